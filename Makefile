@@ -5,6 +5,7 @@ export CGO_ENABLED ?= 0
 
 # Tools of which no build depends: 'go run' gets them through the module proxy.
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 GOVULNCHECK ?= golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # How long the tests of a package may take on a slow machine.
@@ -75,13 +76,15 @@ docs:
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports -run 'TestPage' -update
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial' -update
 
-# Archives for Linux, macOS and Windows, and their checksums. The same commit and
-# version of Go give the same bytes, which dist-check shows.
+# Archives for Linux, macOS and Windows, packages for Linux, and their checksums. The same
+# commit and version of Go give the same bytes, which dist-check shows.
+DIST = $(GO) run ./scripts/dist $$($(GO) run $(NFPM) --version >/dev/null 2>&1 && echo -nfpm $(NFPM))
 dist:
-	$(GO) run ./scripts/dist -o dist
+	@$(GO) run $(NFPM) --version >/dev/null 2>&1 || echo "note: $(NFPM) is neither in the module cache nor within reach: no packages"
+	$(DIST) -o dist
 
 dist-check: dist
-	@again=$$(mktemp -d) && trap 'rm -rf "$$again"' EXIT && GOCACHE=$$again/cache $(GO) run ./scripts/dist -o $$again/dist && \
+	@again=$$(mktemp -d) && trap 'rm -rf "$$again"' EXIT && GOCACHE=$$again/cache $(DIST) -o $$again/dist && \
 	cmp dist/SHA256SUMS $$again/dist/SHA256SUMS && echo "both builds have the same bytes"
 
 FUZZTIME ?= 30s

@@ -6,7 +6,7 @@
 // no file and parses no flag. Each package imports only those above it here:
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
-//	load, straggler, cause, walk                            what several of them do
+//	load, straggler, cause, slo, walk                       what several of them do
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
@@ -16,13 +16,16 @@
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	operators     what operators and modules of PyTorch took, and TFLOP/s of matrix products
 //	gpu           what devices did and what they waited for
-//	gaps          what the host did while devices ran nothing (asks gpu)
+//	host          the stacks of threads, and what the names in them mean (asks gpu)
+//	gaps          what the host did while devices ran nothing (asks gpu, host)
+//	stacks        where the time of threads and devices went, by stack (asks host)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
 //	diff          what changed between two captures (asks requests, gpu)
 //	inspect       what is in files
 //	finders       the list of what is looked for in all of these
+//	gate          whether a script may go on: conditions on changes, and kinds of findings
 //	overview      what they found, on one screen
 //	page          the same, as a page to look at
 //

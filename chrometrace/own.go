@@ -49,9 +49,14 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 			case r.Kind == profile.RowThread:
 				r.Kind = profile.RowOther
 			}
-		} else if strings.HasPrefix(r.Process, profile.SideBySide+" > ") {
-			repeats[i] = true
+			continue
+		}
+		switch group, _, _ := strings.Cut(r.Process, " > "); strings.TrimSpace(group) {
+		case profile.SideBySide:
 			count++
+			fallthrough
+		case strings.TrimSpace(profile.Findings), strings.TrimSpace(profile.Load): // whoever draws them anew says the same
+			repeats[i] = true
 		}
 	}
 	for i, row := range rows {

@@ -67,11 +67,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	p.GPUs = m.GPUs()
-	for _, f := range m.Files {
-		if f.Source.Rows == nil {
-			p.Streams = append(p.Streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.RanksOf(f)))
-		}
-	}
+	p.Streams = m.heldStreams()
 	others := map[*inputs.Indexed]string{}
 	if everything {
 		others = m.NameOthers()
@@ -85,9 +81,37 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		if held {
 			st = unversioned{st, m.Dump.Syms}
 		}
-		p.Streams = append(p.Streams, st)
+		p.Streams, p.Exports = append(p.Streams, st), true
 	}
 	return p, nil
+}
+
+// heldStreams are the recordings of which the events are held.
+func (m *Merge) heldStreams() (streams []profile.Stream) {
+	for _, f := range m.Files {
+		if f.Source.Rows == nil {
+			streams = append(streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.RanksOf(f)))
+		}
+	}
+	return streams
+}
+
+// Profiles are what profilers recorded, for whoever looks at it before it is drawn, after
+// Align; nil without any rank. Inputs were read without [inputs.Options.Walk], so that all
+// events are held.
+func (m *Merge) Profiles() *profile.Set {
+	if len(m.Tracks) == 0 {
+		return nil
+	}
+	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams()}
+	p.Recorded, p.GraphCapture = m.Burdens()
+	if len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0 {
+		p.Absences = m.Absences()
+	}
+	for _, r := range m.Tracks {
+		p.Ranks = append(p.Ranks, r.Name)
+	}
+	return p
 }
 
 // OnOneClock puts the requests on one clock where they, or what profilers recorded, prove

@@ -93,6 +93,6 @@ func (m *Merge) windows(from, to trace.Time) map[*inputs.Recording]inputs.Extent
 
 // Layout draws everything and returns the finished trace. The events of recordings
 // are given up on the way: a Merge can be drawn once.
-func (m *Merge) Layout(view drawing.View, ranks drawing.RankLayout) *trace.Trace {
-	return drawing.Draw(m.Clocks, view, ranks)
+func (m *Merge) Layout(opt drawing.Options) *trace.Trace {
+	return drawing.Draw(m.Clocks, opt)
 }

@@ -141,7 +141,7 @@ func mergeAll(t *testing.T, args ...string) (*Merge, *trace.Trace) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
+	tr := m.Layout(drawing.Options{})
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestReadWindow(t *testing.T) {
 	if err := m.ReadWindow(from, to); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
+	tr := m.Layout(drawing.Options{})
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	if err := m.Align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
 		t.Fatal(err)
 	}
-	tr, n := m.Layout(drawing.ViewBoth, drawing.LayoutBoth), 0
+	tr, n := m.Layout(drawing.Options{}), 0
 	for _, f := range tr.Flows {
 		if tr.Syms.Name(f.Name) == "collective" {
 			n++
@@ -385,7 +385,7 @@ func TestWantedRankStaysInPlace(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	one := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
+	one := m.Layout(drawing.Options{})
 	if err := trace.Validate(one); err != nil {
 		t.Fatal(err)
 	}

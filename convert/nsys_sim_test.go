@@ -329,7 +329,7 @@ func TestNsysSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := perfetto.Write(&out, m.Layout(drawing.ViewBoth, drawing.LayoutBoth)); err != nil {
+		if err := perfetto.Write(&out, m.Layout(drawing.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()
@@ -355,7 +355,7 @@ func TestNsysSecretsStayInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := perfetto.Write(&out, m.Layout(drawing.ViewBoth, drawing.LayoutBoth)); err != nil {
+		if err := perfetto.Write(&out, m.Layout(drawing.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		if r.nsys.Secret == "" || bytes.Contains(out.Bytes(), []byte(r.nsys.Secret)) {

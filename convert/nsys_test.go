@@ -112,7 +112,7 @@ func TestNsysWindow(t *testing.T) {
 	if err := m.ReadWindow(from, from+1_999_999); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(drawing.ViewBoth, drawing.LayoutRanks)
+	tr := m.Layout(drawing.Options{Ranks: drawing.LayoutRanks})
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				tr := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
+				tr := m.Layout(drawing.Options{})
 				if err := trace.Validate(tr); err != nil {
 					t.Fatal(err)
 				}

@@ -12,3 +12,18 @@ var Metrics string
 //
 //go:embed FORMATS.md
 var Formats string
+
+// Gate is GATE.md: how scripts fail on findings and on changes.
+//
+//go:embed GATE.md
+var Gate string
+
+// Agents is AGENTS.md: how scripts and agents use the JSON.
+//
+//go:embed AGENTS.md
+var Agents string
+
+// Schema is schema.json: the JSON Schema of what --format json prints.
+//
+//go:embed schema.json
+var Schema string

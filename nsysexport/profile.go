@@ -63,7 +63,7 @@ func (r *profiler) read() []*profile.Profile {
 	r.keys.init(r.syms)
 	tables := []func(*reader){
 		(*reader).nccl, (*reader).kernels, (*reader).graphRuns, (*reader).copies, (*reader).syncs, (*reader).api, (*reader).libraries,
-		(*reader).ranges, (*reader).osCalls, (*reader).scheds, (*reader).memoryUse, (*reader).samples,
+		(*reader).ranges, (*reader).osCalls, (*reader).scheds, (*reader).stackSamples, (*reader).memoryUse, (*reader).samples,
 	}
 	next := make(chan int, len(tables))
 	for i := range tables {

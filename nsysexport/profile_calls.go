@@ -19,6 +19,7 @@ const (
 	orderLibrary
 	orderOS
 	orderRunning
+	orderSamples
 )
 
 // apiNames cuts the version off the names of calls.
@@ -115,53 +116,17 @@ func (r *reader) addResult(call *rows.Call) {
 	}
 }
 
-// scheds reads when threads ran, as slices from the core being given to the core
-// being taken. What ran when the recording began or ended is drawn up to there.
+// scheds reads when threads ran.
 func (r *reader) scheds() {
-	type thread struct{ pid, tid int32 }
-	type state struct {
-		since trace.Time
-		cpu   int32
-		runs  bool
-	}
-	states := map[thread]state{}
 	c, running := r.category("sched"), r.syms.Intern("running")
-	var order []thread
-	add := func(t thread, s state, to trace.Time) {
-		p := r.piece(t.pid)
-		p.saw(s.since, to)
-		if !r.keeps(c, running, s.since, to) {
-			return
+	for x := range r.src.Runs {
+		p := r.piece(x.PID)
+		p.saw(x.Start, x.End)
+		if !r.keeps(c, running, x.Start, x.End) {
+			continue
 		}
-		row := p.row(rowKey{layerRunning, uint32(t.tid), 0}, func() profile.Row { return r.threadRow(p, t.tid, "running", orderRunning) })
-		r.list = r.list[:0].Int(r.keys.cpu, int64(s.cpu))
-		r.add(p, row, c, running, s.since, to)
-	}
-	begin, end := r.src.Meta.SessionStart, trace.Time(0)
-	for x := range r.src.Scheds {
-		t := thread{x.PID, x.TID}
-		s, known := states[t]
-		if !known {
-			order = append(order, t)
-		}
-		end = max(end, x.Time)
-		switch {
-		case x.In && !s.runs:
-			states[t] = state{x.Time, x.CPU, true}
-		case !x.In && s.runs:
-			add(t, s, x.Time)
-			states[t] = state{}
-		case !x.In && !known:
-			add(t, state{min(begin, x.Time), x.CPU, true}, x.Time)
-			states[t] = state{}
-		}
-	}
-	if r.src.Meta.Duration >= 0 {
-		end = max(end, begin+trace.Time(r.src.Meta.Duration))
-	}
-	for _, t := range order {
-		if s := states[t]; s.runs {
-			add(t, s, end)
-		}
+		row := p.row(rowKey{layerRunning, uint32(x.TID), 0}, func() profile.Row { return r.threadRow(p, x.TID, "running", orderRunning) })
+		r.list = r.list[:0].Int(r.keys.cpu, int64(x.CPU))
+		r.add(p, row, c, running, x.Start, x.End)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // profiler where it has the same.
 type argKeys struct {
 	device, context, stream, correlation, grid, block, registers, shared, node, exec, bytes, result,
-	category, open, cpu, event, collective, comm, size, seq trace.Sym
+	category, open, cpu, stack, event, collective, comm, size, seq trace.Sym
 }
 
 func (k *argKeys) init(syms *trace.Symbols) {
@@ -25,7 +25,7 @@ func (k *argKeys) init(syms *trace.Symbols) {
 		{&k.device, "device"}, {&k.context, "context"}, {&k.stream, "stream"}, {&k.correlation, "correlation"}, {&k.grid, "grid"},
 		{&k.block, "block"}, {&k.registers, "registers per thread"}, {&k.shared, "shared memory"}, {&k.node, "graph node id"},
 		{&k.exec, "graph exec id"}, {&k.bytes, "bytes"}, {&k.result, "return value"}, {&k.category, "category"},
-		{&k.open, "never closed"}, {&k.cpu, "cpu"}, {&k.event, "wait_on_cuda_event_record"}, {&k.collective, "Collective name"},
+		{&k.open, "never closed"}, {&k.cpu, "cpu"}, {&k.stack, "stack"}, {&k.event, "wait_on_cuda_event_record"}, {&k.collective, "Collective name"},
 		{&k.comm, "NCCL communicator"}, {&k.size, "message size"}, {&k.seq, "Seq"},
 	} {
 		*a.key = syms.Intern(a.name)
@@ -84,6 +84,7 @@ const (
 	layerAsync
 	layerOS
 	layerRunning
+	layerSamples
 	layerMemory
 	layerMetric
 )

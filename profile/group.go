@@ -1,8 +1,12 @@
 package profile
 
-// Names of the groups of rows that a merge draws: what each rank did, and, of all
-// ranks, what they did at one time, which repeats rows of the former.
+// Names of the groups of rows that a timeline has beside those of requests: what stands
+// out and how busy servers were, what each rank did, and, of all ranks, what they did at
+// one time, which repeats rows of the former. A viewer sorts groups by name, so that a
+// blank puts a group in front.
 const (
+	Findings   = " Findings"
+	Load       = " Load"
 	ByRank     = "By rank"
 	SideBySide = "Side by side"
 )

@@ -226,6 +226,9 @@ type Filter struct {
 	Fingerprint bool
 }
 
+// KeepsKinds reports whether the filter keeps events of all kinds, if not of all times.
+func (f *Filter) KeepsKinds() bool { return len(f.Cats) == 0 && f.Names == nil && f.MinDur == 0 }
+
 // KeepsWork reports whether the filter keeps all that devices did.
 func (f *Filter) KeepsWork() bool {
 	if f.Names != nil || f.MinDur != 0 || f.From != 0 || f.To != 0 || f.IndexOnly {

@@ -17,7 +17,7 @@ var (
 		"privateuse1_runtime", "privateuse1_driver"}
 	CopyCategories = []string{"gpu_memcpy", "gpu_memset"}
 	// FrameCategories are those of what threads did beside these calls.
-	FrameCategories = []string{OperatorCategory, PythonCategory}
+	FrameCategories = []string{OperatorCategory, PythonCategory, SystemCategory}
 )
 
 // Categories of kernels, of annotations, and of what threads did.
@@ -26,6 +26,7 @@ const (
 	AnnotationCategory = "user_annotation"
 	OperatorCategory   = "cpu_op"
 	PythonCategory     = "python_function"
+	SystemCategory     = "osrt" // calls into the operating system, of Nsight Systems
 )
 
 // Stream returns the events of p as a [Stream]. of tells the rank and the process
@@ -101,19 +102,27 @@ func (r *replay) Ranges(yield func(*Range) bool) {
 }
 
 func (r *replay) Frames(yield func(*Frame) bool) {
-	python, _ := r.syms.Lookup(PythonCategory)
+	kinds := map[trace.Sym]FrameKind{}
+	for cat, kind := range map[string]FrameKind{PythonCategory: PythonFrame, SystemCategory: SystemFrame} {
+		if sym, ok := r.syms.Lookup(cat); ok {
+			kinds[sym] = kind
+		}
+	}
 	inputs := newInputTexts(r.syms, r.args)
 	var f Frame
 	r.each(func(e Event, s *trace.Slice, row *Row) bool {
-		f = Frame{Event: e, TID: row.TID, Kind: OperatorFrame}
-		if s.Cat == python {
-			f.Kind = PythonFrame
-		} else {
+		f = Frame{Event: e, TID: row.TID, Kind: kinds[s.Cat]}
+		if f.Kind == OperatorFrame {
 			f.Shapes, f.Types = inputs.of(s.Args)
 		}
 		return yield(&f)
 	}, FrameCategories...)
 }
+
+// PyTorch's profiler interrupts no thread, and its stacks are frames.
+func (r *replay) Samples(func(*Sample) bool)    {}
+func (r *replay) Backtraces(func(*Sample) bool) {}
+func (r *replay) Runs(func(*Run) bool)          {}
 
 func (r *replay) Copies(yield func(*Copy) bool) {
 	bytes, _ := r.syms.Lookup("bytes")

@@ -20,6 +20,8 @@ type Set struct {
 	// Recorded is what profilers recorded of some rank besides events, which slows hosts
 	// down: "shapes", "stacks".
 	Recorded []string
+	// Exports tells that some streams are of Nsight Systems, which has options of its own.
+	Exports bool
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
@@ -66,6 +68,12 @@ type Stream interface {
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
+	// Samples passes what threads ran whenever the profiler interrupted them, Backtraces the
+	// stacks of calls, Runs when threads had cores. A walk over one of the first two reads all
+	// stacks first.
+	Samples(yield func(*Sample) bool)
+	Backtraces(yield func(*Sample) bool)
+	Runs(yield func(*Run) bool)
 }
 
 // An Event is what rows of all kinds have.

@@ -100,6 +100,7 @@ var (
 	NsysSessionStart    = message("nsys-session-start", DataLoss, "the session cannot have started {n%d} ns after 1970, as the export says; run nsys export again", exportAgain)
 	NsysNoSessionStart  = message("nsys-no-session-start", Notice, "times count from the start of the session, and the export does not say when that was; its clock must be given or matched", "export with nsys 2022 or later, or give the clock: `--offset HOST=...`")
 	NsysPartialExport   = message("nsys-partial-export", Notice, "nsys export was told to leave out tables or times (--tables, --times); what is missing here may be in the report", "export again without `--tables` and `--times` if something is missing")
+	NsysSamplesThinned  = message("nsys-samples-thinned", Notice, "{n} of {n} samples of threads are drawn, to keep the timeline small", "nothing: reports read all of them")
 	NsysGraphUntimed    = message("nsys-graph-untimed", Notice, "the GPU recorded no times for {n} runs of CUDA graphs; they are not drawn", "record with `--cuda-graph-trace=node` to see into graphs")
 	NsysError           = message("nsys-error", Notice, "the profiler says: {errors}", "read what the profiler says: it may have lacked permissions or lost data")
 	NsysWarning         = message("nsys-warning", Notice, "the profiler says: {warnings}", "read what the profiler says: it may have lacked permissions or lost data")
@@ -125,6 +126,7 @@ var (
 
 // Timelines.
 var (
+	RequestsLeftOut  = message("requests-left-out", Info, "the timeline's \"By request\" has {n} of {n} requests: those that matter, and some others", "nothing, or draw more with `--requests all`")
 	NegativeDuration = message("negative-duration", DataLoss, "slice {name%q} ends {time} before it starts; drawn without duration", nothing)
 	NestedTooDeep    = message("nested-too-deep", DataLoss, "slice {name%q} is nested below {n} others; drawn without duration", "leave out Python stacks: use `--cat` without `python_function`")
 	FlowLost         = message("flow-lost", DataLoss, "arrow {name} has no slice at one end; left out", "please report it: a reader drew an arrow to nothing")

@@ -51,6 +51,9 @@ func (t MarkedTimeline) Report() *table.Table {
 		table.ShareColumn("share", "of the role's arrivals", func(r *timelineRow) float64 { return point(r).Share }),
 		table.NumberColumn("imbalance", "most running requests of a lead rank over the mean of all", func(r *timelineRow) float64 { return point(r).Imbalance }),
 	)
+	if len(t.Series) > 0 && t.Series[0].Good != nil {
+		fields = append(fields, goodColumns(series)...)
+	}
 	for k, stage := range t.Stages {
 		fields = append(fields, spreadColumns(stage, func(r *timelineRow) []load.Spread { return series(r).Stages[k] })...)
 	}
@@ -61,6 +64,28 @@ func (t MarkedTimeline) Report() *table.Table {
 		r.Note("%s", note)
 	}
 	return r
+}
+
+// goodColumns are the columns of requests that met an SLO.
+func goodColumns(series func(*timelineRow) *load.Series) []table.Field[timelineRow] {
+	of := func(r *timelineRow) (g load.Good, known bool) {
+		if good := series(r).Good; good != nil {
+			return good[r.bucket], true
+		}
+		return load.Good{}, false
+	}
+	return []table.Field[timelineRow]{
+		table.CountColumn("met slo", "requests that arrived and meet the SLO", func(r *timelineRow) int64 {
+			if g, known := of(r); known {
+				return g.Met
+			}
+			return request.Unknown
+		}),
+		{Column: table.Column{Name: "goodput", Unit: table.Share, Doc: "their part of the requests that arrived and met or missed it"}, Cell: func(r *timelineRow) table.Cell {
+			g, _ := of(r)
+			return table.ShareCell(g.Met, g.Judged)
+		}},
+	}
 }
 
 // spreadColumns are the columns of how long something took.

@@ -133,8 +133,20 @@ func (p *timelinePrinter) wholeCurves(s *load.Series) []curve {
 		p.rate(s, "output tokens", func(q *load.Point) int64 { return q.Output }),
 		p.rate(s, "prompt tokens", func(q *load.Point) int64 { return q.Prefill }),
 	}
+	if s.Good != nil {
+		curves = append(curves, goodput(s))
+	}
 	curves = append(curves, p.spread("ttft", s.TTFT)...)
 	return append(curves, p.spread("tpot", s.TPOT)...)
+}
+
+// goodput is the share of the requests that arrived and met the SLO.
+func goodput(s *load.Series) curve {
+	c := curve{name: "goodput", unit: "%", size: 1}
+	for _, g := range s.Good {
+		c.values = append(c.values, distribution.Ratio(100*float64(g.Met), float64(g.Judged)))
+	}
+	return c
 }
 
 // rankCurves are those of a role or a rank; full ones have the tails of the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -39,6 +40,9 @@ func (s *Side) widen(first, last trace.Time) {
 type Collected struct {
 	in   *distribution.Store
 	side Side
+	// captures is how many captures it is made of if each counts as one observation; 0 is
+	// one that is cut into pieces. added is how many of them are in it.
+	captures, added int
 
 	setup  []Setting
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
@@ -49,6 +53,7 @@ type Collected struct {
 	// and how long the steps took.
 	work         [numPer]diffUnits
 	steps        [numPer]map[diffKey]*diffGroup
+	batches      [numPer]map[int32][]significance.Piece // decode steps by batch size and piece: ns and steps
 	per          perStep
 	profileRanks []string // that have any rows
 }
@@ -57,17 +62,62 @@ type Collected struct {
 // bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
 // are off by 0.4 % at most.
 func Collect(c Capture) *Collected {
-	d := &Collected{in: &distribution.Store{Limit: cmp.Or(c.held, distribution.MaxHeld/2)}, groups: map[diffKey][]*diffGroup{},
-		requests: diffUnits{}, finished: diffUnits{}}
-	d.side = Side{Label: c.Label, Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}
+	d := newCollected(0, c.held)
+	d.Add(c)
+	return d
+}
+
+// NewCollected is what n captures of one side have, which [Collected.Add] adds one after the
+// other. Each is one observation, so that a comparison knows how much captures of the same
+// thing differ; both sides must be made this way.
+func NewCollected(n int) *Collected { return newCollected(n, 0) }
+
+func newCollected(captures int, held int64) *Collected {
+	return &Collected{in: &distribution.Store{Limit: cmp.Or(held, distribution.MaxHeld/2)}, captures: captures, groups: map[diffKey][]*diffGroup{},
+		requests: diffUnits{}, finished: diffUnits{},
+		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
+}
+
+// Add reads a capture of the side, as [Collect] does. It reports whether the capture has
+// anything that can be compared.
+func (d *Collected) Add(c Capture) bool {
+	before := d.size()
+	if d.side.Label != "" {
+		d.side.Label += ", "
+	}
+	d.side.Label += c.Label
 	if c.Requests != nil {
-		d.collectRequests(c.Requests, c.From, c.To)
+		d.collectRequests(c.Requests, &c)
 	}
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
 		d.collectProfiles(c.Profiles, &walk.Options{From: c.From, To: c.To})
 	}
-	d.setup = describe(&c)
-	return d
+	d.setup = joinSetups(d.setup, describe(&c))
+	d.added++
+	return d.size() > before
+}
+
+// size counts what was collected: groups of durations, and steps.
+func (d *Collected) size() float64 {
+	n := 0.0
+	for _, groups := range d.groups {
+		n += float64(len(groups))
+	}
+	for _, steps := range d.work[perPart:] {
+		for _, of := range steps[""] {
+			n += of
+		}
+	}
+	return n
+}
+
+// pieces returns the pieces that rows of the capture which is being added belong to: those
+// that it was cut into, or one for all of it.
+func (d *Collected) pieces(cut *diffPieces) *diffPieces {
+	if d.captures == 0 {
+		return cut
+	}
+	return &diffPieces{first: d.added, all: d.captures}
 }
 
 // settle decides what totals of kernels are divided by.
@@ -93,16 +143,6 @@ func (d *Collected) Shares(o *Collected) bool {
 	return min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }
 
-// Empty reports whether nothing that can be compared lies in the window of the capture.
-func (d *Collected) Empty() bool {
-	for _, steps := range d.steps {
-		if len(steps) > 0 {
-			return false
-		}
-	}
-	return len(d.groups) == 0
-}
-
 // put adds the durations of a group under its key.
 func (d *Collected) put(key diffKey, g *diffGroup) { d.groups[key] = append(d.groups[key], g) }
 
@@ -116,7 +156,7 @@ func (d *Collected) units(key diffKey, keys []diffKey) []float64 {
 	case key.Kind == Stage && key.Rank == "" && len(keys) > 0:
 		return d.requestsOfRanks(keys)
 	case key.Kind == Stage:
-		return d.requests[key.Rank]
+		return d.requestsOf(key.Rank)
 	}
 	return d.work[d.per][key.Rank]
 }
@@ -125,11 +165,20 @@ func (d *Collected) units(key diffKey, keys []diffKey) []float64 {
 func (d *Collected) requestsOfRanks(keys []diffKey) []float64 {
 	sum := make([]float64, len(d.requests[""]))
 	for _, key := range keys {
-		for piece, n := range d.requests[key.Rank] {
+		for piece, n := range d.requestsOf(key.Rank) {
 			sum[piece] += n
 		}
 	}
 	return sum
+}
+
+// requestsOf returns how many requests a rank worked on, by piece. One that has spans of no
+// request only counts for all of them.
+func (d *Collected) requestsOf(rank string) []float64 {
+	if of := d.requests[rank]; of != nil {
+		return of
+	}
+	return d.requests[""]
 }
 
 // renameRank gives what profilers recorded of a rank to one of another name.
@@ -158,9 +207,11 @@ func (d *Collected) keys() []diffKey {
 	return keys
 }
 
-// A diffPieces says which piece of a capture an instant lies in.
+// A diffPieces says which piece of a side an instant of a capture lies in.
 type diffPieces struct {
-	starts []trace.Time // of all pieces but the first
+	starts []trace.Time // of all pieces of the capture but the first
+	first  int          // number of the capture's first piece
+	all    int          // how many pieces the side has; 0 is those of the capture
 }
 
 // cuts returns where pieces begin, but the first; never nil where there is one piece only,
@@ -172,14 +223,16 @@ func (p *diffPieces) cuts() []trace.Time {
 	return p.starts
 }
 
-func (p *diffPieces) n() int { return len(p.starts) + 1 }
+// n returns how many pieces the side has, and own how many of them the capture has.
+func (p *diffPieces) n() int   { return cmp.Or(p.all, p.own()) }
+func (p *diffPieces) own() int { return len(p.starts) + 1 }
 
 func (p *diffPieces) at(t trace.Time) int {
 	n, found := slices.BinarySearch(p.starts, t)
 	if found {
-		return n + 1
+		n++
 	}
-	return n
+	return p.first + n
 }
 
 // cutEvenly makes n pieces that have about as many of the given instants each. It sorts

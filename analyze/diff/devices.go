@@ -19,7 +19,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diff
 		for piece := range g.Pieces {
 			for _, amount := range g.Pieces[piece].Amounts() {
 				if amount.Time > 0 {
-					addTo(groups, diffKey{GPU, amount.Name, names[g.RankIndex]}).add(piece, pieces.n(), amount.Time, d.in)
+					addTo(groups, diffKey{GPU, amount.Name, names[g.RankIndex]}).add(pieces.first+piece, pieces.n(), amount.Time, d.in)
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -25,6 +26,9 @@ type Capture struct {
 	// From and To bound what is compared to requests that begin in [From, To), and events of
 	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
+
+	// SLO is what Requests are judged by; nil is nothing.
+	SLO []slo.Objective
 
 	held int64 // for tests; 0 is half of MaxHeld
 }
@@ -46,6 +50,7 @@ type Diff struct {
 	whole       map[diffKey]int64 // see addUp
 	approximate int               // rows
 	verdict     string
+	locate      *diffRows // what rows are made of
 }
 
 // Kind says what a row of a Diff is of.
@@ -112,13 +117,13 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = append(compareLoads(before, after), compareShares(before, after)...)
-	locate := newDiffRows(sides, &d.approximate)
-	d.Rows = locate.rows(opt.ByRank)
+	d.locate = newDiffRows(sides, &d.approximate)
+	d.Rows = d.locate.rows(opt.ByRank)
 	d.correct()
 	d.matchRenamed()
 	d.sort()
 	d.addUp()
-	d.verdict = d.words(locate)
+	d.verdict = d.words(d.locate)
 	return d
 }
 

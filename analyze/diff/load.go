@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -28,31 +29,47 @@ const (
 	loadPrompt
 	loadOutput
 	loadUnfinished
+	loadGood
+	loadGoodRate
 	numLoads
 )
 
+// Names of loads.
+const (
+	RequestRate  = "requests per second"
+	PromptTokens = "prompt tokens per request"
+	OutputTokens = "output tokens per request"
+	Unfinished   = "share of requests that did not finish"
+	GoodShare    = "goodput: share of requests that meet the SLO"
+	GoodRate     = "goodput: requests per second that meet the SLO"
+)
+
 var loadNames = [numLoads]string{
-	loadRate:       "requests per second",
-	loadPrompt:     "prompt tokens per request",
-	loadOutput:     "output tokens per request",
-	loadUnfinished: "share of requests that did not finish",
+	loadRate:       RequestRate,
+	loadPrompt:     PromptTokens,
+	loadOutput:     OutputTokens,
+	loadUnfinished: Unfinished,
+	loadGood:       GoodShare,
+	loadGoodRate:   GoodRate,
 }
 
-// measureLoads measures the requests of a capture. Those that overlap end alike; but when
+// measureLoads adds the requests of a capture. Those that overlap end alike; but when
 // they come and how long they are does not depend on how long they take, so that these
 // pieces may be short.
-func measureLoads(list []request.Request, overlapping *diffPieces) []diffLoad {
+func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces, objectives []slo.Objective) {
 	if len(list) == 0 {
-		return nil
+		return
 	}
-	short := cutRequests(list, maxPieces)
-	loads := make([]diffLoad, numLoads)
-	for i, name := range loadNames {
-		loads[i] = diffLoad{name, make([]significance.Piece, max(short.n(), overlapping.n()))}
+	short := d.pieces(cutRequests(list, maxPieces))
+	if d.loads == nil {
+		d.loads = make([]diffLoad, numLoads)
+		for i, name := range loadNames {
+			d.loads[i] = diffLoad{name, make([]significance.Piece, max(short.n(), overlapping.n()))}
+		}
 	}
 	add := func(load, piece int, sum, of float64) {
-		loads[load].pieces[piece].Sum += sum
-		loads[load].pieces[piece].Of += of
+		d.loads[load].pieces[piece].Sum += sum
+		d.loads[load].pieces[piece].Of += of
 	}
 	for i := range list {
 		r := &list[i]
@@ -70,9 +87,23 @@ func measureLoads(list []request.Request, overlapping *diffPieces) []diffLoad {
 		if r.Status != request.Finished {
 			lost = 1
 		}
-		add(loadUnfinished, overlapping.at(r.Start), lost, 1)
+		during := overlapping.at(r.Start)
+		add(loadUnfinished, during, lost, 1)
+		if objectives == nil {
+			continue
+		}
+		good := 0.0
+		state := slo.Judge(objectives, r)
+		if state == slo.Met {
+			good = 1
+		}
+		if state != slo.Undecided {
+			add(loadGood, during, good, 1)
+		}
+		if i > 0 {
+			add(loadGoodRate, during, good, float64(r.Start-list[i-1].Start)/1e9)
+		}
 	}
-	return loads
 }
 
 // compareLoads compares what both captures know.
@@ -82,25 +113,37 @@ func compareLoads(before, after *Collected) []Load {
 	}
 	var out []Load
 	for i := range before.loads {
-		if l := compareLoad(&before.loads[i], &after.loads[i]); l.Before > 0 || l.After > 0 {
+		if l := compareLoad(&before.loads[i], &after.loads[i], before.captures > 0); l.Before > 0 || l.After > 0 {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// compareLoad compares one of them.
-func compareLoad(before, after *diffLoad) Load {
-	b, a := significance.Mean(before.pieces), significance.Mean(after.pieces)
-	l := Load{Name: before.name, Before: b.Value, After: a.Value}
-	l.Change.Change = significance.Compare(b, a)
-	if min(len(before.pieces), len(after.pieces)) < significance.Few {
-		l.Change.Change = significance.CompareFew(before.pieces, after.pieces)
-	}
-	if (b.Value == 0) != (a.Value == 0) {
+// compareLoad compares one of them, whose pieces may be a capture each.
+func compareLoad(before, after *diffLoad, captures bool) Load {
+	b, a := before.sample(), after.sample()
+	l := Load{Name: before.name, Before: b.Quantity.Value, After: a.Quantity.Value}
+	l.Change.Change = howToCompare(before.pieces, after.pieces, captures).Compare(b, a)
+	if (l.Before == 0) != (l.After == 0) {
 		l.Change.P = appeared(before.pieces, after.pieces)
 	}
 	return l
+}
+
+func (l *diffLoad) sample() significance.Sample {
+	return significance.Sample{Quantity: significance.Mean(l.pieces), Pieces: l.pieces}
+}
+
+// howToCompare chooses the test for quantities that are made of such pieces.
+func howToCompare(before, after []significance.Piece, captures bool) significance.How {
+	switch {
+	case captures:
+		return significance.ByCapture
+	case min(len(before), len(after)) < significance.Few:
+		return significance.ByRanks
+	}
+	return significance.ByScatter
 }
 
 // compareShares compares which part of the requests each rank worked on. Ranks that always
@@ -114,7 +157,7 @@ func compareShares(before, after *Collected) []Load {
 	seen := map[string]bool{}
 	for _, name := range before.ranksOfRequests(after) {
 		b, a := before.share(name), after.share(name)
-		l := compareLoad(&b, &a)
+		l := compareLoad(&b, &a, before.captures > 0)
 		key := fmt.Sprint(b.pieces, a.pieces)
 		if seen[key] || l.Before == 1 && l.After == 1 {
 			continue

@@ -90,8 +90,10 @@ var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: Host
 // collectProfiles reads the steps, kernels and copies of all ranks.
 func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
 	steps := readSteps(set, window)
-	pieces := d.cutProfiles(set, window, steps)
+	own, cut := cutProfiles(set, window, steps)
+	pieces := d.pieces(cut)
 	d.side.StepPieces = pieces.n()
+	d.side.widen(own.First, own.Last)
 	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, s, window, pieces) })
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
@@ -101,15 +103,17 @@ func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
 			d.put(diffKey{workKinds[key.Kind], set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
 		}
 	}
+	var ranks []string
 	for rank, any := range seen {
 		if any {
-			d.profileRanks = append(d.profileRanks, names[rank])
+			ranks = append(ranks, names[rank])
 		}
 	}
+	d.profileRanks = append(d.profileRanks, slices.DeleteFunc(slices.Clone(ranks), func(name string) bool { return slices.Contains(d.profileRanks, name) })...)
 	d.side.Ranks = int64(len(d.profileRanks))
 	d.addGPUs(set, window, pieces, names)
 	d.addCollectives(set, window, pieces, names)
-	d.addSeconds(pieces)
+	d.addSeconds(own, cut, pieces, ranks)
 	for i := range steps {
 		d.addStep(&steps[i], names[steps[i].rank], pieces)
 	}
@@ -146,11 +150,10 @@ func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Op
 // cutProfiles cuts a capture into pieces with about the same number of steps of the best
 // kind, or of the same length if there are none. Kernels belong to the piece in which they
 // begin: they may run a little after the step that launched them.
-func (d *Collected) cutProfiles(set *profile.Set, window *walk.Options, steps []diffStep) *diffPieces {
+func cutProfiles(set *profile.Set, window *walk.Options, steps []diffStep) (own Side, cut *diffPieces) {
 	if len(steps) == 0 {
-		first, last := boundsOfKernels(set, window)
-		d.side.widen(first, last)
-		return cutTime(first, last, maxPieces)
+		own.First, own.Last = boundsOfKernels(set, window)
+		return own, cutTime(own.First, own.Last, maxPieces)
 	}
 	best := perSecond
 	for i := range steps {
@@ -162,10 +165,10 @@ func (d *Collected) cutProfiles(set *profile.Set, window *walk.Options, steps []
 		if s := &steps[i]; levelOf(&s.kind) == best {
 			starts = append(starts, s.start)
 			ofRank[s.rank]++
-			d.side.widen(s.start, s.start+trace.Time(s.dur))
+			own.widen(s.start, s.start+trace.Time(s.dur))
 		}
 	}
-	return cutEvenly(starts, min(maxPieces, slices.Max(ofRank)))
+	return own, cutEvenly(starts, min(maxPieces, slices.Max(ofRank)))
 }
 
 // boundsOfKernels returns when the first kernel began, and the last one.
@@ -191,13 +194,15 @@ func boundsOfKernels(set *profile.Set, window *walk.Options) (first, last trace.
 	return first, last
 }
 
-// addSeconds adds the length of every piece: of all ranks together, and of each.
-func (d *Collected) addSeconds(pieces *diffPieces) {
-	d.work[perSecond] = diffUnits{}
-	bounds := slices.Concat([]trace.Time{d.side.First}, pieces.starts, []trace.Time{d.side.Last})
-	for piece := range pieces.n() {
-		length := float64(bounds[piece+1]-bounds[piece]) / 1e9
-		for _, rank := range d.profileRanks {
+// addSeconds adds the length of every piece of a capture: of all ranks together, and of each.
+func (d *Collected) addSeconds(own Side, cut, pieces *diffPieces, ranks []string) {
+	if d.work[perSecond] == nil {
+		d.work[perSecond] = diffUnits{}
+	}
+	bounds := slices.Concat([]trace.Time{own.First}, cut.starts, []trace.Time{own.Last})
+	for i := range cut.own() {
+		piece, length := pieces.at(bounds[i]), float64(bounds[i+1]-bounds[i])/1e9
+		for _, rank := range ranks {
 			d.work[perSecond].add(rank, piece, pieces.n(), length)
 			d.work[perSecond].add("", piece, pieces.n(), length)
 		}
@@ -212,5 +217,6 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.work[per].add("", piece, pieces.n(), 1)
 	d.work[per].add(rank, piece, pieces.n(), 1)
+	d.addBatch(s, per, piece, pieces.n())
 	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.n(), s.dur, d.in)
 }

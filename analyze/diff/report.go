@@ -186,6 +186,23 @@ func (d *Diff) note(r *table.Table) {
 	case devices:
 		r.Note("total is per %s and rank", d.per)
 	}
+	d.noteChance(r, requests, devices)
+	doubtful := func(r Row) bool {
+		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
+	}
+	if slices.ContainsFunc(d.Rows, doubtful) {
+		r.Note("? has too few pieces to tell a change from noise")
+	}
+	table.NoteApproximate(r, d.approximate)
+}
+
+// noteChance tells how changes were tested.
+func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
+	if d.locate.captures() {
+		r.Note("changes are tested on whole captures, %d before and %d after: how much those of one side differ shows how much days differ. likely: up to one in 20 such changes is chance; ~ may be chance",
+			d.locate.sides[0].captures, d.locate.sides[1].captures)
+		return
+	}
 	const chance = "changes are tested on pieces of the captures, because consecutive requests and steps are alike: "
 	var pieces string
 	if requests {
@@ -204,13 +221,6 @@ func (d *Diff) note(r *table.Table) {
 	if pieces != "" {
 		r.Note("%s%s. likely: up to one in 20 such changes is chance; ~ may be chance. One capture of each side cannot show how much captures differ from day to day", chance, pieces)
 	}
-	doubtful := func(r Row) bool {
-		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
-	}
-	if slices.ContainsFunc(d.Rows, doubtful) {
-		r.Note("? has too few pieces to tell a change from noise")
-	}
-	table.NoteApproximate(r, d.approximate)
 }
 
 // SideReport makes a table of what the captures are, with the verdict above it.

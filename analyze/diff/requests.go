@@ -25,10 +25,12 @@ type diffSpans struct {
 
 // collectRequests reads the metrics and stages of all requests. What a request did
 // belongs to one piece, that of its start.
-func (d *Collected) collectRequests(s *request.Set, from, to trace.Time) {
+func (d *Collected) collectRequests(s *request.Set, window *Capture) {
+	from, to := window.From, window.To
 	first, next := requestsIn(s, from, to)
-	pieces := requestPieces(s, s.Requests[first:next])
-	d.side.Requests, d.side.Finished, d.side.RequestPieces = int64(next-first), 0, pieces.n()
+	pieces := d.pieces(requestPieces(s, s.Requests[first:next]))
+	d.side.Requests, d.side.Finished = max(0, d.side.Requests)+int64(next-first), max(0, d.side.Finished)
+	d.side.RequestPieces = pieces.n()
 	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
 		stage: requests.StageAxis(s), rank: requests.ProcAxis(s, diffRank)}
 	metrics := make([]diffGroup, len(requests.RequestMetrics)+1)
@@ -61,7 +63,7 @@ func (d *Collected) collectRequests(s *request.Set, from, to trace.Time) {
 	for codes, g := range c.groups {
 		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
-	d.loads = measureLoads(s.Requests[first:next], pieces)
+	d.measureLoads(s.Requests[first:next], pieces, window.SLO)
 }
 
 // requestsIn returns the bounds of the requests that begin in [from, to), or of all where
@@ -193,8 +195,8 @@ func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
 			last = min(last, to)
 		}
 		c.side.widen(first, last)
-		for piece := range c.pieces {
-			c.requests.add("", piece, c.pieces, float64(last-first)/1e9/float64(c.pieces))
+		for i := range pieces.own() {
+			c.requests.add("", pieces.first+i, c.pieces, float64(last-first)/1e9/float64(pieces.own()))
 		}
 	}
 	for i := range s.Len() {
@@ -203,11 +205,6 @@ func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
 		}
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
 			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: request.None}, pieces.at(s.Row(i).Start))
-		}
-	}
-	for _, name := range c.rank.Text() {
-		if c.requests[name] == nil { // it has spans of no request only
-			c.requests[name] = c.requests[""]
 		}
 	}
 }

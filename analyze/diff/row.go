@@ -151,57 +151,95 @@ type diffMeasure struct {
 	p50, p99, mean, total significance.Quantity
 	work                  []significance.Piece // ns and units
 	each                  []significance.Piece // ns and durations
-	medians               []significance.Piece // one of each piece, if these are few
+	medians, tails        []significance.Piece // one p50 and p99 of each piece, if these are few or captures
 }
 
 // row compares what both captures have under some keys.
 func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) Row {
 	var m [2]diffMeasure
 	approximate := false
-	for i, side := range r.sides {
-		var groups []*diffGroup
-		for _, k := range keys(i) {
-			groups = append(groups, side.groups[k]...)
-		}
+	for i := range r.sides {
 		var rough bool
-		m[i], rough = r.measure(i, groups, side.units(key, keys(i)))
+		m[i], rough = r.measureKeys(i, key, keys(i))
 		approximate = approximate || rough
 	}
 	if approximate {
 		*r.approximate++
 	}
 	row := Row{diffKey: key, Before: m[0].Stat, After: m[1].Stat}
-	row.compare(&m[0], &m[1])
+	row.compare(&m[0], &m[1], r.captures())
 	return row
+}
+
+// measureKeys describes what one side has under some keys, as a row of the given one.
+func (r *diffRows) measureKeys(side int, key diffKey, keys []diffKey) (m diffMeasure, approximate bool) {
+	var groups []*diffGroup
+	for _, k := range keys {
+		groups = append(groups, r.sides[side].groups[k]...)
+	}
+	return r.measure(side, groups, r.sides[side].units(key, keys))
 }
 
 // compare tells how the numbers changed. Where there are so few pieces that their scatter
 // tells little, an exact test decides, on the totals, means and medians of pieces. A 99th
 // percentile of a piece would depend on how many values that has.
-func (r *Row) compare(before, after *diffMeasure) {
-	few := min(len(before.work), len(after.work)) < significance.Few
-	r.Total.Change = significance.Compare(before.total, after.total)
-	if few {
-		r.Total.Change = significance.CompareFew(before.work, after.work)
+func (r *Row) compare(before, after *diffMeasure, captures bool) {
+	for i := range diffNumbers {
+		n := &diffNumbers[i]
+		if r.Kind == GPU && n.name != "total" {
+			n.change(r).Change = unknownChange
+			continue
+		}
+		n.change(r).Change = n.compare(before, after, captures)
 	}
 	if (before.total.Value == 0) != (after.total.Value == 0) {
 		r.Total.P = appeared(before.work, after.work)
 	}
-	if r.Kind == GPU {
-		r.P50.Change, r.P99.Change, r.Mean.Change = unknownChange, unknownChange, unknownChange
-		return
+}
+
+// compare tells how one number changed. Of pieces that are one value each, the change is
+// told around that of all values together.
+func (n *diffNumber) compare(before, after *diffMeasure, captures bool) significance.Change {
+	how := n.how(before, after, captures)
+	b, a := before.sample(n.name), after.sample(n.name)
+	c := how.Compare(b, a)
+	if how == significance.ByCapture || how == significance.ByRanks && n.name == "p50" {
+		ratio := math.NaN()
+		if b.Quantity.Value > 0 && a.Quantity.Value > 0 {
+			ratio = a.Quantity.Value / b.Quantity.Value
+		}
+		return c.Around(ratio)
 	}
-	r.P50.Change = significance.Compare(before.p50, after.p50)
-	r.P99.Change = significance.Compare(before.p99, after.p99)
-	r.Mean.Change = significance.Compare(before.mean, after.mean)
-	if few && !r.only() {
-		r.Mean.Change = significance.CompareFew(before.each, after.each)
-		r.P50.Change = significance.CompareFew(before.medians, after.medians).Around(r.P50.Ratio)
+	return c
+}
+
+// how chooses the test for a number.
+func (n *diffNumber) how(before, after *diffMeasure, captures bool) significance.How {
+	how := howToCompare(before.work, after.work, captures)
+	if n.name == "p99" && how == significance.ByRanks {
+		return significance.ByScatter
 	}
+	return how
+}
+
+// sample returns what a capture has of a number.
+func (m *diffMeasure) sample(number string) significance.Sample {
+	switch number {
+	case "total":
+		return significance.Sample{Quantity: m.total, Pieces: m.work}
+	case "mean":
+		return significance.Sample{Quantity: m.mean, Pieces: m.each}
+	case "p50":
+		return significance.Sample{Quantity: m.p50, Pieces: m.medians}
+	}
+	return significance.Sample{Quantity: m.p99, Pieces: m.tails}
 }
 
 // unknownChange is that of a number that a row does not have.
 var unknownChange = significance.Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
+
+// captures reports whether every piece is a capture.
+func (r *diffRows) captures() bool { return r.sides[0].captures > 0 }
 
 // few reports whether one of the captures has few pieces.
 func (r *diffRows) few() bool {
@@ -249,8 +287,8 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 		return m, approximate
 	}
 	m.Mean, m.mean = d.Mean, significance.Mean(each)
-	if r.few() {
-		m.medians = mediansOf(t, groups, pieces)
+	if r.few() || r.captures() {
+		m.medians, m.tails = quantilesOf(t, groups, pieces)
 		t.Of(list...)
 	}
 	m.P50, m.P99 = t.At(request.PercentileIndex(uint64(d.N), 50)), t.At(request.PercentileIndex(uint64(d.N), 99))
@@ -272,10 +310,10 @@ func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64
 	return pieces
 }
 
-// mediansOf returns the median of every piece that has values. It leaves those of another
-// list in t.
-func mediansOf(t *distribution.Tally, groups []*diffGroup, n int) []significance.Piece {
-	medians := make([]significance.Piece, n)
+// quantilesOf returns the p50 and the p99 of every piece that has values. It leaves those of
+// another list in t.
+func quantilesOf(t *distribution.Tally, groups []*diffGroup, n int) (medians, tails []significance.Piece) {
+	medians, tails = make([]significance.Piece, n), make([]significance.Piece, n)
 	for piece := range medians {
 		var list []*distribution.Sample
 		for _, g := range groups {
@@ -284,10 +322,13 @@ func mediansOf(t *distribution.Tally, groups []*diffGroup, n int) []significance
 			}
 		}
 		if d, _ := t.Of(list...); d.N > 0 {
-			medians[piece] = significance.Piece{Sum: float64(t.At(request.PercentileIndex(uint64(d.N), 50))), Of: 1}
+			at := func(percent uint64) significance.Piece {
+				return significance.Piece{Sum: float64(t.At(request.PercentileIndex(uint64(d.N), percent))), Of: 1}
+			}
+			medians[piece], tails[piece] = at(50), at(99)
 		}
 	}
-	return medians
+	return medians, tails
 }
 
 // quantileOf tells how far off a quantile of the values of t may be, by how many values of

@@ -42,6 +42,23 @@ func describe(c *Capture) []Setting {
 	return list
 }
 
+// joinSetups puts what several captures of one side say together: what they agree on once.
+func joinSetups(all, more []Setting) []Setting {
+	for _, s := range more {
+		i := slices.IndexFunc(all, func(known Setting) bool { return known.Name == s.Name })
+		switch {
+		case i < 0:
+			all = append(all, s)
+		case !slices.Contains(strings.Split(all[i].Before, setupsApart), s.Before):
+			all[i].Before += setupsApart + s.Before
+		}
+	}
+	return all
+}
+
+// setupsApart is between what captures of one side say of a setting.
+const setupsApart = " or "
+
 // describeRequests tells the setup of the servers that answered requests.
 func describeRequests(s *request.Set, add func(name string, values ...string)) {
 	var models, services, software, layouts []string

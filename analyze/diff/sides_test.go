@@ -82,7 +82,7 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 func TestEmptyWindow(t *testing.T) {
 	set, _ := testset.Simulated(t, simulator.DefaultConfig(1))
 	_, end, _ := set.Bounds()
-	if c := Collect(Capture{Requests: set, From: end + 1}); !c.Empty() || c.side.Requests != 0 {
+	if c := Collect(Capture{Requests: set, From: end + 1}); c.size() != 0 || c.side.Requests != 0 {
 		t.Errorf("%+v", c.side)
 	}
 }

@@ -25,6 +25,9 @@ type Document struct {
 	// LimitAll tells that --limit bounds every table, and not the main one alone.
 	LimitAll bool
 	Findings []finding.Finding
+	// Failure is why a command fails that has written the document: a gate in it did not
+	// pass; nil is that it does not.
+	Failure error
 	// Again are the arguments that select and read the same inputs once more, for the
 	// commands of findings.
 	Again []string
@@ -115,7 +118,7 @@ func (d *Document) Write(w io.Writer, f table.Format, s table.Style) error {
 	switch {
 	case f == table.FormatJSON:
 		return d.writeJSON(w)
-	case f == table.FormatCSV:
+	case f == table.FormatCSV, f == table.FormatFolded:
 		main, err := d.MainTable()
 		if err != nil {
 			return err

@@ -66,7 +66,7 @@ func Measure(in Inputs) Measured {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
 			devices.Gaps = collector.Add
 			m.GPUs = gpu.Measure(in.Profiles, devices)
-			m.Gaps = collector.Measure(gaps.Options{})
+			m.Gaps = collector.Measure(gaps.Options{Brief: true, Length: m.GPUs.Length()})
 		})
 		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })
 	}

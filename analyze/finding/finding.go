@@ -105,6 +105,9 @@ func AffectedOf(s *request.Set, list []int) Affected {
 	return a
 }
 
+// Named are the requests that RIDs names, as indexes into Set.Requests.
+func (a *Affected) Named() []int { return a.requests[:min(MostRIDs, len(a.requests))] }
+
 // mostly reports whether most of some requests are among others.
 func (a *Affected) mostly(of *Affected) bool {
 	const most = 0.8

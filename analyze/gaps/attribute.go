@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -47,13 +48,14 @@ func (t *total) add(device, gap int32, ns int64) {
 // totals are sums by cause.
 type totals map[cause]*total
 
-func (t totals) add(c cause, device, gap int32, ns int64) {
+func (t totals) add(c cause, device, gap int32, ns int64, samples int) {
 	sum := t[c]
 	if sum == nil {
 		sum = &total{}
 		t[c] = sum
 	}
 	sum.add(device, gap, ns)
+	sum.samples += int64(samples)
 }
 
 // join adds what others have of a cause.
@@ -69,8 +71,8 @@ func (t totals) join(c cause, more *tally) {
 
 // A rankWork finds the causes of the gaps of one rank.
 type rankWork struct {
-	host  *host
-	names *names
+	host  *rankHost
+	names *host.Names
 
 	causes  totals
 	drained totals // time after calls that let the device run dry, by call
@@ -82,7 +84,8 @@ type rankWork struct {
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
 func (w *rankWork) measure(devices []*deviceGaps) {
 	for _, t := range w.host.threads {
-		t.settle()
+		t.frames = t.read.Settle()
+		t.seen.settle()
 	}
 	for i, d := range devices {
 		w.device, w.long = int32(i), map[int32]map[cause]int64{}
@@ -92,7 +95,7 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 			}
 		}
 		for reason := range d.rest {
-			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: OnDevice}}, &d.rest[reason])
+			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: host.OnDevice}}, &d.rest[reason])
 		}
 		w.walk(d)
 		for k := range d.longest {
@@ -108,13 +111,14 @@ const askedAtOnce = 1 << 14
 // walk passes over the late gaps of a device and the stacks of all threads.
 func (w *rankWork) walk(d *deviceGaps) {
 	for k, t := range w.host.threads {
-		t.sweep = sweep{names: w.names, frames: t.frames}
+		t.sweep = newSweep(w.names, t.frames)
+		t.seen.rewind()
 		t.others = others{of: w, but: int32(k)}
 	}
 	for from := 0; from < len(d.late); from += askedAtOnce {
 		w.ask(d, from, min(from+askedAtOnce, len(d.late)))
 		for _, t := range w.host.threads {
-			w.answer(t)
+			w.answer(t, d)
 		}
 	}
 	for _, t := range w.host.threads {
@@ -128,7 +132,7 @@ func (w *rankWork) ask(d *deviceGaps, first, end int) {
 		g := &d.late[i]
 		from := g.From
 		after := int64(0) // ns after the call that let the device run dry
-		var drained threadID
+		var drained host.ThreadID
 		for _, p := range d.partsOf(i) {
 			q := query{from: from, to: p.to, gap: int32(i), reason: p.reason, weight: distribution.Between(from, p.to)}
 			from = p.to
@@ -165,10 +169,8 @@ func (w *rankWork) askLauncher(g *lateGap, q query) {
 }
 
 // threadOf returns the number of a thread, unknownThread if it did nothing in late gaps.
-func (w *rankWork) threadOf(id threadID) int32 {
-	i, found := slices.BinarySearchFunc(w.host.threads, id, func(t *thread, id threadID) int {
-		return cmp.Or(cmp.Compare(t.id.pid, id.pid), cmp.Compare(t.id.tid, id.tid))
-	})
+func (w *rankWork) threadOf(id host.ThreadID) int32 {
+	i, found := slices.BinarySearchFunc(w.host.threads, id, func(t *thread, id host.ThreadID) int { return t.id.Compare(id) })
 	if !found {
 		return unknownThread
 	}
@@ -181,12 +183,12 @@ func (w *rankWork) put(number int32, q query) {
 		t := w.host.threads[number]
 		t.queries = append(t.queries, q)
 	} else if !q.drained {
-		w.count(&q, cause{reason: q.reason}, q.weight)
+		w.count(&q, cause{reason: q.reason}, q.weight, 0)
 	}
 }
 
-// answer looks at the stack of a thread for all queries to it.
-func (w *rankWork) answer(t *thread) {
+// answer looks at the stack of a thread for all queries to it about gaps of a device.
+func (w *rankWork) answer(t *thread, d *deviceGaps) {
 	byTime := func(a, b query) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
 	if !slices.IsSortedFunc(t.queries, byTime) {
 		slices.SortStableFunc(t.queries, byTime)
@@ -194,31 +196,33 @@ func (w *rankWork) answer(t *thread) {
 	s := &t.sweep
 	for i := range t.queries {
 		q := &t.queries[i]
-		s.moveTo(q.from)
+		s.MoveTo(q.from)
 		if q.from == q.to {
-			w.count(q, cause{reason: q.reason, at: s.site()}, q.weight)
+			w.count(q, cause{reason: q.reason, at: s.Here()}, q.weight, 0)
 			continue
 		}
 		for now := q.from; now < q.to; {
-			c := cause{reason: q.reason, at: s.site()}
-			end := s.until(q.to)
+			since := max(s.Changed, d.late[q.gap].From) // what changed before the gap is not kept
+			at, end, samples := t.seen.refine(s.Here(), since, now, s.Until(q.to))
+			c := cause{reason: q.reason, at: at}
 			length := distribution.Between(now, end)
-			if length >= waitsForOthers && c.at.mayWait() {
+			ran := at.did != host.OffCPU && at.did != s.Here().did // it was seen
+			if length >= waitsForOthers && c.at.mayWait() && !ran {
 				if blamed, ns := t.others.blame(c, now, end); ns > 0 {
-					w.count(q, blamed, ns)
+					w.count(q, blamed, ns, 0)
 					length -= ns
 				}
 			}
-			w.count(q, c, length)
+			w.count(q, c, length, samples)
 			now = end
-			s.moveTo(now)
+			s.MoveTo(now)
 		}
 	}
 	t.queries = t.queries[:0]
 }
 
-// count counts a part of a gap.
-func (w *rankWork) count(q *query, c cause, ns int64) {
+// count counts a part of a gap, and the samples that tell of it.
+func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 	if ns == 0 {
 		return
 	}
@@ -226,10 +230,10 @@ func (w *rankWork) count(q *query, c cause, ns int64) {
 		c.at.function = 0 // it is how the operator was called
 	}
 	if q.drained {
-		w.drained.add(cause{reason: c.reason, at: c.at}, w.device, q.gap, ns)
+		w.drained.add(cause{reason: c.reason, at: c.at}, w.device, q.gap, ns, 0)
 		return
 	}
-	w.causes.add(c, w.device, q.gap, ns)
+	w.causes.add(c, w.device, q.gap, ns, samples)
 	if in := w.long[q.gap]; in != nil {
 		in[c] = distribution.AddTimes(in[c], ns)
 	}
@@ -237,7 +241,7 @@ func (w *rankWork) count(q *query, c cause, ns int64) {
 
 // largest returns the cause of most of a gap.
 func (w *rankWork) largest(in map[cause]int64) cause {
-	best, most := cause{at: site{did: OnDevice}}, int64(0)
+	best, most := cause{at: site{did: host.OnDevice}}, int64(0)
 	for c, ns := range in {
 		if ns > most || ns == most && w.compare(&c, &best) < 0 {
 			best, most = c, ns
@@ -255,7 +259,7 @@ func (w *rankWork) compare(a, b *cause) int {
 		func(c *cause) trace.Sym { return c.at.function }, func(c *cause) trace.Sym { return c.at.frame },
 		func(c *cause) trace.Sym { return c.at.span }, func(c *cause) trace.Sym { return c.other },
 	} {
-		order = cmp.Or(order, w.names.compare(of(a), of(b)))
+		order = cmp.Or(order, w.names.Compare(of(a), of(b)))
 	}
 	return order
 }

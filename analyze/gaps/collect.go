@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,7 +29,7 @@ type deviceGaps struct {
 	// the host did. parts are theirs.
 	late  []lateGap
 	parts []part
-	by    []threadID // of parts that calls are to blame for
+	by    []host.ThreadID // of parts that calls are to blame for
 	// rest is the time of the others by reason.
 	rest    [gpu.NumReasons]tally
 	longest []longGap // of all, the longest first
@@ -65,13 +66,15 @@ type longGap struct {
 
 const notLate = -1
 
-// A tally is how long something took, in how many gaps, and how long at most in one; ns.
-type tally struct{ time, gaps, longest int64 }
+// A tally is how long something took, in how many gaps, and how long at most in one, in ns;
+// and how many samples tell so.
+type tally struct{ time, gaps, longest, samples int64 }
 
 func (t *tally) add(o *tally) {
 	t.time = distribution.AddTimes(t.time, o.time)
 	t.gaps += o.gaps
 	t.longest = max(t.longest, o.longest)
+	t.samples += o.samples
 }
 
 // mostLongest is how many of the longest gaps of a device are kept.
@@ -98,7 +101,7 @@ func (c *Collector) Add(g *gpu.IdleGap) {
 	} else {
 		for i := range g.Parts {
 			p := &g.Parts[i]
-			d.rest[p.Reason].add(&tally{p.Length(), 1, p.Length()})
+			d.rest[p.Reason].add(&tally{time: p.Length(), gaps: 1, longest: p.Length()})
 		}
 	}
 	if n := len(d.longest); n == mostLongest && d.longest[n-1].Length() >= g.Length() {
@@ -115,14 +118,14 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 		p := &g.Parts[i]
 		by := int32(noCall)
 		if p.Called {
-			by = d.blamed(threadID{p.By.PID, p.By.TID})
+			by = d.blamed(host.ThreadID{PID: p.By.PID, TID: p.By.TID})
 		}
 		d.parts = append(d.parts, part{p.To, by, p.Reason})
 	}
 }
 
 // blamed returns the index of a thread. Calls of one thread follow each other.
-func (d *deviceGaps) blamed(id threadID) int32 {
+func (d *deviceGaps) blamed(id host.ThreadID) int32 {
 	if n := len(d.by); n == 0 || d.by[n-1] != id {
 		d.by = append(d.by, id)
 	}

@@ -7,9 +7,12 @@
 //  1. A [Collector] takes the gaps while package gpu measures them.
 //  2. It reads what threads did, and keeps the calls, ranges and frames that overlap a gap
 //     (host.go).
-//  3. A sweep over each thread knows its stack at any moment (stack.go), and every part of a
-//     gap counts under what the stack says (attribute.go). What another thread did while the
-//     first one could not go on is in others.go.
+//     Where it is worth it, also what was seen of threads: samples, when they had cores, the
+//     stacks of calls (observed.go, places.go).
+//  3. A sweep over each thread (package host) knows what its stack says at any moment
+//     (stack.go), and every part of a gap counts under that (attribute.go); where the stack
+//     says nothing better, under what was seen of the thread. What another thread did while
+//     the first one could not go on is in others.go.
 //
 // All parts add up to the time of the gaps.
 package gaps

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -37,10 +39,10 @@ type suspect struct {
 type suspicion uint8
 
 const (
-	thing   suspicion = iota // a call, garbage, a lock, another thread
-	drain                    // a call that let the device run dry
-	place                    // Python or operators somewhere
-	frameOf                  // all that one function of Python does
+	thing     suspicion = iota // a call, garbage, a lock, another thread
+	drain                      // a call that let the device run dry
+	somewhere                  // Python or operators
+	frameOf                    // all that one function of Python does
 )
 
 // aboutAll is the part of the time of the longest suspect that is about the same.
@@ -63,7 +65,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
-	if wait > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
+	if wait > 0 && !g.Recorded.Code() && g.saw == (host.Seen{}) {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {
@@ -81,7 +83,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	f := finding.Finding{Topic: "host cause", Cost: share,
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = append(s.evidence(), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
+	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
 	if e := g.longestOf(&s); e.Text != "" {
 		f.Evidence = append(f.Evidence, e)
 	}
@@ -92,14 +94,14 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 // something to launch. Between steps there may have been none, unless the host did something
 // that it does not do while it waits for requests.
 func (c *Cause) counts() bool {
-	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.idle())
+	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.Idle())
 }
 
 // suspicion returns how much a cause explains.
 func (c *Cause) suspicion() suspicion {
 	switch c.Did {
-	case InPython, InOperator, InRange, Launching:
-		return place
+	case host.InPython, host.InOperator, host.InRange, host.InNative, host.Launching:
+		return somewhere
 	}
 	return thing
 }
@@ -146,7 +148,7 @@ func (g *Gaps) places() (list []suspect) {
 	byFrame := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
-		if !c.counts() || c.Did == NotRecorded || c.Where() == "" {
+		if !c.counts() || c.Did == host.NotRecorded || c.Where() == "" && c.Did != host.OffCPU {
 			continue
 		}
 		rank := c.suspicion()
@@ -158,7 +160,7 @@ func (g *Gaps) places() (list []suspect) {
 		if !ok {
 			at = len(list)
 			byFrame[c.Frame] = at
-			list = append(list, suspect{text: "is in " + short(c.Frame), rank: frameOf, table: "gaps"})
+			list = append(list, suspect{text: "is in " + host.Short(c.Frame), rank: frameOf, table: "gaps"})
 		}
 		list[at].time = distribution.AddTimes(list[at].time, c.Time)
 		list[at].rows = append(list[at].rows, c)
@@ -169,18 +171,24 @@ func (g *Gaps) places() (list []suspect) {
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Did {
-	case InPython, OtherThread:
+	case host.InPython, host.OtherThread:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
 		}
-	case Collecting:
+	case host.InNative:
+		if c.Function == "" {
+			return "is native code in " + c.Where()
+		}
+	case host.OffCPU:
+		return strings.TrimSuffix("is the launching thread without a core: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
+	case host.Collecting:
 		if c.Frame == "" {
 			return "is garbage collection"
 		}
-		return "is garbage collection in " + short(c.Frame)
-	case Locked:
+		return "is garbage collection in " + host.Short(c.Frame)
+	case host.Locked:
 		return "is waiting for a lock: " + c.Where()
-	case Sleeping:
+	case host.Sleeping:
 		return "is waiting: " + c.Where()
 	}
 	return "is " + c.Where()
@@ -189,15 +197,23 @@ func (c *Cause) sentence() string {
 // mostEvidence is how many rows stand for a suspect.
 const mostEvidence = 2
 
-// evidence names the rows that a suspect is made of.
-func (s *suspect) evidence() (list []finding.Evidence) {
+// evidence names the rows that a suspect is made of. export tells that some may be of an
+// export of Nsight Systems.
+func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	for _, c := range s.rows[:min(len(s.rows), mostEvidence)] {
 		text := fmt.Sprintf("%s: %s in %s, %s at most in one", c.Where(), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
+		if c.Samples > 0 {
+			text += ", by " + words.Counted(int(c.Samples), "sample")
+		}
 		row := finding.Row("call", c.Call, "operator", c.Operator, "function", c.Function, "frame", c.Frame, "range", c.Range, "other_thread", c.Other)
 		if s.table == "gaps" {
 			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "host", c.Did.String())...)
 		}
-		list = append(list, finding.Sentence("%s", text).In(s.table, row, "time_ns", float64(c.Time)))
+		e := finding.Sentence("%s", text)
+		if !export || c.Call == "" || c.Frame != "" { // else the report divides it by the function that called
+			e = e.In(s.table, row, "time_ns", float64(c.Time))
+		}
+		list = append(list, e)
 	}
 	return list
 }

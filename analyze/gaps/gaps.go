@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
@@ -17,6 +18,11 @@ import (
 type Options struct {
 	ByRank  bool // one list for each rank
 	Longest int  // how many of the longest gaps; 0 is [mostLongest]
+	// Brief is for findings only: the stacks of calls are not read, which are the largest tables
+	// of an export, and where host wait is too small a part of Length, the time of all devices
+	// in ns, neither are samples of threads and when these had cores.
+	Brief  bool
+	Length int64
 }
 
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
@@ -28,9 +34,11 @@ type Gaps struct {
 	Longest []Gap // the longest first
 	Idle    int64 // all gaps
 	Late    int64 // gaps that a late launch ended: host wait
-	// HasPython, HasOperators and HasRanges tell that some were recorded, whether in gaps or
-	// not.
-	HasPython, HasOperators, HasRanges bool
+	// Recorded tells which kinds of frames there are, whether in gaps or not.
+	Recorded host.Recorded
+
+	saw    host.Seen
+	export bool // some is of Nsight Systems
 
 	byRank, several bool
 }
@@ -40,12 +48,13 @@ type Gaps struct {
 type Cause struct {
 	Rank   string // "" where ranks are pooled
 	Reason gpu.Reason
-	Did    Did
+	Did    host.Did
 	// Call is one of CUDA or of the operating system. Operator is the one that the code asked
 	// for, Function the Python function of a library that Frame calls, Frame the innermost one
 	// of the code itself, and Range the innermost range.
 	Call, Operator, Function, Frame, Range string
 	Other                                  string // what another thread did meanwhile
+	Samples                                int64  // that tell so
 	Time                                   int64
 	Gaps                                   int64 // that have a part of it
 	LongestPart                            int64 // in one gap
@@ -63,31 +72,46 @@ type Gap struct {
 func (c *Collector) Measure(opt Options) *Gaps {
 	late := make([]spans, len(c.ranks))
 	parallel.Each(len(late), func(i int) { late[i] = lateSpans(c.ranks[i]) })
-	streams := make([][]host, len(c.set.Streams))
-	walk.EachStream(c.set, func(i int, s profile.Stream) { streams[i] = c.readHosts(s, late) })
+	streams := make([][]rankHost, len(c.set.Streams))
+	seen := !opt.Brief || distribution.Fraction(c.late(), opt.Length) >= ofThing
+	walk.EachStream(c.set, func(i int, s profile.Stream) {
+		streams[i] = c.readHosts(s, late)
+		if seen {
+			c.readObserved(s, streams[i])
+		}
+		if !opt.Brief {
+			c.readBacktraces(s, streams[i])
+		}
+	})
 	hosts := joinHosts(streams, c.ranks)
 	ranks := make([]rankWork, len(hosts))
 	parallel.Each(len(ranks), func(i int) {
-		ranks[i] = rankWork{host: &hosts[i], names: newNames(c.set.Syms), causes: totals{}, drained: totals{}}
+		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms), causes: totals{}, drained: totals{}}
 		ranks[i].measure(c.ranks[i])
 		ranks[i].host.threads = nil
 	})
 	return c.sumUp(ranks, &opt)
 }
 
-// sumUp lists what was found of all ranks.
-func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
-	g := &Gaps{byRank: opt.ByRank, several: len(ranks) > 1}
-	for i := range ranks {
-		h := ranks[i].host
-		g.HasPython = g.HasPython || h.has[pythonFrame]
-		g.HasOperators = g.HasOperators || h.has[operatorFrame]
-		g.HasRanges = g.HasRanges || h.has[rangeFrame]
-		for _, d := range c.ranks[i] {
+// late is the time of all gaps that late launches ended, in ns.
+func (c *Collector) late() (ns int64) {
+	for _, devices := range c.ranks {
+		for _, d := range devices {
 			for k := range d.late {
-				g.Late = distribution.AddTimes(g.Late, d.late[k].Length())
+				ns = distribution.AddTimes(ns, d.late[k].Length())
 			}
 		}
+	}
+	return ns
+}
+
+// sumUp lists what was found of all ranks.
+func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
+	g := &Gaps{Late: c.late(), byRank: opt.ByRank, several: len(ranks) > 1, export: c.set.Exports}
+	for i := range ranks {
+		h := ranks[i].host
+		g.Recorded.Join(&h.has)
+		g.saw.Join(&h.saw)
 	}
 	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })
 	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.drained })
@@ -109,7 +133,7 @@ func (c *Collector) list(ranks []rankWork, byRank bool, of func(*rankWork) total
 	add := func(rank string, sums totals) {
 		for key, sum := range sums {
 			row := c.row(&key)
-			row.Rank, row.Time, row.Gaps, row.LongestPart = rank, sum.time, sum.gaps, sum.longest
+			row.Rank, row.Time, row.Gaps, row.LongestPart, row.Samples = rank, sum.time, sum.gaps, sum.longest, sum.samples
 			rows = append(rows, row)
 		}
 	}
@@ -153,7 +177,7 @@ func (c *Collector) longest(most int) []Gap {
 			for i := range d.longest {
 				l := &d.longest[i]
 				if l.late == notLate {
-					l.cause = cause{reason: l.reason, at: site{did: OnDevice}}
+					l.cause = cause{reason: l.reason, at: site{did: host.OnDevice}}
 				}
 				g := Gap{l.Gap, d.device, c.row(&l.cause)}
 				g.Rank = c.set.Ranks[rank]

@@ -1,119 +1,35 @@
 package gaps
 
 import (
-	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A threadID tells the threads of a rank apart.
-type threadID struct {
-	pid int32
-	tid int64
-}
-
-// A frameKind is what a frame of a thread is. The order is that of frames that begin and end
-// together, from the outside in.
-type frameKind uint8
-
-const (
-	rangeFrame frameKind = iota
-	pythonFrame
-	operatorFrame
-	systemFrame
-	callFrame
-)
-
-// A frame is what a thread did between two instants.
-type frame struct {
-	from, to trace.Time // to is later than from
-	name     trace.Sym
-	kind     frameKind
-}
-
 // A thread is what a thread of a rank did in late gaps.
 type thread struct {
-	id      threadID
-	frames  []frame // sorted once all are there
-	runs    []run   // of frames, as they were read
+	id      host.ThreadID
+	read    host.Frames  // until all are there
+	frames  []host.Frame // in order, from then on
+	seen    observed
 	queries []query
 	sweep   sweep // of the device at hand, with those of the other threads
 	others  others
 }
 
-// A run is where frames begin that one walk over a stream passed, mostly in order.
-type run struct {
-	from int
-	walk int
-}
-
-// add adds a frame of a walk.
-func (t *thread) add(f frame, walk int) {
-	if n := len(t.runs); n == 0 || t.runs[n-1].walk != walk {
-		t.runs = append(t.runs, run{len(t.frames), walk})
-	}
-	t.frames = append(t.frames, f)
-}
-
-// join adds the frames of the same thread in another stream.
-func (t *thread) join(o *thread) {
-	if t.frames == nil {
-		t.frames, t.runs = o.frames, o.runs
-	} else {
-		for _, r := range o.runs {
-			t.runs = append(t.runs, run{len(t.frames) + r.from, r.walk})
-		}
-		t.frames = append(t.frames, o.frames...)
-	}
-	o.frames, o.runs = nil, nil
-}
-
-// compareFrames orders frames by their start, the outer one of two first.
-func compareFrames(a, b frame) int {
-	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.kind, b.kind))
-}
-
-// settle puts the frames in order: it merges the runs.
-func (t *thread) settle() {
-	var settled []frame
-	end := len(t.frames)
-	for _, r := range slices.Backward(t.runs) {
-		frames := t.frames[r.from:end]
-		end = r.from
-		if !slices.IsSortedFunc(frames, compareFrames) {
-			slices.SortStableFunc(frames, compareFrames)
-		}
-		settled = merge(frames, settled)
-	}
-	t.frames, t.runs = settled, nil
-}
-
-// merge merges two lists in order. What is equal comes from the first one first.
-func merge(a, b []frame) []frame {
-	if len(b) == 0 {
-		return a
-	}
-	merged := make([]frame, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if compareFrames(a[0], b[0]) <= 0 {
-			merged, a = append(merged, a[0]), a[1:]
-		} else {
-			merged, b = append(merged, b[0]), b[1:]
-		}
-	}
-	return append(append(merged, a...), b...)
-}
-
-// A host is what the threads of a rank did.
-type host struct {
+// A rankHost is what the threads of a rank did.
+type rankHost struct {
 	threads []*thread
-	index   map[threadID]*thread
+	index   map[host.ThreadID]*thread
 	last    *thread // that was asked for
-	has     [callFrame + 1]bool
-	late    spans
-	near    int // of late
+	has     host.Recorded
+	saw     host.Seen
+	// withRuns are the threads of which it is known when they had a core.
+	withRuns map[host.ThreadID]bool
+	late     spans
+	near     int // of late
 	// launches are the calls that launched what ended gaps.
 	launches []lateLaunch
 }
@@ -121,17 +37,17 @@ type host struct {
 // A lateLaunch is a call that launched what ended a gap of a device.
 type lateLaunch struct {
 	device, gap int
-	by          threadID
+	by          host.ThreadID
 }
 
-func (h *host) thread(id threadID) *thread {
+func (h *rankHost) thread(id host.ThreadID) *thread {
 	if h.last != nil && h.last.id == id {
 		return h.last
 	}
 	t := h.index[id]
 	if t == nil {
 		if h.index == nil {
-			h.index = map[threadID]*thread{}
+			h.index = map[host.ThreadID]*thread{}
 		}
 		t = &thread{id: id}
 		h.index[id] = t
@@ -141,51 +57,36 @@ func (h *host) thread(id threadID) *thread {
 	return t
 }
 
-// add keeps what a thread did if it overlaps a late gap, and reports whether it does. walk
-// numbers the walks over a stream.
-func (h *host) add(kind frameKind, e *profile.Event, tid int64, walk int) bool {
-	h.has[kind] = true
-	end := max(e.End, e.Start+1)
-	h.near = h.late.after(e.Start, h.near)
-	if h.near == len(h.late) || h.late[h.near].From >= end {
+// add keeps what a thread did if it overlaps a late gap, and reports whether it does.
+func (h *rankHost) add(f host.Frame, id host.ThreadID) bool {
+	h.has[f.Kind] = true
+	if !h.during(f.From, f.To) {
 		return false
 	}
-	h.thread(threadID{e.PID, tid}).add(frame{e.Start, end, e.Name, kind}, walk)
+	h.thread(id).read.Add(f)
 	return true
 }
 
 // readHosts reads what the threads of all ranks did in a stream.
-func (c *Collector) readHosts(s profile.Stream, late []spans) []host {
-	hosts := make([]host, len(c.ranks))
+func (c *Collector) readHosts(s profile.Stream, late []spans) []rankHost {
+	hosts := make([]rankHost, len(c.ranks))
 	for i := range hosts {
 		hosts[i].late = late[i]
 	}
-	s.Calls(func(call *profile.Call) bool {
-		h := &hosts[call.Rank]
-		if h.add(callFrame, &call.Event, call.TID, 0) {
-			h.launched(c.ranks[call.Rank], call)
+	host.Read(s, func(kind host.Kind, e *profile.Event, tid int64) {
+		h, id := &hosts[e.Rank], host.ThreadID{PID: e.PID, TID: tid}
+		if h.add(host.FrameOf(kind, e), id) && kind == host.CallFrame {
+			h.launched(c.ranks[e.Rank], e, id)
 		}
-		return true
-	})
-	s.Ranges(func(r *profile.Range) bool {
-		if r.Style == profile.PushPop && !r.Open {
-			hosts[r.Rank].add(rangeFrame, &r.Event, r.TID, 1)
-		}
-		return true
-	})
-	kinds := [...]frameKind{profile.OperatorFrame: operatorFrame, profile.PythonFrame: pythonFrame, profile.SystemFrame: systemFrame}
-	s.Frames(func(f *profile.Frame) bool {
-		hosts[f.Rank].add(kinds[f.Kind], &f.Event, f.TID, 2)
-		return true
 	})
 	return hosts
 }
 
 // launched finds the gaps that a call ended: those in which it began, if it is the launch
 // that package gpu saw there.
-func (h *host) launched(devices []*deviceGaps, c *profile.Call) {
+func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by host.ThreadID) {
 	for i, d := range devices {
-		at, found := slices.BinarySearchFunc(d.late, c.Start, func(g lateGap, t trace.Time) int {
+		at, found := slices.BinarySearchFunc(d.late, call.Start, func(g lateGap, t trace.Time) int {
 			if g.To < t {
 				return -1
 			}
@@ -194,33 +95,32 @@ func (h *host) launched(devices []*deviceGaps, c *profile.Call) {
 			}
 			return 0
 		})
-		if found && d.late[at].launch == c.Start && d.late[at].launched == c.Dur() {
-			h.launches = append(h.launches, lateLaunch{i, at, threadID{c.PID, c.TID}})
+		if found && d.late[at].launch == call.Start && d.late[at].launched == call.Dur() {
+			h.launches = append(h.launches, lateLaunch{i, at, by})
 		}
 	}
 }
 
 // joinHosts brings together what the streams have of each rank.
-func joinHosts(streams [][]host, ranks [][]*deviceGaps) []host {
-	hosts := make([]host, len(ranks))
+func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
+	hosts := make([]rankHost, len(ranks))
 	for _, of := range streams {
 		for rank := range of {
 			h, to := &of[rank], &hosts[rank]
-			for kind, has := range h.has {
-				to.has[kind] = to.has[kind] || has
-			}
+			to.has.Join(&h.has)
+			to.saw.Join(&h.saw)
 			for _, t := range h.threads {
-				to.thread(t.id).join(t)
+				joined := to.thread(t.id)
+				joined.read.Join(&t.read)
+				joined.seen.join(&t.seen)
 			}
 			to.launches = append(to.launches, h.launches...)
 		}
 	}
 	for rank := range hosts {
 		h := &hosts[rank]
-		slices.SortFunc(h.threads, func(a, b *thread) int {
-			return cmp.Or(cmp.Compare(a.id.pid, b.id.pid), cmp.Compare(a.id.tid, b.id.tid))
-		})
-		number := map[threadID]int32{}
+		slices.SortFunc(h.threads, func(a, b *thread) int { return a.id.Compare(b.id) })
+		number := map[host.ThreadID]int32{}
 		for i, t := range h.threads {
 			number[t.id] = int32(i)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,6 +31,9 @@ type playground struct {
 	stream      testset.RowStream
 	all         []entered
 	correlation int64
+	stacks      *profile.Stacks      // of calls
+	seen        map[int64][]seenAt   // by thread, in order
+	running     map[int64][][2]int64 // of threads whose runs are known, in order
 }
 
 // fill fills a time of a thread with frames: ranges around Python around operators around
@@ -59,7 +63,9 @@ var frameNames = map[byte][]string{
 
 func (p *playground) enter(tid int64, from, to trace.Time, kind byte) {
 	name := frameNames[kind][p.r.IntN(len(frameNames[kind]))]
-	p.all = append(p.all, entered{from, to, name, kind, tid})
+	if kind != 'c' {
+		p.all = append(p.all, entered{from, to, name, kind, tid})
+	}
 	e := profile.Event{Start: from, End: to, Name: p.syms.Intern(name), PID: 7}
 	switch kind {
 	case 'r':
@@ -69,7 +75,11 @@ func (p *playground) enter(tid int64, from, to trace.Time, kind byte) {
 	case 'o':
 		p.stream.FrameRows = append(p.stream.FrameRows, profile.Frame{Event: e, TID: tid, Kind: profile.OperatorFrame})
 	case 'c':
+		if p.r.IntN(3) == 0 {
+			p.backtrace(tid, from, to)
+		}
 		p.correlation++
+		p.all = append(p.all, entered{from, to, name, kind, tid})
 		e.Correlation = p.correlation
 		p.stream.CallRows = append(p.stream.CallRows, profile.Call{Event: e, TID: tid})
 		if name == "cudaLaunchKernel" {
@@ -80,8 +90,9 @@ func (p *playground) enter(tid int64, from, to trace.Time, kind byte) {
 	}
 }
 
-// defined returns what a thread did at a moment, by looking at all frames.
-func (p *playground) defined(tid int64, at trace.Time) string {
+// defined returns what a thread did at a moment, by looking at all frames and, unless only the
+// stack counts, at what was seen of the thread in the gap.
+func (p *playground) defined(tid int64, gap, at trace.Time, bySight bool) string {
 	var stack []entered
 	for _, e := range p.all {
 		if e.tid == tid && e.from <= at && at < e.to {
@@ -89,15 +100,18 @@ func (p *playground) defined(tid int64, at trace.Time) string {
 		}
 	}
 	slices.SortStableFunc(stack, func(a, b entered) int { return int(a.from - b.from) })
-	var call, operator, function, frame, span string
-	own := -1
+	var call, operator, function, frame, span, off string
+	own, vague := -1, true
 	for i, e := range stack {
 		if e.kind == 'p' && strings.HasPrefix(e.name, "sglang") {
 			own, frame = i, e.name
 		}
 	}
 	for i, e := range stack {
+		vague = vague && e.kind == 'r'
 		switch {
+		case e.kind == 'b' && frame == "":
+			frame, function, span = e.name, "", ""
 		case e.kind == 'c' && i == len(stack)-1:
 			call = e.name
 		case e.kind == 'o' && operator == "":
@@ -108,10 +122,15 @@ func (p *playground) defined(tid int64, at trace.Time) string {
 			function = strings.ReplaceAll(e.name, " object at 0x7f12", "")
 		}
 	}
+	if bySight && (vague || call == "" || call == "cudaLaunchKernel") && p.isOff(tid, at) {
+		off = "off"
+	} else if s := p.seenAt(tid, gap, at); bySight && vague && s != nil {
+		function, frame = s.function, s.frame
+	}
 	if operator != "" {
 		function = ""
 	}
-	return strings.Join([]string{call, operator, function, frame, span}, "|")
+	return strings.Join([]string{call, operator, function, frame, span, off}, "|")
 }
 
 // expected counts every moment of every gap by the definition.
@@ -126,13 +145,13 @@ func (p *playground) expected(late []gpu.IdleGap) map[string]int64 {
 		}
 		for _, part := range g.Parts {
 			for now := part.From; now < part.To; now++ {
-				site := "||||"
+				site := "|||||"
 				if g.Late {
 					tid, at := launcher, min(now, g.Launch)
 					if part.Called && part.Reason != gpu.AfterSync {
 						tid, at = part.By.TID, now
 					}
-					site = p.defined(tid, at)
+					site = p.defined(tid, g.From, at, at < g.Launch || tid != launcher || part.Called && part.Reason != gpu.AfterSync)
 				}
 				sums[gpu.ReasonWords[part.Reason]+"|"+site]++
 			}
@@ -144,13 +163,16 @@ func (p *playground) expected(late []gpu.IdleGap) map[string]int64 {
 // Every moment of a gap counts as the stack of the thread says that launched late or is to
 // blame.
 func TestCausesMomentByMoment(t *testing.T) {
-	lateParts := 0
+	lateParts, seen := 0, map[host.Did]int64{}
 	for seed := range uint64(150) {
 		p := &playground{r: rand.New(rand.NewPCG(seed, 1)), syms: trace.NewSymbols()}
 		for tid := range int64(2) {
 			p.fill(tid, 1, 500, "rpoc", 7)
 		}
-		set := testset.SetOf(p.syms, []string{"TP0"}, p.stream.Shuffled(p.r))
+		p.watch()
+		shuffled := p.stream.Shuffled(p.r)
+		shuffled.SampleRows = p.stream.SampleRows // a profiler interrupts in order
+		set := testset.SetOf(p.syms, []string{"TP0"}, shuffled)
 		var found []gpu.IdleGap
 		collector := gaps.Collect(set)
 		gpus := gpu.Measure(set, gpu.Options{Gaps: func(g *gpu.IdleGap) {
@@ -165,7 +187,12 @@ func TestCausesMomentByMoment(t *testing.T) {
 		g := collector.Measure(gaps.Options{})
 		got, idle := map[string]int64{}, int64(0)
 		for _, c := range g.Causes {
-			got[strings.Join([]string{gpu.ReasonWords[c.Reason], c.Call, c.Operator, c.Function, c.Frame, c.Range}, "|")] += c.Time
+			off := ""
+			if c.Did == host.OffCPU {
+				off = "off"
+			}
+			got[strings.Join([]string{gpu.ReasonWords[c.Reason], c.Call, c.Operator, c.Function, c.Frame, c.Range, off}, "|")] += c.Time
+			seen[c.Did] += c.Samples
 		}
 		for i := range gpus.GPUs {
 			idle += gpus.GPUs[i].Idle.Total()
@@ -181,6 +208,9 @@ func TestCausesMomentByMoment(t *testing.T) {
 	}
 	if lateParts < 1000 {
 		t.Errorf("%d causes are too few to tell", lateParts)
+	}
+	if len(seen) < 3 || seen[host.InNative] < 40 || seen[host.InPython] < 30 || seen[host.NotRecorded] > 0 {
+		t.Errorf("samples by what they tell: %v", seen)
 	}
 }
 

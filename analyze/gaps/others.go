@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -15,7 +16,7 @@ const waitsForOthers = 200_000
 // mayWait reports whether a thread may wait for another one: it does nothing itself, or it is
 // in a Python function between two things that were recorded, where it needs the interpreter
 // lock.
-func (s *site) mayWait() bool { return s.did.idle() || s.did == InPython }
+func (s *site) mayWait() bool { return s.did.Idle() || s.did == host.InPython }
 
 // others are the other threads of the process of a thread.
 type others struct {
@@ -31,14 +32,14 @@ func (o *others) blame(c cause, from, to trace.Time) (blamed cause, ns int64) {
 	if o.sweeps == nil {
 		own := o.of.host.threads[o.but]
 		for k, t := range o.of.host.threads {
-			if int32(k) != o.but && t.id.pid == own.id.pid {
-				o.sweeps = append(o.sweeps, sweep{names: o.of.names, frames: t.frames})
+			if int32(k) != o.but && t.id.PID == own.id.PID {
+				o.sweeps = append(o.sweeps, newSweep(o.of.names, t.frames))
 			}
 		}
 	}
 	var best work
 	for i := range o.sweeps {
-		if did := o.sweeps[i].workIn(c.at.did, from, to); did.time > best.time {
+		if did := workIn(&o.sweeps[i], o.of.names, c.at.did, from, to); did.time > best.time {
 			best = did
 		}
 	}
@@ -46,8 +47,8 @@ func (o *others) blame(c cause, from, to trace.Time) (blamed cause, ns int64) {
 		return c, 0
 	}
 	c.other = best.what
-	if c.at.did != Locked && c.at.did != Sleeping {
-		c.at.did = OtherThread
+	if c.at.did != host.Locked && c.at.did != host.Sleeping {
+		c.at.did = host.OtherThread
 	}
 	return c, best.time
 }
@@ -62,27 +63,27 @@ type work struct {
 // in Python, it may as well have run itself: then this one must have entered or left a Python
 // function meanwhile, for which it needs the interpreter lock, and what it did up to there
 // counts.
-func (s *sweep) workIn(did Did, from, to trace.Time) work {
-	s.moveTo(from)
+func workIn(s *sweep, n *host.Names, did host.Did, from, to trace.Time) work {
+	s.MoveTo(from)
 	limit := to
-	if did == InPython {
-		limit = s.lastTurn(from, to)
+	if did == host.InPython {
+		limit = lastTurn(s, from, to)
 	}
 	by := map[trace.Sym]int64{}
 	var sum work
 	for now := from; now < limit; {
-		end := s.until(limit)
-		if at := s.site(); at.did == InPython || at.did == Collecting || did != InPython && !at.did.idle() {
+		end := s.Until(limit)
+		if at := s.Here(); at.did == host.InPython || at.did == host.Collecting || did != host.InPython && !at.did.Idle() {
 			ns := distribution.Between(now, end)
 			by[cmp.Or(at.frame, at.function, at.operator, at.call)] += ns
 			sum.time += ns
 		}
 		now = end
-		s.moveTo(now)
+		s.MoveTo(now)
 	}
 	most := int64(0)
 	for what, ns := range by {
-		if ns > most || ns == most && s.names.compare(what, sum.what) < 0 {
+		if ns > most || ns == most && n.Compare(what, sum.what) < 0 {
 			sum.what, most = what, ns
 		}
 	}
@@ -91,26 +92,26 @@ func (s *sweep) workIn(did Did, from, to trace.Time) work {
 
 // lastTurn returns when a thread last entered or left a Python function in an interval, the
 // beginning if it never did. The thread is there.
-func (s *sweep) lastTurn(from, to trace.Time) trace.Time {
+func lastTurn(s *sweep, from, to trace.Time) trace.Time {
 	last := from
 	note := func(t trace.Time) {
 		if t < to {
 			last = max(last, t)
 		}
 	}
-	for i := range s.open {
-		if o := &s.open[i]; o.at.did == InPython {
-			note(o.to)
+	for _, o := range s.Open() {
+		if o.In.did == host.InPython {
+			note(o.To)
 		}
 	}
-	for i := range s.frames {
-		f := &s.frames[i]
-		if f.from >= to {
+	for i := range s.Ahead {
+		f := &s.Ahead[i]
+		if f.From >= to {
 			break
 		}
-		if f.kind == pythonFrame {
-			note(f.from)
-			note(f.to)
+		if f.Kind == host.PythonFrame {
+			note(f.From)
+			note(f.To)
 		}
 	}
 	return last

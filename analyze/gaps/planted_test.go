@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -25,27 +26,27 @@ var planted = []struct {
 	stall torch.Stall
 	says  string // in the text of the finding
 	idle  gpu.Reason
-	did   gaps.Did
+	did   host.Did
 	where string
 }{
 	{"item", torch.Stall{Cause: torch.StallItem, Length: 8 * time.Millisecond, Every: 2},
 		"follows cudaStreamSynchronize under aten::item in forward_batch_generation() (tp_worker.py:335)",
-		gpu.AfterSync, gaps.InPython, "forward_batch_generation() (tp_worker.py:335)"},
+		gpu.AfterSync, host.InPython, "forward_batch_generation() (tp_worker.py:335)"},
 	{"pageable copy", torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2},
 		"is cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)",
-		gpu.BetweenSteps, gaps.Copying, "cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)"},
+		gpu.BetweenSteps, host.Copying, "cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)"},
 	{"allocator", torch.Stall{Cause: torch.StallMalloc, Length: 8 * time.Millisecond, Every: 2},
 		"is cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)",
-		gpu.Allocation, gaps.Allocating, "cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)"},
+		gpu.Allocation, host.Allocating, "cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)"},
 	{"module load", torch.Stall{Cause: torch.StallModule, Length: 40 * time.Millisecond},
 		"is cuModuleLoadData under _init_handles() (compiler.py:414) in process_batch_result() (scheduler.py:2376)",
-		gpu.Modules, gaps.LoadingModule, "cuModuleLoadData under _init_handles() (compiler.py:414) in process_batch_result() (scheduler.py:2376)"},
+		gpu.Modules, host.LoadingModule, "cuModuleLoadData under _init_handles() (compiler.py:414) in process_batch_result() (scheduler.py:2376)"},
 	{"garbage collection", torch.Stall{Cause: torch.StallCollect, Length: 40 * time.Millisecond},
 		"is garbage collection in process_batch_result() (scheduler.py:2376)",
-		gpu.BetweenSteps, gaps.Collecting, "Python GC in process_batch_result() (scheduler.py:2376)"},
+		gpu.BetweenSteps, host.Collecting, "Python GC in process_batch_result() (scheduler.py:2376)"},
 	{"interpreter lock", torch.Stall{Cause: torch.StallLock, Length: 12 * time.Millisecond, Every: 2},
 		"is Python in process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)",
-		gpu.BetweenSteps, gaps.OtherThread, "process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)"},
+		gpu.BetweenSteps, host.OtherThread, "process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)"},
 }
 
 // stalled returns the trace of the first rank of a server that stalls.

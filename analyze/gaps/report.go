@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,7 +21,9 @@ func (g *Gaps) causeReport() *table.Table {
 		table.NsColumn("time", "sum over devices", func(c *Cause) int64 { return c.Time }),
 		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
 		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
-		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
+		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }),
+		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.samples, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
+			Cell: func(c *Cause) table.Cell { return table.Cell{N: c.Samples, Unknown: c.Samples == 0} }})
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
 	if len(g.Causes) == 0 {
@@ -106,14 +109,14 @@ func (c *Cause) Where() string {
 	add("", c.Call)
 	add(" under ", c.Operator)
 	if c.Operator == "" {
-		add(" under ", short(c.Function))
+		add(" under ", host.Short(c.Function))
 	}
-	add(" in ", short(c.Frame))
+	add(" in ", host.Short(c.Frame))
 	if c.Frame == "" {
 		add(" in ", c.Range)
 	}
 	if c.Other != "" {
-		add(" while another thread is in ", short(c.Other))
+		add(" while another thread is in ", host.Short(c.Other))
 	}
 	return b.String()
 }
@@ -123,10 +126,7 @@ func (g *Gaps) noteMissing(t *table.Table) {
 	if g.Late == 0 {
 		return
 	}
-	if !g.HasPython {
-		t.Note("no Python functions were recorded: torch.profiler records them with with_stack=True")
-	}
-	if !g.HasOperators && !g.HasRanges {
-		t.Note("no operators or ranges were recorded: torch.profiler and NVTX ranges (--trace=cuda,nvtx,osrt of nsys) say what the host works on")
+	for _, text := range g.Recorded.Missing(&g.saw, g.export) {
+		t.Note("%s", text)
 	}
 }

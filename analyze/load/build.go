@@ -89,12 +89,6 @@ func (b *timelineBuilder) newMeter(p place.Where) *meter {
 	return m
 }
 
-// bucket returns the bucket of a time. What lies before the first request or after
-// the last, as clocks of hosts differ, is in the first or the last one.
-func (b *timelineBuilder) bucket(at trace.Time) int {
-	return int(int64(min(max(at, b.From), b.To)-b.Start) / b.Bucket)
-}
-
 // within cuts an interval to the timeline.
 func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
 	return request.Interval{From: max(from, b.From), To: min(to, b.To)}
@@ -108,7 +102,7 @@ func (b *timelineBuilder) BuildSet() {
 		}
 		b.all.parts++
 		b.all.loads[StateRunning].add(r.Start, r.End)
-		at := b.bucket(r.Start)
+		at := b.At(r.Start)
 		b.all.points[at].Arrivals++
 		if r.Metrics.TTFT >= 0 {
 			b.all.ttft = append(b.all.ttft, timed{at, r.Metrics.TTFT})
@@ -149,7 +143,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 // arrive counts a part that begins on a rank; for the role its lead rank counts.
 func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 	m.parts++
-	at := b.bucket(p.Start)
+	at := b.At(p.Start)
 	m.points[at].Arrivals++
 	if lead {
 		b.roles[m.Role].parts++
@@ -167,7 +161,7 @@ func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *mete
 			return
 		}
 		if k := request.WatchedIndex(span); k >= 0 {
-			m.stages[k] = append(m.stages[k], timed{b.bucket(span.Start), span.Dur()})
+			m.stages[k] = append(m.stages[k], timed{b.At(span.Start), span.Dur()})
 		}
 		if !onRank {
 			return

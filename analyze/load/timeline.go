@@ -38,7 +38,13 @@ type Series struct {
 	Points     []Point
 	Stages     [][]Spread // by Timeline.Stages
 	TTFT, TPOT []Spread   // of the requests that arrived; everywhere only
+	// Good counts the requests that arrived and met an SLO; everywhere only, and nil unless
+	// somebody asked.
+	Good []Good
 }
+
+// A Good is how many requests met an SLO, of those of which that is known.
+type Good struct{ Met, Judged int64 }
 
 // A Point is a place in one bucket. A number that is not known is NaN, a count
 // request.Unknown.
@@ -131,6 +137,12 @@ func (t *Timeline) Buckets() int {
 		return 0
 	}
 	return len(t.Series[0].Points)
+}
+
+// At returns the bucket of a time. What lies before the first request or after the last, as
+// clocks of hosts differ, is in the first or the last one.
+func (t *Timeline) At(at trace.Time) int {
+	return int(int64(min(max(at, t.From), t.To)-t.Start) / t.Bucket)
 }
 
 // Bounds returns the part of bucket b that lies between the first and the last

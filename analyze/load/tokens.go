@@ -35,7 +35,7 @@ func (o *outcome) add(stage *request.Row) {
 func (b *timelineBuilder) addTokens(p *request.Part, m *meter, o *outcome) {
 	if prompt := p.PromptTokens - max(0, p.CachedTokens); p.PromptTokens >= 0 && len(o.prefills) > 0 {
 		m.prompts = true
-		m.points[b.bucket(o.prefills[0])].Prefill += max(0, prompt)
+		m.points[b.At(o.prefills[0])].Prefill += max(0, prompt)
 	}
 	tokens := p.CompletionTokens
 	switch {
@@ -52,7 +52,7 @@ func (b *timelineBuilder) addTokens(p *request.Part, m *meter, o *outcome) {
 	n := int64(len(steps))
 	tokens = max(tokens, n)
 	for i, end := range steps {
-		m.points[b.bucket(end)].Output += int64(i+1)*tokens/n - int64(i)*tokens/n
+		m.points[b.At(end)].Output += int64(i+1)*tokens/n - int64(i)*tokens/n
 	}
 }
 
@@ -73,7 +73,7 @@ func (b *timelineBuilder) spreadTokens(m *meter, over request.Interval, tokens i
 	until := func(t trace.Time) int64 { return int64(float64(tokens) * float64(t-over.From) / ns) }
 	cut := b.within(over.From, over.To)
 	for from := cut.From; from < cut.To; {
-		at := b.bucket(from)
+		at := b.At(from)
 		to := min(cut.To, b.Start+trace.Time(int64(at+1)*b.Bucket))
 		m.points[at].Output += until(to) - until(from)
 		from = to

@@ -103,6 +103,14 @@ func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected sel
 			c.add(f, name)
 		}
 	}
+	emitted := profile.NewOperatorRanges(set.Syms)
+	for r := range s.Ranges {
+		if f, ok := emitted.Of(r); ok {
+			if name, ok := selected(&f); ok {
+				c.add(&f, name)
+			}
+		}
+	}
 	c.sums = make([]sum, len(c.classes))
 	for _, t := range c.list {
 		t.settle(c.classes)

@@ -1,16 +1,10 @@
 package operators
 
 import (
-	"strings"
-
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// modulePrefix is what names of calls of modules begin with: "nn.Module: Linear_3", the third
-// Linear that the profiler met.
-const modulePrefix = "nn.Module: "
 
 // selectModules selects calls of modules by their class: numbers of modules do not tell which
 // layer of a model they are in.
@@ -22,25 +16,13 @@ func selectModules(syms *trace.Symbols) selection {
 		}
 		class, ok := known[f.Name]
 		if !ok {
-			if name := moduleClass(syms.Name(f.Name)); name != "" {
+			if name := profile.ModuleClass(syms.Name(f.Name)); name != "" {
 				class = syms.Intern(name)
 			}
 			known[f.Name] = class
 		}
 		return class, class != 0
 	}
-}
-
-// moduleClass returns the class of a module; "" if the name is of none.
-func moduleClass(name string) string {
-	class, ok := strings.CutPrefix(name, modulePrefix)
-	if !ok {
-		return ""
-	}
-	if i := strings.LastIndexByte(class, '_'); i > 0 && i+1 < len(class) && strings.Trim(class[i+1:], "0123456789") == "" {
-		return class[:i]
-	}
-	return class
 }
 
 // sumModules makes the rows of modules.

@@ -43,6 +43,7 @@ type Operators struct {
 	ranks   int   // in the set
 	frames  int64 // operators that were recorded
 	outside int64 // time of what no operator launched, ns
+	export  bool  // some is of Nsight Systems
 }
 
 // outsideNames name the rows of what no operator launched.
@@ -52,7 +53,7 @@ var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CU
 // operators before it.
 func Sum(set *profile.Set, opt walk.Options) *Operators {
 	streams := collectAll(set, &opt, selectOperators)
-	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks)}
+	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks), export: set.Exports}
 	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	o.Names = append(o.Names, o.othersOf(set, streams, outsideNames)...)
 	if slices.ContainsFunc(streams, (*collector).hasShapes) {

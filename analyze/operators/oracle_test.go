@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
@@ -177,4 +179,33 @@ func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string
 		t.Fatalf("seed %d, %s:\n got %+v\nwant %+v", seed, what, got, want)
 	}
 	return len(got)
+}
+
+// Operators are the same whether PyTorch's profiler recorded them or emit_nvtx made them ranges.
+func TestEmittedOperators(t *testing.T) {
+	found := 0
+	for seed := range uint64(50) {
+		p := &playground{r: rand.New(rand.NewPCG(seed, 2)), syms: trace.NewSymbols()}
+		for rank := range int32(2) {
+			p.fill(rank, 3, 1, 400, 5)
+		}
+		want := Sum(testset.SetOf(p.syms, []string{"TP0", "TP1"}, &p.stream), walk.Options{ByRank: true})
+		emitted := p.stream
+		emitted.FrameRows = nil
+		for i, f := range p.stream.FrameRows {
+			e := f.Event
+			shapes := strings.ReplaceAll(p.syms.Name(f.Shapes), ",", ", ")
+			e.Name = p.syms.Intern(fmt.Sprintf("%s, seq = %d, op_id = %d, sizes = %s, input_op_ids = [(%d,0)]", p.syms.Name(e.Name), i%7, i+1, shapes, i))
+			emitted.RangeRows = append(emitted.RangeRows, profile.Range{Event: e, TID: f.TID},
+				profile.Range{Event: p.event(e.Rank, e.Start, e.End, "forward"), TID: f.TID})
+		}
+		got := Sum(testset.SetOf(p.syms, []string{"TP0", "TP1"}, &emitted), walk.Options{ByRank: true})
+		if !slices.Equal(got.Names, want.Names) || !slices.Equal(got.Shapes, want.Shapes) {
+			t.Fatalf("seed %d: got %+v\nwant %+v", seed, got.Shapes, want.Shapes)
+		}
+		found += len(want.Shapes)
+	}
+	if found < 100 {
+		t.Errorf("%d rows are too few", found)
+	}
 }

@@ -17,6 +17,8 @@ func (o *Operators) Reports() []*table.Table {
 func (o *Operators) nameReport() *table.Table {
 	t := table.New("sgtrace.report.ops/v1", "Operators", o.Names, o.fields("operator", nil))
 	switch {
+	case o.frames == 0 && o.export:
+		t.Note("no operators were recorded: nsys records them as ranges with --pytorch=autograd-shapes-nvtx")
 	case o.frames == 0:
 		t.Note("no operators were recorded: torch.profiler records them with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]")
 	case o.outside > 0:
@@ -32,7 +34,11 @@ func (o *Operators) shapeReport() *table.Table {
 	}
 	shapes[0].Most, shapes[1].Most = mostTypes, mostShapes
 	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields("operator", shapes))
-	if o.Shapes == nil && o.frames > 0 {
+	switch {
+	case o.Shapes != nil || o.frames == 0:
+	case o.export:
+		t.Note("no shapes were recorded: nsys records them with --pytorch=autograd-shapes-nvtx, or emit_nvtx with record_shapes=True")
+	default:
 		t.Note("no shapes were recorded: torch.profiler records them with record_shapes=True")
 	}
 	return t

@@ -21,6 +21,9 @@ func (o *Overview) Document() *document.Document {
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
 	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.clockReport(), o.latencyReport(), o.finderReport())
+	if o.Goodput != nil {
+		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())
+	}
 	d.AddMain(o.findingsReport())
 	return d
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,9 +23,10 @@ type Input struct {
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
 	Files          []document.Input
-	Requests       *request.Set // of OTLP dumps; nil without
-	Profiles       *profile.Set // of profilers; nil without
-	Devices        gpu.Options  // how the devices of Profiles are measured
+	Requests       *request.Set    // of OTLP dumps; nil without
+	Profiles       *profile.Set    // of profilers; nil without
+	Devices        gpu.Options     // how the devices of Profiles are measured
+	SLO            []slo.Objective // that Requests are judged by; nil is none
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -56,6 +58,7 @@ type Overview struct {
 	Servers  []Server
 	// Latencies are those of whole requests: e2e, ttft, itl.
 	Latencies []requests.Latency
+	Goodput   *slo.Goodput // by SLO; nil without
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
@@ -85,6 +88,9 @@ func New(in Input) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
+	if o.Goodput != nil {
+		o.Goodput.Blame(o.Tail.List)
+	}
 	o.Result = o.Look(finders.All)
 	o.Warnings = o.warnings()
 	return o
@@ -103,6 +109,9 @@ func (o *Overview) measureRequests() {
 		if l.Of == requests.Finished && slices.Contains(overviewMetrics, l.Metric) {
 			o.Latencies = append(o.Latencies, l)
 		}
+	}
+	if o.SLO != nil {
+		o.Goodput = slo.Measure(s, o.SLO)
 	}
 	seconds := float64(o.To-o.From) / 1e9
 	if seconds <= 0 {

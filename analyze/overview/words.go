@@ -37,6 +37,9 @@ func (o *Overview) facts() []fact {
 		}
 		add("servers", strings.Join(servers, "; "))
 		add("load", o.loadText())
+		if o.Goodput != nil {
+			add("goodput", o.Goodput.Words())
+		}
 	}
 	add("profiles", o.profilesText())
 	if o.Requests == nil && o.GPUs != nil {

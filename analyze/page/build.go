@@ -12,7 +12,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/stacks"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 )
 
 // Overview makes the page of an overview: what it says, and a section for everything
@@ -34,6 +36,9 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 	}
 	if o.GPUs != nil {
 		sections = append(sections, Ranks(o.GPUs, o.Collectives, src)...)
+	}
+	if o.Profiles != nil {
+		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
 	}
 	l := newLinks(sections)
 	l.linkTables()

@@ -23,7 +23,7 @@ const (
 	FormatJSON     Format = "json"     // objects, unscaled
 )
 
-// Formats lists the formats, the default first.
+// Formats lists the formats that every table has, the default first.
 var Formats = []Format{FormatText, FormatMarkdown, FormatCSV, FormatJSON}
 
 // A Style adapts text to where it is shown; other formats ignore it.
@@ -43,6 +43,8 @@ func (r *Table) Write(w io.Writer, f Format, s Style) error {
 		return r.writeCSV(w)
 	case FormatJSON:
 		return r.WriteJSON(w)
+	case FormatFolded:
+		return r.writeFolded(w)
 	}
 	return fmt.Errorf("no format %q; there are %v", f, Formats)
 }

@@ -80,6 +80,7 @@ type Table struct {
 	Title     string
 	Columns   []Column
 	Footnotes []string
+	Folding   *Folding // for [FormatFolded]; nil if rows are no stacks
 
 	order []int32 // rows of the source, as printed
 	cell  func(row, column int) Cell

@@ -49,3 +49,10 @@ func ThreadFields[T any](of func(*T) (pid int32, tid int64)) []table.Field[T] {
 func StyleField[T any](of func(*T) profile.RangeStyle) table.Field[T] {
 	return table.Field[T]{Column: table.Column{Name: "style", Doc: "PushPop nests, StartEnd need not"}, Cell: func(row *T) table.Cell { return table.TextCell(of(row).String()) }}
 }
+
+// NoteGraphs says how much GPU time is of CUDA graphs of which only the whole was recorded, ns.
+func NoteGraphs(t *table.Table, whole int64) {
+	if whole > 0 {
+		t.Note("%s of GPU time is of whole CUDA graphs: nsys records their kernels with --cuda-graph-trace=node", table.InWords(whole))
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
@@ -63,6 +64,7 @@ func (c *command) app() *cli.App {
 			c.inspectCommand(),
 			c.openCommand(),
 			c.demoCommand(),
+			versionCommand(),
 			c.helpCommand(),
 		},
 	}
@@ -87,6 +89,10 @@ func (c *command) exit(err error) int {
 	lost := c.printDiags()
 	if err != nil {
 		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
+		var closed *gate.Failure
+		if errors.As(err, &closed) {
+			return exitGate
+		}
 		return exitFailed
 	}
 	if lost {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -61,10 +63,10 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	if f.Requests {
 		cmd.Flags = append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
-			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request, or both"},
+			noFindingsFlag(),
 			c.verifyFlag(),
 			keepSecretsFlag(),
-		}, selectionFlags()...)
+		}, slices.Concat(requestDrawingFlags(), selectionFlags())...)
 		cmd.Action = func(ctx *cli.Context) error { return c.convertRequests(ctx, f) }
 		return cmd
 	}
@@ -79,11 +81,37 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	return cmd
 }
 
+// requestDrawingFlags say what is drawn of requests.
+func requestDrawingFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request, or both"},
+		&cli.StringFlag{Name: "requests", DefaultText: "those that matter", Usage: "draw `N` requests in the request view, or all, by minute of arrival"},
+	}
+}
+
+// drawingOptions reads the flags that say what a timeline shows.
+func drawingOptions(ctx *cli.Context) (opt drawing.Options, err error) {
+	if opt.View, err = drawing.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
+		return opt, commandline.AsUsage(err)
+	}
+	if ctx.IsSet("requests") {
+		if opt.Requests, err = drawing.ParseRequests(ctx.String("requests")); err != nil {
+			return opt, commandline.AsUsage(err)
+		}
+	}
+	if ctx.IsSet("layout") {
+		if opt.Ranks, err = drawing.ParseRankLayout(ctx.String("layout")); err != nil {
+			return opt, commandline.AsUsage(err)
+		}
+	}
+	return opt, nil
+}
+
 // convertRequests draws the requests of inputs of one format.
 func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
-	view, err := drawing.ParseView(ctx.String("view"))
+	opt, err := drawingOptions(ctx)
 	if err != nil {
-		return commandline.AsUsage(err)
+		return err
 	}
 	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
@@ -95,7 +123,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	}
 	defer out.Abandon()
 	c.collectEarly()
-	t, requests, err := c.layout(ctx, files, view, f)
+	t, requests, err := c.layout(ctx, files, opt, f)
 	if err != nil {
 		return err
 	}
@@ -109,12 +137,15 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
-func (c *command) layout(ctx *cli.Context, files []inputs.Input, view drawing.View, f *inputs.Format) (t *trace.Trace, requests int, err error) {
+func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Options, f *inputs.Format) (t *trace.Trace, requests int, err error) {
 	set, err := c.loadFiles(ctx, files, loading{only: f})
 	if err != nil {
 		return nil, 0, err
 	}
-	t = drawing.Layout(set, view)
+	if !ctx.Bool("no-findings") {
+		opt.Findings = findingsOf(finders.Inputs{Requests: set})
+	}
+	t = drawing.Layout(set, opt)
 	return t, len(set.Requests), nil
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
@@ -29,12 +31,15 @@ func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(), pageFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, or diff.captures"},
+		&cli.StringFlag{Name: "slo", Usage: "compare the goodput, too: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"},
+		&cli.StringSliceFlag{Name: "fail-if", Usage: "exit status 4 if `CONDITION` holds, such as 'ttft.p99>+10%'"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.captures, or gate"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
 	}
 	for _, side := range diffSides {
+		flags = append(flags, &cli.StringSliceFlag{Name: side, Usage: "[LABEL=]`INPUT`, one of several captures " + side})
 		for _, end := range []string{"from", "to"} {
 			flags = append(flags, &cli.StringFlag{Name: side + "-" + end, Usage: "--" + end + " `TIME` of " + strings.ToUpper(side) + " alone"})
 		}
@@ -42,20 +47,24 @@ func (c *command) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "what changed between two captures, and whether it could be chance",
-		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --at TIME INPUT",
+		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --before INPUT... --after INPUT..., or --at TIME INPUT",
 		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
 PyTorch traces, Nsight Systems exports, or a mix. Totals are per request or per
 step, so captures may differ in length. Each change has a 95 % confidence
 interval; ~ marks changes that may be chance. --from and --to are times or
 offsets (+10s) from the start of each capture; a request counts where it begins.
-'sgtrace help metrics' defines every number.
+Several captures of each side show how much days differ: give each with --before
+or --after. 'sgtrace help metrics' defines every number, 'sgtrace help gate' the
+conditions of --fail-if.
 
 Examples:
   sgtrace diff healthy.jsonl incident.jsonl
   sgtrace diff v0.5=profiles/monday v0.6='profiles/tuesday/*.json.gz' --by-rank
   sgtrace diff --at +30s incident.jsonl
   sgtrace diff --before-to +30s --after-from +30s a.jsonl b.jsonl
-  sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl`,
+  sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl
+  sgtrace diff --fail-if 'decode_step.mean>+2%' profiles/monday profiles/tuesday
+  sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl --after incident.jsonl`,
 		Flags:  slices.Concat(flags, selectionFlags()),
 		Action: c.diff,
 	}
@@ -68,6 +77,10 @@ func (c *command) diff(ctx *cli.Context) error {
 	how, err := printing(ctx, mostDiffRows)
 	if err != nil {
 		return err
+	}
+	conditions, err := gate.Parse(ctx.StringSlice("fail-if"))
+	if err != nil {
+		return commandline.Usage("--fail-if: %v", err)
 	}
 	if err := reports.CheckPage(ctx); err != nil {
 		return err
@@ -88,58 +101,90 @@ func (c *command) diff(ctx *cli.Context) error {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
 	}
 	if ctx.IsSet("o") {
-		args, given := diffArgs(ctx), c.given(ctx, ctx.Args().Slice())
-		return c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
-			return page.Diff(d, sides[0], sides[1], c.commandLine(ctx, args, given), made), nil
-		})
+		return c.diffPage(ctx, d, sides, conditions)
 	}
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
+	if conditions != nil {
+		judged := conditions.Judge(d)
+		doc.Add(judged.Report())
+		doc.Failure = judged.Err()
+	}
 	doc.Add(d.SideReport(), d.SetupReport(), d.LoadReport())
 	doc.AddMain(d.Report())
 	doc.Findings = d.Findings()
 	return c.write(doc, how)
 }
 
-// diffArgs are the command and its own flags that say what is compared, as they were
-// given.
-func diffArgs(ctx *cli.Context) []string {
-	args := []string{"diff"}
-	if ctx.Bool("by-rank") {
-		args = append(args, "--by-rank")
+// diffPage writes the comparison as a page, and returns the error of the conditions.
+func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collected, conditions gate.Conditions) error {
+	args := append([]string{"diff"}, flagArgs(ctx, "by-rank", "slo", "fail-if", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
+	given := c.given(ctx, ctx.Args().Slice())
+	err := c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
+		return page.Diff(d, sides[0], sides[1], c.commandLine(ctx, args, given), made), nil
+	})
+	if err != nil || conditions == nil {
+		return err
 	}
-	for _, name := range []string{"at", "before-from", "before-to", "after-from", "after-to"} {
-		if ctx.IsSet(name) {
-			args = append(args, "--"+name, ctx.String(name))
-		}
-	}
-	return args
+	return conditions.Judge(d).Err()
 }
 
-// readCaptures reads two captures, one after the other, so that it takes no more memory
-// than a report.
-func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, names []string, err error) {
-	names = ctx.Args().Slice()
-	if len(names) != 2 {
-		return sides, names, commandline.Usage("diff takes two inputs, BEFORE and AFTER, each a file, a directory, or a quoted glob; there are %d", len(names))
+// captureArgs returns the inputs of both sides: two arguments, or those of --before and
+// --after.
+func captureArgs(ctx *cli.Context) (of [2][]string, err error) {
+	args := ctx.Args().Slice()
+	for i, side := range diffSides {
+		of[i] = ctx.StringSlice(side)
 	}
-	if names[0] == inputs.Stdin && names[1] == inputs.Stdin {
-		return sides, names, commandline.Usage("only one of BEFORE and AFTER can be standard input")
+	switch {
+	case of[0] == nil && of[1] == nil && len(args) == 2:
+		return [2][]string{args[:1], args[1:]}, nil
+	case of[0] == nil && of[1] == nil:
+		return of, commandline.Usage("diff takes two inputs, BEFORE and AFTER, each a file, a directory, or a quoted glob; there are %d", len(args))
+	case of[0] == nil || of[1] == nil:
+		return of, commandline.Usage("--before and --after go together: each side needs a capture at least")
+	case len(args) > 0:
+		return of, commandline.Usage("with --before and --after, diff takes no other inputs; there is %s", args[0])
+	}
+	return of, nil
+}
+
+// readCaptures reads the captures of both sides, one after the other, so that it takes no
+// more memory than a report.
+func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, names []string, err error) {
+	args, err := captureArgs(ctx)
+	if err != nil {
+		return sides, nil, err
+	}
+	all := slices.Concat(args[0], args[1])
+	if at := slices.Index(all, inputs.Stdin); at >= 0 && slices.Contains(all[at+1:], inputs.Stdin) {
+		return sides, nil, commandline.Usage("only one of BEFORE and AFTER can be standard input")
 	}
 	for i, side := range diffSides {
 		window := &chosen{from: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), to: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
 		if err := window.check(); err != nil {
-			return sides, names, err
+			return sides, nil, err
 		}
-		capture, err := c.readCapture(ctx, names[i])
-		if err != nil {
-			return sides, names, err
+		sides[i] = diff.NewCollected(0)
+		if len(all) > 2 {
+			sides[i] = diff.NewCollected(len(args[i]))
 		}
-		sides[i], err = capture.collect(window)
-		if err := errors.Join(err, capture.evidence.Close()); err != nil {
-			return sides, names, err
+		for _, arg := range args[i] {
+			if err := c.addCapture(ctx, sides[i], arg, *window); err != nil {
+				return sides, nil, err
+			}
 		}
+		names = append(names, strings.Join(args[i], ", "))
 	}
 	return sides, names, nil
+}
+
+// addCapture reads a capture of a side.
+func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window chosen) error {
+	capture, err := c.readCapture(ctx, arg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(capture.add(side, &window), capture.evidence.Close())
 }
 
 // inWords tells which window of time is chosen: " from +10s to +20s".
@@ -175,8 +220,8 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 	}
 	defer capture.evidence.Close()
 	for i, window := range windows {
-		capture.label = names[i]
-		if sides[i], err = capture.collect(window); err != nil {
+		capture.label, sides[i] = names[i], diff.NewCollected(0)
+		if err := capture.add(sides[i], window); err != nil {
 			return sides, nil, err
 		}
 	}
@@ -185,8 +230,9 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 
 // A readCapture is an input of a comparison.
 type readCapture struct {
-	label    string
-	evidence *convert.Evidence
+	label      string
+	evidence   *convert.Evidence
+	objectives []slo.Objective
 }
 
 // readCapture reads what the selection flags but for times leave of an input. The caller
@@ -201,19 +247,23 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 	if err != nil {
 		return nil, err
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e}, nil
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives}, nil
 }
 
-// collect collects what a comparison needs of a window of time; offsets count from the
-// beginning of the input.
-func (r *readCapture) collect(window *chosen) (*diff.Collected, error) {
+// add adds a window of time of the capture to a side; offsets count from the beginning of the
+// input.
+func (r *readCapture) add(side *diff.Collected, window *chosen) error {
 	e := r.evidence
 	if err := window.resolve(e.First); err != nil {
-		return nil, err
+		return err
 	}
-	side := diff.Collect(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), From: window.From, To: window.To})
-	if side.Empty() {
-		return nil, fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives,
+		From: window.From, To: window.To}) {
+		return fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
 	}
-	return side, nil
+	return nil
 }

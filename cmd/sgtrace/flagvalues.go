@@ -19,6 +19,9 @@ func flagValues(command, flag string) (values []string) {
 		for _, f := range table.Formats {
 			values = append(values, string(f))
 		}
+		if command == "report" {
+			values = append(values, string(table.FormatFolded))
+		}
 	case "by":
 		for _, d := range requests.Dimensions {
 			values = append(values, d.Name)

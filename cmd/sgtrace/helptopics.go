@@ -25,7 +25,13 @@ func helpTopics() []helpTopic {
 		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics)},
 			(*command).helpMetrics},
 		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
-			(*command).helpFindings},
+			helpPage("findings", findingsPage())},
+		{commandline.Topic{Name: "gate", Usage: "how scripts fail on findings and on changes: conditions, exit status"},
+			helpPage("gate", docs.Gate)},
+		{commandline.Topic{Name: "agents", Usage: "how scripts and agents use the JSON"},
+			helpPage("agents", docs.Agents)},
+		{commandline.Topic{Name: "schema", Usage: "the JSON Schema of what --format json prints"},
+			(*command).helpSchema},
 		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
 			(*command).helpKernelClasses},
 		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
@@ -67,7 +73,8 @@ func (c *command) helpCommand() *cli.Command {
 		Aliases:   []string{"h"},
 		Usage:     "explain a command, a number, a format, or a message",
 		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
-		Description: `Topics are metrics, findings, kernel-classes, formats, man, and completion.
+		Description: `Topics are metrics, findings, gate, agents, schema, kernel-classes, formats,
+man, and completion.
 A WORD is the name of a number or a column, the code of a message, a table, or
 a stage.
 
@@ -104,12 +111,19 @@ func (c *command) helpMetrics(words []string) error {
 	return c.printManual("metrics", docs.Metrics, words)
 }
 
-// helpFindings prints the list of finders.
-func (c *command) helpFindings(args []string) error {
-	if len(args) > 0 {
-		return commandline.Usage("help findings takes no arguments")
+// findingsPage is the list of finders.
+func findingsPage() string {
+	return "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n" + finders.Markdown(finders.All)
+}
+
+// helpPage prints a page of the documentation that has no words to look up.
+func helpPage(topic, text string) func(*command, []string) error {
+	return func(c *command, args []string) error {
+		if len(args) > 0 {
+			return commandline.Usage("help %s takes no arguments", topic)
+		}
+		return c.printManual(topic, text, nil)
 	}
-	return c.printManual("findings", "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n"+finders.Markdown(finders.All), nil)
 }
 
 // helpFormats prints docs/FORMATS.md, or what explains a word there: the code of a
@@ -138,6 +152,14 @@ func (c *command) printManual(topic, text string, words []string) error {
 		return commandline.Usage("no word %q%s ('sgtrace help %s' prints the whole page)", word, hint, topic)
 	}
 	return found.Write(c.out, width)
+}
+
+func (c *command) helpSchema(args []string) error {
+	if len(args) > 0 {
+		return commandline.Usage("help schema takes no arguments")
+	}
+	_, err := io.WriteString(c.out, docs.Schema)
+	return err
 }
 
 func (c *command) helpKernelClasses(args []string) error {

@@ -17,7 +17,7 @@ func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
 		switch {
 		case len(cmd.Subcommands) > 0:
 			forReaders(cmd.Subcommands, what)
-		case !slices.Contains([]string{"open", "demo", "help"}, cmd.Name):
+		case !slices.Contains([]string{"open", "demo", "version", "help"}, cmd.Name):
 			what(cmd)
 		}
 	}

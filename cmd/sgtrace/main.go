@@ -21,12 +21,14 @@ func main() {
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit statuses. A broken pipe is exitOK: the reader has seen enough.
+// Exit statuses. A broken pipe is exitOK: the reader has seen enough. exitGate comes before
+// exitPartial, exitFailed before both.
 const (
 	exitOK      = 0
 	exitFailed  = 1 // no usable output
 	exitUsage   = 2
 	exitPartial = 3 // output written, but input was dropped or damaged
+	exitGate    = 4 // output written, but a gate failed or could not be judged
 )
 
 // run is the whole program; it returns the exit status.

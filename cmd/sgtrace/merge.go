@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -57,8 +57,7 @@ Examples:
 			files("torch", "`INPUT` with PyTorch traces: a file, glob, or folder"),
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or folder"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob, or folder"),
-		}, c.timelineFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request, or both"},
+		}, c.timelineFlags(), requestDrawingFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID` (or the start of one), on all ranks", Category: ofRanks},
 
 			&cli.StringSliceFlag{Name: "offset", Usage: "the clock of this host is ahead: `HOST=+1.2ms`", Category: clock},
@@ -83,6 +82,7 @@ func (c *command) timelineFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "rank-of", Usage: "the process PID of an export is this rank: `PID=RANK`, such as 4100=TP3 or node1:4100=TP3"},
 		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each rank), compare (the same row of all ranks together), or both"},
 		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each `DURATION` long, such as 60s", DefaultText: "one file"},
+		noFindingsFlag(),
 		c.verifyFlag(),
 		keepSecretsFlag(),
 		&cli.StringSliceFlag{Name: "cat", Usage: "include events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; separate several with commas", Category: ofRanks},
@@ -93,8 +93,7 @@ func (c *command) timelineFlags() []cli.Flag {
 
 // mergeFlags are the flags of merge, parsed.
 type mergeFlags struct {
-	view   drawing.View
-	layout drawing.RankLayout
+	draw   drawing.Options
 	read   inputs.Options
 	sel    *chosen
 	given  []clocks.Given
@@ -217,7 +216,14 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if c.redact != nil {
 		m.Redact(c.redact)
 	}
-	t := m.Layout(flags.view, flags.layout)
+	if !ctx.Bool("no-findings") {
+		in := finders.Inputs{Requests: m.Requests}
+		if flags.read.Filter.KeepsKinds() {
+			in.Profiles = m.Profiles()
+		}
+		flags.draw.Findings = findingsOf(in)
+	}
+	t := m.Layout(flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}
@@ -295,11 +301,8 @@ func shareID(s *request.Set, these []int, begin string) bool {
 // mergeFlags reads the flags that need more than looking up.
 func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f = &mergeFlags{}
-	if f.view, err = drawing.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
-		return nil, commandline.AsUsage(err)
-	}
-	if f.layout, err = drawing.ParseRankLayout(ctx.String("layout")); err != nil {
-		return nil, commandline.AsUsage(err)
+	if f.draw, err = drawingOptions(ctx); err != nil {
+		return nil, err
 	}
 	if f.sel, err = selection(ctx); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -22,10 +23,11 @@ type printed struct {
 }
 
 // printing reads the flags that say how a document is printed. People get to see at most
-// so many rows of its main table unless told otherwise; 0 is all.
-func printing(ctx *cli.Context, most int) (p printed, err error) {
+// so many rows of its main table unless told otherwise; 0 is all. formats are those besides
+// the ones that every table has.
+func printing(ctx *cli.Context, most int, formats ...table.Format) (p printed, err error) {
 	p.table, p.sort = ctx.String("table"), ctx.String("sort")
-	if p.format, err = format(ctx); err != nil {
+	if p.format, err = format(ctx, formats); err != nil {
 		return p, err
 	}
 	if p.format == table.FormatText || p.format == table.FormatMarkdown {
@@ -43,7 +45,7 @@ func printing(ctx *cli.Context, most int) (p printed, err error) {
 func (p *printed) arrange(d *document.Document) error {
 	main, err := d.MainTable()
 	switch {
-	case err != nil && (p.format == table.FormatCSV || p.sort != ""):
+	case err != nil && (p.format == table.FormatCSV || p.format == table.FormatFolded || p.sort != ""):
 		return commandline.AsUsage(err)
 	case err != nil:
 		return nil
@@ -63,7 +65,7 @@ func (p *printed) arrange(d *document.Document) error {
 	return nil
 }
 
-// write prints a document.
+// write prints a document. It returns the error of its gate, if that did not pass.
 func (c *command) write(d *document.Document, how printed) error {
 	if how.table != "" {
 		if err := d.Choose(how.table); err != nil {
@@ -80,7 +82,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
-	return d.Write(c.out, how.format, c.style())
+	return cmp.Or(d.Write(c.out, how.format, c.style()), d.Failure)
 }
 
 // inputsRead are the files that the command read, with their sizes, without those that

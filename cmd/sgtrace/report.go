@@ -23,8 +23,10 @@ func (c *command) reportCommand() *cli.Command {
 Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
-  sgtrace report -o report.html otel_trace.json traces/`,
-		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag()}, selectionFlags()),
+  sgtrace report -o report.html otel_trace.json traces/
+  sgtrace report --fail-on errors,silent otel_trace.json
+  sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
+		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selectionFlags()),
 		Action: c.report,
 	}
 }
@@ -41,7 +43,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if ctx.IsSet("o") {
 		return c.reportPage(ctx, r)
 	}
-	how, err := printing(ctx, r.Most)
+	how, err := printing(ctx, r.Most, r.Formats...)
 	if err != nil {
 		return err
 	}
@@ -117,12 +119,28 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	return c.writePage(ctx, files, c.given(ctx, ctx.Args().Slice()), []string{"report"}, func(made page.Made) (page.Page, error) {
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return err
+	}
+	kinds, err := reports.FailOn(ctx)
+	if err != nil {
+		return err
+	}
+	var judged error
+	args := append([]string{"report"}, flagArgs(ctx, "slo", "fail-on")...)
+	err = c.writePage(ctx, files, c.given(ctx, ctx.Args().Slice()), args, func(made page.Made) (page.Page, error) {
 		in, done, err := c.reading(ctx, r)
 		if err != nil {
 			return page.Page{}, err
 		}
 		defer done()
-		return page.Overview(reports.Overview(in), made)
+		o := reports.Overview(in, objectives)
+		judged = kinds.Judge(&o.Result).Err()
+		return page.Overview(o, made)
 	})
+	if err != nil {
+		return err
+	}
+	return judged
 }

@@ -27,7 +27,7 @@ var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
 	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.3", "status": "failed",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
-	"max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key",
+	"fail-on": "errors", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key",
 }
 
 // Reasons of noEffect.
@@ -45,8 +45,9 @@ var noEffect = map[[2]string]string{
 	{"max-memory", ""}:  "it says where tables lie, not what is in them",
 	{"redact", ""}:      "a report may have no name in it",
 	{"redact-key", ""}:  "as --redact",
-	{"metric", "table"}: otherTable, {"bucket", "table"}: otherTable, {"classes", "table"}: otherTable,
+	{"metric", "table"}: otherTable, {"bucket", "table"}: otherTable, {"fail-on", "table"}: otherTable, {"slo", "table"}: otherTable, {"classes", "table"}: otherTable,
 	{"min-dur", "table"}: otherTable, {"level", "table"}: otherTable,
+	{"fail-on", "o"}:  "the exit status has it",
 	{"sort", "stage"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
 	{"slowest", "rid"}: oneRequest, {"slowest", "room"}: oneRequest, {"slowest", "trace"}: oneRequest,
 	{"to", "rid"}: oneRequest, {"to", "room"}: oneRequest, {"to", "trace"}: oneRequest, {"sample", "room"}: oneRequest,

@@ -41,13 +41,15 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	clocks := filepath.Join(t.TempDir(), "clocks.json")
 	for _, args := range [][]string{
 		{"requests", otel}, {"request", rid, otel}, {"inspect", otel, torch, nsys},
-		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", otel},
-		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
+		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel},
+		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
-		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch},
-		{"diff", otel, pipeline}, {"diff", torch, nsys},
+		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch},
+		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
-		readSchemas(t, schemas, runJSON(t, args))
+		text := runJSON(t, args)
+		fitsSchema(t, args, text)
+		readSchemas(t, schemas, text)
 	}
 	if status := run([]string{"sgtrace", "merge", "--torch", torch, "-o", filepath.Join(t.TempDir(), "m.pftrace"), "--clock-report", clocks}, nil, &bytes.Buffer{}, &bytes.Buffer{}); status != exitOK {
 		t.Fatalf("merge: status %d", status)
@@ -106,11 +108,24 @@ func allToAll(t *testing.T) string {
 	return path
 }
 
+// fitsSchema checks what a command printed by docs/schema.json.
+func fitsSchema(t *testing.T, args []string, text []byte) {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	schema := parseSchema(t)
+	for _, wrong := range schema.check(schema.root, v, "") {
+		t.Errorf("%v: %s", args, wrong)
+	}
+}
+
 func runJSON(t *testing.T, args []string) []byte {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status := run(append(append([]string{"sgtrace"}, args...), "--format", "json"), nil, &out, &errOut)
-	if status != exitOK && status != exitPartial {
+	if status != exitOK && status != exitPartial && status != exitGate {
 		t.Fatalf("%v: status %d: %s", args, status, errOut.String())
 	}
 	return out.Bytes()

@@ -5,6 +5,10 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // version tells which source this program is built of, and by which Go.
@@ -14,6 +18,22 @@ func version() string {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
 	return versionOf(info)
+}
+
+// versionCommand prints the same line as --version.
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "version",
+		Usage:     "print the version, the commit, and the version of Go that built it",
+		ArgsUsage: " ",
+		Action: func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return commandline.Usage("version takes no arguments")
+			}
+			cli.ShowVersion(ctx)
+			return nil
+		},
+	}
 }
 
 // versionDate is the day of the commit, as 2026-08-17; "unreleased" if it is not known.

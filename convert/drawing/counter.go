@@ -24,21 +24,13 @@ func (l *layout) collectCounters(b *trace.Builder) {
 	all := make([]procCounters, len(l.set.Procs))
 	for t := range l.set.Threads {
 		c := &all[l.set.Threads[t].Proc]
-		for _, i := range l.set.Threads[t].Stages {
-			if !l.drawn(int(i)) {
-				continue
+		l.eachLevel(t, func(phase request.Phase, from, to trace.Time) {
+			steps := &c.running
+			if phase == request.QueuePhase {
+				steps = &c.queued
 			}
-			s := l.set.Row(int(i))
-			if s.End <= s.Start {
-				continue
-			}
-			switch s.Phase {
-			case request.QueuePhase:
-				c.queued = append(c.queued, change{s.Start, 1}, change{s.End, -1})
-			case request.PrefillPhase, request.DecodePhase:
-				c.running = append(c.running, change{s.Start, 1}, change{s.End, -1})
-			}
-		}
+			*steps = append(*steps, change{from, 1}, change{to, -1})
+		})
 	}
 	for i := range l.set.Len() {
 		if t := l.set.ThreadOf(i); t == request.None || !l.drawn(i) {
@@ -54,7 +46,21 @@ func (l *layout) collectCounters(b *trace.Builder) {
 	l.counters = all
 }
 
-// drawCounters adds the counter tracks of a proc that have any samples.//  Their names say of which rank, too: a pinned track has no other.
+// eachLevel calls f for the stages in which a thread waits, prefills or decodes.
+func (l *layout) eachLevel(t int, f func(phase request.Phase, from, to trace.Time)) {
+	for _, i := range l.set.Threads[t].Stages {
+		s := l.set.Row(int(i))
+		if !l.drawn(int(i)) || s.End <= s.Start {
+			continue
+		}
+		switch s.Phase {
+		case request.QueuePhase, request.PrefillPhase, request.DecodePhase:
+			f(s.Phase, s.Start, s.End)
+		}
+	}
+}
+
+// drawCounters adds the counter tracks of a proc that have any samples. Their names say of which rank, too: a pinned track has no other.
 func (d *drawing) drawCounters(p int, parent trace.TrackID) {
 	c, of := &d.counters[p], naming.Separator+d.set.RankName(p)
 	d.drawLevel(parent, 0, "queued"+of, "requests in a waiting stage on this rank", c.queued)

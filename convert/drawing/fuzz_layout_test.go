@@ -65,5 +65,5 @@ func drawn(t *testing.T, dump []byte) (*request.Set, *trace.Trace) {
 		t.Fatal(err)
 	}
 	set := assembly.Build(d).Set
-	return set, Layout(set, ViewBoth)
+	return set, Layout(set, Options{})
 }

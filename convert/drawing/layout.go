@@ -1,7 +1,6 @@
 package drawing
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,7 +45,11 @@ type layout struct {
 	edges    []edge
 	counters []procCounters                     // by proc
 	clocks   []trace.ClockID                    // by proc
-	subject  []trace.SubjectID                  // of each part
+	subject  []trace.SubjectID                  // of each part, in the color of its request
+	identity []trace.ArgsID                     // of each part: its rid and the like
+	colored  requestSubjects                    // in the view by request
+	groups   []requestGroup                     // of the view by request
+	places   []requestPlace                     // of each request in that view
 	parts    []trace.Sym                        // names of the parts
 	cats     [request.Unselected + 1]trace.Sym  // category of each kind of span
 	phases   [request.DecodePhase + 1]trace.Sym // category of stages of each phase
@@ -55,42 +58,48 @@ type layout struct {
 }
 
 type layoutNames struct {
-	traceID, status, reason, aborted, failed trace.Sym
+	traceID, status, reason, aborted, failed, span trace.Sym
 }
 
 // Layout draws set and returns the finished trace. Lanes, names and order
 // depend on the spans alone, not on how they were read.
-func Layout(set *request.Set, view View) *trace.Trace {
+func Layout(set *request.Set, opt Options) *trace.Trace {
 	b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
-	l := newLayout(set, b)
+	l := newLayout(set, b, opt)
 	l.addClocks(b)
 	describe(b, set, nil)
-	return l.drawViews(b, view, trace.Room{}, func(*drawing) {})
+	drawFindings(b, opt.Findings, set, l.extentOf(), inputs.Extent{})
+	drawLoad(b, l, nil)
+	return l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
 }
 
 // drawViews draws the views and, into the given room, what more draws besides;
 // it gets the thread view, or the request view if that is the only one. Two
 // views are drawn side by side on two cores.
 func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more func(d *drawing)) *trace.Trace {
-	own := l.room()
+	own, byRequest := l.room(), trace.Room{}
+	if view != ViewThread {
+		l.reportLeftOut()
+		byRequest = l.requestRoom()
+	}
+	draw := l.drawThreads
+	if view == ViewRequest {
+		l.reportForeign()
+		draw, own = l.drawRequests, byRequest
+	}
 	room = trace.Room{Slices: own.Slices + room.Slices, Instants: own.Instants + room.Instants, Flows: own.Flows + room.Flows}
 	if view != ViewBoth {
 		b.Grow(room.Slices, room.Instants, room.Flows)
-		draw := l.drawThreads
-		if view == ViewRequest {
-			l.reportForeign()
-			draw = l.drawRequests
-		}
 		more(draw(b))
 		return b.Finish()
 	}
-	fork := b.Fork(room, own)
+	fork := b.Fork(room, byRequest)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		l.drawRequests(fork.Builder)
 		fork.Finish()
 	})
-	more(l.drawThreads(b))
+	more(draw(b))
 	b.Finish()
 	wg.Wait()
 	return fork.Join()
@@ -113,7 +122,7 @@ func (l *layout) reportForeign() {
 
 // newLayout collects what the views share. From then on the arguments of spans
 // are not read any more, since the views add to them.
-func newLayout(set *request.Set, b *trace.Builder) *layout {
+func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	l := &layout{set: set, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.Kind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
@@ -125,7 +134,7 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 		l.phases[phase] = b.Intern(request.Phase(phase).String())
 	}
 	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
-		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String())}
+		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String()), b.Intern("span")}
 	for p := range l.parts {
 		l.parts[p] = b.Intern(l.partName(p))
 	}
@@ -133,11 +142,15 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 	l.findEdges(b)
 	l.collectCounters(b)
 	l.addSubjects(b)
+	if opt.View != ViewThread {
+		l.placeRequests(chooseRequests(set, opt))
+		l.addRequestSubjects(b)
+	}
 	return l
 }
 
 // room returns how many rows the thread view has, and reports what it has no
-// rows for. The request view has about as many.
+// rows for.
 func (l *layout) room() trace.Room {
 	r := trace.Room{Flows: len(l.edges)}
 	for i := range l.set.Len() {
@@ -182,50 +195,6 @@ func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
 	}
 }
 
-// addSubjects makes every part of a request the subject of its slices. All parts
-// of a request have one color; each has the rid that its server gave it.
-func (l *layout) addSubjects(b *trace.Builder) {
-	var list trace.ArgList
-	rid, full, room := b.Intern("rid"), b.Intern("request"), b.Intern("bootstrap_room")
-	l.subject = make([]trace.SubjectID, len(l.set.Parts))
-	for r := range l.set.Requests {
-		req := &l.set.Requests[r]
-		id := b.Intern(l.uniqueID(req))
-		for _, p := range req.Parts {
-			part := &l.set.Parts[p]
-			list = list[:0].String(rid, cmp.Or(part.RID, req.RID))
-			if req.RID != part.RID {
-				list = list.String(full, req.RID)
-			}
-			if req.Room != "" {
-				list = list.String(room, req.Room)
-			}
-			l.subject[p] = b.Subject(trace.Subject{ID: id, Args: b.Args().Put(list)})
-		}
-	}
-}
-
-// about returns the subject of span i: the part it belongs to, for a gateway's
-// span that of the answering server.
-func (l *layout) about(i int) trace.SubjectID {
-	if p := l.set.PartOf(i); p != request.None {
-		return l.subject[p]
-	}
-	if r := l.set.RequestOf(i); r != request.None {
-		return l.subject[l.set.Answering(&l.set.Requests[r])]
-	}
-	return 0
-}
-
-// uniqueID is what colors a request: its id, told apart from those that
-// collide with it.
-func (l *layout) uniqueID(r *request.Request) string {
-	if r.Flags&request.RIDCollision != 0 {
-		return r.RID + " " + l.set.TraceID(r)
-	}
-	return r.RID
-}
-
 // drawn reports whether span i becomes slices.
 func (l *layout) drawn(i int) bool {
 	k := l.set.Kind(i)
@@ -258,6 +227,8 @@ type drawing struct {
 	*layout
 	*trace.Builder
 	isTop   []bool
+	subject []trace.SubjectID                        // of each part
+	roots   map[int]rootSlice                        // spans that stand for a whole request; nil if none does
 	slice   []trace.SliceID                          // of each span
 	name    func(i int, kind request.Kind) trace.Sym // of request and thread spans
 	scratch trace.ArgList
@@ -265,7 +236,7 @@ type drawing struct {
 }
 
 func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
-	return &drawing{layout: l, Builder: b, isTop: isTop, slice: make([]trace.SliceID, l.set.Len())}
+	return &drawing{layout: l, Builder: b, isTop: isTop, subject: l.subject, slice: make([]trace.SliceID, l.set.Len())}
 }
 
 // draw draws units on the given track.
@@ -292,13 +263,7 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 	if slice.Dur < 0 {
 		d.SetPos(d.set.Pos(i))
 	}
-	var id trace.SliceID
-	if parent == 0 {
-		id = d.Slice(slice, about)
-	} else {
-		id = d.Child(parent, slice, about)
-	}
-	d.slice[i] = id
+	id := d.addSlice(i, parent, slice, about)
 	for _, e := range d.set.InstantsOf(i) {
 		if !d.extent.Has(e.Time) {
 			continue
@@ -314,6 +279,21 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 			d.drawSpan(c, id, track, about)
 		}
 	})
+}
+
+// addSlice adds the slice of span i. One that stands for a whole request is called so, in
+// the color of how that ended, and keeps its own name as an argument.
+func (d *drawing) addSlice(i int, parent trace.SliceID, s trace.Slice, about trace.SubjectID) trace.SliceID {
+	if root, ok := d.roots[i]; ok {
+		d.scratch = d.scratch[:0].String(d.names.span, d.set.Name(i))
+		s.Name, s.Args, about = root.name, d.Args().Put(d.scratch.Extend(s.Args)), root.about
+	}
+	if parent == 0 {
+		d.slice[i] = d.Slice(s, about)
+	} else {
+		d.slice[i] = d.Child(parent, s, about)
+	}
+	return d.slice[i]
 }
 
 // rootArgs returns the attributes of a request span, and how the request ended.

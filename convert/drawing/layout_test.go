@@ -29,14 +29,7 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 			config := simulator.DefaultConfig(7)
 			config.Mode, config.Requests = mode, 120
 			dump, _ := testinput.Simulate(t, config)
-			f(t, func() *request.Set {
-				var diags trace.Diags
-				d := spantable.New(&diags)
-				if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
-					t.Fatal(err)
-				}
-				return assembly.Build(d).Set
-			})
+			f(t, func() *request.Set { return setOf(t, dump) })
 		})
 	}
 	t.Run("shared", func(t *testing.T) {
@@ -59,13 +52,24 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 	})
 }
 
+// setOf reads a dump.
+func setOf(t *testing.T, dump []byte) *request.Set {
+	t.Helper()
+	var diags trace.Diags
+	d := spantable.New(&diags)
+	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	return assembly.Build(d).Set
+}
+
 // Every span of the dump is in both views of the written file, exact to the
 // nanosecond, or counted as left out; where it had to be cut, its true times are in its
 // arguments.
 func TestEverySpanIsDrawn(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		set := load()
-		checkEverySpanIsDrawn(t, set, Layout(set, ViewBoth))
+		checkEverySpanIsDrawn(t, set, Layout(set, Options{Requests: Every}))
 	})
 }
 
@@ -178,12 +182,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 60, 0, 0
 	dump, truth := testinput.Simulate(t, config)
-	var diags trace.Diags
-	d := spantable.New(&diags)
-	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
-		t.Fatal(err)
-	}
-	model := Layout(assembly.Build(d).Set, ViewThread)
+	model := Layout(setOf(t, dump), Options{View: ViewThread})
 	names := map[string]int{}
 	for _, f := range model.Flows {
 		from, to := model.Slices[f.From], model.Slices[f.To]
@@ -230,7 +229,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := perfetto.Write(&b, Layout(set, ViewBoth)); err != nil {
+		if err := perfetto.Write(&b, Layout(set, Options{Requests: Every})); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()
@@ -249,12 +248,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 func TestCountersAgreeWithStages(t *testing.T) {
 	config := simulator.DefaultConfig(2)
 	dump, _ := testinput.Simulate(t, config)
-	var diags trace.Diags
-	d := spantable.New(&diags)
-	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
-		t.Fatal(err)
-	}
-	model := Layout(assembly.Build(d).Set, ViewThread)
+	model := Layout(setOf(t, dump), Options{View: ViewThread})
 	last := map[trace.TrackID]float64{}
 	for _, s := range model.Samples {
 		if s.Value < 0 {
@@ -282,7 +276,7 @@ func TestTraceProcessor(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		for _, view := range []View{ViewBoth, ViewThread, ViewRequest} {
 			var file bytes.Buffer
-			if err := perfetto.Write(&file, Layout(load(), view)); err != nil {
+			if err := perfetto.Write(&file, Layout(load(), Options{View: view})); err != nil {
 				t.Fatal(err)
 			}
 			pftest.CheckImport(t, processor, file.Bytes())

@@ -89,9 +89,9 @@ func joinable(f *profile.Profile) joinedSlices {
 
 // Draw draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: a Merge can be drawn once.
-func Draw(m *clocks.Clocks, view View, ranks RankLayout) *trace.Trace {
+func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	b := trace.NewBuilder(m.Dump.Syms, m.Dump.Args, m.Diags)
-	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
+	d := &merging{Clocks: m, Builder: b, layout: opt.Ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
 	used := m.CapturesByFile()
 	for _, f := range m.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
@@ -99,18 +99,22 @@ func Draw(m *clocks.Clocks, view View, ranks RankLayout) *trace.Trace {
 	d.addClocks()
 	describe(b, m.Requests, m.Files)
 	if m.Requests == nil {
+		drawFindings(b, opt.Findings, nil, inputs.Extent{}, d.recorded())
+		drawLoad(b, nil, d)
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
 		d.drawRanks()
 		d.linkRanks()
 		return b.Finish()
 	}
-	l := newLayout(m.Requests, b)
+	l := newLayout(m.Requests, b, opt)
 	l.clocks = make([]trace.ClockID, len(m.Requests.Procs))
 	for p := range m.Requests.Procs {
 		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
 	}
-	return l.drawViews(b, view, d.room(), func(requests *drawing) {
+	drawFindings(b, opt.Findings, m.Requests, l.extentOf(), d.recorded())
+	drawLoad(b, l, d)
+	return l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(m.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()

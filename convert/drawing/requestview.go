@@ -9,34 +9,96 @@ import (
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
+
+// requestPlace is where a request is drawn in the view by request.
+type requestPlace struct {
+	drawn        bool
+	group, order int32 // the index of its group, and its own in that
+}
+
+// placeRequests notes where requests are drawn.
+func (l *layout) placeRequests(groups []requestGroup) {
+	l.groups, l.places = groups, make([]requestPlace, len(l.set.Requests))
+	for g := range groups {
+		for k, r := range groups[g].requests {
+			l.places[r] = requestPlace{true, int32(g), int32(k)}
+		}
+	}
+}
+
+// byRequest reports whether the view by request has span i.
+func (l *layout) byRequest(i int) bool {
+	r := l.set.RequestOf(i)
+	return r != request.None && l.places[r].drawn
+}
+
+// requestRoom returns how many rows the view by request has at most.
+func (l *layout) requestRoom() (room trace.Room) {
+	for i := range l.set.Len() {
+		if l.drawn(i) && l.byRequest(i) {
+			room.Slices++
+			room.Instants += len(l.set.InstantsOf(i)) + 1 // how its thread ended
+		}
+	}
+	for _, e := range l.edges {
+		if l.byRequest(int(e.from)) && l.byRequest(int(e.to)) {
+			room.Flows++
+		}
+	}
+	return room
+}
+
+// reportLeftOut says how many requests the view by request leaves out.
+func (l *layout) reportLeftOut() {
+	if n := len(l.set.Requests) - l.requestsDrawn(); n > 0 {
+		l.set.Diags.Add(trace.RequestsLeftOut.Of("", l.requestsDrawn(), len(l.set.Requests)))
+	}
+}
+
+// requestsDrawn counts the requests of the view by request.
+func (l *layout) requestsDrawn() (n int) {
+	for g := range l.groups {
+		n += len(l.groups[g].requests)
+	}
+	return n
+}
+
+// rootSlice is what the outermost slice of a request is called, and its subject.
+type rootSlice struct {
+	name  trace.Sym
+	about trace.SubjectID
+}
 
 // drawRequests draws the request view: request > thread > stages. The track of
 // a request itself holds its outermost span.
 func (l *layout) drawRequests(b *trace.Builder) *drawing {
 	outermost := make([]int, len(l.set.Requests))
-	isOutermost := make(map[int]bool, len(l.set.Requests))
+	isOutermost := make(map[int]bool, l.requestsDrawn())
 	for r := range l.set.Requests {
-		outermost[r] = l.outermost(r)
-		isOutermost[outermost[r]] = true
+		if l.places[r].drawn {
+			outermost[r] = l.outermost(r)
+			isOutermost[outermost[r]] = true
+		}
 	}
-	// Nor does a part of a request nest in a span that is of none, and is not drawn.
-	units, isTop := l.findUnits(func(i int) bool {
-		return l.set.RequestOf(i) == request.None || l.set.Kind(i) != request.Gateway && isOutermost[i]
+	// Nor does a part of a request nest in a span that is of none, or is not drawn.
+	units, isTop := l.findUnits(l.byRequest, func(i int) bool {
+		return !l.byRequest(i) || l.set.Kind(i) != request.Gateway && isOutermost[i]
 	})
 	d := l.newDrawing(b, isTop)
 	labels := d.procLabels()
+	d.subject, d.roots = l.colored.part, d.rootSlices(outermost)
 	d.name = func(i int, kind request.Kind) trace.Sym {
 		if kind == request.Root {
 			return l.parts[l.set.PartOf(i)]
 		}
 		return labels[l.set.ProcOf(i)].thread
 	}
-	root := d.Track(trace.Track{Name: d.Intern("By request"), Order: 1, Rank: trace.NoRank,
-		Desc: d.Intern("every request with the threads that worked on it, by arrival")})
+	groups := d.groupTracks()
 	eachGroup(units, byRequest, func(units []unit) {
 		r := int(units[0].request)
-		track := d.requestTrack(r, root)
+		track := d.requestTrack(r, groups(r))
 		if i := slices.IndexFunc(units, func(u unit) bool { return int(u.span) == outermost[r] }); i >= 0 {
 			d.draw(units[i:i+1], track)
 			units = slices.Delete(units, i, i+1)
@@ -53,6 +115,41 @@ func (l *layout) drawRequests(b *trace.Builder) *drawing {
 	})
 	d.link()
 	return d
+}
+
+// rootSlices names the outermost spans of requests by rid and outcome.
+func (d *drawing) rootSlices(outermost []int) map[int]rootSlice {
+	roots := map[int]rootSlice{}
+	for r := range d.set.Requests {
+		if i := outermost[r]; d.places[r].drawn && i != request.None {
+			req := &d.set.Requests[r]
+			name := d.Intern("Req " + shorten(strings.TrimPrefix(req.RID, healthCheck)) + naming.Separator + req.Status.String())
+			roots[i] = rootSlice{name, d.colored.root[r]}
+		}
+	}
+	return roots
+}
+
+// groupTracks adds the track of the view, and returns what the tracks of requests lie
+// below: a group is added with its first request.
+func (d *drawing) groupTracks() func(r int) trace.TrackID {
+	name, desc := "By request", "every request with the threads that worked on it, by arrival"
+	if n := d.requestsDrawn(); n < len(d.set.Requests) {
+		name += fmt.Sprintf("%s%d of %d", naming.Separator, n, len(d.set.Requests))
+		desc = fmt.Sprintf("%d of %d requests with the threads that worked on them; --requests all draws all of them", n, len(d.set.Requests))
+	}
+	root := d.Track(trace.Track{Name: d.Intern(name), Order: 1, Rank: trace.NoRank, Desc: d.Intern(desc)})
+	tracks := make([]trace.TrackID, len(d.groups))
+	return func(r int) trace.TrackID {
+		g := d.places[r].group
+		if d.groups[g].name == "" {
+			return root
+		}
+		if tracks[g] == 0 {
+			tracks[g] = d.Track(trace.Track{Parent: root, Name: d.Intern(d.groups[g].name), Order: g, Rank: trace.NoRank, Desc: d.Intern(d.groups[g].desc)})
+		}
+		return tracks[g]
+	}
 }
 
 // drawProc draws the units of one proc under the track of their request.
@@ -113,13 +210,16 @@ func (l *layout) outermost(r int) int {
 	return request.None
 }
 
+// healthCheck begins the rids of a server's requests to itself.
+const healthCheck = "HEALTH_CHECK_"
+
 // requestTrack names the track of a request by what tells it apart:
 // "Req 7ca07386 · 345.6ms · 512+128 tokens · aborted".
 func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	req := &d.set.Requests[r]
 	m := &req.Metrics
 	name := append(d.text[:0], "Req "...)
-	name = append(name, shorten(strings.TrimPrefix(req.RID, "HEALTH_CHECK_"))...)
+	name = append(name, shorten(strings.TrimPrefix(req.RID, healthCheck))...)
 	if m.E2E != request.Unknown {
 		name = trace.AppendDuration(append(name, " · "...), m.E2E)
 	}
@@ -138,6 +238,6 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	if req.Reason != "" {
 		desc += ", " + req.Status.String() + ": " + req.Reason
 	}
-	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(string(name)), Order: int32(r),
+	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(string(name)), Order: d.places[r].order,
 		Rank: trace.NoRank, Desc: d.Intern(desc)})
 }

@@ -12,7 +12,7 @@ import (
 
 // drawThreads draws the thread view: host > process > lanes and counters.
 func (l *layout) drawThreads(b *trace.Builder) *drawing {
-	units, isTop := l.findUnits(func(int) bool { return false })
+	units, isTop := l.findUnits(func(int) bool { return true }, func(int) bool { return false })
 	d := l.newDrawing(b, isTop)
 	// A thread span says which request it serves, since its row already says
 	// which thread it is.

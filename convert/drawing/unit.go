@@ -23,12 +23,12 @@ type unit struct {
 }
 
 // findUnits finds the units of a view, ordered by start, then longest first.
-// alone tells of a span that nothing nests in.
-func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) {
+// of tells of a span that the view has it, alone that nothing nests in it.
+func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bool) {
 	n := l.set.Len()
 	isTop = make([]bool, n)
 	for i := range n {
-		if !l.drawn(i) {
+		if !l.drawn(i) || !of(i) {
 			continue
 		}
 		if p := l.above(i); p == request.None || l.set.ProcOf(p) != l.set.ProcOf(i) || alone(p) {
@@ -44,7 +44,7 @@ func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) 
 	}
 	units = make([]unit, 0, tops)
 	for i := range n {
-		if isTop[i] {
+		if isTop[i] && of(i) {
 			s := l.set.Row(i)
 			units = append(units, unit{s.Start, max(s.Start, s.End), int32(i), int32(l.set.ProcOf(i)), int32(l.set.RequestOf(i))})
 		}

@@ -24,7 +24,9 @@ var attributes = func() map[string]func(*Redactor, string) string {
 			"gen_ai.system gen_ai.provider.name gen_ai.operation.name gen_ai.request.model gen_ai.response.model gen_ai.response.finish_reasons " +
 			"http.request.method http.method http.route http.scheme url.scheme url.path method error.type exception.type rpc.system rpc.method rpc.service " +
 			"collective_name input_type process_group_name process_group_description process_group_ranks dtype cuda_sync_kind kernel kernel_backend kernel_kwargs " +
-			"direction kind trace_name run_by copy_kind src_kind dst_kind memory_kind layout dtypes op"},
+			"direction kind trace_name run_by copy_kind src_kind dst_kind memory_kind layout dtypes op " +
+			"finding_id finding_kind finding_severity finding_confidence finding_place finding_since finding_until finding_metric finding_unit finding_cost_of " +
+			"finding_rids finding_evidence finding_command"},
 	} {
 		for _, key := range strings.Fields(group.keys) {
 			all[key] = group.name

@@ -18,6 +18,7 @@ type shape struct {
 // secretName is the end of what names a credential in texts.
 const secretName = `(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)?|private[_-]?key|password|passwd|passphrase|credentials?|token|authorization|cookie|jwt)`
 
+// shapes are in the order of the constants of type set.
 var shapes = []shape{
 	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not token::X of C++
 	{regexp.MustCompile(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
@@ -36,30 +37,60 @@ var shapes = []shape{
 	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
 }
 
-// A hint is in all that some shape finds, in lower case.
+// A hint is in all that some shapes find, in lower case.
 type hint struct {
-	text string
-	next string // bytes of which one follows; "" is any
-	name bool   // and it is assigned to, or is an option
-	host bool   // and an @ is somewhere behind it
+	text   string
+	next   string // bytes of which one follows; "" is any
+	shapes set
 }
 
+// A set is of shapes, by their index.
+type set uint16
+
+const (
+	assigned set = 1 << iota // a name, and what is assigned to it
+	option                   // an option, and its value
+	bearer
+	basic
+	query
+	address // with an @ somewhere behind
+	service
+	account
+	slack
+	aws
+	google
+	webToken
+	privateKey
+)
+
 // names are how secretName ends.
-const names = "key secret password passwd passphrase credential credentials token authorization cookie jwt key-id key_id keyid"
+const names = "secret password passwd passphrase credential credentials token authorization cookie jwt" +
+	" apikey api_key api-key secretkey secret_key secret-key privatekey private_key private-key" +
+	" accesskey access_key access-key accesskeyid accesskey_id accesskey-id" +
+	" access_keyid access_key_id access_key-id access-keyid access-key_id access-key-id"
 
 // hints are by their first two bytes: see [pair].
 var hints = func() (byPair [1 << 10][]hint) {
 	const blank = " \t\r\n\v\f"
-	for _, group := range []struct{ texts, next string }{
-		{names, "\"'=:" + blank},
-		{"bearer basic", blank},
-		{"?key ?sig ?signature ?auth ?code ?pwd ?pass &key &sig &signature &auth &code &pwd &pass", "="},
-		{"sk- sk_live_ sk_test_ nvapi- glpat- github_pat_ xai- hf_ ghp_ gho_ ghu_ ghs_ ghr_ gsk_ xoxa- xoxb- xoxp- xoxr- xoxs- akia asia aiza eyj", ""},
-		{"://", ""},
-		{"key--", "-"}, // -----BEGIN PRIVATE KEY-----
+	for _, group := range []struct {
+		texts, next string
+		shapes      set
+	}{
+		{names, "\"'=:" + blank, assigned | option},
+		{"bearer", blank, bearer},
+		{"basic", blank, basic},
+		{"?key ?sig ?signature ?auth ?code ?pwd ?pass &key &sig &signature &auth &code &pwd &pass", "=", query},
+		{"sk- sk_live_ sk_test_ nvapi- glpat- github_pat_ xai-", "", service},
+		{"hf_ ghp_ gho_ ghu_ ghs_ ghr_ gsk_", "", account},
+		{"xoxa- xoxb- xoxp- xoxr- xoxs-", "", slack},
+		{"akia asia", "", aws},
+		{"aiza", "", google},
+		{"eyj", "", webToken},
+		{"://", "", address},
+		{"key--", "-", privateKey}, // -----BEGIN PRIVATE KEY-----
 	} {
 		for _, text := range strings.Fields(group.texts) {
-			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next, group.texts == names, text == "://"})
+			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next, group.shapes})
 		}
 	}
 	return byPair
@@ -68,18 +99,29 @@ var hints = func() (byPair [1 << 10][]hint) {
 // pair is the same for upper and lower case.
 func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
 
-// mayHave tells quickly that most texts have no credential.
-func mayHave[text string | []byte](t text) bool {
+// candidates returns the shapes that a text may have, quickly: most have none.
+func candidates[text string | []byte](t text) (found set) {
 	for i := 0; i+1 < len(t); i++ {
 		for _, h := range hints[pair(t[i], t[i+1])] {
 			end := i + len(h.text)
-			if end <= len(t) && strings.EqualFold(string(t[i:end]), h.text) && (h.next == "" || end < len(t) && strings.IndexByte(h.next, t[end]) >= 0) &&
-				(!h.name || isAssigned(t, end) || isOption(t, i)) && (!h.host || hasAt(t, end)) {
-				return true
+			if h.shapes&^found == 0 || end > len(t) || !strings.EqualFold(string(t[i:end]), h.text) ||
+				h.next != "" && (end == len(t) || strings.IndexByte(h.next, t[end]) < 0) {
+				continue
 			}
+			could := h.shapes
+			if could&assigned != 0 && !isAssigned(t, end) {
+				could &^= assigned
+			}
+			if could&option != 0 && !isOption(t, i) {
+				could &^= option
+			}
+			if could&address != 0 && !hasAt(t, end) {
+				could &^= address
+			}
+			found |= could
 		}
 	}
-	return false
+	return found
 }
 
 // hasAt reports whether an @ is behind t[i]: most addresses have no password before one.
@@ -124,14 +166,17 @@ const longest = 1 << 16
 // keys of services, bearer tokens, passwords in addresses, values of options and
 // assignments whose names say so. Masking twice is masking once.
 func Mask(text string) string {
+	which := candidates(text)
 	switch {
-	case !mayHave(text):
+	case which == 0:
 		return text
 	case len(text) > longest:
 		return Masked
 	}
 	for i := range shapes {
-		text = shapes[i].mask(text)
+		if which&(1<<i) != 0 {
+			text = shapes[i].mask(text)
+		}
 	}
 	return text
 }

@@ -58,7 +58,7 @@ func FuzzMask(f *testing.F) {
 			t.Errorf("%q becomes %q and then %q", text, once, twice)
 		}
 		for i := range shapes {
-			if got := shapes[i].mask(text); got != text && !mayHave(text) {
+			if got := shapes[i].mask(text); got != text && candidates(text)&(1<<i) == 0 {
 				t.Errorf("%q has a credential by %s, and is not looked at", text, shapes[i].pattern)
 			}
 		}

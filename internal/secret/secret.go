@@ -164,7 +164,7 @@ func (f *Filter) holds(a trace.Arg, outer Test) bool {
 		case len(text) == 0:
 		case test != nil && test(string(text)):
 			return true
-		case mayHave(text) && hasCredential(string(text)):
+		case candidates(text) != 0 && hasCredential(string(text)):
 			return true
 		case bytes.IndexByte(text, '{') >= 0:
 			return inObject(string(text))

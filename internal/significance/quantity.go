@@ -15,6 +15,7 @@ type Quantity struct {
 	// freedom is how many independent pieces there are, less one.
 	freedom float64
 	err     float64 // standard error of a mean; 0 of other quantities
+	reach   float64 // how many standard errors from Value bounds still has both ends
 	// bounds returns what lies k standard errors below and above Value: 0 and +Inf where
 	// the observations set no bound.
 	bounds func(k float64) (low, high float64)
@@ -35,7 +36,7 @@ func Mean(pieces []Piece) Quantity {
 	// The logarithm of a mean is closer to normal than the mean of skewed times is, and
 	// the interval never reaches below zero.
 	relative := r.err / r.value
-	q.freedom, q.err = r.freedom, r.err
+	q.freedom, q.err, q.reach = r.freedom, r.err, math.Inf(1)
 	q.bounds = func(k float64) (low, high float64) {
 		return q.Value * math.Exp(-k*relative), q.Value * math.Exp(k*relative)
 	}
@@ -62,7 +63,7 @@ func Quantile(share float64, pieces []Piece, n int, at func(i int) float64) Quan
 		return q
 	}
 	err := max(r.err, math.Sqrt(share*(1-share)/size))
-	q.freedom = r.freedom
+	q.freedom, q.reach = r.freedom, min(share, 1-share)/err
 	q.bounds = func(k float64) (low, high float64) {
 		below, above := math.Floor(size*(share-k*err)), math.Ceil(size*(share+k*err))
 		high = math.Inf(1)

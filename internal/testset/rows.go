@@ -9,13 +9,17 @@ import (
 )
 
 // A RowStream passes rows that a test made. As documented, what it passes is
-// overwritten by the next row.
+// overwritten by the next row. Only Shuffled knows samples, stacks of calls and runs; what
+// else changes rows leaves these out.
 type RowStream struct {
 	KernelRows []profile.Kernel
 	CopyRows   []profile.Copy
 	CallRows   []profile.Call
 	RangeRows  []profile.Range
 	FrameRows  []profile.Frame
+	SampleRows []profile.Sample
+	TraceRows  []profile.Sample // stacks of calls
+	RunRows    []profile.Run
 }
 
 func (s *RowStream) Kernels(yield func(*profile.Kernel) bool) { passRows(s.KernelRows, yield) }
@@ -23,6 +27,10 @@ func (s *RowStream) Copies(yield func(*profile.Copy) bool)    { passRows(s.CopyR
 func (s *RowStream) Calls(yield func(*profile.Call) bool)     { passRows(s.CallRows, yield) }
 func (s *RowStream) Ranges(yield func(*profile.Range) bool)   { passRows(s.RangeRows, yield) }
 func (s *RowStream) Frames(yield func(*profile.Frame) bool)   { passRows(s.FrameRows, yield) }
+
+func (s *RowStream) Samples(yield func(*profile.Sample) bool)    { passRows(s.SampleRows, yield) }
+func (s *RowStream) Backtraces(yield func(*profile.Sample) bool) { passRows(s.TraceRows, yield) }
+func (s *RowStream) Runs(yield func(*profile.Run) bool)          { passRows(s.RunRows, yield) }
 
 func passRows[T any](rows []T, yield func(*T) bool) {
 	var row T
@@ -35,7 +43,9 @@ func passRows[T any](rows []T, yield func(*T) bool) {
 
 // Shuffled returns the rows in another order.
 func (s *RowStream) Shuffled(r *rand.Rand) *RowStream {
-	return &RowStream{shuffle(r, s.KernelRows), shuffle(r, s.CopyRows), shuffle(r, s.CallRows), shuffle(r, s.RangeRows), shuffle(r, s.FrameRows)}
+	return &RowStream{KernelRows: shuffle(r, s.KernelRows), CopyRows: shuffle(r, s.CopyRows), CallRows: shuffle(r, s.CallRows),
+		RangeRows: shuffle(r, s.RangeRows), FrameRows: shuffle(r, s.FrameRows), SampleRows: shuffle(r, s.SampleRows),
+		TraceRows: shuffle(r, s.TraceRows), RunRows: shuffle(r, s.RunRows)}
 }
 
 func shuffle[T any](r *rand.Rand, rows []T) []T {
@@ -186,7 +196,8 @@ func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set 
 	for _, name := range slices.Backward(syms.Names()) {
 		other.Intern(name)
 	}
-	out := &RowStream{slices.Clone(s.KernelRows), slices.Clone(s.CopyRows), slices.Clone(s.CallRows), slices.Clone(s.RangeRows), slices.Clone(s.FrameRows)}
+	out := &RowStream{KernelRows: slices.Clone(s.KernelRows), CopyRows: slices.Clone(s.CopyRows), CallRows: slices.Clone(s.CallRows),
+		RangeRows: slices.Clone(s.RangeRows), FrameRows: slices.Clone(s.FrameRows)}
 	change := func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }
 	for i := range out.KernelRows {
 		change(&out.KernelRows[i].Event)

@@ -74,6 +74,15 @@
 //   - In metadata, UNKNOWN stands for what nsys could not find out.
 //   - Warnings and errors of the profiler itself (lost data, missing
 //     permissions) are rows of DIAGNOSTIC_EVENT. We pass them on.
+//   - Most samples have the innermost function only: nsys takes the whole stack
+//     of every fourth (--samples-per-backtrace). A stack that could not be
+//     followed to its end begins with "[Broken backtraces]". Functions without a
+//     name are called by their address; we call all of a module
+//     "[libcuda.so.1]".
+//   - SAMPLING_PERIOD is in CPU cycles or in nanoseconds, by what triggers
+//     samples. We measure the period instead.
+//   - SCHED_EVENTS says when a thread gets or loses a core; on Linux its
+//     threadState does not say why.
 //   - Tools add tables and columns of their own. We don't read them; inspect
 //     lists them.
 package rows

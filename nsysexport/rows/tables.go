@@ -21,6 +21,7 @@ type Table struct {
 var readTables = []*tableSpec{
 	&metaExport, &metaCapture, &systemEnv, &sessionStart, &analysisDetails, &gpuTable, &deviceTable, &processTable,
 	&threadTable, &streamTable, &nullStream, &mpiRanks, &metricNames, &networkNames, &nicNumbers, &nicNames, &payloadTable,
+	&chainTables[SampleChains], &chainTables[CUDAChains], &chainTables[OSChains],
 }
 
 // eventTables returns the tables of events that are read. Their first column is when
@@ -28,7 +29,7 @@ var readTables = []*tableSpec{
 func eventTables() []*tableSpec {
 	specs := []*tableSpec{
 		&kernelTable, &graphTable, &memcpyTable, &memsetTable, &syncTable, &apiTable, &driverTable, &nodeTable, &memoryTable,
-		&nvtxTable, &osTable, &schedTable, &gpuMetrics, &nicMetrics, &switchMetrics,
+		&nvtxTable, &osTable, &schedTable, &stackTable, &gpuMetrics, &nicMetrics, &switchMetrics,
 	}
 	for i := range libraryTables {
 		specs = append(specs, &libraryTables[i].spec)

@@ -77,3 +77,16 @@ func unpack(t *testing.T, data []byte, asZip bool) map[string]file {
 		add(h.Name, h.FileInfo().Mode(), r)
 	}
 }
+
+// Packages of later commits have later versions, of numbers alone.
+func TestPackageVersion(t *testing.T) {
+	changed := time.Date(2026, 8, 17, 20, 53, 20, 0, time.UTC)
+	for described, want := range map[string]string{
+		"v1.2.0": "1.2.0", "v1.2.0-7-g0123456": "1.2.0.7", "v1.2.0-7-g0123456-dirty": "1.2.0.7", "v1.2.0-dirty": "1.2.0",
+		"0123456": "0.0.20260817", "0123456-dirty": "0.0.20260817", "v2-rc1": "0.0.20260817",
+	} {
+		if got := packageVersion(described, changed); got != want {
+			t.Errorf("%s: %s, want %s", described, got, want)
+		}
+	}
+}

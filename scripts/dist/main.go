@@ -1,8 +1,10 @@
-// Command dist builds what is handed out: an archive for each platform, with the
-// program, the manual page, the completions of shells and the README, and their
-// checksums. The same commit and version of Go give the same bytes, wherever it runs.
+// Command dist builds what is handed out: an archive for each platform, with the program,
+// the manual page, completions, the docs, and a modulefile; packages for Linux; and the
+// checksums of all. The same commit and version of Go give the same bytes, wherever it runs.
 //
-// usage: go run ./scripts/dist [-o DIR] [-only OS/ARCH,...]
+// usage: go run ./scripts/dist [-o DIR] [-only OS/ARCH,...] [-nfpm MODULE@VERSION]
+//
+// Packages are made by nfpm, which 'go run' gets; without -nfpm there are none.
 package main
 
 import (
@@ -37,14 +39,15 @@ func main() {
 	log.SetPrefix("dist: ")
 	dir := flag.String("o", "dist", "write to this `DIR`")
 	only := flag.String("only", "", "build only these platforms: `OS/ARCH,...`")
+	nfpm := flag.String("nfpm", "", "make packages for Linux with this `MODULE@VERSION` of nfpm")
 	flag.Parse()
-	if err := dist(*dir, *only); err != nil {
+	if err := dist(*dir, *only, *nfpm); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// dist writes all archives and SHA256SUMS into dir.
-func dist(dir, only string) error {
+// dist writes all archives, packages if nfpm is given, and SHA256SUMS into dir.
+func dist(dir, only, nfpm string) error {
 	chosen := slices.Clone(platforms)
 	if only != "" {
 		chosen = slices.DeleteFunc(chosen, func(p platform) bool { return !slices.Contains(strings.Split(only, ","), p.String()) })
@@ -68,7 +71,7 @@ func dist(dir, only string) error {
 	if err != nil {
 		return err
 	}
-	var sums strings.Builder
+	var made []string
 	for _, p := range chosen {
 		program, err := build(p, work)
 		if err != nil {
@@ -81,6 +84,26 @@ func dist(dir, only string) error {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			return err
+		}
+		made = append(made, name)
+		if nfpm != "" && p.os == "linux" {
+			names, err := packages{nfpm, version, changed}.write(dir, filepath.Join(work, "root", p.arch), p.arch, a.files)
+			if err != nil {
+				return err
+			}
+			made = append(made, names...)
+		}
+	}
+	return writeSums(dir, made)
+}
+
+// writeSums lists the files and their checksums in SHA256SUMS.
+func writeSums(dir string, names []string) error {
+	var sums strings.Builder
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
@@ -129,15 +152,20 @@ func sharedFiles(work string) ([]file, error) {
 	}
 	program := filepath.Join(work, runtime.GOOS, runtime.GOARCH, own.name)
 	var files []file
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
-		data, err := os.ReadFile(name)
+	docs, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range append(docs, "LICENSE", "README.md", "CHANGELOG.md", "packaging/sgtrace.lua") {
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{name: name, mode: 0o644, data: data})
+		name := strings.Replace(path, "packaging/", "modulefiles/", 1)
+		files = append(files, file{name: filepath.ToSlash(name), mode: 0o644, data: data})
 	}
 	for name, topic := range map[string]string{
-		"sgtrace.1":                "man",
+		"man/man1/sgtrace.1":       "man",
 		"completions/sgtrace.bash": "completion bash",
 		"completions/_sgtrace":     "completion zsh",
 		"completions/sgtrace.fish": "completion fish",

@@ -53,6 +53,9 @@ func EveryTable(n int) string {
 	fill("NET_IB_SWITCH_METRIC", times+", 18, 1, x%2, x*1500", n)
 	fill("SCHED_EVENTS", start+", x%16, x%2, "+thread, n)
 	fill("COMPOSITE_EVENTS", "x+1, "+start+", x%16, 1, "+thread+", 1", n)
+	fill("SAMPLING_CALLCHAINS", "x/3+1, 3+x%20, 1, 0, 0, x%5=0, NULL, x, 7, x%3", n)
+	fill("OSRT_CALLCHAINS", "x/3+1, 3+x%20, 1, 0, 0, x%5=0, NULL, x, 7, x%3", n)
+	fill("CUDA_CALLCHAINS", "x/3+1, 3+x%20, 1, x%5=0, x, x%3", n)
 	fill("NVTX_EVENTS", times+", 59, NULL, NULL, NULL, CASE WHEN x%50=0 THEN replace(hex(zeroblob(3000)), '0', 'text ') ELSE 'step ' || x END, "+
 		thread+", NULL, CASE WHEN x%50=1 THEN 2 END, 0, NULL, x, NULL, NULL, NULL, NULL, NULL, NULL, NULL", n)
 	return b.String()

@@ -8,7 +8,7 @@ import (
 
 // tables are those that are read, and some that are not, each with its columns in the
 // order of the file. A column is an INTEGER unless $ (TEXT) or ~ (REAL) follows its name;
-// then ! is NOT NULL, and * the primary key. They are as nsys 2023.4 writes them; what
+// then ! is NOT NULL, * the primary key, and + part of one. They are as nsys 2023.4 writes them; what
 // came later is as nsys 2024.6 does.
 const tables = `
 StringIds id* value$!
@@ -45,6 +45,9 @@ NIC_ID_MAP nicId! globalId!
 TARGET_INFO_NIC_INFO GUID! stateName$! nicId! name$! deviceId! vendorId! linkLayer!
 SCHED_EVENTS start! cpu! isSchedIn! globalTid
 COMPOSITE_EVENTS id* start! cpu threadState globalTid cpuCycles!
+SAMPLING_CALLCHAINS id!+ symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!+
+OSRT_CALLCHAINS id!+ symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!+
+CUDA_CALLCHAINS id!+ symbol! module! unresolved originalIP stackDepth!+
 NVTX_EVENTS start! end eventType! rangeId category color text$ globalTid endGlobalTid textId domainId uint64Value int64Value doubleValue~ uint32Value int32Value floatValue~ jsonTextId jsonText$ binaryData$
 NVTX_PAYLOAD_SCHEMA_ENTRIES domainId! schemaId! idx! flags type name$ description$ arrayOrUnionDetail offset
 `
@@ -58,8 +61,15 @@ func Tables(names ...string) string {
 			continue
 		}
 		columns := make([]string, 0, len(words)-1)
+		var key []string
 		for _, w := range words[1:] {
 			columns = append(columns, define(w))
+			if name, is := strings.CutSuffix(w, "!+"); is {
+				key = append(key, name)
+			}
+		}
+		if key != nil {
+			columns = append(columns, "PRIMARY KEY ("+strings.Join(key, ", ")+")")
 		}
 		fmt.Fprintf(&b, "CREATE TABLE %s (%s);\n", words[0], strings.Join(columns, ", "))
 	}
@@ -68,7 +78,7 @@ func Tables(names ...string) string {
 
 // define returns the definition of a column.
 func define(word string) string {
-	name := strings.TrimRight(word, "$~!*")
+	name := strings.TrimRight(word, "$~!*+")
 	kind, marks := " INTEGER", word[len(name):]
 	switch {
 	case strings.Contains(marks, "$"):

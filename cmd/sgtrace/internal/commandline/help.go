@@ -31,7 +31,8 @@ content. 'sgtrace help COMMAND' has examples. Every message about an input ends
 with a [code]: 'sgtrace help formats CODE' says what to do about it.
 
 Exit status: 0 complete, 1 no usable output, 2 usage error,
-             3 output written, but some input was damaged or dropped.
+             3 output written, but some input was damaged or dropped,
+             4 output written, but --fail-if or --fail-on did not pass.
 `
 
 // commandHelp is the page of "sgtrace help COMMAND".

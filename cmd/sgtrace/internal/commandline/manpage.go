@@ -39,6 +39,9 @@ usage error
 .TP
 .B 3
 output written, but some input was damaged or dropped
+.TP
+.B 4
+output written, but a condition of \-\-fail\-if or a finding of \-\-fail\-on did not pass
 .SH ENVIRONMENT
 .TP
 .B TMPDIR

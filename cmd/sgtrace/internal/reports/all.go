@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -30,10 +31,10 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on", "slo"}, Tables: summaryTables,
 		Events: hostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
-		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
+		Options: []string{"classes", "slo", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
@@ -47,7 +48,7 @@ var All = []*Report{
 	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
 		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
 	{Name: "timeline", Usage: "load and latency over time, and when they changed", Needs: Requests,
-		Options: []string{"bucket"}, Tables: []string{"timeline", "changes", "limits"}, Parse: parseTimeline},
+		Options: []string{"bucket", "slo"}, Tables: []string{"timeline", "changes", "limits"}, Parse: parseTimeline},
 
 	{Name: "kernels", Usage: "GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"kernels"}, Events: KernelEvents, Most: mostRows,
@@ -73,4 +74,7 @@ var All = []*Report{
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.modules"}, Events: hostEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
+	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
+		Events: hostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
 }

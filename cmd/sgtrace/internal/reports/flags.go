@@ -22,6 +22,8 @@ func options() []cli.Flag {
 	text := func(name, usage string) cli.Flag { return &cli.StringFlag{Name: name, Usage: with(name) + usage} }
 	return []cli.Flag{
 		text("o", "write one HTML page, `FILE`.html"),
+		text("slo", "goodput: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"),
+		text("fail-on", "exit status 4 on findings of `KIND`,... ('sgtrace help findings')"),
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns it around"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},

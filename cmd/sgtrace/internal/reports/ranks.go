@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -21,7 +22,7 @@ import (
 var rankTables = []string{
 	"stages", "gpu.kernels", "stragglers", "collectives.ranks", "collectives.waits", "collectives.kinds",
 	"collectives.parts", "collectives.steps", "collectives.alltoall",
-	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline",
+	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline", "slo.ranks",
 }
 
 // parseRanks makes the report that compares ranks.
@@ -33,15 +34,22 @@ func parseRanks(ctx *cli.Context) (Run, error) {
 			return nil, err
 		}
 	}
+	objectives, err := Objectives(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return func(in *Reading) (*document.Document, error) {
+		if err := in.hasRequests(objectives); err != nil {
+			return nil, err
+		}
 		opt.From, opt.To = in.From, in.To
-		return compareRanks(in, opt)
+		return compareRanks(in, opt, objectives)
 	}, nil
 }
 
 // compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
 // then what requests tell about them.
-func compareRanks(in *Reading, opt gpu.Options) (*document.Document, error) {
+func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*document.Document, error) {
 	d := &document.Document{}
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
@@ -75,6 +83,9 @@ func compareRanks(in *Reading, opt gpu.Options) (*document.Document, error) {
 			return nil, err
 		}
 		d.Add(ranks.Reports()...)
+		if objectives != nil {
+			d.Add(slo.Measure(in.Requests, objectives).RankReport())
+		}
 		d.AddMain(requests.GroupStages(in.Requests, by).Report())
 	}
 	return d, nil

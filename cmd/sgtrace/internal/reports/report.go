@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,7 +31,9 @@ type Report struct {
 	// its selection on to every report.
 	Ignores []string
 	Tables  []string // names of the tables that it may print, the main one first
-	NoMain  bool     // no table matters more: for CSV, --table must choose one
+	// Formats are those of --format besides the ones that every table has.
+	Formats []table.Format
+	NoMain  bool // no table matters more: for CSV, --table must choose one
 
 	Events     []string // categories of events that it walks over, in PyTorch's terms
 	Arguments  []string // categories of events whose arguments it needs: sizes of copies, shapes of operators

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -109,10 +110,17 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 	if ctx.IsSet("bucket") && bucket <= 0 {
 		return nil, commandline.Usage("--bucket %s: want a duration above 0, such as 1s", bucket)
 	}
+	objectives, err := Objectives(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return func(in *Reading) (*document.Document, error) {
 		timeline, err := load.New(in.Requests, bucket)
 		if err != nil {
 			return nil, commandline.AsUsage(err)
+		}
+		if objectives != nil {
+			slo.Measure(in.Requests, objectives).Mark(timeline)
 		}
 		changes := change.Find(in.Requests)
 		marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}

@@ -1,20 +1,25 @@
 package reports
 
 import (
+	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // summaryTables are the tables behind the sentences of the summary.
 var summaryTables = []string{
-	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.clocks", "summary.latency", "summary.finders",
+	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.clocks", "summary.latency", "summary.finders", "slo", "slo.causes", "slo.ranks", "gate",
 }
 
 // parseSummary makes the report on what stands out; -o makes a page of it.
@@ -22,7 +27,25 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err := CheckPage(ctx); err != nil {
 		return nil, err
 	}
-	return func(in *Reading) (*document.Document, error) { return Overview(in).Document(), nil }, nil
+	kinds, err := FailOn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objectives, err := Objectives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(in *Reading) (*document.Document, error) {
+		if err := in.hasRequests(objectives); err != nil {
+			return nil, err
+		}
+		o := Overview(in, objectives)
+		d := o.Document()
+		if kinds != nil {
+			addGate(d, kinds.Judge(&o.Result))
+		}
+		return d, nil
+	}, nil
 }
 
 // CheckPage finds mistakes in -o, which makes a page, before anything is read.
@@ -42,10 +65,68 @@ func CheckPage(ctx *cli.Context) error {
 	return nil
 }
 
-// Overview looks at everything that was read.
-func Overview(in *Reading) *overview.Overview {
+// Objectives reads the flag --slo; nil is none.
+func Objectives(ctx *cli.Context) ([]slo.Objective, error) {
+	if !ctx.IsSet("slo") {
+		return nil, nil
+	}
+	list, err := slo.Parse(ctx.String("slo"))
+	if err != nil {
+		return nil, commandline.Usage("--slo: %v", err)
+	}
+	return list, nil
+}
+
+// hasRequests returns an error if there are none that objectives could be about.
+func (in *Reading) hasRequests(objectives []slo.Objective) error {
+	if objectives != nil && in.Requests == nil {
+		return errors.New("--slo is about requests, and no input has any")
+	}
+	return nil
+}
+
+// FailOn reads the kinds of findings that the report fails on; nil is none.
+func FailOn(ctx *cli.Context) (gate.Kinds, error) {
+	if !ctx.IsSet("fail-on") {
+		return nil, nil
+	}
+	kinds, err := gate.ParseKinds(ctx.String("fail-on"))
+	if err != nil {
+		return nil, commandline.Usage("--fail-on: %v", err)
+	}
+	return kinds, nil
+}
+
+// addGate adds what came of a gate to the end of the summary.
+func addGate(d *document.Document, r *gate.Result) {
+	t := r.Report()
+	d.Add(t)
+	d.Failure = r.Err()
+	text, markdown := d.Text, d.Markdown
+	d.Text = func(w io.Writer, style table.Style) error {
+		if err := text(w, style); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+		return t.Write(w, table.FormatText, style)
+	}
+	d.Markdown = func(w io.Writer) error {
+		if err := markdown(w); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+		return t.Write(w, table.FormatMarkdown, table.Style{})
+	}
+}
+
+// Overview looks at everything that was read, and which requests meet the objectives.
+func Overview(in *Reading, objectives []slo.Objective) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To},
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives,
 	})
 }

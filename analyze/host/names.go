@@ -1,4 +1,4 @@
-package gaps
+package host
 
 import (
 	"fmt"
@@ -31,6 +31,8 @@ const (
 	Sleeping   // waits for time to pass, or for input
 	Collecting // garbage
 	OtherThread
+	InNative // code of a program or a library, where it was interrupted
+	OffCPU   // no core, and nothing recorded that blocks
 	OnDevice // nothing that matters: the launch had been made, or is not known
 	numDid
 )
@@ -38,43 +40,49 @@ const (
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
 	Copying: "copy call", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
-	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread", OnDevice: "device",
+	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread",
+	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
 
 func (d Did) String() string { return didWords[d] }
 
-// idle reports whether the thread itself does nothing.
-func (d Did) idle() bool {
-	return d == NotRecorded || d == InRange || d == Locked || d == Sleeping
+// Idle reports whether the thread itself does nothing.
+func (d Did) Idle() bool {
+	return d == NotRecorded || d == InRange || d == OffCPU || d.Waits()
 }
 
-// A meaning is what the name of a frame says.
-type meaning struct {
+// Waits reports whether the thread waits for a lock, for time to pass, or for input.
+func (d Did) Waits() bool { return d == Locked || d == Sleeping }
+
+// A Meaning is what the name of a frame says.
+type Meaning struct {
 	seen bool
-	name trace.Sym // without addresses, which differ from call to call
-	did  Did
-	// own tells that a Python function is neither of Python nor of a library that every
+	Name trace.Sym // without addresses, and numbers of steps and modules, which differ from call to call
+	Did  Did
+	// Own tells that a Python function is neither of Python nor of a library that every
 	// server has: the place in the code that people know.
-	own bool
-	// clear tells that the name says nothing: what it is in does.
-	clear bool
+	Own bool
+	// Clear tells that the name says nothing: what it is in does.
+	Clear bool
 }
 
-// names are the meanings of names, each looked at once.
-type names struct {
+// Names are the meanings of names, each looked at once.
+type Names struct {
 	syms   *trace.Symbols
-	kinds  [callFrame + 1]walk.Paged[meaning]
+	kinds  [CallFrame + 1]walk.Paged[Meaning]
 	ranges walk.StepNames
 }
 
-func newNames(syms *trace.Symbols) *names {
-	return &names{syms: syms, ranges: walk.StepNames{Syms: syms}}
+// NewNames returns the meanings of names of events. They are for one goroutine at a time.
+func NewNames(syms *trace.Symbols) *Names {
+	return &Names{syms: syms, ranges: walk.StepNames{Syms: syms}}
 }
 
-// compare orders symbols by what they stand for.
-func (n *names) compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
+// Compare orders symbols by what they stand for.
+func (n *Names) Compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
 
-func (n *names) of(kind frameKind, name trace.Sym) *meaning {
+// Of returns what a name says of a frame of a kind.
+func (n *Names) Of(kind Kind, name trace.Sym) *Meaning {
 	m := n.kinds[kind].At(int64(name))
 	if !m.seen {
 		*m = n.look(kind, name)
@@ -83,12 +91,12 @@ func (n *names) of(kind frameKind, name trace.Sym) *meaning {
 	return m
 }
 
-func (n *names) look(kind frameKind, sym trace.Sym) meaning {
+func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	text := n.syms.Name(sym)
 	switch kind {
-	case rangeFrame:
-		if at := operatorRange.FindStringIndex(text); at != nil {
-			return meaning{name: n.syms.Intern(text[:at[0]]), did: InOperator}
+	case RangeFrame:
+		if name, _, ok := profile.CutOperatorRange(text); ok {
+			return Meaning{Name: n.syms.Intern(name), Did: InOperator}
 		}
 		switch step := n.ranges.Of(sym); {
 		case step == nil:
@@ -97,20 +105,18 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 		default: // "ProfilerStep#7"
 			text, _, _ = strings.Cut(text, "#")
 		}
-		return meaning{name: n.syms.Intern(text), did: InRange}
-	case pythonFrame:
+		return Meaning{Name: n.syms.Intern(text), Did: InRange}
+	case PythonFrame:
 		return n.lookPython(text)
-	case operatorFrame:
-		return meaning{name: sym, did: InOperator, clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
-	case systemFrame:
-		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
+	case OperatorFrame:
+		return Meaning{Name: sym, Did: InOperator, Clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
+	case StackFrame:
+		return Meaning{Name: sym, Did: InNative}
+	case SystemFrame:
+		return Meaning{Name: sym, Did: firstOf(systemCalls, text, SystemCall)}
 	}
-	return meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
+	return Meaning{Name: n.syms.Intern(profile.CallName(text)), Did: didInCall(text)}
 }
-
-// operatorRange matches the range that PyTorch's emit_nvtx makes of an operator:
-// "aten::copy_, seq = 17, op_id = 3, sizes = [[2]]".
-var operatorRange = regexp.MustCompile(`, (?:seq|op_id|sizes) = `)
 
 // didInCall returns what a thread does in a call of CUDA.
 func didInCall(name string) Did {
@@ -175,25 +181,29 @@ const collectorName = "Python GC"
 // address matches where an object lies.
 var address = regexp.MustCompile(`(?: object)? at 0x[0-9a-fA-F]+`)
 
+// generated matches the file of code that torch.fx made, which has a number for each piece.
+var generated = regexp.MustCompile(`^<eval_with_key>\.\d+\(`)
+
 // lookPython says what a frame of Python is: a function, with its file and line, something
 // built in, or a module of PyTorch.
-func (n *names) lookPython(text string) meaning {
-	m := meaning{did: InPython}
+func (n *Names) lookPython(text string) Meaning {
+	m := Meaning{Did: InPython}
 	if file, function, ok := cutPython(text); ok {
-		m.name, m.own = n.syms.Intern(text), !ofLibrary(file)
-		if !m.own {
-			m.did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
+		m.Name, m.Own = n.syms.Intern(generated.ReplaceAllString(text, "<eval_with_key>(")), !ofLibrary(file)
+		if !m.Own {
+			m.Did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
 		}
 		return m
 	}
-	if strings.HasPrefix(text, "nn.Module: ") {
-		m.clear = true
+	if class := profile.ModuleClass(text); class != "" {
+		m.Name, m.Clear = n.syms.Intern(profile.ModulePrefix+class), true
+		return m
 	}
 	text = address.ReplaceAllString(text, "")
-	if m.did = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
-		m.did = Collecting
+	if m.Did = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
+		m.Did = Collecting
 	}
-	m.name = n.syms.Intern(text)
+	m.Name = n.syms.Intern(text)
 	return m
 }
 
@@ -242,9 +252,9 @@ func ofLibrary(file string) bool {
 	return modules[file]
 }
 
-// short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
+// Short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
 // names stay as they are.
-func short(name string) string {
+func Short(name string) string {
 	m := pythonName.FindStringSubmatch(name)
 	if m == nil {
 		return strings.TrimSuffix(strings.TrimPrefix(name, "<"), ">")

@@ -1,0 +1,182 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/significance"
+)
+
+// A Gauge is a number of both sides that can be held against a bound.
+type Gauge struct {
+	Before, After float64 // ns where Time, else in the unit of the load
+	Time          bool
+	Change        significance.Change // not corrected for other questions
+
+	how      significance.How
+	samples  [2]significance.Sample
+	share    float64  // of a quantile that is compared by its scatter; 0 of other numbers
+	counted  string   // what the number is made of: "request"
+	n        [2]int64 // how many of these each side has
+	perPiece int      // how many of these a piece has at least
+	pieces   [2]int   // that each side was cut into
+}
+
+// Numbers are what a group of durations can be gauged by.
+var Numbers = []string{"p50", "p99", "mean", "total"}
+
+// GaugeRows gauges a number of all rows of a kind together, or of the one with a name where
+// that is not ""; nil if neither side has any.
+func (d *Diff) GaugeRows(kind Kind, name, number string) *Gauge {
+	var m [2]diffMeasure
+	for side := range m {
+		keys := d.locate.keysOf(side, kind, name)
+		m[side], _ = d.locate.measureKeys(side, diffKey{Kind: kind, Name: name}, keys)
+	}
+	if m[0].N+m[1].N == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(diffNumbers, func(n diffNumber) bool { return n.name == number })
+	n := &diffNumbers[i]
+	captures := d.locate.captures()
+	g := &Gauge{Time: true, Change: n.compare(&m[0], &m[1], captures), how: n.how(&m[0], &m[1], captures),
+		samples: [2]significance.Sample{m[0].sample(number), m[1].sample(number)}}
+	g.Before, g.After = n.value(&m[0].Stat), n.value(&m[1].Stat)
+	g.pieces = [2]int{len(m[0].work), len(m[1].work)}
+	if number == "p99" {
+		g.share = 0.99
+	}
+	g.count(d, kind, [2]int64{m[0].N, m[1].N})
+	return g
+}
+
+// value is the number in ns.
+func (n *diffNumber) value(s *Stat) float64 {
+	v := float64(n.of(s))
+	if n.tenths {
+		v /= 10
+	}
+	return max(0, v)
+}
+
+// keysOf returns the keys of a side that are of a kind, and have a name where that is not "".
+func (r *diffRows) keysOf(side int, kind Kind, name string) []diffKey {
+	return slices.DeleteFunc(r.sides[side].keys(), func(k diffKey) bool { return k.Kind != kind || name != "" && k.Name != name })
+}
+
+// count says what a gauge is made of. Of a quantile that is compared by its scatter, it is the
+// values themselves.
+func (g *Gauge) count(d *Diff, kind Kind, values [2]int64) {
+	switch {
+	case d.locate.captures():
+		g.counted, g.perPiece = "capture", 1
+		g.n = [2]int64{int64(d.locate.sides[0].captures), int64(d.locate.sides[1].captures)}
+	case g.share > 0 && g.how == significance.ByScatter:
+		g.counted, g.perPiece, g.n = "value", leastRequests, values
+		if kind.profiled() {
+			g.perPiece = 1
+		}
+	case kind.profiled():
+		g.counted, g.perPiece, g.n = d.per.String(), 1, [2]int64{d.Before.Steps, d.After.Steps}
+	default:
+		g.counted, g.perPiece, g.n = "request", leastRequests, [2]int64{d.Before.Requests, d.After.Requests}
+	}
+}
+
+// GaugeLoad gauges a load by its name; nil unless both sides have it.
+func (d *Diff) GaugeLoad(name string) *Gauge {
+	var of [2]*diffLoad
+	for side, c := range d.locate.sides {
+		i := slices.IndexFunc(c.loads, func(l diffLoad) bool { return l.name == name })
+		if i < 0 || sumOf(c.loads[i].pieces).Of == 0 {
+			return nil
+		}
+		of[side] = &c.loads[i]
+	}
+	l := compareLoad(of[0], of[1], d.locate.captures())
+	g := &Gauge{Before: l.Before, After: l.After, Change: l.Change.Change,
+		how: howToCompare(of[0].pieces, of[1].pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].sample(), of[1].sample()},
+		pieces: [2]int{len(of[0].pieces), len(of[1].pieces)}}
+	g.count(d, Request, [2]int64{})
+	return g
+}
+
+// Above reports how sure it is that the number grew by more than to bound times what it was,
+// and Below that it fell to less. What one side has and the other lacks altogether appeared or
+// vanished.
+func (g *Gauge) Above(bound float64) significance.Crossing {
+	b, a := g.samples[0], g.samples[1]
+	switch {
+	case g.Before == 0 && g.After > 0 && !g.Time:
+		return vanished(b.Pieces, a.Pieces)
+	case (g.Before == 0 || g.After == 0) && !g.Time:
+		return significance.Crossing{P: 1}
+	}
+	return g.how.Above(b, a, bound)
+}
+
+// Below is the other direction of [Gauge.Above].
+func (g *Gauge) Below(bound float64) significance.Crossing {
+	b, a := g.samples[0], g.samples[1]
+	switch {
+	case g.Before > 0 && g.After == 0 && !g.Time:
+		return vanished(a.Pieces, b.Pieces)
+	case (g.Before == 0 || g.After == 0) && !g.Time:
+		return significance.Crossing{P: 1}
+	}
+	return g.how.Below(b, a, bound)
+}
+
+// vanished is the crossing of what only one side has.
+func vanished(without, with []significance.Piece) significance.Crossing {
+	p := appeared(without, with)
+	return significance.Crossing{P: p, Least: min(p, significance.Appeared(len(with), len(with), len(without)))}
+}
+
+// Shortage says what the sides lack to be as sure as level: "12 requests, 50 needed"; "" if they
+// lack nothing.
+func (g *Gauge) Shortage(c significance.Crossing, level float64) string {
+	if c.P >= 0 && c.Least <= level {
+		return ""
+	}
+	needed, least := g.needed(level), min(g.n[0], g.n[1])
+	if g.how == significance.ByCapture {
+		least = g.n[0] + g.n[1]
+	}
+	switch {
+	case g.Before == 0 || g.After == 0:
+		return "only one side has it"
+	case least < needed:
+		return fmt.Sprintf("%s, %s needed", words.Counted(int(least), g.counted), words.Thousands(needed))
+	}
+	return fmt.Sprintf("the captures have %d and %d independent pieces, which differ too much; longer captures needed", g.pieces[0], g.pieces[1])
+}
+
+// needed returns how many of what a gauge is made of the smaller side must have, if pieces are
+// as small as they may be; of captures, how many both sides must have.
+func (g *Gauge) needed(level float64) int64 {
+	switch {
+	case g.how == significance.ByCapture:
+		return significance.LeastCaptures
+	case g.how == significance.ByRanks:
+		return int64(g.perPiece * significance.FewestPieces(max(g.pieces[0], g.pieces[1]), level))
+	case g.share > 0:
+		return int64(max(g.perPiece*significance.Enough, significance.FewestValues(g.share, level, maxPieces)))
+	}
+	return int64(g.perPiece * significance.Enough)
+}
+
+// Words says how the number changed: "8.10 -> 9.40 ms, +16.1 % (+14.2 to +18.0)".
+func (g *Gauge) Words() string {
+	text := words.ThreeDigits(g.Before) + " -> " + words.ThreeDigits(g.After)
+	if g.Time {
+		text = pairInWords(int64(math.Round(g.Before)), int64(math.Round(g.After)))
+	}
+	if math.IsNaN(g.Change.Ratio) {
+		return text
+	}
+	c := Change{Change: g.Change}
+	return text + ", " + c.interval(" (", ")")
+}

@@ -1,0 +1,129 @@
+package gate
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/docs"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Condition{
+		"ttft.p99>+10%":                       {number: "p99", bound: 1.1},
+		" ttft.p99 > 10 % ":                   {number: "p99", bound: 1.1},
+		"requests.rate<-5%":                   {below: true, bound: 0.95},
+		"kernel.total>+3%":                    {number: "total", bound: 1.03},
+		"kernel.void gemm<int>(a.b).mean>+0%": {name: "void gemm<int>(a.b)", number: "mean", bound: 1},
+		"stage.decode_loop.p50>+150%":         {name: "decode_loop", number: "p50", bound: 2.5},
+		"step.decode bs=5-8.mean>+2.5%":       {name: "decode bs=5-8", number: "mean", bound: 1.025},
+	} {
+		list, err := Parse([]string{text})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got := list[0]
+		if got.name != want.name || got.number != want.number || got.below != want.below || math.Abs(got.bound-want.bound) > 1e-12 || got.Text != strings.TrimSpace(text) {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for text, says := range map[string]string{
+		"":                     "want METRIC>+N%",
+		"ttft.p99":             "want METRIC>+N%",
+		"ttft>+10%":            "unknown metric",
+		"ttft.p98>+10%":        "did you mean ttft.p9",
+		"stage.mean>+10%":      "unknown metric",
+		"ttft.x.mean>+10%":     "unknown metric",
+		"nothing.like.it>+1%":  "Known: e2e.p50, ",
+		"requests.rate.p50>1%": "unknown metric",
+		"ttft.p99>500ms":       "change in percent",
+		"ttft.p99>NaN%":        "change in percent",
+		"ttft.p99>%":           "change in percent",
+		"ttft.p99>-5%":         "takes a growth",
+		"ttft.p99<5%":          "takes a fall",
+		"ttft.p99<-100%":       "takes a fall",
+	} {
+		if _, err := Parse([]string{text}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+	for _, text := range known() {
+		if _, err := Parse([]string{text + ">+1%"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// docs/GATE.md lists the metrics.
+func TestDocs(t *testing.T) {
+	if !strings.Contains(docs.Gate, Markdown()) {
+		t.Errorf("docs/GATE.md has another table of metrics; it is\n%s", Markdown())
+	}
+}
+
+func TestKinds(t *testing.T) {
+	if _, err := ParseKinds("errors,stragler"); err == nil || !strings.Contains(err.Error(), "did you mean straggler?") {
+		t.Error(err)
+	}
+	kinds, err := ParseKinds("errors, straggler,errors,loss,gpu")
+	if err != nil || !slices.Equal(kinds, Kinds{finding.Errors, finding.Straggler, finding.Loss, finding.GPU}) {
+		t.Fatal(kinds, err)
+	}
+	judged := func(kind finding.Kind, j finding.Judged) finders.Judgment {
+		return finders.Judgment{Finder: &finders.Finder{Kind: kind}, Judged: j}
+	}
+	r := kinds.Judge(&finders.Result{
+		Findings: []finding.Finding{{Kind: finding.Load, Text: "load"}, {Kind: finding.Straggler, Text: "TP1 is late"}},
+		Judged: []finders.Judgment{
+			judged(finding.Errors, finding.Judged{What: "errors", Of: "request", N: 5, Needed: 1}),
+			judged(finding.Errors, finding.Judged{What: "calls", Reason: "the input has no profiles"}),
+			judged(finding.Straggler, finding.Judged{What: "ranks", Of: "step", N: 5, Needed: 100}),
+			judged(finding.Loss, finding.Judged{What: "losses", Of: "span", N: 5, Needed: 1}),
+			judged(finding.Loss, finding.Judged{What: "other losses", Of: "span", N: 5, Needed: 100}),
+			judged(finding.GPU, finding.Judged{What: "devices", Reason: "the input has no profiles"}),
+		},
+	})
+	want := []struct {
+		state  State
+		reason string
+	}{
+		{Passed, ""}, {Failed, "TP1 is late"}, {Unjudged, "not enough data for other losses: 5 spans, 100 needed"}, {Unjudged, "the input has no profiles"},
+	}
+	for i, w := range want {
+		if j := r.Judgments[i]; j.State != w.state || j.Reason != w.reason {
+			t.Errorf("%s: %s, %q; want %s, %q", j.Condition, j.State, j.Reason, w.state, w.reason)
+		}
+	}
+	var failure *Failure
+	if !errors.As(r.Err(), &failure) || !strings.Contains(failure.Error(), "straggler: 1 finding: TP1 is late; loss cannot be judged: not enough data") {
+		t.Error(r.Err())
+	}
+	if title := r.Report().Title; title != "Gate failed: 1 failed, 2 not judged, 1 passed" {
+		t.Error(title)
+	}
+	r.Judgments = r.Judgments[:1]
+	if r.Err() != nil {
+		t.Error(r.Err())
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"ttft.p99>+10%", "kernel.a<b>.total<-5%", "stage..p50>1%"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := Parse([]string{text})
+		if err != nil {
+			return
+		}
+		c := list[0]
+		if !(c.bound > 0) || c.below != (c.bound <= 1 && c.below) || c.metric.named == mustName && c.name == "" {
+			t.Errorf("%q: %+v", text, c)
+		}
+	})
+}

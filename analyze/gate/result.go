@@ -1,0 +1,110 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// Schema is that of the table of conditions.
+const Schema = "sgtrace.report.gate/v1"
+
+// State is what came of a condition.
+type State string
+
+const (
+	Passed   State = "passed"
+	Failed   State = "failed"
+	Unjudged State = "not judged" // which does not pass either
+)
+
+// A Judgment is what came of one condition. Numbers are NaN where it has none: times are in
+// ns, P is corrected for all conditions of the run (Holm).
+type Judgment struct {
+	Condition     string
+	State         State
+	Measured      string // in words
+	Reason        string // why it could not be judged, or what was found; "" if there is nothing to say
+	Time          bool   // Before and After are times
+	Before, After float64
+	Ratio         float64
+	Low, High     float64 // 95 % confidence interval of Ratio
+	P             float64
+}
+
+// A Result is what came of all conditions of a run.
+type Result struct{ Judgments []Judgment }
+
+// A Failure is the error of a gate that did not pass.
+type Failure struct{ text string }
+
+func (f *Failure) Error() string { return f.text }
+
+// Err returns a [*Failure] unless all conditions pass.
+func (r *Result) Err() error {
+	var list []string
+	for i := range r.Judgments {
+		j := &r.Judgments[i]
+		switch j.State {
+		case Failed:
+			list = append(list, fmt.Sprintf("%s: %s", j.Condition, words.JoinNonEmpty(": ", j.Measured, j.Reason)))
+		case Unjudged:
+			list = append(list, fmt.Sprintf("%s cannot be judged: %s", j.Condition, j.Reason))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return &Failure{"gate failed: " + strings.Join(list, "; ")}
+}
+
+// title is the result in one line.
+func (r *Result) title() string {
+	n := map[State]int{}
+	for i := range r.Judgments {
+		n[r.Judgments[i].State]++
+	}
+	verdict := "Gate passed"
+	if n[Failed]+n[Unjudged] > 0 {
+		verdict = "Gate failed"
+	}
+	var parts []string
+	for _, state := range []State{Failed, Unjudged, Passed} {
+		if n[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[state], state))
+		}
+	}
+	return verdict + ": " + strings.Join(parts, ", ")
+}
+
+// mostReason is how wide a reason is for people.
+const mostReason = 100
+
+// Report is the table of conditions.
+func (r *Result) Report() *table.Table {
+	type J = Judgment
+	detail := func(f table.Field[J]) table.Field[J] {
+		f.Detail = true
+		return f
+	}
+	return table.New(Schema, r.title(), r.Judgments, []table.Field[J]{
+		table.TextColumn("condition", "what must not be", func(j *J) string { return j.Condition }),
+		table.TextColumn("state", "failed: it is so, and chance is ruled out; not judged: nobody can tell; passed", func(j *J) string { return string(j.State) }),
+		table.TextColumn("measured", "before -> after, and the change with its 95 % confidence interval; or how many findings", func(j *J) string { return j.Measured }),
+		{Column: table.Column{Name: "reason", Doc: "what was found, or why it cannot be judged", Most: mostReason}, Cell: func(j *J) table.Cell { return table.TextCell(j.Reason) }},
+		detail(table.TextColumn("unit", "of before and after: ns or number", func(j *J) string {
+			if j.Time {
+				return "ns"
+			}
+			return "number"
+		})),
+		detail(table.NumberColumn("before", "what it was", func(j *J) float64 { return j.Before })),
+		detail(table.NumberColumn("after", "what it is", func(j *J) float64 { return j.After })),
+		detail(table.NumberColumn("ratio", "after / before", func(j *J) float64 { return j.Ratio })),
+		detail(table.NumberColumn("ratio low", "lower end of the 95 % confidence interval of the ratio", func(j *J) float64 { return j.Low })),
+		detail(table.NumberColumn("ratio high", "upper end of the 95 % confidence interval of the ratio", func(j *J) float64 { return j.High })),
+		detail(table.NumberColumn("p", "probability of what was measured if the change is exactly that of the condition, corrected for all conditions (Holm)", func(j *J) float64 { return j.P })),
+	})
+}

@@ -1,0 +1,110 @@
+package gate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// recorded plays a run and returns two views of it: the requests of its dump, and what a
+// profiler would record of the server that decodes, a range and a kernel for each step.
+func recorded(t *testing.T, config simulator.Config) *diff.Collected {
+	t.Helper()
+	run, err := simulator.Play(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, _ := testset.Simulated(t, config)
+	syms, rows := trace.NewSymbols(), &testset.RowStream{}
+	size := 0
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		if s.Instance != len(run.Instances)-1 || s.DP != 0 || s.Mode == simulator.ModePrebuilt {
+			continue
+		}
+		name := fmt.Sprintf("step[DECODE bs=%d toks=%d]", s.Requests, s.Tokens)
+		if s.Mode == simulator.ModePrefill {
+			name = fmt.Sprintf("step[EXTEND bs=%d toks=%d]", s.Requests, s.Tokens)
+		}
+		size = len(s.Ranks)
+		for rank := range s.Ranks {
+			k := &s.Ranks[rank]
+			e := profile.Event{Start: trace.Time(k.Scheduled + 1), End: trace.Time(k.Computed + 1), Name: syms.Intern(name), Rank: int32(rank), PID: int32(rank)}
+			rows.RangeRows = append(rows.RangeRows, profile.Range{Event: e})
+			e.Name = syms.Intern("gemm")
+			rows.KernelRows = append(rows.KernelRows, profile.Kernel{Event: e})
+		}
+	}
+	var ranks []string
+	for rank := range size {
+		ranks = append(ranks, fmt.Sprintf("TP%d", rank))
+	}
+	return diff.Collect(diff.Capture{Label: "sim", Requests: set, Profiles: testset.SetOf(syms, ranks, rows)})
+}
+
+// usual are conditions that a CI job may have, and that these captures are long enough for.
+var usual = []string{"ttft.mean>+10%", "itl.mean>+5%", "itl.p50>+5%", "e2e.mean>+10%", "requests.unfinished>+10%", "kernel.total>+3%", "decode_step.mean>+1%"}
+
+// deployed is the configuration of a healthy deployment under the n-th load.
+func deployed(seed, n uint64) simulator.Config {
+	config := testset.Calm(seed + 1000*n)
+	config.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
+	config.Unified, config.Decode = simulator.Parallel{TP: 1, PP: 1, DP: 1}, simulator.Parallel{TP: 1, PP: 1, DP: 1}
+	return config
+}
+
+// A gate opens for two captures of the same deployment under other requests, and closes where
+// every step takes 3 % longer.
+func TestRateOfGates(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 2)
+	conditions, err := Parse(usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, err := Parse([]string{"decode_step.mean>+2%"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet, judged, caught := 0, 0, 0
+	for _, seed := range seeds {
+		before := recorded(t, deployed(seed, 0))
+		failed, unjudged := states(t, seed, conditions.Judge(diff.Compare(before, recorded(t, deployed(seed, 1)), diff.Options{})))
+		if failed == 0 {
+			quiet++
+		}
+		if unjudged == 0 {
+			judged++
+		}
+		worse := deployed(seed, 2)
+		worse.Straggler.Factor = 1.03
+		if failed, _ = states(t, seed, slow.Judge(diff.Compare(before, recorded(t, worse), diff.Options{}))); failed == 1 {
+			caught++
+		}
+	}
+	testset.Rate(t, "gates: no false alarm between healthy captures", quiet, len(seeds), 99)
+	testset.Rate(t, "gates: healthy captures are judged by all conditions", judged, len(seeds), 95)
+	testset.Rate(t, "gates: steps that take 3 % longer", caught, len(seeds), 95)
+}
+
+// states counts the conditions that failed and those that could not be judged.
+func states(t *testing.T, seed uint64, r *Result) (failed, unjudged int) {
+	t.Helper()
+	for i := range r.Judgments {
+		j := &r.Judgments[i]
+		switch j.State {
+		case Failed:
+			failed++
+		case Unjudged:
+			unjudged++
+		default:
+			continue
+		}
+		t.Logf("seed %d: %s: %s: %s %s, p = %g", seed, j.Condition, j.State, j.Measured, j.Reason, j.P)
+	}
+	return failed, unjudged
+}

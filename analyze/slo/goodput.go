@@ -1,0 +1,105 @@
+package slo
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Count is how many requests meet an objective.
+type Count struct{ Met, Missed, Undecided int64 }
+
+func (c *Count) add(s State) {
+	switch s {
+	case Met:
+		c.Met++
+	case Missed:
+		c.Missed++
+	default:
+		c.Undecided++
+	}
+}
+
+// Judged is how many requests it is known of.
+func (c *Count) Judged() int64 { return c.Met + c.Missed }
+
+// Share is the part of the judged requests that meet it; NaN of none.
+func (c *Count) Share() float64 { return distribution.Ratio(float64(c.Met), float64(c.Judged())) }
+
+// A Goodput is how many requests meet all objectives.
+type Goodput struct {
+	Objectives []Objective
+	All        Count
+	Each       []Count // by objective
+	Ranks      []Rank
+	Seconds    float64 // between the first request and the end of the last one
+	Causes     []Cause // see [Goodput.Blame]; most requests first
+
+	set    *request.Set
+	states []State // by request
+}
+
+// A Rank is a rank that leads others, with the requests that it worked on.
+type Rank struct {
+	place.Where
+	Count
+}
+
+// Measure judges all requests.
+func Measure(s *request.Set, objectives []Objective) *Goodput {
+	bulk := load.BulkOf(s)
+	g := &Goodput{Objectives: objectives, Each: make([]Count, len(objectives)), Seconds: float64(bulk.To-bulk.From) / 1e9,
+		set: s, states: make([]State, len(s.Requests))}
+	ranks := place.NewRankSet(s)
+	counts := make([]Count, len(ranks.Places))
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		g.states[i] = Judge(objectives, r)
+		g.All.add(g.states[i])
+		for k := range objectives {
+			g.Each[k].add(objectives[k].Of(r))
+		}
+		for _, p := range r.Parts {
+			if part := &s.Parts[p]; part.Serves() {
+				if rank := ranks.Route(part); rank != request.None {
+					counts[rank].add(g.states[i])
+				}
+			}
+		}
+	}
+	for i, at := range ranks.Places {
+		if ranks.Leads[i] {
+			g.Ranks = append(g.Ranks, Rank{at, counts[i]})
+		}
+	}
+	return g
+}
+
+// PerSecond is how many requests a second meet all objectives; NaN if the time is unknown.
+func (g *Goodput) PerSecond() float64 { return g.perSecond(&g.All) }
+
+func (g *Goodput) perSecond(c *Count) float64 {
+	return distribution.Ratio(float64(c.Met), g.Seconds)
+}
+
+// Mark adds to a timeline of the same requests how many of those that arrived in each bucket
+// meet all objectives.
+func (g *Goodput) Mark(t *load.Timeline) {
+	if t.Buckets() == 0 {
+		return
+	}
+	counts := make([]load.Good, t.Buckets())
+	for i := range g.set.Requests {
+		if r := &g.set.Requests[i]; r.Start >= t.From && r.End <= t.To {
+			switch at := t.At(r.Start); g.states[i] {
+			case Met:
+				counts[at].Met++
+				counts[at].Judged++
+			case Missed:
+				counts[at].Judged++
+			}
+		}
+	}
+	t.Series[0].Good = counts
+}

@@ -1,0 +1,124 @@
+package slo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// An Objective is that a latency of a request is at most Limit.
+type Objective struct {
+	Metric string // "ttft"
+	Limit  int64  // ns
+	of     func(*request.Metrics) int64
+}
+
+// latencies are what objectives can be about.
+var latencies = []struct {
+	name string
+	of   func(*request.Metrics) int64
+}{
+	{"ttft", func(m *request.Metrics) int64 { return m.TTFT }},
+	{"itl", meanGap},
+	{"tpot", func(m *request.Metrics) int64 { return m.TPOT }},
+	{"e2e", func(m *request.Metrics) int64 { return m.E2E }},
+}
+
+// meanGap is the mean gap between the tokens of a request; its TPOT where the dump shows no
+// steps.
+func meanGap(m *request.Metrics) int64 {
+	if m.ITL.N > 0 {
+		return m.ITL.Mean
+	}
+	return m.TPOT
+}
+
+// Parse reads objectives: "ttft=500ms,itl=50ms".
+func Parse(text string) ([]Objective, error) {
+	var list []Objective
+	for part := range strings.SplitSeq(text, ",") {
+		name, limit, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok {
+			return nil, fmt.Errorf("%q: want METRIC=DURATION,... such as ttft=500ms,itl=50ms", part)
+		}
+		o := Objective{Metric: strings.TrimSpace(name)}
+		var names []string
+		for _, l := range latencies {
+			names = append(names, l.name)
+			if l.name == o.Metric {
+				o.of = l.of
+			}
+		}
+		d, err := time.ParseDuration(strings.TrimSpace(limit))
+		switch {
+		case o.of == nil:
+			return nil, fmt.Errorf("unknown metric %q. Known: %s", o.Metric, strings.Join(names, ", "))
+		case err != nil || d <= 0:
+			return nil, fmt.Errorf("%s=%s: want a duration above 0, such as 500ms", o.Metric, limit)
+		case slices.ContainsFunc(list, func(p Objective) bool { return p.Metric == o.Metric }):
+			return nil, fmt.Errorf("%s is there twice", o.Metric)
+		}
+		o.Limit = int64(d)
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// String is the objective for people: "ttft <= 500 ms".
+func (o *Objective) String() string { return o.Metric + " <= " + words.Nearly(o.Limit) }
+
+// InWords lists objectives: "ttft <= 500 ms, itl <= 50 ms".
+func InWords(list []Objective) string {
+	var texts []string
+	for i := range list {
+		texts = append(texts, list[i].String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// State is whether a request meets an objective, or all of them.
+type State uint8
+
+const (
+	Undecided State = iota // the request has not ended, or the dump does not have the latency
+	Met
+	Missed
+)
+
+// Of judges one request. One that failed or was aborted misses every objective; one that has
+// not ended misses those whose limit it is beyond already. A request of one token has no gaps,
+// and keeps any limit for them.
+func (o *Objective) Of(r *request.Request) State {
+	value := o.of(&r.Metrics)
+	switch {
+	case r.Status == request.Failed || r.Status == request.Aborted:
+		return Missed
+	case value > o.Limit:
+		return Missed
+	case r.Status == request.Unfinished:
+		return Undecided
+	case value >= 0:
+		return Met
+	case (o.Metric == "itl" || o.Metric == "tpot") && r.Metrics.CompletionTokens >= 0 && r.Metrics.CompletionTokens <= 1:
+		return Met
+	}
+	return Undecided
+}
+
+// Judge judges a request by all objectives.
+func Judge(list []Objective, r *request.Request) State {
+	all := Met
+	for i := range list {
+		switch list[i].Of(r) {
+		case Missed:
+			return Missed
+		case Undecided:
+			all = Undecided
+		}
+	}
+	return all
+}

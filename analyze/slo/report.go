@@ -1,0 +1,98 @@
+package slo
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A line is an objective, or all of them.
+type line struct {
+	name  string
+	limit int64
+	*Count
+}
+
+// Report is a table of the objectives; the last row is all of them together, the goodput.
+func (g *Goodput) Report() *table.Table {
+	var lines []line
+	for i := range g.Objectives {
+		lines = append(lines, line{g.Objectives[i].Metric, g.Objectives[i].Limit, &g.Each[i]})
+	}
+	lines = append(lines, line{"all", request.Unknown, &g.All})
+	fields := []table.Field[line]{
+		table.TextColumn("objective", "the latency that has a limit; all: every one of them is kept", func(l *line) string { return l.name }),
+		table.NsColumn("limit", "how long it may be", func(l *line) int64 { return l.limit }),
+	}
+	fields = append(fields, countFields(g, func(l *line) *Count { return l.Count })...)
+	r := table.New("sgtrace.report.slo/v1", "Goodput", lines, fields)
+	if n := g.All.Undecided; n > 0 {
+		r.Note("%s neither met nor missed: they have not ended, or the dump does not have the latency", words.Counted(int(n), "request"))
+	}
+	return r
+}
+
+// countFields are the columns of a count.
+func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
+	return []table.Field[T]{
+		table.CountColumn("met", "requests that keep the limit; of all: the good requests", func(r *T) int64 { return of(r).Met }),
+		table.CountColumn("missed", "requests that do not, that failed, or that were aborted", func(r *T) int64 { return of(r).Missed }),
+		table.Detail([]table.Field[T]{table.CountColumn("undecided", "requests that have not ended, or of which the dump does not have the latency", func(r *T) int64 { return of(r).Undecided })})[0],
+		table.ShareColumn("share met", "of those that met or missed it", func(r *T) float64 { return of(r).Share() }),
+		table.NumberColumn("met rate", "requests that keep it, per s", func(r *T) float64 { return g.perSecond(of(r)) }),
+	}
+}
+
+// RankReport is a table of the goodput by rank.
+func (g *Goodput) RankReport() *table.Table {
+	fields := place.WhereColumns(func(r *Rank) *place.Where { return &r.Where })
+	fields = append(fields, countFields(g, func(r *Rank) *Count { return &r.Count })...)
+	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+InWords(g.Objectives), g.Ranks, fields)
+}
+
+// CauseReport is a table of what made requests miss the SLO.
+func (g *Goodput) CauseReport() *table.Table {
+	return table.New("sgtrace.report.slo.causes/v1", "Why requests missed the SLO", g.Causes, []table.Field[Cause]{
+		table.TextColumn("objective", "what was missed by the largest factor; finish: the request got no answer", func(c *Cause) string { return c.Objective }),
+		table.TextColumn("cause", "on which the request spent most beyond the mean of requests that meet the SLO; or how it ended", func(c *Cause) string { return c.Cause }),
+		table.CountColumn("requests", "that missed it for this cause", func(c *Cause) int64 { return int64(len(c.Requests)) }),
+		table.ShareColumn("share", "of the requests that missed the SLO", func(c *Cause) float64 { return float64(len(c.Requests)) / float64(g.All.Missed) }),
+		table.NsColumn("mean more", "how much longer than usual they spent on it, on average", func(c *Cause) int64 {
+			if c.More == 0 {
+				return request.Unknown
+			}
+			return c.More / int64(len(c.Requests))
+		}),
+		table.TextColumn("rid", "of the first one", func(c *Cause) string { return g.set.Requests[c.Requests[0]].RID }),
+	})
+}
+
+// Words sum the goodput up: "96.0 % of 300 requests, 13.2 /s, meet ttft <= 500 ms; 12 missed
+// it: 9 waiting for KV cache on decode (ttft), 3 failed".
+func (g *Goodput) Words() string {
+	if g.All.Judged() == 0 {
+		return "no request can be judged by " + InWords(g.Objectives)
+	}
+	text := fmt.Sprintf("%s %% of %s, %s /s, meet %s", words.InPercent(g.All.Share()), words.Counted(int(g.All.Judged()), "request"),
+		words.ThreeDigits(g.PerSecond()), InWords(g.Objectives))
+	if g.All.Missed == 0 {
+		return text
+	}
+	text += fmt.Sprintf("; %s missed it", words.Thousands(g.All.Missed))
+	const told = 3
+	for i := range g.Causes[:min(told, len(g.Causes))] {
+		c := &g.Causes[i]
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		text += fmt.Sprintf("%s%d %s", sep, len(c.Requests), c.Phrase)
+		if c.Objective != "finish" {
+			text += " (" + c.Objective + ")"
+		}
+	}
+	return text
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/convert/drawing"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// noFindingsFlag is on every command that draws a timeline.
+func noFindingsFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "no-findings", DisableDefaultText: true, Usage: "don't look for what stands out (default: draw what 'sgtrace report' finds)"}
+}
+
+// findingsOf looks for what stands out in the inputs of a timeline.
+func findingsOf(in finders.Inputs) []drawing.Finding {
+	m := finders.Measure(in)
+	found := m.Look(finders.All).Findings
+	out := make([]drawing.Finding, len(found))
+	for i := range found {
+		out[i] = drawnFinding(&found[i])
+	}
+	return out
+}
+
+// drawnFinding is how a timeline shows a finding.
+func drawnFinding(f *finding.Finding) drawing.Finding {
+	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
+		OfProfiles: f.Whose == finding.GPUTime || f.Whose == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f)}
+	if f.At.Scope != place.Everywhere {
+		d.Name += naming.Separator + f.At.String()
+	}
+	if f.At.Scope == place.OneRank {
+		d.Rank = f.At.String()
+	}
+	return d
+}
+
+// recordOf are the facts of a finding, as JSON has them. Its command does not name the
+// inputs: the same inputs give the same timeline, however they were named.
+func recordOf(f *finding.Finding) []drawing.Field {
+	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
+	number := func(key string, value float64) drawing.Field { return drawing.Field{Key: key, Number: value} }
+	known := func(key string, at trace.Time) drawing.Field {
+		if at == 0 {
+			return text(key, "")
+		}
+		return text(key, words.Clock(at).Format(time.RFC3339Nano))
+	}
+	p := math.NaN()
+	if f.P.Known {
+		p = f.P.P
+	}
+	record := []drawing.Field{
+		text("id", f.ID()), text("kind", string(f.Kind)), text("severity", string(f.Severity)), text("confidence", string(f.Confidence)),
+		text("place", f.At.String()), known("since", f.Since), known("until", f.Until),
+	}
+	if f.Metric.Name != "" {
+		record = append(record, text("metric", f.Metric.Name), text("unit", f.Metric.UnitName()), number("before", f.Metric.Before), number("after", f.Metric.After))
+	}
+	record = append(record, number("p", p), number("cost", f.Cost), text("cost_of", string(f.Whose)))
+	if f.Affected.N > 0 {
+		record = append(record, number("requests", float64(f.Affected.N)), text("rids", strings.Join(f.Affected.RIDs, " ")))
+	}
+	return append(record, text("evidence", strings.Join(finding.Sentences(f.Evidence), "\n")), text("command", f.Command([]string{"INPUT..."})))
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A timeline shows what the report finds in the same inputs, with the same facts: dumps,
+// PyTorch traces and exports of one run.
+func TestTimelinesShowFindings(t *testing.T) {
+	dir := recordedOf(t, 1, 60)
+	for _, inputs := range []string{"otel.jsonl", "otel.jsonl torch nsys"} {
+		var report struct {
+			Findings []struct {
+				ID, Kind, Text string
+				Cost           float64
+			}
+		}
+		if err := json.Unmarshal([]byte(mustRun(t, dir, "report --format json "+inputs).out), &report); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, f := range report.Findings {
+			want = append(want, fmt.Sprintf("%s %s %.6f %s", f.ID, f.Kind, f.Cost, f.Text))
+		}
+		if len(want) == 0 {
+			t.Errorf("%s: the report finds nothing", inputs)
+		}
+		if got := findingsDrawn(t, mustRun(t, dir, "merge -o out.json "+inputs).file); !slices.Equal(got, want) {
+			t.Errorf("%s: the timeline shows\n%s\nthe report has\n%s", inputs, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if got := findingsDrawn(t, mustRun(t, dir, "merge --no-findings -o out.json "+inputs).file); len(got) > 0 {
+			t.Errorf("%s: --no-findings draws %v", inputs, got)
+		}
+	}
+}
+
+// findingsDrawn are the findings of a timeline in Chrome JSON, in the order of their rows.
+func findingsDrawn(t *testing.T, file string) (found []string) {
+	t.Helper()
+	var timeline struct {
+		TraceEvents []struct {
+			Ph, Name string
+			TID      int
+			Args     map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(file), &timeline); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	for _, e := range timeline.TraceEvents {
+		if e.Ph == "X" && e.Args["finding_id"] != nil {
+			line := fmt.Sprintf("%s %s %.6f %s", e.Args["finding_id"], e.Args["finding_kind"], e.Args["finding_cost"], e.Name)
+			found = append(found, line)
+			rows[line] = e.TID
+		}
+	}
+	slices.SortFunc(found, func(a, b string) int { return rows[a] - rows[b] })
+	return found
+}

@@ -1,0 +1,162 @@
+package drawing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// usualRequests is how many requests "By request" holds unless more are asked for. A
+// viewer draws as many groups at once without delay, and nobody opens more.
+const usualRequests = 300
+
+// A requestGroup are the requests that are drawn for one reason, or that began in one
+// minute.
+type requestGroup struct {
+	name, desc string // "" if there is no other group
+	requests   []int  // indexes into Set.Requests, in the order of display
+}
+
+// A chooser chooses the requests of the view by request, each for the first reason that
+// it has.
+type chooser struct {
+	set    *request.Set
+	left   int // how many more may be chosen
+	chosen []bool
+	groups []requestGroup
+}
+
+// chooseRequests returns the requests that the view by request has: of more than most
+// (see [Options]) those that matter, and some of the others to compare them with.
+func chooseRequests(set *request.Set, opt Options) []requestGroup {
+	c := chooser{set: set, left: opt.Requests, chosen: make([]bool, len(set.Requests))}
+	switch {
+	case opt.Requests == 0:
+		c.left = usualRequests
+	case opt.Requests == Every:
+		c.left = len(set.Requests)
+	}
+	most := c.left
+	c.take("Named by findings", "requests that the findings name", most/3, slices.Concat(named(opt.Findings)...))
+	c.take("Not finished", "requests that were aborted, failed or have no end", most/4,
+		c.slowest(func(r *request.Request) int64 {
+			if r.Status == request.Finished {
+				return request.Unknown
+			}
+			return int64(r.End - r.Start)
+		}))
+	// A twentieth is slow, at most: of a few requests, none stands out.
+	few := min(most/10, len(set.Requests)/20)
+	for _, by := range [...]struct {
+		name, desc string
+		of         func(m *request.Metrics) int64
+	}{
+		{"Slowest by TTFT", "requests whose first token took longest", func(m *request.Metrics) int64 { return m.TTFT }},
+		{"Slowest by ITL", "requests with the longest gaps between two tokens", func(m *request.Metrics) int64 {
+			if m.ITL.N == 0 {
+				return request.Unknown
+			}
+			return m.ITL.Max
+		}},
+		{"Slowest by E2E", "requests that took longest as a whole", func(m *request.Metrics) int64 { return m.E2E }},
+	} {
+		c.take(by.name, by.desc, few, c.slowest(func(r *request.Request) int64 { return by.of(&r.Metrics) }))
+	}
+	c.takeOthers()
+	if opt.Requests != 0 {
+		return c.byMinute()
+	}
+	return c.groups
+}
+
+// named are the requests that each finding names.
+func named(findings []Finding) [][]int {
+	lists := make([][]int, len(findings))
+	for i := range findings {
+		lists[i] = findings[i].Requests
+	}
+	return lists
+}
+
+// take chooses the first n requests of a list that are not chosen yet.
+func (c *chooser) take(name, desc string, n int, list []int) {
+	g := requestGroup{name: name, desc: desc}
+	for _, r := range list {
+		if len(g.requests) >= min(n, c.left) {
+			break
+		}
+		if !c.chosen[r] {
+			c.chosen[r] = true
+			g.requests = append(g.requests, r)
+		}
+	}
+	if len(g.requests) > 0 {
+		c.left -= len(g.requests)
+		c.groups = append(c.groups, g)
+	}
+}
+
+// slowest returns the requests of which a time is known, the longest first.
+func (c *chooser) slowest(of func(*request.Request) int64) []int {
+	var list []int
+	for r := range c.set.Requests {
+		if of(&c.set.Requests[r]) != request.Unknown {
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(of(&c.set.Requests[b]), of(&c.set.Requests[a])) })
+	return list
+}
+
+// takeOthers chooses the requests that no reason has chosen: all by arrival if there is
+// room, else some from all over the time, the slowest first.
+func (c *chooser) takeOthers() {
+	var others []int
+	for r := range c.chosen {
+		if !c.chosen[r] {
+			others = append(others, r)
+		}
+	}
+	switch n := len(others); {
+	case len(c.groups) == 0 && n <= c.left:
+		c.take("", "", n, others)
+	case n <= c.left:
+		c.take("Others", "all other requests, by arrival", n, others)
+	case c.left > 0:
+		sample := make([]int, c.left)
+		for k := range sample {
+			sample[k] = others[k*n/c.left]
+		}
+		slices.SortStableFunc(sample, func(a, b int) int {
+			x, y := &c.set.Requests[a], &c.set.Requests[b]
+			return cmp.Compare(y.End-y.Start, x.End-x.Start)
+		})
+		c.take("Ordinary", fmt.Sprintf("%d of the other %d requests, from all over the time", c.left, n), c.left, sample)
+	}
+}
+
+// byMinute groups what was chosen by the minute of arrival instead.
+func (c *chooser) byMinute() []requestGroup {
+	var groups []requestGroup
+	all := c.set.Requests // by start
+	layout := "15:04"
+	if all[len(all)-1].Start-all[0].Start >= trace.Time(24*time.Hour) {
+		layout = "2006-01-02 15:04"
+	}
+	for r := range all {
+		if !c.chosen[r] {
+			continue
+		}
+		minute := time.Unix(0, int64(all[r].Start)).UTC().Format(layout)
+		if k := len(groups) - 1; k < 0 || groups[k].name != minute {
+			groups = append(groups, requestGroup{name: minute, desc: "requests that arrived in this minute (UTC)"})
+		}
+		g := &groups[len(groups)-1]
+		g.requests = append(g.requests, r)
+	}
+	return groups
+}

@@ -1,0 +1,134 @@
+package drawing
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// Places of the groups that say what was found, in front of all others.
+const (
+	findingsOrder = -2
+	loadOrder     = -1
+)
+
+// drawFindings adds the group of what stands out, with a row for each finding and one of
+// the requests that did not finish, if there is anything. Findings that do not say when
+// they began or ended reach over the requests, or over what profilers recorded.
+func drawFindings(b *trace.Builder, findings []Finding, set *request.Set, requests, profiles inputs.Extent) {
+	failed := failures(set, requests)
+	if len(findings)+len(failed) == 0 {
+		return
+	}
+	top := b.Track(trace.Track{Name: b.Intern(profile.Findings), Order: findingsOrder, Rank: trace.NoRank,
+		Desc: b.Intern("what stands out, the costliest first, from when to when")})
+	row := func(name, desc string, order int) trace.TrackID {
+		return b.Track(trace.Track{Parent: top, Kind: trace.KindThread, Name: b.Intern(name), Order: int32(order), Rank: trace.NoRank, Desc: b.Intern(desc)})
+	}
+	for i := range findings {
+		f, of := &findings[i], requests
+		if f.OfProfiles {
+			of = profiles
+		}
+		if f.Since != 0 {
+			of.From = f.Since
+		}
+		if f.Until != 0 {
+			of.To = f.Until
+		}
+		track := row(strconv.Itoa(i+1)+naming.Separator+f.Name, f.Title, i)
+		b.Slice(trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Track: track, Name: b.Intern(f.Title), Args: record(b, f.Record)},
+			b.Subject(trace.Subject{ID: b.Intern(f.Severity)}))
+	}
+	if len(failed) == 0 {
+		return
+	}
+	track := row(fmt.Sprintf("not finished%s%d", naming.Separator, len(failed)), "requests that were aborted, failed or have no end, when they ended", len(findings))
+	rid, reason := b.Intern("rid"), b.Intern("reason")
+	for _, r := range failed {
+		args := trace.ArgList(nil).String(rid, r.RID)
+		if r.Reason != "" {
+			args = args.String(reason, r.Reason)
+		}
+		b.Instant(trace.Instant{Time: r.End, Track: track, Name: b.Intern(r.Status.String()), Args: b.Args().Put(args)})
+	}
+}
+
+// failures are the requests that did not finish, of those that ended within an extent.
+func failures(set *request.Set, within inputs.Extent) (list []*request.Request) {
+	if set == nil {
+		return nil
+	}
+	for i := range set.Requests {
+		if r := &set.Requests[i]; r.Status != request.Finished && within.Has(r.End) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// record returns the facts of a finding as arguments. Their names say so: those of
+// redacted files keep what is not secret in them.
+func record(b *trace.Builder, fields []Field) trace.ArgsID {
+	var list trace.ArgList
+	for _, f := range fields {
+		key := b.Intern("finding_" + f.Key)
+		if f.Text == "" && !math.IsNaN(f.Number) {
+			list = list.Float(key, f.Number)
+		} else if f.Text != "" {
+			list = list.String(key, f.Text)
+		}
+	}
+	return b.Args().Put(list)
+}
+
+// extentOf returns when the spans of a set begin and end that are drawn.
+func (l *layout) extentOf() (e inputs.Extent) {
+	for i := range l.set.Len() {
+		if !l.drawn(i) {
+			continue
+		}
+		s := l.set.Row(i)
+		if e.From == 0 || s.Start < e.From {
+			e.From = s.Start
+		}
+		e.To = max(e.To, s.End)
+	}
+	return e
+}
+
+// recorded returns when the first and the last event of profilers is, on the common
+// clock.
+func (m *merging) recorded() (e inputs.Extent) {
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			for i := range c.File.Lines {
+				if l := &c.File.Lines[i]; l.Key.Part == c.Part {
+					e = around(e, c, l)
+				}
+			}
+		}
+	}
+	return e
+}
+
+// around returns an extent that has the events of a line, too.
+func around(e inputs.Extent, c *ranks.Capture, l *inputs.Line) inputs.Extent {
+	for _, lane := range l.Lanes {
+		for _, i := range lane {
+			event := &c.File.Events[i]
+			if from := c.Time(event.Time); e.From == 0 || from < e.From {
+				e.From = from
+			}
+			e.To = max(e.To, c.Time(event.End()))
+		}
+	}
+	return e
+}

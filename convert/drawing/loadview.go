@@ -1,0 +1,345 @@
+package drawing
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+const (
+	// loadPieces is into how many pieces of time counters of load are divided at most:
+	// more than a screen tells apart. Of a few requests, a piece has perRate or more on
+	// average, so that rates are no noise; but there are fewPieces at least.
+	loadPieces = 500
+	perRate    = 10
+	fewPieces  = 20
+	// manyRows is from where on the rows of single ranks are in a group of their own,
+	// and those of servers are put together by role.
+	manyRows = 8
+)
+
+// loadView is the group that shows how much there was to do, over the whole time.
+type loadView struct {
+	*trace.Builder
+	top  trace.TrackID
+	rows int32
+}
+
+// drawLoad adds the group of load: arrivals, first tokens, queued and running requests
+// of each server, and how busy the devices of each rank were. Either may be nil.
+func drawLoad(b *trace.Builder, l *layout, m *merging) {
+	v := &loadView{Builder: b}
+	if l != nil {
+		v.drawServers(l)
+	}
+	if m != nil && m.Opt.Filter.KeepsKinds() {
+		v.drawBusy(m)
+	}
+}
+
+// group returns the track of the group, which is added with its first row.
+func (v *loadView) group() trace.TrackID {
+	if v.top == 0 {
+		v.top = v.Track(trace.Track{Name: v.Intern(profile.Load), Order: loadOrder, Rank: trace.NoRank,
+			Desc: v.Intern("how much there was to do, and how busy devices were")})
+	}
+	return v.top
+}
+
+// A series is the values of a counter, one for each piece of time; NaN keeps the one
+// before.
+type series struct {
+	inputs.Extent
+	width  trace.Time
+	values []float64
+}
+
+// newSeries divides an extent into so many pieces at most, of a round length.
+func newSeries(e inputs.Extent, pieces int, first float64) series {
+	width := roundUp(max(1, (e.To-e.From)/trace.Time(pieces)))
+	s := series{Extent: e, width: width, values: make([]float64, (e.To-e.From)/width+1)}
+	for i := range s.values {
+		s.values[i] = first
+	}
+	return s
+}
+
+// ratePieces is into how many pieces the time of n requests is divided.
+func ratePieces(n int) int { return min(max(n/perRate, fewPieces), loadPieces) }
+
+// roundUp returns the next 1, 2 or 5 times a power of ten.
+func roundUp(t trace.Time) trace.Time {
+	for unit := trace.Time(1); ; unit *= 10 {
+		for _, n := range [...]trace.Time{1, 2, 5} {
+			if n*unit >= t {
+				return n * unit
+			}
+		}
+	}
+}
+
+// piece returns the piece that a time is in.
+func (s *series) piece(t trace.Time) int { return int((t - s.From) / s.width) }
+
+// text says how long a piece is.
+func (s *series) text() string { return trace.FormatDuration(int64(s.width)) }
+
+// draw adds a row with the values, to a tenth; a rate is over at the end.
+func (v *loadView) draw(s *series, parent trace.TrackID, name, unit, desc string) {
+	track := v.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.Intern(name), Order: v.rows, Rank: trace.NoRank,
+		Unit: v.Intern(unit), Desc: v.Intern(desc)})
+	v.rows++
+	last := math.NaN()
+	for i, value := range s.values {
+		value = math.Round(10*value) / 10
+		if !math.IsNaN(value) && value != last {
+			v.Sample(trace.Sample{Time: s.From + trace.Time(i)*s.width, Value: value, Track: track})
+			last = value
+		}
+	}
+	if last != 0 && !slices.ContainsFunc(s.values, math.IsNaN) {
+		v.Sample(trace.Sample{Time: s.To, Value: 0, Track: track})
+	}
+}
+
+// A serverLoad is what a server had to do: the ranks that share one queue, or all servers
+// of a role.
+type serverLoad struct {
+	place           naming.Place
+	order           int // that of its first proc
+	starts          []trace.Time
+	firsts          []firstToken
+	queued, running []change
+}
+
+// A firstToken is when one came, and how long that took in ns.
+type firstToken struct {
+	at   trace.Time
+	took int64
+}
+
+// drawServers adds four rows for each server, if there are not too many, else for each
+// role.
+func (v *loadView) drawServers(l *layout) {
+	servers := l.serverLoads(true)
+	if len(servers) > manyRows {
+		servers = l.serverLoads(false)
+	}
+	e := l.extentOf()
+	for _, s := range servers {
+		of := naming.Separator + l.set.Names.Rank(s.place)
+		arrivals := newSeries(e, ratePieces(len(s.starts)), 0)
+		for _, t := range s.starts {
+			arrivals.values[arrivals.piece(t)] += float64(time.Second) / float64(arrivals.width)
+		}
+		v.draw(&arrivals, v.group(), "arrivals"+of, "requests/s", "requests that reached this server, in each "+arrivals.text())
+		if len(s.firsts) > 0 {
+			firsts := tokensSeries(e, s.firsts)
+			v.draw(&firsts, v.group(), "TTFT p90"+of, "ms", "time to the first token, of the requests that got theirs in each "+firsts.text())
+		}
+		for _, level := range []struct {
+			name, desc string
+			steps      []change
+		}{
+			{"queued", "most requests in a waiting stage at once, in each ", s.queued},
+			{"running", "most requests in a prefill or decode stage at once, in each ", s.running},
+		} {
+			if len(level.steps) > 0 {
+				most := levelSeries(e, level.steps)
+				v.draw(&most, v.group(), level.name+of, "requests", level.desc+most.text())
+			}
+		}
+	}
+}
+
+// serverLoads collects what servers had to do, in the order of display: each for itself
+// or, if not single, all of a role together. Ranks that share the work of a server tell
+// the same; the lowest one counts.
+func (l *layout) serverLoads(single bool) []*serverLoad {
+	loads := map[naming.Place]*serverLoad{}
+	for r := range l.set.Requests {
+		for _, p := range l.set.Requests[r].Parts {
+			part := &l.set.Parts[p]
+			t := l.set.Lead(part)
+			if t == request.None || !slices.Contains(request.ServingRoles, part.Role) || !l.extent.Has(part.Start) {
+				continue
+			}
+			proc := l.set.Threads[t].Proc
+			place := naming.Place{Role: part.Role.String(), Rank: trace.NoRank}
+			if single {
+				place = l.set.Place(proc)
+				place.Rank = trace.Rank{DP: place.Rank.DP, TP: -1, PP: -1, EP: -1, Global: -1}
+			}
+			s := loads[place]
+			if s == nil {
+				s = &serverLoad{place: place, order: proc}
+				loads[place] = s
+			}
+			s.order = min(s.order, proc)
+			s.add(l, part, t)
+		}
+	}
+	list := make([]*serverLoad, 0, len(loads))
+	for _, s := range loads {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *serverLoad) int { return cmp.Compare(a.order, b.order) })
+	return list
+}
+
+// add adds a part of a request, of which t is the thread that counts.
+func (s *serverLoad) add(l *layout, part *request.Part, t int) {
+	s.starts = append(s.starts, part.Start)
+	if part.TTFT != request.Unknown && l.extent.Has(part.Start+trace.Time(part.TTFT)) {
+		s.firsts = append(s.firsts, firstToken{part.Start + trace.Time(part.TTFT), part.TTFT})
+	}
+	l.eachLevel(t, func(phase request.Phase, from, to trace.Time) {
+		steps := &s.running
+		if phase == request.QueuePhase {
+			steps = &s.queued
+		}
+		*steps = append(*steps, change{from, 1}, change{to, -1})
+	})
+}
+
+// tokensSeries is the p90 of what first tokens took, in ms.
+func tokensSeries(e inputs.Extent, firsts []firstToken) series {
+	e.To = max(e.To, slices.MaxFunc(firsts, func(a, b firstToken) int { return cmp.Compare(a.at, b.at) }).at)
+	s := newSeries(e, ratePieces(len(firsts)), math.NaN())
+	took := make([][]int64, len(s.values))
+	for _, f := range firsts {
+		took[s.piece(f.at)] = append(took[s.piece(f.at)], f.took)
+	}
+	for i, list := range took {
+		if slices.Sort(list); len(list) > 0 {
+			s.values[i] = float64(request.NearestRank(list, 90)) / 1e6
+		}
+	}
+	return s
+}
+
+// levelSeries is the highest level in each piece.
+func levelSeries(e inputs.Extent, steps []change) series {
+	slices.SortFunc(steps, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	s := newSeries(e, loadPieces, 0)
+	level, done := int64(0), 0 // up to piece done, all pieces know their level
+	for len(steps) > 0 {
+		at := steps[0].at
+		i := s.piece(at)
+		for ; done < i; done++ {
+			s.values[done+1] = float64(level)
+		}
+		if at == s.From+trace.Time(i)*s.width {
+			s.values[i] = 0 // what was under way before may be over
+		}
+		for len(steps) > 0 && steps[0].at == at {
+			level, steps = level+steps[0].value, steps[1:]
+		}
+		s.values[i] = max(s.values[i], float64(level))
+	}
+	return s
+}
+
+// drawBusy adds a row for each rank: for which part of the time its devices did something.
+func (v *loadView) drawBusy(m *merging) {
+	type rankBusy struct {
+		name string
+		busy []inputs.Extent
+	}
+	var all []rankBusy
+	e := inputs.Extent{From: math.MaxInt64}
+	for _, r := range m.Tracks {
+		var busy []inputs.Extent
+		for _, c := range r.Captures {
+			busy = union(busy, m.busyOf(c))
+		}
+		if len(busy) > 0 {
+			e = inputs.Extent{From: min(e.From, busy[0].From), To: max(e.To, busy[len(busy)-1].To)}
+			all = append(all, rankBusy{r.Name, busy})
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	parent, mean := v.group(), newSeries(e, loadPieces, 0)
+	desc := "part of the time for which a device did something, in each " + mean.text()
+	if len(all) > manyRows {
+		parent = v.Track(trace.Track{Parent: v.group(), Name: v.Intern("GPU busy by rank"), Order: math.MaxInt32, Rank: trace.NoRank, Desc: v.Intern(desc)})
+	}
+	for _, r := range all {
+		s := busySeries(e, r.busy)
+		for i, value := range s.values {
+			mean.values[i] += value / float64(len(all))
+		}
+		v.draw(&s, parent, "GPU busy"+naming.Separator+r.name, "%", desc)
+	}
+	if len(all) > manyRows {
+		v.draw(&mean, v.group(), fmt.Sprintf("GPU busy%smean of %d ranks", naming.Separator, len(all)), "%", desc)
+	}
+}
+
+// busySeries is how much of each piece is busy, in percent.
+func busySeries(e inputs.Extent, busy []inputs.Extent) series {
+	s := newSeries(e, loadPieces, 0)
+	for _, b := range busy {
+		for from := b.From; from < b.To; {
+			i := s.piece(from)
+			to := min(b.To, s.From+trace.Time(i+1)*s.width)
+			s.values[i] += 100 * float64(to-from) / float64(s.width)
+			from = to
+		}
+	}
+	return s
+}
+
+// busyOf returns when the devices of a capture did something, on the common clock.
+func (m *merging) busyOf(c *ranks.Capture) (busy []inputs.Extent) {
+	for l := range streamsOf(c) {
+		for _, lane := range l.Lanes {
+			var own []inputs.Extent
+			for _, e := range lane {
+				event := &c.File.Events[e]
+				if m.classes.role(event) == noRole || event.Dur <= 0 {
+					continue
+				}
+				x := inputs.Extent{From: c.Time(event.Time), To: c.Time(event.End())}
+				if k := len(own) - 1; k >= 0 && x.From <= own[k].To {
+					own[k].To = max(own[k].To, x.To)
+				} else {
+					own = append(own, x)
+				}
+			}
+			busy = union(busy, own)
+		}
+	}
+	return busy
+}
+
+// union joins two lists of extents, each in order and apart.
+func union(a, b []inputs.Extent) []inputs.Extent {
+	if len(a) == 0 {
+		return b
+	}
+	out := make([]inputs.Extent, 0, len(a)+len(b))
+	for len(a)+len(b) > 0 {
+		if len(a) == 0 || len(b) > 0 && b[0].From < a[0].From {
+			a, b = b, a
+		}
+		if k := len(out) - 1; k >= 0 && a[0].From <= out[k].To {
+			out[k].To = max(out[k].To, a[0].To)
+		} else {
+			out = append(out, a[0])
+		}
+		a = a[1:]
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package drawing
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Options say what a timeline shows.
+type Options struct {
+	View  View
+	Ranks RankLayout
+	// Requests is how many requests "By request" holds: 0 is those that matter, Every is
+	// all of them.
+	Requests int
+	// Findings are what stands out, the one that costs most first.
+	Findings []Finding
+}
+
+// Every is the number that stands for all requests.
+const Every = -1
+
+// ParseRequests reads the value of --requests: a number, or all.
+func ParseRequests(s string) (int, error) {
+	if s == "all" {
+		return Every, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("--requests %q: want all, or a number above 0", s)
+	}
+	return n, nil
+}
+
+// A Finding is what a timeline says of something that stands out. Whoever found it says
+// so in words; drawing looks up nothing but times and requests.
+type Finding struct {
+	Name  string // of its row: "straggler · decode DP1 TP0"
+	Title string // of its slice: one sentence
+	// Severity gives the slice its color: findings of one severity have the same.
+	Severity string
+	// Since and Until are when it began and was over, on the common clock; 0 is from the
+	// beginning on, and to the end, of the requests, or of what profilers recorded.
+	Since, Until trace.Time
+	OfProfiles   bool
+	Record       []Field // its facts, in the order of display
+	Requests     []int   // that it names: indexes into Set.Requests
+	Rank         string  // which rank it is about, as rows call it; "" is no rank
+}
+
+// A Field is a part of a record: a text, or a number if that is "". NaN is unknown.
+type Field struct {
+	Key    string
+	Text   string
+	Number float64
+}

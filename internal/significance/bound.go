@@ -1,0 +1,180 @@
+package significance
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Sample is what one side of a comparison has of a quantity. Which of the two counts
+// depends on [How] it is compared.
+type Sample struct {
+	Quantity Quantity
+	Pieces   []Piece
+}
+
+// How says by which test two samples are compared.
+type How uint8
+
+const (
+	ByScatter How = iota // quantities of many pieces, by [Compare]
+	ByRanks              // few pieces, by [CompareFew]
+	ByCapture            // pieces that are a capture each, by [CompareCaptures]
+)
+
+// Compare compares two samples.
+func (how How) Compare(before, after Sample) Change {
+	switch how {
+	case ByCapture:
+		return CompareCaptures(before.Pieces, after.Pieces)
+	case ByRanks:
+		return CompareFew(before.Pieces, after.Pieces)
+	}
+	return Compare(before.Quantity, after.Quantity)
+}
+
+// A Crossing tells how sure it is that a ratio is beyond a bound. P is the probability of
+// observations like these, or worse, if the ratio is exactly the bound; it is one-sided.
+// Least is the smallest P that captures of this length could show, whatever happened in
+// them: where that is above a level, nothing can be significant at that level. Both are NaN
+// if the captures are too short to tell anything.
+type Crossing struct{ P, Least float64 }
+
+// Above reports how sure it is that after / before is above bound.
+func (how How) Above(before, after Sample, bound float64) Crossing {
+	c, least := how.against(before, after, bound)
+	if c.Ratio > 1 {
+		return Crossing{c.P / 2, least}
+	}
+	return Crossing{1 - c.P/2, least}
+}
+
+// Below reports how sure it is that after / before is below bound.
+func (how How) Below(before, after Sample, bound float64) Crossing {
+	c, least := how.against(before, after, bound)
+	if c.Ratio < 1 {
+		return Crossing{c.P / 2, least}
+	}
+	return Crossing{1 - c.P/2, least}
+}
+
+// against compares after with bound times before.
+func (how How) against(before, after Sample, bound float64) (c Change, least float64) {
+	before = Sample{before.Quantity.times(bound), times(before.Pieces, bound)}
+	c = how.Compare(before, after)
+	switch {
+	case math.IsNaN(c.P) || math.IsNaN(c.Ratio):
+		c.P, least = math.NaN(), math.NaN()
+	case how == ByRanks:
+		least = 1 / ways(len(quotients(before.Pieces)), len(quotients(after.Pieces)))
+	case how == ByScatter:
+		least = leastOf(&before.Quantity, &after.Quantity)
+	}
+	return c, least // captures can be as alike as they like
+}
+
+// leastOf returns the smallest one-sided probability that two quantities could show: beyond
+// where the first of their intervals has no end, no ratio is impossible.
+func leastOf(before, after *Quantity) float64 {
+	if !before.known() || !after.known() {
+		return math.NaN()
+	}
+	k := min(before.reach, after.reach)
+	if math.IsInf(k, 1) {
+		return 0
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: welch(before, after)}.CDF(-k)
+}
+
+// times returns a quantity that is larger by a factor.
+func (q Quantity) times(factor float64) Quantity {
+	if of := q.bounds; of != nil {
+		q.bounds = func(k float64) (low, high float64) {
+			low, high = of(k)
+			return factor * low, factor * high
+		}
+	}
+	q.Value, q.err = factor*q.Value, factor*q.err
+	return q
+}
+
+// times returns pieces that have more by a factor.
+func times(pieces []Piece, factor float64) []Piece {
+	out := make([]Piece, len(pieces))
+	for i, p := range pieces {
+		out[i] = Piece{factor * p.Sum, p.Of}
+	}
+	return out
+}
+
+// CompareCaptures tells how a quantity changed of which each piece is what one capture has,
+// several before and several after a change: how much captures of one side differ is how
+// much days differ. It is Student's test on logarithms, with one variance for both sides.
+// With fewer than four captures in all, or where one has nothing, P and the interval are NaN.
+func CompareCaptures(before, after []Piece) Change {
+	x, y := quotients(before), quotients(after)
+	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
+	b, sb, okB := logarithms(x)
+	a, sa, okA := logarithms(y)
+	if !okB || !okA {
+		return c
+	}
+	c.Ratio = math.Exp(a - b)
+	freedom := float64(len(x) + len(y) - 2)
+	if freedom < LeastCaptures-2 {
+		return c
+	}
+	err := math.Sqrt((sb + sa) / freedom * (1/float64(len(x)) + 1/float64(len(y))))
+	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
+	k := t.Quantile((1 + confidence) / 2)
+	c.Low, c.High = math.Exp(a-b-k*err), math.Exp(a-b+k*err)
+	switch {
+	case a == b:
+		c.P = 1
+	case err == 0:
+		c.P = 0
+	default:
+		c.P = min(1, 2*t.CDF(-math.Abs(a-b)/err))
+	}
+	return c
+}
+
+// LeastCaptures is how many captures both sides together must have to tell how much days
+// differ.
+const LeastCaptures = 4
+
+// logarithms returns the mean of the logarithms of values, and the sum of their squared
+// distances from it; not ok without values, or with one that has no logarithm.
+func logarithms(values []float64) (mean, squares float64, ok bool) {
+	if len(values) == 0 {
+		return 0, 0, false
+	}
+	for _, v := range values {
+		if v <= 0 {
+			return 0, 0, false
+		}
+		mean += math.Log(v) / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (math.Log(v) - mean) * (math.Log(v) - mean)
+	}
+	return mean, squares, true
+}
+
+// FewestPieces returns how many pieces the smaller of two captures must have so that
+// [CompareFew] can be as sure as level, one-sided, if the larger one has so many.
+func FewestPieces(larger int, level float64) int {
+	n := 1
+	for 1/ways(n, max(n, larger)) > level {
+		n++
+	}
+	return n
+}
+
+// FewestValues returns how many independent values it takes at least until an interval for a
+// quantile has both ends at level, one-sided, with the given number of pieces.
+func FewestValues(share, level float64, pieces int) int {
+	k := distuv.StudentsT{Sigma: 1, Nu: float64(max(2, 2*pieces-2))}.Quantile(1 - level)
+	beyond := min(share, 1-share)
+	return int(math.Ceil(k * k * share * (1 - share) / (beyond * beyond)))
+}

@@ -1,0 +1,51 @@
+package rows
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// A Run is a time for which a thread had a core.
+type Run struct {
+	Start, End trace.Time
+	PID, TID   int32
+	CPU        int32 // -1 is unknown
+}
+
+// Runs yields when threads ran: from the core being given to the core being taken. What ran
+// when the recording began or ended, ran up to there.
+func (s *Source) Runs(yield func(*Run) bool) {
+	type thread struct{ pid, tid int32 }
+	open := map[thread]*Run{} // nil is a thread that does not run
+	var order []thread
+	begin, end := s.Meta.SessionStart, trace.Time(0)
+	more := true
+	pass := func(r *Run, to trace.Time) {
+		r.End = to
+		more = yield(r)
+	}
+	s.Scheds(func(x *Sched) bool {
+		t := thread{x.PID, x.TID}
+		run, known := open[t]
+		if !known {
+			order = append(order, t)
+			open[t] = nil
+		}
+		end = max(end, x.Time)
+		switch {
+		case x.In && run == nil:
+			open[t] = &Run{Start: x.Time, PID: x.PID, TID: x.TID, CPU: x.CPU}
+		case !x.In && run != nil:
+			pass(run, x.Time)
+			open[t] = nil
+		case !x.In && !known:
+			pass(&Run{Start: min(begin, x.Time), PID: x.PID, TID: x.TID, CPU: x.CPU}, x.Time)
+		}
+		return more
+	})
+	if s.Meta.Duration >= 0 {
+		end = max(end, begin+trace.Time(s.Meta.Duration))
+	}
+	for _, t := range order {
+		if run := open[t]; run != nil && more {
+			pass(run, end)
+		}
+	}
+}
