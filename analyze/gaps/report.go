@@ -22,7 +22,7 @@ func (g *Gaps) causeReport() *table.Table {
 		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
 		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
 		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }),
-		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.samples, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
+		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.Samples, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
 			Cell: func(c *Cause) table.Cell { return table.Cell{N: c.Samples, Unknown: c.Samples == 0} }})
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
