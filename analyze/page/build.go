@@ -29,6 +29,10 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 		if err != nil {
 			return p, err
 		}
+		if o.Goodput != nil {
+			o.Goodput.Mark(timeline)
+			sections = append(sections, Goodput(o.Goodput, src))
+		}
 		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
 	}
 	if s := Stragglers(&o.Measured, src); len(s.Figures) > 0 {

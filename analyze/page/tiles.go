@@ -36,7 +36,7 @@ const (
 )
 
 // Tiles are the numbers that tell how bad it is: how requests ended, how long they took,
-// how busy devices were, and whether the clocks can be trusted.
+// how many met the SLO, how busy devices were, and whether the clocks can be trusted.
 func Tiles(o *overview.Overview) []Tile {
 	var list []Tile
 	if o.Requests != nil {
@@ -44,6 +44,9 @@ func Tiles(o *overview.Overview) []Tile {
 		for _, name := range []string{"ttft", "itl", "e2e"} {
 			list = append(list, latencyTile(o, name))
 		}
+	}
+	if o.Goodput != nil {
+		list = append(list, goodputTile(o.Goodput))
 	}
 	if o.GPUs != nil && len(o.GPUs.GPUs) > 0 {
 		list = append(list, busyTile(o.GPUs))

@@ -95,6 +95,7 @@ func (b *timelineBuilder) wholePanels(s *load.Series) []chart.Panel {
 	panels = appendPanel(panels, chart.Panel{Title: "requests under way", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: levels(s, func(p *load.Point) float64 { return p.Running })}}})
 	panels = appendPanel(panels, chart.Panel{Title: "output tokens per second", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Output })}}})
 	panels = appendPanel(panels, chart.Panel{Title: "prompt tokens per second", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Prefill })}}})
+	panels = appendPanel(panels, goodputPanel(s))
 	panels = appendPanel(panels, spreadPanel("TTFT", s.TTFT))
 	return appendPanel(panels, spreadPanel("TPOT", s.TPOT))
 }
