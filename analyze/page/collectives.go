@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/words"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -28,7 +29,12 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 		names = append(names, c.Ranks[i].Rank)
 	}
 	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
-		s.Figures = append(s.Figures, WaitMatrix(names, c.Waits, src))
+		f := WaitMatrix(names, c.Waits, src)
+		if g != nil {
+			from, to := g.Bounds()
+			f.Caption += fmt.Sprintf(" Sums from %s to %s UTC; --from and --to choose another time.", words.Clock(from).Format("2006-01-02 15:04:05.000"), words.Clock(to).Format("15:04:05.000"))
+		}
+		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range c.Reports() {
 		s.Figures = append(s.Figures, TableOf(r, mostRows, "Collectives", src.Command("--by-rank", tableFlag(r))))
