@@ -14,15 +14,15 @@
 //	limit         what a server has no more of, so that requests wait
 //	missing       what is not in a dump: lost spans, ranks that fell silent
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
-//	operators     what operators and modules of PyTorch took, and TFLOP/s of matrix products
 //	gpu           what devices did and what they waited for
 //	host          the stacks of threads, and what the names in them mean (asks gpu)
 //	gaps          what the host did while devices ran nothing (asks gpu, host)
 //	stacks        where the time of threads and devices went, by stack (asks host)
+//	operators     what operators and modules of PyTorch took, and TFLOP/s (asks host)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
-//	diff          what changed between two captures (asks requests, gpu)
+//	diff          what changed between two captures (asks requests, gpu, gaps, operators)
 //	inspect       what is in files
 //	finders       the list of what is looked for in all of these
 //	gate          whether a script may go on: conditions on changes, and kinds of findings

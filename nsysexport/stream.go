@@ -100,7 +100,7 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 		}
 		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Kind])
 		if ok {
-			out = profile.Copy{Event: e, Device: c.Device, Stream: c.Stream, Bytes: int64(c.Bytes)}
+			out = profile.Copy{Event: e, Device: c.Device, Stream: c.Stream, Bytes: int64(c.Bytes), Kind: profile.CopyKind{From: memoryOf(c.Src), To: memoryOf(c.Dst)}}
 			more = yield(&out)
 		}
 		return more
@@ -114,9 +114,24 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 		if !ok {
 			return true
 		}
-		out = profile.Copy{Event: e, Device: m.Device, Stream: m.Stream, Bytes: int64(m.Bytes)}
+		out = profile.Copy{Event: e, Device: m.Device, Stream: m.Stream, Bytes: int64(m.Bytes), Kind: profile.CopyKind{From: profile.NoMemory, To: memoryOf(m.Kind)}}
 		return yield(&out)
 	})
+}
+
+// memoryKinds are the numbers of CUPTI as kinds of memory.
+var memoryKinds = func() (kinds [rows.UnknownMemory]profile.Memory) {
+	for n := range kinds {
+		kinds[n] = profile.MemoryOf(rows.MemoryKind(n).String())
+	}
+	return kinds
+}()
+
+func memoryOf(kind rows.MemoryKind) profile.Memory {
+	if kind >= rows.UnknownMemory {
+		return profile.UnknownMemory
+	}
+	return memoryKinds[kind]
 }
 
 // Calls yields the calls into the CUDA runtime and driver.

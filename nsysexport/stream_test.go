@@ -22,10 +22,10 @@ func TestStream(t *testing.T) {
 		VALUES (10, 25, 3, 1, 7, 90, %[1]d, 2, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0), (30, 31, 0, 1, 7, 90, %[2]d, 2, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0);
 		CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, contextId, streamId, correlationId, globalPid, graphId, graphExecId);
 		INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (0, 0, 0, 1, 7, 5, %[1]d, 3, 4), (40, 60, 0, 1, 7, 6, %[1]d, 3, 4);
-		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind);
-		INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 1, 7, 8, %[1]d, 64, 1), (3, 4, 0, 1, 7, 9, %[1]d, 32, 99);
-		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value);
-		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0);
+		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind);
+		INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 1, 7, 8, %[1]d, 64, 1, 0, 2), (3, 4, 0, 1, 7, 9, %[1]d, 32, 99, 7, 99);
+		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value, memKind);
+		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0, 4);
 		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);
 		CREATE TABLE OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, nestingLevel);
 		INSERT INTO OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, nestingLevel) VALUES (11, 12, 27, %[3]d, 4, 0, 0), (11, 12, 27, %[2]d, 4, 0, 0);`, nsystest.TID(41, 0), nsystest.TID(42, 0), nsystest.TID(41, 43)))
@@ -46,7 +46,7 @@ func TestStream(t *testing.T) {
 		return true
 	}
 	st.Kernels(func(k *profile.Kernel) bool { return event(&k.Event, k.Device, k.Stream, k.Graph) })
-	st.Copies(func(c *profile.Copy) bool { return event(&c.Event, c.Device, c.Bytes) })
+	st.Copies(func(c *profile.Copy) bool { return event(&c.Event, c.Device, c.Bytes, c.Kind) })
 	st.Calls(func(c *profile.Call) bool { return event(&c.Event, c.TID) })
 	st.Frames(func(f *profile.Frame) bool {
 		got = append(got, fmt.Sprintf("%d %d %s %d %d %v", f.Start, f.Dur(), src.Options.Syms.Name(f.Name), f.Correlation, f.TID, f.Kind == profile.SystemFrame))
@@ -54,7 +54,7 @@ func TestStream(t *testing.T) {
 	})
 	want := []string{
 		"10 15 gemm(int) 90 6 41 [3 7 false]", "40 20 CUDA graph 3 6 6 41 [0 7 true]",
-		"1 2 [CUDA memcpy Host-to-Device] 8 6 41 [0 64]", "3 1 [CUDA memcpy Unknown] 9 6 41 [0 32]", "5 1 [CUDA memset] 10 6 41 [0 16]",
+		"1 2 [CUDA memcpy Host-to-Device] 8 6 41 [0 64 Pageable -> Device]", "3 1 [CUDA memcpy Unknown] 9 6 41 [0 32 ]", "5 1 [CUDA memset] 10 6 41 [0 16 Managed]",
 		"2 7 cudaLaunchKernel 90 6 41 [43]", "11 1 sem_wait 0 43 true",
 	}
 	if !slices.Equal(got, want) {

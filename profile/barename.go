@@ -12,8 +12,8 @@ import (
 // function, without namespaces and types. Of a copy it is the direction, since they
 // differ in what kind of memory they see; of a call its name.
 func BareName(name string) string {
-	if copied := copyName(name); copied != name {
-		return copied
+	if operation, _ := parseCopy(name); operation != name {
+		return operation
 	}
 	if strings.HasPrefix(name, "[CUDA ") {
 		return name

@@ -9,17 +9,56 @@ import (
 // inputTexts make texts of the shapes and types of operators' inputs. Each is written once:
 // traces have many operators, but few shapes.
 type inputTexts struct {
-	syms          *trace.Symbols
-	args          *trace.Args
-	shapes, types trace.Sym            // names of the arguments
-	known         map[string]trace.Sym // by what is encoded of the list
+	syms                    *trace.Symbols
+	args                    *trace.Args
+	shapes, types, concrete trace.Sym               // names of the arguments
+	known                   map[string]trace.Sym    // by what is encoded of the list
+	attentions              map[trace.Sym]Attention // by name, of operators that compute attention
 }
 
 func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
 	t := &inputTexts{syms: syms, args: args, known: map[string]trace.Sym{}}
 	t.shapes, _ = syms.Lookup("Input Dims")
 	t.types, _ = syms.Lookup("Input type")
+	t.concrete, _ = syms.Lookup(ConcreteInputs)
+	t.attentions = map[trace.Sym]Attention{}
+	for name, a := range attentions {
+		if sym, ok := syms.Lookup(name); ok {
+			t.attentions[sym] = a
+		}
+	}
 	return t
+}
+
+// ConcreteInputs is the argument of an operator that has the values of its inputs that are no
+// tensors.
+const ConcreteInputs = "Concrete Inputs"
+
+// causality returns what the arguments of an operator of a name say about it.
+func (t *inputTexts) causality(name trace.Sym, id trace.ArgsID) Causality {
+	rule, ok := t.attentions[name]
+	if !ok || rule.Paged {
+		return UnknownCausality
+	}
+	list, ok := t.args.Find(id, t.concrete)
+	if !ok || list.Kind != trace.ArgArray {
+		return UnknownCausality
+	}
+	input := 0
+	for value := range list.Elems {
+		if input++; input-1 < rule.Causal {
+			continue
+		}
+		switch {
+		case value.Kind != trace.ArgString:
+		case string(value.Bytes()) == "True":
+			return Causal
+		case string(value.Bytes()) == "False":
+			return Bidirectional
+		}
+		break
+	}
+	return UnknownCausality
 }
 
 // of returns what the arguments of an operator say about its inputs, 0 where they do not.

@@ -220,6 +220,8 @@ type Filter struct {
 	Args     ArgsMode
 	// ArgCats are the categories of which arguments are kept; nil is all.
 	ArgCats []string
+	// ArgNames are arguments that ArgsMin keeps besides.
+	ArgNames []string
 	// IndexOnly leaves all events out: what remains are the other tables.
 	IndexOnly bool
 	// Fingerprint fills Profile.Fingerprint, whatever the filter leaves out.

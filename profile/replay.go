@@ -2,13 +2,9 @@ package profile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// MemsetName is what a Copy is called that fills memory, as by nsys stats.
-const MemsetName = "[CUDA memset]"
 
 // CallCategories are the categories of calls that launch work on devices, and
 // CopyCategories those of copies, in the terms of PyTorch's profiler.
@@ -114,6 +110,7 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 		f = Frame{Event: e, TID: row.TID, Kind: kinds[s.Cat]}
 		if f.Kind == OperatorFrame {
 			f.Shapes, f.Types = inputs.of(s.Args)
+			f.Causal = inputs.causality(s.Name, s.Args)
 		}
 		return yield(&f)
 	}, FrameCategories...)
@@ -126,38 +123,24 @@ func (r *replay) Runs(func(*Run) bool)          {}
 
 func (r *replay) Copies(yield func(*Copy) bool) {
 	bytes, _ := r.syms.Lookup("bytes")
-	names := map[trace.Sym]trace.Sym{}
+	type meaning struct {
+		operation trace.Sym
+		kind      CopyKind
+	}
+	known := map[trace.Sym]meaning{} // by name
 	var c Copy
 	r.each(func(e Event, s *trace.Slice, row *Row) bool {
-		name, ok := names[e.Name]
+		m, ok := known[e.Name]
 		if !ok {
-			name = r.syms.Intern(copyName(r.syms.Name(e.Name)))
-			names[e.Name] = name
+			operation, kind := parseCopy(r.syms.Name(e.Name))
+			m = meaning{r.syms.Intern(operation), kind}
+			known[e.Name] = m
 		}
-		e.Name = name
-		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1}
+		e.Name = m.operation
+		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1, Kind: m.kind}
 		if a, ok := r.args.Find(s.Args, bytes); ok {
 			c.Bytes = a.Int()
 		}
 		return yield(&c)
 	}, CopyCategories...)
-}
-
-// copyDirections are the words of nsys stats for those of CUPTI.
-var copyDirections = map[string]string{
-	"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "HtoH": "Host-to-Host", "PtoP": "Peer-to-Peer",
-	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
-}
-
-// copyName translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
-// (Pinned -> Device)" and "Memset (Device)", to those of nsys stats.
-func copyName(name string) string {
-	word, rest, _ := strings.Cut(name, " ")
-	switch direction, _, _ := strings.Cut(rest, " "); {
-	case word == "Memset":
-		return MemsetName
-	case word == "Memcpy" && copyDirections[direction] != "":
-		return "[CUDA memcpy " + copyDirections[direction] + "]"
-	}
-	return name
 }

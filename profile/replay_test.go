@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -48,12 +49,12 @@ func TestReplay(t *testing.T) {
 	}
 	st.Kernels(func(k *Kernel) bool { return add(&k.Event, k.Device, k.Stream) })
 	st.Calls(func(c *Call) bool { return add(&c.Event, c.TID) })
-	st.Copies(func(c *Copy) bool { return add(&c.Event, c.Device, c.Bytes) })
+	st.Copies(func(c *Copy) bool { return add(&c.Event, c.Device, c.Bytes, c.Kind) })
 	st.Ranges(func(r *Range) bool { return add(&r.Event, r.TID, r.Style, r.Open) })
 	st.Frames(func(f *Frame) bool { return add(&f.Event, f.TID, f.Kind, syms.Name(f.Shapes), syms.Name(f.Types)) })
 	want := []string{
 		"5 9 gemm(int) 90 5 41 [3 7]", "1 2 cudaLaunchKernel 90 5 41 [43]",
-		"20 1 [CUDA memcpy Host-to-Device] 0 5 41 [3 640]", "22 1 [CUDA memset] 0 5 41 [3 -1]",
+		"20 1 [CUDA memcpy Host-to-Device] 0 5 41 [3 640 Pinned -> Device]", "22 1 [CUDA memset] 0 5 41 [3 -1 Device]",
 		"0 30 step[DECODE bs=1] 0 5 41 [43 PushPop false]",
 		`0 3 aten::mm 0 5 41 [43 0 [[8,4096],[],[[8,4096]]] ["float",""]]`, "0 4 run 0 5 41 [43 1  ]",
 	}
@@ -62,17 +63,57 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-func TestCopyName(t *testing.T) {
-	for name, want := range map[string]string{
-		"Memcpy DtoH (Device -> Pageable)": "[CUDA memcpy Device-to-Host]",
-		"Memcpy PtoP (Device -> Device)":   "[CUDA memcpy Peer-to-Peer]",
-		"Memset (Unknown)":                 MemsetName,
-		"Memcpy":                           "Memcpy",
-		"CopyDeviceToHost":                 "CopyDeviceToHost", // ROCm
-		"":                                 "",
+func TestParseCopy(t *testing.T) {
+	for name, want := range map[string]struct{ operation, kind string }{
+		"Memcpy DtoH (Device -> Pageable)":        {"[CUDA memcpy Device-to-Host]", "Device -> Pageable"},
+		"Memcpy HtoD (Pinned -> Device)":          {"[CUDA memcpy Host-to-Device]", "Pinned -> Device"},
+		"Memcpy PtoP (Device -> Device)":          {"[CUDA memcpy Peer-to-Peer]", "Device -> Device"},
+		"Memcpy HtoD (Managed Static -> Unknown)": {"[CUDA memcpy Host-to-Device]", "Managed Static -> Unknown"},
+		"Memcpy HtoD (Unknown -> Device)":         {"[CUDA memcpy Host-to-Device]", "Unknown -> Device"},
+		"Memcpy HtoD":                             {"[CUDA memcpy Host-to-Device]", ""}, // an export without kinds
+		"Memset (Device)":                         {MemsetName, "Device"},
+		"Memset (Unknown)":                        {MemsetName, ""},
+		"Memcpy":                                  {"Memcpy", ""},
+		"CopyDeviceToHost":                        {"CopyDeviceToHost", ""}, // ROCm
+		"":                                        {"", ""},
 	} {
-		if got := copyName(name); got != want {
-			t.Errorf("%q is called %q, want %q", name, got, want)
+		operation, kind := parseCopy(name)
+		if operation != want.operation || kind.String() != want.kind {
+			t.Errorf("%q is %q between %q, want %+v", name, operation, kind, want)
+		}
+		if kind.Pageable() != strings.Contains(name, "Pageable") {
+			t.Errorf("%q is pageable: %v", name, kind.Pageable())
+		}
+	}
+}
+
+// Whether attention is causal is told by an input, which is another one for each operator.
+func TestCausality(t *testing.T) {
+	syms, args := trace.NewSymbols(), trace.NewArgs()
+	put := args.Appender()
+	inputs := func(values ...string) trace.ArgsID {
+		list := trace.ArgList{}
+		for _, v := range values {
+			list = list.String(0, v)
+		}
+		return put.Put(trace.ArgList{}.Array(syms.Intern(ConcreteInputs), list))
+	}
+	for _, c := range []struct {
+		name   string
+		inputs trace.ArgsID
+		want   Causality
+	}{
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "True", "False", "0.125"), Causal},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "False", "True", "0.125"), Bidirectional},
+		{"aten::_scaled_dot_product_efficient_attention", inputs("", "", "", "", "False", "0.", "True", ""), Causal},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", ""), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "", "", "True"), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", 0, UnknownCausality},
+		{"aten::mm", inputs("", "", "", "0.", "True"), UnknownCausality},
+	} {
+		name := syms.Intern(c.name)
+		if got := newInputTexts(syms, args).causality(name, c.inputs); got != c.want {
+			t.Errorf("%s, %d: %v, want %v", c.name, c.inputs, got, c.want)
 		}
 	}
 }

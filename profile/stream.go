@@ -103,6 +103,7 @@ type Copy struct {
 	Device int32
 	Stream uint32
 	Bytes  int64 // -1 is unknown
+	Kind   CopyKind
 }
 
 // A Call is one of a thread into the CUDA runtime or driver.
@@ -155,4 +156,6 @@ type Frame struct {
 	// them: "[[8,4096],[4096,1024]]", "[\"c10::BFloat16\",\"c10::BFloat16\"]". 0 is not
 	// recorded, or not asked for.
 	Shapes, Types trace.Sym
+	// Causal is known of operators that compute attention, where [ConcreteInputs] were asked for.
+	Causal Causality
 }

@@ -49,6 +49,7 @@ type Collected struct {
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
 	loads              []diffLoad
+	speeds             [len(speedNames)]diffLoad // by kind of step
 	// What profilers recorded can be divided by: seconds, and steps of every kind, by piece;
 	// and how long the steps took.
 	work         [numPer]diffUnits
@@ -90,7 +91,7 @@ func (d *Collected) Add(c Capture) bool {
 		d.collectRequests(c.Requests, &c)
 	}
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		d.collectProfiles(c.Profiles, &walk.Options{From: c.From, To: c.To})
+		d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
 	}
 	d.setup = joinSetups(d.setup, describe(&c))
 	d.added++

@@ -10,7 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// addGPUs adds where the time of every device went, a value for each piece.
+// addGPUs adds where the time of every device went, a value for each piece, and the tokens that
+// it computed.
 func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
 	measured := gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Cuts: pieces.cuts()})
 	groups := map[diffKey]*diffGroup{}
@@ -25,6 +26,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diff
 		}
 	}
 	d.putAll(groups)
+	d.addTokens(measured.Served, pieces)
 }
 
 // addCollectives adds how long each rank waited for the last one in collectives, and how

@@ -23,6 +23,9 @@ type Capture struct {
 	Profiles *profile.Set // no Ranks without any
 	// Inventory is what its files say about themselves; nil is nothing.
 	Inventory *inventory.Inventory
+	// Operators and Gaps ask for what takes longer: operators of PyTorch, and what the host did
+	// while devices waited.
+	Operators, Gaps bool
 	// From and To bound what is compared to requests that begin in [From, To), and events of
 	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
@@ -44,6 +47,8 @@ type Diff struct {
 	Setup         []Setting // that differ
 	Load          []Load
 	Rows          []Row // of requests first; of those what changed, what moved the total most
+	Operators     []Row // where asked for, in the same order
+	Gaps          []Row // the same
 
 	per         perStep // what totals of Profiles are divided by
 	byRank      bool
@@ -65,11 +70,18 @@ const (
 	Copy
 	HostWait   // a call that waits for the device
 	Collective // how long ranks wait in collectives, and how late they are
+	// Of those that are asked for:
+	Operator    // time of threads in an operator itself
+	OperatorGPU // what it launched itself
+	HostCause   // time of devices while the host did something; only its total means something
 )
 
 func (k Kind) String() string {
-	return [...]string{"request", "stage", "step", "gpu", "kernel", "copy", "host wait", "collective"}[k]
+	return [...]string{"request", "stage", "step", "gpu", "kernel", "copy", "host wait", "collective", "operator", "operator gpu", "host cause"}[k]
 }
+
+// totalOnly reports whether only totals of the kind mean something.
+func (k Kind) totalOnly() bool { return k == GPU || k == HostCause }
 
 // profiled reports whether rows of the kind are about what profilers recorded.
 func (k Kind) profiled() bool { return k >= Step }
@@ -116,15 +128,34 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	matchOnlyRanks(sides)
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
-	d.Load = append(compareLoads(before, after), compareShares(before, after)...)
+	d.Load = slices.Concat(compareLoads(before, after), compareShares(before, after), compareSpeeds(before, after))
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
+	d.divide()
 	d.correct()
 	d.matchRenamed()
-	d.sort()
+	for _, rows := range [][]Row{d.Rows, d.Operators, d.Gaps} {
+		sortRows(rows)
+	}
 	d.addUp()
 	d.verdict = d.words(d.locate)
 	return d
+}
+
+// divide moves the rows of what was asked for to lists of their own.
+func (d *Diff) divide() {
+	var rest []Row
+	for _, r := range d.Rows {
+		switch r.Kind {
+		case Operator, OperatorGPU:
+			d.Operators = append(d.Operators, r)
+		case HostCause:
+			d.Gaps = append(d.Gaps, r)
+		default:
+			rest = append(rest, r)
+		}
+	}
+	d.Rows = rest
 }
 
 // matchOnlyRanks takes the only rank of one capture for the only one of the other, whatever
@@ -138,7 +169,7 @@ func matchOnlyRanks(sides [2]*Collected) {
 
 // correct pays for all the questions that were asked at once. What leads a comparison is
 // one family, all that may explain it the other, so that many kernels do not hide a change
-// that everyone sees.
+// that everyone sees. What was asked for besides is a comparison of its own.
 func (d *Diff) correct() {
 	var lead, rest []*Change
 	for i := range d.Load {
@@ -154,8 +185,15 @@ func (d *Diff) correct() {
 			}
 		}
 	}
-	correctFamily(lead)
-	correctFamily(rest)
+	correctFamily(lead, families)
+	correctFamily(rest, families)
+	for _, rows := range [][]Row{d.Operators, d.Gaps} {
+		var all []*Change
+		for i := range rows {
+			all = append(all, rows[i].changes()...)
+		}
+		correctFamily(all, 1)
+	}
 }
 
 // leading returns the numbers that lead a comparison, with the load: medians and means of
@@ -173,11 +211,11 @@ func (r *Row) leading() []*Change {
 // families is how many families of questions share diffAlpha.
 const families = 2
 
-// correctFamily pays for the questions of one family.
-func correctFamily(changes []*Change) {
+// correctFamily pays for the questions of one of n families.
+func correctFamily(changes []*Change, n float64) {
 	p := make([]float64, len(changes))
 	for i, c := range changes {
-		p[i] = families * c.P
+		p[i] = n * c.P
 	}
 	discoveries := significance.FalseDiscoveries(p)
 	for i, v := range significance.Holm(p) {
@@ -220,10 +258,10 @@ func (c *Change) matters() bool {
 // tested reports whether the captures are long enough to say anything.
 func (c *Change) tested() bool { return !math.IsNaN(c.P) }
 
-// sort puts requests before devices, what changed before what did not, and of the former what
+// sortRows puts requests before devices, what changed before what did not, and of the former what
 // costs or saves most, of the latter what moved the total most.
-func (d *Diff) sort() {
-	slices.SortStableFunc(d.Rows, func(a, b Row) int {
+func sortRows(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int {
 		changed := func(r *Row) int {
 			if r.Changed() {
 				return 0

@@ -48,7 +48,7 @@ func (d *Diff) GaugeRows(kind Kind, name, number string) *Gauge {
 	if number == "p99" {
 		g.share = 0.99
 	}
-	g.count(d, kind, [2]int64{m[0].N, m[1].N})
+	g.count(d, kind, name, [2]int64{m[0].N, m[1].N})
 	return g
 }
 
@@ -68,15 +68,20 @@ func (r *diffRows) keysOf(side int, kind Kind, name string) []diffKey {
 
 // count says what a gauge is made of. Of a quantile that is compared by its scatter, it is the
 // values themselves.
-func (g *Gauge) count(d *Diff, kind Kind, values [2]int64) {
+func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	switch {
 	case d.locate.captures():
 		g.counted, g.perPiece = "capture", 1
 		g.n = [2]int64{int64(d.locate.sides[0].captures), int64(d.locate.sides[1].captures)}
 	case g.share > 0 && g.how == significance.ByScatter:
-		g.counted, g.perPiece, g.n = "value", leastRequests, values
-		if kind.profiled() {
-			g.perPiece = 1
+		g.counted, g.perPiece, g.n = "request", leastRequests, values
+		switch {
+		case kind.profiled():
+			g.counted, g.perPiece = kind.String(), 1
+		case kind == Stage:
+			g.counted = "span"
+		case name == "itl":
+			g.counted = "gap"
 		}
 	case kind.profiled():
 		g.counted, g.perPiece, g.n = d.per.String(), 1, [2]int64{d.Before.Steps, d.After.Steps}
@@ -99,7 +104,7 @@ func (d *Diff) GaugeLoad(name string) *Gauge {
 	g := &Gauge{Before: l.Before, After: l.After, Change: l.Change.Change,
 		how: howToCompare(of[0].pieces, of[1].pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].sample(), of[1].sample()},
 		pieces: [2]int{len(of[0].pieces), len(of[1].pieces)}}
-	g.count(d, Request, [2]int64{})
+	g.count(d, Request, "", [2]int64{})
 	return g
 }
 

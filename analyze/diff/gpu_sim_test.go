@@ -41,14 +41,15 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 func TestDiffOfSimulatedProfiles(t *testing.T) {
 	const pairs = 3
 	for seed := range uint64(pairs) {
-		before, same := Collect(Capture{Profiles: recordServer(t, seed, 1)}), Collect(Capture{Profiles: recordServer(t, seed+100, 1)})
+		before := Collect(Capture{Profiles: recordServer(t, seed, 1), Operators: true, Gaps: true})
+		same := Collect(Capture{Profiles: recordServer(t, seed+100, 1), Operators: true, Gaps: true})
 		for _, byRank := range []bool{false, true} {
 			d := Compare(before, same, Options{ByRank: byRank})
-			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 {
+			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 || len(d.Operators) < 10 || len(d.Gaps) == 0 {
 				t.Fatalf("%d rows by %v, %d pieces", len(d.Rows), d.per, d.Before.StepPieces)
 			}
-			for i := range d.Rows {
-				if r := &d.Rows[i]; r.Changed() {
+			for _, r := range slices.Concat(d.Rows, d.Operators, d.Gaps) {
+				if r.Changed() {
 					t.Errorf("seed %d: %v %s %s changed: %+v %+v", seed, r.Kind, r.Name, r.Rank, r.Before, r.After)
 				}
 			}

@@ -5,13 +5,16 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Load is something about the requests of two captures that explains why they are
-// slow or fast: how many there are, and how long.
+// A Load is something about two captures that explains why they are slow or fast, or says it of
+// the whole: how many requests there are, and how long; how many tokens steps compute.
 type Load struct {
 	Name          string
 	Before, After float64 // NaN is unknown
@@ -115,6 +118,41 @@ func compareLoads(before, after *Collected) []Load {
 	for i := range before.loads {
 		if l := compareLoad(&before.loads[i], &after.loads[i], before.captures > 0); l.Before > 0 || l.After > 0 {
 			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// addTokens adds how many tokens per second a rank computes in steps of each kind whose names
+// tell, of the time that its devices took for them.
+func (d *Collected) addTokens(served []gpu.RankSteps, pieces *diffPieces) {
+	for i := range served {
+		for k := range served[i].Steps {
+			s := &served[i].Steps[k]
+			tokens, ok := s.Tokens()
+			if !ok || !s.Projected {
+				continue
+			}
+			speed := &d.speeds[s.Kind]
+			if speed.pieces == nil {
+				*speed = diffLoad{speedNames[s.Kind], make([]significance.Piece, pieces.n())}
+			}
+			piece := &speed.pieces[pieces.at(s.Start)]
+			piece.Sum += float64(tokens)
+			piece.Of += float64(distribution.Between(s.First, s.Last)) / 1e9
+		}
+	}
+}
+
+// speedNames are by kind of step. Of StepOther, only mixtures tell their tokens.
+var speedNames = [...]string{profile.StepOther: "tokens per second in mixed steps", profile.StepPrefill: "tokens per second in prefill steps", profile.StepDecode: "tokens per second in decode steps"}
+
+// compareSpeeds compares the steps that both captures have.
+func compareSpeeds(before, after *Collected) []Load {
+	var out []Load
+	for kind := range speedNames {
+		if b, a := &before.speeds[kind], &after.speeds[kind]; b.pieces != nil && a.pieces != nil {
+			out = append(out, compareLoad(b, a, before.captures > 0))
 		}
 	}
 	return out

@@ -87,8 +87,9 @@ const (
 // workKinds are the kinds of rows that they become.
 var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: HostWait}
 
-// collectProfiles reads the steps, kernels and copies of all ranks.
-func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
+// collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for.
+func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
+	set := capture.Profiles
 	steps := readSteps(set, window)
 	own, cut := cutProfiles(set, window, steps)
 	pieces := d.pieces(cut)
@@ -113,6 +114,12 @@ func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
 	d.side.Ranks = int64(len(d.profileRanks))
 	d.addGPUs(set, window, pieces, names)
 	d.addCollectives(set, window, pieces, names)
+	if capture.Operators {
+		d.addOperators(set, window, pieces, names)
+	}
+	if capture.Gaps {
+		d.addGaps(set, window, pieces, names)
+	}
 	d.addSeconds(own, cut, pieces, ranks)
 	for i := range steps {
 		d.addStep(&steps[i], names[steps[i].rank], pieces)

@@ -18,10 +18,26 @@ const Schema = "sgtrace.report.diff/v1"
 
 // Report makes a table of all names.
 func (d *Diff) Report() *table.Table {
+	r := table.New(Schema, "What changed", d.Rows, d.fields(d.Rows))
+	d.note(r)
+	return r
+}
+
+// MoreReports makes the tables of what was asked for besides: operators, and what the host did
+// while devices waited.
+func (d *Diff) MoreReports() []*table.Table {
+	return []*table.Table{
+		table.New("sgtrace.report.diff.ops/v1", "Operators: time in each itself, and of what it launched itself", d.Operators, d.fields(d.Operators)),
+		table.New("sgtrace.report.diff.gaps/v1", "What the host did while GPUs waited for it", d.Gaps, d.fields(d.Gaps)),
+	}
+}
+
+// fields are the columns of some rows.
+func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	fields := []table.Field[Row]{
-		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; gpu: where the time of devices went; kernel; copy; host wait: a call that waits for the device; collective"},
+		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; gpu: where the time of devices went; kernel; copy; host wait: a call that waits for the device; collective; operator: time of threads in it and in no operator within; operator gpu: what it launched itself; host cause: time of devices while the host did this"},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Kind.String()) }},
-		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, or operation", Most: table.MostName},
+		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", Most: table.MostName},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Name) }},
 	}
 	if d.byRank {
@@ -34,19 +50,16 @@ func (d *Diff) Report() *table.Table {
 	for _, n := range diffNumbers {
 		fields = append(fields, n.fields()...)
 	}
-	renamed := slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Like != "" })
-	fields = append(fields,
+	renamed := slices.ContainsFunc(rows, func(r Row) bool { return r.Like != "" })
+	return append(fields,
 		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "how much longer a request or step takes because of this change; rows are sorted by it", Detail: true},
 			Cell: func(r *Row) table.Cell { return table.Cell{N: r.Effect()} }},
 		table.Field[Row]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Like) }})
-	r := table.New(Schema, "What changed", d.Rows, fields)
-	d.note(r)
-	return r
 }
 
 // count is how many durations a row has; there is no counting where the time of a device went.
-func (r *Row) count(s *Stat) table.Cell { return table.Cell{N: s.N, Unknown: r.Kind == GPU} }
+func (r *Row) count(s *Stat) table.Cell { return table.Cell{N: s.N, Unknown: r.Kind.totalOnly()} }
 
 // A diffNumber is a number of a row that is compared.
 type diffNumber struct {
@@ -75,7 +88,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 	side := func(when string, stat func(*Row) *Stat) table.Field[Row] {
 		return table.Field[Row]{Column: table.Column{Name: name + " " + when, Unit: table.Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, Cell: func(r *Row) table.Cell {
 			s := stat(r)
-			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0 || r.Kind == GPU && n.name != "total"}
+			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0 || r.Kind.totalOnly() && n.name != "total"}
 		}}
 	}
 	real := func(what, doc string, of func(*Change) float64) table.Field[Row] {
@@ -97,6 +110,8 @@ func (n *diffNumber) fields() []table.Field[Row] {
 // words says how a number of a row changed.
 func (r *Row) words(c *Change) string {
 	switch {
+	case r.Kind.totalOnly() && c != &r.Total:
+		return "-"
 	case r.Before.N == 0:
 		return "new"
 	case r.After.N == 0:
@@ -253,7 +268,7 @@ func (d *Diff) SideReport() *table.Table {
 	})
 }
 
-// LoadReport makes a table of how many requests there are, and how long.
+// LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
 func (d *Diff) LoadReport() *table.Table {
 	number := func(name, doc string, of func(*Load) float64) table.Field[Load] {
 		return table.Field[Load]{Column: table.Column{Name: name, Unit: table.Number, Doc: doc}, Cell: func(l *Load) table.Cell { return table.RealCell(of(l)) }}

@@ -186,7 +186,7 @@ func (r *diffRows) measureKeys(side int, key diffKey, keys []diffKey) (m diffMea
 func (r *Row) compare(before, after *diffMeasure, captures bool) {
 	for i := range diffNumbers {
 		n := &diffNumbers[i]
-		if r.Kind == GPU && n.name != "total" {
+		if r.Kind.totalOnly() && n.name != "total" {
 			n.change(r).Change = unknownChange
 			continue
 		}

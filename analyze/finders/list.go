@@ -68,6 +68,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, idleGPUs},
 	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, hostCauses},
+	{finding.GPU, "copies of pageable memory that the host is in while GPUs are idle, for 2 % of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, pageableCopies},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, heldUp},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
@@ -217,6 +219,10 @@ func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 
 func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Gaps.Findings(m.GPUs.Length())
+}
+
+func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Gaps.Pageable(m.GPUs.Length())
 }
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {

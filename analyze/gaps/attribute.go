@@ -75,9 +75,11 @@ type rankWork struct {
 	names *host.Names
 
 	causes  totals
-	drained totals // time after calls that let the device run dry, by call
+	drained totals                                   // time after calls that let the device run dry, by call
+	each    func(c *cause, gap trace.Time, ns int64) // nil is nobody
 	// Of the device at hand:
 	device int32
+	late   []lateGap
 	long   map[int32]map[cause]int64 // parts of the longest gaps, by number of the gap
 }
 
@@ -88,7 +90,7 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 		t.seen.settle()
 	}
 	for i, d := range devices {
-		w.device, w.long = int32(i), map[int32]map[cause]int64{}
+		w.device, w.late, w.long = int32(i), d.late, map[int32]map[cause]int64{}
 		for k := range d.longest {
 			if l := &d.longest[k]; l.late != notLate {
 				w.long[l.late] = map[cause]int64{}
@@ -234,6 +236,9 @@ func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 		return
 	}
 	w.causes.add(c, w.device, q.gap, ns, samples)
+	if w.each != nil {
+		w.each(&c, w.late[q.gap].From, ns)
+	}
 	if in := w.long[q.gap]; in != nil {
 		in[c] = distribution.AddTimes(in[c], ns)
 	}

@@ -48,23 +48,35 @@ const (
 // aboutAll is the part of the time of the longest suspect that is about the same.
 const aboutAll = 2.0 / 3
 
-// Findings tells what the host did while devices waited for it. length is the time of all
-// devices, in ns.
-func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
-	gaps, wait := 0, int64(0)
+// wait returns how long devices waited for the host, in ns, and in how many gaps.
+func (g *Gaps) wait() (ns int64, gaps int) {
 	for i := range g.Causes {
 		if c := &g.Causes[i]; c.counts() {
 			gaps += int(c.Gaps)
-			wait = distribution.AddTimes(wait, c.Time)
+			ns = distribution.AddTimes(ns, c.Time)
 		}
 	}
-	judged := finding.Judged{What: "what hosts do while GPUs wait", Of: "gap", N: gaps, Needed: fewGaps}
+	return ns, gaps
+}
+
+// judge says whether the gaps are enough to tell something.
+func (g *Gaps) judge(what string) finding.Judged {
+	wait, gaps := g.wait()
+	judged := finding.Judged{What: what, Of: "gap", N: gaps, Needed: fewGaps}
 	switch {
 	case wait >= shortest:
 		judged.Needed = 1
 	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
+	return judged
+}
+
+// Findings tells what the host did while devices waited for it. length is the time of all
+// devices, in ns.
+func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
+	wait, _ := g.wait()
+	judged := g.judge("what hosts do while GPUs wait")
 	if wait > 0 && !g.Recorded.Code() && g.saw == (host.Seen{}) {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
@@ -72,14 +84,10 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	s := g.worst()
-	share := distribution.Fraction(s.time, length)
-	least := muchOfTime
-	if s.rank == thing {
-		least = ofThing
-	}
-	if share < least || distribution.Fraction(s.time, wait) < muchOfLate {
+	if !s.stands(length, wait) {
 		return nil, judged
 	}
+	share := distribution.Fraction(s.time, length)
 	f := finding.Finding{Topic: "host cause", Cost: share,
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
@@ -90,11 +98,22 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	return []finding.Finding{f}, judged
 }
 
+// stands reports whether a suspect is worth a finding.
+func (s *suspect) stands(length, wait int64) bool {
+	least := muchOfTime
+	if s.rank == thing {
+		least = ofThing
+	}
+	return distribution.Fraction(s.time, length) >= least && distribution.Fraction(s.time, wait) >= muchOfLate
+}
+
 // counts reports whether a finding may be about a cause: the host was late, and there was
 // something to launch. Between steps there may have been none, unless the host did something
-// that it does not do while it waits for requests.
+// that it does not do while it waits for requests: a lock that another thread keeps while it
+// works is no such wait.
 func (c *Cause) counts() bool {
-	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.Idle())
+	busy := !c.Did.Idle() || c.Did == host.Locked && c.Other != ""
+	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }
 
 // suspicion returns how much a cause explains.
@@ -171,6 +190,8 @@ func (g *Gaps) places() (list []suspect) {
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Did {
+	case host.CopyingPageable:
+		return "is a copy of pageable memory: " + c.Where()
 	case host.InPython, host.OtherThread:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
@@ -187,6 +208,9 @@ func (c *Cause) sentence() string {
 		}
 		return "is garbage collection in " + host.Short(c.Frame)
 	case host.Locked:
+		if c.Other != "" {
+			return "is waiting for another thread: " + c.Where()
+		}
 		return "is waiting for a lock: " + c.Where()
 	case host.Sleeping:
 		return "is waiting: " + c.Where()
@@ -207,7 +231,7 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 		}
 		row := finding.Row("call", c.Call, "operator", c.Operator, "function", c.Function, "frame", c.Frame, "range", c.Range, "other_thread", c.Other)
 		if s.table == "gaps" {
-			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "host", c.Did.String())...)
+			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Did.String())...)
 		}
 		e := finding.Sentence("%s", text)
 		if !export || c.Call == "" || c.Frame != "" { // else the report divides it by the function that called

@@ -18,6 +18,9 @@ import (
 type Options struct {
 	ByRank  bool // one list for each rank
 	Longest int  // how many of the longest gaps; 0 is [mostLongest]
+	// Each takes every part of a gap that a late launch ended: its cause, and when the gap
+	// began. Several ranks call it at once. nil is nobody.
+	Each func(rank int32, c *Cause, gap trace.Time, ns int64)
 	// Brief is for findings only: the stacks of calls are not read, which are the largest tables
 	// of an export, and where host wait is too small a part of Length, the time of all devices
 	// in ns, neither are samples of threads and when these had cores.
@@ -87,6 +90,12 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	ranks := make([]rankWork, len(hosts))
 	parallel.Each(len(ranks), func(i int) {
 		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms), causes: totals{}, drained: totals{}}
+		if opt.Each != nil {
+			ranks[i].each = func(key *cause, gap trace.Time, ns int64) {
+				row := c.row(key)
+				opt.Each(int32(i), &row, gap, ns)
+			}
+		}
 		ranks[i].measure(c.ranks[i])
 		ranks[i].host.threads = nil
 	})

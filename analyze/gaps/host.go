@@ -73,13 +73,32 @@ func (c *Collector) readHosts(s profile.Stream, late []spans) []rankHost {
 	for i := range hosts {
 		hosts[i].late = late[i]
 	}
+	pageable := pageableCopies(s, len(hosts))
 	host.Read(s, func(kind host.Kind, e *profile.Event, tid int64) {
-		h, id := &hosts[e.Rank], host.ThreadID{PID: e.PID, TID: tid}
-		if h.add(host.FrameOf(kind, e), id) && kind == host.CallFrame {
+		h, id, f := &hosts[e.Rank], host.ThreadID{PID: e.PID, TID: tid}, host.FrameOf(kind, e)
+		if kind == host.CallFrame && pageable[e.Rank][e.Correlation] {
+			f.Kind = host.PageableFrame
+		}
+		if h.add(f, id) && kind == host.CallFrame {
 			h.launched(c.ranks[e.Rank], e, id)
 		}
 	})
 	return hosts
+}
+
+// pageableCopies returns the correlations of copies of pageable memory, by rank.
+func pageableCopies(s profile.Stream, ranks int) []map[int64]bool {
+	all := make([]map[int64]bool, ranks)
+	for c := range s.Copies {
+		if !c.Kind.Pageable() || c.Correlation == 0 {
+			continue
+		}
+		if all[c.Rank] == nil {
+			all[c.Rank] = map[int64]bool{}
+		}
+		all[c.Rank][c.Correlation] = true
+	}
+	return all
 }
 
 // launched finds the gaps that a call ended: those in which it began, if it is the launch

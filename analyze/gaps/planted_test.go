@@ -33,8 +33,8 @@ var planted = []struct {
 		"follows cudaStreamSynchronize under aten::item in forward_batch_generation() (tp_worker.py:335)",
 		gpu.AfterSync, host.InPython, "forward_batch_generation() (tp_worker.py:335)"},
 	{"pageable copy", torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2},
-		"is cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)",
-		gpu.BetweenSteps, host.Copying, "cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)"},
+		"is a copy of pageable memory: cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)",
+		gpu.BetweenSteps, host.CopyingPageable, "cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)"},
 	{"allocator", torch.Stall{Cause: torch.StallMalloc, Length: 8 * time.Millisecond, Every: 2},
 		"is cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)",
 		gpu.Allocation, host.Allocating, "cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)"},
@@ -47,6 +47,9 @@ var planted = []struct {
 	{"interpreter lock", torch.Stall{Cause: torch.StallLock, Length: 12 * time.Millisecond, Every: 2},
 		"is Python in process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)",
 		gpu.BetweenSteps, host.OtherThread, "process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)"},
+	{"slow tokenizer", torch.Stall{Cause: torch.StallTokenizer, Length: 12 * time.Millisecond, Every: 2},
+		"is waiting for another thread: result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)",
+		gpu.BetweenSteps, host.Locked, "result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)"},
 }
 
 // stalled returns the trace of the first rank of a server that stalls.

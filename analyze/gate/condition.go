@@ -114,7 +114,7 @@ func (c *Condition) judge(d *diff.Diff, level float64, j *Judgment) float64 {
 	if c.below {
 		crossing = g.Below(c.bound)
 	}
-	if short := g.Shortage(crossing, level); short != "" {
+	if short := g.Shortage(crossing, level); short != "" && !(crossing.P >= 1-level) { // else it is surely not so
 		j.State, j.Reason = Unjudged, "not enough data: "+short
 		return math.NaN()
 	}

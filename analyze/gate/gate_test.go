@@ -112,6 +112,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// What is read as a condition has a bound on its side of 1, and is the same when it is read again.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"ttft.p99>+10%", "kernel.a<b>.total<-5%", "stage..p50>1%"} {
 		f.Add(text)
@@ -122,8 +123,12 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		c := list[0]
-		if !(c.bound > 0) || c.below != (c.bound <= 1 && c.below) || c.metric.named == mustName && c.name == "" {
+		if !(c.bound > 0) || c.below && c.bound > 1 || !c.below && c.bound < 1 || c.metric.named == mustName && c.name == "" {
 			t.Errorf("%q: %+v", text, c)
+		}
+		again, err := Parse([]string{c.Text})
+		if err != nil || again[0] != c {
+			t.Errorf("%q is read as %+v, and then as %+v (%v)", text, c, again, err)
 		}
 	})
 }

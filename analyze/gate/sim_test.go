@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
@@ -11,9 +12,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// recorded plays a run and returns two views of it: the requests of its dump, and what a
-// profiler would record of the server that decodes, a range and a kernel for each step.
+// recorded is a capture of a run.
 func recorded(t *testing.T, config simulator.Config) *diff.Collected {
+	t.Helper()
+	return diff.Collect(capture(t, config))
+}
+
+// capture plays a run and returns two views of it: the requests of its dump, and what a
+// profiler would record of the server that decodes, a range and a kernel for each step.
+func capture(t *testing.T, config simulator.Config) diff.Capture {
 	t.Helper()
 	run, err := simulator.Play(config)
 	if err != nil {
@@ -44,11 +51,15 @@ func recorded(t *testing.T, config simulator.Config) *diff.Collected {
 	for rank := range size {
 		ranks = append(ranks, fmt.Sprintf("TP%d", rank))
 	}
-	return diff.Collect(diff.Capture{Label: "sim", Requests: set, Profiles: testset.SetOf(syms, ranks, rows)})
+	return diff.Capture{Label: "sim", Requests: set, Profiles: testset.SetOf(syms, ranks, rows)}
 }
 
 // usual are conditions that a CI job may have, and that these captures are long enough for.
 var usual = []string{"ttft.mean>+10%", "itl.mean>+5%", "itl.p50>+5%", "e2e.mean>+10%", "requests.unfinished>+10%", "kernel.total>+3%", "decode_step.mean>+1%"}
+
+// strict are conditions that nothing grows at all: if chance were not ruled out, every other one
+// would fail.
+var strict = []string{"ttft.mean>+0%", "itl.mean>+0%", "itl.p50>+0%", "e2e.mean>+0%", "queue.mean>+0%", "kernel.total>+0%", "decode_step.mean>+0%"}
 
 // deployed is the configuration of a healthy deployment under the n-th load.
 func deployed(seed, n uint64) simulator.Config {
@@ -62,18 +73,22 @@ func deployed(seed, n uint64) simulator.Config {
 // every step takes 3 % longer.
 func TestRateOfGates(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
-	conditions, err := Parse(usual)
-	if err != nil {
-		t.Fatal(err)
+	parsed := func(texts ...string) Conditions {
+		list, err := Parse(texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
 	}
-	slow, err := Parse([]string{"decode_step.mean>+2%"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	quiet, judged, caught := 0, 0, 0
+	conditions, nothing, slow := parsed(usual...), parsed(strict...), parsed("decode_step.mean>+2%")
+	quiet, silent, judged, caught := 0, 0, 0, 0
 	for _, seed := range seeds {
 		before := recorded(t, deployed(seed, 0))
-		failed, unjudged := states(t, seed, conditions.Judge(diff.Compare(before, recorded(t, deployed(seed, 1)), diff.Options{})))
+		healthy := diff.Compare(before, recorded(t, deployed(seed, 1)), diff.Options{})
+		if failed, _ := states(t, seed, nothing.Judge(healthy)); failed == 0 {
+			silent++
+		}
+		failed, unjudged := states(t, seed, conditions.Judge(healthy))
 		if failed == 0 {
 			quiet++
 		}
@@ -87,6 +102,7 @@ func TestRateOfGates(t *testing.T) {
 		}
 	}
 	testset.Rate(t, "gates: no false alarm between healthy captures", quiet, len(seeds), 99)
+	testset.Rate(t, "gates: no false alarm if nothing may grow at all", silent, len(seeds), 99)
 	testset.Rate(t, "gates: healthy captures are judged by all conditions", judged, len(seeds), 95)
 	testset.Rate(t, "gates: steps that take 3 % longer", caught, len(seeds), 95)
 }
@@ -107,4 +123,41 @@ func states(t *testing.T, seed uint64, r *Result) (failed, unjudged int) {
 		t.Logf("seed %d: %s: %s: %s %s, p = %g", seed, j.Condition, j.State, j.Measured, j.Reason, j.P)
 	}
 	return failed, unjudged
+}
+
+// days are captures of three days of a deployment. Each day, steps take up to 4 % longer than on
+// its fastest day, and always longer by a factor.
+func days(t *testing.T, seed, first uint64, factor float64) *diff.Collected {
+	t.Helper()
+	const n = 3
+	rng := rand.New(rand.NewPCG(seed, first))
+	side := diff.NewCollected(n)
+	for day := range uint64(n) {
+		config := deployed(seed, first+day)
+		config.Straggler.Factor = factor * (1 + 0.04*rng.Float64())
+		side.Add(capture(t, config))
+	}
+	return side
+}
+
+// Days that differ do not close a gate if there are several of each side, as two single captures
+// do; what is slower than days differ does.
+func TestRateOfGatesOfSeveralCaptures(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 1)
+	list, err := Parse([]string{"decode_step.mean>+1%", "itl.mean>+1%"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet, caught := 0, 0
+	for _, seed := range seeds {
+		before := days(t, seed, 0, 1)
+		if failed, unjudged := states(t, seed, list.Judge(diff.Compare(before, days(t, seed, 3, 1), diff.Options{}))); failed+unjudged == 0 {
+			quiet++
+		}
+		if failed, _ := states(t, seed, list.Judge(diff.Compare(before, days(t, seed, 6, 1.2), diff.Options{}))); failed > 0 {
+			caught++
+		}
+	}
+	testset.Rate(t, "gates: no false alarm between three days and three others", quiet, len(seeds), 99)
+	testset.Rate(t, "gates: steps that take 20 % longer on three days", caught, len(seeds), 95)
 }

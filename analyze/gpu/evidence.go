@@ -62,7 +62,7 @@ func (g *GPUs) largestCopies() []finding.Evidence {
 			if sums[c.Name] == nil {
 				sums[c.Name] = &CopyKind{Name: c.Name}
 			}
-			sums[c.Name].add(c)
+			sums[c.Name].Join(&c.Copied)
 		}
 	}
 	var list []CopyKind

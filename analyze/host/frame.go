@@ -19,6 +19,8 @@ const (
 	StackFrame // the innermost function of the code itself that a call was in
 	SystemFrame
 	CallFrame
+	PageableFrame // a call that launched a copy of pageable memory; [Read] does not tell it from others
+	numKinds
 )
 
 // A Frame is what a thread did between two instants.
@@ -78,7 +80,7 @@ type run struct {
 }
 
 // walks tells the passes of [Read] apart.
-var walks = [...]uint8{CallFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2, StackFrame: 3}
+var walks = [...]uint8{CallFrame: 0, PageableFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2, StackFrame: 3}
 
 // Add adds a frame, in the order of [Read]; those of stacks of calls come behind.
 func (t *Frames) Add(f Frame) {

@@ -23,6 +23,7 @@ const (
 	Launching
 	Syncing
 	Copying
+	CopyingPageable // memory that the operating system may move: the call may take as long as the copy
 	Allocating
 	LoadingModule
 	OtherCall  // of CUDA
@@ -39,7 +40,7 @@ const (
 
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
-	Copying: "copy call", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
+	Copying: "copy call", CopyingPageable: "pageable copy", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
 	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread",
 	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
@@ -69,7 +70,7 @@ type Meaning struct {
 // Names are the meanings of names, each looked at once.
 type Names struct {
 	syms   *trace.Symbols
-	kinds  [CallFrame + 1]walk.Paged[Meaning]
+	kinds  [numKinds]walk.Paged[Meaning]
 	ranges walk.StepNames
 }
 
@@ -115,7 +116,11 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	case SystemFrame:
 		return Meaning{Name: sym, Did: firstOf(systemCalls, text, SystemCall)}
 	}
-	return Meaning{Name: n.syms.Intern(profile.CallName(text)), Did: didInCall(text)}
+	m := Meaning{Name: n.syms.Intern(profile.CallName(text)), Did: didInCall(text)}
+	if kind == PageableFrame {
+		m.Did = CopyingPageable
+	}
+	return m
 }
 
 // didInCall returns what a thread does in a call of CUDA.

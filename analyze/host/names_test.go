@@ -34,6 +34,7 @@ func TestNames(t *testing.T) {
 		{SystemFrame, "epoll_wait", "epoll_wait", Sleeping, false},
 		{SystemFrame, "read", "read", SystemCall, false},
 		{CallFrame, "cudaMemcpyAsync", "cudaMemcpyAsync", Copying, false},
+		{PageableFrame, "cudaMemcpyAsync_v3020", "cudaMemcpyAsync", CopyingPageable, false},
 		{CallFrame, "cuModuleLoadData", "cuModuleLoadData", LoadingModule, false},
 		{CallFrame, "cudaMalloc_v3020", "cudaMalloc", Allocating, false},
 		{CallFrame, "hipDeviceSynchronize", "hipDeviceSynchronize", Syncing, false},

@@ -3,7 +3,7 @@ package host
 import "strings"
 
 // Recorded tells which kinds of frames profilers recorded.
-type Recorded [CallFrame + 1]bool
+type Recorded [numKinds]bool
 
 // Join adds the kinds of o.
 func (r *Recorded) Join(o *Recorded) {

@@ -16,21 +16,26 @@ type CopySum struct {
 	Time, Size distribution.Distribution // Size is of the copies whose size is known
 }
 
-// CopySums are the times and sizes of copies by operation, the longest total first.
+// CopySums are the times and sizes of copies, the longest total first.
 type CopySums struct {
-	Rows   []CopySum
+	Rows   []CopySum   // by operation
+	Memory []MemorySum // by operation and kinds of memory
 	ByRank bool
 
-	ranks       int // in the set
+	ranks       int   // in the set
+	time        int64 // of all rows, ns
 	unknown     int64
 	approximate int // rows
 }
 
 // copies is a group of copies.
-type copies struct{ time, size distribution.Sample }
+type copies struct {
+	time, size distribution.Sample
+	memory     map[profile.CopyKind]*memoryCopies
+}
 
 // SumCopies sums up copies between memories, and fills, by operation, like
-// cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum of nsys stats together. It holds 8
+// cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum of nsys stats together. It holds 12
 // bytes per copy.
 func SumCopies(set *profile.Set, opt walk.Options) *CopySums {
 	streams := make([]*walk.ByName[copies], len(set.Streams))
@@ -46,19 +51,20 @@ func SumCopies(set *profile.Set, opt walk.Options) *CopySums {
 				if c.Bytes >= 0 {
 					g.size.Add(c.Bytes, in)
 				}
+				g.addMemory(c, in)
 			}
 		}
 		streams[i] = b
 	})
 	s := &CopySums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
 	s.sum(set, &opt, streams, in)
+	s.sumMemory(set, &opt, streams, in)
 	return s
 }
 
 // sum makes the rows.
 func (s *CopySums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByName[copies], in *distribution.Store) {
 	var t distribution.Tally
-	all := int64(0)
 	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
 		row := CopySum{Row: walk.NewRow(set, p.Key, p.Ranks)}
 		var ofTime, ofSize bool
@@ -68,17 +74,20 @@ func (s *CopySums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByNa
 			s.approximate++
 		}
 		s.unknown += row.Time.N - row.Size.N
-		all = distribution.AddTimes(all, row.Time.Total)
+		s.time = distribution.AddTimes(s.time, row.Time.Total)
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, s.time)
 	}
 	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.Compare(&b.Row, a.Time.Total, b.Time.Total) })
 }
 
-// Report makes a table of the sums.
-func (s *CopySums) Report() *table.Table {
+// Reports makes the tables of copies by operation, and by kinds of memory.
+func (s *CopySums) Reports() []*table.Table { return []*table.Table{s.operations(), s.memory()} }
+
+// operations makes the table of copies by operation.
+func (s *CopySums) operations() *table.Table {
 	row := func(r *CopySum) *walk.Row { return &r.Row }
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))

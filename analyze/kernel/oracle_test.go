@@ -112,13 +112,13 @@ var oracles = []oracle{
 	},
 	{
 		report:  "cuda_gpu_mem_time_sum",
-		make:    func(s *profile.Set) *table.Table { return SumCopies(s, walk.Options{}).Report() },
+		make:    func(s *profile.Set) *table.Table { return SumCopies(s, walk.Options{}).Reports()[0] },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Count", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_size_sum",
-		make:    func(s *profile.Set) *table.Table { return SumCopies(s, walk.Options{}).Report() },
+		make:    func(s *profile.Set) *table.Table { return SumCopies(s, walk.Options{}).Reports()[0] },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "size_", " (MB)", "_bytes", megabytes), match{"Total (MB)", "size_total_bytes", megabytes}, match{"Count", "size_instances", nil}),
 	},

@@ -21,7 +21,8 @@ import (
 var sumReports = map[string]func(*profile.Set, walk.Options) *table.Table{
 	"kernels":       func(s *profile.Set, o walk.Options) *table.Table { return SumKernels(s, o).Report() },
 	"calls":         func(s *profile.Set, o walk.Options) *table.Table { return SumCalls(s, o).Report() },
-	"copies":        func(s *profile.Set, o walk.Options) *table.Table { return SumCopies(s, o).Report() },
+	"copies":        func(s *profile.Set, o walk.Options) *table.Table { return SumCopies(s, o).Reports()[0] },
+	"copies memory": func(s *profile.Set, o walk.Options) *table.Table { return SumCopies(s, o).Reports()[1] },
 	"ranges":        func(s *profile.Set, o walk.Options) *table.Table { return SumRanges(s, o).Report() },
 	"range kernels": func(s *profile.Set, o walk.Options) *table.Table { return SumRangeKernels(s, o).Report() },
 	"launches":      func(s *profile.Set, o walk.Options) *table.Table { return SumLaunches(s, o).Report() },

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,7 +56,7 @@ func smallSet() *profile.Set {
 	span(0, 0, 9999, "forgotten", true)
 	call(0, 200, 210, 3, "cudaMemcpyAsync")
 	s.CopyRows = append(s.CopyRows,
-		profile.Copy{Event: event(0, 500, 530, 3, "[CUDA memcpy Host-to-Device]"), Bytes: 1000},
+		profile.Copy{Event: event(0, 500, 530, 3, "[CUDA memcpy Host-to-Device]"), Bytes: 1000, Kind: profile.CopyKind{From: profile.PageableMemory, To: profile.DeviceMemory}},
 		profile.Copy{Event: event(0, 500, 540, 0, "[CUDA memcpy Host-to-Device]"), Bytes: -1})
 	call(0, 390, 410, 4, "cudaLaunchKernel")
 	kernel(0, 600, 610, 4, "add")
@@ -121,6 +123,19 @@ func TestCallsByHand(t *testing.T) {
 
 func TestCopiesByHand(t *testing.T) {
 	sums := SumCopies(smallSet(), walk.Options{})
+	want := []MemorySum{
+		{Copied: walk.Copied{N: 1, Time: 40}},
+		{Copied: walk.Copied{N: 1, Time: 30, Bytes: 1000, Sized: 30}, Kind: profile.CopyKind{From: profile.PageableMemory, To: profile.DeviceMemory}},
+	}
+	for i, r := range sums.Memory {
+		if len(sums.Memory) != len(want) || r.Copied != want[i].Copied || r.Kind != want[i].Kind || r.Share != float64(r.Time)/70 || r.Name != "[CUDA memcpy Host-to-Device]" {
+			t.Errorf("row %d: %+v", i, r)
+		}
+	}
+	// 1000 bytes in 30 ns are 33.333 bytes per ns.
+	if median := sums.Memory[1].Speeds.Median; median != 333_333_330 {
+		t.Errorf("median %d tenths of bytes per ms", median)
+	}
 	if len(sums.Rows) != 1 {
 		t.Fatalf("%+v", sums.Rows)
 	}
@@ -128,7 +143,7 @@ func TestCopiesByHand(t *testing.T) {
 	if r.Time.Total != 70 || r.Time.Mean != 350 || r.Size.N != 1 || r.Size.Total != 1000 || r.Size.Mean != 10000 || r.Size.StdDev != 0 {
 		t.Errorf("%+v", r)
 	}
-	if notes := sums.Report().Footnotes; !slices.Contains(notes, "operations of unknown size: 1") {
+	if notes := sums.Reports()[0].Footnotes; !slices.Contains(notes, "operations of unknown size: 1") {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -336,6 +351,33 @@ func TestSumColumns(t *testing.T) {
 					t.Errorf("%s: column %q: doc %q", name, c.Key(), c.Doc)
 				}
 				seen[c.Key()] = true
+			}
+		}
+	}
+}
+
+// Copies by kind of memory are those by operation, divided: they add up to them, by rank or
+// not, and no copy is faster than the fastest in the table.
+func TestMemoryAddsUp(t *testing.T) {
+	for seed := range uint64(20) {
+		syms := trace.NewSymbols()
+		set := testset.SetOf(syms, []string{"TP0", "TP1"}, testset.RandomStream(rand.New(rand.NewPCG(seed, 3)), syms))
+		for _, byRank := range []bool{false, true} {
+			sums := SumCopies(set, walk.Options{ByRank: byRank})
+			type total struct{ n, time, bytes int64 }
+			want, got := map[string]total{}, map[string]total{}
+			for _, r := range sums.Rows {
+				want[r.Rank+r.Name] = total{r.Time.N, r.Time.Total, r.Size.Total}
+			}
+			for _, r := range sums.Memory {
+				sum := got[r.Rank+r.Name]
+				got[r.Rank+r.Name] = total{sum.n + r.N, sum.time + r.Time, sum.bytes + r.Bytes}
+				if rate := float64(r.Speeds.Max) * 1e3; r.Speeds.N > 0 && r.Sized > 0 && r.Speeds.N == r.N && r.Rate() > rate+1e3 {
+					t.Errorf("seed %d: %v copies %g bytes a second, and none is faster than %g", seed, r.Kind, r.Rate(), rate)
+				}
+			}
+			if !maps.Equal(want, got) {
+				t.Errorf("seed %d: %v, want %v", seed, got, want)
 			}
 		}
 	}

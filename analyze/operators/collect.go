@@ -72,6 +72,17 @@ type collector struct {
 	sums   []sum               // by class
 	others [][numOutside]sum   // by rank
 	python bool                // functions of Python were recorded
+	whole  int64               // ns of CUDA graphs whose kernels were not recorded
+	calls  *copyCalls          // nil if nobody asks for them
+	copies map[copyKey]*walk.Copied
+	visit  *Visitor // nil if nobody asks
+}
+
+// A pass says what is asked for of a stream.
+type pass struct {
+	selected selection
+	copies   bool
+	visit    *Visitor // nil is nobody
 }
 
 // A selection tells under which name a frame is summed up; false leaves it out.
@@ -82,31 +93,33 @@ func selectOperators(*trace.Symbols) selection {
 	return func(f *profile.Frame) (trace.Sym, bool) { return f.Name, f.Kind == profile.OperatorFrame }
 }
 
-// collectAll sums up what is selected in all streams of a set.
-func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection) []*collector {
+// collectAll sums up what is selected in all streams of a set, and the copies if they are asked
+// for.
+func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection, copies bool) []*collector {
 	streams := make([]*collector, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		c := collect(set, s, opt, what(set.Syms))
-		c.threads.list, c.ranks = nil, nil // sums are all that is needed of it
+		c := collect(set, s, opt, pass{selected: what(set.Syms), copies: copies})
+		c.threads.list, c.ranks, c.calls = nil, nil, nil // sums are all that is needed of it
 		streams[i] = c
 	})
 	return streams
 }
 
-// collect sums up a stream. It holds 32 bytes per operator and 12 per call.
-func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected selection) *collector {
+// collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
+// there are functions of Python.
+func collect(set *profile.Set, s profile.Stream, opt *walk.Options, asked pass) *collector {
 	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
-		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks))}
+		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
-		if name, ok := selected(f); ok {
+		if name, ok := asked.selected(f); ok {
 			c.add(f, name)
 		}
 	}
 	emitted := profile.NewOperatorRanges(set.Syms)
 	for r := range s.Ranges {
 		if f, ok := emitted.Of(r); ok {
-			if name, ok := selected(&f); ok {
+			if name, ok := asked.selected(&f); ok {
 				c.add(&f, name)
 			}
 		}
@@ -115,9 +128,21 @@ func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected sel
 	for _, t := range c.list {
 		t.settle(c.classes)
 		c.countCalls(t)
+		if c.visit != nil {
+			c.visitCalls(t)
+		}
+	}
+	if asked.copies && c.python {
+		c.calls = readCopyCalls(set, s)
 	}
 	j := walk.Joiner{Copies: true, Call: c.call, Work: c.work, Orphan: c.orphan}
 	j.Run(s, opt)
+	if c.calls != nil {
+		c.calls.findFunctions(s, set.Syms)
+	}
+	if asked.copies {
+		c.sumCopies(s)
+	}
 	return c
 }
 
@@ -154,9 +179,23 @@ func (c *collector) call(call *profile.Call) {
 		return // a driver call within the runtime call that has its correlation
 	}
 	*p = place{1, none, c.graphs.Has(call.Name)}
+	if c.calls != nil {
+		c.calls.called(call)
+	}
 	if n := c.of(&call.Event, call.TID, false); n != none {
 		p.thread, p.frame = n+1, c.list[n].at(call.Start)
 	}
+}
+
+// placeOf returns where the call was that launched some work; nil if it was not met.
+func (c *collector) placeOf(e *profile.Event) *place {
+	if e.Correlation == 0 {
+		return nil
+	}
+	if p := c.ranks[e.Rank].Find(e.Correlation); p != nil && p.thread != 0 {
+		return p
+	}
+	return nil
 }
 
 // work counts what a device did for the operators that its call was in.
@@ -164,15 +203,17 @@ func (c *collector) work(k *profile.Kernel) bool {
 	if !c.opt.Keeps(&k.Event) {
 		return true
 	}
-	var p *place
-	if k.Correlation != 0 {
-		p = c.ranks[k.Rank].Find(k.Correlation)
-	}
+	p := c.placeOf(&k.Event)
 	switch {
-	case p == nil || p.thread == 0:
+	case p == nil:
 		return false
 	case p.frame != none:
-		c.launched(c.list[p.thread-1], p.frame, k.Dur())
+		t := c.list[p.thread-1]
+		c.countGraph(k)
+		c.launched(t, p.frame, k.Dur())
+		if c.visit != nil {
+			c.visit.Work(k, c.classes[t.frames[p.frame].class].name)
+		}
 	case p.graph:
 		c.outside(k, inGraph)
 	default:
@@ -199,8 +240,19 @@ func (c *collector) launched(t *thread, at int32, dur int64) {
 
 func (c *collector) orphan(k *profile.Kernel) { c.outside(k, noCall) }
 
+// countGraph counts the time of a CUDA graph whose kernels were not recorded.
+func (c *collector) countGraph(k *profile.Kernel) {
+	if k.Graph {
+		c.whole = distribution.AddTimes(c.whole, k.Dur())
+	}
+}
+
 // outside counts work that no operator launched.
 func (c *collector) outside(k *profile.Kernel, why outside) {
+	c.countGraph(k)
 	dur := k.Dur()
 	c.others[k.Rank][why].add(&sum{work: 1, gpu: spent{dur, dur, dur}})
+	if c.visit != nil {
+		c.visit.Work(k, c.visit.outside[why])
+	}
 }

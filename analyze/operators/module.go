@@ -27,7 +27,7 @@ func selectModules(syms *trace.Symbols) selection {
 
 // sumModules makes the rows of modules.
 func (o *Operators) sumModules(set *profile.Set, opt *walk.Options) {
-	streams := collectAll(set, opt, selectModules)
+	streams := collectAll(set, opt, selectModules, false)
 	o.Modules = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	if o.Modules != nil {
 		names := outsideNames

@@ -17,7 +17,7 @@ func TestModulesMomentByMoment(t *testing.T) {
 	classes := map[string]string{"nn.Module: Linear_0": "Linear", "nn.Module: Linear_12": "Linear", "nn.Module: Block": "Block", "(no operator)": "(no module)"}
 	rows := 0
 	for seed := range uint64(40) {
-		p := &playground{r: rand.New(rand.NewPCG(seed, 3)), syms: trace.NewSymbols()}
+		p := &playground{r: rand.New(rand.NewPCG(seed, 3)), syms: trace.NewSymbols(), counted: profile.PythonFrame}
 		p.fill(0, 1, 1, 400, 5)
 		for i := range p.stream.FrameRows {
 			f := &p.stream.FrameRows[i]

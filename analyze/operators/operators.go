@@ -16,6 +16,7 @@ import (
 type Row struct {
 	walk.Row
 	Shapes, Types string // of the inputs; "" is not recorded, or pooled
+	Causal        profile.Causality
 	Calls         int64
 	SelfCPU, CPU  int64 // without and with operators in it; an operator in one of its own row counts once
 	SelfGPU, GPU  int64 // of kernels and copies launched by it, and by operators in it, too
@@ -35,6 +36,11 @@ type Operators struct {
 	Shapes []Row
 	// GEMMs are the rows of Shapes that multiply matrices, those with the most GPU time first.
 	GEMMs []GEMM
+	// Attention are those that compute attention, in the same order.
+	Attention []Attention
+	// Copies divides the copies and fills in the rows of Names by operation, kinds of memory
+	// and Python function, those with the most GPU time first.
+	Copies []CopyRow
 	// Modules has a row for every class of nn.Module, as Names has for operators; nil if no
 	// modules were recorded.
 	Modules []Row
@@ -43,6 +49,8 @@ type Operators struct {
 	ranks   int   // in the set
 	frames  int64 // operators that were recorded
 	outside int64 // time of what no operator launched, ns
+	gpu     int64 // of all rows, of their own, ns
+	whole   int64 // time of CUDA graphs whose kernels were not recorded, ns
 	export  bool  // some is of Nsight Systems
 }
 
@@ -52,9 +60,12 @@ var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CU
 // Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
 // operators before it.
 func Sum(set *profile.Set, opt walk.Options) *Operators {
-	streams := collectAll(set, &opt, selectOperators)
+	streams := collectAll(set, &opt, selectOperators, true)
 	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks), export: set.Exports}
 	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
+	for _, c := range streams {
+		o.whole = distribution.AddTimes(o.whole, c.whole)
+	}
 	o.Names = append(o.Names, o.othersOf(set, streams, outsideNames)...)
 	if slices.ContainsFunc(streams, (*collector).hasShapes) {
 		o.Shapes = o.rows(set, streams, func(c class) class { return c }, true)
@@ -66,12 +77,14 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 		finish(rows)
 	}
 	for i := range o.Names {
+		o.gpu = distribution.AddTimes(o.gpu, o.Names[i].SelfGPU)
 		o.frames += o.Names[i].Calls
 		if o.Names[i].Calls == 0 {
 			o.outside = distribution.AddTimes(o.outside, o.Names[i].SelfGPU)
 		}
 	}
-	o.findGEMMs(set)
+	o.findComputed(set)
+	o.copyRows(set, streams)
 	return o
 }
 
@@ -99,7 +112,7 @@ func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(clas
 			Calls: s.calls, Work: s.work, Working: s.working, SelfCPU: s.cpu.self, CPU: s.cpu.name, SelfGPU: s.gpu.self, GPU: s.gpu.name}
 		if shapes {
 			row.CPU, row.GPU = s.cpu.class, s.gpu.class
-			row.Shapes, row.Types = nameOf(set, p.Key.shapes), nameOf(set, p.Key.types)
+			row.Shapes, row.Types, row.Causal = nameOf(set, p.Key.shapes), nameOf(set, p.Key.types), p.Key.causal
 		}
 		rows = append(rows, row)
 	}
@@ -141,7 +154,7 @@ func (o *Operators) pooled(c class) class {
 }
 
 func (c class) compare(o class) int {
-	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.rank, o.rank))
+	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.causal, o.causal), cmp.Compare(c.rank, o.rank))
 }
 
 // nameOf returns a text that may not have been recorded.
@@ -163,6 +176,6 @@ func finish(rows []Row) {
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.SelfGPU, a.SelfGPU), a.Compare(&b.Row, a.SelfCPU, b.SelfCPU),
-			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types))
+			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types), cmp.Compare(a.Causal, b.Causal))
 	})
 }

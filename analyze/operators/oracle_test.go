@@ -20,6 +20,8 @@ type playground struct {
 	syms        *trace.Symbols
 	stream      testset.RowStream
 	correlation int64
+	python      bool              // it makes functions of Python, too
+	counted     profile.FrameKind // of frames that expected counts
 }
 
 func (p *playground) event(rank int32, from, to trace.Time, name string) profile.Event {
@@ -34,9 +36,14 @@ func (p *playground) fill(rank int32, tid int64, from, to trace.Time, depth int)
 		if end > to {
 			return
 		}
-		if p.r.IntN(3) == 0 {
+		switch n := p.r.IntN(6); {
+		case n < 2:
 			p.launch(rank, tid, start, end)
-		} else {
+		case n == 2 && p.python:
+			f := profile.Frame{Event: p.event(rank, start, end, pythonNames[p.r.IntN(len(pythonNames))]), TID: tid, Kind: profile.PythonFrame}
+			p.stream.FrameRows = append(p.stream.FrameRows, f)
+			p.fill(rank, tid, start+1, end-1, depth-1)
+		default:
 			f := profile.Frame{Event: p.event(rank, start, end, []string{"aten::to", "aten::mm", "aten::linear"}[p.r.IntN(3)]), TID: tid}
 			f.Shapes = p.syms.Intern([]string{"[[1]]", "[[2]]"}[p.r.IntN(2)])
 			p.stream.FrameRows = append(p.stream.FrameRows, f)
@@ -45,6 +52,9 @@ func (p *playground) fill(rank int32, tid int64, from, to trace.Time, depth int)
 		now = end
 	}
 }
+
+// pythonNames are of functions: two of a server, and two that say nothing.
+var pythonNames = []string{"sglang/srt/managers/scheduler.py(10): run", "sglang/srt/sampler.py(7): sample", "torch/nn/modules/module.py(5): _call_impl", "<built-in method to of Tensor>"}
 
 // launch makes a call, and what it launched: mostly kernels.
 func (p *playground) launch(rank int32, tid int64, from, to trace.Time) {
@@ -60,7 +70,7 @@ func (p *playground) launch(rank int32, tid int64, from, to trace.Time) {
 		e := p.event(rank, start, start+trace.Time(p.r.IntN(50)), "k")
 		e.Correlation = p.correlation
 		if p.r.IntN(5) == 0 {
-			p.stream.CopyRows = append(p.stream.CopyRows, profile.Copy{Event: e})
+			p.stream.CopyRows = append(p.stream.CopyRows, profile.Copy{Event: e, Bytes: p.r.Int64N(9) - 1, Kind: profile.CopyKind{From: profile.Memory(p.r.IntN(3)), To: profile.DeviceMemory}})
 		} else {
 			p.stream.KernelRows = append(p.stream.KernelRows, profile.Kernel{Event: e})
 		}
@@ -70,11 +80,15 @@ func (p *playground) launch(rank int32, tid int64, from, to trace.Time) {
 // A tally is what the oracle counts of a row.
 type tally struct{ calls, selfCPU, cpu, selfGPU, gpu, work int64 }
 
-// stack returns the operators that a thread is in, the innermost last: it began last.
+// stack returns the counted frames that a thread is in, the innermost last: it began last.
 func (p *playground) stack(rank int32, tid int64, at trace.Time) []*profile.Frame {
+	return p.frames(rank, tid, at, p.counted)
+}
+
+func (p *playground) frames(rank int32, tid int64, at trace.Time, kind profile.FrameKind) []*profile.Frame {
 	var in []*profile.Frame
-	for i := range p.stream.FrameRows { // outer operators were made first
-		if f := &p.stream.FrameRows[i]; f.Rank == rank && f.TID == tid && f.Start <= at && at < f.End {
+	for i := range p.stream.FrameRows { // outer ones were made first
+		if f := &p.stream.FrameRows[i]; f.Kind == kind && f.Rank == rank && f.TID == tid && f.Start <= at && at < f.End {
 			in = append(in, f)
 		}
 	}
@@ -107,9 +121,11 @@ func (p *playground) expected(key func(*profile.Frame) string) map[string]tally 
 		}
 	}
 	for i := range p.stream.FrameRows {
-		t := sums[key(&p.stream.FrameRows[i])]
-		t.calls++
-		sums[key(&p.stream.FrameRows[i])] = t
+		if f := &p.stream.FrameRows[i]; f.Kind == p.counted {
+			t := sums[key(f)]
+			t.calls++
+			sums[key(f)] = t
+		}
 	}
 	work := func(e *profile.Event) {
 		stack, other := []*profile.Frame(nil), "(launch not recorded)"
@@ -179,6 +195,70 @@ func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string
 		t.Fatalf("seed %d, %s:\n got %+v\nwant %+v", seed, what, got, want)
 	}
 	return len(got)
+}
+
+// expectedCopies counts copies by what launched them, by the definitions.
+func (p *playground) expectedCopies() map[string]walk.Copied {
+	sums := map[string]walk.Copied{}
+	for i := range p.stream.CopyRows {
+		c := &p.stream.CopyRows[i]
+		operator, function := "(launch not recorded)", ""
+		for _, call := range p.stream.CallRows {
+			if call.Correlation != c.Correlation {
+				continue
+			}
+			operator = map[string]string{"cudaLaunchKernel": "(no operator)", "cudaGraphLaunch": "(CUDA graph)"}[p.syms.Name(call.Name)]
+			if in := p.stack(call.Rank, call.TID, call.Start); len(in) > 0 {
+				operator = p.syms.Name(in[len(in)-1].Name)
+			}
+			for _, f := range p.frames(call.Rank, call.TID, call.Start, profile.PythonFrame) {
+				if name := p.syms.Name(f.Name); strings.HasPrefix(name, "sglang") {
+					function = name
+				}
+			}
+		}
+		key := fmt.Sprint("TP", c.Rank, operator, function, c.Kind)
+		sum := sums[key]
+		sum.Add(c)
+		sums[key] = sum
+	}
+	return sums
+}
+
+// Copies are by what launched them what the definitions say, and add up to what operators
+// copied.
+func TestCopiesByLaunch(t *testing.T) {
+	rows := 0
+	for seed := range uint64(60) {
+		p := &playground{r: rand.New(rand.NewPCG(seed, 4)), syms: trace.NewSymbols(), python: true}
+		for rank := range int32(2) {
+			for tid := range int64(2) {
+				p.fill(rank, tid, 1, 400, 6)
+			}
+		}
+		set := testset.SetOf(p.syms, []string{"TP0", "TP1"}, p.stream.Shuffled(p.r))
+		got, pooled := map[string]walk.Copied{}, walk.Copied{}
+		for _, r := range Sum(set, walk.Options{ByRank: true}).Copies {
+			got[r.Rank+r.Name+r.Function+r.Kind.String()] = r.Copied
+			rows++
+		}
+		want := p.expectedCopies()
+		if !maps.Equal(got, want) {
+			t.Fatalf("seed %d:\n got %+v\nwant %+v", seed, got, want)
+		}
+		for _, r := range Sum(set, walk.Options{}).Copies {
+			pooled.Join(&r.Copied)
+		}
+		for _, sum := range want {
+			pooled.N, pooled.Time, pooled.Bytes = pooled.N-sum.N, pooled.Time-sum.Time, pooled.Bytes-sum.Bytes
+		}
+		if pooled.N != 0 || pooled.Time != 0 || pooled.Bytes != 0 {
+			t.Errorf("seed %d: pooled rows do not add up: %+v", seed, pooled)
+		}
+	}
+	if rows < 300 {
+		t.Errorf("%d rows are too few to tell", rows)
+	}
 }
 
 // Operators are the same whether PyTorch's profiler recorded them or emit_nvtx made them ranges.

@@ -1,17 +1,15 @@
 package operators
 
 import (
-	"math"
-
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Reports returns the tables: operators by name, by the shapes of their inputs, and
-// those that multiply matrices, and
-// modules.
+// those that multiply matrices or compute attention; copies by what launched them; and modules.
 func (o *Operators) Reports() []*table.Table {
-	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.moduleReport()}
+	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.attentionReport(), o.copyReport(), o.moduleReport()}
 }
 
 func (o *Operators) nameReport() *table.Table {
@@ -24,6 +22,7 @@ func (o *Operators) nameReport() *table.Table {
 	case o.outside > 0:
 		t.Note("no operator launched %s of GPU time: the rows in parentheses", table.InWords(o.outside))
 	}
+	walk.NoteGraphs(t, o.whole)
 	return t
 }
 
@@ -31,15 +30,16 @@ func (o *Operators) shapeReport() *table.Table {
 	shapes := []table.Field[Row]{
 		table.TextColumn("types", "types of the inputs", func(r *Row) string { return r.Types }),
 		table.TextColumn("shapes", "shapes of the inputs", func(r *Row) string { return r.Shapes }),
+		table.TextColumn("causal", "of attention: whether tokens attend only to those before them", func(r *Row) string { return r.Causal.String() }),
 	}
-	shapes[0].Most, shapes[1].Most = mostTypes, mostShapes
+	shapes[0].Most, shapes[1].Most, shapes[2].Detail = mostTypes, mostShapes, true
 	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields("operator", shapes))
 	switch {
 	case o.Shapes != nil || o.frames == 0:
 	case o.export:
-		t.Note("no shapes were recorded: nsys records them with --pytorch=autograd-shapes-nvtx, or emit_nvtx with record_shapes=True")
+		t.Note("no shapes were recorded, from which FLOPs follow: nsys records them with --pytorch=autograd-shapes-nvtx, or emit_nvtx with record_shapes=True")
 	default:
-		t.Note("no shapes were recorded: torch.profiler records them with record_shapes=True")
+		t.Note("no shapes were recorded, from which FLOPs follow: torch.profiler records them with record_shapes=True")
 	}
 	return t
 }
@@ -71,45 +71,30 @@ func (o *Operators) moduleReport() *table.Table {
 	return t
 }
 
+func (o *Operators) copyReport() *table.Table {
+	row := func(r *CopyRow) *walk.Row { return &r.Row }
+	function := table.TextColumn("function", "innermost Python function around the call that is of no library", func(r *CopyRow) string { return r.Function })
+	function.Most = table.MostName
+	fields := append(walk.RankFields(o.ByRank, row),
+		walk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
+		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Time }),
+		table.CountColumn("copies", "how many there are", func(r *CopyRow) int64 { return r.N }))
+	fields = append(fields, walk.CopiedFields(func(r *CopyRow) *walk.Copied { return &r.Copied })...)
+	fields = append(fields, table.TextColumn("operation", "what was done", func(r *CopyRow) string { return r.Operation }),
+		walk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))
+	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
+	fields = append(fields, walk.NameField("operator", row), function)
+	return table.New("sgtrace.report.ops.copies/v1", "Copies and fills by what launched them", o.Copies, fields)
+}
+
 func (o *Operators) gemmReport() *table.Table {
-	fields := append(walk.RankFields(o.ByRank, func(g *GEMM) *walk.Row { return &g.Row.Row }),
-		table.NsColumn("gpu", "what it launched, and operators in it", func(g *GEMM) int64 { return g.GPU }),
-		table.CountColumn("calls", "how many launched work", func(g *GEMM) int64 { return g.Working }),
+	of := func(g *GEMM) *Computed { return &g.Computed }
+	t := table.New("sgtrace.report.ops.gemms/v1", "Matrix multiplications", o.GEMMs, computedFields(o, of, []table.Field[GEMM]{
 		table.CountColumn("b", "how many products in a call", func(g *GEMM) int64 { return g.B }),
 		table.CountColumn("m", "rows of the left matrix", func(g *GEMM) int64 { return g.M }),
 		table.CountColumn("n", "columns of the right matrix", func(g *GEMM) int64 { return g.N }),
 		table.CountColumn("k", "columns of the left matrix", func(g *GEMM) int64 { return g.K }),
-		table.NumberColumn("gflop", "in one call, in billions of floating-point operations", func(g *GEMM) float64 { return g.FLOPs / float64(g.Working) / 1e9 }),
-		table.NumberColumn("tflops", "achieved, in 10^12 operations per second of GPU time", (*GEMM).Achieved),
-		table.ShareColumn("of peak", "tflops as part of what the GPU is made for", func(g *GEMM) float64 { return g.Achieved() / g.Peak() }),
-		table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", (*GEMM).Peak),
-		table.TextColumn("gpu name", "what the GPU is called", func(g *GEMM) string { return g.GPUName }),
-		table.TextColumn("type", "of the matrices", func(g *GEMM) string { return g.Type }),
-		table.TextColumn("operator", "name of the operator", func(g *GEMM) string { return g.Name }))
-	for i := range fields {
-		fields[i].Detail = fields[i].Name == "peak" || fields[i].Name == "gpu name"
-	}
-	t := table.New("sgtrace.report.ops.gemms/v1", "Matrix multiplications", o.GEMMs, fields)
-	if len(o.GEMMs) > 0 {
-		o.notePeak(t)
-	}
+	}))
+	notePeak(o, t, o.GEMMs, of)
 	return t
-}
-
-// notePeak says what the peak is of, or why there is none.
-func (o *Operators) notePeak(t *table.Table) {
-	name, unknown := o.GEMMs[0].GPUName, 0
-	for i := range o.GEMMs {
-		if math.IsNaN(o.GEMMs[i].Peak()) {
-			unknown++
-		}
-	}
-	switch {
-	case unknown < len(o.GEMMs) && name != "" && !o.ByRank:
-		t.Note("peak of %s without sparsity, from its data sheet", name)
-	case unknown == len(o.GEMMs) && name == "":
-		t.Note("no peak: the files do not name the GPU, or name several")
-	case unknown == len(o.GEMMs):
-		t.Note("no peak of %s is known for these types", name)
-	}
 }

@@ -12,6 +12,7 @@ import (
 type class struct {
 	rank                int32
 	name, shapes, types trace.Sym
+	causal              profile.Causality
 }
 
 // A frame is an operator that a thread was in.
@@ -128,7 +129,7 @@ func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
 
 // add adds an operator under a name.
 func (t *threads) add(f *profile.Frame, name trace.Sym) {
-	c := class{f.Rank, name, f.Shapes, f.Types}
+	c := class{f.Rank, name, f.Shapes, f.Types, f.Causal}
 	at, ok := t.index[c]
 	if !ok {
 		at = int32(len(t.classes))

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
@@ -16,24 +15,13 @@ import (
 // do not. Over time, the section about that has it.
 func Goodput(g *slo.Goodput, src Source) Section {
 	s := Section{ID: "goodput", Title: "Goodput", Lead: g.Words()}
+	flag := "--slo=" + slo.Format(g.Objectives)
 	for _, r := range []*table.Table{g.Report(), g.CauseReport(), g.RankReport()} {
 		if r.Len() > 0 {
-			s.Figures = append(s.Figures, TableOf(r, mostRows, "Goodput", src.Command("--slo="+objectiveFlag(g.Objectives))))
+			s.Figures = append(s.Figures, TableOf(r, mostRows, "Goodput", src.Command(flag, tableFlag(r))))
 		}
 	}
 	return s
-}
-
-// objectiveFlag is the value of --slo.
-func objectiveFlag(list []slo.Objective) string {
-	text := ""
-	for i, o := range list {
-		if i > 0 {
-			text += ","
-		}
-		text += o.Metric + "=" + time.Duration(o.Limit).String()
-	}
-	return text
 }
 
 // goodputTile is the part of the requests that meet all objectives.

@@ -80,6 +80,15 @@ func InWords(list []Objective) string {
 	return strings.Join(texts, ", ")
 }
 
+// Format writes objectives as [Parse] reads them: "ttft=500ms,itl=50ms".
+func Format(list []Objective) string {
+	var texts []string
+	for i := range list {
+		texts = append(texts, list[i].Metric+"="+time.Duration(list[i].Limit).String())
+	}
+	return strings.Join(texts, ",")
+}
+
 // State is whether a request meets an objective, or all of them.
 type State uint8
 

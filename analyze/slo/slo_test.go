@@ -28,6 +28,9 @@ func TestParse(t *testing.T) {
 	if got := slo.InWords(list); got != "ttft <= 500 ms, itl <= 1.50 s" {
 		t.Error(got)
 	}
+	if again := parse(t, slo.Format(list)); slo.InWords(again) != slo.InWords(list) {
+		t.Errorf("%s is read as %s", slo.Format(list), slo.InWords(again))
+	}
 	for text, says := range map[string]string{
 		"": "want METRIC=DURATION", "ttft": "want METRIC=DURATION", "queue=1s": "Known: ttft, itl, tpot, e2e", "ttft=1": "want a duration",
 		"ttft=-1s": "above 0", "ttft=0s": "above 0", "ttft=1s,ttft=2s": "twice", "ttft=1s,": "want METRIC=DURATION",

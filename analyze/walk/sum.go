@@ -44,8 +44,10 @@ func (o *Options) Store() *distribution.Store {
 type Key struct {
 	Rank int32 // NoRank where ranks are pooled
 	Name trace.Sym
-	Kind uint8 // style of ranges, 1 for graphs among kernels
+	Kind uint8 // style of ranges, 1 for graphs among kernels; less than 1 << kindBits
 }
+
+const kindBits = 2
 
 const NoRank = -1
 
@@ -68,7 +70,7 @@ const leftOut = -1
 // Of returns the group of a name, nil if the name is not kept. It is valid until the
 // next call.
 func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
-	at := b.Ranks[rank].At(int64(name)<<1 | int64(kind))
+	at := b.Ranks[rank].At(int64(name)<<kindBits | int64(kind))
 	if *at == 0 {
 		*at = b.add(Key{rank, name, kind})
 	}

@@ -31,9 +31,11 @@ func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(), pageFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "ops", Usage: "operators of PyTorch, too: calls, CPU and GPU time", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "gaps", Usage: "what the host did while GPUs waited for it, too", DisableDefaultText: true},
 		&cli.StringFlag{Name: "slo", Usage: "compare the goodput, too: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"},
 		&cli.StringSliceFlag{Name: "fail-if", Usage: "exit status 4 if `CONDITION` holds, such as 'ttft.p99>+10%'"},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.captures, or gate"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.captures, diff.ops, diff.gaps, or gate"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
@@ -60,6 +62,7 @@ conditions of --fail-if.
 Examples:
   sgtrace diff healthy.jsonl incident.jsonl
   sgtrace diff v0.5=profiles/monday v0.6='profiles/tuesday/*.json.gz' --by-rank
+  sgtrace diff --ops --gaps profiles/monday profiles/tuesday
   sgtrace diff --at +30s incident.jsonl
   sgtrace diff --before-to +30s --after-from +30s a.jsonl b.jsonl
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl
@@ -111,6 +114,8 @@ func (c *command) diff(ctx *cli.Context) error {
 	}
 	doc.Add(d.SideReport(), d.SetupReport(), d.LoadReport())
 	doc.AddMain(d.Report())
+	doc.Add(d.MoreReports()...)
+	doc.LimitAll = len(d.Operators)+len(d.Gaps) > 0
 	doc.Findings = d.Findings()
 	return c.write(doc, how)
 }
@@ -233,6 +238,7 @@ type readCapture struct {
 	label      string
 	evidence   *convert.Evidence
 	objectives []slo.Objective
+	ops, gaps  bool // asked for
 }
 
 // readCapture reads what the selection flags but for times leave of an input. The caller
@@ -242,8 +248,13 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 		_, err := os.Stat(path)
 		return err == nil
 	})
-	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: reports.AllEvents, Args: profile.ArgsNone},
-		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true}})
+	ops, gaps := ctx.Bool("ops"), ctx.Bool("gaps")
+	events := reports.AllEvents
+	if ops || gaps {
+		events = reports.HostEvents
+	}
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
+		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true, Attribute: ops || gaps}})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +262,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives, ops, gaps}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
@@ -261,7 +272,7 @@ func (r *readCapture) add(side *diff.Collected, window *chosen) error {
 	if err := window.resolve(e.First); err != nil {
 		return err
 	}
-	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives,
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
 		From: window.From, To: window.To}) {
 		return fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
 	}

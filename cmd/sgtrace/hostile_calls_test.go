@@ -115,6 +115,7 @@ func TestImports(t *testing.T) {
 		"internal/serve net":                   "sgtrace open hands one file to the viewer, on the loopback address",
 		"internal/serve net/http":              "",
 		"internal/serve net/url":               "",
+		"internal/serve os/exec":               "sgtrace open starts the browser of whoever sits in front of the machine",
 		"internal/pftest os/exec":              "for tests: Perfetto's own importer",
 		"nsysexport os/exec":                   "nsys export, of a report that you name",
 		"nsysexport/database net/url":          "the address of a file, as SQLite wants it",

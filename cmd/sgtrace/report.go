@@ -85,7 +85,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
 	if r.Arguments != nil {
-		events.Args, events.ArgCats = profile.ArgsMin, r.Arguments
+		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
 	e, sel, err := c.readEvidence(ctx, needed{
 		events:          events,

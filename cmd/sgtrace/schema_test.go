@@ -45,7 +45,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch},
-		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
+		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		text := runJSON(t, args)
 		fitsSchema(t, args, text)

@@ -70,7 +70,8 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	describe(b, set, nil)
 	drawFindings(b, opt.Findings, set, l.extentOf(), inputs.Extent{})
 	drawLoad(b, l, nil)
-	return l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
+	t := l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
+	return noteOpening(t, opt.Findings, inputs.Extent{})
 }
 
 // drawViews draws the views and, into the given room, what more draws besides;

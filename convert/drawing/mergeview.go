@@ -98,29 +98,31 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	}
 	d.addClocks()
 	describe(b, m.Requests, m.Files)
+	profiles := d.recorded()
 	if m.Requests == nil {
-		drawFindings(b, opt.Findings, nil, inputs.Extent{}, d.recorded())
+		drawFindings(b, opt.Findings, nil, inputs.Extent{}, profiles)
 		drawLoad(b, nil, d)
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
 		d.drawRanks()
 		d.linkRanks()
-		return b.Finish()
+		return noteOpening(b.Finish(), opt.Findings, profiles)
 	}
 	l := newLayout(m.Requests, b, opt)
 	l.clocks = make([]trace.ClockID, len(m.Requests.Procs))
 	for p := range m.Requests.Procs {
 		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
 	}
-	drawFindings(b, opt.Findings, m.Requests, l.extentOf(), d.recorded())
+	drawFindings(b, opt.Findings, m.Requests, l.extentOf(), profiles)
 	drawLoad(b, l, d)
-	return l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
+	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(m.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()
 			d.linkSteps(requests)
 		}
 	})
+	return noteOpening(t, opt.Findings, profiles)
 }
 
 // room returns how many rows the ranks will take, as far as that is known before.

@@ -6,12 +6,13 @@ import "time"
 type StallCause uint8
 
 const (
-	StallItem     StallCause = iota + 1 // .item() waits for the GPU, and Python takes its time then
-	StallPageable                       // a copy from memory that is not pinned
-	StallMalloc                         // the caching allocator asks CUDA for memory
-	StallModule                         // a kernel is loaded
-	StallCollect                        // Python collects garbage
-	StallLock                           // another thread holds the interpreter lock
+	StallItem      StallCause = iota + 1 // .item() waits for the GPU, and Python takes its time then
+	StallPageable                        // a copy from memory that is not pinned
+	StallMalloc                          // the caching allocator asks CUDA for memory
+	StallModule                          // a kernel is loaded
+	StallCollect                         // Python collects garbage
+	StallLock                            // another thread holds the interpreter lock
+	StallTokenizer                       // the result is waited for of a slow thread that tokenizes
 )
 
 // A Stall keeps the hosts of a recording from launching more, on all ranks alike: while they
@@ -112,6 +113,15 @@ var stallWriters = [...]func(*stall){
 		for i := range int64(24) {
 			s.pythonOn(other, "transformers/tokenization_utils_fast.py(640): _decode", 0, s.at+40*i+5, s.at+40*i+44)
 		}
+	},
+	StallTokenizer: func(s *stall) {
+		s.frame("concurrent/futures/_base.py(428): result", 0, 998)
+		s.frame("threading.py(359): wait", 1, 997)
+		s.frame("<built-in method acquire of _thread.lock object at 0x7f6a5c0b9e40>", 2, 996)
+		other := s.pid + 11
+		s.pythonOn(other, "sglang/srt/managers/tokenizer_manager.py(575): _tokenize_one_request", 0, s.at-us, s.at+995)
+		s.pythonOn(other, "transformers/tokenization_utils_fast.py(540): _batch_encode_plus", 0, s.at+4, s.at+994)
+		s.pythonOn(other, "<built-in method encode_batch of tokenizers.Tokenizer object at 0x7f6a5c0ba150>", 0, s.at+5, s.at+993)
 	},
 }
 

@@ -3,8 +3,13 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Command is a command that the UI runs once the trace is loaded. The UI runs
@@ -15,28 +20,31 @@ type Command struct {
 	Args []string `json:"args"`
 }
 
-// DefaultCommands arrange a trace that sgtrace has drawn: the hosts are opened,
-// so that every process shows, and the counters of all schedulers are pinned
-// above them, as are the same rows of all ranks, one under another. Where the
-// trace has no such tracks they do nothing.
-func DefaultCommands() []Command {
-	return []Command{
-		{"dev.perfetto.ExpandTracksByRegex", []string{`^By process( > [^>]+)?$`, "path"}},
-		{"dev.perfetto.PinTracksByRegex", []string{`^By process > [^>]+ > [^>]*[sS]cheduler[^>]* > (queued|running|batch size) · [^>]+$`, "path"}},
-		{"dev.perfetto.PinTracksByRegex", []string{`^Side by side > (Steps|Compute|Communication) > [^>]+$`, "path"}},
+// Commands arrange a trace that sgtrace has drawn: what stands out and the load are
+// expanded, nothing else, and the rows that the trace names are pinned above. Of Chrome
+// JSON, the UI shows groups and rows with their numbers. Where the trace has no such
+// tracks, commands do nothing.
+func Commands(o trace.Opening) []Command {
+	commands := []Command{{"dev.perfetto.ExpandTracksByRegex", []string{`^(` + profile.Findings + `|` + profile.Load + `)( \d+)?$`, "path"}}}
+	for _, path := range o.Pin {
+		commands = append(commands, Command{"dev.perfetto.PinTracksByRegex", []string{`^(.* > )?` + quote(path) + `( \d+)?$`, "path"}})
 	}
+	return commands
 }
 
-// Link is the address of the UI that makes it fetch file, a base name, from
-// [Addr] and then run commands.
-func Link(file string, commands []Command) string {
+// quote returns an expression that matches a text, in Go and in JavaScript.
+func quote(text string) string { return strings.ReplaceAll(regexp.QuoteMeta(text), "/", `\/`) }
+
+// Link is the address of a UI that makes it fetch file, a base name, from [Addr], and
+// arrange it as the file says.
+func Link(ui, file string, o trace.Opening) string {
 	// Escaped twice: once as a path, and that as a value among the UI's own
 	// arguments. A plain name looks the same after both.
-	link := UI + "/#!/?url=http://" + Addr + "/" + url.QueryEscape(url.PathEscape(file))
-	if len(commands) > 0 {
-		link += "&startupCommands=" + escapeValue(marshal(commands))
+	link := strings.TrimRight(ui, "/") + "/#!/?url=http://" + Addr + "/" + url.QueryEscape(url.PathEscape(file))
+	if o.From < o.To {
+		link += fmt.Sprintf("&visStart=%d&visEnd=%d", o.From, o.To)
 	}
-	return link
+	return link + "&startupCommands=" + escapeValue(marshal(Commands(o)))
 }
 
 // marshal writes commands as JSON. A command without arguments gets an empty

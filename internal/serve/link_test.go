@@ -7,24 +7,23 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 func TestLink(t *testing.T) {
+	expand := "%5B%7B%22id%22%3A%22dev.perfetto.ExpandTracksByRegex%22%2C%22args%22%3A%5B%22%5E(%20Findings%7C%20Load)(%20%5C%5Cd%2B)%3F%24%22%2C%22path%22%5D%7D"
+	expand = strings.NewReplacer("(", "%28", ")", "%29").Replace(expand)
 	for _, c := range []struct {
-		file     string
-		commands []Command
+		ui, file string
+		opening  trace.Opening
 		want     string
 	}{
-		{"out.pftrace.gz", nil, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/out.pftrace.gz"},
-		{"a b.json", nil, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/a%2520b.json"},
-		{"50%#?&+.json", nil, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/50%2525%2523%253F%26%2B.json"},
-		{"é.json", nil, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/%25C3%25A9.json"},
-		{"a", []Command{{"x.Y", nil}}, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/a&startupCommands=" +
-			"%5B%7B%22id%22%3A%22x.Y%22%2C%22args%22%3A%5B%5D%7D%5D"},
-		{"a", []Command{{"x.Y", []string{"b > c+"}}}, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/a&startupCommands=" +
-			"%5B%7B%22id%22%3A%22x.Y%22%2C%22args%22%3A%5B%22b%20%3E%20c%2B%22%5D%7D%5D"},
+		{UI, "out.pftrace.gz", trace.Opening{}, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/out.pftrace.gz&startupCommands=" + expand + "%5D"},
+		{UI + "/", "a b.json", trace.Opening{}, "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/a%2520b.json&startupCommands=" + expand + "%5D"},
+		{"http://host:8080/perfetto", "a", trace.Opening{From: 7, To: 9}, "http://host:8080/perfetto/#!/?url=http://127.0.0.1:9001/a&visStart=7&visEnd=9&startupCommands=" + expand + "%5D"},
 	} {
-		if got := Link(c.file, c.commands); got != c.want {
+		if got := Link(c.ui, c.file, c.opening); got != c.want {
 			t.Errorf("%q:\ngot  %s\nwant %s", c.file, got, c.want)
 		}
 	}
@@ -32,8 +31,9 @@ func TestLink(t *testing.T) {
 
 // The UI takes the fragment's arguments apart and fetches the url among them.
 func TestLinkIsUnderstood(t *testing.T) {
+	opening := trace.Opening{Pin: []string{"a > queued · decode DP1", `x (50%) & "+" [1] / \y`}, From: 1787000000000000000, To: 1787000001000000000}
 	for _, file := range []string{"out.pftrace", "a b+c&d=e.json", "100%25 #1?.gz", "größe-日本.json.gz", "bad\xffname", `back\slash`} {
-		_, args, _ := strings.Cut(Link(file, DefaultCommands()), "#!/?")
+		_, args, _ := strings.Cut(Link(UI, file, opening), "#!/?")
 		values, err := url.ParseQuery(args)
 		if err != nil {
 			t.Errorf("%q: %v", file, err)
@@ -47,42 +47,45 @@ func TestLinkIsUnderstood(t *testing.T) {
 		if fetch.Host != Addr || fetch.Path != "/"+file || fetch.RawQuery != "" || fetch.Fragment != "" {
 			t.Errorf("%q: the UI would fetch %s", file, fetch)
 		}
+		if from, to := values.Get("visStart"), values.Get("visEnd"); from != "1787000000000000000" || to != "1787000001000000000" {
+			t.Errorf("%q: the UI would show %s to %s", file, from, to)
+		}
 		var commands []Command
 		if err := json.Unmarshal([]byte(values.Get("startupCommands")), &commands); err != nil {
 			t.Errorf("%q: %v", file, err)
 		}
 		same := func(x, y Command) bool { return x.ID == y.ID && slices.Equal(x.Args, y.Args) }
-		if !slices.EqualFunc(commands, DefaultCommands(), same) {
+		if !slices.EqualFunc(commands, Commands(opening), same) {
 			t.Errorf("%q: the UI would run %q", file, commands)
 		}
 	}
 }
 
-// What the default commands do to the tracks of a trace. Go's expressions and
-// JavaScript's agree on what is used here.
-func TestDefaultCommands(t *testing.T) {
+// What the commands do to the tracks of a trace. Go's expressions and JavaScript's agree
+// on what is used here.
+func TestCommands(t *testing.T) {
 	const expand, pin = "dev.perfetto.ExpandTracksByRegex", "dev.perfetto.PinTracksByRegex"
+	commands := Commands(trace.Opening{Pin: []string{"By process > a > TP0 · scheduler (x) > queued · TP0", "steps · decode DP1"}})
 	for _, c := range []struct{ path, want string }{
-		{"By process", expand},
-		{"By process > decode-0", expand},
-		{"By process > service router", expand},
-		{"By process > a > TP0 · scheduler · pid 713", ""},
-		{"By process > a > TP0 · scheduler · pid 713 > queued · TP0", pin},
-		{"By process > a > TP0 · scheduler · pid 713 > running · TP0", pin},
-		{"By process > a > PP1 TP0 · prefill scheduler · pid 7 > batch size · prefill PP1 TP0", pin},
-		{"By process > a > TP0 · scheduler · pid 713 > lane 1", ""},
-		{"By process > a > Tokenizer · pid 7 > queued · Tokenizer", ""},
-		{"By process > scheduler > Tokenizer · pid 7 > queued · Tokenizer", ""},
+		{" Findings", expand},
+		{" Load", expand},
+		{" Load 3", expand},
+		{" Load > GPU busy by rank", ""},
+		{"By process", ""},
+		{"By process > a > TP0 · scheduler (x) > queued · TP0", pin},
+		{"By process > a > TP1 · scheduler (x) > queued · TP1", ""},
+		{" Load > queued · TP0", ""},
+		{"Side by side > Steps > steps · decode DP1", pin},
+		{"Side by side > Steps 4 > steps · decode DP1 17", pin},
+		{"Side by side > Steps > steps · decode DP1 TP0", ""},
 		{"By request", ""},
-		{"By request > Req 7ca07386 > TP0 · scheduler", ""},
-		{"Global Track Events > By process", ""},
 	} {
 		got := ""
-		for _, command := range DefaultCommands() {
+		for _, command := range commands {
 			if len(command.Args) != 2 || command.Args[1] != "path" {
 				t.Fatalf("%s: args %q, want an expression for paths", command.ID, command.Args)
 			}
-			if regexp.MustCompile(command.Args[0]).MatchString(c.path) {
+			if regexp.MustCompile(strings.ReplaceAll(command.Args[0], `\/`, "/")).MatchString(c.path) {
 				got += command.ID
 			}
 		}

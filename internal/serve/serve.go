@@ -5,8 +5,8 @@
 //     policy lets it fetch from.
 //  2. [Link] makes the address to show, or to open a browser at: it tells the UI
 //     which file to fetch and what to do once it is loaded.
-//  3. [Serve] answers until the UI has the file, which takes one fetch: the UI
-//     keeps a copy, so that reloading and sharing work without us.
+//  3. [Serve] answers until nobody has fetched the file for a while: a page that is
+//     reloaded fetches it again.
 //
 // The file goes from this process to the browser and nowhere else. Pages of
 // other sites are kept out by the Origin header, and by the Host header where a
@@ -22,10 +22,11 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,8 +34,24 @@ import (
 // server; no other is in the UI's content security policy.
 const Addr = "127.0.0.1:9001"
 
-// UI is the origin of the Perfetto UI.
+// UI is the address of the Perfetto UI that everybody can use.
 const UI = "https://ui.perfetto.dev"
+
+// Options say for whom and how long a file is served.
+type Options struct {
+	UI   string        // address of the UI, such as [UI]
+	Idle time.Duration // Serve ends when nobody has fetched the file for so long; 0 is never
+}
+
+// Origin returns the origin of a UI, which is what a browser calls it: its address without
+// the path.
+func Origin(ui string) (string, error) {
+	u, err := url.Parse(ui)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q: want the address of a Perfetto UI, such as %s", ui, UI)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
 
 // Listen listens at [Addr].
 func Listen() (net.Listener, error) {
@@ -46,18 +63,15 @@ func Listen() (net.Listener, error) {
 	return ln, nil
 }
 
-// grace is how long a fetch that runs beside the complete one may still take.
-// Connections that a browser opens ahead of need are cut off by it too.
-const grace = time.Second
-
-// Serve serves the regular file at path, under its base name, on ln until it has
-// been fetched completely once. It closes ln.
-//
-// Complete means that one answer to a GET without a range, all of it, has been
-// handed to the operating system. When ctx ends first, so does Serve, with ctx's
+// Serve serves the regular file at path, under its base name, on ln until nobody has
+// fetched it for a while. It closes ln. When ctx ends first, so does Serve, with ctx's
 // cause.
-func Serve(ctx context.Context, path string, ln net.Listener) error {
+func Serve(ctx context.Context, path string, ln net.Listener, opt Options) error {
 	defer ln.Close()
+	origin, err := Origin(opt.UI)
+	if err != nil {
+		return err
+	}
 	f, size, err := open(path)
 	if err != nil {
 		return err
@@ -65,11 +79,11 @@ func Serve(ctx context.Context, path string, ln net.Listener) error {
 	defer f.Close()
 
 	h := &handler{
-		host:    ln.Addr().String(),
-		path:    "/" + filepath.Base(path),
-		file:    f,
-		size:    size,
-		fetched: make(chan struct{}),
+		host:   ln.Addr().String(),
+		origin: origin,
+		path:   "/" + filepath.Base(path),
+		file:   f,
+		size:   size,
 	}
 	srv := &http.Server{
 		Handler:                      h,
@@ -85,14 +99,39 @@ func Serve(ctx context.Context, path string, ln net.Listener) error {
 		return fmt.Errorf("serving %s: %w", path, err)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-h.fetched:
-		late, cancel := context.WithTimeout(ctx, grace)
-		defer cancel()
-		_ = srv.Shutdown(late) // out of time: Close cuts off the rest
+	case <-h.idle(ctx, opt.Idle):
 	}
 	srv.Close()
 	<-stopped
 	return err
+}
+
+// idle returns a channel that is closed when nothing was fetched for so long, not before
+// ctx ends if that is 0.
+func (h *handler) idle(ctx context.Context, limit time.Duration) <-chan struct{} {
+	if limit <= 0 {
+		return nil
+	}
+	over := make(chan struct{})
+	h.last.Store(time.Now().UnixNano())
+	go func() {
+		for {
+			left := limit - time.Since(time.Unix(0, h.last.Load()))
+			if h.fetching.Load() > 0 {
+				left = limit
+			}
+			if left <= 0 {
+				close(over)
+				return
+			}
+			select {
+			case <-time.After(left):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return over
 }
 
 // open opens a regular file. A named pipe is refused before it is opened, which
@@ -112,11 +151,11 @@ func open(path string) (f *os.File, size int64, err error) {
 // handler answers for one file. It compares paths itself, since a ServeMux would
 // redirect names that it finds unclean.
 type handler struct {
-	host, path string // what requests must say
-	file       *os.File
-	size       int64 // when Serve began; what is appended later is not sent
-	once       sync.Once
-	fetched    chan struct{} // closed by the first complete fetch
+	host, origin, path string // what requests must say
+	file               *os.File
+	size               int64        // when Serve began; what is appended later is not sent
+	fetching           atomic.Int64 // how many fetches are under way
+	last               atomic.Int64 // when the last one ended, in Unix ns
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -124,11 +163,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server is for http://"+h.host, http.StatusForbidden)
 		return
 	}
-	if r.Header.Get("Origin") != UI { // browsers send it with every fetch from another site
-		http.Error(w, "this server is for "+UI, http.StatusForbidden)
+	if r.Header.Get("Origin") != h.origin { // browsers send it with every fetch from another site
+		http.Error(w, "this server is for "+h.origin, http.StatusForbidden)
 		return
 	}
-	w.Header().Set("Access-Control-Allow-Origin", UI)
+	w.Header().Set("Access-Control-Allow-Origin", h.origin)
 	switch {
 	case r.URL.Path != h.path:
 		http.NotFound(w, r)
@@ -154,14 +193,12 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", contentType(h.path))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	body := &counter{ResponseWriter: w}
-	http.ServeContent(body, r, "", time.Time{}, io.NewSectionReader(h.file, 0, h.size))
-	if r.Method != http.MethodGet || body.status != http.StatusOK || body.n != h.size {
-		return
-	}
-	if http.NewResponseController(w).Flush() == nil {
-		h.once.Do(func() { close(h.fetched) })
-	}
+	h.fetching.Add(1)
+	defer func() {
+		h.last.Store(time.Now().UnixNano())
+		h.fetching.Add(-1)
+	}()
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(h.file, 0, h.size))
 }
 
 // contentType tells the type by the name. A compressed trace is a file of that
@@ -177,22 +214,4 @@ func contentType(name string) string {
 		return "application/json"
 	}
 	return "application/octet-stream"
-}
-
-// counter notes the status and counts the bytes of a body.
-type counter struct {
-	http.ResponseWriter
-	status int
-	n      int64
-}
-
-func (c *counter) WriteHeader(status int) {
-	c.status = status
-	c.ResponseWriter.WriteHeader(status)
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -25,7 +25,7 @@ type service struct {
 	client http.Client
 }
 
-func startService(t *testing.T, name, content string) *service {
+func startService(t *testing.T, name, content string, idle time.Duration) *service {
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func startService(t *testing.T, name, content string) *service {
 	s := &service{base: "http://" + ln.Addr().String(), cancel: cancel, err: make(chan error, 1)}
 	s.client.Transport = &http.Transport{DisableCompression: true}
 	t.Cleanup(s.client.CloseIdleConnections)
-	go func() { s.err <- Serve(ctx, path, ln) }()
+	go func() { s.err <- Serve(ctx, path, ln, Options{UI: UI, Idle: idle}) }()
 	return s
 }
 
@@ -104,7 +104,7 @@ func (s *service) ended(t *testing.T) error {
 
 func TestAnswers(t *testing.T) {
 	const content = "the trace"
-	s := startService(t, "out.pftrace", content)
+	s := startService(t, "out.pftrace", content, 0)
 	for _, c := range []struct {
 		name, method, path string
 		header             http.Header
@@ -166,12 +166,8 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	s.running(t, "requests for less than the file")
 	if got, _ := s.fetch(t, "/out.pftrace"); got != content {
 		t.Errorf("got %q, want %q", got, content)
-	}
-	if err := s.ended(t); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -190,7 +186,7 @@ func TestServe(t *testing.T) {
 		{"large", large, "application/octet-stream"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startService(t, c.name, c.content)
+			s := startService(t, c.name, c.content, 0)
 			got, resp := s.fetch(t, "/"+url.PathEscape(c.name))
 			if got != c.content {
 				t.Errorf("got %d bytes, want the file's %d", len(got), len(c.content))
@@ -206,7 +202,8 @@ func TestServe(t *testing.T) {
 					t.Errorf("%s: %q, want %q", key, got, want)
 				}
 			}
-			if err := s.ended(t); err != nil {
+			s.cancel()
+			if err := s.ended(t); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 			if conn, err := net.Dial("tcp4", strings.TrimPrefix(s.base, "http://")); err == nil {
@@ -217,39 +214,68 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A fetch that was given up does not count.
-func TestPartialFetch(t *testing.T) {
+// A page may be reloaded: the file is served again, and the time until the end counts from
+// the last fetch.
+func TestReload(t *testing.T) {
+	const idle = 3 * time.Second // so that a busy machine is not late
+	s := startService(t, "out.json", "{}", idle)
+	s.fetch(t, "/out.json")
+	time.Sleep(idle / 3)
+	if got, _ := s.fetch(t, "/out.json"); got != "{}" {
+		t.Errorf("got %q the second time", got)
+	}
+	last := time.Now()
+	if err := s.ended(t); err != nil {
+		t.Error(err)
+	}
+	if after := time.Since(last); after < idle*3/4 {
+		t.Errorf("ended %v after the last fetch, want %v", after, idle)
+	}
+}
+
+// A fetch that takes longer is not cut off.
+func TestSlowFetch(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 2<<20)
-	s := startService(t, "large", content)
+	s := startService(t, "large", content, time.Second)
 	resp := s.do(t, "GET", "/large", nil)
-	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+	head := make([]byte, 1000)
+	if _, err := io.ReadFull(resp.Body, head); err != nil {
 		t.Fatal(err)
 	}
-	resp.Body.Close()
-	s.running(t, "a partial fetch")
-	if got, _ := s.fetch(t, "/large"); got != content {
-		t.Errorf("got %d bytes, want the file's %d", len(got), len(content))
+	time.Sleep(1500 * time.Millisecond)
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil || string(head)+string(rest) != content {
+		t.Errorf("got %d bytes and %v, want the file's %d", len(head)+len(rest), err, len(content))
 	}
 	if err := s.ended(t); err != nil {
 		t.Error(err)
 	}
 }
 
-// A connection that a browser has opened and not used does not keep Serve.
-func TestIdleConnection(t *testing.T) {
-	s := startService(t, "out.json", "{}")
-	conn, err := net.Dial("tcp4", strings.TrimPrefix(s.base, "http://"))
-	if err != nil {
+// Another UI has another origin, which the server is for, and no other.
+func TestOtherUI(t *testing.T) {
+	for ui, want := range map[string]string{
+		UI: UI, "http://host:8080/perfetto/": "http://host:8080", "https://a.example": "https://a.example",
+		"ftp://a": "", "a.example": "", "": "", "https://a/?x": "", "https://a/#x": "", "https://": "",
+	} {
+		if got, err := Origin(ui); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: origin %q, %v; want %q", ui, got, err, want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "out.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	s.fetch(t, "/out.json")
-	begin := time.Now()
-	if err := s.ended(t); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(begin); took > grace+2*time.Second {
-		t.Errorf("ended after %v", took)
+	s := &service{err: make(chan error, 1)}
+	ln := listen(t)
+	s.base = "http://" + ln.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { s.err <- Serve(ctx, path, ln, Options{UI: "http://host:8080/perfetto"}) }()
+	for origin, status := range map[string]int{"http://host:8080": 200, UI: 403} {
+		if resp := s.do(t, "GET", "/out.json", http.Header{"Origin": {origin}}); resp.StatusCode != status {
+			t.Errorf("from %s: status %d, want %d", origin, resp.StatusCode, status)
+		}
 	}
 }
 
@@ -263,7 +289,7 @@ func TestCancel(t *testing.T) {
 		{"amid a fetch", func(t *testing.T, s *service) { s.do(t, "GET", "/large", nil) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startService(t, "large", content)
+			s := startService(t, "large", content, time.Hour)
 			c.before(t, s)
 			s.cancel()
 			if err := s.ended(t); !errors.Is(err, context.Canceled) {
@@ -276,20 +302,20 @@ func TestCancel(t *testing.T) {
 func TestServeErrors(t *testing.T) {
 	dir := t.TempDir()
 	ln := listen(t)
-	if err := Serve(t.Context(), filepath.Join(dir, "none"), ln); !errors.Is(err, fs.ErrNotExist) {
+	if err := Serve(t.Context(), filepath.Join(dir, "none"), ln, Options{UI: UI}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v", err)
 	}
 	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the listener is left open: %v", err)
 	}
-	if err := Serve(t.Context(), dir, listen(t)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if err := Serve(t.Context(), dir, listen(t), Options{UI: UI}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("directory: got %v", err)
 	}
 	file := filepath.Join(dir, "out.json")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Serve(t.Context(), file, ln); !errors.Is(err, net.ErrClosed) {
+	if err := Serve(t.Context(), file, ln, Options{UI: UI}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("closed listener: got %v", err)
 	}
 }

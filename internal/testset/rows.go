@@ -125,7 +125,8 @@ func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 			for range r.IntN(4) {
 				start := int64(call.Start) + r.Int64N(300)
 				if r.IntN(4) == 0 {
-					s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(rank, start, length(), corr, name("[copy]", "[set]")), Bytes: r.Int64N(1000) - 1})
+					s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(rank, start, length(), corr, name("[copy]", "[set]")), Bytes: r.Int64N(1000) - 1,
+						Kind: profile.CopyKind{From: profile.Memory(r.IntN(3)), To: profile.Memory(r.IntN(3))}})
 				} else {
 					s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(rank, start, length(), corr, name("k1", "k2")), Device: int32(r.IntN(2)), Graph: r.IntN(9) == 0})
 				}

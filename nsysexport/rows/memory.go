@@ -63,8 +63,8 @@ var memcpyTable = tableSpec{
 		column{name: "bytes"},
 		column{name: "graphNodeId", detail: true},
 		column{name: "copyKind"},
-		column{name: "srcKind", none: int64(UnknownMemory), detail: true},
-		column{name: "dstKind", none: int64(UnknownMemory), detail: true},
+		column{name: "srcKind", none: int64(UnknownMemory)},
+		column{name: "dstKind", none: int64(UnknownMemory)},
 		column{name: "srcDeviceId", none: -1, detail: true},
 		column{name: "dstDeviceId", none: -1, detail: true},
 		column{name: "copyCount", detail: true},
@@ -110,7 +110,7 @@ var memsetTable = tableSpec{
 		column{name: "bytes"},
 		column{name: "graphNodeId", detail: true},
 		column{name: "value", detail: true},
-		column{name: "memKind", none: int64(UnknownMemory), detail: true},
+		column{name: "memKind", none: int64(UnknownMemory)},
 	),
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
@@ -125,7 +126,7 @@ func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next i
 		if escaped {
 			text = string(p.unescape(nil, raw))
 		}
-		key = &argKey{text: string(raw) + `":`, sym: p.opt.Syms.Intern(text), role: argNames[text], min: minimalArgs[text], secret: secret.Of(text)}
+		key = &argKey{text: string(raw) + `":`, sym: p.opt.Syms.Intern(text), role: argNames[text], min: minimalArgs[text] || slices.Contains(p.opt.Filter.ArgNames, text), secret: secret.Of(text)}
 		if len(cat.keys) < maxCached {
 			cat.keys[string(raw)] = key
 		}

@@ -14,7 +14,7 @@ var (
 	launchEvents       = slices.Concat(KernelEvents, profile.CallCategories)
 	AllEvents          = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
 	operatorCategories = []string{profile.OperatorCategory}
-	hostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
+	HostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 )
 
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
@@ -32,7 +32,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o", "fail-on", "slo"}, Tables: summaryTables,
-		Events: hostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
+		Events: HostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
@@ -52,29 +52,29 @@ var All = []*Report{
 
 	{Name: "kernels", Usage: "GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"kernels"}, Events: KernelEvents, Most: mostRows,
-		Parse: listing("kernels", kernel.SumKernels)},
+		Parse: listing("kernels", oneTable(kernel.SumKernels))},
 	{Name: "launches", Usage: "API, queue and GPU time, as cuda_kern_exec_sum", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"launches"}, Events: launchEvents, Most: mostRows,
-		Parse: listing("kernels", kernel.SumLaunches)},
+		Parse: listing("kernels", oneTable(kernel.SumLaunches))},
 	{Name: "api", Usage: "CUDA runtime and driver calls, as cuda_api_sum", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"calls"}, Events: profile.CallCategories, Most: mostRows,
-		Parse: listing("calls into the runtime or driver of a device", kernel.SumCalls)},
-	{Name: "memcpy", Usage: "copies by time and size, as cuda_gpu_mem_*_sum", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"copies"}, Events: profile.CopyCategories, Arguments: profile.CopyCategories, Most: mostRows,
-		Parse: listing("copies or fills of memory", kernel.SumCopies)},
+		Parse: listing("calls into the runtime or driver of a device", oneTable(kernel.SumCalls))},
+	{Name: "memcpy", Usage: "copies by time, size, speed and kind of memory, as cuda_gpu_mem_*_sum", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"copies", "copies.memory"}, Events: profile.CopyCategories, Arguments: profile.CopyCategories, Most: mostRows,
+		Parse: listing("copies or fills of memory", copyTables)},
 	{Name: "nvtx", Usage: "NVTX ranges, annotations, and the GPU time in them", Needs: Profiles,
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"ranges"}, Events: AllEvents, Attribute: true, Most: mostRows,
-		Parse: listing("NVTX ranges or annotations", kernel.SumRanges)},
+		Parse: listing("NVTX ranges or annotations", oneTable(kernel.SumRanges))},
 	{Name: "nvtx-kernels", Usage: "kernels launched in every range, as nvtx_kern_sum", Needs: Profiles,
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: mostRows,
-		Parse: listing("kernels", kernel.SumRangeKernels)},
+		Parse: listing("kernels", oneTable(kernel.SumRangeKernels))},
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
+		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
-	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.modules"}, Events: hostEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
+	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
-		Events: hostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
+		Events: HostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
 }

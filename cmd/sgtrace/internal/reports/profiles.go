@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -28,23 +29,37 @@ func (in *Reading) needProfiles() error {
 	return errNoProfiles
 }
 
-// listing makes a report that sums up events of profilers and is one table; rows is what
-// it lists, for inputs that have none.
-func listing[S interface{ Report() *table.Table }](rows string, sum func(*profile.Set, walk.Options) S) func(*cli.Context) (Run, error) {
+// A sum makes the tables of a report that sums up events of profilers, the main one first.
+type sum func(*profile.Set, walk.Options) []*table.Table
+
+// oneTable is a sum whose only table is of what is measured.
+func oneTable[S interface{ Report() *table.Table }](measure func(*profile.Set, walk.Options) S) sum {
+	return func(set *profile.Set, opt walk.Options) []*table.Table {
+		return []*table.Table{measure(set, opt).Report()}
+	}
+}
+
+func copyTables(set *profile.Set, opt walk.Options) []*table.Table {
+	return kernel.SumCopies(set, opt).Reports()
+}
+
+// listing makes a report of a sum; rows is what it lists, for inputs that have none.
+func listing(rows string, tables sum) func(*cli.Context) (Run, error) {
 	return func(ctx *cli.Context) (Run, error) {
 		byRank, open := ctx.Bool("by-rank"), ctx.Bool("open-ranges")
 		return func(in *Reading) (*document.Document, error) {
 			if err := in.needProfiles(); err != nil {
 				return nil, err
 			}
-			t := sum(in.Profiles, walk.Options{ByRank: byRank, Open: open, From: in.From, To: in.To}).Report()
+			list := tables(in.Profiles, walk.Options{ByRank: byRank, Open: open, From: in.From, To: in.To})
+			t := list[0]
 			if t.Len() == 0 && in.Selected {
 				return nil, errNothingSelected
 			}
 			if t.Len() == 0 && len(t.Footnotes) == 0 {
 				t.Note("no %s are in the inputs; 'sgtrace inspect' lists what is", rows)
 			}
-			return document.Of(t), nil
+			return document.Of(list...), nil
 		}, nil
 	}
 }

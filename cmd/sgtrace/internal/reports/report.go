@@ -37,6 +37,7 @@ type Report struct {
 
 	Events     []string // categories of events that it walks over, in PyTorch's terms
 	Arguments  []string // categories of events whose arguments it needs: sizes of copies, shapes of operators
+	ArgNames   []string // of these, those that it needs besides the usual ones
 	Attribute  bool     // work is attributed to the ranges that launched it
 	SyncPoints bool     // collectives are matched across ranks
 

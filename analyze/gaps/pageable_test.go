@@ -1,0 +1,75 @@
+package gaps
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Copies of pageable memory are added up over all places, and told unless the finding about
+// the worst cause tells of them.
+func TestPageableCopies(t *testing.T) {
+	const ms = 1_000_000
+	copies := func(ns int64, frame string) Cause {
+		return Cause{Reason: gpu.HostWork, Did: host.CopyingPageable, Call: "cudaMemcpyAsync", Frame: frame, Time: ns, Gaps: 40, LongestPart: ns / 2}
+	}
+	python := Cause{Reason: gpu.HostWork, Did: host.InPython, Frame: "a.py(1): f", Time: 200 * ms, Gaps: 40}
+	for _, c := range []struct {
+		name   string
+		causes []Cause
+		want   string // "" is nothing
+	}{
+		{"two places", []Cause{python, copies(15*ms, "b.py(2): g"), copies(10*ms, "c.py(3): h")}, "the GPU is idle for 2 % of the time, 25.0 ms, while the host copies pageable memory"},
+		{"too little", []Cause{python, copies(10*ms, "b.py(2): g")}, ""},
+		{"the worst anyway", []Cause{copies(150*ms, "b.py(2): g"), python}, ""},
+		{"none", []Cause{python}, ""},
+	} {
+		g := &Gaps{Causes: c.causes, Recorded: host.Recorded{host.PythonFrame: true}}
+		found, judged := g.Pageable(1000 * ms)
+		switch {
+		case judged.State() != finding.LookedAt && c.want != "", len(found) > 1, (len(found) == 1) != (c.want != ""):
+			t.Errorf("%s: found %v, %v", c.name, found, judged)
+		case len(found) == 1 && (found[0].Text != c.want || found[0].Cost != 0.025 || found[0].Evidence[0].Value != 15*ms || !strings.Contains(found[0].Evidence[1].Text, "h() (c.py:3)")):
+			t.Errorf("%s: %+v", c.name, found[0])
+		}
+	}
+}
+
+// Calls are told apart by what they copied, though they have one name.
+func TestPageableCalls(t *testing.T) {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	event := func(name string, from, to trace.Time, correlation int64) profile.Event {
+		return profile.Event{Start: from, End: to, Name: syms.Intern(name), Correlation: correlation, PID: 1}
+	}
+	kernel := func(from, to trace.Time, correlation int64) {
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("k", from, to, correlation)})
+		s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", from-10, from-5, correlation), TID: 1})
+	}
+	memory := map[int64]profile.Memory{2: profile.PinnedMemory, 4: profile.PageableMemory}
+	for correlation, from := range map[int64]trace.Time{2: 1000, 4: 3000} { // copies in gaps of 900 ns
+		s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaMemcpyAsync", from+100, from+800, correlation), TID: 1})
+		s.CopyRows = append(s.CopyRows, profile.Copy{Event: event("[CUDA memcpy Host-to-Device]", from+850, from+900, correlation),
+			Kind: profile.CopyKind{From: memory[correlation], To: profile.DeviceMemory}})
+		kernel(from-500, from, correlation-1)
+	}
+	kernel(5000, 5100, 9)
+	set := testset.SetOf(syms, []string{"TP0"}, s)
+	collector := Collect(set)
+	gpu.Measure(set, gpu.Options{Gaps: collector.Add})
+	times := map[host.Did]int64{}
+	for _, c := range collector.Measure(Options{}).Causes {
+		if c.Call == "cudaMemcpyAsync" {
+			times[c.Did] += c.Time
+		}
+	}
+	if len(times) != 2 || times[host.Copying] != 750 || times[host.CopyingPageable] != 750 { // from the call to the copy
+		t.Errorf("%v", times)
+	}
+}

@@ -1,0 +1,114 @@
+package drawing
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// mostPinned is how many rows are pinned at most: more would fill the screen.
+const mostPinned = 12
+
+// pinned are the rows that are pinned, the most telling first, by what their names begin
+// with.
+var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], "queued", "running"}
+
+// noteOpening makes a finished trace say what to look at first: the rows of the ranks that
+// findings are about, then those of one rank for each that do the same, in the time from
+// which on something is wrong; else in the time of the profiles, if that is short.
+func noteOpening(t *trace.Trace, findings []Finding, profiles inputs.Extent) *trace.Trace {
+	o := trace.Opening{Pin: rowsToPin(t, findings)}
+	o.From, o.To = timeToShow(t, findings, profiles)
+	t.Attributes = append(t.Attributes, o.Attributes()...)
+	return t
+}
+
+// A candidate is a row that may be pinned.
+type candidate struct {
+	track   trace.TrackID
+	finding int // the first finding that is about its rank; the number of findings if none is
+	what    int // index into pinned
+}
+
+// rowsToPin returns the paths of the rows to pin. Rows of one name cannot be told apart
+// there: the first one is enough.
+func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
+	names := t.Syms.Names()
+	var all []candidate
+	for id := 1; id < len(t.Tracks); id++ {
+		what, rank, ok := strings.Cut(names[t.Tracks[id].Name], naming.Separator)
+		k := slices.Index(pinned, what)
+		if !ok || k < 0 || !isPinnable(t.Tracks, trace.TrackID(id), names) {
+			continue
+		}
+		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Rank == rank })
+		if i < 0 {
+			if i = len(findings); rankOf(t.Tracks, trace.TrackID(id)).TP > 0 {
+				continue // TP ranks do the same
+			}
+		}
+		all = append(all, candidate{trace.TrackID(id), i, k})
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.finding, b.finding), cmp.Compare(a.what, b.what))
+	})
+	used := map[trace.Sym]bool{}
+	for _, c := range all {
+		if name := t.Tracks[c.track].Name; len(paths) < mostPinned && !used[name] {
+			used[name] = true
+			paths = append(paths, pathOf(t.Tracks, c.track, names))
+		}
+	}
+	return paths
+}
+
+// isPinnable reports whether a track is a counter of a process, or a row of those that are
+// side by side.
+func isPinnable(tracks []trace.Track, id trace.TrackID, names []string) bool {
+	top := id
+	for tracks[top].Parent != 0 {
+		top = tracks[top].Parent
+	}
+	return names[tracks[top].Name] == profile.SideBySide || tracks[id].Kind == trace.KindCounter && tracks[tracks[id].Parent].Kind == trace.KindProcess
+}
+
+// rankOf returns the rank of a row; a counter is of that of its process.
+func rankOf(tracks []trace.Track, id trace.TrackID) trace.Rank {
+	if tracks[id].Kind == trace.KindCounter {
+		id = tracks[id].Parent
+	}
+	return tracks[id].Rank
+}
+
+// pathOf returns the path of a track, as a viewer has it.
+func pathOf(tracks []trace.Track, id trace.TrackID, names []string) string {
+	path := names[tracks[id].Name]
+	for id = tracks[id].Parent; id != 0; id = tracks[id].Parent {
+		path = names[tracks[id].Name] + trace.PathSeparator + path
+	}
+	return path
+}
+
+// timeToShow returns the time to look at first; 0 is all of it. It lies within the trace:
+// a viewer ignores any other.
+func timeToShow(t *trace.Trace, findings []Finding, profiles inputs.Extent) (from, to trace.Time) {
+	first, last, ok := t.Bounds()
+	if !ok {
+		return 0, 0
+	}
+	var margin trace.Time
+	if i := slices.IndexFunc(findings, func(f Finding) bool { return f.Since != 0 }); i >= 0 {
+		from, to = findings[i].Since, cmp.Or(findings[i].Until, last)
+		margin = (last - first) / 50
+	} else if length := profiles.To - profiles.From; length > 0 && length < (last-first)/2 {
+		from, to, margin = profiles.From, profiles.To, length/20
+	} else {
+		return 0, 0
+	}
+	return max(first, from-margin), min(last, to+margin)
+}

@@ -1,0 +1,72 @@
+package drawing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What is pinned are rows of the trace, a dozen at most and none called like another, those
+// that findings are about first.
+func TestPinnedRows(t *testing.T) {
+	set := simulated(t, 100)
+	findings := []Finding{{Name: "a", Title: "a", Rank: "decode DP1 TP1"}, {Name: "b", Title: "b", Rank: "prefill TP1"}}
+	got := written(t, set, Options{Findings: findings})
+	attributes := map[string]string{}
+	for _, a := range got.Attributes {
+		attributes[a.Key] = a.Value
+	}
+	opening := trace.OpeningOf(attributes)
+	if n := len(opening.Pin); n < 5 || n > mostPinned {
+		t.Errorf("%d rows are pinned", n)
+	}
+	names := map[string]bool{}
+	for _, path := range opening.Pin {
+		track := got.Track(path)
+		if track == nil {
+			t.Errorf("there is no row %s", path)
+			continue
+		}
+		if names[track.Name] {
+			t.Errorf("%s is pinned twice", track.Name)
+		}
+		names[track.Name] = true
+	}
+	for i, want := range []string{"queued · decode DP1 TP1", "running · decode DP1 TP1", "queued · prefill TP1", "running · prefill TP1"} {
+		if path := opening.Pin[i]; !strings.HasSuffix(path, " > "+want) {
+			t.Errorf("row %d is %s, want %s", i, path, want)
+		}
+	}
+	for _, path := range opening.Pin[4:] {
+		if !strings.HasSuffix(path, "TP0") {
+			t.Errorf("%s is pinned, which no finding is about, and whose TP rank 0 does the same", path)
+		}
+	}
+}
+
+// The view begins at the first finding that says since when, else at the profiles if they
+// are short, and lies within the trace.
+func TestTimeToShow(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	b.Slice(trace.Slice{Time: 1000, Dur: 1000, Track: b.Track(trace.Track{}), Name: b.Intern("s")}, 0)
+	tr := b.Finish()
+	for _, c := range []struct {
+		findings []Finding
+		profiles inputs.Extent
+		from, to trace.Time
+	}{
+		{nil, inputs.Extent{}, 0, 0},
+		{nil, inputs.Extent{From: 1400, To: 1500}, 1395, 1505},
+		{nil, inputs.Extent{From: 1000, To: 1900}, 0, 0},
+		{nil, inputs.Extent{From: 1000, To: 1100}, 1000, 1105},
+		{[]Finding{{}, {Since: 1500}, {Since: 1200}}, inputs.Extent{From: 1400, To: 1500}, 1480, 2000},
+		{[]Finding{{Since: 1500, Until: 1600}}, inputs.Extent{}, 1480, 1620},
+		{[]Finding{{Until: 1600}}, inputs.Extent{}, 0, 0},
+	} {
+		if from, to := timeToShow(tr, c.findings, c.profiles); from != c.from || to != c.to {
+			t.Errorf("%+v, %v: %d to %d, want %d to %d", c.findings, c.profiles, from, to, c.from, c.to)
+		}
+	}
+}

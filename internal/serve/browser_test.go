@@ -1,0 +1,51 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+)
+
+// A browser is opened only where somebody sits in front of it.
+func TestBrowser(t *testing.T) {
+	for _, c := range []struct{ goos, env, want string }{
+		{"linux", "", ""},
+		{"linux", "DISPLAY=:0", "xdg-open LINK"},
+		{"linux", "WAYLAND_DISPLAY=wayland-0", "xdg-open LINK"},
+		{"linux", "DISPLAY=:10 SSH_CONNECTION=a", ""},
+		{"linux", "BROWSER=firefox", "firefox LINK"},
+		{"linux", "BROWSER=firefox:%s DISPLAY=:0", "xdg-open LINK"},
+		{"darwin", "", "open LINK"},
+		{"darwin", "SSH_CONNECTION=a", ""},
+		{"windows", "", "rundll32 url.dll,FileProtocolHandler LINK"},
+	} {
+		if got := strings.Join(Browser(c.goos, environment(c.env), "LINK"), " "); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.goos, c.env, got, c.want)
+		}
+	}
+}
+
+func TestTunnel(t *testing.T) {
+	for _, c := range []struct{ connection, user, want string }{
+		{"", "ann", ""},
+		{"10.0.0.9 50000 10.0.0.1 22", "ann", "ssh -L 9001:127.0.0.1:9001 ann@10.0.0.1"},
+		{"fe80::9 50000 fe80::1 2222", "", "ssh -L 9001:127.0.0.1:9001 -p 2222 fe80::1"},
+		{"broken", "ann", ""},
+	} {
+		env := func(name string) string {
+			return map[string]string{"SSH_CONNECTION": c.connection, "USER": c.user}[name]
+		}
+		if got := Tunnel(env); got != c.want {
+			t.Errorf("%s: %q, want %q", c.connection, got, c.want)
+		}
+	}
+}
+
+// environment returns variables given as NAME=VALUE, separated by blanks.
+func environment(text string) func(string) string {
+	all := map[string]string{}
+	for _, pair := range strings.Fields(text) {
+		name, value, _ := strings.Cut(pair, "=")
+		all[name] = value
+	}
+	return func(name string) string { return all[name] }
+}

@@ -1,0 +1,77 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+)
+
+// MemsetName is what a Copy is called that fills memory, as by nsys stats.
+const MemsetName = "[CUDA memset]"
+
+// Memory is a kind of memory, in the order of CUPTI.
+type Memory uint8
+
+const (
+	UnknownMemory Memory = iota
+	PageableMemory
+	PinnedMemory
+	DeviceMemory
+	ArrayMemory
+	ManagedMemory
+	DeviceStaticMemory
+	ManagedStaticMemory
+	NoMemory // what fills memory reads none
+)
+
+// memoryWords are what CUPTI calls them.
+var memoryWords = [...]string{"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "None"}
+
+func (m Memory) String() string { return memoryWords[m] }
+
+// MemoryOf returns the kind of memory that a word of CUPTI means: "Pageable".
+func MemoryOf(word string) Memory {
+	return Memory(max(0, slices.Index(memoryWords[:], word)))
+}
+
+// A CopyKind says which memory a copy is between. What fills memory is from NoMemory.
+type CopyKind struct{ From, To Memory }
+
+// Pageable reports whether the operating system may move one of the two while the device
+// copies: then the driver copies it once more, and the call may take as long as the copy.
+func (k CopyKind) Pageable() bool { return k.From == PageableMemory || k.To == PageableMemory }
+
+// String returns the kind as PyTorch's profiler has it, "Pageable -> Device", of what fills
+// memory only that memory; "" is unknown.
+func (k CopyKind) String() string {
+	switch {
+	case k.To == UnknownMemory && (k.From == UnknownMemory || k.From == NoMemory):
+		return ""
+	case k.From == NoMemory:
+		return k.To.String()
+	}
+	return k.From.String() + " -> " + k.To.String()
+}
+
+// copyDirections are the words of nsys stats for those of CUPTI.
+var copyDirections = map[string]string{
+	"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "HtoH": "Host-to-Host", "PtoP": "Peer-to-Peer",
+	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
+}
+
+// parseCopy translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
+// (Pinned -> Device)" and "Memset (Device)", to that of nsys stats and the kinds of memory.
+// Other names stay as they are.
+func parseCopy(name string) (operation string, kind CopyKind) {
+	word, rest, _ := strings.Cut(name, " ")
+	direction, _, _ := strings.Cut(rest, " ")
+	_, memory, _ := strings.Cut(rest, "(")
+	memory = strings.TrimSuffix(memory, ")")
+	switch {
+	case word == "Memset":
+		return MemsetName, CopyKind{NoMemory, MemoryOf(memory)}
+	case word == "Memcpy" && copyDirections[direction] != "":
+		from, to, _ := strings.Cut(memory, " -> ")
+		return "[CUDA memcpy " + copyDirections[direction] + "]", CopyKind{MemoryOf(from), MemoryOf(to)}
+	}
+	return name, CopyKind{}
+}
