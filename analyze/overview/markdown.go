@@ -34,8 +34,12 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	for i := range o.Findings {
 		o.markdownFinding(out, i)
 	}
-	for _, text := range o.In(finding.TooLittle) {
+	little := o.In(finding.TooLittle)
+	for _, text := range little {
 		fmt.Fprintf(out, "- %s\n", escaped(text))
+	}
+	if len(little) > 0 {
+		out.WriteByte('\n')
 	}
 	o.markdownCommands(out)
 	return out.Flush()
@@ -91,7 +95,7 @@ func (o *Overview) markdownCommands(out *bufio.Writer) {
 			commands = append(commands, c)
 		}
 	}
-	out.WriteString("\n### Commands to repeat this\n\n")
+	out.WriteString("### Commands to repeat this\n\n")
 	for _, c := range commands {
 		fmt.Fprintf(out, "- %s\n", codeMarkdown(c))
 	}

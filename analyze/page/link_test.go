@@ -13,17 +13,27 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// incident is the page of a simulated incident with a slow rank.
+// planted is the incident that tests share, once one has asked for it.
+var planted *overview.Overview
+
+// incident is a simulated incident with a slow rank, and a new page of it.
 func incident(t *testing.T) (*overview.Overview, Page) {
 	t.Helper()
-	config := simulator.DefaultConfig(1)
-	config.Straggler = simulator.Straggler{TP: 1, Delay: 4 * time.Millisecond}
-	o := overview.New(overview.Input{Inputs: []string{"otel.jsonl"}, Requests: simulate(t, config)})
-	p, err := Overview(o, made)
+	if planted == nil {
+		planted = plant(t)
+	}
+	p, err := Overview(planted, made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o, p
+	return planted, p
+}
+
+func plant(t *testing.T) *overview.Overview {
+	t.Helper()
+	config := simulator.DefaultConfig(1)
+	config.Straggler = simulator.Straggler{TP: 1, Delay: 4 * time.Millisecond}
+	return overview.New(overview.Input{Inputs: []string{"otel.jsonl"}, Requests: simulate(t, config)})
 }
 
 var (
