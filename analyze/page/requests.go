@@ -58,7 +58,7 @@ func Waterfalls(set *request.Set, found []finding.Finding, t *tail.Tail, src Sou
 		return s
 	}
 	s.Lead = fmt.Sprintf("The %d slowest requests, and those that findings name. Click one to see its stages on every rank.", min(slowest, len(list.List)))
-	s.Figures = []*Figure{{ID: "waterfalls", Command: src.Of("requests", "--sort", "-e2e"), Defined: "One request", Body: list}}
+	s.Figures = []*Figure{{ID: "waterfalls", Title: "Waterfalls", Shows: []finding.Kind{finding.Errors}, Command: src.Of("requests", "--sort", "-e2e"), Defined: "One request", Body: list}}
 	return s
 }
 
