@@ -22,6 +22,8 @@ type Options struct {
 	// Gaps takes every gap of every device, in the order of time; of several ranks at once.
 	// What it gets is valid until it returns. nil is nobody.
 	Gaps func(*IdleGap)
+	// Watch is told what devices do; nil is nobody.
+	Watch Watch
 }
 
 // keeps reports whether an event lies in the window.
@@ -170,6 +172,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)
+	watched(opt.Watch, ranks)
 	parallel.Each(len(ranks), func(i int) { ranks[i].measure(&opt) })
 	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
@@ -274,6 +277,7 @@ func (r *rankWork) measure(opt *Options) {
 		})
 		part.rows = gpuRows{}
 		s.finish()
+		s.watch.Done()
 	}
 	r.kernels.summarize()
 	r.host = hostTimes{}

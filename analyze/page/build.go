@@ -23,10 +23,11 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
 	var sections []Section
+	var timeline *load.Timeline
 	if o.Requests != nil {
 		p.RequestCommands = []string{src.requestCommand("RID"), src.aroundCommand("RID")}
-		timeline, err := load.New(o.Requests, 0)
-		if err != nil {
+		var err error
+		if timeline, err = load.New(o.Requests, 0); err != nil {
 			return p, err
 		}
 		if o.Goodput != nil {
@@ -34,6 +35,9 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 			sections = append(sections, Goodput(o.Goodput, src))
 		}
 		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
+	}
+	if o.GPUs != nil {
+		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, src))
 	}
 	if s := Stragglers(&o.Measured, src); len(s.Figures) > 0 {
 		sections = append(sections, s)

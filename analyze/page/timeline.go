@@ -20,7 +20,7 @@ import (
 // Timeline makes the section about load and latency over time, with the moments at
 // which they changed. changes may be nil.
 func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
-	s := Section{ID: "time", Title: "Over time"}
+	s := Section{ID: "time", Title: overTime}
 	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
 	if changes != nil {
 		b.addChanges(&s, changes)

@@ -49,7 +49,7 @@ func (c *command) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "what changed between two captures, and whether it could be chance",
-		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --before INPUT... --after INPUT..., or --at TIME INPUT",
+		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --at TIME INPUT",
 		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
 PyTorch traces, Nsight Systems exports, or a mix. Totals are per request or per
 step, so captures may differ in length. Each change has a 95 % confidence
@@ -67,7 +67,7 @@ Examples:
   sgtrace diff --before-to +30s --after-from +30s a.jsonl b.jsonl
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl
   sgtrace diff --fail-if 'decode_step.mean>+2%' profiles/monday profiles/tuesday
-  sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl --after incident.jsonl`,
+  sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl`,
 		Flags:  slices.Concat(flags, selectionFlags()),
 		Action: c.diff,
 	}

@@ -135,7 +135,7 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 			return page.Page{}, err
 		}
 		defer done()
-		o := reports.Overview(in, objectives)
+		o := reports.Overview(in, objectives, true)
 		judged = kinds.Judge(&o.Result).Err()
 		return page.Overview(o, made)
 	})

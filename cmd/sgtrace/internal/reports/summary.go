@@ -39,7 +39,7 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
-		o := Overview(in, objectives)
+		o := Overview(in, objectives, false)
 		d := o.Document()
 		if kinds != nil {
 			addGate(d, kinds.Judge(&o.Result))
@@ -123,10 +123,11 @@ func addGate(d *document.Document, r *gate.Result) {
 	}
 }
 
-// Overview looks at everything that was read, and which requests meet the objectives.
-func Overview(in *Reading, objectives []slo.Objective) *overview.Overview {
+// Overview looks at everything that was read, and which requests meet the objectives; with
+// counters, also for a page that draws them.
+func Overview(in *Reading, objectives []slo.Objective, counters bool) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives,
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Counters: counters,
 	})
 }
