@@ -36,6 +36,20 @@ func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	})
 }
 
+// Courses are how late the ranks of each group were in equal parts of its time, the group
+// that met most often first.
+func (c *Collectives) Courses(parts int) []*straggler.Course {
+	groups := slices.Clone(c.peerGroups)
+	slices.SortStableFunc(groups, func(a, b *peerGroup) int {
+		return cmp.Compare(len(b.gathering.SyncPoints), len(a.gathering.SyncPoints))
+	})
+	var list []*straggler.Course
+	for _, g := range groups {
+		list = append(list, g.gathering.Course(parts))
+	}
+	return list
+}
+
 // explain completes what a gathering has found of one of its ranks.
 func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *gpu.GPUs) {
 	rank := peerGroup.ranks[s.Rank]

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,14 +19,14 @@ import (
 // that changed. Where requests are known and the recording is a good part of their time, it
 // has their axis. requests may be nil.
 func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Section {
-	s := Section{Title: overTime}
+	s := Section{ID: "time", Title: overTime}
 	if len(t.Devices) == 0 {
 		return s
 	}
 	b := newOvertimeBuilder(t)
-	f := &Figure{Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
+	f := &Figure{ID: "gpus-over-time", Shows: []finding.Kind{finding.GPU}, Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
 		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
-	body := &Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: b.times(), Panels: b.panels()}
+	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: b.times(), Panels: b.panels()}
 	if b.fits(requests) {
 		body.From = min(body.From, requests.Start)
 		body.To = max(body.To, requests.Start+trace.Time(int64(requests.Buckets())*requests.Bucket))
@@ -33,7 +36,7 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 		text := t.Sentence(c)
 		s.Points = append(s.Points, text)
 		if c.Time >= body.From && c.Time <= body.To {
-			body.Marks = append(body.Marks, Mark{c.First, c.Time, c.Last, numbered(i), text})
+			body.Marks = append(body.Marks, chart.Mark{First: c.First, Time: c.Time, Last: c.Last, Label: strconv.Itoa(i + 1), Text: text})
 		}
 	}
 	if len(body.Marks) > 0 {
@@ -91,7 +94,7 @@ func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
 		b.devices = append(b.devices, &t.Devices[i])
 		b.names = append(b.names, t.Name(&t.Devices[i]))
 	}
-	b.names = shortNames(b.names)
+	b.names = chart.ShortNames(b.names)
 	return b
 }
 
@@ -114,17 +117,17 @@ func (b *overtimeBuilder) times() []trace.Time {
 }
 
 // panels are what is drawn, one below the other.
-func (b *overtimeBuilder) panels() []Panel {
-	var panels []Panel
+func (b *overtimeBuilder) panels() []chart.Panel {
+	var panels []chart.Panel
 	add := func(title string, unit table.Unit, of func(*overtime.Device, *overtime.Cell) float64) {
-		panels = appendPanel(panels, Panel{title, unit, b.deviceCurves(of)})
+		panels = appendPanel(panels, chart.Panel{Title: title, Unit: unit, Curves: b.deviceCurves(of)})
 	}
 	share := func(of func(*overtime.Cell) int64) func(*overtime.Device, *overtime.Cell) float64 {
 		return func(_ *overtime.Device, c *overtime.Cell) float64 { return float64(of(c)) / float64(c.Recorded) }
 	}
 	if b.Under != nil {
 		under := b.Under[b.span.First : b.span.First+b.span.N]
-		panels = appendPanel(panels, Panel{"requests under way", table.Number, []Curve{{Name: "all", Color: gray, Values: under}}})
+		panels = appendPanel(panels, chart.Panel{Title: "requests under way", Unit: table.Number, Curves: []chart.Curve{{Name: "all", Color: chart.Gray, Values: under}}})
 	}
 	add("GPU busy", table.Share, share(func(c *overtime.Cell) int64 { return c.Busy }))
 	add("communication", table.Share, share(func(c *overtime.Cell) int64 { return c.Comm }))
@@ -135,10 +138,10 @@ func (b *overtimeBuilder) panels() []Panel {
 }
 
 // deviceCurves makes a curve for each device.
-func (b *overtimeBuilder) deviceCurves(of func(*overtime.Device, *overtime.Cell) float64) []Curve {
-	var list []Curve
+func (b *overtimeBuilder) deviceCurves(of func(*overtime.Device, *overtime.Cell) float64) []chart.Curve {
+	var list []chart.Curve
 	for i, d := range b.devices {
-		c := Curve{Name: b.names[i], Color: i % hues}
+		c := chart.Curve{Name: b.names[i], Color: i % chart.Hues}
 		for k := range b.span.N {
 			v := math.NaN()
 			if cell := &d.Cells[b.span.First+k]; cell.Recorded > 0 {
@@ -153,8 +156,8 @@ func (b *overtimeBuilder) deviceCurves(of func(*overtime.Device, *overtime.Cell)
 
 // counterPanels makes a panel for each kind of counter: memory, main metrics of devices, and
 // network cards, with a curve for each place.
-func (b *overtimeBuilder) counterPanels() []Panel {
-	var panels []Panel
+func (b *overtimeBuilder) counterPanels() []chart.Panel {
+	var panels []chart.Panel
 	index := map[string]int{}
 	for i := range b.Counters {
 		c := &b.Counters[i]
@@ -174,21 +177,21 @@ func (b *overtimeBuilder) counterPanels() []Panel {
 		if !known {
 			at = len(panels)
 			index[title] = at
-			panels = append(panels, Panel{Title: title, Unit: unit})
+			panels = append(panels, chart.Panel{Title: title, Unit: unit})
 		}
-		if p := &panels[at]; len(p.Curves) < hues {
+		if p := &panels[at]; len(p.Curves) < chart.Hues {
 			p.Curves = append(p.Curves, b.counterCurve(c, size, len(p.Curves)))
 		}
 	}
-	return slices.DeleteFunc(panels, func(p Panel) bool { return len(appendPanel(nil, p)) == 0 })
+	return slices.DeleteFunc(panels, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
 }
 
 // counterCurve draws a counter in units of a size.
-func (b *overtimeBuilder) counterCurve(c *overtime.Counter, size float64, color int) Curve {
-	curve := Curve{Name: b.PlaceOf(c), Color: color}
+func (b *overtimeBuilder) counterCurve(c *overtime.Counter, size float64, color int) chart.Curve {
+	curve := chart.Curve{Name: b.PlaceOf(c), Color: color}
 	for i, d := range b.devices {
 		if d.Rank == c.Rank && b.Name(d) == curve.Name {
-			curve.Name, curve.Color = b.names[i], i%hues
+			curve.Name, curve.Color = b.names[i], i%chart.Hues
 		}
 	}
 	for _, p := range c.Points[b.span.First : b.span.First+b.span.N] {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -40,7 +41,7 @@ func sampleOverTime() *overtime.Timeline {
 // recorded. A counter that few people look at has none.
 func TestGPUsOverTime(t *testing.T) {
 	s := GPUsOverTime(sampleOverTime(), nil, Source{})
-	body := s.Figures[0].Body.(*Panels)
+	body := s.Figures[0].Body.(*chart.Panels)
 	var titles []string
 	for _, p := range body.Panels {
 		titles = append(titles, p.Title)
@@ -69,7 +70,7 @@ func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
 		{load.Timeline{From: 500, To: 8400, Start: 500, Bucket: 1000, Series: []load.Series{{Points: make([]load.Point, 8)}}}, 500, 8500},
 		{load.Timeline{From: 500, To: 8_400_000, Start: 500, Bucket: 1_000_000, Series: []load.Series{{Points: make([]load.Point, 8)}}}, 1000, 3000},
 	} {
-		body := GPUsOverTime(sampleOverTime(), &c.requests, Source{}).Figures[0].Body.(*Panels)
+		body := GPUsOverTime(sampleOverTime(), &c.requests, Source{}).Figures[0].Body.(*chart.Panels)
 		if body.From != c.from || body.To != c.to {
 			t.Errorf("from %d to %d, want %d to %d", body.From, body.To, c.from, c.to)
 		}

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"math"
@@ -34,6 +34,9 @@ type linear struct {
 // round number above all values.
 func newLinear(least, most float64, unit table.Unit, count int) linear {
 	low, high := min(0, least), max(0, most)
+	if unit == table.Share && high > 1 && high < 1+1e-9 {
+		high = 1 // the sum of parts, rounded: an axis beyond all of it would puzzle
+	}
 	if high == low {
 		high = low + 1
 	}
@@ -47,7 +50,7 @@ func (l linear) ticks() []tick {
 	step := roundStep((l.high - l.low) / float64(l.count))
 	var list []tick
 	for i := math.Ceil(l.low / step); i*step <= l.high*(1+1e-9); i++ {
-		list = append(list, tick{i * step, inUnit(l.unit, i*step)})
+		list = append(list, tick{i * step, InUnit(l.unit, i*step)})
 	}
 	return list
 }
@@ -92,10 +95,10 @@ func (l logarithmic) at(v float64) float64 {
 }
 
 // ticks are at all multiples of powers of ten. Those at the powers have labels, and
-// where there is room those at 2 and 5 times them, too; the others are faint.
+// where there is room those at 2 and 5 times them, or all; the others are faint.
 func (l logarithmic) ticks() []tick {
 	var list []tick
-	for _, labeled := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+	for _, labeled := range [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}, {1}} {
 		list = list[:0]
 		labels := 0
 		for power := math.Pow(10, math.Floor(math.Log10(l.low)+1e-9)); power <= l.high; power *= 10 {
@@ -105,7 +108,7 @@ func (l logarithmic) ticks() []tick {
 					continue
 				}
 				if slices.Contains(labeled, m) {
-					t.label = inUnit(l.unit, t.value)
+					t.label = InUnit(l.unit, t.value)
 					labels++
 				}
 				list = append(list, t)
@@ -221,8 +224,8 @@ func dayNote(t trace.Time) string {
 	return "times are UTC, from " + time.Unix(0, int64(t)).UTC().Format(time.DateOnly) + " on"
 }
 
-// inUnit prints a value with its unit; unknown is "-".
-func inUnit(unit table.Unit, v float64) string {
+// InUnit prints a value with its unit; unknown is "-".
+func InUnit(unit table.Unit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "-"

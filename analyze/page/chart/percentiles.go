@@ -1,8 +1,10 @@
-package page
+package chart
 
 import (
 	"fmt"
+	"html/template"
 	"slices"
+	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
@@ -40,44 +42,69 @@ func nearestRank(sorted []int64, thousandths int) int64 {
 	return sorted[max(1, (thousandths*len(sorted)+all-1)/all)-1]
 }
 
-func (p *Percentiles) draw() (drawing, error) {
-	const height = 380
-	f := frame{left: 58, top: 10, width: drawingWidth - 78, height: height - 40}
+func (p *Percentiles) Draw() (Drawing, error) {
 	lines := slices.DeleteFunc(slices.Clone(p.Lines), func(d Distribution) bool { return len(d.Values) == 0 })
-	x := p.axis(lines)
-	y := percentileScale{}
-	s := newSVG(drawingWidth, height, "Percentiles of durations, one curve for each row of the legend")
-	f.vertical(s, x, true)
-	f.horizontal(s, y)
-	hover := hoverLines{Axis: "y", Panels: []hoverPanel{{From: round1(f.top), To: round1(f.bottom()), Left: f.left, Right: f.right()}}}
+	d := Drawing{Markup: twice(func(width float64) template.HTML { return p.svg(lines, width) }), Numbers: percentileNumbers(lines)}
+	x, y := p.axis(lines, wideDrawing), percentileScale{}
+	hover := hoverLines{Axis: "y", Panels: []string{""}}
 	for _, percent := range percentGrid {
-		hover.At = append(hover.At, round1(f.y(y.at(float64(percent)/1000))))
+		hover.At = append(hover.At, part(1-y.at(float64(percent)/1000)))
 		hover.Labels = append(hover.Labels, fmt.Sprintf("p%g", float64(percent)/1000))
 	}
-	d := drawing{}
 	for i, line := range lines {
 		c := hoverLine{Name: table.Printable(line.Name), Series: i, Class: colorClass(line.Color)}
-		var path curvePath
-		for k, percent := range percentGrid {
+		for _, percent := range percentGrid {
 			ns := nearestRank(line.Values, percent)
-			at := f.x(x.at(float64(ns)))
-			path.to(at, hover.At[k])
-			c.add(at, trace.FormatDuration(ns))
+			c.add(x.at(float64(ns)), trace.FormatDuration(ns))
 		}
-		s.curve(path, line.Color, i, false)
 		hover.Lines = append(hover.Lines, c)
-		d.Legend = append(d.Legend, legendEntry{colorClass(line.Color), fmt.Sprintf("%s (%d)", c.Name, len(line.Values)), i})
+		d.Legend = append(d.Legend, LegendEntry{colorClass(line.Color), fmt.Sprintf("%s (%d)", c.Name, len(line.Values)), i})
 	}
-	d.Markup, d.Hover = s.finish(), hover
+	d.Hover = hover
 	if slices.ContainsFunc(lines, func(l Distribution) bool { return l.Values[0] <= 0 }) {
 		d.Notes = []string{"durations of 0 ns are drawn at the left edge"}
 	}
 	return d, nil
 }
 
+func (p *Percentiles) svg(lines []Distribution, width float64) template.HTML {
+	height := min(400, 0.8*width)
+	f := frame{left: 52, top: 10, width: width - 72, height: height - 60}
+	x, y := p.axis(lines, width), percentileScale{}
+	s := newSVG(width, height, "Percentiles of durations, one curve for each row of the legend; the table below has the numbers")
+	f.vertical(s, x, true)
+	f.horizontal(s, y)
+	s.label(f.right(), height-5, "end dim", "duration (log axis)")
+	s.view(f)
+	in := f.inside()
+	for i, line := range lines {
+		var path curvePath
+		for _, percent := range percentGrid {
+			path.to(in.x(x.at(float64(nearestRank(line.Values, percent)))), in.y(y.at(float64(percent)/1000)))
+		}
+		s.curve(path, line.Color, i, false)
+	}
+	s.close("svg")
+	return s.finish()
+}
+
+// percentileNumbers are the percentiles that people ask for.
+func percentileNumbers(lines []Distribution) *Numbers {
+	percents := []int{50, 90, 95, 99}
+	n := &Numbers{Head: []string{"", "number", "p50", "p90", "p95", "p99", "longest"}}
+	for _, line := range lines {
+		row := []string{line.Name, strconv.Itoa(len(line.Values))}
+		for _, p := range percents {
+			row = append(row, trace.FormatDuration(nearestRank(line.Values, 1000*p)))
+		}
+		n.add(append(row, trace.FormatDuration(line.Values[len(line.Values)-1]))...)
+	}
+	return n
+}
+
 // axis returns the scale of the durations: over what the curves show, which is nothing
 // below p1.
-func (p *Percentiles) axis(lines []Distribution) scale {
+func (p *Percentiles) axis(lines []Distribution, width float64) scale {
 	least, most := int64(0), int64(1)
 	for _, line := range lines {
 		first := slices.IndexFunc(line.Values, func(ns int64) bool { return ns > 0 })
@@ -89,5 +116,5 @@ func (p *Percentiles) axis(lines []Distribution) scale {
 		}
 		most = max(most, nearestRank(line.Values, percentGrid[len(percentGrid)-1]))
 	}
-	return newLogarithmic(float64(least), float64(most), table.Duration, 12)
+	return newLogarithmic(float64(least), float64(most), table.Duration, int(width/80))
 }

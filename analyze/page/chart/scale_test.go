@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"math"
@@ -53,14 +53,14 @@ func TestTickLabels(t *testing.T) {
 	for _, c := range []struct {
 		got, want string
 	}{
-		{inUnit(table.Duration, 0), "0"},
-		{inUnit(table.Duration, 1_500_000), "1.5ms"},
-		{inUnit(table.Share, 0.125), "12.5 %"},
-		{inUnit(table.Number, 61085.4), "61085"},
-		{inUnit(table.Number, 1.2345), "1.23"},
-		{inUnit(table.Number, 0.0123), "0.012"},
-		{inUnit(table.Number, 20), "20"},
-		{inUnit(table.Number, math.NaN()), "-"},
+		{InUnit(table.Duration, 0), "0"},
+		{InUnit(table.Duration, 1_500_000), "1.5ms"},
+		{InUnit(table.Share, 0.125), "12.5 %"},
+		{InUnit(table.Number, 61085.4), "61085"},
+		{InUnit(table.Number, 1.2345), "1.23"},
+		{InUnit(table.Number, 0.0123), "0.012"},
+		{InUnit(table.Number, 20), "20"},
+		{InUnit(table.Number, math.NaN()), "-"},
 		{timeOfDay(1_787_000_000_123_456_789, 1_000_000_000), "20:53:20"},
 		{timeOfDay(1_787_000_000_123_456_789, 100_000_000), "20:53:20.123"},
 	} {

@@ -1,13 +1,13 @@
-package page
+package chart
 
 import (
 	"slices"
 	"strings"
 )
 
-// shortNames leaves out of names what all of them have: of "decode DP0 TP0 (node0)"
+// ShortNames leaves out of names what all of them have: of "decode DP0 TP0 (node0)"
 // and "decode DP0 TP1 (node0)" all but the TP rank. Names stay different.
-func shortNames(names []string) []string {
+func ShortNames(names []string) []string {
 	if len(names) < 2 {
 		return names
 	}

@@ -1,7 +1,11 @@
-package page
+package chart
 
 import (
+	"cmp"
 	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -28,28 +32,48 @@ type FlameBox struct {
 // flameHigh is the height of a box, with the line below it.
 const flameHigh = 17
 
-func (f *Flame) draw() (drawing, error) {
-	deepest := 0
-	for i := range f.Boxes {
-		deepest = max(deepest, f.Boxes[i].Depth)
-	}
-	s := newSVG(drawingWidth, float64(deepest+1)*flameHigh, "Flame graph: boxes of frames, each below the one around it, as wide as its time")
+func (f *Flame) Draw() (Drawing, error) {
 	seen := make([]bool, len(f.Kinds))
 	for i := range f.Boxes {
-		f.drawBox(s, &f.Boxes[i])
 		seen[f.Boxes[i].Kind] = true
 	}
-	d := drawing{Markup: s.finish(), Wide: true}
+	d := Drawing{Markup: twice(f.svg), Wide: true, Numbers: f.numbers()}
 	for i, k := range f.Kinds {
 		if seen[i] {
-			d.Legend = append(d.Legend, legendEntry{colorClass(k.Color), table.Printable(k.Name), -1})
+			d.Legend = append(d.Legend, k.Entry())
 		}
 	}
 	return d, nil
 }
 
+func (f *Flame) svg(width float64) template.HTML {
+	deepest := 0
+	for i := range f.Boxes {
+		deepest = max(deepest, f.Boxes[i].Depth)
+	}
+	s := newSVG(width, float64(deepest+1)*flameHigh, "Flame graph: boxes of frames, each below the one around it, as wide as its time; the table below has the largest")
+	for i := range f.Boxes {
+		f.drawBox(s, &f.Boxes[i])
+	}
+	return s.finish()
+}
+
+// mostFrames is how many boxes are in the table of numbers.
+const mostFrames = 50
+
+// numbers are the largest boxes.
+func (f *Flame) numbers() *Numbers {
+	boxes := slices.Clone(f.Boxes)
+	slices.SortStableFunc(boxes, func(a, b FlameBox) int { return cmp.Compare(b.Value, a.Value) })
+	n := &Numbers{Head: []string{"", "frames around it", "time", "share"}}
+	for _, b := range boxes[:min(mostFrames, len(boxes))] {
+		n.add(b.Name, strconv.Itoa(b.Depth), f.Unit(b.Value), words.InPercent(b.Value/f.Total)+" %")
+	}
+	return n
+}
+
 func (f *Flame) drawBox(s *svg, b *FlameBox) {
-	scale := drawingWidth / f.Total
+	scale := s.width / f.Total
 	x, y, width := b.From*scale, float64(b.Depth)*flameHigh, b.Value*scale
 	s.open("g", "class", "box "+colorClass(f.Kinds[b.Kind].Color))
 	s.title(fmt.Sprintf("%s: %s, %s %%", b.Name, f.Unit(b.Value), words.InPercent(b.Value/f.Total)))

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"math"
@@ -46,28 +46,19 @@ func (s *svg) curve(p curvePath, color, i int, faint bool) {
 	s.open("g", "class", class, "data-s", strconv.Itoa(i))
 	s.empty("path", "d", p.b.String())
 	for _, dot := range p.dots {
-		s.empty("circle", "cx", px(dot[0]), "cy", px(dot[1]), "r", "2")
+		s.empty("path", "class", "dot", "d", "M"+px(dot[0])+" "+px(dot[1])+"h0") // its round end is a dot
 	}
 	s.close("g")
 }
 
 // hoverLines is what the script shows of curves: the values of all lines at one place
-// of an axis. Places are pixels of the drawing.
+// of an axis. Places are parts of a frame, from the left and from above.
 type hoverLines struct {
-	Axis   string       `json:"axis"` // "x" or "y": along which the pointer chooses
-	At     []float64    `json:"at"`
-	Labels []string     `json:"labels"` // of At
-	Panels []hoverPanel `json:"panels"`
-	Lines  []hoverLine  `json:"lines"`
-}
-
-// A hoverPanel is one of several frames above each other.
-type hoverPanel struct {
-	Title string  `json:"title"`
-	From  float64 `json:"from"`
-	To    float64 `json:"to"`
-	Left  float64 `json:"left"`
-	Right float64 `json:"right"`
+	Axis   string      `json:"axis"` // "x" or "y": along which the pointer chooses
+	At     []float64   `json:"at"`
+	Labels []string    `json:"labels"` // of At
+	Panels []string    `json:"panels"` // titles of the frames, which are above each other
+	Lines  []hoverLine `json:"lines"`
 }
 
 type hoverLine struct {
@@ -85,6 +76,6 @@ func (l *hoverLine) add(place float64, text string) {
 		l.Place = append(l.Place, nil)
 		return
 	}
-	place = round1(place)
+	place = part(place)
 	l.Place = append(l.Place, &place)
 }

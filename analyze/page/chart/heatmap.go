@@ -1,6 +1,7 @@
-package page
+package chart
 
 import (
+	"html/template"
 	"math"
 	"strconv"
 
@@ -59,13 +60,22 @@ const (
 	cellMost  = 110 // widest cell
 	cellText  = 38  // narrowest cell that has a number
 	mostLabel = 48  // letters of a name
+
+	leastColumn = 9 // distance of names that stand upright
 )
 
-func (h *Heatmap) draw() (drawing, error) {
-	rows := table.Shorten(h.Rows, mostLabel)
+func (h *Heatmap) Draw() (Drawing, error) {
+	return Drawing{
+		Markup: twice(h.svg), Legend: h.legend(h.most()), Numbers: h.numbers(), Wide: len(h.Columns) > 12,
+		Hover: hoverCells{table.PrintableAll(h.Rows), table.PrintableAll(h.Columns)},
+	}, nil
+}
+
+func (h *Heatmap) svg(width float64) template.HTML {
+	rows := table.Shorten(h.Rows, lettersIn(width))
 	left := float64(longestName(rows))*letter + 16
-	wide := min(cellMost, (drawingWidth-left-8)/float64(max(1, len(h.Columns))))
-	columns := table.Shorten(shortNames(h.Columns), mostLabel)
+	wide := min(cellMost, (width-left-8)/float64(max(1, len(h.Columns))))
+	columns := table.Shorten(ShortNames(h.Columns), lettersIn(width))
 	top, upright := 26.0, float64(longestName(columns))*letter > wide-1
 	if upright {
 		top = float64(longestName(columns))*letter + 14
@@ -74,8 +84,9 @@ func (h *Heatmap) draw() (drawing, error) {
 	if wide < cellText {
 		high = cellLow
 	}
-	s := newSVG(drawingWidth, top+float64(len(h.Rows))*high+6, "Heat map: arrow keys move from cell to cell")
-	for c := range h.Columns {
+	s := newSVG(width, top+float64(len(h.Rows))*high+6, "Heat map: arrow keys move from cell to cell")
+	every := int(math.Ceil(leastColumn / wide)) // of which columns there is room for names
+	for c := 0; c < len(h.Columns); c += every {
 		h.drawColumn(s, c, columns[c], left+(float64(c)+0.5)*wide, top, upright, wide)
 	}
 	most := h.most()
@@ -86,7 +97,34 @@ func (h *Heatmap) draw() (drawing, error) {
 			h.drawCell(s, r, c, left+float64(c)*wide, y, wide, high, most)
 		}
 	}
-	return drawing{Markup: s.finish(), Legend: h.legend(most), Hover: hoverCells{printable(h.Rows), printable(h.Columns)}, Wide: len(h.Columns) > 12}, nil
+	return s.finish()
+}
+
+// lettersIn is how many letters the names beside a drawing have at most.
+func lettersIn(width float64) int { return min(mostLabel, int(0.36*width/letter)) }
+
+// numbers are the values of the cells.
+func (h *Heatmap) numbers() *Numbers {
+	n := &Numbers{Head: append([]string{""}, h.Columns...)}
+	for r, name := range h.Rows {
+		row := []string{name}
+		for _, c := range h.Cells[r] {
+			row = append(row, h.valueText(c.Value))
+		}
+		n.add(row...)
+	}
+	return n
+}
+
+// valueText prints a value; "-" is none.
+func (h *Heatmap) valueText(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "-"
+	case h.Sequential:
+		return InUnit(h.Unit, v)
+	}
+	return ratioText(v)
 }
 
 // longestName returns how many letters the longest name has.
@@ -124,7 +162,7 @@ func (h *Heatmap) drawCell(s *svg, r, c int, x, y, wide, high, most float64) {
 	switch {
 	case math.IsNaN(cell.Value):
 	case h.Sequential:
-		class, text = sequentialClass(cell.Value, most), inUnit(h.Unit, cell.Value)
+		class, text = sequentialClass(cell.Value, most), InUnit(h.Unit, cell.Value)
 	default:
 		class, text = heatClass(cell.Value), ratioText(cell.Value)
 	}
@@ -163,21 +201,21 @@ func (h *Heatmap) most() float64 {
 }
 
 // legend explains the colors.
-func (h *Heatmap) legend(most float64) []legendEntry {
+func (h *Heatmap) legend(most float64) []LegendEntry {
 	if h.Sequential {
-		var list []legendEntry
+		var list []LegendEntry
 		for i := 1; i <= 5; i++ {
-			list = append(list, legendEntry{"h" + strconv.Itoa(i), "from " + inUnit(h.Unit, most*float64(i-1)/5), -1})
+			list = append(list, LegendEntry{"h" + strconv.Itoa(i), "from " + InUnit(h.Unit, most*float64(i-1)/5), -1})
 		}
 		return list
 	}
-	list := []legendEntry{}
+	list := []LegendEntry{}
 	for i := len(ratioSteps); i > 0; i-- {
-		list = append(list, legendEntry{"l" + strconv.Itoa(i), "≤ " + strconv.FormatFloat(1/ratioSteps[i-1], 'f', 2, 64), -1})
+		list = append(list, LegendEntry{"l" + strconv.Itoa(i), "≤ " + strconv.FormatFloat(1/ratioSteps[i-1], 'f', 2, 64), -1})
 	}
-	list = append(list, legendEntry{"h0", "about 1", -1})
+	list = append(list, LegendEntry{"h0", "about 1", -1})
 	for i, step := range ratioSteps {
-		list = append(list, legendEntry{"h" + strconv.Itoa(i+1), "≥ " + strconv.FormatFloat(step, 'f', 2, 64), -1})
+		list = append(list, LegendEntry{"h" + strconv.Itoa(i+1), "≥ " + strconv.FormatFloat(step, 'f', 2, 64), -1})
 	}
 	return list
 }

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"slices"
@@ -15,16 +15,8 @@ func TestShortNames(t *testing.T) {
 		{[]string{"a-1", "a 1"}, []string{"a-1", "a 1"}},         // would be the same
 		{[]string{"same", "same", "other"}, []string{"same", "same", "other"}},
 	} {
-		if got := shortNames(c.names); !slices.Equal(got, c.want) {
+		if got := ShortNames(c.names); !slices.Equal(got, c.want) {
 			t.Errorf("%q are %q, want %q", c.names, got, c.want)
 		}
-	}
-}
-
-func TestCommand(t *testing.T) {
-	src := Source{Select: []string{"--from", "+30s"}, Inputs: []string{"dumps/*.zst", "it's", "", "plain_1.jsonl"}}
-	const want = `sgtrace report --tail=p99 --from +30s 'dumps/*.zst' 'it'\''s' '' plain_1.jsonl`
-	if got := src.Command("--tail=p99"); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

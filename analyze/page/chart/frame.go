@@ -1,4 +1,4 @@
-package page
+package chart
 
 import "strconv"
 
@@ -12,24 +12,31 @@ func (f frame) bottom() float64 { return f.top + f.height }
 func (f frame) x(at float64) float64 { return f.left + at*f.width }
 func (f frame) y(at float64) float64 { return f.bottom() - at*f.height }
 
-// drawingWidth is how wide all drawings are. They are scaled as the page is.
-const drawingWidth = 960
+// inside is the frame in the pixels of its own view.
+func (f frame) inside() frame { return frame{0, 0, f.width, f.height} }
 
 // digit is how wide a digit is at most, in fonts that browsers take for this.
 const digit = 7.8
 
+// ticksIn is how many labels an axis that runs to the right has room for.
+func (f frame) ticksIn(labelWidth float64) int { return max(2, int(f.width/labelWidth)) }
+
 // vertical draws lines and labels for the ticks of an axis that runs to the right.
-// Without labels it is one of several that share them.
+// Without labels it is one of several that share them. The script draws those of a clock
+// anew where they zoom.
 func (f frame) vertical(s *svg, axis scale, labels bool) {
+	s.open("g", "class", "ticks", "data-labels", strconv.FormatBool(labels), "data-top", px(f.top), "data-bottom", px(f.bottom()))
 	free := f.left - 40 // where the next label has room
 	for _, t := range axis.ticks() {
 		x := f.x(axis.at(t.value))
 		s.line(gridClass(t), x, f.top, x, f.bottom())
-		if width := digit * float64(len(t.label)); labels && t.label != "" && x-width/2 > free {
-			s.label(min(x, drawingWidth-width/2), f.bottom()+16, "mid", t.label)
+		width := digit * float64(len(t.label))
+		if x = min(x, s.width-width/2); labels && t.label != "" && x-width/2 > free {
+			s.label(x, f.bottom()+16, "mid", t.label)
 			free = x + width/2 + 8
 		}
 	}
+	s.close("g")
 }
 
 // horizontal draws them for an axis that runs upward, without the faint ones where
@@ -56,13 +63,13 @@ func gridClass(t tick) string {
 	return "grid"
 }
 
-// Colors are numbers: 0 to hues-1 are told apart by people with any color vision
+// Colors are numbers: 0 to Hues-1 are told apart by people with any color vision
 // where they are few, and the grays behind them are for what is not meant to be looked
 // at first.
 const (
-	hues  = 10
+	Hues  = 10
 	grays = 3
-	gray  = hues + 1 // the middle one
+	Gray  = Hues + 1 // the middle one
 )
 
 // colorClass is the class of a color, which the style sheet gives it by theme.

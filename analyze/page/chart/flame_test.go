@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"encoding/xml"
@@ -16,7 +16,7 @@ func TestFlameBoxes(t *testing.T) {
 		Kinds: []Part{{"Python", 0}, {"kernel", 3}}, Total: 200, Unit: func(v float64) string { return fmt.Sprint(v, " ns") },
 		Boxes: []FlameBox{{hostile, hostile, 0, 0, 0, 200}, {"forward", "forward", 0, 1, 0, 150}, {"gemm", "gemm", 1, 1, 150, 1}},
 	}
-	d, err := f.draw()
+	d, err := f.Draw()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestFlameBoxes(t *testing.T) {
 			} `xml:"rect"`
 		} `xml:"g"`
 	}
-	if err := xml.Unmarshal([]byte(d.Markup), &svg); err != nil {
+	if err := xml.Unmarshal([]byte(f.svg(wideDrawing)), &svg); err != nil {
 		t.Fatal(err)
 	}
 	if len(svg.Boxes) != 3 || len(d.Legend) != 2 {
@@ -47,8 +47,8 @@ func TestFlameBoxes(t *testing.T) {
 	if text := svg.Boxes[1].Text; text != "forward" {
 		t.Errorf("a wide box has the text %q", text)
 	}
-	if width, err := strconv.ParseFloat(svg.Boxes[1].Rect.Width, 64); err != nil || width < 0.74*drawingWidth || width > 0.75*drawingWidth {
-		t.Errorf("150 of 200 are %v wide, of %d", width, drawingWidth)
+	if width, err := strconv.ParseFloat(svg.Boxes[1].Rect.Width, 64); err != nil || width < 0.74*wideDrawing || width > 0.75*wideDrawing {
+		t.Errorf("150 of 200 are %v wide, of %d", width, wideDrawing)
 	}
 	if strings.Contains(string(d.Markup), "<script") {
 		t.Error("names are markup")

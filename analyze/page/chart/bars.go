@@ -1,6 +1,7 @@
-package page
+package chart
 
 import (
+	"html/template"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -20,6 +21,11 @@ type Part struct {
 	Color int
 }
 
+// Entry explains the part in a legend of figures that cannot be switched off.
+func (p Part) Entry() LegendEntry {
+	return LegendEntry{colorClass(p.Color), table.Printable(p.Name), -1}
+}
+
 // A Bar is one value for each part. What is below zero is drawn to the left of it.
 type Bar struct {
 	Name   string
@@ -29,7 +35,15 @@ type Bar struct {
 	Total string // printed behind the bar
 }
 
-func (b *Bars) draw() (drawing, error) {
+func (b *Bars) Draw() (Drawing, error) {
+	d := Drawing{Markup: twice(b.svg), Numbers: b.numbers()}
+	for i, p := range b.Parts {
+		d.Legend = append(d.Legend, LegendEntry{colorClass(p.Color), table.Printable(p.Name), i})
+	}
+	return d, nil
+}
+
+func (b *Bars) svg(width float64) template.HTML {
 	const high, gap = 22, 8
 	var names []string
 	totals := 0
@@ -40,14 +54,14 @@ func (b *Bars) draw() (drawing, error) {
 		below, above := r.extent()
 		least, most = min(least, below), max(most, above)
 	}
-	names = table.Shorten(names, mostLabel)
+	names = table.Shorten(names, lettersIn(width))
 	f := frame{left: float64(longestName(names))*letter + 18, top: 6, height: float64(len(b.Rows))*(high+gap) + gap}
-	f.width = drawingWidth - f.left - float64(totals)*digit - 24
-	var x scale = linear{0, 1, table.Share, 5}
+	f.width = width - f.left - float64(totals)*digit - 24
+	var x scale = linear{0, 1, table.Share, f.ticksIn(60)}
 	if b.Unit != table.Share {
-		x = linear{least, max(most, least+1), b.Unit, 6}
+		x = linear{least, max(most, least+1), b.Unit, f.ticksIn(80)}
 	}
-	s := newSVG(drawingWidth, f.bottom()+24, "Stacked bars")
+	s := newSVG(width, f.bottom()+24, "Stacked bars; the table below has the numbers")
 	f.vertical(s, x, true)
 	for i, r := range b.Rows {
 		y := f.top + gap + float64(i)*(high+gap)
@@ -56,11 +70,33 @@ func (b *Bars) draw() (drawing, error) {
 		s.label(end+6, y+high/2+4, "dim", r.Total)
 	}
 	s.line("axis", f.x(x.at(0)), f.top, f.x(x.at(0)), f.bottom())
-	d := drawing{Markup: s.finish()}
-	for i, p := range b.Parts {
-		d.Legend = append(d.Legend, legendEntry{colorClass(p.Color), table.Printable(p.Name), i})
+	return s.finish()
+}
+
+// numbers has a row for each bar, and a column for each part.
+func (b *Bars) numbers() *Numbers {
+	n := &Numbers{Head: []string{""}}
+	for _, p := range b.Parts {
+		n.Head = append(n.Head, p.Name)
 	}
-	return d, nil
+	n.Head = append(n.Head, "all")
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		row := []string{r.Name}
+		for k := range b.Parts {
+			row = append(row, b.text(r, k))
+		}
+		n.add(append(row, r.Total)...)
+	}
+	return n
+}
+
+// text is what part k of a bar is.
+func (b *Bars) text(r *Bar, k int) string {
+	if k < len(r.Texts) && r.Texts[k] != "" {
+		return r.Texts[k]
+	}
+	return InUnit(b.Unit, r.Values[k])
 }
 
 // drawBar draws a bar and returns the pixel where it ends.
@@ -77,12 +113,8 @@ func (b *Bars) drawBar(s *svg, r *Bar, f frame, x scale, y, high float64) float6
 		if v == 0 {
 			continue
 		}
-		text := inUnit(b.Unit, v)
-		if k < len(r.Texts) && r.Texts[k] != "" {
-			text = r.Texts[k]
-		}
 		s.open("g", "class", "piece "+colorClass(b.Parts[k].Color), "data-s", strconv.Itoa(k))
-		s.title(r.Name + " · " + b.Parts[k].Name + ": " + text)
+		s.title(r.Name + " · " + b.Parts[k].Name + ": " + b.text(r, k))
 		s.empty("rect", "x", px(f.x(x.at(from))), "y", px(y), "width", px(max(0.5, f.x(x.at(to))-f.x(x.at(from)))), "height", px(high))
 		s.close("g")
 	}

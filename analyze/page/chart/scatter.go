@@ -1,7 +1,9 @@
-package page
+package chart
 
 import (
 	"fmt"
+	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,37 +32,66 @@ type Dot struct {
 	Dur  int64 // ns
 }
 
-func (c *Scatter) draw() (drawing, error) {
-	const height = 400
-	f := frame{left: 70, top: 10, width: drawingWidth - 86, height: height - 44}
+func (c *Scatter) Draw() (Drawing, error) {
 	from, to, y := c.axes()
 	x := clock{from, to, 9}
-	s := newSVG(drawingWidth, height, "A dot for each request: time of arrival, and how long it took")
-	f.vertical(s, x, true)
-	f.horizontal(s, y)
-	d := drawing{Notes: []string{dayNote(from)}}
+	d := Drawing{Markup: twice(c.svg), Notes: []string{dayNote(from)}, Numbers: c.numbers()}
 	hover := hoverDots{Value: c.Value, From: int64(from) / 1e6}
 	for i, g := range c.Groups {
-		class := colorClass(g.Color)
-		list := hoverGroup{Name: table.Printable(g.Name), Class: class, Series: i}
-		var path strings.Builder
+		list := hoverGroup{Name: table.Printable(g.Name), Class: colorClass(g.Color), Series: i}
 		for _, dot := range g.Dots {
-			at := [2]float64{round1(f.x(x.of(dot.Time))), round1(f.y(y.at(float64(dot.Dur))))}
-			path.WriteString("M" + px(at[0]) + " " + px(at[1]) + "h0")
-			list.X, list.Y = append(list.X, at[0]), append(list.Y, at[1])
+			list.X, list.Y = append(list.X, part(x.of(dot.Time))), append(list.Y, part(1-y.at(float64(dot.Dur))))
 			list.Names = append(list.Names, table.Printable(dot.Name))
 			list.Times = append(list.Times, int64(dot.Time)/1e6-hover.From)
 			list.Texts = append(list.Texts, trace.FormatDuration(dot.Dur))
 		}
-		s.open("g", "class", "dots "+class, "data-s", strconv.Itoa(i))
+		hover.Groups = append(hover.Groups, list)
+		d.Legend = append(d.Legend, LegendEntry{list.Class, fmt.Sprintf("%s (%d)", list.Name, g.All), i})
+	}
+	d.Hover = hover
+	return d, nil
+}
+
+func (c *Scatter) svg(width float64) template.HTML {
+	height := min(420, 0.9*width)
+	f := frame{left: 58, top: 26, width: width - 74, height: height - 52}
+	from, to, y := c.axes()
+	x := clock{from, to, f.ticksIn(98)}
+	s := newTimeSVG(width, height, "A dot for each request: when it arrived, and how long it took", x)
+	f.vertical(s, x, true)
+	f.horizontal(s, y)
+	s.heading(f, c.Value, axisNote(y))
+	s.view(f)
+	in := f.inside()
+	for i, g := range c.Groups {
+		var path strings.Builder
+		for _, dot := range g.Dots {
+			path.WriteString("M" + px(in.x(x.of(dot.Time))) + " " + px(in.y(y.at(float64(dot.Dur)))) + "h0")
+		}
+		s.open("g", "class", "dots "+colorClass(g.Color), "data-s", strconv.Itoa(i))
 		s.empty("path", "d", path.String()) // strokes of no length with round ends are dots
 		s.close("g")
-		hover.Groups = append(hover.Groups, list)
-		entry := legendEntry{class, fmt.Sprintf("%s (%d)", list.Name, g.All), i}
-		d.Legend = append(d.Legend, entry)
 	}
-	d.Markup, d.Hover = s.finish(), hover
-	return d, nil
+	s.close("svg")
+	return s.finish()
+}
+
+// numbers sums up each group; what each dot is, its tip says, and a table of requests.
+func (c *Scatter) numbers() *Numbers {
+	n := &Numbers{Head: []string{"", "number", "drawn", "median " + c.Value + " of those drawn", "longest"}}
+	for _, g := range c.Groups {
+		row := []string{g.Name, strconv.Itoa(g.All), strconv.Itoa(len(g.Dots)), "-", "-"}
+		if len(g.Dots) > 0 {
+			values := make([]int64, len(g.Dots))
+			for i, dot := range g.Dots {
+				values[i] = dot.Dur
+			}
+			slices.Sort(values)
+			row[3], row[4] = trace.FormatDuration(nearestRank(values, 50_000)), trace.FormatDuration(values[len(values)-1])
+		}
+		n.add(row...)
+	}
+	return n
 }
 
 // axes returns the bounds of the times, and the scale of the durations.
