@@ -72,6 +72,7 @@ type collector struct {
 	sums   []sum               // by class
 	others [][numOutside]sum   // by rank
 	python bool                // functions of Python were recorded
+	whole  int64               // ns of CUDA graphs whose kernels were not recorded
 	calls  *copyCalls          // nil if nobody asks for them
 	copies map[copyKey]*walk.Copied
 	visit  *Visitor // nil if nobody asks
@@ -208,6 +209,7 @@ func (c *collector) work(k *profile.Kernel) bool {
 		return false
 	case p.frame != none:
 		t := c.list[p.thread-1]
+		c.countGraph(k)
 		c.launched(t, p.frame, k.Dur())
 		if c.visit != nil {
 			c.visit.Work(k, c.classes[t.frames[p.frame].class].name)
@@ -238,8 +240,16 @@ func (c *collector) launched(t *thread, at int32, dur int64) {
 
 func (c *collector) orphan(k *profile.Kernel) { c.outside(k, noCall) }
 
+// countGraph counts the time of a CUDA graph whose kernels were not recorded.
+func (c *collector) countGraph(k *profile.Kernel) {
+	if k.Graph {
+		c.whole = distribution.AddTimes(c.whole, k.Dur())
+	}
+}
+
 // outside counts work that no operator launched.
 func (c *collector) outside(k *profile.Kernel, why outside) {
+	c.countGraph(k)
 	dur := k.Dur()
 	c.others[k.Rank][why].add(&sum{work: 1, gpu: spent{dur, dur, dur}})
 	if c.visit != nil {

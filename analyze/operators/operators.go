@@ -50,6 +50,7 @@ type Operators struct {
 	frames  int64 // operators that were recorded
 	outside int64 // time of what no operator launched, ns
 	gpu     int64 // of all rows, of their own, ns
+	whole   int64 // time of CUDA graphs whose kernels were not recorded, ns
 	export  bool  // some is of Nsight Systems
 }
 
@@ -62,6 +63,9 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 	streams := collectAll(set, &opt, selectOperators, true)
 	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks), export: set.Exports}
 	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
+	for _, c := range streams {
+		o.whole = distribution.AddTimes(o.whole, c.whole)
+	}
 	o.Names = append(o.Names, o.othersOf(set, streams, outsideNames)...)
 	if slices.ContainsFunc(streams, (*collector).hasShapes) {
 		o.Shapes = o.rows(set, streams, func(c class) class { return c }, true)

@@ -22,6 +22,7 @@ func (o *Operators) nameReport() *table.Table {
 	case o.outside > 0:
 		t.Note("no operator launched %s of GPU time: the rows in parentheses", table.InWords(o.outside))
 	}
+	walk.NoteGraphs(t, o.whole)
 	return t
 }
 

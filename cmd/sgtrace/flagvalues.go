@@ -2,8 +2,10 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/inspect"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -23,7 +25,7 @@ func flagValues(command, flag string) (values []string) {
 		if command == "report" {
 			values = append(values, string(table.FormatFolded))
 		}
-	case "mute":
+	case "fail-on", "mute":
 		values = finders.Kinds()
 	case "by":
 		for _, d := range requests.Dimensions {
@@ -39,8 +41,14 @@ func flagValues(command, flag string) (values []string) {
 		}
 	case "cat":
 		values = slices.Concat(reports.AllEvents, []string{"cpu_op", "python_function", "nvtx"})
+	case "fail-if":
+		for _, m := range gate.Metrics() {
+			if !strings.Contains(m, ".NAME.") {
+				values = append(values, m+">+5%")
+			}
+		}
 	case "table":
-		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures"}}[command]
+		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures", "gate"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

@@ -254,7 +254,7 @@ func (p *flagPairs) run(flags ...string) *flagged {
 		case name == "sort" && about.Name == "ops": // which has no maximum
 			value = "calls"
 		case name == "sort" && about.Name == "stacks":
-			value = "time"
+			value = "self"
 		}
 		switch {
 		case name == "":

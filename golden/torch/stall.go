@@ -6,13 +6,13 @@ import "time"
 type StallCause uint8
 
 const (
-	StallItem     StallCause = iota + 1 // .item() waits for the GPU, and Python takes its time then
-	StallPageable                       // a copy from memory that is not pinned
-	StallMalloc                         // the caching allocator asks CUDA for memory
-	StallModule                         // a kernel is loaded
-	StallCollect                        // Python collects garbage
-	StallLock                           // another thread holds the interpreter lock
-	StallTokenizer                      // the result is waited for of a slow thread that tokenizes
+	StallItem      StallCause = iota + 1 // .item() waits for the GPU, and Python takes its time then
+	StallPageable                        // a copy from memory that is not pinned
+	StallMalloc                          // the caching allocator asks CUDA for memory
+	StallModule                          // a kernel is loaded
+	StallCollect                         // Python collects garbage
+	StallLock                            // another thread holds the interpreter lock
+	StallTokenizer                       // the result is waited for of a slow thread that tokenizes
 )
 
 // A Stall keeps the hosts of a recording from launching more, on all ranks alike: while they
