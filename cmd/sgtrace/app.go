@@ -36,6 +36,8 @@ type command struct {
 	redact   *redact.Redactor       // of --redact; nil without
 	style    table.Style            // of text that goes to out
 	errStyle table.Style            // of messages that go to err
+	paged    bool                   // text on the screen goes through a pager
+	quiet    bool                   // of messages, only losses and errors
 }
 
 func (c *command) app() *cli.App {
@@ -111,6 +113,9 @@ func (c *command) exit(err error) int {
 // of it means that the result is not whole.
 func (c *command) printDiags() (lost bool) {
 	for _, d := range c.diags.All() {
+		if c.quiet && d.Severity < trace.DataLoss {
+			continue
+		}
 		d.Msg = readable(d.Msg)
 		tone := table.Plain
 		if d.Severity >= trace.DataLoss {

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/inventory"
 )
 
@@ -55,7 +54,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
+	meter := c.meter(size(files))
 	var held inventory.Inventory
 	requests, read, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -40,7 +39,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err != nil {
 		return nil, err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
+	meter := c.meter(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
 	in, err := inputs.Index(files, opt, &c.diags)
 	meter.Done()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"io"
 	"os"
 	"strings"
 
@@ -82,7 +83,10 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
-	return cmp.Or(d.Write(c.out, how.format, c.style), d.Failure)
+	if how.format != table.FormatText {
+		return cmp.Or(d.Write(c.out, how.format, c.style), d.Failure)
+	}
+	return cmp.Or(c.show(func(w io.Writer) error { return d.Write(w, how.format, c.style) }), d.Failure)
 }
 
 // inputsRead are the files that the command read, with their sizes, without those that

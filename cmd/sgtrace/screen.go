@@ -18,6 +18,8 @@ func screenFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "width", Category: screenCategory, Usage: "fit tables into `N` characters by leaving out columns; 0 is no limit", DefaultText: "the terminal's, no limit elsewhere"},
 		&cli.StringFlag{Name: "color", Category: screenCategory, Usage: "color severities and changes: auto, always, or never (`WHEN`); auto is on terminals, unless NO_COLOR is set", Value: "auto"},
+		&cli.BoolFlag{Name: "no-pager", Category: screenCategory, Usage: "don't show text on a terminal with $SGTRACE_PAGER, $PAGER, or less -FRX", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "quiet", Category: screenCategory, Usage: "print no notices and no progress; losses and errors stay", DisableDefaultText: true},
 	}
 }
 
@@ -46,6 +48,8 @@ func (c *command) startScreen(ctx *cli.Context) error {
 			return commandline.Usage("--width %d: want 0 or more", c.style.Width)
 		}
 	}
+	c.quiet = ctx.Bool("quiet")
+	c.paged = !ctx.Bool("no-pager") && progress.IsTerminal(c.out) && c.env("TERM") != "dumb"
 	switch color := ctx.String("color"); color {
 	case "always":
 		c.style.Color, c.errStyle.Color = true, true
@@ -58,6 +62,19 @@ func (c *command) startScreen(ctx *cli.Context) error {
 		return commandline.Usage("--color %q: want auto, always, or never", color)
 	}
 	return nil
+}
+
+// talk is where messages go that nobody needs.
+func (c *command) talk() io.Writer {
+	if c.quiet {
+		return io.Discard
+	}
+	return c.err
+}
+
+// meter shows how far reading inputs of some size is.
+func (c *command) meter(size int64) *progress.Meter {
+	return progress.New(c.talk(), progress.IsTerminal(c.talk()), size)
 }
 
 // screenWidth returns the width of the terminal w, which $COLUMNS may overrule; 0 if w is
