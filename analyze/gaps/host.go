@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,6 +33,18 @@ type rankHost struct {
 	near     int // of late
 	// launches are the calls that launched what ended gaps.
 	launches []lateLaunch
+}
+
+// rankHosts are what a stream has of the threads of its ranks.
+type rankHosts struct {
+	late  []spans // by rank
+	ranks walk.PerRank[rankHost]
+}
+
+func (h *rankHosts) of(rank int32) *rankHost {
+	of := h.ranks.At(rank)
+	of.late = h.late[rank]
+	return of
 }
 
 // A lateLaunch is a call that launched what ended a gap of a device.
@@ -68,15 +81,12 @@ func (h *rankHost) add(f host.Frame, id host.ThreadID) bool {
 }
 
 // readHosts reads what the threads of all ranks did in a stream.
-func (c *Collector) readHosts(s profile.Stream, late []spans) []rankHost {
-	hosts := make([]rankHost, len(c.ranks))
-	for i := range hosts {
-		hosts[i].late = late[i]
-	}
-	pageable := pageableCopies(s, len(hosts))
+func (c *Collector) readHosts(s profile.Stream, late []spans) *rankHosts {
+	hosts := &rankHosts{late: late}
+	pageable := pageableCopies(s)
 	host.Read(s, func(kind host.Kind, e *profile.Event, tid int64) {
-		h, id, f := &hosts[e.Rank], host.ThreadID{PID: e.PID, TID: tid}, host.FrameOf(kind, e)
-		if kind == host.CallFrame && pageable[e.Rank][e.Correlation] {
+		h, id, f := hosts.of(e.Rank), host.ThreadID{PID: e.PID, TID: tid}, host.FrameOf(kind, e)
+		if kind == host.CallFrame && pageable[correlated{e.Rank, e.Correlation}] {
 			f.Kind = host.PageableFrame
 		}
 		if h.add(f, id) && kind == host.CallFrame {
@@ -86,17 +96,19 @@ func (c *Collector) readHosts(s profile.Stream, late []spans) []rankHost {
 	return hosts
 }
 
-// pageableCopies returns the correlations of copies of pageable memory, by rank.
-func pageableCopies(s profile.Stream, ranks int) []map[int64]bool {
-	all := make([]map[int64]bool, ranks)
+// A correlated is a call of a rank, with all that it launched.
+type correlated struct {
+	rank        int32
+	correlation int64
+}
+
+// pageableCopies returns the copies of pageable memory.
+func pageableCopies(s profile.Stream) map[correlated]bool {
+	all := map[correlated]bool{}
 	for c := range s.Copies {
-		if !c.Kind.Pageable() || c.Correlation == 0 {
-			continue
+		if c.Kind.Pageable() && c.Correlation != 0 {
+			all[correlated{c.Rank, c.Correlation}] = true
 		}
-		if all[c.Rank] == nil {
-			all[c.Rank] = map[int64]bool{}
-		}
-		all[c.Rank][c.Correlation] = true
 	}
 	return all
 }
@@ -121,11 +133,11 @@ func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by host.
 }
 
 // joinHosts brings together what the streams have of each rank.
-func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
+func joinHosts(streams []*rankHosts, ranks [][]*deviceGaps) []rankHost {
 	hosts := make([]rankHost, len(ranks))
 	for _, of := range streams {
-		for rank := range of {
-			h, to := &of[rank], &hosts[rank]
+		for rank, h := range of.ranks.All() {
+			to := &hosts[rank]
 			to.has.Join(&h.has)
 			to.saw.Join(&h.saw)
 			for _, t := range h.threads {
