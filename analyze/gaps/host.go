@@ -12,6 +12,7 @@ import (
 // A thread is what a thread of a rank did in late gaps.
 type thread struct {
 	id      host.ThreadID
+	number  int32        // among those of the rank
 	read    host.Frames  // until all are there
 	frames  []host.Frame // in order, from then on
 	seen    observed
@@ -47,11 +48,9 @@ func (h *rankHosts) of(rank int32) *rankHost {
 	return of
 }
 
-// A lateLaunch is a call that launched what ended a gap of a device.
-type lateLaunch struct {
-	device, gap int
-	by          host.ThreadID
-}
+// A lateLaunch is a call that launched what ended a gap of a device. by is the number of its
+// thread.
+type lateLaunch struct{ device, gap, by int32 }
 
 func (h *rankHost) thread(id host.ThreadID) *thread {
 	if h.last != nil && h.last.id == id {
@@ -62,7 +61,7 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 		if h.index == nil {
 			h.index = map[host.ThreadID]*thread{}
 		}
-		t = &thread{id: id}
+		t = &thread{id: id, number: int32(len(h.threads))}
 		h.index[id] = t
 		h.threads = append(h.threads, t)
 	}
@@ -90,7 +89,7 @@ func (c *Collector) readHosts(s profile.Stream, late []spans) *rankHosts {
 			f.Kind = host.PageableFrame
 		}
 		if h.add(f, id) && kind == host.CallFrame {
-			h.launched(c.ranks[e.Rank], e, id)
+			h.launched(c.ranks[e.Rank], e, h.thread(id).number)
 		}
 	})
 	return hosts
@@ -115,7 +114,7 @@ func pageableCopies(s profile.Stream) map[correlated]bool {
 
 // launched finds the gaps that a call ended: those in which it began, if it is the launch
 // that package gpu saw there.
-func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by host.ThreadID) {
+func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by int32) {
 	for i, d := range devices {
 		at, found := slices.BinarySearchFunc(d.late, call.Start, func(g lateGap, t trace.Time) int {
 			if g.To < t {
@@ -127,7 +126,7 @@ func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by host.
 			return 0
 		})
 		if found && d.late[at].launch == call.Start && d.late[at].launched == call.Dur() {
-			h.launches = append(h.launches, lateLaunch{i, at, by})
+			h.launches = append(h.launches, lateLaunch{int32(i), int32(at), by})
 		}
 	}
 }
@@ -140,25 +139,40 @@ func joinHosts(streams []*rankHosts, ranks [][]*deviceGaps) []rankHost {
 			to := &hosts[rank]
 			to.has.Join(&h.has)
 			to.saw.Join(&h.saw)
-			for _, t := range h.threads {
+			numbers := make([]int32, len(h.threads)) // in to
+			for i, t := range h.threads {
 				joined := to.thread(t.id)
 				joined.read.Join(&t.read)
 				joined.seen.join(&t.seen)
+				numbers[i] = joined.number
 			}
-			to.launches = append(to.launches, h.launches...)
+			for _, l := range h.launches {
+				ranks[rank][l.device].late[l.gap].thread = numbers[l.by]
+			}
+			h.launches = nil
 		}
 	}
 	for rank := range hosts {
-		h := &hosts[rank]
-		slices.SortFunc(h.threads, func(a, b *thread) int { return a.id.Compare(b.id) })
-		number := map[host.ThreadID]int32{}
-		for i, t := range h.threads {
-			number[t.id] = int32(i)
-		}
-		for _, l := range h.launches {
-			ranks[rank][l.device].late[l.gap].thread = number[l.by]
-		}
-		h.launches = nil
+		hosts[rank].sort(ranks[rank])
 	}
 	return hosts
+}
+
+// sort orders the threads, whatever the order of the streams was.
+func (h *rankHost) sort(devices []*deviceGaps) {
+	slices.SortFunc(h.threads, func(a, b *thread) int { return a.id.Compare(b.id) })
+	numbers := make([]int32, len(h.threads))
+	for i, t := range h.threads {
+		numbers[t.number] = int32(i)
+	}
+	for i, t := range h.threads {
+		t.number = int32(i)
+	}
+	for _, d := range devices {
+		for i := range d.late {
+			if g := &d.late[i]; g.thread != unknownThread {
+				g.thread = numbers[g.thread]
+			}
+		}
+	}
 }
