@@ -6,7 +6,7 @@
 // no file and parses no flag. Each package imports only those above it here:
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
-//	load, straggler, cause, slo, walk                       what several of them do
+//	curves, load, straggler, cause, slo, walk               what several of them do
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
@@ -20,6 +20,7 @@
 //	stacks        where the time of threads and devices went, by stack (asks host)
 //	operators     what operators and modules of PyTorch took, and TFLOP/s (asks host)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
+//	overtime      how busy devices are over time, and when that changed (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
 //	diff          what changed between two captures (asks requests, gpu, gaps, operators)

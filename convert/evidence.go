@@ -67,6 +67,9 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	p.GPUs = m.GPUs()
+	if opt.SyncPoints {
+		p.Ahead = m.Ahead()
+	}
 	p.Streams = m.heldStreams()
 	others := map[*inputs.Indexed]string{}
 	if everything {
@@ -103,7 +106,7 @@ func (m *Merge) Profiles() *profile.Set {
 	if len(m.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams()}
+	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	if len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0 {
 		p.Absences = m.Absences()

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,6 +21,7 @@ var (
 const (
 	KernelCategory     = "kernel"
 	AnnotationCategory = "user_annotation"
+	InstantCategory    = "cpu_instant_event"
 	OperatorCategory   = "cpu_op"
 	PythonCategory     = "python_function"
 	SystemCategory     = "osrt" // calls into the operating system, of Nsight Systems
@@ -143,4 +145,62 @@ func (r *replay) Copies(yield func(*Copy) bool) {
 		}
 		return yield(&c)
 	}, CopyCategories...)
+}
+
+// memoryInstant is what PyTorch's profiler calls an allocation or what ends it, with
+// profile_memory=True. Its arguments are what the allocator of a device holds from then on.
+const memoryInstant = "[memory]"
+
+// memoryCounters are what reports call its arguments.
+var memoryCounters = [...]struct{ arg, name string }{
+	{"Total Allocated", MemoryAllocated}, {"Total Reserved", MemoryReserved},
+}
+
+// Names of counters of memory: what tensors take, and what the allocator has of the device.
+const (
+	MemoryAllocated = "memory allocated"
+	MemoryReserved  = "memory reserved"
+)
+
+// CounterValues yields what PyTorch's allocators held of devices; that of the host is left out.
+func (r *replay) CounterValues(yield func(*CounterValue) bool) {
+	memory, ok := r.syms.Lookup(memoryInstant)
+	if !ok {
+		return
+	}
+	const host = 0 // c10::DeviceType
+	kind, _ := r.syms.Lookup("Device Type")
+	device, _ := r.syms.Lookup("Device Id")
+	sources := map[int64]trace.Sym{}
+	for i := range r.p.Instants {
+		x := &r.p.Instants[i]
+		rank := r.rows[x.Track].Rank
+		if on, ok := r.args.Find(x.Args, kind); x.Name != memory || rank < 0 || !ok || on.Int() == host {
+			continue
+		}
+		number := int64(0)
+		if d, ok := r.args.Find(x.Args, device); ok {
+			number = d.Int()
+		}
+		if sources[number] == 0 {
+			sources[number] = r.syms.Intern("GPU " + strconv.FormatInt(number, 10))
+		}
+		if !r.memory(x, CounterValue{Time: x.Time, Rank: rank, Source: sources[number], Unit: r.syms.Intern("bytes"), Kind: MemoryCounter}, yield) {
+			return
+		}
+	}
+}
+
+// memory yields the values of an instant, until that returns false.
+func (r *replay) memory(x *trace.Instant, s CounterValue, yield func(*CounterValue) bool) bool {
+	for _, c := range memoryCounters {
+		key, _ := r.syms.Lookup(c.arg)
+		if a, ok := r.args.Find(x.Args, key); ok {
+			s.Name, s.Value = r.syms.Intern(c.name), float64(a.Int())
+			if !yield(&s) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -117,3 +117,33 @@ func TestCausality(t *testing.T) {
 		}
 	}
 }
+
+// What PyTorch's allocators hold of devices are samples; that of the host is not.
+func TestReplayOfMemory(t *testing.T) {
+	syms, args := trace.NewSymbols(), trace.NewArgs()
+	put := args.Appender()
+	held := func(kind, device, allocated, reserved int64) trace.ArgsID {
+		return put.Put(trace.ArgList{}.Int(syms.Intern("Total Reserved"), reserved).Int(syms.Intern("Total Allocated"), allocated).
+			Int(syms.Intern("Device Id"), device).Int(syms.Intern("Device Type"), kind))
+	}
+	instant := func(row int, name string, at trace.Time, id trace.ArgsID) trace.Instant {
+		return trace.Instant{Time: at, Track: trace.TrackID(row), Name: syms.Intern(name), Args: id}
+	}
+	p := &Profile{
+		Rows: []Row{{Kind: RowThread, PID: 41}, {Kind: RowThread, Part: "other"}},
+		Instants: []trace.Instant{
+			instant(0, "[memory]", 3, held(1, 2, 100, 400)), instant(0, "[memory]", 4, held(0, 0, 8, 0)), instant(0, "Record Window End", 5, 0),
+			instant(1, "[memory]", 6, held(1, 2, 100, 400)), instant(0, "[memory]", 7, held(6, 0, 50, 60)), instant(0, "[memory]", 8, 0),
+		},
+	}
+	st := p.Stream(syms, args, func(part string) (rank, pid int32) { return int32(len(part)) * -1, 41 })
+	var got []string
+	st.CounterValues(func(s *CounterValue) bool {
+		got = append(got, fmt.Sprintf("%d %d %s %s %g %s %v", s.Time, s.Rank, syms.Name(s.Source), syms.Name(s.Name), s.Value, syms.Name(s.Unit), s.Kind == MemoryCounter))
+		return len(got) < 3
+	})
+	want := []string{"3 0 GPU 2 memory allocated 100 bytes true", "3 0 GPU 2 memory reserved 400 bytes true", "7 0 GPU 0 memory allocated 50 bytes true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}

@@ -25,6 +25,17 @@ type Set struct {
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
+	// Ahead is how far the clock of each rank is ahead of the reference, on which requests
+	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
+	Ahead []int64
+}
+
+// AheadOf returns [Set.Ahead] of a rank, 0 where it is not known.
+func (s *Set) AheadOf(rank int32) int64 {
+	if rank < 0 || int(rank) >= len(s.Ahead) {
+		return 0
+	}
+	return s.Ahead[rank]
 }
 
 // GPU returns what the accelerators of a rank are called, or those of all ranks if it is
@@ -74,6 +85,8 @@ type Stream interface {
 	Samples(yield func(*Sample) bool)
 	Backtraces(yield func(*Sample) bool)
 	Runs(yield func(*Run) bool)
+	// CounterValues passes what was sampled of devices, their memory, and network cards.
+	CounterValues(yield func(*CounterValue) bool)
 }
 
 // An Event is what rows of all kinds have.
@@ -159,3 +172,23 @@ type Frame struct {
 	// Causal is known of operators that compute attention, where [ConcreteInputs] were asked for.
 	Causal Causality
 }
+
+// A CounterValue is the value of a counter at a moment.
+type CounterValue struct {
+	Time   trace.Time // on the clock of the host, as of an [Event]
+	Rank   int32      // index into Set.Ranks; -1 is the machine's, not a rank's
+	Source trace.Sym  // what it is about: "GPU 0 of node1", a network card
+	Name   trace.Sym  // "SMs Active", "memory allocated"
+	Unit   trace.Sym  // "%", "bytes"; 0 is unknown
+	Value  float64
+	Kind   CounterKind
+}
+
+// CounterKind says what a counter is of.
+type CounterKind uint8
+
+const (
+	MemoryCounter  CounterKind = iota // memory of a device: the value holds until the next one
+	DeviceCounter                     // a metric of a device, about the time before it
+	NetworkCounter                    // what a network card or switch counted in the time before it
+)

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -77,7 +78,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		found = append(found, finding.Finding{
-			Topic: "absent ranks", At: whereIs(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
+			Topic: "absent ranks", At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
 			Text:   fmt.Sprintf("%s waited %.0f %% of its GPU time in collectives for ranks that are not in the files", long[0].Rank, 100*share),
 			Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
 		})

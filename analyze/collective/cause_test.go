@@ -140,12 +140,12 @@ func TestWhereIs(t *testing.T) {
 		"DP0 PP0 TP1 EP0":        {Role: request.Other},
 		"prefill DP0 TP1":        {Role: request.Prefill},
 	} {
-		got := whereIs(name)
+		got := place.Named(name)
 		if got.Scope != place.OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if at := whereIs("python 4711").Rank; at.TP != -1 || at.DP != -1 {
+	if at := place.Named("python 4711").Rank; at.TP != -1 || at.DP != -1 {
 		t.Errorf("a process is at %+v", at)
 	}
 }

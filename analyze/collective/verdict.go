@@ -12,9 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Stragglers returns the ranks that others wait for in collectives, the one that
@@ -39,11 +36,25 @@ func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	})
 }
 
+// Courses are how late the ranks of each group were in equal parts of its time, the group
+// that met most often first.
+func (c *Collectives) Courses(parts int) []*straggler.Course {
+	groups := slices.Clone(c.peerGroups)
+	slices.SortStableFunc(groups, func(a, b *peerGroup) int {
+		return cmp.Compare(len(b.gathering.SyncPoints), len(a.gathering.SyncPoints))
+	})
+	var list []*straggler.Course
+	for _, g := range groups {
+		list = append(list, g.gathering.Course(parts))
+	}
+	return list
+}
+
 // explain completes what a gathering has found of one of its ranks.
 func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *gpu.GPUs) {
 	rank := peerGroup.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r Rank) bool { return r.rankIndex == rank })
-	s.Where = whereIs(s.Name)
+	s.Where = place.Named(s.Name)
 	s.Peers = peerGroup.peers(s.Name)
 	s.Evidence = s.Confidence()
 	if g == nil || len(g.GPUs) == 0 {
@@ -59,19 +70,6 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 		cause, evidence = cause+" (over the whole capture, including when it was not late)", "over the whole capture, "+evidence
 	}
 	s.Cause, s.Evidence = cause, append(s.Evidence, finding.Sentence("%s", evidence))
-}
-
-// whereIs tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
-// another name elsewhere.
-func whereIs(name string) place.Where {
-	at := place.Where{Scope: place.OneRank, Role: request.Other, Rank: trace.NoRank}
-	if is, err := naming.Parse(name); err == nil {
-		at.Rank = is.Rank
-		if role, ok := request.ParseRole(is.Role); ok {
-			at.Role = role
-		}
-	}
-	return at
 }
 
 // Verdict says in a sentence each which ranks the others wait for, or that there is
@@ -104,7 +102,7 @@ func (c *Collectives) likely() []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
 		for _, s := range slices.Concat(peerGroup.gathering.Likely(), peerGroup.gathering.LikelyOfFew(len(c.peerGroups))) {
-			s.Peers, s.Where = peerGroup.peers(s.Name), whereIs(s.Name)
+			s.Peers, s.Where = peerGroup.peers(s.Name), place.Named(s.Name)
 			s.Evidence = s.Confidence()
 			found = append(found, s)
 		}

@@ -80,6 +80,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, absentRanks},
 	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposedCopies},
+	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, eagerSteps},
 	{finding.Silent, "a rank that falls silent while requests are in flight on it and others go on", Requests,
@@ -213,6 +215,7 @@ func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).ExposedCopies)
 }
+func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/profile"
@@ -23,6 +24,8 @@ type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
+	// Counters tells to measure over time what no finder looks at, for those who draw it.
+	Counters bool
 }
 
 // Measured is what finders look at: what was measured of the inputs, once.
@@ -41,6 +44,7 @@ type Measured struct {
 	Stages, Steps bool
 	// Of profiles; nil without.
 	GPUs        *gpu.GPUs
+	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
 
@@ -64,8 +68,10 @@ func Measure(in Inputs) Measured {
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		wg.Go(func() {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
-			devices.Gaps = collector.Add
+			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Counters})
+			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
+			m.OverTime = watch.Timeline(m.GPUs)
 			m.Gaps = collector.Measure(gaps.Options{Brief: true, Length: m.GPUs.Length()})
 		})
 		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })

@@ -231,7 +231,7 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 		}
 		row := finding.Row("call", c.Call, "operator", c.Operator, "function", c.Function, "frame", c.Frame, "range", c.Range, "other_thread", c.Other)
 		if s.table == "gaps" {
-			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "host", c.Did.String())...)
+			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Did.String())...)
 		}
 		e := finding.Sentence("%s", text)
 		if !export || c.Call == "" || c.Frame != "" { // else the report divides it by the function that called

@@ -44,7 +44,7 @@ func parseCondition(text string) (Condition, error) {
 	}
 	named, bound := strings.TrimSpace(c.Text[:at]), strings.TrimSpace(c.Text[at+1:])
 	if c.metric, c.name, c.number = parse(named); c.metric == nil {
-		return c, fmt.Errorf("condition %q: %w", text, unknown("metric", named, known()))
+		return c, fmt.Errorf("condition %q: %w", text, unknown("metric", named, Metrics()))
 	}
 	percent, isPercent := strings.CutSuffix(bound, "%")
 	n, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
-	for _, text := range known() {
+	for _, text := range Metrics() {
 		if _, err := Parse([]string{text + ">+1%"}); err != nil {
 			t.Error(err)
 		}

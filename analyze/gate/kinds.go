@@ -16,7 +16,7 @@ type Kinds []finding.Kind
 
 // ParseKinds reads a list such as "straggler,errors".
 func ParseKinds(text string) (Kinds, error) {
-	all := allKinds()
+	all := AllKinds()
 	var list Kinds
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
@@ -30,8 +30,8 @@ func ParseKinds(text string) (Kinds, error) {
 	return list, nil
 }
 
-// allKinds are the kinds that anything looks for.
-func allKinds() []string {
+// AllKinds are the kinds that anything looks for.
+func AllKinds() []string {
 	var list []string
 	for i := range finders.All {
 		if kind := string(finders.All[i].Kind); !slices.Contains(list, kind) {

@@ -112,8 +112,8 @@ func (m *metric) spelled() []string {
 	return list
 }
 
-// known are the ways in which all metrics are written.
-func known() []string {
+// Metrics are the ways in which all metrics are written.
+func Metrics() []string {
 	var list []string
 	for i := range metrics {
 		list = append(list, metrics[i].spelled()...)

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -95,7 +96,10 @@ func (r *Result) Report() *table.Table {
 		table.TextColumn("measured", "before -> after, and the change with its 95 % confidence interval; or how many findings", func(j *J) string { return j.Measured }),
 		{Column: table.Column{Name: "reason", Doc: "what was found, or why it cannot be judged", Most: mostReason}, Cell: func(j *J) table.Cell { return table.TextCell(j.Reason) }},
 		detail(table.TextColumn("unit", "of before and after: ns or number", func(j *J) string {
-			if j.Time {
+			switch {
+			case math.IsNaN(j.Before) && math.IsNaN(j.After):
+				return ""
+			case j.Time:
 				return "ns"
 			}
 			return "number"

@@ -22,6 +22,8 @@ type Options struct {
 	// Gaps takes every gap of every device, in the order of time; of several ranks at once.
 	// What it gets is valid until it returns. nil is nobody.
 	Gaps func(*IdleGap)
+	// Watch is told what devices do; nil is nobody.
+	Watch Watch
 }
 
 // keeps reports whether an event lies in the window.
@@ -170,11 +172,17 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)
+	watched(opt.Watch, ranks)
 	parallel.Each(len(ranks), func(i int) { ranks[i].measure(&opt) })
 	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var recorded recordings
 	var kernels []RankKernel
+	devices := 0
+	for i := range ranks {
+		devices += len(ranks[i].gpus)
+	}
+	g.GPUs = make([]GPU, 0, devices) // a crowd of them, growing, would take far more memory
 	for i := range ranks {
 		r := &ranks[i]
 		for k := range r.gpus {
@@ -274,6 +282,7 @@ func (r *rankWork) measure(opt *Options) {
 		})
 		part.rows = gpuRows{}
 		s.finish()
+		s.watch.Done()
 	}
 	r.kernels.summarize()
 	r.host = hostTimes{}

@@ -281,3 +281,5 @@ func us(t *testing.T, v string) int64 {
 	}
 	return int64(math.Round(f * 1000))
 }
+
+func (s *htaStream) CounterValues(func(*profile.CounterValue) bool) {}

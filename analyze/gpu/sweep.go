@@ -111,6 +111,7 @@ type gpuSweep struct {
 	kernels  *kernelTimes
 	waits    waitSweep
 	pieces   pieceSweep
+	watch    DeviceWatch
 }
 
 // newGPUSweep returns the sweep over a device of a rank.
@@ -119,8 +120,14 @@ func newGPUSweep(g *GPU, of *rankWork, opt *Options) *gpuSweep {
 		g.Pieces = make([]Piece, len(opt.Cuts)+1)
 	}
 	waits := waitSweep{host: &of.host, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device}}
-	return &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
-		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}}
+	s := &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
+		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}, watch: unwatched{}}
+	if opt.Watch != nil {
+		if w := opt.Watch.Device(g.RankIndex, g.Device); w != nil {
+			s.watch = w
+		}
+	}
+	return s
 }
 
 func (s *gpuSweep) add(r *gpuRow) {
@@ -152,6 +159,7 @@ func (s *gpuSweep) add(r *gpuRow) {
 	switch {
 	case r.called():
 		s.queue.add(r)
+		s.watch.Queued(min(r.launch, r.start), r.start)
 		g.Called++
 		s.delays.Add(max(0, int64(r.start-r.launch)-r.launched), distribution.NoLimit)
 	case r.flags&rowMigrated != 0:
@@ -253,6 +261,9 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	length := distribution.Between(s.now, to)
 	*time = distribution.AddTimes(*time, length)
 	s.pieces.runs(s.now, running, length)
+	if running != 0 && to > s.now {
+		s.watch.Ran(s.now, to, running)
+	}
 	s.now = to
 }
 

@@ -85,13 +85,13 @@ const (
 // bucketSteps are the lengths of buckets that are chosen, in s: round ones, so
 // that their limits are.
 var bucketSteps = []float64{
-	0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
+	1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
 	60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
 }
 
-// chooseBucket returns the shortest step of which at most 60 cover an extent; of
+// ChooseBucket returns the shortest step of which at most 60 cover an extent; of
 // many days, as many as it takes.
-func chooseBucket(extent int64) int64 {
+func ChooseBucket(extent int64) int64 {
 	const buckets = 60
 	for _, step := range bucketSteps {
 		if ns := int64(step * 1e9); extent <= buckets*ns {
@@ -113,7 +113,7 @@ func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 		}
 	}
 	if t.Bucket <= 0 {
-		t.Bucket = chooseBucket(int64(t.To - t.From))
+		t.Bucket = max(int64(time.Millisecond), ChooseBucket(int64(t.To-t.From)))
 	}
 	t.Start = t.From - trace.Time(mod(int64(t.From), t.Bucket))
 	ranks := place.NewRankSet(s)

@@ -27,6 +27,7 @@ type Input struct {
 	Profiles       *profile.Set    // of profilers; nil without
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
+	Counters       bool            // see [finders.Inputs]
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -82,7 +83,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Counters: in.Counters})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {

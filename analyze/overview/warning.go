@@ -202,7 +202,7 @@ func (o *Overview) clockWarnings() []document.Warning {
 		c := &o.Clocks[i]
 		switch {
 		case c.Why == "reference":
-		case c.Why == "assumed" && c.By == "":
+		case !c.Trusted():
 			alone = append(alone, c.Host)
 		case c.Offset != 0 || c.Drift != 0:
 			off = append(off, c.String())
@@ -228,6 +228,9 @@ func some(list []string) string {
 	}
 	return text
 }
+
+// Trusted reports whether anything tells how the clock relates to the others.
+func (c *HostClock) Trusted() bool { return c.Why != "assumed" || c.By != "" }
 
 // String says how far off the clock is.
 func (c *HostClock) String() string {

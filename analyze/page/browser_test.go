@@ -2,16 +2,16 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -102,7 +102,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 	// Every cell, dot, piece, mark and name under the pointer.
 	tips := eval[int](t, b, `(() => {
 		let shown = 0;
-		for (const e of document.querySelectorAll(".plot > svg, .plot > svg g, .plot > svg text")) {
+		for (const e of document.querySelectorAll(".for-wide svg, .for-wide g, .for-wide text")) {
 			const box = e.getBoundingClientRect();
 			e.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }));
 			const tip = document.getElementById("tip");
@@ -186,9 +186,9 @@ func TestFiguresInBrowser(t *testing.T) {
 	for i := range values {
 		values[i] = int64(i+1) * 1_000_000
 	}
-	heat := &Heatmap{Rows: []string{"r0", "r1"}, Columns: []string{"c0", "c1"}, Cells: [][]HeatCell{{{1, "one"}, {2, "two"}}, {{3, "three"}, {4, "four"}}}}
+	heat := &chart.Heatmap{Rows: []string{"r0", "r1"}, Columns: []string{"c0", "c1"}, Cells: [][]chart.HeatCell{{{Value: 1, Text: "one"}, {Value: 2, Text: "two"}}, {{Value: 3, Text: "three"}, {Value: 4, Text: "four"}}}}
 	open(Page{Title: "figures", Sections: []Section{{Title: "f", Figures: []*Figure{
-		{Title: "curves", Body: &Percentiles{Lines: []Distribution{{"thousand", values, 0}, {"hundred", values[:100], 1}}}},
+		{Title: "curves", Body: &chart.Percentiles{Lines: []chart.Distribution{{Name: "thousand", Values: values}, {Name: "hundred", Values: values[:100], Color: 1}}}},
 		{Title: "heat", Body: heat},
 	}}}})
 	tip := func() string {
@@ -196,8 +196,8 @@ func TestFiguresInBrowser(t *testing.T) {
 	}
 	y := eval[[]float64](t, b, `(() => {
 		const data = JSON.parse(document.querySelector("script.hover").textContent);
-		const p = new DOMPoint(500, data.at[data.labels.indexOf("p90")]).matrixTransform(document.querySelector("svg").getScreenCTM());
-		return [p.x, p.y];
+		const view = document.querySelector("svg.view").getBoundingClientRect();
+		return [view.x + view.width / 2, view.y + data.at[data.labels.indexOf("p90")] * view.height];
 	})()`)
 	must(t, b.point(y[0], y[1]))
 	want(t, "under the pointer", strings.Join(strings.Fields(tip()), " "), "p90 thousand 900ms hundred 90ms")
@@ -212,7 +212,7 @@ func TestFiguresInBrowser(t *testing.T) {
 			must(t, b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key}, nil))
 		}
 	}
-	must(t, b.eval(`document.querySelector("#f1-2 svg").focus()`, nil))
+	must(t, b.eval(`document.querySelector("#f1-2 .for-wide svg").focus({ preventScroll: true })`, nil))
 	for _, step := range []struct{ key, want string }{{"ArrowRight", "r0 c0 one"}, {"ArrowRight", "r0 c1 two"}, {"ArrowDown", "r1 c1 four"}, {"ArrowDown", "r1 c1 four"}, {"ArrowLeft", "r1 c0 three"}} {
 		press(step.key)
 		want(t, step.key, strings.Join(strings.Fields(tip()), " "), step.want)
@@ -244,7 +244,7 @@ func layouts(t *testing.T) map[string]Page {
 	set := simulate(t, config)
 	timeline, err := load.New(set, 0)
 	must(t, err)
-	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})}
+	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(measured(set), timeline, nil, Source{})}
 	return pages
 }
 
@@ -254,14 +254,15 @@ func TestLayoutInBrowser(t *testing.T) {
 	b, open := browse(t)
 	for name, page := range layouts(t) {
 		open(page)
-		for _, width := range []int{800, 1280, 2500} {
+		for _, width := range []int{400, 800, 1280, 2500} {
 			must(t, b.size(width, 900))
 			want(t, fmt.Sprintf("%s at %d: is wider by", name, width), eval[int](t, b, `Math.max(0, document.documentElement.scrollWidth - innerWidth)`), 0)
 		}
-		must(t, b.size(1280, 900))
-		for _, bad := range eval[[]string](t, b, `(() => {
+		for _, width := range []int{400, 1280} {
+			must(t, b.size(width, 900))
+			for _, bad := range eval[[]string](t, b, `(() => {
 			const bad = [];
-			for (const svg of document.querySelectorAll(".plot > svg")) {
+			for (const svg of document.querySelectorAll(".plot svg[role=img]")) {
 				const frame = svg.getBoundingClientRect();
 				const boxes = Array.from(svg.querySelectorAll("text"), e => [e.textContent, e.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
 				const figure = svg.closest("figure").id;
@@ -276,7 +277,8 @@ func TestLayoutInBrowser(t *testing.T) {
 			}
 			return bad.slice(0, 20);
 		})()`) {
-			t.Errorf("%s: %s", name, bad)
+				t.Errorf("%s at %d: %s", name, width, bad)
+			}
 		}
 	}
 }
@@ -298,4 +300,28 @@ func TestWithoutScriptInBrowser(t *testing.T) {
 			t.Errorf("%d %s, want %d", len(found.NodeIDs), c.selector, c.least)
 		}
 	}
+}
+
+// Probabilities are numbers, however they are written: 9.4e-05 comes before 0.006. Tables
+// that are long begin with their first rows, whole ones.
+func TestProbabilitiesInBrowser(t *testing.T) {
+	b, open := browse(t)
+	rows := []float64{0.006, 9.4e-05, 0.04, math.NaN(), 1e-12, 0.5}
+	for len(rows) < 40 {
+		rows = append(rows, 1)
+	}
+	r := table.New("sgtrace.report.toys/v1", "Toys", rows, []table.Field[float64]{
+		table.TextColumn("toy", "", func(p *float64) string { return fmt.Sprint(*p) }),
+		table.NumberColumn("p", "probability", func(p *float64) float64 { return *p }),
+	})
+	open(Page{Title: "p", Sections: []Section{{Title: "t", Figures: []*Figure{TableOf(r, 0, "", "")}}}})
+	shown := `Array.from(document.querySelectorAll("tbody tr:not([hidden])"), r => r.cells[1].textContent)`
+	want(t, "rows at first", eval[int](t, b, "%s.length", shown), firstRows)
+	click := `document.querySelectorAll("th button")[1].click()`
+	must(t, b.eval(click, nil))
+	must(t, b.eval(click, nil))
+	want(t, "up", eval[string](t, b, "%s.slice(0, 5).join(' ')", shown), "1e-12 9.4e-05 0.006 0.040 0.500")
+	must(t, b.eval(`document.querySelector(".more").click()`, nil))
+	want(t, "all rows", eval[int](t, b, "%s.length", shown), len(rows))
+	want(t, "unknown comes last", eval[string](t, b, "%s.at(-1)", shown), "-")
 }

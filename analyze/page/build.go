@@ -6,45 +6,51 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/stacks"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/request"
 )
 
 // Overview makes the page of an overview: what it says, and a section for everything
 // that it looked at.
-func Overview(o *overview.Overview) (Page, error) {
+func Overview(o *overview.Overview, made Made) (Page, error) {
 	src := Source{o.Select, o.Inputs}
-	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(&o.Result, src)}}
-	for _, d := range o.Warnings {
-		p.Notes = append(p.Notes, d.Text)
-	}
+	p := Page{Title: title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
+	var sections []Section
+	var timeline *load.Timeline
 	if o.Requests != nil {
-		timeline, err := load.New(o.Requests, 0)
-		if err != nil {
+		p.RequestCommands = []string{src.requestCommand("RID"), src.aroundCommand("RID")}
+		var err error
+		if timeline, err = load.New(o.Requests, 0); err != nil {
 			return p, err
 		}
 		if o.Goodput != nil {
-			p.Sections = append(p.Sections, Goodput(o.Goodput, src))
+			o.Goodput.Mark(timeline)
+			sections = append(sections, Goodput(o.Goodput, src))
 		}
-		p.Sections = append(p.Sections, Requests(o.Requests, timeline, o.Changes, o.Tail, o.RankLoads, src)...)
+		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
 	}
 	if o.GPUs != nil {
-		p.Sections = append(p.Sections, Ranks(o.GPUs, o.Collectives, src)...)
+		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, src))
+	}
+	if s := Stragglers(&o.Measured, src); len(s.Figures) > 0 {
+		sections = append(sections, s)
+	}
+	if o.GPUs != nil {
+		sections = append(sections, Ranks(o.GPUs, o.Collectives, src)...)
 	}
 	if o.Profiles != nil {
-		p.Sections = append(p.Sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
+		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
 	}
+	l := newLinks(sections)
+	l.linkTables()
+	p.Sections = append([]Section{Summary(&o.Result, src, l), inputs(o)}, sections...)
 	return p, nil
 }
 
@@ -55,46 +61,79 @@ func title(inputs []string) string {
 	return fmt.Sprintf("sgtrace report on %d inputs", len(inputs))
 }
 
+// subtitle says when it was, and of what.
+func subtitle(o *overview.Overview) string {
+	var parts []string
+	for _, f := range o.Facts() {
+		if f.Name == "time" || f.Name == "servers" || f.Name == "profiles" && o.Requests == nil {
+			parts = append(parts, f.Text)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
 // Summary makes the section about what stands out, and what was looked at for it.
-func Summary(r *finders.Result, src Source) Section {
-	s := Section{Title: "Summary"}
+func Summary(r *finders.Result, src Source, l *links) Section {
+	s := Section{ID: "findings", Title: "Findings"}
 	looked := r.In(finding.LookedAt)
-	switch {
-	case len(r.Findings) > 0:
+	switch n := len(r.Findings); {
+	case n == 1:
+		s.Title = "1 finding"
+	case n > 1:
+		s.Title = fmt.Sprintf("%d findings by cost", n)
 	case len(looked) > 0:
-		s.Lead = "Nothing stands out."
+		s.Lead = "No problems found."
 	default:
 		s.Lead = "No findings: not enough data."
 	}
 	var notes []string
 	if len(looked) > 0 {
-		notes = append(notes, "Looked at: "+strings.Join(looked, "; "))
+		notes = append(notes, "Checked: "+strings.Join(looked, "; "))
 	}
 	for _, text := range append(notes, r.In(finding.TooLittle)...) {
 		s.Note += text + ". "
 	}
 	body := new(Findings)
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		one := Finding{Kind: string(f.Kind), Text: f.Text, Remark: f.Remark(), Evidence: finding.Sentences(f.Evidence)}
-		if len(f.Show) > 0 {
-			one.Command = f.Command(slices.Concat(src.Select, src.Inputs))
-		}
-		body.List = append(body.List, one)
+		body.List = append(body.List, newFinding(i, &r.Findings[i], src, l))
 	}
 	if len(r.Findings) > 0 {
-		s.Figures = []*Figure{{Title: "What stands out", Defined: "Summary", Command: src.Command("--summary"), Body: body}}
+		s.Figures = []*Figure{{ID: "findings-list", Defined: "Summary", Command: src.Command("--summary"), Body: body}}
 	}
 	return s
 }
 
-// Requests makes the sections about requests. changes, tail and ranks may be nil.
-func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *rank.Ranks, src Source) []Section {
-	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
-	if tail != nil {
-		sections = append(sections, Tail(set, tail, src))
+// newFinding makes finding i ready for the page.
+func newFinding(i int, f *finding.Finding, src Source, l *links) Finding {
+	out := Finding{
+		ID: fmt.Sprintf("finding-%d", i+1), Kind: string(f.Kind), Severity: string(f.Severity), Confidence: string(f.Confidence),
+		Text: l.text(f.Text), Cost: f.Cost, CostText: f.CostText(), Links: l.ofFinding(f),
 	}
-	return append(sections, Stages(set, ranks, src))
+	for k := range f.Evidence {
+		out.Evidence = append(out.Evidence, l.ofEvidence(&f.Evidence[k]))
+	}
+	if len(f.Show) > 0 {
+		out.Command = f.Command(slices.Concat(src.Select, src.Inputs))
+	}
+	return out
+}
+
+// inputs makes the section about what was read, and how far it can be trusted.
+func inputs(o *overview.Overview) Section {
+	s := Section{ID: "inputs", Title: "What was read", Facts: o.Facts()}
+	for _, d := range o.Warnings {
+		s.Notes = append(s.Notes, d.Text)
+	}
+	return s
+}
+
+// Requests makes the sections about requests.
+func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Finding, src Source) []Section {
+	set := m.Of.Requests
+	return []Section{
+		Timeline(timeline, m.Changes, src), Latencies(set, src), Tail(set, m.Tail, src),
+		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, src),
+	}
 }
 
 // Ranks makes the sections about what profilers recorded of ranks. c may be nil.
@@ -113,7 +152,7 @@ func roomNote(drawn, all int, what string) string {
 
 // TableOf makes a figure of a report, with its first rows; 0 is all.
 func TableOf(r *table.Table, rows int, defined, command string) *Figure {
-	return &Figure{Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
+	return &Figure{ID: "table-" + r.Name(), Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
 }
 
 // tableFlag chooses a report among those that one command prints.

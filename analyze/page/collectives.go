@@ -5,6 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/words"
+
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -13,7 +17,7 @@ import (
 // Collectives makes the section about who comes late to collectives, and who waits. g
 // may be nil; it tells why.
 func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
-	s := Section{Title: "Collectives"}
+	s := Section{ID: "collectives", Title: "Collectives"}
 	verdict := c.Verdict(c.Stragglers(g))
 	if len(verdict) == 1 {
 		s.Lead = verdict[0]
@@ -25,7 +29,12 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 		names = append(names, c.Ranks[i].Rank)
 	}
 	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
-		s.Figures = append(s.Figures, WaitMatrix(names, c.Waits, src))
+		f := WaitMatrix(names, c.Waits, src)
+		if g != nil {
+			from, to := g.Bounds()
+			f.Caption += fmt.Sprintf(" Sums from %s to %s UTC; --from and --to choose another time.", words.Clock(from).Format("2006-01-02 15:04:05.000"), words.Clock(to).Format("15:04:05.000"))
+		}
+		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range c.Reports() {
 		s.Figures = append(s.Figures, TableOf(r, mostRows, "Collectives", src.Command("--by-rank", tableFlag(r))))
@@ -36,19 +45,19 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 // WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
 // long names[r] waited for names[s], in ns. Nobody waits for itself.
 func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
-	heat := &Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
+	heat := &chart.Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
 	for r := range names {
-		cells := make([]HeatCell, len(names))
+		cells := make([]chart.HeatCell, len(names))
 		for s := range names {
-			cells[s] = HeatCell{Value: math.NaN()}
+			cells[s] = chart.HeatCell{Value: math.NaN()}
 			if r != s && waits[r][s] > 0 {
-				cells[s] = HeatCell{float64(waits[r][s]), fmt.Sprintf("waited for it %s", durationText(waits[r][s]))}
+				cells[s] = chart.HeatCell{Value: float64(waits[r][s]), Text: fmt.Sprintf("waited for it %s", durationText(waits[r][s]))}
 			}
 		}
 		heat.Cells = append(heat.Cells, cells)
 	}
 	return &Figure{
-		Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
+		ID: "waits", Shows: []finding.Kind{finding.Straggler}, Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
 		Caption: "How long the rank in a row waited in collectives at which the rank in a column arrived last. A column that stands out is a rank that others wait for.",
 	}
 }

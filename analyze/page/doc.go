@@ -5,10 +5,9 @@
 //
 //  1. A [Page] is data: sections of figures, each with its caption, where its numbers
 //     are defined, and the command line that prints them. What a figure shows is a
-//     [Body]: [Percentiles], [Panels], [Heatmap], [Bars], [Scatter],
-//     [Flame], [Table] or [Findings]. None of them knows what a request or a rank is.
+//     [chart.Body]: one of package chart, [Table], [Findings], or [RequestList].
 //  2. Builders make sections of what the other packages of analyze found: [Summary], [Latencies],
-//     [Timeline], [Tail], [Stages], [GPUs], [Kernels], [Collectives], [Stacks]. [Overview] makes a
+//     [Timeline], [Tail], [Waterfalls], [Stages], [Stragglers], [GPUs], [Kernels], [Collectives], [Stacks]. [Overview] makes a
 //     page of them all.
 //  3. [Write] draws: tables and SVG come from Go, so that the page can be read where
 //     scripts do not run. The script adds what needs a hand: values under the pointer,

@@ -4,37 +4,54 @@ import (
 	"bytes"
 	"html/template"
 
-	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 )
 
-// Findings are what an engineer should know about, the heaviest first.
+// Findings are what an engineer should know about, the one that costs most first.
 type Findings struct {
 	List []Finding
 }
 
-// A Finding is a sentence, with what shows it.
+// A Finding is a sentence, what it costs, and what shows it.
 type Finding struct {
-	Kind     string
-	Text     string
-	Remark   string // how sure it is, and what it costs
-	Evidence []string
+	ID         string // anchor of the finding
+	Kind       string
+	Severity   string // critical, warning or info
+	Confidence string
+	Text       Text
+	// Cost is the part that it costs, 0 to 1, and CostText the same in words.
+	Cost     float64
+	CostText string
+	Links    []Piece // to figures that show it
+	Evidence []Text
 	Command  string // prints more
 }
 
-func (f *Findings) draw() (drawing, error) {
-	list := make([]Finding, len(f.List))
-	for i, one := range f.List {
-		list[i] = Finding{one.Kind, table.Printable(one.Text), one.Remark, printable(one.Evidence), table.Printable(one.Command)}
-	}
+// mostEvidence is how many sentences of evidence are open; a click shows the others.
+const mostEvidence = 2
+
+func (f *Findings) Draw() (chart.Drawing, error) {
 	var b bytes.Buffer
-	if err := findingsTemplate.Execute(&b, list); err != nil {
-		return drawing{}, err
+	if err := findingsTemplate.Execute(&b, f.List); err != nil {
+		return chart.Drawing{}, err
 	}
-	return drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
+	return chart.Drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
 }
 
-var findingsTemplate = template.Must(template.New("findings").Parse(`<ol class="findings">
-{{- range .}}<li><p><span class="kind">{{.Kind}}</span> {{.Text}} ({{.Remark}})</p>
-{{- if .Evidence}}<ul>{{range .Evidence}}<li>{{.}}</li>{{end}}</ul>{{end}}
-{{- with .Command}}<code class="command">{{.}}</code>{{end}}</li>{{end -}}
+// Percent is the length of the bar of the cost, 1 to 100.
+func (f *Finding) Percent() int { return max(1, min(100, int(100*f.Cost+0.5))) }
+
+// First and More divide the evidence.
+func (f *Finding) First() []Text { return f.Evidence[:min(mostEvidence, len(f.Evidence))] }
+func (f *Finding) More() []Text  { return f.Evidence[min(mostEvidence, len(f.Evidence)):] }
+
+var findingsTemplate = template.Must(template.New("findings").Funcs(functions).Parse(textTemplate + `<ol class="findings">
+{{- range .}}
+<li class="finding {{.Severity}}"{{with .ID}} id="{{.}}"{{end}}>
+<p class="cost"><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/>{{if gt .Cost 0.0}}<rect class="part" width="{{.Percent}}" height="6"/>{{end}}</svg><span>{{.CostText}}</span></p>
+<p class="says">{{range .Text}}{{if .Href}}<a href="{{.Href}}">{{printable .Text}}</a>{{else}}{{explained .Text}}{{end}}{{end}}</p>
+<p class="tags"><span class="severity">{{.Severity}}</span><span>{{.Kind}}</span><span>{{.Confidence}}</span>{{range .Links}}<a href="{{.Href}}">{{.Text}}</a>{{end}}</p>
+{{- if .Evidence}}<ul class="evidence">{{range .First}}<li>{{template "text" .}}</li>{{end}}</ul>
+{{- with .More}}<details><summary>{{len .}} more</summary><ul class="evidence">{{range .}}<li>{{template "text" .}}</li>{{end}}</ul></details>{{end}}{{end}}
+{{- with .Command}}<code class="command">{{printable .}}</code>{{end}}</li>{{end}}
 </ol>`))

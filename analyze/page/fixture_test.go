@@ -3,19 +3,19 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -97,8 +97,9 @@ func samplePage(t testing.TB) Page {
 	for i := range hostile {
 		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: hostileName(i), Evidence: []finding.Evidence{{Text: hostileName(i + 1)}}, Show: [][]string{{"--tail", hostile[i]}}})
 	}
-	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(lookedAt(findings, hostile), src)}}
-	p.Sections = append(p.Sections, Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), src)...)
+	p := Page{Title: "Report " + hostile[0], Subtitle: hostile[2], Tiles: []Tile{{Name: "Requests", Value: hostile[3], Detail: hostile[4], Href: "#findings"}}, Made: Made{Version: "v1", Command: hostile[5]},
+		Sections: []Section{Summary(lookedAt(findings, hostile), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile}}}
+	p.Sections = append(p.Sections, Requests(measured(set), timeline, nil, src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	waits := make([][]int64, len(hostile))
@@ -108,19 +109,36 @@ func samplePage(t testing.TB) Page {
 			waits[i][k] = int64(1_000_000 * k * (k + i))
 		}
 	}
-	dots := &Scatter{Value: "E2E"}
-	panels := &Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
+	dots := &chart.Scatter{Value: "E2E"}
+	panels := &chart.Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
 	for i, name := range hostile {
-		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(i * 1_000_000), int64(1000 + i*i*100_000)}}})
-		panels.Panels = append(panels.Panels, Panel{name, table.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
+		dots.Groups = append(dots.Groups, chart.Group{Name: name, Color: i, All: 1, Dots: []chart.Dot{{Name: name, Time: trace.Time(i * 1_000_000), Dur: int64(1000 + i*i*100_000)}}})
+		panels.Panels = append(panels.Panels, chart.Panel{Title: name, Unit: table.Number, Curves: []chart.Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
 	}
-	panels.Marks = []Mark{{1_200_000_000, 1_500_000_000, 1_800_000_000, "1", hostile[1]}}
+	panels.Marks = []chart.Mark{{First: 1_200_000_000, Time: 1_500_000_000, Last: 1_800_000_000, Label: "1", Text: hostile[1]}}
 	p.Sections = append(p.Sections, Section{Title: hostile[2], Lead: hostile[3], Points: hostile, Figures: []*Figure{
 		WaitMatrix(hostile, waits, src),
 		{Title: "Dots " + hostile[1], Command: hostile[1], Notes: hostile, Body: dots},
 		{Title: "Panels", Body: panels},
+		{Title: "Lateness", Body: heatOf(hostile)},
 	}})
 	return p
+}
+
+// measured is what finders look at of some requests.
+func measured(set *request.Set) *finders.Measured {
+	m := finders.Measure(finders.Inputs{Requests: set})
+	return &m
+}
+
+// heatOf is a heat map over time with a row for each name.
+func heatOf(names []string) *chart.TimeHeat {
+	h := &chart.TimeHeat{From: 1_000_000_000, To: 2_000_000_000, Steps: latenessSteps, Unit: table.Share, What: "lateness"}
+	for i, name := range names {
+		row := chart.HeatRow{Name: name, Values: []float64{0, -0.03, 0.2, math.NaN(), float64(i)}, Texts: []string{name, name, name, "", name}}
+		h.Groups = append(h.Groups, chart.HeatGroup{Name: name, From: 1_200_000_000, To: 2_000_000_000, Rows: []chart.HeatRow{row, row}})
+	}
+	return h
 }
 
 func render(t testing.TB, p Page) string {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -28,9 +30,9 @@ func fuzzPage(names []string, numbers []int64) Page {
 	share := func() float64 { return float64(number()%1001) / 1000 }
 	src := Source{Inputs: names}
 	waits := make([][]int64, len(names))
-	dots, lines := &Scatter{Value: "E2E"}, &Percentiles{}
-	bars := &Bars{Unit: table.Duration, Parts: []Part{{names[0], 1}, {"rest", 2}}}
-	panels := &Panels{From: 1000, To: trace.Time(1000 + duration()/2), Times: []trace.Time{1000, trace.Time(1000 + duration()/2)}}
+	dots, lines := &chart.Scatter{Value: "E2E"}, &chart.Percentiles{}
+	bars := &chart.Bars{Unit: table.Duration, Parts: []chart.Part{{Name: names[0], Color: 1}, {Name: "rest", Color: 2}}}
+	panels := &chart.Panels{From: 1000, To: trace.Time(1000 + duration()/2), Times: []trace.Time{1000, trace.Time(1000 + duration()/2)}}
 	var findings []finding.Finding
 	for i, name := range names {
 		for range names {
@@ -38,12 +40,12 @@ func fuzzPage(names []string, numbers []int64) Page {
 		}
 		values := []int64{duration(), duration(), duration()}
 		slices.Sort(values)
-		lines.Lines = append(lines.Lines, Distribution{Name: name, Values: values, Color: i})
-		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(duration()), duration()}}})
-		bars.Rows = append(bars.Rows, Bar{Name: name, Values: []float64{float64(number()), float64(number())}, Texts: []string{name, ""}, Total: name[:min(len(name), 30)]})
+		lines.Lines = append(lines.Lines, chart.Distribution{Name: name, Values: values, Color: i})
+		dots.Groups = append(dots.Groups, chart.Group{Name: name, Color: i, All: 1, Dots: []chart.Dot{{Name: name, Time: trace.Time(duration()), Dur: duration()}}})
+		bars.Rows = append(bars.Rows, chart.Bar{Name: name, Values: []float64{float64(number()), float64(number())}, Texts: []string{name, ""}, Total: name[:min(len(name), 30)]})
 		values2 := []float64{share(), math.NaN()}
-		panels.Panels = append(panels.Panels, Panel{name, []table.Unit{table.Duration, table.Share, table.Number}[i%3], []Curve{{Name: name, Color: i, Values: values2}}})
-		panels.Marks = append(panels.Marks, Mark{1000, trace.Time(1000 + duration()/2), 2000, "1", name})
+		panels.Panels = append(panels.Panels, chart.Panel{Title: name, Unit: []table.Unit{table.Duration, table.Share, table.Number}[i%3], Curves: []chart.Curve{{Name: name, Color: i, Values: values2}}})
+		panels.Marks = append(panels.Marks, chart.Mark{First: 1000, Time: trace.Time(1000 + duration()/2), Last: 2000, Label: "1", Text: name})
 		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: name, Evidence: []finding.Evidence{{Text: name}}, Show: [][]string{{name}}})
 	}
 	gpus := sampleGPUs(2, len(names), func(i int) string { return names[i] })
@@ -51,12 +53,14 @@ func fuzzPage(names []string, numbers []int64) Page {
 		k := &gpus.Kernels[i]
 		k.Total, k.P50, k.RelTotal = duration(), duration(), share()*10
 	}
-	p := Page{Title: names[0], Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names, Sections: []Section{Summary(lookedAt(findings, names), src)}}
+	p := Page{Title: names[0], Subtitle: names[0], Tiles: []Tile{{Name: "Requests", Value: names[0], Detail: names[0], Href: "#findings"}}, Sections: []Section{
+		Summary(lookedAt(findings, names), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names},
+	}}
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	p.Sections = append(p.Sections, Section{Title: names[0], Lead: names[0], Points: names, Note: names[0], Figures: []*Figure{
 		WaitMatrix(names, waits, src),
 		{Title: names[0], Command: src.Command(names[0]), Notes: names, Body: dots},
-		{Title: "curves", Body: lines}, {Title: "bars", Body: bars}, {Title: "panels", Body: panels},
+		{Title: "curves", Body: lines}, {Title: "bars", Body: bars}, {Title: "panels", Body: panels}, {Title: "lateness", Body: heatOf(names)},
 	}})
 	return p
 }

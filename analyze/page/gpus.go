@@ -3,6 +3,9 @@ package page
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
@@ -12,45 +15,45 @@ import (
 // gpuParts are what the time of a device is divided into, in the order of the bars.
 // They add up to its length.
 var gpuParts = []struct {
-	Part
+	chart.Part
 	of func(*gpu.GPU) int64
 }{
-	{Part{"compute", 0}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
-	{Part{"exposed communication", 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
-	{Part{"exposed copy", 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
-	{Part{"exposed other", 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
-	{Part{"idle: host wait", hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
-	{Part{"idle: kernel wait", hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
-	{Part{"idle: other", hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},
+	{chart.Part{Name: "compute"}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
+	{chart.Part{Name: "exposed communication", Color: 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
+	{chart.Part{Name: "exposed copy", Color: 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
+	{chart.Part{Name: "exposed other", Color: 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
+	{chart.Part{Name: "idle: host wait", Color: chart.Hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
+	{chart.Part{Name: "idle: kernel wait", Color: chart.Hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
+	{chart.Part{Name: "idle: other", Color: chart.Hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},
 }
 
 // GPUs makes the section about what devices were busy with.
 func GPUs(g *gpu.GPUs, src Source) Section {
-	s := Section{Title: "GPUs"}
+	s := Section{ID: "gpus", Title: "GPUs"}
 	if len(g.GPUs) == 0 {
 		s.Lead = "No kernel or copy was recorded."
 		return s
 	}
-	bars := &Bars{Unit: table.Share}
+	bars := &chart.Bars{Unit: table.Share}
 	for _, p := range gpuParts {
 		bars.Parts = append(bars.Parts, p.Part)
 	}
 	names := gpuNames(g)
 	for i := range g.GPUs {
 		gpu := &g.GPUs[i]
-		bar := Bar{Name: names[i], Total: durationText(gpu.Length())}
+		bar := chart.Bar{Name: names[i], Total: durationText(gpu.Length())}
 		for _, p := range gpuParts {
 			part := 0.0
 			if gpu.Length() > 0 {
 				part = float64(p.of(gpu)) / float64(gpu.Length())
 			}
 			bar.Values = append(bar.Values, part)
-			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", inUnit(table.Share, part), durationText(p.of(gpu))))
+			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", chart.InUnit(table.Share, part), durationText(p.of(gpu))))
 		}
 		bars.Rows = append(bars.Rows, bar)
 	}
 	s.Figures = append(s.Figures, &Figure{
-		Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
+		ID: "gpu-time", Shows: []finding.Kind{finding.GPU}, Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
 		Caption: "Shares of the time from the first kernel or copy to the end of the last one; this time is printed after the bar. " +
 			"Exposed is what runs while nothing computes.",
 	})

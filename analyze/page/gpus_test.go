@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
@@ -11,7 +13,7 @@ import (
 // The parts of a device's bar are what GPUs.Report prints, and add up to all of it.
 func TestBarsOfGPUs(t *testing.T) {
 	gpus := sampleGPUs(2, 1, hostileName)
-	bars := GPUs(gpus, Source{}).Figures[0].Body.(*Bars)
+	bars := GPUs(gpus, Source{}).Figures[0].Body.(*chart.Bars)
 	want := map[string]float64{
 		"compute": 0.65, "exposed communication": 0.1, "exposed copy": 0.025, "exposed other": 0,
 		"idle: host wait": 0.15, "idle: kernel wait": 0.005, "idle: other": 0.07,
@@ -47,7 +49,7 @@ func TestKernelsOfRanks(t *testing.T) {
 	gpus := sampleGPUs(3, 4, func(i int) string { return string(rune('a' + i)) })
 	gpus.Kernels = gpus.Kernels[:len(gpus.Kernels)-1] // the last rank runs no d
 	gpus.Kernels = append(gpus.Kernels, gpu.RankKernel{Rank: gpus.GPUs[0].Rank, Name: "alone", Ranks: 1, RelTotal: -1, Summary: distribution.Summary{Total: 1e12}})
-	heat := kernelFigure(gpus, Source{}).Body.(*Heatmap)
+	heat := kernelFigure(gpus, Source{}).Body.(*chart.Heatmap)
 	if len(heat.Rows) != 4 || heat.Rows[0] != "a" || heat.Rows[3] != "d" {
 		t.Fatalf("rows are %q", heat.Rows)
 	}

@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/request"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
@@ -14,7 +19,7 @@ const mostKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.
 func Kernels(g *gpu.GPUs, src Source) Section {
-	s := Section{Title: "Kernels"}
+	s := Section{ID: "kernels", Title: "Kernels"}
 	if f := kernelFigure(g, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
@@ -43,9 +48,9 @@ func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 		return nil
 	}
 	f := &Figure{
-		Title: "Kernels by rank", Defined: "Kernels of ranks", Command: src.Command("--by-rank", "--table=gpu.kernels"),
-		Caption: "Total time of the kernels of one name on a rank, as a multiple of the median (nearest rank) of the ranks. Kernels that took the most time come first. " +
-			"A rank that is slow itself is orange in compute and blue in communication: the others wait for it in theirs.",
+		ID: "kernels-by-rank", Shows: []finding.Kind{finding.Straggler}, Title: "Kernels by rank", Defined: "Kernels of ranks", Command: src.Command("--by-rank", "--table=gpu.kernels"),
+		Caption: "Total time of the kernels of one name on a rank, as a multiple of the median (nearest rank) of its peers: the ranks that compute each step with it, " +
+			"else those of its role. Kernels that took the most time come first. A rank that is slow itself is orange in compute. In communication it takes less time than its peers, which wait for it there.",
 	}
 	if len(rows) > mostKernels {
 		f.Notes = append(f.Notes, roomNote(mostKernels, len(rows), "kernels that several ranks ran"))
@@ -54,14 +59,10 @@ func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 	if small > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("kernels of less than %g %% of the time are left out: %d", 100*leastPart, small))
 	}
-	heat := &Heatmap{Columns: ranks}
+	heat, peers := &chart.Heatmap{Columns: ranks}, peersOf(ranks)
 	for _, r := range rows {
 		heat.Rows = append(heat.Rows, r.name)
-		cells := make([]HeatCell, len(ranks))
-		for c, rank := range ranks {
-			cells[c] = kernelCell(r.ranks[rank])
-		}
-		heat.Cells = append(heat.Cells, cells)
+		heat.Cells = append(heat.Cells, kernelCells(r, ranks, peers))
 	}
 	f.Body = heat
 	return f
@@ -94,14 +95,54 @@ func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	return rows, several - len(rows)
 }
 
-func kernelCell(k *gpu.RankKernel) HeatCell {
-	if k == nil {
-		return HeatCell{Value: math.NaN(), Text: "did not run"}
+// kernelCells compares the kernels of one name within peers: each rank with the median
+// (nearest rank) of those that do the same work beside it.
+func kernelCells(r *kernelRow, ranks []string, peers []string) []chart.HeatCell {
+	of := map[string][]float64{}
+	for i, rank := range ranks {
+		if k := r.ranks[rank]; k != nil && k.RelTotal >= 0 {
+			of[peers[i]] = append(of[peers[i]], k.RelTotal)
+		}
 	}
-	cell := HeatCell{Value: k.RelTotal, Text: fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Total), durationText(k.P50), durationText(k.P99), k.N)}
-	if k.RelTotal < 0 {
-		cell.Value = math.NaN()
-		return cell
+	for _, values := range of {
+		slices.Sort(values)
 	}
-	return cell
+	cells := make([]chart.HeatCell, len(ranks))
+	for i, rank := range ranks {
+		k := r.ranks[rank]
+		cells[i] = chart.HeatCell{Value: math.NaN(), Text: "did not run"}
+		if k == nil {
+			continue
+		}
+		cells[i].Text = fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Total), durationText(k.P50), durationText(k.P99), k.N)
+		if values := of[peers[i]]; k.RelTotal >= 0 && request.NearestRank(values, 50) > 0 {
+			cells[i].Value = k.RelTotal / request.NearestRank(values, 50) // the median of all ranks cancels out
+		}
+	}
+	return cells
+}
+
+// Words of a rank's name that differ between peers: tensor and expert parallel ranks do
+// the same work at the same time, and data parallel ones other work of the same kind.
+var (
+	together = regexp.MustCompile(`\b(TP|EP)\d+`)
+	alike    = regexp.MustCompile(`\b(TP|EP|DP)\d+|\(.*\)`)
+)
+
+// peersOf names the peers of each rank: those with which it computes each step, else those
+// of its role, else all.
+func peersOf(ranks []string) []string {
+	peers := make([]string, len(ranks))
+	for _, drop := range []*regexp.Regexp{regexp.MustCompile(`.*`), alike, together} {
+		count := map[string]int{}
+		for _, rank := range ranks {
+			count[drop.ReplaceAllString(rank, "")]++
+		}
+		for i, rank := range ranks {
+			if key := drop.ReplaceAllString(rank, ""); count[key] > 1 {
+				peers[i] = key
+			}
+		}
+	}
+	return peers
 }

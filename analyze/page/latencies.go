@@ -4,23 +4,25 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // mostLines is how many curves a figure has: as many as there are colors.
-const mostLines = hues
+const mostLines = chart.Hues
 
 const howToReadPercentiles = "How many percent of the values last no longer than what stands below: p99 is the line near the top. " +
 	"The axis of time is logarithmic; that of percentiles gives the tail as much room as the body."
 
 // Latencies makes the section about how long requests and stages took.
 func Latencies(set *request.Set, src Source) Section {
-	s := Section{Title: "Latency"}
+	s := Section{ID: "latency", Title: "Latency"}
 	if lines := requestLines(set); len(lines) > 0 {
 		s.Figures = append(s.Figures, &Figure{
-			Title: "Finished requests", Caption: howToReadPercentiles, Defined: "Metrics of a request",
-			Command: src.Command("--latency"), Body: &Percentiles{Lines: lines},
+			ID: "requests-percentiles", Title: "Finished requests", Caption: howToReadPercentiles, Defined: "Metrics of a request",
+			Command: src.Command("--latency"), Body: &chart.Percentiles{Lines: lines},
 		})
 	}
 	for role, lines := range stageLines(set) {
@@ -35,7 +37,7 @@ func Latencies(set *request.Set, src Source) Section {
 			f.Notes = append(f.Notes, roomNote(mostLines, len(lines), "stages"))
 			lines = lines[:mostLines]
 		}
-		f.Body = &Percentiles{Lines: colored(lines)}
+		f.Body = &chart.Percentiles{Lines: colored(lines)}
 		s.Figures = append(s.Figures, f)
 	}
 	s.Figures = append(s.Figures, TableOf(requests.MeasureLatencies(set).Report(), 0, "Latency", src.Command("--latency")))
@@ -43,7 +45,7 @@ func Latencies(set *request.Set, src Source) Section {
 }
 
 // requestLines returns the distributions of what users see, over finished requests.
-func requestLines(set *request.Set) []Distribution {
+func requestLines(set *request.Set) []chart.Distribution {
 	metrics := []struct {
 		name string
 		of   func(*request.Metrics) int64
@@ -68,11 +70,11 @@ func requestLines(set *request.Set) []Distribution {
 		}
 		gaps = append(gaps, set.Gaps(r)...)
 	}
-	lines := []Distribution{}
+	lines := []chart.Distribution{}
 	add := func(name string, values []int64) {
 		if len(values) > 0 {
 			slices.Sort(values)
-			lines = append(lines, Distribution{Name: name, Values: values})
+			lines = append(lines, chart.Distribution{Name: name, Values: values})
 		}
 	}
 	for k, m := range metrics {
@@ -84,7 +86,7 @@ func requestLines(set *request.Set) []Distribution {
 
 // stageLines returns the distributions of the stages of each role, those that took
 // most time first. They are of the spans that analyze.GroupStages has.
-func stageLines(set *request.Set) [request.Other + 1][]Distribution {
+func stageLines(set *request.Set) [request.Other + 1][]chart.Distribution {
 	type key struct {
 		role request.Role
 		name string
@@ -101,13 +103,13 @@ func stageLines(set *request.Set) [request.Other + 1][]Distribution {
 		}
 		values[at] = append(values[at], span.Dur())
 	}
-	var lines [request.Other + 1][]Distribution
+	var lines [request.Other + 1][]chart.Distribution
 	for at, v := range values {
 		slices.Sort(v)
-		lines[at.role] = append(lines[at.role], Distribution{Name: at.name, Values: v})
+		lines[at.role] = append(lines[at.role], chart.Distribution{Name: at.name, Values: v})
 	}
 	for _, list := range lines {
-		slices.SortFunc(list, func(a, b Distribution) int {
+		slices.SortFunc(list, func(a, b chart.Distribution) int {
 			return cmp.Or(cmp.Compare(total(b.Values), total(a.Values)), cmp.Compare(a.Name, b.Name))
 		})
 	}
@@ -124,9 +126,9 @@ func total(durations []int64) float64 {
 }
 
 // colored gives every line its color.
-func colored(lines []Distribution) []Distribution {
+func colored(lines []chart.Distribution) []chart.Distribution {
 	for i := range lines {
-		lines[i].Color = i % hues
+		lines[i].Color = i % chart.Hues
 	}
 	return lines
 }

@@ -3,6 +3,8 @@ package page
 import (
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -54,14 +56,14 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, line Distribution, s *distribution.Summary) {
+func compare(t *testing.T, line chart.Distribution, s *distribution.Summary) {
 	t.Helper()
 	if len(line.Values) != s.N {
 		t.Errorf("%s has %d values, want %d", line.Name, len(line.Values), s.N)
 		return
 	}
 	for percent, want := range map[int]int64{50: s.P50, 90: s.P90, 99: s.P99} {
-		if got := nearestRank(line.Values, percent*1000); got != want {
+		if got := request.NearestRank(line.Values, percent); got != want {
 			t.Errorf("%s: p%d is %d, want %d", line.Name, percent, got, want)
 		}
 	}

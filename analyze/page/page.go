@@ -1,8 +1,11 @@
 package page
 
 import (
-	"html/template"
 	"io"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 )
@@ -10,23 +13,37 @@ import (
 // A Page is a report.
 type Page struct {
 	Title    string
-	Facts    []overview.Fact // what was read
-	Notes    []string        // what is doubtful about it
+	Subtitle string // when and where it was
+	Tiles    []Tile
 	Sections []Section
+	// RequestCommands show a request of which the page has no waterfall; RID stands for it.
+	RequestCommands []string
+	Made            Made
+}
+
+// Made is how a page came to be.
+type Made struct {
+	Version string // of sgtrace
+	Command string // as it was given
+	Time    time.Time
 }
 
 // A Section is figures about one question.
 type Section struct {
+	ID    string // its anchor; "" is by number
 	Title string
 	// Lead is the answer in a sentence, and Points are what it rests on.
 	Lead    string
 	Points  []string
-	Note    string // what it was looked for in
+	Facts   []overview.Fact
+	Note    string   // what it was looked for in
+	Notes   []string // what is doubtful
 	Figures []*Figure
 }
 
 // A Figure is something to look at.
 type Figure struct {
+	ID      string // its anchor; "" is by number
 	Title   string
 	Caption string // how to read it
 	// Defined is the heading in docs/METRICS.md under which the numbers are defined.
@@ -34,33 +51,11 @@ type Figure struct {
 	// Command is the command line that prints the same numbers.
 	Command string
 	Notes   []string // what is doubtful, or left out
-	Body    Body
-}
-
-// A Body is what a figure shows.
-type Body interface {
-	// draw makes the markup. What it returns must not depend on anything but the
-	// body: same input, same bytes.
-	draw() (drawing, error)
-}
-
-// A drawing is a body as the page has it.
-type drawing struct {
-	Markup template.HTML
-	Legend []legendEntry
-	// Hover is what the script shows under the pointer; nil if the markup tells.
-	Hover any
-	Notes []string
-	Wide  bool // it is not drawn beside another figure
-}
-
-// A legendEntry explains a color.
-type legendEntry struct {
-	Class string // of the color
-	Name  string
-	// Series is what the entry switches off and on: elements with this number in
-	// data-s. -1 is nothing.
-	Series int
+	// Shows are the findings that can be seen in it, and Role the servers that it is
+	// about; "" is all.
+	Shows []finding.Kind
+	Role  string
+	Body  chart.Body
 }
 
 // Write writes the page.
@@ -71,3 +66,6 @@ func Write(w io.Writer, p Page) error {
 	}
 	return pageTemplate.Execute(w, view)
 }
+
+// When is the time as the page shows it.
+func (m Made) When() string { return m.Time.UTC().Format("2006-01-02 15:04 UTC") }

@@ -6,14 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -110,14 +108,16 @@ func TestHoverDataHasNames(t *testing.T) {
 	}
 }
 
+var made = Made{Version: "v1.2.3", Command: "sgtrace report -o page.html dumps/otel.jsonl", Time: time.Unix(1_787_000_000, 0)}
+
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
 	o := overview.New(overview.Input{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
-	p, err := Overview(o)
+	p, err := Overview(o, made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := html.UnescapeString(render(t, p))
+	page := html.UnescapeString(regexp.MustCompile(`</?(?:abbr|a)\b[^>]*>`).ReplaceAllString(render(t, p), ""))
 	says := func(text string) {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page does not say %q", text)
@@ -135,11 +135,14 @@ func TestOverview(t *testing.T) {
 	}
 	for _, f := range o.Findings {
 		says(f.Text)
+		says(f.CostText())
 		says(o.Command(&f))
 		for _, e := range f.Evidence {
 			says(e.Text)
 		}
 	}
+	says("sgtrace v1.2.3, 2026-08-17 20:53 UTC")
+	says("sgtrace report -o page.html dumps/otel.jsonl")
 	for i := range o.Changes.List {
 		says(o.Changes.List[i].Sentence())
 	}
@@ -153,7 +156,7 @@ func TestPageSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})})
+	page := render(t, Page{Sections: Requests(measured(set), timeline, nil, Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -170,7 +173,7 @@ func TestNothingToDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})
+	sections := Requests(measured(set), timeline, nil, Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {

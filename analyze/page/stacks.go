@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/stacks"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 // frameKinds are the colors of frames.
-var frameKinds = []Part{{"Python", 0}, {"operator", 2}, {"call into CUDA or HIP", 1}, {"OS call", 6}, {"garbage collection", 4}, {"range", 7}, {"native code", 5}, {"kernel or copy", 3}, {"narrow frames", 10}}
+var frameKinds = []chart.Part{{Name: "Python", Color: 0}, {Name: "operator", Color: 2}, {Name: "call into CUDA or HIP", Color: 1}, {Name: "OS call", Color: 6}, {Name: "garbage collection", Color: 4}, {Name: "range", Color: 7}, {Name: "native code", Color: 5}, {Name: "kernel or copy", Color: 3}, {Name: "narrow frames", Color: 10}}
 
 // frameKind returns the color of what a thread does in a frame: an index into frameKinds.
 func frameKind(did host.Did) int {
@@ -44,18 +45,20 @@ func frameKind(did host.Did) int {
 
 // Stacks makes the section about where time went by stack.
 func Stacks(s *stacks.Stacks, src Source) Section {
-	section := Section{Title: "Stacks"}
+	section := Section{ID: "stacks", Title: "Stacks"}
 	missing := s.Missing()
 	if !s.Code() {
 		section.Note = "Not drawn: " + strings.Join(missing, "; ") + "."
 		return section
 	}
 	cpu := flameFigure(s, stacks.CPU, &Figure{
+		ID:    "flame-cpu",
 		Title: "CPU time by stack", Defined: "Stacks", Command: src.Command("--stacks"),
 		Caption: "Time of threads. Each box is a frame, as wide as the time in it; below it are the frames that it entered. What threads waited is left out.",
 		Notes:   missing,
 	})
 	gpu := flameFigure(s, stacks.GPU, &Figure{
+		ID:    "flame-gpu",
 		Title: "GPU time by the stack that launched it", Defined: "Stacks", Command: src.Command("--stacks", "--table=stacks.gpu"),
 		Caption: "Time of kernels and copies, below the stack of the call that launched them.",
 	})
@@ -78,10 +81,10 @@ func flameFigure(s *stacks.Stacks, of stacks.Of, f *Figure) *Figure {
 	if len(flame.Boxes) == 0 {
 		return nil
 	}
-	body := &Flame{Kinds: frameKinds, Total: float64(flame.Total), Unit: func(ns float64) string { return words.Nearly(int64(ns)) }}
+	body := &chart.Flame{Kinds: frameKinds, Total: float64(flame.Total), Unit: func(ns float64) string { return words.Nearly(int64(ns)) }}
 	for i := range flame.Boxes {
 		b := &flame.Boxes[i]
-		box := FlameBox{Name: b.Name, Label: host.Short(b.Name), Kind: frameKind(b.Did), Depth: b.Depth, From: float64(b.From), Value: float64(b.Time)}
+		box := chart.FlameBox{Name: b.Name, Label: host.Short(b.Name), Kind: frameKind(b.Did), Depth: b.Depth, From: float64(b.From), Value: float64(b.Time)}
 		if b.Merged > 0 {
 			box.Name = fmt.Sprintf("%d frames, each less than %s %%", b.Merged, words.InPercent(narrow))
 			box.Label, box.Kind = words.Counted(b.Merged, "narrow frame"), len(frameKinds)-1

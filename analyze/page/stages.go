@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
@@ -19,7 +22,7 @@ const mostRows = 200
 // Stages makes the section that compares the ranks of servers, stage by stage, with
 // their load; ranks may be nil.
 func Stages(set *request.Set, ranks *rank.Ranks, src Source) Section {
-	s := Section{Title: "Ranks of servers"}
+	s := Section{ID: "ranks", Title: "Ranks of servers"}
 	if ranks != nil {
 		s.Lead = ranks.Verdict()
 	}
@@ -82,7 +85,7 @@ func stageFigure(groups []requests.Group, src Source) *Figure {
 	if len(rows) == 0 {
 		return nil
 	}
-	heat := &Heatmap{}
+	heat := &chart.Heatmap{}
 	for _, rank := range ranks {
 		heat.Columns = append(heat.Columns, strings.Replace(rank, " "+label, "", 1))
 	}
@@ -91,6 +94,7 @@ func stageFigure(groups []requests.Group, src Source) *Figure {
 		heat.Cells = append(heat.Cells, stageCells(r.groups, ranks))
 	}
 	f := &Figure{
+		ID: "stages-" + role, Shows: []finding.Kind{finding.Slower, finding.Pipeline}, Role: role,
 		Title:   fmt.Sprintf("Stages by rank: %s, %s", role, label),
 		Caption: "The mean of each stage on a rank, as a multiple of the median (nearest rank) of the means of all ranks. Stages that took the most time come first.",
 		Defined: "Stages", Command: src.Command("--by-rank", "--table=stages"), Body: heat,
@@ -127,16 +131,16 @@ func stageRows(groups []requests.Group) (rows []stageRow, small int) {
 
 // stageCells compares the groups of one stage, a cell for each rank. Means are
 // compared, as the median of a wait is often 0, and a factor of that means nothing.
-func stageCells(groups []*requests.Group, ranks []string) []HeatCell {
+func stageCells(groups []*requests.Group, ranks []string) []chart.HeatCell {
 	var means []int64
 	for _, g := range groups {
 		means = append(means, g.Mean)
 	}
 	slices.Sort(means)
 	middle := request.NearestRank(means, 50)
-	cells := make([]HeatCell, len(ranks))
+	cells := make([]chart.HeatCell, len(ranks))
 	for i, rank := range ranks {
-		cells[i] = HeatCell{Value: math.NaN(), Text: "no such stage"}
+		cells[i] = chart.HeatCell{Value: math.NaN(), Text: "no such stage"}
 		at := slices.IndexFunc(groups, func(g *requests.Group) bool { return g.Key[2] == rank })
 		if at < 0 {
 			continue

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 )
@@ -17,7 +19,7 @@ func TestStagesOfRanks(t *testing.T) {
 		group("h1 Scheduler TP1", "forward", 20, 1200), group("h1 Scheduler TP1", "tiny", 10, 5), group("h1 Scheduler TP1", "alone", 10, 90_000),
 		group("h1 Scheduler TP2", "forward", 10, 900), group("h1 Scheduler TP2", "loop", 10, 10_000),
 	}, Source{})
-	heat := f.Body.(*Heatmap)
+	heat := f.Body.(*chart.Heatmap)
 	want := map[string][]float64{
 		"loop":    {1, math.NaN(), 2}, // of two, the median is the smaller one
 		"forward": {1, 1.2, 0.9},

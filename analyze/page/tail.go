@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -15,7 +18,7 @@ import (
 // Tail makes the section about what makes the slow requests slow.
 func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
-	s := Section{Title: "Slow requests"}
+	s := Section{ID: "slow", Title: "Slow requests"}
 	verdicts := map[string]tail.Metric{}
 	for _, c := range t.Comparisons {
 		if c.Slow.N > 0 {
@@ -73,7 +76,7 @@ func causeColors(t *tail.Tail) map[cause.Cause]int {
 		return cmp.Or(cmp.Compare(matters[b], matters[a]), cmp.Compare(a, b))
 	})
 	colors := map[cause.Cause]int{}
-	for i, cause := range causes[:min(hues, len(causes))] {
+	for i, cause := range causes[:min(chart.Hues, len(causes))] {
 		colors[cause] = i
 	}
 	return colors
@@ -82,14 +85,14 @@ func causeColors(t *tail.Tail) map[cause.Cause]int {
 // breakdown shows the time of usual and of slow requests, by cause, and what is
 // between them.
 func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
-	usual, slow, more := Bar{Name: "usual"}, Bar{Name: "slow"}, Bar{Name: "difference"}
-	bars := &Bars{Unit: table.Duration}
+	usual, slow, more := chart.Bar{Name: "usual"}, chart.Bar{Name: "slow"}, chart.Bar{Name: "difference"}
+	bars := &chart.Bars{Unit: table.Duration}
 	rows := slices.Clone(c.Rows)
 	slices.SortStableFunc(rows, func(x, y tail.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
 	var others tail.Difference
 	var names []string
 	add := func(name string, color int, d *tail.Difference, text string) {
-		bars.Parts = append(bars.Parts, Part{name, color})
+		bars.Parts = append(bars.Parts, chart.Part{Name: name, Color: color})
 		usual.Values = append(usual.Values, float64(d.Around))
 		slow.Values = append(slow.Values, float64(d.Slow))
 		more.Values = append(more.Values, float64(d.More))
@@ -108,8 +111,9 @@ func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 		add("others: "+strings.Join(names, ", "), otherCauses, &others, "")
 	}
 	usual.Total, slow.Total, more.Total = durationText(c.Around.Mean), durationText(c.Slow.Mean), durationText(c.Slow.Mean-c.Around.Mean)
-	bars.Rows = []Bar{usual, slow, more}
+	bars.Rows = []chart.Bar{usual, slow, more}
 	return &Figure{
+		ID: "tail-" + string(c.Metric), Shows: []finding.Kind{finding.Tail, finding.Transfer, finding.Memory},
 		Title: c.Verdict(), Defined: "Why slow requests are slow", Command: b.command(c.Metric), Body: bars,
 		Caption: fmt.Sprintf("Means over the %d slowest of %d, from %s, and over the %d around the median. Causes that take less time in slow requests are left of zero.",
 			c.Slow.N, c.N, durationText(c.Slow.From), c.Around.N),
@@ -126,7 +130,7 @@ func (b *tailBuilder) color(c cause.Cause) int {
 
 // otherCauses is the color of causes that have none of their own: another gray than
 // that of requests that are not slow.
-const otherCauses = hues + 2
+const otherCauses = chart.Hues + 2
 
 // mostDots is how many requests are drawn one by one.
 const mostDots = 6000
@@ -137,8 +141,8 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	if points == nil {
 		return nil
 	}
-	usual := Group{Name: "up to " + durationText(c.Around.To), Color: gray}
-	byCause := map[cause.Cause]*Group{}
+	usual := chart.Group{Name: "up to " + durationText(c.Around.To), Color: chart.Gray}
+	byCause := map[cause.Cause]*chart.Group{}
 	var causes []cause.Cause
 	drawn := thin(points)
 	count := 0
@@ -146,7 +150,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 		g := &usual
 		if p.Value > c.Around.To {
 			if g = byCause[p.Cause]; g == nil {
-				g = &Group{Name: p.Cause.String(), Color: b.color(p.Cause)}
+				g = &chart.Group{Name: p.Cause.String(), Color: b.color(p.Cause)}
 				byCause[p.Cause] = g
 				causes = append(causes, p.Cause)
 			}
@@ -154,11 +158,11 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 		g.All++
 		if drawn[i] {
 			r := &b.set.Requests[p.Request]
-			g.Dots = append(g.Dots, Dot{Name: r.RID, Time: r.Start, Dur: p.Value})
+			g.Dots = append(g.Dots, chart.Dot{Name: r.RID, Time: r.Start, Dur: p.Value})
 			count++
 		}
 	}
-	body := &Scatter{Value: "E2E", Groups: []Group{usual}}
+	body := &chart.Scatter{Value: "E2E", Groups: []chart.Group{usual}}
 	slices.SortFunc(causes, func(x, y cause.Cause) int {
 		return cmp.Or(cmp.Compare(byCause[y].All, byCause[x].All), cmp.Compare(x, y))
 	})
@@ -166,7 +170,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 		body.Groups = append(body.Groups, *byCause[cause])
 	}
 	f := &Figure{
-		Title:   "Finished requests by arrival and E2E",
+		ID: "arrivals", Title: "Finished requests by arrival and E2E",
 		Caption: "Color: largest cause of extra time, compared with requests around the median; gray: no slower than those.",
 		Defined: "Causes", Command: b.command(c.Metric), Body: body,
 	}

@@ -3,6 +3,8 @@ package page
 import (
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
@@ -13,7 +15,7 @@ func TestBarsOfTheTailAddUp(t *testing.T) {
 	tail := tail.New(set, tail.Options{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	for _, c := range tail.Comparisons {
-		rows := b.breakdown(c).Body.(*Bars).Rows
+		rows := b.breakdown(c).Body.(*chart.Bars).Rows
 		for i, want := range []int64{c.Around.Mean, c.Slow.Mean, c.Slow.Mean - c.Around.Mean} {
 			sum := 0.0
 			for _, v := range rows[i].Values {
@@ -33,7 +35,7 @@ func TestScatterHasAllRequests(t *testing.T) {
 	tail := tail.New(set, tail.Options{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	c := tail.Comparisons[0]
-	dots := b.scatter(c).Body.(*Scatter)
+	dots := b.scatter(c).Body.(*chart.Scatter)
 	all := 0
 	for i, g := range dots.Groups {
 		if len(g.Dots) != g.All {

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -16,7 +20,7 @@ import (
 // Timeline makes the section about load and latency over time, with the moments at
 // which they changed. changes may be nil.
 func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
-	s := Section{Title: "Over time"}
+	s := Section{ID: "time", Title: overTime}
 	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
 	if changes != nil {
 		b.addChanges(&s, changes)
@@ -25,7 +29,9 @@ func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 		of := &t.Series[i]
 		i++
 		if of.Scope == place.Everywhere {
-			s.Figures = append(s.Figures, b.figure("Everywhere", b.wholePanels(of)))
+			f := b.figure("Everywhere", b.wholePanels(of))
+			f.ID, f.Shows = "load", []finding.Kind{finding.Load, finding.Change, finding.Common}
+			s.Figures = append(s.Figures, f)
 			continue
 		}
 		from := i
@@ -34,7 +40,7 @@ func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 		}
 		s.Figures = append(s.Figures, b.roleFigure(of, t.Series[from:i]))
 	}
-	s.Figures = slices.DeleteFunc(s.Figures, func(f *Figure) bool { return len(f.Body.(*Panels).Panels) == 0 })
+	s.Figures = slices.DeleteFunc(s.Figures, func(f *Figure) bool { return len(f.Body.(*chart.Panels).Panels) == 0 })
 	if changes != nil {
 		s.Figures = append(s.Figures, TableOf(changes.Report(), 0, "Changes", b.command))
 	}
@@ -44,7 +50,7 @@ func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 type timelineBuilder struct {
 	*load.Timeline
 	command string
-	marks   []Mark
+	marks   []chart.Mark
 }
 
 // addChanges tells what changed.
@@ -52,7 +58,7 @@ func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	for i := range c.List {
 		change := &c.List[i]
 		text := change.Sentence()
-		b.marks = append(b.marks, Mark{change.First, change.Time, change.Last, numbered(i), text})
+		b.marks = append(b.marks, chart.Mark{First: change.First, Time: change.Time, Last: change.Last, Label: strconv.Itoa(i + 1), Text: text})
 		s.Points = append(s.Points, text)
 	}
 	switch {
@@ -66,8 +72,8 @@ func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 }
 
 // figure makes a figure of panels.
-func (b *timelineBuilder) figure(title string, panels []Panel) *Figure {
-	body := &Panels{From: b.Start, To: b.Start + trace.Time(int64(b.Buckets())*b.Bucket), Panels: panels, Marks: b.marks}
+func (b *timelineBuilder) figure(title string, panels []chart.Panel) *Figure {
+	body := &chart.Panels{From: b.Start, To: b.Start + trace.Time(int64(b.Buckets())*b.Bucket), Panels: panels, Marks: b.marks}
 	for i := range b.Buckets() {
 		body.Times = append(body.Times, b.Start+trace.Time(int64(i)*b.Bucket+b.Bucket/2))
 	}
@@ -82,20 +88,21 @@ func (b *timelineBuilder) figure(title string, panels []Panel) *Figure {
 }
 
 // wholePanels are about all requests.
-func (b *timelineBuilder) wholePanels(s *load.Series) []Panel {
+func (b *timelineBuilder) wholePanels(s *load.Series) []chart.Panel {
 	const rate = table.Number
-	var panels []Panel
-	panels = appendPanel(panels, Panel{"arrivals per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Arrivals })}}})
-	panels = appendPanel(panels, Panel{"requests under way", rate, []Curve{{Name: "all", Values: levels(s, func(p *load.Point) float64 { return p.Running })}}})
-	panels = appendPanel(panels, Panel{"output tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Output })}}})
-	panels = appendPanel(panels, Panel{"prompt tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Prefill })}}})
+	var panels []chart.Panel
+	panels = appendPanel(panels, chart.Panel{Title: "arrivals per second", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Arrivals })}}})
+	panels = appendPanel(panels, chart.Panel{Title: "requests under way", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: levels(s, func(p *load.Point) float64 { return p.Running })}}})
+	panels = appendPanel(panels, chart.Panel{Title: "output tokens per second", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Output })}}})
+	panels = appendPanel(panels, chart.Panel{Title: "prompt tokens per second", Unit: rate, Curves: []chart.Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Prefill })}}})
+	panels = appendPanel(panels, goodputPanel(s))
 	panels = appendPanel(panels, spreadPanel("TTFT", s.TTFT))
 	return appendPanel(panels, spreadPanel("TPOT", s.TPOT))
 }
 
 // spreadPanel has the median and the tail of a duration.
-func spreadPanel(name string, list []load.Spread) Panel {
-	return Panel{name, table.Duration, []Curve{
+func spreadPanel(name string, list []load.Spread) chart.Panel {
+	return chart.Panel{Title: name, Unit: table.Duration, Curves: []chart.Curve{
 		{Name: "p50", Values: percentile(list, func(s *load.Spread) int64 { return s.P50 })},
 		{Name: "p99", Color: 1, Thin: true, Values: percentile(list, func(s *load.Spread) int64 { return s.P99 })},
 	}}
@@ -105,17 +112,17 @@ func spreadPanel(name string, list []load.Spread) Panel {
 // are several.
 func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Figure {
 	leads, left := busiestLeads(ranks)
-	var panels []Panel
+	var panels []chart.Panel
 	level := func(title string, unit table.Unit, of func(*load.Point) float64) {
-		panels = appendPanel(panels, Panel{title, unit, placeCurves(leads, func(s *load.Series) []float64 { return levels(s, of) })})
+		panels = appendPanel(panels, chart.Panel{Title: title, Unit: unit, Curves: placeCurves(leads, func(s *load.Series) []float64 { return levels(s, of) })})
 	}
 	level("requests running", table.Number, func(p *load.Point) float64 { return p.Running })
 	level("requests queued", table.Number, func(p *load.Point) float64 { return p.Queued })
 	level("requests whose KV cache is moved", table.Number, func(p *load.Point) float64 { return p.Transferring })
 	level("busy", table.Share, func(p *load.Point) float64 { return p.Busy })
 	level("share of arrivals", table.Share, func(p *load.Point) float64 { return p.Share })
-	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", table.Number,
-		[]Curve{{Name: role.Where.String(), Color: gray, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
+	panels = appendPanel(panels, chart.Panel{Title: "imbalance: most running requests of a rank / mean", Unit: table.Number,
+		Curves: []chart.Curve{{Name: role.Where.String(), Color: chart.Gray, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
 	for k, stage := range b.Stages {
 		if len(leads) == 1 {
 			panels = appendPanel(panels, spreadPanel(stage, stageOf(role, k)))
@@ -124,13 +131,16 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 		p50 := func(s *load.Series) []float64 {
 			return percentile(stageOf(s, k), func(s *load.Spread) int64 { return s.P50 })
 		}
-		panels = appendPanel(panels, Panel{stage + " p50", table.Duration, placeCurves(leads, p50)})
+		panels = appendPanel(panels, chart.Panel{Title: stage + " p50", Unit: table.Duration, Curves: placeCurves(leads, p50)})
 	}
 	title := fmt.Sprintf("Role %s, %d ranks", role.Where.String(), len(ranks))
 	if len(ranks) == 1 {
 		title = fmt.Sprintf("Role %s, 1 rank", role.Where.String())
 	}
 	f := b.figure(title, panels)
+	f.Role, _, _ = role.Where.Parts()
+	f.ID = "load-" + f.Role
+	f.Shows = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Silent, finding.Change, finding.Transfer}
 	if left > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d lead ranks are drawn, those with most running requests; with --format csv the command prints all", len(leads), len(leads)+left))
 	}
@@ -173,21 +183,21 @@ func busiestLeads(ranks []load.Series) (leads []*load.Series, left int) {
 }
 
 // placeCurves makes a curve for each place.
-func placeCurves(places []*load.Series, of func(*load.Series) []float64) []Curve {
+func placeCurves(places []*load.Series, of func(*load.Series) []float64) []chart.Curve {
 	var names []string
 	for _, s := range places {
 		names = append(names, s.Where.String())
 	}
-	var curves []Curve
+	var curves []chart.Curve
 	for i, s := range places {
-		curves = append(curves, Curve{Name: shortNames(names)[i], Color: i % hues, Values: of(s)})
+		curves = append(curves, chart.Curve{Name: chart.ShortNames(names)[i], Color: i % chart.Hues, Values: of(s)})
 	}
 	return curves
 }
 
 // appendPanel adds a panel if there is anything to see on it.
-func appendPanel(list []Panel, p Panel) []Panel {
-	p.Curves = slices.DeleteFunc(p.Curves, func(c Curve) bool {
+func appendPanel(list []chart.Panel, p chart.Panel) []chart.Panel {
+	p.Curves = slices.DeleteFunc(p.Curves, func(c chart.Curve) bool {
 		return !slices.ContainsFunc(c.Values, func(v float64) bool { return v > 0 })
 	})
 	if len(p.Curves) == 0 {

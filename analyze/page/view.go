@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -8,7 +9,8 @@ import (
 	"html/template"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
@@ -19,11 +21,27 @@ var (
 	lightCSS string
 	//go:embed assets/dark.css
 	darkCSS string
-	//go:embed assets/report.js
-	script string
+	//go:embed assets/tip.js
+	tipScript string
+	//go:embed assets/charts.js
+	chartScript string
+	//go:embed assets/tables.js
+	tableScript string
+	//go:embed assets/time.js
+	timeScript string
+	//go:embed assets/address.js
+	addressScript string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageText))
+	// What comes from traces is printable in the page.
+	pageTemplate = template.Must(template.New("page").Funcs(functions).Parse(pageText))
+
+	// functions are what templates call.
+	functions = template.FuncMap{"printable": table.Printable, "explained": explained}
 )
+
+// script is the parts of the script, in one block so that their names are their own. A
+// later part uses what the earlier ones define.
+var script = "\"use strict\";\n{\n" + tipScript + chartScript + tableScript + timeScript + addressScript + "}\n"
 
 // style is the style sheet. The dark colors stand in it twice: for readers whose
 // system is dark, and for those who choose them. Paper is always light.
@@ -33,55 +51,38 @@ var style = lightCSS +
 
 // A pageView is a page as the template has it.
 type pageView struct {
+	Page
 	Policy   string
-	Title    string
-	Facts    []overview.Fact
-	Notes    []string
 	Sections []sectionView
 	Style    template.CSS
 	Script   template.JS
 }
 
 type sectionView struct {
-	ID          string
-	Title, Lead string
-	Note        string
-	Points      []string
-	Figures     []figureView
+	Section
+	Figures []figureView
 }
 
 // A figureView is a figure with its drawing; its Notes are those of both.
 type figureView struct {
-	ID                               string
-	Title, Caption, Defined, Command string
-	Notes                            []string
-	Markup                           template.HTML
-	Legend                           []legendEntry
-	Hover                            any
-	Wide                             bool
+	Figure
+	chart.Drawing
+	Notes []string
 }
 
 func newPageView(p *Page) (*pageView, error) {
-	v := &pageView{
-		Policy: policy(), Title: table.Printable(p.Title), Notes: printable(p.Notes),
-		Style: template.CSS(style), Script: template.JS(script),
-	}
-	for _, f := range p.Facts {
-		v.Facts = append(v.Facts, overview.Fact{Name: f.Name, Text: table.Printable(f.Text)})
-	}
+	v := &pageView{Page: *p, Policy: policy(), Style: template.CSS(style), Script: template.JS(script)}
 	for i := range p.Sections {
-		s := &p.Sections[i]
-		section := sectionView{ID: fmt.Sprintf("s%d", i+1), Title: table.Printable(s.Title), Lead: table.Printable(s.Lead), Points: printable(s.Points), Note: table.Printable(s.Note)}
-		for k, f := range s.Figures {
-			d, err := f.Body.draw()
+		section := sectionView{Section: p.Sections[i]}
+		section.ID = cmp.Or(section.ID, fmt.Sprintf("s%d", i+1))
+		for k, f := range p.Sections[i].Figures {
+			d, err := f.Body.Draw()
 			if err != nil {
 				return nil, fmt.Errorf("drawing %s: %w", f.Title, err)
 			}
-			section.Figures = append(section.Figures, figureView{
-				ID: fmt.Sprintf("f%d-%d", i+1, k+1), Title: table.Printable(f.Title), Caption: f.Caption,
-				Defined: f.Defined, Command: table.Printable(f.Command), Notes: printable(slices.Concat(f.Notes, d.Notes)),
-				Markup: d.Markup, Legend: d.Legend, Hover: d.Hover, Wide: d.Wide,
-			})
+			drawn := figureView{*f, d, slices.Concat(f.Notes, d.Notes)}
+			drawn.ID = cmp.Or(f.ID, fmt.Sprintf("f%d-%d", i+1, k+1))
+			section.Figures = append(section.Figures, drawn)
 		}
 		v.Sections = append(v.Sections, section)
 	}
@@ -96,12 +97,4 @@ func policy() string {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-func printable(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		out[i] = table.Printable(line)
-	}
-	return out
 }

@@ -214,3 +214,16 @@ func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 	}
 	return thread, int(r.Of[r.Set.Threads[thread].Proc])
 }
+
+// Named tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
+// another name elsewhere.
+func Named(name string) Where {
+	at := Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
+	if is, err := naming.Parse(name); err == nil {
+		at.Rank = is.Rank
+		if role, ok := request.ParseRole(is.Role); ok {
+			at.Role = role
+		}
+	}
+	return at
+}

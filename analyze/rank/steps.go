@@ -25,9 +25,13 @@ type StepGroup struct {
 	// Took is how long all steps took together on the first rank, in ns.
 	Took int64
 
-	likely []straggler.Straggler // who may be one
-	enough []bool                // of every rank: it is late enough to matter, chance or not
+	gathering *straggler.Gathering
+	likely    []straggler.Straggler // who may be one
+	enough    []bool                // of every rank: it is late enough to matter, chance or not
 }
+
+// Course is how late the ranks were in equal parts of the time.
+func (g *StepGroup) Course(parts int) *straggler.Course { return g.gathering.Course(parts) }
 
 // StepKind is what the ranks of a group compute together.
 type StepKind uint8
@@ -225,6 +229,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
 	syncPoints.Occasions, syncPoints.Traits = true, stepTraits
 	rows.gather(syncPoints, w.prefills[team])
+	g.gathering = syncPoints
 	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
 	g.likely = syncPoints.Likely()
 	for _, m := range syncPoints.SyncPoints {

@@ -46,6 +46,7 @@ type EventCount struct {
 type Row struct {
 	Name  string
 	Depth int
+	Phase request.Phase
 	Spans []request.Interval
 	Steps distribution.Summary // of the spans
 }
@@ -167,7 +168,7 @@ func selected(s *request.Set, out, siblings []uint32) []uint32 {
 }
 
 func newRow(s *request.Set, depth int, spans []uint32) Row {
-	row := Row{Name: s.Name(int(spans[0])), Depth: depth}
+	row := Row{Name: s.Name(int(spans[0])), Depth: depth, Phase: s.Row(int(spans[0])).Phase}
 	durations := make([]int64, len(spans))
 	for k, i := range spans {
 		span := s.Row(int(i))

@@ -47,3 +47,12 @@ func Shorten(names []string, width int) []string {
 // itself, such as control characters and bidirectional overrides, appears as \x1b or
 // \u202e.
 func Printable(s string) string { return words.Clean(s) }
+
+// PrintableAll makes strings safe to show, each as [Printable] does.
+func PrintableAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = Printable(s)
+	}
+	return out
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 )
@@ -63,7 +64,7 @@ func TestCompletion(t *testing.T) {
 			{"sgtrace help convert o", "otel2perfetto"},
 			{"sgtrace --vers", "--version"},
 			{"sgtrace merge --view thread x --no-al", "--no-align"},
-			{"sgtrace report --format ", "text\nmarkdown\ncsv\njson"},
+			{"sgtrace report --format ", "text\nmarkdown\ncsv\njson\nfolded"},
 			{"sgtrace merge --torch x --layout c", "compare"},
 			{"sgtrace inspect --table ex", "exports"},
 			{"sgtrace help completion z", "zsh"},
@@ -105,7 +106,7 @@ func TestCompletionOfAssignedValues(t *testing.T) {
 	for line, want := range map[string]string{
 		"report --format=m":   "--format=markdown\n",
 		"report --format = m": "markdown\n",
-		"report --format =":   "text\nmarkdown\ncsv\njson\n",
+		"report --format =":   "text\nmarkdown\ncsv\njson\nfolded\n",
 	} {
 		var out bytes.Buffer
 		if status := run(append([]string{"sgtrace", commandline.CompleteCommand}, strings.Split(line, " ")...), nil, &out, &out); status != exitOK || out.String() != want {
@@ -139,6 +140,8 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 						line = append(line, "empty")
 					case cmd.Name == "request":
 						line = slices.Insert(line, len(args), "7ca07386")
+					case value == string(table.FormatFolded):
+						line = append(line, "--stacks")
 					case f.Names()[0] == "classes":
 						line = append(line, "--by-rank")
 					case f.Names()[0] == "metric":

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
@@ -28,7 +29,7 @@ const mostDiffRows = 40
 
 func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
-		formatFlag(),
+		formatFlag(), pageFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "ops", Usage: "operators of PyTorch, too: calls, CPU and GPU time", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "gaps", Usage: "what the host did while GPUs waited for it, too", DisableDefaultText: true},
@@ -48,7 +49,7 @@ func (c *command) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "what changed between two captures, and whether it could be chance",
-		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --before INPUT... --after INPUT..., or --at TIME INPUT",
+		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --at TIME INPUT",
 		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
 PyTorch traces, Nsight Systems exports, or a mix. Totals are per request or per
 step, so captures may differ in length. Each change has a 95 % confidence
@@ -66,7 +67,7 @@ Examples:
   sgtrace diff --before-to +30s --after-from +30s a.jsonl b.jsonl
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl
   sgtrace diff --fail-if 'decode_step.mean>+2%' profiles/monday profiles/tuesday
-  sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl --after incident.jsonl`,
+  sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl`,
 		Flags:  slices.Concat(flags, selectionFlags()),
 		Action: c.diff,
 	}
@@ -84,6 +85,9 @@ func (c *command) diff(ctx *cli.Context) error {
 	if err != nil {
 		return commandline.Usage("--fail-if: %v", err)
 	}
+	if err := reports.CheckPage(ctx); err != nil {
+		return err
+	}
 	read := c.readCaptures
 	if ctx.IsSet("at") {
 		read = c.readAt
@@ -99,6 +103,9 @@ func (c *command) diff(ctx *cli.Context) error {
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
 	}
+	if ctx.IsSet("o") {
+		return c.diffPage(ctx, d, sides, conditions)
+	}
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
 	if conditions != nil {
 		judged := conditions.Judge(d)
@@ -111,6 +118,19 @@ func (c *command) diff(ctx *cli.Context) error {
 	doc.LimitAll = len(d.Operators)+len(d.Gaps) > 0
 	doc.Findings = d.Findings()
 	return c.write(doc, how)
+}
+
+// diffPage writes the comparison as a page, and returns the error of the conditions.
+func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collected, conditions gate.Conditions) error {
+	args := append([]string{"diff"}, flagArgs(ctx, "by-rank", "slo", "fail-if", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
+	given := c.given(ctx, ctx.Args().Slice())
+	err := c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
+		return page.Diff(d, sides[0], sides[1], c.commandLine(ctx, args, given), made), nil
+	})
+	if err != nil || conditions == nil {
+		return err
+	}
+	return conditions.Judge(d).Err()
 }
 
 // captureArgs returns the inputs of both sides: two arguments, or those of --before and

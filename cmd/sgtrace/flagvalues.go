@@ -2,7 +2,9 @@ package main
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/inspect"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -36,8 +38,16 @@ func flagValues(command, flag string) (values []string) {
 		}
 	case "cat":
 		values = slices.Concat(reports.AllEvents, []string{"cpu_op", "python_function", "nvtx"})
+	case "fail-on":
+		values = gate.AllKinds()
+	case "fail-if":
+		for _, m := range gate.Metrics() {
+			if !strings.Contains(m, ".NAME.") {
+				values = append(values, m+">+5%")
+			}
+		}
 	case "table":
-		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures"}}[command]
+		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures", "gate"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

@@ -26,7 +26,7 @@ func helpTopics() []helpTopic {
 			(*command).helpMetrics},
 		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
 			helpPage("findings", findingsPage())},
-		{commandline.Topic{Name: "gate", Usage: "how scripts fail on findings and on changes: conditions, exit status"},
+		{commandline.Topic{Name: "gate", Usage: "how scripts fail on findings and on changes"},
 			helpPage("gate", docs.Gate)},
 		{commandline.Topic{Name: "agents", Usage: "how scripts and agents use the JSON"},
 			helpPage("agents", docs.Agents)},

@@ -135,7 +135,7 @@ func TestShiftedClocks(t *testing.T) {
 	for _, name := range glob(t, b, "nsys", "*") {
 		execSQL(t, name, "UPDATE TARGET_INFO_SESSION_START_TIME SET utcEpochNs = utcEpochNs + ?", int64(shift))
 	}
-	back, within := addTo(`_unix_ns": ?`, -shift), addTo(`true_(?:start|end)_ns(?:=|":)`, -shift)
+	back, within := addTo(`_unix_ns": ?`, -shift), addTo(`(?:true_(?:start|end)_ns|sgtrace\.open\.(?:from|to))"?(?:=|: ?)"?`, -shift)
 	for _, command := range pipelines {
 		x, y := mustRun(t, a, command), mustRun(t, b, command)
 		y.out = string(back([]byte(y.out)))

@@ -31,7 +31,8 @@ func (c *command) openCommand() *cli.Command {
 the findings and the load, pin the rows that matter, and show the time that
 matters. If this machine has a browser, it opens the link. sgtrace serves only
 this file, and only to the viewer, until Ctrl-C or until nobody has fetched it
-for a while. The file does not leave the machine: the viewer runs in the browser.
+for a while. The file does not leave the machine: the viewer runs in the
+browser.
 
 Examples:
   sgtrace open out.pftrace

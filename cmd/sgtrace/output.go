@@ -19,6 +19,9 @@ func formatFlag(more ...string) cli.Flag {
 // format reads --format, which takes more formats besides those that every table has.
 func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	f := table.Format(ctx.String("format"))
+	if f == "md" {
+		f = table.FormatMarkdown
+	}
 	switch {
 	case slices.Contains(table.Formats, f), slices.Contains(more, f):
 		return f, nil

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -79,9 +77,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 		return nil, nil, err
 	}
 	in.Inputs = c.inputsRead()
-	for _, arg := range shortInputs(ctx.Args().Slice(), ctx.StringSlice("exclude")) {
-		in.Given = append(in.Given, c.redactedInput(arg))
-	}
+	in.Given = c.given(ctx, ctx.Args().Slice())
 	return in, done, nil
 }
 
@@ -119,22 +115,7 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 
 // reportPage writes the summary as a page to look at.
 func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
-	name := ctx.String("o")
 	files, err := findInputs(ctx, ctx.Args().Slice())
-	if err != nil {
-		return err
-	}
-	out, err := c.createFile(name, files)
-	if err != nil {
-		return err
-	}
-	defer out.Abandon()
-	in, done, err := c.reading(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer done()
-	kinds, err := reports.FailOn(ctx)
 	if err != nil {
 		return err
 	}
@@ -142,15 +123,24 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	o := reports.Overview(in, objectives)
-	drawn, err := page.Overview(o)
+	kinds, err := reports.FailOn(ctx)
 	if err != nil {
 		return err
 	}
-	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
+	var judged error
+	args := append([]string{"report"}, flagArgs(ctx, "slo", "fail-on")...)
+	err = c.writePage(ctx, files, c.given(ctx, ctx.Args().Slice()), args, func(made page.Made) (page.Page, error) {
+		in, done, err := c.reading(ctx, r)
+		if err != nil {
+			return page.Page{}, err
+		}
+		defer done()
+		o := reports.Overview(in, objectives, true)
+		judged = kinds.Judge(&o.Result).Err()
+		return page.Overview(o, made)
+	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
-	return kinds.Judge(&o.Result).Err()
+	return judged
 }

@@ -248,6 +248,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 			value, ok = about.Tables[min(1, len(about.Tables)-1)], true
 		case name == "sort" && about.Name == "ops": // which has no maximum
 			value = "calls"
+		case name == "sort" && about.Name == "stacks":
+			value = "self"
 		}
 		switch {
 		case name == "":

@@ -8,9 +8,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 )
 
 // mostRequests is how many requests are listed for people unless they ask for more.
@@ -63,8 +65,9 @@ or the start of one of these.
 Examples:
   sgtrace request 7ca07386 otel_trace.json
   sgtrace request 0x7c54428c6c5744bc 'dumps/*.zst'
-  sgtrace request --format csv 7ca07386 otel_trace.json`,
-		Flags:  append([]cli.Flag{formatFlag()}, selectionFlags()...),
+  sgtrace request --format csv 7ca07386 otel_trace.json
+  sgtrace request -o request.html 7ca07386 otel_trace.json`,
+		Flags:  append([]cli.Flag{formatFlag(), pageFlag()}, selectionFlags()...),
 		Action: c.request,
 	}
 }
@@ -89,6 +92,9 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := reports.CheckPage(ctx); err != nil {
+		return err
+	}
 	id, args := ctx.Args().First(), ctx.Args().Tail()
 	if err := idAndInputs(id, args); err != nil {
 		return err
@@ -106,6 +112,12 @@ func (c *command) request(ctx *cli.Context) error {
 		return fmt.Errorf("no request has the ID %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	c.redactRequests(set)
+	if ctx.IsSet("o") {
+		given := c.given(ctx, args)
+		return c.writePage(ctx, files, given, []string{"request", id}, func(made page.Made) (page.Page, error) {
+			return page.One(set, found, id, given, made), nil
+		})
+	}
 	var list []*requests.Waterfall
 	for _, r := range found {
 		list = append(list, requests.NewWaterfall(set, r))

@@ -105,6 +105,22 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 	return out
 }
 
+// Ahead returns how far the clock of each wanted rank is ahead of the reference, in the
+// middle of what was recorded of it, ns.
+func (m *Clocks) Ahead() []int64 {
+	ahead := make([]int64, len(m.Tracks))
+	for i, r := range m.Tracks {
+		middle := int64(0)
+		for k, c := range r.Captures {
+			if at := int64(c.First) + (int64(c.Last)-int64(c.First))/2; k == 0 || at < middle {
+				middle = at
+			}
+		}
+		ahead[i] = middle - m.HostClocks[r.Clock].Fit.ToReference(middle)
+	}
+	return ahead
+}
+
 // Parts returns what wanted ranks did in collectives, by rank and start. It is to be called
 // beside [Clocks.SyncPoints].
 func (m *Clocks) Parts() []profile.Part {

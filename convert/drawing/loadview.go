@@ -260,9 +260,9 @@ func (v *loadView) drawBusy(m *merging) {
 	for _, r := range m.Tracks {
 		var busy []inputs.Extent
 		for _, c := range r.Captures {
-			busy = union(busy, m.busyOf(c))
+			busy = append(busy, m.busyOf(c)...)
 		}
-		if len(busy) > 0 {
+		if busy = union(busy); len(busy) > 0 {
 			e = inputs.Extent{From: min(e.From, busy[0].From), To: max(e.To, busy[len(busy)-1].To)}
 			all = append(all, rankBusy{r.Name, busy})
 		}
@@ -301,45 +301,41 @@ func busySeries(e inputs.Extent, busy []inputs.Extent) series {
 	return s
 }
 
-// busyOf returns when the devices of a capture did something, on the common clock.
+// busyOf returns when the devices of a capture did something, on the common clock: in order
+// for each lane, one after another.
 func (m *merging) busyOf(c *ranks.Capture) (busy []inputs.Extent) {
 	for l := range streamsOf(c) {
 		for _, lane := range l.Lanes {
-			var own []inputs.Extent
+			own := len(busy)
 			for _, e := range lane {
-				event := &c.File.Events[e]
-				if m.classes.role(event) == noRole || event.Dur <= 0 {
-					continue
-				}
-				x := inputs.Extent{From: c.Time(event.Time), To: c.Time(event.End())}
-				if k := len(own) - 1; k >= 0 && x.From <= own[k].To {
-					own[k].To = max(own[k].To, x.To)
-				} else {
-					own = append(own, x)
+				if event := &c.File.Events[e]; m.classes.role(event) != noRole && event.Dur > 0 {
+					busy = appendExtent(busy, own, inputs.Extent{From: c.Time(event.Time), To: c.Time(event.End())})
 				}
 			}
-			busy = union(busy, own)
 		}
 	}
 	return busy
 }
 
-// union joins two lists of extents, each in order and apart.
-func union(a, b []inputs.Extent) []inputs.Extent {
-	if len(a) == 0 {
-		return b
+// union returns when at least one of some extents is, in order. It reorders them.
+func union(extents []inputs.Extent) []inputs.Extent {
+	before := func(a, b inputs.Extent) int { return cmp.Compare(a.From, b.From) }
+	if !slices.IsSortedFunc(extents, before) {
+		slices.SortFunc(extents, before)
 	}
-	out := make([]inputs.Extent, 0, len(a)+len(b))
-	for len(a)+len(b) > 0 {
-		if len(a) == 0 || len(b) > 0 && b[0].From < a[0].From {
-			a, b = b, a
-		}
-		if k := len(out) - 1; k >= 0 && a[0].From <= out[k].To {
-			out[k].To = max(out[k].To, a[0].To)
-		} else {
-			out = append(out, a[0])
-		}
-		a = a[1:]
+	out := extents[:0]
+	for _, x := range extents {
+		out = appendExtent(out, 0, x)
 	}
 	return out
+}
+
+// appendExtent appends an extent that does not begin before those from a place on; one that
+// meets the last of these is joined with it.
+func appendExtent(list []inputs.Extent, from int, x inputs.Extent) []inputs.Extent {
+	if k := len(list) - 1; k >= from && x.From <= list[k].To {
+		list[k].To = max(list[k].To, x.To)
+		return list
+	}
+	return append(list, x)
 }

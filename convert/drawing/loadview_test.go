@@ -37,7 +37,7 @@ func TestSeries(t *testing.T) {
 				}
 			}
 		}
-		gotBusy, gotLevel := busySeries(e, union(union(lanes[0], lanes[1]), lanes[2])), levelSeries(e, steps)
+		gotBusy, gotLevel := busySeries(e, union(slices.Concat(lanes[:]...))), levelSeries(e, steps)
 		width := int(gotBusy.width)
 		if width*loadPieces < length || length/width*10 < loadPieces || gotLevel.width != gotBusy.width {
 			t.Fatalf("pieces of %d of %d ns", width, length)

@@ -34,11 +34,15 @@ func rowsOf(r *ranks.Track) []*row {
 			if l.Key.Part != capture.Part || l.Empty() {
 				continue
 			}
+			l = asProfilerRow(l)
 			have, ok := index[l.Key]
 			if !ok {
 				have = &row{key: l.Key, first: l.Row, lines: make([]*inputs.Line, len(r.Captures))}
 				index[l.Key] = have
 				rows = append(rows, have)
+			}
+			if have.lines[c] != nil {
+				l = joinLines(capture.File, have.lines[c], l)
 			}
 			have.lines[c] = l
 			if have.first.Folder == "" {

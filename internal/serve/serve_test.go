@@ -68,7 +68,7 @@ func (s *service) do(t *testing.T, method, path string, header http.Header) *htt
 	return resp
 }
 
-// fetch fetches the file, which ends the service, and returns its content.
+// fetch fetches the file and returns its content.
 func (s *service) fetch(t *testing.T, path string) (string, *http.Response) {
 	t.Helper()
 	resp := s.do(t, "GET", path, nil)
@@ -77,17 +77,6 @@ func (s *service) fetch(t *testing.T, path string) (string, *http.Response) {
 		t.Fatal(err)
 	}
 	return string(content), resp
-}
-
-// running fails the test if Serve has ended. What it checks cannot be waited
-// for, so it gives a wrong end only a moment.
-func (s *service) running(t *testing.T, after string) {
-	t.Helper()
-	select {
-	case err := <-s.err:
-		t.Fatalf("ended after %s: %v", after, err)
-	case <-time.After(50 * time.Millisecond):
-	}
 }
 
 // ended waits for the end of Serve.

@@ -12,14 +12,15 @@ import (
 // overwritten by the next row. Only Shuffled knows samples, stacks of calls and runs; what
 // else changes rows leaves these out.
 type RowStream struct {
-	KernelRows []profile.Kernel
-	CopyRows   []profile.Copy
-	CallRows   []profile.Call
-	RangeRows  []profile.Range
-	FrameRows  []profile.Frame
-	SampleRows []profile.Sample
-	TraceRows  []profile.Sample // stacks of calls
-	RunRows    []profile.Run
+	KernelRows  []profile.Kernel
+	CopyRows    []profile.Copy
+	CallRows    []profile.Call
+	RangeRows   []profile.Range
+	FrameRows   []profile.Frame
+	SampleRows  []profile.Sample
+	TraceRows   []profile.Sample // stacks of calls
+	RunRows     []profile.Run
+	CounterRows []profile.CounterValue
 }
 
 func (s *RowStream) Kernels(yield func(*profile.Kernel) bool) { passRows(s.KernelRows, yield) }
@@ -30,7 +31,10 @@ func (s *RowStream) Frames(yield func(*profile.Frame) bool)   { passRows(s.Frame
 
 func (s *RowStream) Samples(yield func(*profile.Sample) bool)    { passRows(s.SampleRows, yield) }
 func (s *RowStream) Backtraces(yield func(*profile.Sample) bool) { passRows(s.TraceRows, yield) }
-func (s *RowStream) Runs(yield func(*profile.Run) bool)          { passRows(s.RunRows, yield) }
+func (s *RowStream) CounterValues(yield func(*profile.CounterValue) bool) {
+	passRows(s.CounterRows, yield)
+}
+func (s *RowStream) Runs(yield func(*profile.Run) bool) { passRows(s.RunRows, yield) }
 
 func passRows[T any](rows []T, yield func(*T) bool) {
 	var row T
@@ -45,7 +49,7 @@ func passRows[T any](rows []T, yield func(*T) bool) {
 func (s *RowStream) Shuffled(r *rand.Rand) *RowStream {
 	return &RowStream{KernelRows: shuffle(r, s.KernelRows), CopyRows: shuffle(r, s.CopyRows), CallRows: shuffle(r, s.CallRows),
 		RangeRows: shuffle(r, s.RangeRows), FrameRows: shuffle(r, s.FrameRows), SampleRows: shuffle(r, s.SampleRows),
-		TraceRows: shuffle(r, s.TraceRows), RunRows: shuffle(r, s.RunRows)}
+		TraceRows: shuffle(r, s.TraceRows), RunRows: shuffle(r, s.RunRows), CounterRows: shuffle(r, s.CounterRows)}
 }
 
 func shuffle[T any](r *rand.Rand, rows []T) []T {

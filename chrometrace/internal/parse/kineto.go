@@ -159,6 +159,10 @@ var minimalArgs = map[string]bool{
 	"graph node id":             true,
 	"bytes":                     true, // what a copy copies
 	"memory bandwidth (GB/s)":   true,
+	"Total Allocated":           true, // what an allocator holds
+	"Total Reserved":            true,
+	"Device Type":               true,
+	"Device Id":                 true,
 	"cuda_sync_kind":            true, // what is waited for
 	"wait_on_stream":            true,
 	"Collective name":           true, // what is communicated

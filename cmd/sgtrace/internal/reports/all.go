@@ -15,6 +15,9 @@ var (
 	AllEvents          = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
 	operatorCategories = []string{profile.OperatorCategory}
 	HostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
+	sampledEvents      = []string{profile.InstantCategory}
+	summaryEvents      = slices.Concat(HostEvents, sampledEvents)
+	timelineEvents     = slices.Concat(AllEvents, sampledEvents)
 )
 
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
@@ -32,10 +35,13 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o", "fail-on", "slo"}, Tables: summaryTables,
-		Events: HostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
+	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
+		Options: []string{"bucket", "slo"}, Tables: timelineTables,
+		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},
@@ -47,8 +53,6 @@ var All = []*Report{
 		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: parseStages},
 	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
 		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
-	{Name: "timeline", Usage: "load and latency over time, and when they changed", Needs: Requests,
-		Options: []string{"bucket", "slo"}, Tables: []string{"timeline", "changes", "limits"}, Parse: parseTimeline},
 
 	{Name: "kernels", Usage: "GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"kernels"}, Events: KernelEvents, Most: mostRows,

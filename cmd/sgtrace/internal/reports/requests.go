@@ -1,19 +1,13 @@
 package reports
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/limit"
-	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -99,50 +93,6 @@ func parseTail(ctx *cli.Context) (Run, error) {
 			if d.Main == "" && t.Schema == tail.Schema {
 				d.Main = t.Name()
 			}
-		}
-		return d, nil
-	}, nil
-}
-
-// parseTimeline makes the report on what changed when.
-func parseTimeline(ctx *cli.Context) (Run, error) {
-	bucket := ctx.Duration("bucket")
-	if ctx.IsSet("bucket") && bucket <= 0 {
-		return nil, commandline.Usage("--bucket %s: want a duration above 0, such as 1s", bucket)
-	}
-	objectives, err := Objectives(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(in *Reading) (*document.Document, error) {
-		timeline, err := load.New(in.Requests, bucket)
-		if err != nil {
-			return nil, commandline.AsUsage(err)
-		}
-		if objectives != nil {
-			slo.Measure(in.Requests, objectives).Mark(timeline)
-		}
-		changes := change.Find(in.Requests)
-		marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
-		limits := limit.Find(in.Requests).Report()
-		d := &document.Document{Tables: []*table.Table{changes.Report(), limits}}
-		d.AddMain(marked.Report())
-		d.Text = func(w io.Writer, style table.Style) error {
-			if err := changes.Write(w, style); err != nil {
-				return err
-			}
-			if limits.Len() > 0 {
-				if _, err := fmt.Fprintln(w); err != nil {
-					return err
-				}
-				if err := limits.Write(w, table.FormatText, style); err != nil {
-					return err
-				}
-			}
-			if _, err := fmt.Fprintln(w); err != nil {
-				return err
-			}
-			return marked.Write(w, style)
 		}
 		return d, nil
 	}, nil

@@ -24,15 +24,8 @@ var summaryTables = []string{
 
 // parseSummary makes the report on what stands out; -o makes a page of it.
 func parseSummary(ctx *cli.Context) (Run, error) {
-	if name := ctx.String("o"); ctx.IsSet("o") {
-		if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" {
-			return nil, commandline.Usage("-o %s: want a name that ends in .html; tables go to standard output, with --format csv or json for programs", name)
-		}
-		for _, other := range []string{"format", "table"} {
-			if ctx.IsSet(other) {
-				return nil, commandline.Usage("--%s and -o exclude each other: -o writes a page of everything", other)
-			}
-		}
+	if err := CheckPage(ctx); err != nil {
+		return nil, err
 	}
 	kinds, err := FailOn(ctx)
 	if err != nil {
@@ -46,13 +39,30 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
-		o := Overview(in, objectives)
+		o := Overview(in, objectives, false)
 		d := o.Document()
 		if kinds != nil {
 			addGate(d, kinds.Judge(&o.Result))
 		}
 		return d, nil
 	}, nil
+}
+
+// CheckPage finds mistakes in -o, which makes a page, before anything is read.
+func CheckPage(ctx *cli.Context) error {
+	if !ctx.IsSet("o") {
+		return nil
+	}
+	name := ctx.String("o")
+	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" {
+		return commandline.Usage("-o %s: want a name that ends in .html; tables go to standard output, with --format csv or json for programs", name)
+	}
+	for _, other := range []string{"format", "table", "sort", "limit"} {
+		if ctx.IsSet(other) {
+			return commandline.Usage("--%s and -o exclude each other: -o writes a page of everything", other)
+		}
+	}
+	return nil
 }
 
 // Objectives reads the flag --slo; nil is none.
@@ -113,10 +123,11 @@ func addGate(d *document.Document, r *gate.Result) {
 	}
 }
 
-// Overview looks at everything that was read, and which requests meet the objectives.
-func Overview(in *Reading, objectives []slo.Objective) *overview.Overview {
+// Overview looks at everything that was read, and which requests meet the objectives; with
+// counters, also for a page that draws them.
+func Overview(in *Reading, objectives []slo.Objective, counters bool) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives,
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Counters: counters,
 	})
 }

@@ -1,0 +1,227 @@
+package overtime
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// alpha is the probability of a change where there is none, over all series.
+const alpha = 0.05
+
+// leastLasting is the part of what was searched that a change lasts at least to be a finding.
+const leastLasting = 0.1
+
+// A Change is when a metric of some devices or a counter became another one.
+type Change struct {
+	What  string   // "GPU busy"
+	Where []string // devices or sources that changed at about one time
+	// Time is when it changed, and First and Last bound it with a confidence of 95 %. Until
+	// is when it was over; 0 is never.
+	Time, First, Last, Until trace.Time
+	Before, After            float64
+	P                        float64
+	Edge                     bool // it is, or may be, how the load begins or ends
+	// Load says in words how much there was to do before and after; "" is unknown.
+	Load string
+
+	metric *metric
+	ranks  []int32 // of Where
+	lost   float64 // GPU time that it costs, ns
+	known  bool    // that there was work
+	less   bool    // there was more or less to do, or something else
+	lasts  bool    // for a good part of what was searched
+	back   bool    // it undoes an earlier one
+}
+
+// findChanges looks for changes in all series.
+func (t *Timeline) findChanges() {
+	all := t.allSeries()
+	devices := map[string]bool{}
+	for i := range all {
+		if all[i].metric.of != nil {
+			devices[all[i].place] = true
+		}
+	}
+	t.judged = len(devices)
+	var found []Change
+	for i := range all {
+		found = append(found, t.changesOf(&all[i], alpha/float64(len(all)))...)
+	}
+	slices.SortStableFunc(found, func(a, b Change) int { return cmp.Compare(a.Time, b.Time) })
+	t.Changes = t.join(found)
+}
+
+// changesOf looks for changes of a series.
+func (t *Timeline) changesOf(s *series, level float64) []Change {
+	mean := func(from, to int) float64 {
+		sum := 0.0
+		for _, v := range s.values[from:to] {
+			sum += v
+		}
+		return sum / float64(to-from)
+	}
+	list := changepoint.Levels(s.values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+		return s.metric.matters(mean(from, k), mean(k, to))
+	}})
+	var out []Change
+	for i, x := range list {
+		from, to := 0, len(s.values)
+		if i > 0 {
+			from = list[i-1].At
+		}
+		if i+1 < len(list) {
+			to = list[i+1].At
+		}
+		c := Change{What: s.metric.name, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
+			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[min(x.Last, len(s.buckets)-1)]),
+			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
+		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
+		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)
+		c.lost = t.lost(&c, s.buckets[x.At:to])
+		c.lasts = float64(to-x.At) >= leastLasting*float64(len(s.values)) && t.isLong(&c, s.buckets[from:x.At]) && t.isLong(&c, s.buckets[x.At:to])
+		out = append(out, c)
+	}
+	for i := range out {
+		for k := range out[:i] {
+			was, now := &out[k], &out[i]
+			if was.Until == 0 && (was.After > was.Before) != (now.After > now.Before) && near(now.After, was.Before, was.After) {
+				was.Until, now.back = now.Time, true
+			}
+		}
+	}
+	return out
+}
+
+// isLong reports whether some buckets are more than a few steps: parts of a step differ. Where
+// nobody knows of steps, they are half a second.
+func (t *Timeline) isLong(c *Change, buckets []int) bool {
+	const steps, unknown = 5, 500_000_000
+	if d := t.deviceNamed(c.Where[0]); d != nil && d.Stepped {
+		all := d.sum(buckets)
+		return all.steps >= steps
+	}
+	return int64(len(buckets))*t.fine.Bucket >= unknown
+}
+
+// near reports whether a value is closer to one than to another.
+func near(v, one, other float64) bool { return max(v-one, one-v) < max(v-other, other-v)/2 }
+
+// atEdge reports whether a series rises so early or falls so late that this may be how the
+// load begins or ends.
+func (s *series) atEdge(at int, rises bool) bool {
+	const part = 0.15
+	margin := part * float64(len(s.values))
+	if rises {
+		return float64(at) < margin
+	}
+	return float64(at) > float64(len(s.values))-margin
+}
+
+// deviceNamed returns the device with a name, nil if there is none.
+func (t *Timeline) deviceNamed(name string) *Device {
+	for i := range t.Devices {
+		if t.Name(&t.Devices[i]) == name {
+			return &t.Devices[i]
+		}
+	}
+	return nil
+}
+
+// lost returns the GPU time that a change costs in the buckets after it, ns.
+func (t *Timeline) lost(c *Change, after []int) float64 {
+	d := t.deviceNamed(c.Where[0])
+	if d == nil || !c.metric.steady {
+		return 0
+	}
+	worse := c.After - c.Before
+	if c.metric == &deviceMetrics[0] {
+		worse = -worse
+	}
+	return max(0, worse) * float64(int64(len(after))*t.fine.Bucket)
+}
+
+// join makes one change of those of a metric that happened at about one time, in one
+// direction.
+func (t *Timeline) join(found []Change) []Change {
+	var out []Change
+	for i := range found {
+		c := &found[i]
+		k := slices.IndexFunc(out, func(o Change) bool {
+			return o.What == c.What && (o.After > o.Before) == (c.After > c.Before) && o.Edge == c.Edge && o.known == c.known && o.less == c.less &&
+				c.First <= o.Last+trace.Time(t.Bucket) && o.First <= c.Last+trace.Time(t.Bucket) && !slices.Contains(o.Where, c.Where[0])
+		})
+		if k < 0 {
+			out = append(out, *c)
+			continue
+		}
+		o := &out[k]
+		n := float64(len(o.Where))
+		o.Before, o.After = (o.Before*n+c.Before)/(n+1), (o.After*n+c.After)/(n+1)
+		o.Where, o.ranks = append(o.Where, c.Where[0]), append(o.ranks, c.ranks[0])
+		if c.P < o.P {
+			o.Time, o.First, o.Last, o.P, o.Load = c.Time, c.First, c.Last, c.P, c.Load
+		}
+		o.lost += c.lost
+		o.back = o.back && c.back
+		if o.Until != 0 && c.Until != 0 {
+			o.Until = max(o.Until, c.Until)
+		} else {
+			o.Until = 0
+		}
+	}
+	return out
+}
+
+// where names the places of a change: "TP2", "TP0, TP1 and 6 others".
+func (c *Change) where(of int) string {
+	const named = 3
+	switch n := len(c.Where); {
+	case n == of && n > named:
+		return fmt.Sprintf("all %d devices", n)
+	case n > named:
+		return fmt.Sprintf("%s and %d others", strings.Join(c.Where[:named-1], ", "), n-named+1)
+	}
+	return strings.Join(c.Where, ", ")
+}
+
+// Sentence says what happened.
+func (t *Timeline) Sentence(c *Change) string {
+	verb := "falls"
+	if c.After > c.Before {
+		verb = "rises"
+	}
+	text := fmt.Sprintf("%s on %s %s from %s to %s at %s", c.What, c.where(len(t.Devices)), verb, c.metric.text(c.Before), c.metric.text(c.After), t.clock(c.Time))
+	switch {
+	case c.back:
+		text += ", back to about what it was"
+	case c.Until != 0:
+		text += ", until " + t.clock(c.Until)
+	default:
+		text += ", and stays there"
+	}
+	if c.Load != "" {
+		text += "; " + c.Load
+	}
+	if c.metric.steady && !c.known {
+		text += "; nothing recorded tells whether there was less to do"
+	}
+	return text
+}
+
+// clock writes a time to the digits that buckets have.
+func (t *Timeline) clock(at trace.Time) string {
+	layout := "15:04:05"
+	for step := int64(1e9); t.Bucket%step != 0 && step > 1; step /= 10 {
+		if layout == "15:04:05" {
+			layout += "."
+		}
+		layout += "0"
+	}
+	return words.Clock(at).Format(layout)
+}

@@ -1,0 +1,161 @@
+package overtime
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A server is decode steps one after another: in each, some kernels run, with gaps in which
+// the host is late.
+type server struct {
+	gap     func(at int64, rank int32) int64 // behind a kernel at a time, ns
+	rest    func(at int64) int64             // behind a step, ns
+	unnamed bool                             // steps are not annotated
+}
+
+// length is how long servers are recorded, ns.
+const length = 3_000_000_000
+
+// record writes what a profiler would have recorded of four ranks.
+func (s *server) record(seed uint64) *profile.Set {
+	syms := trace.NewSymbols()
+	r := rand.New(rand.NewPCG(seed, 19))
+	out := &testset.RowStream{}
+	kernel, launch, step := syms.Intern("gemm"), syms.Intern("cudaLaunchKernel"), syms.Intern("step[DECODE bs=4 toks=4]")
+	correlation := int64(0)
+	for rank := range int32(4) {
+		for at := int64(1_000_000); at < length; {
+			begin := at
+			for range 12 {
+				at += s.gap(at, rank) + r.Int64N(30_000)
+				took := 150_000 + r.Int64N(100_000)
+				correlation++
+				e := profile.Event{Start: trace.Time(at - 5000), End: trace.Time(at - 2000), Correlation: correlation, Name: launch, Rank: rank, PID: rank}
+				out.CallRows = append(out.CallRows, profile.Call{Event: e})
+				e.Start, e.End, e.Name = trace.Time(at), trace.Time(at+took), kernel
+				out.KernelRows = append(out.KernelRows, profile.Kernel{Event: e})
+				at += took
+			}
+			if !s.unnamed {
+				out.RangeRows = append(out.RangeRows, profile.Range{Event: profile.Event{Start: trace.Time(begin), End: trace.Time(at), Name: step, Rank: rank, PID: rank}})
+			}
+			at += s.rest(at)
+		}
+	}
+	return testset.SetOf(syms, []string{"TP0", "TP1", "TP2", "TP3"}, out)
+}
+
+func none(int64) int64 { return 0 }
+
+// lateFrom returns a host that is late on a rank between two times, ns; -1 is every rank.
+func lateFrom(rank int32, from, to int64) func(int64, int32) int64 {
+	return func(at int64, on int32) int64 {
+		if (rank < 0 || rank == on) && at >= from && at < to {
+			return 250_000
+		}
+		return 10_000
+	}
+}
+
+// lateAt is when the host becomes late in planted runs, ns.
+const lateAt = 1_700_000_000
+
+// plantedChanges are runs, and on which ranks a change is to be found in them.
+var plantedChanges = map[string]struct {
+	server   server
+	requests bool // some are under way all the time
+	where    []string
+}{
+	"one rank":           {server{gap: lateFrom(2, lateAt, length), rest: none}, false, []string{"TP2"}},
+	"all ranks":          {server{gap: lateFrom(-1, lateAt, length), rest: none}, false, []string{"TP0", "TP1", "TP2", "TP3"}},
+	"for a while":        {server{gap: lateFrom(2, lateAt, 2_400_000_000), rest: none}, false, []string{"TP2"}},
+	"requests tell":      {server{gap: lateFrom(2, lateAt, length), rest: none, unnamed: true}, true, []string{"TP2"}},
+	"nothing tells":      {server{gap: lateFrom(2, lateAt, length), rest: none, unnamed: true}, false, nil},
+	"nothing happens":    {server{gap: lateFrom(9, 0, 0), rest: none}, false, nil},
+	"now and then late":  {server{gap: nowAndThen, rest: none}, false, nil},
+	"less to do":         {server{gap: lateFrom(9, 0, 0), rest: restFrom(lateAt, 4_000_000)}, false, nil},
+	"becomes better":     {server{gap: lateFrom(-1, 0, lateAt), rest: none}, false, nil},
+	"a burst of nothing": {server{gap: lateFrom(9, 0, 0), rest: func(at int64) int64 { return restFrom(lateAt, 400_000_000)(at) * (at % 2) }}, false, nil},
+}
+
+// TestRateOfChangesOfGPUs counts how often the moment is found at which a host became late,
+// and nothing where there is no such moment.
+func TestRateOfChangesOfGPUs(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 2)
+	for _, name := range slices.Sorted(maps.Keys(plantedChanges)) {
+		c, right := plantedChanges[name], 0
+		for _, seed := range seeds {
+			opt := Options{Everything: true}
+			if c.requests {
+				opt.Requests = &request.Set{Requests: []request.Request{{Start: 0, End: length}, {Start: 0, End: length}}}
+			}
+			timeline := timelineOf(c.server.record(seed), opt)
+			found, judged := timeline.Findings()
+			switch {
+			case judged.N != 4:
+				t.Errorf("%s, seed %d: %d devices were judged", name, seed, judged.N)
+			case len(found) == 0 && c.where == nil, len(found) == 1 && tells(timeline, c.where) && (name != "for a while" || strings.Contains(found[0].Text, "until")):
+				right++
+			default:
+				t.Logf("%s, seed %d: %+v", name, seed, timeline.Changes)
+			}
+			for i := range found {
+				checkEvidence(t, timeline, &found[i])
+			}
+		}
+		testset.Rate(t, "changes of GPUs: "+name, right, len(seeds), 95)
+	}
+}
+
+// tells reports whether the first change is the one that was planted.
+func tells(timeline *Timeline, where []string) bool {
+	c := &timeline.Changes[0]
+	slices.Sort(c.Where)
+	return c.What == "GPU busy" && slices.Equal(c.Where, where) && c.First <= lateAt+trace.Time(timeline.Bucket) && c.Last >= lateAt-trace.Time(timeline.Bucket)
+}
+
+// nowAndThen is a host that is late for 50 ms at a time, a third of the time.
+func nowAndThen(at int64, rank int32) int64 {
+	r := rand.New(rand.NewPCG(uint64(at/50_000_000), uint64(rank)))
+	return lateFrom(-1, 0, length*int64(r.IntN(3)/2))(at, rank)
+}
+
+// restFrom returns a server that has nothing to do behind its steps from a time on, ns.
+func restFrom(from, rest int64) func(int64) int64 {
+	return func(at int64) int64 {
+		if at >= from {
+			return rest
+		}
+		return 0
+	}
+}
+
+// checkEvidence looks up the number that a finding refers to.
+func checkEvidence(t *testing.T, timeline *Timeline, f *finding.Finding) {
+	t.Helper()
+	r, rows := timeline.ChangeReport(), 0
+	column := func(key string) int {
+		return slices.IndexFunc(r.Columns, func(c table.Column) bool { return c.Key() == key })
+	}
+	e := f.Evidence[0]
+	for row := range r.Len() {
+		if !slices.ContainsFunc(e.Row, func(k finding.Key) bool { return r.Cell(row, column(k.Column)).Text != k.Text }) {
+			if rows++; r.Cell(row, column(e.Column)).Share != e.Value {
+				t.Errorf("%s is not %v in row %d", e.Column, e.Value, row)
+			}
+		}
+	}
+	if e.Table != r.Name() || rows != 1 || !strings.Contains(f.Text, "falls") || f.Cost <= 0 {
+		t.Errorf("%d rows of %s, cost %v: %s", rows, e.Table, f.Cost, f.Text)
+	}
+}

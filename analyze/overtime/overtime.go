@@ -1,0 +1,276 @@
+package overtime
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Options say what is told over time.
+type Options struct {
+	Bucket   time.Duration // 0 chooses
+	From, To trace.Time    // bound it, on the clocks of hosts, as for [gpu.Options]; 0 is open
+	Requests *request.Set  // that were under way meanwhile; nil is unknown
+	// Everything asks for the queue and the samples, too, not only for what finders need.
+	Everything bool
+}
+
+// A Timeline is what was recorded of devices over time. Times are on the reference clock
+// where [profile.Set] relates clocks.
+type Timeline struct {
+	Grid
+	Devices  []Device // by rank and device
+	Counters []Counter
+	// Under is how many requests were under way on average, by bucket; nil where no requests
+	// are known.
+	Under   []float64
+	Changes []Change
+
+	fine    *Grid     // in which changes are looked for
+	parts   int       // how many of its buckets make one
+	under   []float64 // as Under, by bucket of fine
+	any     []int64   // ns in which at least one was, likewise
+	several bool      // a rank has several devices
+	length  int64     // GPU time, ns
+	skipped int       // devices that are not in Devices
+	judged  int       // devices of which enough is known to look for changes
+}
+
+// A Device is one of a rank.
+type Device struct {
+	Rank      string
+	RankIndex int32
+	Device    int32 // as the process counts
+	Cells     []Cell
+	Called    bool // the calls of some work are known: else nobody knows what was queued
+	// Stepped tells that steps of a server were annotated, and Counted that all tell their
+	// tokens.
+	Stepped, Counted bool
+
+	fine []Cell // by bucket of Timeline.fine
+}
+
+// A Cell is a device in one bucket. Times are ns.
+type Cell struct {
+	Recorded      int64 // the part of the bucket that was recorded of the rank
+	Busy          int64 // some kernel or copy ran
+	Compute, Comm int64 // some kernel computed; communicated
+	Hidden        int64 // some communicated while some computed
+	Queued        int64 // work had been launched and had not started, sum over all of it
+	MostQueued    int   // at once
+	Stepped       int64 // some step of the server was under way
+	Tokens        float64
+
+	steps     int     // that end in it
+	prefilled int64   // of Stepped, in steps that prefill
+	batches   float64 // requests in the batch times ns of steps of which they are known
+	batched   int64   // ns of these steps
+}
+
+// add adds what a device did in a part of a bucket.
+func (c *Cell) add(o *Cell) {
+	c.Recorded += o.Recorded
+	c.Busy += o.Busy
+	c.Compute += o.Compute
+	c.Comm += o.Comm
+	c.Hidden += o.Hidden
+	c.Queued += o.Queued
+	c.MostQueued = max(c.MostQueued, o.MostQueued)
+	c.Stepped += o.Stepped
+	c.Tokens += o.Tokens
+	c.steps += o.steps
+	c.prefilled += o.prefilled
+	c.batches += o.batches
+	c.batched += o.batched
+}
+
+// A limit of buckets and cells: beyond, nobody looks and memory runs out.
+const (
+	mostBuckets = 20_000
+	mostCells   = 250_000
+	mostDevices = 64 // of a rank: no process uses more
+)
+
+// A Collector takes what devices do while they are measured: it is a [gpu.Watch].
+type Collector struct {
+	set      *profile.Set
+	opt      Options
+	coarse   *Grid     // that is shown
+	grid     *Grid     // of the parts of its buckets
+	parts    int       // of a bucket
+	recorded [][]int64 // by rank and bucket of grid, ns
+	err      error
+
+	mu      sync.Mutex
+	devices []*Device
+	watched map[int32]int // devices by rank
+	skipped int           // those beyond mostDevices
+}
+
+// Collect returns a collector for the devices of a set.
+func Collect(set *profile.Set, opt Options) *Collector {
+	return &Collector{set: set, opt: opt, watched: map[int32]int{}}
+}
+
+// Recorded chooses the buckets.
+func (c *Collector) Recorded(ranks [][]gpu.Run) {
+	var all []gpu.Run
+	for rank := range ranks {
+		for i, r := range ranks[rank] {
+			ranks[rank][i].From, ranks[rank][i].To = c.place(int32(rank), r.From, r.To)
+			if ranks[rank][i].From < ranks[rank][i].To {
+				all = append(all, ranks[rank][i])
+			}
+		}
+	}
+	c.coarse = newGrid(all, c.opt.Bucket)
+	for c.opt.Bucket == 0 && c.coarse.N() > 1 && c.coarse.N()*len(ranks) > mostCells {
+		c.coarse = newGrid(all, 2*time.Duration(c.coarse.Bucket))
+	}
+	if n := c.coarse.N(); n > mostBuckets || n*len(ranks) > mostCells {
+		c.err = fmt.Errorf("--bucket %v: that is too short for what was recorded, %s of %s; choose longer ones, or a part of the time",
+			c.opt.Bucket, words.Counted(n, "bucket"), words.Counted(len(ranks), "rank"))
+		c.coarse = &Grid{Bucket: 1}
+	}
+	c.grid, c.parts = c.coarse.fine(mostCells / max(1, len(ranks)))
+	c.recorded = make([][]int64, len(ranks))
+	for rank := range ranks {
+		c.recorded[rank] = make([]int64, c.grid.N())
+		for _, r := range ranks[rank] {
+			c.grid.each(r.From, r.To, func(b int, length int64) { c.recorded[rank][b] += length })
+		}
+	}
+}
+
+// place puts a time of a rank on the reference clock, as far as it was asked for.
+func (c *Collector) place(rank int32, from, to trace.Time) (trace.Time, trace.Time) {
+	if c.opt.From != 0 {
+		from, to = max(from, c.opt.From), max(to, c.opt.From)
+	}
+	if c.opt.To != 0 {
+		from, to = min(from, c.opt.To), min(to, c.opt.To)
+	}
+	ahead := trace.Time(c.set.AheadOf(rank))
+	return from - ahead, to - ahead
+}
+
+// Device returns the watch over a device, nil for those of a rank beyond mostDevices.
+func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
+	if !c.takes(rank) {
+		return nil
+	}
+	d := &Device{Rank: c.set.Ranks[rank], RankIndex: rank, Device: device, fine: make([]Cell, c.grid.N())}
+	for b := range d.fine {
+		d.fine[b].Recorded = c.recorded[rank][b]
+	}
+	c.mu.Lock()
+	c.devices = append(c.devices, d)
+	c.mu.Unlock()
+	w := &watch{of: c, device: d}
+	if c.opt.Everything {
+		w.queue = newQueue(c.grid)
+	}
+	return w
+}
+
+// takes counts the devices of a rank, which come one after the other.
+func (c *Collector) takes(rank int32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watched[rank] == mostDevices {
+		c.skipped++
+		return false
+	}
+	c.watched[rank]++
+	return true
+}
+
+// A watch is over one device.
+type watch struct {
+	of     *Collector
+	device *Device
+	queue  *queue // nil unless asked for
+}
+
+func (w *watch) Ran(from, to trace.Time, running gpu.Running) {
+	from, to = w.of.place(w.device.RankIndex, from, to)
+	compute, comm := running.Has(profile.ClassCompute), running.Has(profile.ClassCommunication)
+	w.of.grid.each(from, to, func(b int, length int64) {
+		cell := &w.device.fine[b]
+		cell.Busy += length
+		if compute {
+			cell.Compute += length
+		}
+		if comm {
+			cell.Comm += length
+		}
+		if compute && comm {
+			cell.Hidden += length
+		}
+	})
+}
+
+func (w *watch) Queued(launched, started trace.Time) {
+	if w.queue == nil {
+		return
+	}
+	w.device.Called = true
+	w.queue.add(w.of.place(w.device.RankIndex, launched, started))
+}
+
+func (w *watch) Done() {
+	if w.queue == nil {
+		return
+	}
+	area, most := w.queue.finish()
+	for b := range area {
+		w.device.fine[b].Queued, w.device.fine[b].MostQueued = area[b], most[b]
+	}
+	w.queue = nil
+}
+
+// Err returns an error if the buckets that were asked for are too short. There are none then.
+func (c *Collector) Err() error { return c.err }
+
+// Timeline returns what was collected, with the steps of g, which measured it. It reads
+// samples if everything was asked for.
+func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
+	t := &Timeline{Grid: *c.coarse, fine: c.grid, parts: c.parts, length: g.Length(), skipped: c.skipped}
+	slices.SortFunc(c.devices, func(a, b *Device) int {
+		return cmp.Or(cmp.Compare(a.RankIndex, b.RankIndex), cmp.Compare(a.Device, b.Device))
+	})
+	for i, d := range c.devices {
+		t.several = t.several || i > 0 && c.devices[i-1].RankIndex == d.RankIndex
+		t.Devices = append(t.Devices, *d)
+	}
+	c.addSteps(t, g)
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		d.Cells = make([]Cell, t.N())
+		for b := range d.fine {
+			d.Cells[b/c.parts].add(&d.fine[b])
+		}
+	}
+	c.addRequests(t)
+	if c.opt.Everything {
+		t.Counters = c.counters()
+	}
+	t.findChanges()
+	return t
+}
+
+// Name is what a device is called: its rank, with the device where ranks have several.
+func (t *Timeline) Name(d *Device) string {
+	if t.several {
+		return fmt.Sprintf("%s GPU %d", d.Rank, d.Device)
+	}
+	return d.Rank
+}

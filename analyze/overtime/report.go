@@ -1,0 +1,189 @@
+package overtime
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A cellRow is one device in one bucket.
+type cellRow struct{ device, bucket int32 }
+
+// Report makes a table of the devices: a row per device and bucket that was recorded.
+func (t *Timeline) Report() *table.Table {
+	var rows []cellRow
+	for d := range t.Devices {
+		for b := range t.Devices[d].Cells {
+			if t.Devices[d].Cells[b].Recorded > 0 {
+				rows = append(rows, cellRow{int32(d), int32(b)})
+			}
+		}
+	}
+	device := func(r *cellRow) *Device { return &t.Devices[r.device] }
+	cell := func(r *cellRow) *Cell { return &t.Devices[r.device].Cells[r.bucket] }
+	share := func(name, doc string, of func(*Cell) int64) table.Field[cellRow] {
+		return table.ShareColumn(name, doc+", part of the recorded time", func(r *cellRow) float64 { return distribution.Fraction(of(cell(r)), cell(r).Recorded) })
+	}
+	fields := []table.Field[cellRow]{
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *cellRow) string { return t.Name(device(r)) }),
+		table.TimeColumn("time", "start of the bucket", func(r *cellRow) trace.Time { return t.Start(int(r.bucket)) }),
+		table.NsColumn("recorded", "the part of the bucket in which the rank was recorded: from its first call, annotation, kernel or copy to the end of the last", func(r *cellRow) int64 { return cell(r).Recorded }),
+		{Column: table.Column{Name: "partial", Doc: "yes: not all of the bucket was recorded; no changes are looked for in it"},
+			Cell: func(r *cellRow) table.Cell { return table.YesCell(cell(r).Recorded < t.Bucket) }},
+		share("busy", "some kernel or copy runs", func(c *Cell) int64 { return c.Busy }),
+		share("compute", "some kernel computes", func(c *Cell) int64 { return c.Compute }),
+		share("comm", "some kernel communicates", func(c *Cell) int64 { return c.Comm }),
+		share("exposed", "some kernel communicates and none computes", func(c *Cell) int64 { return c.Comm - c.Hidden }),
+		table.ShareColumn("overlap", "part of the communication during which some kernel computes", func(r *cellRow) float64 { return cell(r).Overlap() }),
+		table.NumberColumn("queue", "kernels and copies that had been launched and had not started, on average over the recorded time", func(r *cellRow) float64 { return device(r).QueueDepth(cell(r)) }),
+		table.CountColumn("queue max", "the same, the most at once", func(r *cellRow) int64 {
+			if !device(r).Called {
+				return request.Unknown
+			}
+			return int64(cell(r).MostQueued)
+		}),
+		table.ShareColumn("in steps", "of the recorded time, in steps of the server: from when the host begins one to the end of what it launched", func(r *cellRow) float64 {
+			if !device(r).Stepped {
+				return math.NaN()
+			}
+			return distribution.Fraction(cell(r).Stepped, cell(r).Recorded)
+		}),
+		table.NumberColumn("tokens per second", "tokens that steps compute, spread over their time; empty unless the names of all steps tell", func(r *cellRow) float64 { return device(r).TokenRate(cell(r)) }),
+		table.NumberColumn("under way", "requests of the dumps that were under way, on average; of all servers", func(r *cellRow) float64 {
+			if t.Under == nil {
+				return math.NaN()
+			}
+			return t.Under[r.bucket]
+		}),
+	}
+	fields = append(fields, table.Detail([]table.Field[cellRow]{
+		table.CountColumn("device", "device, as the process numbers it", func(r *cellRow) int64 { return int64(device(r).Device) }),
+		table.NsColumn("busy time", "some kernel or copy runs", func(r *cellRow) int64 { return cell(r).Busy }),
+		table.NsColumn("comm time", "some kernel communicates", func(r *cellRow) int64 { return cell(r).Comm }),
+		table.NsColumn("hidden time", "some kernel communicates and some computes", func(r *cellRow) int64 { return cell(r).Hidden }),
+	})...)
+	out := table.New("sgtrace.report.timeline.gpus/v1", "GPUs over time", rows, fields)
+	for _, note := range t.Notes() {
+		out.Note("%s", note)
+	}
+	return out
+}
+
+// Overlap is the part of the communication that computation hides; NaN without any.
+func (c *Cell) Overlap() float64 { return distribution.Ratio(float64(c.Hidden), float64(c.Comm)) }
+
+// TokenRate returns tokens per second; NaN is unknown.
+func (d *Device) TokenRate(c *Cell) float64 {
+	if !d.Counted {
+		return math.NaN()
+	}
+	return distribution.Ratio(c.Tokens, float64(c.Recorded)/1e9)
+}
+
+// A pointRow is a counter in one bucket.
+type pointRow struct{ counter, bucket int32 }
+
+// CounterReport makes a table of what was sampled: a row per counter and bucket.
+func (t *Timeline) CounterReport() *table.Table {
+	var rows []pointRow
+	for c := range t.Counters {
+		for b := range t.Counters[c].Points {
+			if !math.IsNaN(t.Counters[c].Points[b].Mean) {
+				rows = append(rows, pointRow{int32(c), int32(b)})
+			}
+		}
+	}
+	counter := func(r *pointRow) *Counter { return &t.Counters[r.counter] }
+	point := func(r *pointRow) *CounterPoint { return &t.Counters[r.counter].Points[r.bucket] }
+	fields := []table.Field[pointRow]{
+		table.TextColumn("rank", "rank that it is of; empty where it is of the machine", func(r *pointRow) string { return counter(r).Rank }),
+		table.TextColumn("source", "device, network card or switch", func(r *pointRow) string { return counter(r).Source }),
+		table.TextColumn("counter", "what was counted or sampled, as the profiler calls it", func(r *pointRow) string { return counter(r).Name }),
+		table.TextColumn("unit", "of mean and max", func(r *pointRow) string { return counter(r).Unit }),
+		table.TimeColumn("time", "start of the bucket", func(r *pointRow) trace.Time { return t.Start(int(r.bucket)) }),
+		table.CountColumn("samples", "in the bucket; memory holds from one to the next", func(r *pointRow) int64 { return int64(point(r).Samples) }),
+		table.NumberColumn("mean", "over the samples; of memory, over time", func(r *pointRow) float64 { return point(r).Mean }),
+		table.NumberColumn("max", "highest value", func(r *pointRow) float64 { return point(r).Most }),
+	}
+	return table.New("sgtrace.report.timeline.counters/v1", "Counters over time", rows, fields)
+}
+
+// ChangeReport makes a table of the changes.
+func (t *Timeline) ChangeReport() *table.Table {
+	text := func(name, doc string, of func(*Change) string) table.Field[Change] {
+		return table.TextColumn(name, doc, of)
+	}
+	fields := []table.Field[Change]{
+		text("part", "change; with load: there is more or less to do, too; back: it undoes an earlier one; ramp-up, drain: perhaps how the load begins or ends", (*Change).part),
+		table.TimeColumn("time", "start of the first bucket after it", func(c *Change) trace.Time { return c.Time }),
+		table.NsColumn("within", "how far off the time may be, with a confidence of 95 %", func(c *Change) int64 { return int64(max(c.Time-c.First, c.Last-c.Time)) }),
+		text("what", "what changed", func(c *Change) string { return c.What }),
+		text("where", "devices, or sources of counters, that changed at about that time", func(c *Change) string { return strings.Join(c.Where, ", ") }),
+		text("before", "mean before, since the change before it", func(c *Change) string { return c.metric.text(c.Before) }),
+		text("after", "mean after, until the next change", func(c *Change) string { return c.metric.text(c.After) }),
+		table.NumberColumn("p", "probability that there is such a change in any of the series if nothing happens", func(c *Change) float64 { return c.P }),
+	}
+	fields = append(fields, table.Detail([]table.Field[Change]{
+		table.NumberColumn("value before", "as before, as a number; shares from 0 to 1", func(c *Change) float64 { return c.Before }),
+		table.NumberColumn("value after", "as after, as a number", func(c *Change) float64 { return c.After }),
+		table.TimeField("until", "when it was undone; empty if never", func(c *Change) (trace.Time, bool) { return c.Until, c.Until != 0 }),
+		text("sentence", "what happened, in words", t.Sentence),
+	})...)
+	out := table.New("sgtrace.report.timeline.gpuchanges/v1", "Changes of GPUs and counters", t.Changes, fields)
+	if t.judged == 0 && len(t.Devices) > 0 {
+		out.Note("nothing was searched: fewer than %d buckets of any device were recorded whole, with work in them; --bucket makes them shorter", fewest)
+	}
+	return out
+}
+
+// part says what a change is part of.
+func (c *Change) part() string {
+	switch {
+	case c.Edge && c.After > c.Before:
+		return "ramp-up"
+	case c.Edge:
+		return "drain"
+	case c.back:
+		return "back"
+	case c.less:
+		return "with load"
+	}
+	return "change"
+}
+
+// Notes say what was not recorded, and how it would have been.
+func (t *Timeline) Notes() []string {
+	if t.N() == 0 {
+		return []string{"no calls, annotations, kernels, or copies were recorded, so that there is no time to divide"}
+	}
+	var have [3]bool // by profile.CounterKind
+	for i := range t.Counters {
+		have[t.Counters[i].Kind] = true
+	}
+	called, stepped := false, false
+	for i := range t.Devices {
+		called, stepped = called || t.Devices[i].Called, stepped || t.Devices[i].Stepped
+	}
+	var notes []string
+	add := func(missing bool, note string) {
+		if missing {
+			notes = append(notes, note)
+		}
+	}
+	add(len(t.Spans) > 1, "recordings are far apart; the time between them is left out")
+	add(t.skipped > 0, fmt.Sprintf("%s beyond the %d of a rank that are looked at: left out", words.Counted(t.skipped, "device"), mostDevices))
+	add(len(t.Devices) == 0, "no kernels or copies were recorded")
+	add(!called && len(t.Devices) > 0, "the launch queue is not known: calls were not recorded; torch.profiler does with ProfilerActivity.CPU, nsys with --trace=cuda")
+	add(!stepped && t.Under == nil && len(t.Devices) > 0, "nothing tells when there was work: no steps are annotated, and no dump has requests of this time")
+	add(!have[profile.MemoryCounter], "memory was not recorded: torch.profiler records it with profile_memory=True, nsys with --cuda-memory-usage=true")
+	add(!have[profile.DeviceCounter], "metrics of GPUs were not recorded (SMs active, tensor cores, DRAM): nsys records them with --gpu-metrics-devices=all")
+	add(!have[profile.NetworkCounter], "network cards were not recorded: nsys records them with --nic-metrics=true")
+	return notes
+}

@@ -1,0 +1,133 @@
+// One axis of time: dragging over a chart, or + and - on it, chooses a range that all
+// charts over time zoom to and tables keep to. It is in the address, and in flags to copy.
+const timeCharts = all("svg[data-from]").map((svg) => ({ svg, from: +svg.dataset.from, to: +svg.dataset.to }));
+const timeBar = document.getElementById("time-range");
+let range = null; // { from, to }, ms
+
+const clockSteps = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4,
+	6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
+const timeText = (ms, step) => {
+	const text = new Date(Math.floor(ms)).toISOString();
+	if (step >= 864e5) return text.slice(5, 10);
+	if (step >= 6e4) return text.slice(11, 16);
+	if (step >= 1e3) return text.slice(11, 19);
+	const micros = Math.round((ms - Math.floor(ms)) * 1000);
+	return text.slice(11, 23) + (step < 1 ? String(Math.min(999, micros)).padStart(3, "0") : "");
+};
+const timeFlag = (ms) => {
+	const micros = Math.min(999, Math.round((ms - Math.floor(ms)) * 1000));
+	return new Date(Math.floor(ms)).toISOString().slice(0, 23) + String(micros).padStart(3, "0") + "Z";
+};
+
+// drawTicks replaces the lines and labels of an axis of time.
+const drawTicks = (group, frame, from, to) => {
+	group.replaceChildren();
+	const count = Math.max(2, Math.floor(frame.width / 98));
+	const step = clockSteps.find((s) => to - from <= count * s) || 864e5;
+	const { top, bottom, labels } = group.dataset;
+	for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
+		const x = frame.left + (t - from) / (to - from) * frame.width;
+		svgElement(group, "line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom });
+		if (labels === "true") svgElement(group, "text", { class: "mid", x: Math.min(x, frame.right - 20), y: +bottom + 16 }).textContent = timeText(t, step);
+	}
+};
+
+// zoom shows a range in a chart, as far as the chart reaches.
+const zoom = ({ svg, from, to }, r) => {
+	let a = r ? Math.max(from, r.from) : from, b = r ? Math.min(to, r.to) : to;
+	const outside = !(b > a);
+	if (outside) [a, b] = [from, to];
+	svg.classList.toggle("outside", outside && to > from);
+	const views = all("svg.view", svg);
+	for (const view of views) {
+		const width = +view.getAttribute("width"), box = view.viewBox.baseVal;
+		const span = to - from || 1;
+		view.setAttribute("viewBox", `${(a - from) / span * width} ${box.y} ${(b - a || span) / span * width} ${box.height}`);
+	}
+	if (!views.length || !(to > from)) return;
+	const frame = frameOf(views[0]);
+	for (const group of all(".ticks", svg)) drawTicks(group, frame, a, b);
+	for (const pin of all(".pin", svg)) {
+		const x = frame.x(+pin.dataset.at);
+		pin.classList.toggle("off", x < frame.left || x > frame.right);
+		pin.setAttribute("transform", pin.getAttribute("transform").replace(/\([-\d.e]+/, "(" + x));
+	}
+};
+
+// setRange chooses a range; null is all of the time.
+const setRange = (r) => {
+	range = r;
+	for (const chart of timeCharts) zoom(chart, r);
+	for (const box of all(".table")) box.setRange(r);
+	timeBar.hidden = !r;
+	document.body.classList.toggle("ranged", !!r);
+	if (r) {
+		const [from, to] = all("input", timeBar);
+		from.value = timeFlag(r.from);
+		to.value = timeFlag(r.to);
+		timeBar.querySelector("code").textContent = `--from ${from.value} --to ${to.value}`;
+	}
+	writeAddress();
+};
+
+for (const input of all("#time-range input")) {
+	input.addEventListener("change", () => {
+		const [from, to] = all("input", timeBar).map((i) => Date.parse(i.value));
+		if (to > from) setRange({ from, to });
+	});
+}
+document.getElementById("time-all").addEventListener("click", () => setRange(null));
+document.getElementById("time-copy").addEventListener("click", (e) => {
+	const code = timeBar.querySelector("code");
+	const selection = getSelection();
+	selection.selectAllChildren(code);
+	const copied = document.execCommand("copy"); // works for files, where navigator.clipboard does not
+	e.target.textContent = copied ? "copied" : "selected";
+	setTimeout(() => { e.target.textContent = "copy"; }, 1500);
+});
+
+for (const chart of timeCharts) {
+	const { svg, from, to } = chart;
+	if (!(to > from)) continue;
+	const frame = () => frameOf(svg.querySelector("svg.view"));
+	const timeAt = (x) => from + frame().part(x) * (to - from);
+	let start = null, brush = null;
+	svg.addEventListener("pointerdown", (e) => {
+		const x = toDrawing(svg, e).x, f = frame();
+		if (e.button !== 0 || e.pointerType === "touch" || x < f.left || x > f.right) return;
+		start = x;
+	});
+	svg.addEventListener("pointermove", (e) => {
+		if (start === null) return;
+		const f = frame(), x = Math.max(f.left, Math.min(f.right, toDrawing(svg, e).x));
+		if (!brush && Math.abs(x - start) < 4) return;
+		if (!brush) {
+			brush = svgElement(svg, "rect", { class: "brush" });
+			svg.setPointerCapture(e.pointerId);
+		}
+		const views = framesOf(svg);
+		for (const [k, v] of Object.entries({ x: Math.min(x, start), width: Math.abs(x - start), y: views[0].top, height: views[views.length - 1].bottom - views[0].top })) brush.setAttribute(k, v);
+	});
+	svg.addEventListener("pointerup", () => {
+		if (brush) {
+			const a = +brush.getAttribute("x"), b = a + +brush.getAttribute("width");
+			brush.remove();
+			svg.addEventListener("click", (e) => e.preventDefault(), { once: true, capture: true });
+			setRange({ from: timeAt(a), to: timeAt(b) });
+		}
+		start = brush = null;
+	});
+	svg.addEventListener("dblclick", () => setRange(null));
+	svg.addEventListener("keydown", (e) => {
+		const now = range || { from, to }, span = now.to - now.from;
+		const next = {
+			"+": [now.from + span / 4, now.to - span / 4], "-": [now.from - span / 2, now.to + span / 2],
+			ArrowLeft: e.shiftKey && [now.from - span / 4, now.to - span / 4], ArrowRight: e.shiftKey && [now.from + span / 4, now.to + span / 4],
+		}[e.key];
+		if (e.key === "0") setRange(null);
+		else if (next) setRange({ from: next[0], to: next[1] });
+		else return;
+		e.preventDefault();
+		e.stopImmediatePropagation();
+	}, true);
+}

@@ -1,0 +1,130 @@
+package chart
+
+import (
+	"html/template"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+)
+
+// Bars are horizontal bars made of parts, such as a time divided by cause.
+type Bars struct {
+	Parts []Part
+	Rows  []Bar
+	// Unit of the values: Duration, or Share, whose axis ends at all of it.
+	Unit table.Unit
+}
+
+// A Part is what a piece of all bars stands for.
+type Part struct {
+	Name  string
+	Color int
+}
+
+// Entry explains the part in a legend of figures that cannot be switched off.
+func (p Part) Entry() LegendEntry {
+	return LegendEntry{colorClass(p.Color), table.Printable(p.Name), -1}
+}
+
+// A Bar is one value for each part. What is below zero is drawn to the left of it.
+type Bar struct {
+	Name   string
+	Values []float64
+	// Texts are shown under the pointer; "" is the value alone.
+	Texts []string
+	Total string // printed behind the bar
+}
+
+func (b *Bars) Draw() (Drawing, error) {
+	d := Drawing{Markup: twice(b.svg), Numbers: b.numbers()}
+	for i, p := range b.Parts {
+		d.Legend = append(d.Legend, LegendEntry{colorClass(p.Color), table.Printable(p.Name), i})
+	}
+	return d, nil
+}
+
+func (b *Bars) svg(width float64) template.HTML {
+	const high, gap = 22, 8
+	var names []string
+	totals := 0
+	least, most := 0.0, 0.0
+	for _, r := range b.Rows {
+		names = append(names, r.Name)
+		totals = max(totals, len([]rune(r.Total)))
+		below, above := r.extent()
+		least, most = min(least, below), max(most, above)
+	}
+	names = table.Shorten(names, lettersIn(width))
+	f := frame{left: float64(longestName(names))*letter + 18, top: 6, height: float64(len(b.Rows))*(high+gap) + gap}
+	f.width = width - f.left - float64(totals)*digit - 24
+	var x scale = linear{0, 1, table.Share, f.ticksIn(60)}
+	if b.Unit != table.Share {
+		x = linear{least, max(most, least+1), b.Unit, f.ticksIn(80)}
+	}
+	s := newSVG(width, f.bottom()+24, "Stacked bars; the table below has the numbers")
+	f.vertical(s, x, true)
+	for i, r := range b.Rows {
+		y := f.top + gap + float64(i)*(high+gap)
+		s.name(f.left-8, y+high/2+4, names[i], r.Name)
+		end := b.drawBar(s, &r, f, x, y, high)
+		s.label(end+6, y+high/2+4, "dim", r.Total)
+	}
+	s.line("axis", f.x(x.at(0)), f.top, f.x(x.at(0)), f.bottom())
+	return s.finish()
+}
+
+// numbers has a row for each bar, and a column for each part.
+func (b *Bars) numbers() *Numbers {
+	n := &Numbers{Head: []string{""}}
+	for _, p := range b.Parts {
+		n.Head = append(n.Head, p.Name)
+	}
+	n.Head = append(n.Head, "all")
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		row := []string{r.Name}
+		for k := range b.Parts {
+			row = append(row, b.text(r, k))
+		}
+		n.add(append(row, r.Total)...)
+	}
+	return n
+}
+
+// text is what part k of a bar is.
+func (b *Bars) text(r *Bar, k int) string {
+	if k < len(r.Texts) && r.Texts[k] != "" {
+		return r.Texts[k]
+	}
+	return InUnit(b.Unit, r.Values[k])
+}
+
+// drawBar draws a bar and returns the pixel where it ends.
+func (b *Bars) drawBar(s *svg, r *Bar, f frame, x scale, y, high float64) float64 {
+	up, down := 0.0, 0.0
+	for k, v := range r.Values {
+		from, to := up, up+v
+		if v < 0 {
+			from, to = down+v, down
+			down = from
+		} else {
+			up = to
+		}
+		if v == 0 {
+			continue
+		}
+		s.open("g", "class", "piece "+colorClass(b.Parts[k].Color), "data-s", strconv.Itoa(k))
+		s.title(r.Name + " · " + b.Parts[k].Name + ": " + b.text(r, k))
+		s.empty("rect", "x", px(f.x(x.at(from))), "y", px(y), "width", px(max(0.5, f.x(x.at(to))-f.x(x.at(from)))), "height", px(high))
+		s.close("g")
+	}
+	return f.x(x.at(up))
+}
+
+// extent returns the sums of what is below and of what is above zero.
+func (r *Bar) extent() (below, above float64) {
+	for _, v := range r.Values {
+		below, above = below+min(v, 0), above+max(v, 0)
+	}
+	return below, above
+}

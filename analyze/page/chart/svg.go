@@ -1,0 +1,118 @@
+package chart
+
+import (
+	"html"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An svg is a drawing in the making, in units that are about pixels. Whatever is
+// written goes through attr or content, which escape it.
+type svg struct {
+	b     strings.Builder
+	width float64
+}
+
+// newSVG begins a drawing; it is as wide as the page leaves room for. label tells
+// those what it is who cannot see it.
+func newSVG(width, height float64, label string) *svg {
+	s := &svg{width: width}
+	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(height), "role", "img", "aria-label", label, "tabindex", "0")
+	return s
+}
+
+// newTimeSVG begins a drawing over time, which the script zooms.
+func newTimeSVG(width, height float64, label string, axis clock) *svg {
+	s := &svg{width: width}
+	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(height), "role", "img", "aria-label", label, "tabindex", "0",
+		"data-from", Milliseconds(axis.from), "data-to", Milliseconds(axis.to))
+	return s
+}
+
+// Milliseconds is a time as the script counts it, exact to the nanosecond.
+func Milliseconds(t trace.Time) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 6, 64) }
+
+// view begins what a frame holds, in pixels from its upper left corner. It is cut off at
+// the frame, and the script zooms it by its viewBox. What is drawn in it has lines only,
+// and areas: text and circles would be stretched.
+func (s *svg) view(f frame) {
+	s.open("svg", "class", "view", "x", px(f.left), "y", px(f.top), "width", px(f.width), "height", px(f.height),
+		"viewBox", "0 0 "+px(f.width)+" "+px(f.height), "preserveAspectRatio", "none")
+}
+
+// open begins an element; attrs are names and values by turns.
+func (s *svg) open(name string, attrs ...string) {
+	s.start(name, attrs)
+	s.b.WriteByte('>')
+}
+
+// empty writes an element without content.
+func (s *svg) empty(name string, attrs ...string) {
+	s.start(name, attrs)
+	s.b.WriteString("/>")
+}
+
+func (s *svg) start(name string, attrs []string) {
+	s.b.WriteString("<" + name)
+	for i := 0; i < len(attrs); i += 2 {
+		s.b.WriteString(" " + attrs[i] + `="` + html.EscapeString(attrs[i+1]) + `"`)
+	}
+}
+
+func (s *svg) close(name string) { s.b.WriteString("</" + name + ">") }
+
+// content writes text.
+func (s *svg) content(text string) { s.b.WriteString(html.EscapeString(text)) }
+
+// title says what the element around it is, when the pointer is on it.
+func (s *svg) title(text string) {
+	s.open("title")
+	s.content(table.Printable(text))
+	s.close("title")
+}
+
+// label writes text at a place. class is how it is aligned and looks.
+func (s *svg) label(x, y float64, class, text string) {
+	s.open("text", "x", px(x), "y", px(y), "class", class)
+	s.content(table.Printable(text))
+	s.close("text")
+}
+
+// heading writes above a frame what it shows, shortened to its width, and a remark.
+func (s *svg) heading(f frame, title, remark string) {
+	const bold = 8 // width of a letter
+	room := int(f.width/bold) - len(remark)
+	s.label(f.left, f.top-8, "panel", table.Shorten([]string{title}, max(8, room))[0]+remark)
+}
+
+// name writes a shortened name in front of a place, and the whole under the pointer.
+func (s *svg) name(x, y float64, short, name string) {
+	s.open("text", "x", px(x), "y", px(y), "class", "end name")
+	s.content(short)
+	if short != name {
+		s.title(name)
+	}
+	s.close("text")
+}
+
+func (s *svg) line(class string, x1, y1, x2, y2 float64) {
+	s.empty("line", "class", class, "x1", px(x1), "y1", px(y1), "x2", px(x2), "y2", px(y2))
+}
+
+func (s *svg) finish() template.HTML {
+	s.close("svg")
+	return template.HTML(s.b.String()) // of escaped parts only
+}
+
+// px prints a coordinate to a tenth of a pixel.
+func px(v float64) string {
+	return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64)
+}
+
+// part rounds a part of a frame for the script, to less than a pixel.
+func part(v float64) float64 { return math.Round(10_000*v) / 10_000 }

@@ -1,0 +1,93 @@
+package chart
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Waterfall is what happened one after the other, in lanes below each other. It is no
+// figure of its own: many of them share a legend.
+type Waterfall struct {
+	Zero     trace.Time // the axis counts from here
+	From, To trace.Time // bounds of the axis
+	Lanes    []Lane
+}
+
+// A Lane is what one thread did.
+type Lane struct {
+	Name string
+	Rows []WaterfallRow
+}
+
+// A WaterfallRow is one thing, or several of one name.
+type WaterfallRow struct {
+	Name  string
+	Depth int // how many are around it
+	Color int
+	Spans []Span
+	Text  string // behind the last one: how long it took
+}
+
+// A Span is a piece of time.
+type Span struct{ From, To trace.Time }
+
+// Sizes of waterfalls, in pixels.
+const (
+	laneHigh      = 20
+	waterfallRow  = 15
+	waterfallLeft = 250
+	waterfallText = 74 // room behind the bars
+)
+
+// SVG draws the waterfall for windows; narrow ones scroll.
+func (w *Waterfall) SVG(label string) string {
+	height := 8.0
+	for _, lane := range w.Lanes {
+		height += laneHigh + waterfallRow*float64(len(lane.Rows))
+	}
+	f := frame{left: waterfallLeft, top: 4, width: wideDrawing - waterfallLeft - waterfallText, height: height - 4}
+	x := offsets{linear{float64(w.From - w.Zero), max(float64(w.To-w.Zero), float64(w.From-w.Zero)+1), table.Duration, 6}}
+	s := newSVG(wideDrawing, f.bottom()+24, label)
+	f.vertical(s, x, true)
+	y := f.top
+	for _, lane := range w.Lanes {
+		s.label(4, y+14, "lane", table.Shorten([]string{lane.Name}, 60)[0])
+		y += laneHigh
+		for _, row := range lane.Rows {
+			w.drawRow(s, &row, f, x, y)
+			y += waterfallRow
+		}
+	}
+	return string(s.finish())
+}
+
+// offsets is a scale of durations that may begin below 0.
+type offsets struct{ linear }
+
+// drawRow draws the bars of a row, which touch where they are closer than a pixel.
+func (w *Waterfall) drawRow(s *svg, row *WaterfallRow, f frame, x offsets, y float64) {
+	const closest = 0.6
+	indent := 10 + 9*float64(min(row.Depth, 6))
+	s.label(indent, y+11, "", table.Shorten([]string{row.Name}, int((waterfallLeft-indent)/7.2))[0])
+	var path strings.Builder
+	from, to := -1.0, -1.0
+	flush := func() {
+		if to >= 0 {
+			path.WriteString("M" + px(from) + " " + px(y+3) + "h" + px(max(0.8, to-from)) + "v9H" + px(from) + "z")
+		}
+	}
+	for _, span := range row.Spans {
+		a, b := f.x(x.at(float64(span.From-w.Zero))), f.x(x.at(float64(span.To-w.Zero)))
+		if to >= 0 && a <= to+closest && a >= from {
+			to = max(to, b)
+			continue
+		}
+		flush()
+		from, to = a, max(a, b)
+	}
+	flush()
+	s.empty("path", "class", "bar "+colorClass(row.Color), "d", path.String())
+	s.label(to+4, y+11, "dim", row.Text)
+}

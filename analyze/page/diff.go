@@ -1,0 +1,168 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// mostChanged is how many kernels the figure of changed kernels has.
+const mostChanged = 20
+
+// Colors of the two sides of a comparison.
+const (
+	beforeColor = 0
+	afterColor  = 1
+)
+
+// Diff makes the page of a comparison of two captures. command prints its tables.
+func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Made) Page {
+	p := Page{Title: fmt.Sprintf("sgtrace diff of %s and %s", d.Before.Label, d.After.Label), Tiles: diffTiles(d), Made: made}
+	sides := d.SideReport()
+	b := diffBuilder{d, [2]*diff.Collected{before, after}, command}
+	changes := []Section{{ID: "requests", Title: "Requests", Figures: slices.Concat(b.curves(), b.cascade())}, {ID: "kernels", Title: "Kernels", Figures: b.kernels()}}
+	changes = slices.DeleteFunc(changes, func(s Section) bool { return len(s.Figures) == 0 })
+	numbers := Section{ID: "numbers", Title: "All numbers", Figures: []*Figure{TableOf(d.Report(), mostRows, "Two captures", command)}}
+	captures := Section{ID: "captures", Title: "Captures"}
+	for _, t := range []*table.Table{sides, d.SetupReport(), d.LoadReport()} {
+		if t.Len() > 0 {
+			f := TableOf(t, 0, "Two captures", command)
+			if t == sides {
+				f.Title = "What was compared"
+			}
+			captures.Figures = append(captures.Figures, f)
+		}
+	}
+	l := newLinks([]Section{numbers})
+	p.Sections = slices.Concat([]Section{b.findings(l, sides.Title)}, changes, []Section{numbers, captures})
+	return p
+}
+
+// diffTiles are what users notice, before and after.
+func diffTiles(d *diff.Diff) []Tile {
+	var list []Tile
+	for _, m := range tail.Metrics {
+		i := slices.IndexFunc(d.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == string(m) })
+		if i < 0 {
+			continue
+		}
+		r := &d.Rows[i]
+		t := Tile{Name: tail.MetricWords[m], Value: words.Nearly(r.After.P50), Unit: "p50", State: Neutral, Href: "#numbers",
+			Detail: fmt.Sprintf("was %s; p99 %s → %s", words.Nearly(r.Before.P50), words.Nearly(r.Before.P99), words.Nearly(r.After.P99))}
+		switch {
+		case r.Changed() && r.Effect() > 0:
+			t.State = Bad
+		case r.Changed() && r.Effect() < 0:
+			t.State = Good
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+type diffBuilder struct {
+	*diff.Diff
+	sides   [2]*diff.Collected
+	command string
+}
+
+// findings makes the section about what changed.
+func (b *diffBuilder) findings(l *links, verdict string) Section {
+	found := b.Findings()
+	s := Section{ID: "findings", Title: "What changed", Lead: verdict}
+	body := new(Findings)
+	for i := range found {
+		body.List = append(body.List, newFinding(i, &found[i], Source{}, l))
+	}
+	if len(found) > 0 {
+		s.Figures = []*Figure{{ID: "findings-list", Command: b.command, Body: body}}
+	}
+	return s
+}
+
+// curves are the distributions of what users notice, side by side.
+func (b *diffBuilder) curves() []*Figure {
+	var list []*Figure
+	for _, m := range tail.Metrics {
+		lines := []chart.Distribution{
+			{Name: b.Before.Label, Values: b.sides[0].Values(diff.Request, string(m)), Color: beforeColor},
+			{Name: b.After.Label, Values: b.sides[1].Values(diff.Request, string(m)), Color: afterColor},
+		}
+		if len(lines[0].Values) == 0 || len(lines[1].Values) == 0 {
+			continue
+		}
+		if lines[0].Name == lines[1].Name {
+			lines[0].Name, lines[1].Name = "before: "+lines[0].Name, "after: "+lines[1].Name
+		}
+		list = append(list, &Figure{ID: "curves-" + string(m), Title: tail.MetricWords[m], Caption: howToReadPercentiles, Defined: "Metrics of a request",
+			Command: b.command, Body: &chart.Percentiles{Lines: lines}})
+	}
+	return list
+}
+
+// requestParts are parts of the E2E of a request, which has others besides.
+var requestParts = []string{"queue", "prefill", "transfer", "decode"}
+
+// cascade leads from the mean E2E before to that after, part by part.
+func (b *diffBuilder) cascade() []*Figure {
+	mean := func(name string) (before, after float64, ok bool) {
+		i := slices.IndexFunc(b.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == name })
+		if i < 0 {
+			return 0, 0, false
+		}
+		r := &b.Rows[i]
+		return float64(r.Before.PerUnit) / 10, float64(r.After.PerUnit) / 10, min(r.Before.PerUnit, r.After.PerUnit) >= 0
+	}
+	before, after, ok := mean("e2e")
+	if !ok {
+		return nil
+	}
+	c := &chart.Cascade{Unit: table.Duration, From: chart.CascadeRow{Name: "E2E before", Value: before}, To: chart.CascadeRow{Name: "E2E after", Value: after}}
+	rest := after - before
+	for _, name := range requestParts {
+		if x, y, ok := mean(name); ok {
+			c.Rows = append(c.Rows, chart.CascadeRow{Name: name, Value: y - x})
+			rest -= y - x
+		}
+	}
+	c.Rows = append(c.Rows, chart.CascadeRow{Name: "all else", Value: rest})
+	return []*Figure{{ID: "cascade", Title: "Where the difference of E2E comes from", Defined: "Metrics of a request", Command: b.command, Body: c,
+		Caption: "Means per finished request, from before to after. A metric that some requests lack counts as 0 for them."}}
+}
+
+// kernels are those whose time per step changed, the largest changes first.
+func (b *diffBuilder) kernels() []*Figure {
+	var changed []*diff.Row
+	for i := range b.Rows {
+		if r := &b.Rows[i]; r.Kind == diff.Kernel && r.Rank == "" && r.Changed() && r.Moved() != 0 {
+			changed = append(changed, r)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(changed, func(x, y *diff.Row) int {
+		return cmp.Compare(distribution.Abs(y.Moved()), distribution.Abs(x.Moved()))
+	})
+	f := &Figure{ID: "changed-kernels", Title: "Kernels that changed", Defined: "Two captures", Command: b.command,
+		Caption: "Time per step after, minus that before. Right of zero is slower."}
+	if len(changed) > mostChanged {
+		f.Notes = []string{fmt.Sprintf("%d of %d kernels that changed are drawn, those that moved most", mostChanged, len(changed))}
+		changed = changed[:mostChanged]
+	}
+	bars := &chart.Bars{Unit: table.Duration, Parts: []chart.Part{{Name: "slower", Color: afterColor}, {Name: "faster", Color: beforeColor}}}
+	for _, r := range changed {
+		moved := float64(r.Moved()) / 10
+		bars.Rows = append(bars.Rows, chart.Bar{Name: r.Name, Values: []float64{max(0, moved), min(0, moved)},
+			Total: fmt.Sprintf("%s → %s", durationText(r.Before.PerUnit/10), durationText(r.After.PerUnit/10))})
+	}
+	f.Body = bars
+	return []*Figure{f}
+}

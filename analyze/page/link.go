@@ -1,0 +1,143 @@
+package page
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+)
+
+// A links knows where on a page things are shown.
+type links struct {
+	charts []*Figure          // that show kinds of findings, in the order of the page
+	tables map[string]*Figure // by the name of their table
+	// requests are the anchors of requests that the page shows, by ID.
+	requests map[string]string
+}
+
+// newLinks looks through the sections of a page.
+func newLinks(sections []Section) *links {
+	l := &links{tables: map[string]*Figure{}, requests: map[string]string{}}
+	for _, s := range sections {
+		for _, f := range s.Figures {
+			switch body := f.Body.(type) {
+			case *Table:
+				l.tables[body.Report.Name()] = f
+			case *RequestList:
+				for i := range body.List {
+					l.requests[body.List[i].RID] = "#" + body.List[i].Anchor
+				}
+			}
+			if len(f.Shows) > 0 {
+				l.charts = append(l.charts, f)
+			}
+		}
+	}
+	return l
+}
+
+// linkTables makes the IDs of requests in tables lead to their waterfalls.
+func (l *links) linkTables() {
+	for _, f := range l.tables {
+		f.Body.(*Table).Links = l.requests
+	}
+}
+
+// word is what may be the ID of a request.
+var word = regexp.MustCompile(`[\w.:-]{4,}`)
+
+// text makes the IDs of requests in a sentence lead to their waterfalls.
+func (l *links) text(sentence string) Text {
+	var t Text
+	from := 0
+	for _, at := range word.FindAllStringIndex(sentence, -1) {
+		href := l.requests[sentence[at[0]:at[1]]]
+		if href == "" {
+			continue
+		}
+		t = append(t, Piece{Text: sentence[from:at[0]]}, Piece{sentence[at[0]:at[1]], href})
+		from = at[1]
+	}
+	return append(t, Piece{Text: sentence[from:]})
+}
+
+// ofFinding lists the figures that show a finding: one chart, and the tables with its
+// numbers.
+func (l *links) ofFinding(f *finding.Finding) []Piece {
+	var list []Piece
+	if c := l.chart(f); c != nil {
+		list = append(list, Piece{"chart: " + c.Title, "#" + c.ID})
+	}
+	for i := range f.Evidence {
+		t := l.tables[f.Evidence[i].Table]
+		if t == nil || slices.ContainsFunc(list, func(p Piece) bool { return p.Href == "#"+t.ID }) {
+			continue
+		}
+		list = append(list, Piece{"rows: " + t.Body.(*Table).Report.Name(), "#" + t.ID})
+	}
+	return list
+}
+
+// chart returns the chart that shows a finding best: one about its role, if there is
+// any; nil without one.
+func (l *links) chart(f *finding.Finding) *Figure {
+	role := ""
+	if f.At.Scope != place.Everywhere {
+		role, _, _ = f.At.Parts()
+	}
+	var best *Figure
+	for _, c := range l.charts {
+		switch {
+		case !slices.Contains(c.Shows, f.Kind):
+		case role != "" && c.Role == role:
+			return c
+		case best == nil:
+			best = c
+		}
+	}
+	return best
+}
+
+// ofEvidence makes a sentence lead to the row of a table that has its number.
+func (l *links) ofEvidence(e *finding.Evidence) Text {
+	t := l.tables[e.Table]
+	text := l.text(e.Text)
+	if t == nil {
+		return text
+	}
+	body := t.Body.(*Table)
+	row := findRow(body.Report, e.Row)
+	if row < 0 || body.Rows > 0 && row >= body.Rows {
+		return text
+	}
+	return append(text, Piece{Text: " "}, Piece{"row", "#" + rowID(body.Report.Name(), row)})
+}
+
+// findRow returns the first row that some texts name; -1 if there is none.
+func findRow(r *table.Table, keys []finding.Key) int {
+	if len(keys) == 0 {
+		return -1
+	}
+	columns := make([]int, len(keys))
+	for i, k := range keys {
+		if columns[i] = slices.IndexFunc(r.Columns, func(c table.Column) bool { return c.Key() == k.Column }); columns[i] < 0 {
+			return -1
+		}
+	}
+	for row := range r.Len() {
+		named := true
+		for i, k := range keys {
+			named = named && r.Cell(row, columns[i]).Text == k.Text
+		}
+		if named {
+			return row
+		}
+	}
+	return -1
+}
+
+// rowID is the anchor of a row, from 0, of the table of a name.
+func rowID(name string, row int) string { return fmt.Sprintf("%s-row%d", name, row+1) }

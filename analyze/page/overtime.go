@@ -1,0 +1,201 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// GPUsOverTime makes the section about what devices did over time, with the moments at which
+// that changed. Where requests are known and the recording is a good part of their time, it
+// has their axis. requests may be nil.
+func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Section {
+	s := Section{ID: "time", Title: overTime}
+	if len(t.Devices) == 0 {
+		return s
+	}
+	b := newOvertimeBuilder(t)
+	f := &Figure{ID: "gpus-over-time", Shows: []finding.Kind{finding.GPU}, Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
+		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
+	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: b.times(), Panels: b.panels()}
+	if b.fits(requests) {
+		body.From = min(body.From, requests.Start)
+		body.To = max(body.To, requests.Start+trace.Time(int64(requests.Buckets())*requests.Bucket))
+	}
+	for i := range t.Changes {
+		c := &t.Changes[i]
+		text := t.Sentence(c)
+		s.Points = append(s.Points, text)
+		if c.Time >= body.From && c.Time <= body.To {
+			body.Marks = append(body.Marks, chart.Mark{First: c.First, Time: c.Time, Last: c.Last, Label: strconv.Itoa(i + 1), Text: text})
+		}
+	}
+	if len(body.Marks) > 0 {
+		f.Caption += " Bands are changes, by number, as wide as the time of the change is uncertain (95 %)."
+	}
+	if left := len(t.Devices) - len(b.devices); left > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("the first %d of %d devices are drawn; the command prints all", len(b.devices), len(t.Devices)))
+	}
+	if n := len(t.Spans) - 1; n > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("the longest of %d recordings is drawn, which are far apart; the command prints all", n+1))
+	}
+	f.Notes, f.Body = append(f.Notes, t.Notes()...), body
+	s.Figures = append(s.Figures, f)
+	if len(t.Changes) > 0 {
+		s.Figures = append(s.Figures, TableOf(t.ChangeReport(), mostRows, "GPUs over time", src.Command("--timeline", "--table=timeline.gpuchanges")))
+	}
+	return s
+}
+
+// overTime is the title of the section that requests and devices share.
+const overTime = "Over time"
+
+// joinOverTime adds what devices did to the section about requests over time, or a section of
+// its own where there is none.
+func joinOverTime(sections []Section, s Section) []Section {
+	if len(s.Figures) == 0 {
+		return sections
+	}
+	i := slices.IndexFunc(sections, func(o Section) bool { return o.Title == s.Title })
+	if i < 0 {
+		return append(sections, s)
+	}
+	of := &sections[i]
+	of.Points, of.Figures = append(of.Points, s.Points...), append(of.Figures, s.Figures...)
+	return sections
+}
+
+// An overtimeBuilder makes panels of the longest span of a timeline.
+type overtimeBuilder struct {
+	*overtime.Timeline
+	span    overtime.Span
+	devices []*overtime.Device // that are drawn
+	names   []string
+}
+
+func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
+	b := &overtimeBuilder{Timeline: t}
+	for _, s := range t.Spans {
+		if s.N > b.span.N {
+			b.span = s
+		}
+	}
+	const most = 8
+	for i := range t.Devices[:min(most, len(t.Devices))] {
+		b.devices = append(b.devices, &t.Devices[i])
+		b.names = append(b.names, t.Name(&t.Devices[i]))
+	}
+	b.names = chart.ShortNames(b.names)
+	return b
+}
+
+// fits reports whether the span is a quarter of the time of the requests or more, and a part
+// of it.
+func (b *overtimeBuilder) fits(requests *load.Timeline) bool {
+	if requests == nil || b.Under == nil {
+		return false
+	}
+	return 4*int64(b.span.N)*b.Bucket >= int64(requests.To-requests.From)
+}
+
+// times are the middles of the buckets.
+func (b *overtimeBuilder) times() []trace.Time {
+	times := make([]trace.Time, b.span.N)
+	for i := range times {
+		times[i] = b.Start(b.span.First+i) + trace.Time(b.Bucket/2)
+	}
+	return times
+}
+
+// panels are what is drawn, one below the other.
+func (b *overtimeBuilder) panels() []chart.Panel {
+	var panels []chart.Panel
+	add := func(title string, unit table.Unit, of func(*overtime.Device, *overtime.Cell) float64) {
+		panels = appendPanel(panels, chart.Panel{Title: title, Unit: unit, Curves: b.deviceCurves(of)})
+	}
+	share := func(of func(*overtime.Cell) int64) func(*overtime.Device, *overtime.Cell) float64 {
+		return func(_ *overtime.Device, c *overtime.Cell) float64 { return float64(of(c)) / float64(c.Recorded) }
+	}
+	if b.Under != nil {
+		under := b.Under[b.span.First : b.span.First+b.span.N]
+		panels = appendPanel(panels, chart.Panel{Title: "requests under way", Unit: table.Number, Curves: []chart.Curve{{Name: "all", Color: chart.Gray, Values: under}}})
+	}
+	add("GPU busy", table.Share, share(func(c *overtime.Cell) int64 { return c.Busy }))
+	add("communication", table.Share, share(func(c *overtime.Cell) int64 { return c.Comm }))
+	add("communication that computation hides", table.Share, func(_ *overtime.Device, c *overtime.Cell) float64 { return c.Overlap() })
+	add("launched and not started, kernels and copies", table.Number, (*overtime.Device).QueueDepth)
+	add("tokens per second", table.Number, (*overtime.Device).TokenRate)
+	return append(panels, b.counterPanels()...)
+}
+
+// deviceCurves makes a curve for each device.
+func (b *overtimeBuilder) deviceCurves(of func(*overtime.Device, *overtime.Cell) float64) []chart.Curve {
+	var list []chart.Curve
+	for i, d := range b.devices {
+		c := chart.Curve{Name: b.names[i], Color: i % chart.Hues}
+		for k := range b.span.N {
+			v := math.NaN()
+			if cell := &d.Cells[b.span.First+k]; cell.Recorded > 0 {
+				v = of(d, cell)
+			}
+			c.Values = append(c.Values, v)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// counterPanels makes a panel for each kind of counter: memory, main metrics of devices, and
+// network cards, with a curve for each place.
+func (b *overtimeBuilder) counterPanels() []chart.Panel {
+	var panels []chart.Panel
+	index := map[string]int{}
+	for i := range b.Counters {
+		c := &b.Counters[i]
+		if !c.IsMain() {
+			continue
+		}
+		title, unit, size := c.Name, table.Number, 1.0
+		switch {
+		case c.Unit == "%":
+			unit, size = table.Share, 100
+		case c.Unit == "bytes" && c.Kind == profile.MemoryCounter:
+			title, size = title+", GB", 1e9
+		case c.Unit != "":
+			title += ", " + c.Unit
+		}
+		at, known := index[title]
+		if !known {
+			at = len(panels)
+			index[title] = at
+			panels = append(panels, chart.Panel{Title: title, Unit: unit})
+		}
+		if p := &panels[at]; len(p.Curves) < chart.Hues {
+			p.Curves = append(p.Curves, b.counterCurve(c, size, len(p.Curves)))
+		}
+	}
+	return slices.DeleteFunc(panels, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
+}
+
+// counterCurve draws a counter in units of a size.
+func (b *overtimeBuilder) counterCurve(c *overtime.Counter, size float64, color int) chart.Curve {
+	curve := chart.Curve{Name: b.PlaceOf(c), Color: color}
+	for i, d := range b.devices {
+		if d.Rank == c.Rank && b.Name(d) == curve.Name {
+			curve.Name, curve.Color = b.names[i], i%chart.Hues
+		}
+	}
+	for _, p := range c.Points[b.span.First : b.span.First+b.span.N] {
+		curve.Values = append(curve.Values, p.Mean/size)
+	}
+	return curve
+}

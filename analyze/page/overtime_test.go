@@ -1,0 +1,93 @@
+package page
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// sampleOverTime is two devices in 20 buckets of 100 ns from 1000 on, the second of which was
+// not recorded in the first bucket, and a minute later in 2 more.
+func sampleOverTime() *overtime.Timeline {
+	t := &overtime.Timeline{Grid: overtime.Grid{Bucket: 100, Spans: []overtime.Span{{Start: 1000, N: 20}, {Start: 60_000_000_000, First: 20, N: 2}}}}
+	for i := range 2 {
+		d := overtime.Device{Rank: []string{"TP0", "TP1"}[i], RankIndex: int32(i), Cells: make([]overtime.Cell, 22)}
+		for b := range d.Cells {
+			if b >= i {
+				d.Cells[b] = overtime.Cell{Recorded: 100, Busy: int64(10*i + b), Compute: 5}
+			}
+		}
+		t.Devices = append(t.Devices, d)
+	}
+	points := make([]overtime.CounterPoint, 22)
+	for b := range points {
+		points[b].Mean = float64(b) * 1e9
+	}
+	t.Counters = []overtime.Counter{
+		{Rank: "TP1", RankIndex: 1, Source: "GPU 1", Name: "memory reserved", Unit: "bytes", Kind: profile.MemoryCounter, Points: points},
+		{RankIndex: -1, Source: "GPU 9", Name: "Unallocated Warps in Active SMs", Unit: "%", Kind: profile.DeviceCounter, Points: points},
+	}
+	t.Under = make([]float64, 22)
+	return t
+}
+
+// Curves have the values of the cells, in the longest span, and nothing where nothing was
+// recorded. A counter that few people look at has none.
+func TestGPUsOverTime(t *testing.T) {
+	s := GPUsOverTime(sampleOverTime(), nil, Source{})
+	body := s.Figures[0].Body.(*chart.Panels)
+	var titles []string
+	for _, p := range body.Panels {
+		titles = append(titles, p.Title)
+	}
+	if want := []string{"GPU busy", "memory reserved, GB"}; !slices.Equal(titles, want) {
+		t.Fatalf("panels %q, want %q", titles, want)
+	}
+	busy := body.Panels[0].Curves
+	if len(busy) != 2 || len(busy[1].Values) != 20 || !math.IsNaN(busy[1].Values[0]) || busy[1].Values[3] != 0.13 || busy[0].Values[3] != 0.03 {
+		t.Errorf("busy: %+v", busy)
+	}
+	if memory := body.Panels[1].Curves[0]; memory.Values[7] != 7 || memory.Color != busy[1].Color || memory.Name != busy[1].Name {
+		t.Errorf("memory: %+v", memory)
+	}
+	if body.From != 1000 || body.To != 3000 || len(body.Times) != 20 || body.Times[1] != 1150 {
+		t.Errorf("from %d to %d, %v", body.From, body.To, body.Times)
+	}
+}
+
+// A recording that is a good part of the time of the requests has their axis.
+func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
+	for _, c := range []struct {
+		requests load.Timeline
+		from, to trace.Time
+	}{
+		{load.Timeline{From: 500, To: 8400, Start: 500, Bucket: 1000, Series: []load.Series{{Points: make([]load.Point, 8)}}}, 500, 8500},
+		{load.Timeline{From: 500, To: 8_400_000, Start: 500, Bucket: 1_000_000, Series: []load.Series{{Points: make([]load.Point, 8)}}}, 1000, 3000},
+	} {
+		body := GPUsOverTime(sampleOverTime(), &c.requests, Source{}).Figures[0].Body.(*chart.Panels)
+		if body.From != c.from || body.To != c.to {
+			t.Errorf("from %d to %d, want %d to %d", body.From, body.To, c.from, c.to)
+		}
+	}
+}
+
+// What devices did is told in the section about requests over time, where there is one.
+func TestRequestsAndGPUsShareASection(t *testing.T) {
+	s := GPUsOverTime(sampleOverTime(), nil, Source{})
+	both := joinOverTime([]Section{{Title: "Latency"}, {Title: overTime, Figures: []*Figure{{}}}, {Title: "Stages"}}, s)
+	if len(both) != 3 || len(both[1].Figures) != 1+len(s.Figures) {
+		t.Errorf("%d sections: %+v", len(both), both)
+	}
+	if alone := joinOverTime(nil, s); len(alone) != 1 || alone[0].Title != overTime {
+		t.Errorf("%+v", alone)
+	}
+	if none := joinOverTime(nil, GPUsOverTime(&overtime.Timeline{}, nil, Source{})); len(none) != 0 {
+		t.Errorf("%+v", none)
+	}
+}

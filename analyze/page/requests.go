@@ -1,0 +1,270 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// slowest is how many of the slowest requests the page has waterfalls of, besides those
+// that findings name.
+const slowest = 50
+
+// A RequestList is requests, each with its waterfall, which a click opens.
+type RequestList struct {
+	List []RequestView
+}
+
+// A RequestView is a request as the page has it.
+type RequestView struct {
+	Anchor   string
+	RID      string
+	Status   string
+	E2E      string
+	TTFT     string
+	Arrived  string
+	Why      string // it is here, and what made it slow
+	From, To trace.Time
+	Commands []string
+	Notes    []string
+	Fall     chart.Waterfall
+	Open     bool // without a click
+}
+
+// Waterfalls makes the section with the slowest requests and those that findings name.
+// t may be nil; it knows what made them slow.
+func Waterfalls(set *request.Set, found []finding.Finding, t *tail.Tail, src Source) Section {
+	s := Section{ID: "requests", Title: "Requests"}
+	causes := mainCauses(t)
+	list := &RequestList{}
+	for _, c := range chooseRequests(set, found) {
+		list.List = append(list.List, newRequestView(set, c, causes[c.index], src))
+	}
+	if len(list.List) == 0 {
+		s.Lead = "No request has a known end."
+		return s
+	}
+	s.Lead = fmt.Sprintf("The %d slowest requests, and those that findings name. Click one to see its stages on every rank.", min(slowest, len(list.List)))
+	s.Figures = []*Figure{{ID: "waterfalls", Title: "Waterfalls", Shows: []finding.Kind{finding.Errors}, Command: src.Of("requests", "--sort", "-e2e"), Defined: "One request", Body: list}}
+	return s
+}
+
+// One makes the page of a request, or of several that one ID names: indexes into
+// Set.Requests.
+func One(set *request.Set, found []int, id string, inputs []string, made Made) Page {
+	src := Source{Inputs: inputs}
+	p := Page{Title: "Request " + id, Made: made}
+	list := &RequestList{}
+	var falls []*requests.Waterfall
+	for _, i := range found {
+		v := newRequestView(set, chosenRequest{index: i}, "", src)
+		v.Open = true
+		list.List = append(list.List, v)
+		falls = append(falls, requests.NewWaterfall(set, i))
+	}
+	if len(found) == 1 {
+		p.Tiles, p.Subtitle = requestTiles(&set.Requests[found[0]]), words.Clock(set.Requests[found[0]].Start).Format("2006-01-02 15:04:05.000 UTC")
+	}
+	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
+	stages.Title = "Stages"
+	p.Sections = []Section{{ID: "requests", Title: "Waterfall", Figures: []*Figure{
+		{ID: "waterfalls", Defined: "One request", Command: src.requestCommand(id), Body: list},
+	}}, {ID: "stages", Title: "Stages", Figures: []*Figure{stages}}}
+	return p
+}
+
+// requestTiles are the numbers of one request.
+func requestTiles(r *request.Request) []Tile {
+	status := Tile{Name: "Status", Value: r.Status.String(), State: Good}
+	if r.Status != request.Finished {
+		status.State = Bad
+	}
+	list := []Tile{status}
+	for _, m := range []struct {
+		name string
+		ns   int64
+	}{{"TTFT", r.Metrics.TTFT}, {"TPOT", r.Metrics.TPOT}, {"E2E", r.Metrics.E2E}, {"Queue", r.Metrics.Queue}} {
+		if m.ns >= 0 {
+			list = append(list, Tile{Name: m.name, Value: words.Nearly(m.ns), State: Neutral})
+		}
+	}
+	if n := r.Metrics.CompletionTokens; n >= 0 {
+		list = append(list, Tile{Name: "Tokens", Value: words.Thousands(n), Detail: "generated", State: Neutral})
+	}
+	return list
+}
+
+// A chosenRequest is a request that the page shows, and why.
+type chosenRequest struct {
+	index int // into Set.Requests
+	why   []string
+}
+
+// chooseRequests chooses the slowest requests, slowest first, and then the others that
+// findings name.
+func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
+	var order []int
+	for i := range set.Requests {
+		if set.Requests[i].Metrics.E2E >= 0 && set.Requests[i].Status == request.Finished {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(set.Requests[b].Metrics.E2E, set.Requests[a].Metrics.E2E)
+	})
+	var list []chosenRequest
+	at := map[int]int{} // place in list, by index
+	for k, i := range order[:min(slowest, len(order))] {
+		at[i] = len(list)
+		list = append(list, chosenRequest{i, []string{"slowest by E2E: " + strconv.Itoa(k+1)}})
+	}
+	byRID := map[string]int{}
+	for i := range slices.Backward(set.Requests) {
+		byRID[set.Requests[i].RID] = i
+	}
+	for f := range found {
+		for _, rid := range found[f].Affected.RIDs {
+			i, known := byRID[rid]
+			if !known {
+				continue
+			}
+			if _, here := at[i]; !here {
+				at[i] = len(list)
+				list = append(list, chosenRequest{index: i})
+			}
+			c := &list[at[i]]
+			c.why = append(c.why, fmt.Sprintf("finding %d", f+1))
+		}
+	}
+	return list
+}
+
+// mainCauses says what made requests slower than usual, by index; nil without t.
+func mainCauses(t *tail.Tail) map[int]string {
+	if t == nil {
+		return nil
+	}
+	causes := map[int]string{}
+	for _, c := range t.Comparisons {
+		if c.Metric != tail.MetricE2E {
+			continue
+		}
+		for _, p := range t.Points(c) {
+			if p.Value > c.Around.To {
+				causes[p.Request] = p.Cause.String()
+			}
+		}
+	}
+	return causes
+}
+
+func newRequestView(set *request.Set, c chosenRequest, cause string, src Source) RequestView {
+	r := &set.Requests[c.index]
+	w := requests.NewWaterfall(set, c.index)
+	v := RequestView{
+		Anchor: anchorOf(r.RID, c.index), RID: r.RID, Status: r.Status.String(), E2E: known(r.Metrics.E2E), TTFT: known(r.Metrics.TTFT),
+		Arrived: words.Clock(r.Start).Format("15:04:05.000"), From: w.From, To: w.To,
+		Commands: []string{src.requestCommand(r.RID), src.aroundCommand(r.RID)},
+		Notes:    w.ClockNotes, Fall: waterfallOf(w),
+	}
+	if cause != "" {
+		c.why = append([]string{cause}, c.why...)
+	}
+	v.Why = strings.Join(c.why, " · ")
+	return v
+}
+
+// known prints a duration; "-" is unknown.
+func known(ns int64) string {
+	if ns < 0 {
+		return "-"
+	}
+	return durationText(ns)
+}
+
+// plainRID are IDs that can be anchors as they are.
+var plainRID = regexp.MustCompile(`^[\w.:-]{1,128}$`)
+
+// anchorOf is the anchor of the request at an index. The script finds requests by their
+// IDs alone, too.
+func anchorOf(rid string, index int) string {
+	if plainRID.MatchString(rid) {
+		return "r-" + rid
+	}
+	return "r-" + strconv.Itoa(index+1)
+}
+
+// phaseColors are the colors of what stages are for.
+var phaseColors = [...]int{
+	request.OtherPhase: chart.Gray, request.RoutePhase: 9, request.DispatchPhase: 6, request.QueuePhase: 4,
+	request.BootstrapPhase: 3, request.PrefillPhase: 0, request.TransferPhase: 1, request.DecodePhase: 2,
+}
+
+// waterfallOf colors the stages of a request by what they are for.
+func waterfallOf(w *requests.Waterfall) chart.Waterfall {
+	out := chart.Waterfall{Zero: w.Request.Start, From: w.From, To: w.To}
+	for i := range w.Lanes {
+		from := &w.Lanes[i]
+		host := from.Host
+		if host == "?" {
+			host = ""
+		}
+		lane := chart.Lane{Name: words.JoinNonEmpty(" · ", from.Name, host, from.Reason)}
+		for k := range from.Rows {
+			row := &from.Rows[k]
+			r := chart.WaterfallRow{Name: row.Name, Depth: row.Depth, Color: phaseColors[row.Phase], Text: durationText(row.Steps.Total)}
+			if n := len(row.Spans); n > 1 {
+				r.Name = fmt.Sprintf("%s ×%d", row.Name, n)
+			}
+			for _, iv := range row.Spans {
+				r.Spans = append(r.Spans, chart.Span{From: iv.From, To: iv.To})
+			}
+			lane.Rows = append(lane.Rows, r)
+		}
+		out.Lanes = append(out.Lanes, lane)
+	}
+	return out
+}
+
+func (l *RequestList) Draw() (chart.Drawing, error) {
+	d := chart.Drawing{Wide: true}
+	for phase, color := range phaseColors {
+		d.Legend = append(d.Legend, chart.Part{Name: request.Phase(phase).String(), Color: color}.Entry())
+	}
+	var b bytes.Buffer
+	if err := requestsTemplate.Execute(&b, l.List); err != nil {
+		return d, err
+	}
+	d.Markup = template.HTML(b.String()) // escaped by the template
+	return d, nil
+}
+
+// SVG is the waterfall of the request.
+func (v *RequestView) SVG() template.HTML {
+	return template.HTML(v.Fall.SVG("waterfall of request " + v.RID)) // of escaped parts only
+}
+
+// Since and Until are the bounds of the request, for the script.
+func (v *RequestView) Since() string { return chart.Milliseconds(v.From) }
+func (v *RequestView) Until() string { return chart.Milliseconds(v.To) }
+
+var requestsTemplate = template.Must(template.New("requests").Funcs(functions).Parse(`<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
+{{- range .}}
+<details class="request"{{if .Open}} open{{end}} id="{{.Anchor}}" data-rid="{{printable .RID}}" data-t="{{.Since}}"><summary><code>{{printable .RID}}</code><span>{{.Arrived}}</span><span>{{.E2E}}</span><span>{{.TTFT}}</span><span>{{.Status}}</span><span>{{printable .Why}}</span></summary>
+<div class="fall">{{.SVG}}</div>
+{{- with .Notes}}<ul class="notes">{{range .}}<li>{{printable .}}</li>{{end}}</ul>{{end}}
+<p class="source">{{range .Commands}}<code class="command">{{printable .}}</code>{{end}}<button type="button" class="zoom-request script" data-from="{{.Since}}" data-to="{{.Until}}" hidden>zoom the charts to its time</button></p></details>
+{{- end}}`))

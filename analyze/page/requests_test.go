@@ -1,0 +1,59 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// The slowest finished requests come first, slowest first; then those that findings name,
+// each once, with why.
+func TestChooseRequests(t *testing.T) {
+	o, _ := incident(t)
+	set := o.Requests
+	list := chooseRequests(set, o.Findings)
+	var e2e []int64
+	for i := range set.Requests {
+		if set.Requests[i].Status == request.Finished {
+			e2e = append(e2e, set.Requests[i].Metrics.E2E)
+		}
+	}
+	slices.Sort(e2e)
+	seen := map[int]bool{}
+	for k, c := range list {
+		if seen[c.index] {
+			t.Errorf("request %d is there twice", c.index)
+		}
+		seen[c.index] = true
+		if want := e2e[max(0, len(e2e)-1-k)]; k < slowest && set.Requests[c.index].Metrics.E2E != want {
+			t.Errorf("place %d takes %d ns, want %d", k+1, set.Requests[c.index].Metrics.E2E, want)
+		}
+	}
+	named := 0
+	for f := range o.Findings {
+		for _, rid := range o.Findings[f].Affected.RIDs {
+			named++
+			why := fmt.Sprintf("finding %d", f+1)
+			if !slices.ContainsFunc(list, func(c chosenRequest) bool {
+				return set.Requests[c.index].RID == rid && slices.Contains(c.why, why)
+			}) {
+				t.Errorf("%s is not there for %s", rid, why)
+			}
+		}
+	}
+	if named < 3 || len(list) <= slowest {
+		t.Errorf("findings name %d requests, and %d are chosen", named, len(list))
+	}
+}
+
+// IDs that are plain are anchors as they are; others cannot break out of one.
+func TestAnchors(t *testing.T) {
+	for rid, want := range map[string]string{"7ca0-f_1.2:3": "r-7ca0-f_1.2:3", `"><b>`: "r-8", "": "r-8", strings.Repeat("x", 200): "r-8"} {
+		if got := anchorOf(rid, 7); got != want {
+			t.Errorf("%q is at %s, want %s", rid, got, want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Tile is a number of the first screen.
+type Tile struct {
+	Name   string
+	Value  string
+	Unit   string // small, behind the value
+	Detail string // one line
+	State  State
+	Href   string // of what shows more, "#latency"; "" is none
+}
+
+// State is whether the number of a tile is as it should be.
+type State string
+
+const (
+	Neutral State = "neutral" // nobody can tell
+	Good    State = "good"
+	Bad     State = "bad"
+)
+
+// Tiles are the numbers that tell how bad it is: how requests ended, how long they took,
+// how many met the SLO, how busy devices were, and whether the clocks can be trusted.
+func Tiles(o *overview.Overview) []Tile {
+	var list []Tile
+	if o.Requests != nil {
+		list = append(list, outcomes(o))
+		for _, name := range []string{"ttft", "itl", "e2e"} {
+			list = append(list, latencyTile(o, name))
+		}
+	}
+	if o.Goodput != nil {
+		list = append(list, goodputTile(o.Goodput))
+	}
+	if o.GPUs != nil && len(o.GPUs.GPUs) > 0 {
+		list = append(list, busyTile(o.GPUs))
+	}
+	if len(o.Clocks) > 0 {
+		list = append(list, clockTile(o.Clocks))
+	}
+	return list
+}
+
+// outcomes counts the requests by how they ended.
+func outcomes(o *overview.Overview) Tile {
+	t := Tile{Name: "Requests", Value: words.Thousands(int64(len(o.Requests.Requests))), State: Good, Href: "#requests"}
+	var parts []string
+	for status, n := range o.Statuses {
+		if n > 0 {
+			parts = append(parts, words.Thousands(int64(n))+" "+request.Status(status).String())
+		}
+	}
+	t.Detail = strings.Join(parts, ", ")
+	if o.Statuses[request.Failed] > 0 {
+		t.State = Bad
+	} else if len(o.Requests.Requests) == 0 {
+		t.State = Neutral
+	}
+	return t
+}
+
+// latencyTile is a latency of finished requests.
+func latencyTile(o *overview.Overview, metric string) Tile {
+	t := Tile{Name: tail.MetricWords[tail.Metric(metric)], Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
+	for i := range o.Latencies {
+		if l := &o.Latencies[i]; l.Metric == metric && l.N > 0 {
+			t.Value, t.Unit, t.Detail = words.Nearly(l.P50), "p50", "p99 "+words.Nearly(l.P99)
+		}
+	}
+	return t
+}
+
+// busyTile is the part of their time in which devices ran anything.
+func busyTile(g *gpu.GPUs) Tile {
+	t := Tile{Name: "GPU busy", State: Neutral, Href: "#gpus"}
+	var busy, length int64
+	share := func(d *gpu.GPU) float64 { return distribution.Fraction(d.Busy(), d.Length()) }
+	for i := range g.GPUs {
+		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
+		length = distribution.AddTimes(length, g.GPUs[i].Length())
+	}
+	t.Value = chart.InUnit(table.Share, wholePercent(distribution.Fraction(busy, length)))
+	least := slices.MinFunc(g.GPUs, func(a, b gpu.GPU) int { return cmp.Compare(share(&a), share(&b)) })
+	if len(g.GPUs) > 1 {
+		t.Unit = "mean"
+		t.Detail = fmt.Sprintf("least: %s, %s", least.Rank, chart.InUnit(table.Share, wholePercent(share(&least))))
+	} else {
+		t.Detail = least.Rank
+	}
+	return t
+}
+
+// wholePercent rounds a share to a percent.
+func wholePercent(share float64) float64 { return float64(int(100*share+0.5)) / 100 }
+
+// clockTile tells whether times on different hosts can be compared.
+func clockTile(clocks []overview.HostClock) Tile {
+	t := Tile{Name: "Clocks", Value: "trusted", State: Good, Href: "#inputs"}
+	alone, worst := 0, int64(0)
+	for i := range clocks {
+		if !clocks[i].Trusted() {
+			alone++
+		}
+		worst = max(worst, clocks[i].Bound)
+	}
+	hosts := words.Counted(len(clocks), "host")
+	switch {
+	case alone > 0 && len(clocks) > 1:
+		t.Value, t.State = "not trusted", Bad
+		t.Detail = fmt.Sprintf("%d of %s taken as they are", alone, hosts)
+	case worst > 0:
+		t.Detail = fmt.Sprintf("%s, within %s", hosts, words.Nearly(worst))
+	default:
+		t.Detail = hosts
+	}
+	return t
+}

@@ -1,0 +1,118 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/limit"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+)
+
+// timelineTables are those of requests, then those of profiles.
+var timelineTables = []string{"timeline", "changes", "limits", "timeline.gpus", "timeline.gpuchanges", "timeline.counters"}
+
+// A drawn is a part of the timeline as text.
+type drawn func(io.Writer, table.Style) error
+
+// parseTimeline makes the report on what went on over time: of requests, of profiles, or of
+// both.
+func parseTimeline(ctx *cli.Context) (Run, error) {
+	bucket := ctx.Duration("bucket")
+	if ctx.IsSet("bucket") && bucket <= 0 {
+		return nil, commandline.Usage("--bucket %s: want a duration above 0, such as 1s", bucket)
+	}
+	objectives, err := Objectives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(in *Reading) (*document.Document, error) {
+		if err := in.hasRequests(objectives); err != nil {
+			return nil, err
+		}
+		d := &document.Document{}
+		var parts []drawn
+		if in.Requests != nil {
+			texts, err := loadOverTime(d, in, bucket, objectives)
+			if err != nil {
+				return nil, commandline.AsUsage(err)
+			}
+			parts = append(parts, texts...)
+		}
+		if in.Profiles != nil {
+			text, err := gpusOverTime(d, in, bucket)
+			if err != nil {
+				return nil, commandline.AsUsage(err)
+			}
+			parts = append(parts, text)
+		}
+		if len(parts) == 0 {
+			return nil, errNothingSelected
+		}
+		d.Text = func(w io.Writer, style table.Style) error { return writeParts(w, style, parts) }
+		return d, nil
+	}, nil
+}
+
+// writeParts writes parts with an empty line between them.
+func writeParts(w io.Writer, style table.Style, parts []drawn) error {
+	for i, part := range parts {
+		if i > 0 {
+			if _, err := fmt.Fprintln(w); err != nil {
+				return err
+			}
+		}
+		if err := part(w, style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadOverTime adds the tables of requests over time.
+func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective) ([]drawn, error) {
+	timeline, err := load.New(in.Requests, bucket)
+	if err != nil {
+		return nil, err
+	}
+	if objectives != nil {
+		slo.Measure(in.Requests, objectives).Mark(timeline)
+	}
+	changes := change.Find(in.Requests)
+	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
+	limits := limit.Find(in.Requests).Report()
+	d.Tables = append(d.Tables, changes.Report(), limits)
+	d.AddMain(marked.Report())
+	parts := []drawn{changes.Write}
+	if limits.Len() > 0 {
+		parts = append(parts, func(w io.Writer, style table.Style) error { return limits.Write(w, table.FormatText, style) })
+	}
+	return append(parts, marked.Write), nil
+}
+
+// gpusOverTime adds the tables of profiles over time.
+func gpusOverTime(d *document.Document, in *Reading, bucket time.Duration) (drawn, error) {
+	c := overtime.Collect(in.Profiles, overtime.Options{Bucket: bucket, From: in.From, To: in.To, Requests: in.Requests, Everything: true})
+	measured := gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Watch: c})
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	t := c.Timeline(measured)
+	if in.Requests == nil {
+		d.AddMain(t.Report())
+	} else {
+		d.Add(t.Report())
+	}
+	d.Tables = append(d.Tables, t.ChangeReport())
+	d.Add(t.CounterReport())
+	return t.Write, nil
+}
