@@ -96,7 +96,8 @@ func (r *profiler) tables() []func(*reader) {
 	if !r.src.HasNCCL() {
 		return []func(*reader){(*reader).collectives}
 	}
-	return []func(*reader){(*reader).collectives, (*reader).api} // which made the calls that NCCL told about
+	// Calls launched what NCCL told about, and lie in steps.
+	return []func(*reader){(*reader).collectives, (*reader).api, (*reader).ranges}
 }
 
 // join puts the pieces of each process together.

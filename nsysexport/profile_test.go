@@ -129,7 +129,8 @@ func TestCollectivesOfCalls(t *testing.T) {
 		nccl(30, 31, "ncclGroupStart", "") + nccl(32, 33, "ncclSend", fmt.Sprintf(sends, 1)) + nccl(33, 34, "ncclRecv", fmt.Sprintf(sends, 1)) + nccl(34, 39, "ncclGroupEnd", "") +
 		call(36, 3) + kernel(120, 3, "NULL") +
 		nccl(44, 48, "ncclReduceScatter", fmt.Sprintf(sends, 16)) + call(70, 4) + kernel(130, 4, "901") + kernel(140, 4, "902") +
-		call(80, 5) + kernel(150, 5, "NULL")
+		call(80, 5) + kernel(150, 5, "NULL") +
+		fmt.Sprintf("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (8, 14, 59, 'step[DECODE bs=2]', %d);", thread)
 	want := []string{"allreduce NCCL 0xff 64 #0", "allgather NCCL 0xff 32 #1", "  -1 #-1", "reducescatter NCCL 0xff 16 #-1", "  -1 #-1", "  -1 #-1"}
 	for _, filter := range []profile.Filter{{}, {IndexOnly: true}, {IndexOnly: true, CollectivesOnly: true}} {
 		all, lines, _ := profiles(t, export, filter)
@@ -141,6 +142,9 @@ func TestCollectivesOfCalls(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: collectives are\n%s\nwant\n%s", filter, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if all[0].Collectives[0].Step != profile.StepDecode {
+			t.Errorf("%+v: the step of a collective is not known", filter)
 		}
 		for _, c := range all[0].Collectives {
 			if row := all[0].Rows[c.Row]; row.Kind != profile.RowStream || row.TID != 7 {
