@@ -61,10 +61,7 @@ const machine = -1
 // read reads all tables.
 func (r *profiler) read() []*profile.Profile {
 	r.keys.init(r.syms)
-	tables := []func(*reader){
-		(*reader).nccl, (*reader).kernels, (*reader).graphRuns, (*reader).copies, (*reader).syncs, (*reader).api, (*reader).libraries,
-		(*reader).ranges, (*reader).osCalls, (*reader).scheds, (*reader).stackSamples, (*reader).memoryUse, (*reader).samples,
-	}
+	tables := r.tables()
 	next := make(chan int, len(tables))
 	for i := range tables {
 		r.readers = append(r.readers, newReader(r))
@@ -86,6 +83,21 @@ func (r *profiler) read() []*profile.Profile {
 	wg.Wait()
 	reportMessages(r.src)
 	return r.join()
+}
+
+// tables are the readers of all tables that the filter asks for, in the order of events.
+func (r *profiler) tables() []func(*reader) {
+	if !r.filter.CollectivesOnly {
+		return []func(*reader){
+			(*reader).nccl, (*reader).kernels, (*reader).graphRuns, (*reader).copies, (*reader).syncs, (*reader).api, (*reader).libraries,
+			(*reader).ranges, (*reader).osCalls, (*reader).scheds, (*reader).stackSamples, (*reader).memoryUse, (*reader).samples,
+		}
+	}
+	if !r.src.HasNCCL() {
+		return []func(*reader){(*reader).collectives}
+	}
+	// Calls launched what NCCL told about, and lie in steps.
+	return []func(*reader){(*reader).collectives, (*reader).api, (*reader).ranges}
 }
 
 // join puts the pieces of each process together.

@@ -67,7 +67,6 @@ func (r *reader) kernels() {
 	shared := map[kernelKey]trace.ArgsID{}
 	var lastKey kernelKey
 	var lastArgs trace.ArgsID
-	var communicates []int8 // by symbol: 1 is yes, -1 is no
 	for k := range r.src.Kernels {
 		p := r.piece(k.PID)
 		p.saw(k.Start, k.End)
@@ -92,19 +91,34 @@ func (r *reader) kernels() {
 			event = r.add(p, row, c, k.Name, k.Start, k.End)
 		}
 		r.link(p, row, event, &k.Place, k.Start, k.End)
-		if int(k.Name) >= len(communicates) {
-			communicates = append(communicates, make([]int8, max(int(k.Name)+1, r.syms.Len())-len(communicates))...)
-		}
-		if communicates[k.Name] == 0 {
-			communicates[k.Name] = -1
-			if profile.MeetsOthers(r.syms.Name(k.Name)) {
-				communicates[k.Name] = 1
-			}
-		}
-		if communicates[k.Name] > 0 {
+		if r.communicates(k.Name) {
 			p.collective(k, row, event)
 		}
 	}
+}
+
+// collectives reads the kernels that communicate, and no others.
+func (r *reader) collectives() {
+	r.src.KernelsCalled(r.communicates, func(k *rows.Kernel) bool {
+		p := r.piece(k.PID)
+		p.saw(k.Start, k.End)
+		p.collective(k, r.stream(p, &k.Place), profile.NoEvent)
+		return true
+	})
+}
+
+// communicates reports whether kernels of a name meet those of other ranks.
+func (r *reader) communicates(name trace.Sym) bool {
+	if int(name) >= len(r.meets) {
+		r.meets = append(r.meets, make([]int8, max(int(name)+1, r.syms.Len())-len(r.meets))...)
+	}
+	if r.meets[name] == 0 {
+		r.meets[name] = -1
+		if profile.MeetsOthers(r.syms.Name(name)) {
+			r.meets[name] = 1
+		}
+	}
+	return r.meets[name] > 0
 }
 
 // launched returns the arguments that say how a kernel was launched, and where.

@@ -40,6 +40,7 @@ type reader struct {
 	last     *piece              // that was asked for
 	list     trace.ArgList
 	isWanted []int8 // names that the filter asks for, by symbol: 1 is yes, -1 is no
+	meets    []int8 // names of kernels that communicate, likewise
 }
 
 // piece is what one reader says about one process.

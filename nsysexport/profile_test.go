@@ -119,26 +119,38 @@ func TestCollectivesOfCalls(t *testing.T) {
 			VALUES (%d, %d, 0, 1, 7, %d, %d, 1, 1, %s, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);`, at, at+5, correlation, process, node)
 	}
 	const sends = `{"NCCL communicator ID": 255, "Message size [bytes]": %d}`
-	_, lines, _ := profiles(t, fmt.Sprintf(`INSERT INTO StringIds VALUES (1, 'ncclDevKernel_X'), (2, 'cudaLaunchKernel_v7000');
+	export := fmt.Sprintf(`INSERT INTO StringIds VALUES (1, 'ncclDevKernel_X'), (2, 'cudaLaunchKernel_v7000');
 		CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, nameId INTEGER, graphNodeId INTEGER, originalGraphNodeId INTEGER);
 		INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (45, 46, 77, %d, 2, 900, NULL), (60, 61, 77, %[1]d, 2, 901, 900);
-		INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid, domainId) VALUES (0, 75, 'NCCL', %[1]d, 1);`, thread)+
-		nccl(1, 2, "ncclCommInitRank", `{"NCCL communicator ID": 255, "No. of ranks": 4, "Rank": 1}`)+
-		nccl(10, 15, "ncclAllReduce", fmt.Sprintf(sends, 64))+call(12, 1)+kernel(100, 1, "NULL")+
-		nccl(20, 21, "ncclGroupStart", "")+nccl(22, 23, "ncclAllGather", fmt.Sprintf(sends, 32))+nccl(24, 29, "ncclGroupEnd", "")+call(26, 2)+kernel(110, 2, "NULL")+
-		nccl(30, 31, "ncclGroupStart", "")+nccl(32, 33, "ncclSend", fmt.Sprintf(sends, 1))+nccl(33, 34, "ncclRecv", fmt.Sprintf(sends, 1))+nccl(34, 39, "ncclGroupEnd", "")+
-		call(36, 3)+kernel(120, 3, "NULL")+
-		nccl(44, 48, "ncclReduceScatter", fmt.Sprintf(sends, 16))+call(70, 4)+kernel(130, 4, "901")+kernel(140, 4, "902")+
-		call(80, 5)+kernel(150, 5, "NULL"), profile.Filter{})
-	var got []string
-	for _, l := range lines {
-		if strings.Contains(l, "|collective ") {
-			got = append(got, strings.TrimPrefix(l, "5|collective ncclDevKernel_X "))
-		}
-	}
+		INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid, domainId) VALUES (0, 75, 'NCCL', %[1]d, 1);`, thread) +
+		nccl(1, 2, "ncclCommInitRank", `{"NCCL communicator ID": 255, "No. of ranks": 4, "Rank": 1}`) +
+		nccl(10, 15, "ncclAllReduce", fmt.Sprintf(sends, 64)) + call(12, 1) + kernel(100, 1, "NULL") +
+		nccl(20, 21, "ncclGroupStart", "") + nccl(22, 23, "ncclAllGather", fmt.Sprintf(sends, 32)) + nccl(24, 29, "ncclGroupEnd", "") + call(26, 2) + kernel(110, 2, "NULL") +
+		nccl(30, 31, "ncclGroupStart", "") + nccl(32, 33, "ncclSend", fmt.Sprintf(sends, 1)) + nccl(33, 34, "ncclRecv", fmt.Sprintf(sends, 1)) + nccl(34, 39, "ncclGroupEnd", "") +
+		call(36, 3) + kernel(120, 3, "NULL") +
+		nccl(44, 48, "ncclReduceScatter", fmt.Sprintf(sends, 16)) + call(70, 4) + kernel(130, 4, "901") + kernel(140, 4, "902") +
+		call(80, 5) + kernel(150, 5, "NULL") +
+		fmt.Sprintf("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (8, 14, 59, 'step[DECODE bs=2]', %d);", thread)
 	want := []string{"allreduce NCCL 0xff 64 #0", "allgather NCCL 0xff 32 #1", "  -1 #-1", "reducescatter NCCL 0xff 16 #-1", "  -1 #-1", "  -1 #-1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("collectives are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	for _, filter := range []profile.Filter{{}, {IndexOnly: true}, {IndexOnly: true, CollectivesOnly: true}} {
+		all, lines, _ := profiles(t, export, filter)
+		var got []string
+		for _, l := range lines {
+			if strings.Contains(l, "|collective ") {
+				got = append(got, strings.TrimPrefix(l, "5|collective ncclDevKernel_X "))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: collectives are\n%s\nwant\n%s", filter, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if all[0].Collectives[0].Step != profile.StepDecode {
+			t.Errorf("%+v: the step of a collective is not known", filter)
+		}
+		for _, c := range all[0].Collectives {
+			if row := all[0].Rows[c.Row]; row.Kind != profile.RowStream || row.TID != 7 {
+				t.Errorf("%+v: a collective is on %+v", filter, row)
+			}
+		}
 	}
 }
 

@@ -224,6 +224,9 @@ type Filter struct {
 	ArgNames []string
 	// IndexOnly leaves all events out: what remains are the other tables.
 	IndexOnly bool
+	// CollectivesOnly, beside IndexOnly, tells that of the other tables only the collectives are
+	// asked for. Formats may leave the others out.
+	CollectivesOnly bool
 	// Fingerprint fills Profile.Fingerprint, whatever the filter leaves out.
 	Fingerprint bool
 }

@@ -75,7 +75,7 @@ type Gap struct {
 func (c *Collector) Measure(opt Options) *Gaps {
 	late := make([]spans, len(c.ranks))
 	parallel.Each(len(late), func(i int) { late[i] = lateSpans(c.ranks[i]) })
-	streams := make([][]rankHost, len(c.set.Streams))
+	streams := make([]*rankHosts, len(c.set.Streams))
 	seen := !opt.Brief || distribution.Fraction(c.late(), opt.Length) >= ofThing
 	walk.EachStream(c.set, func(i int, s profile.Stream) {
 		streams[i] = c.readHosts(s, late)
@@ -97,7 +97,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 			}
 		}
 		ranks[i].measure(c.ranks[i])
-		ranks[i].host.threads = nil
+		ranks[i].host.threads, ranks[i].names = nil, nil
 	})
 	return c.sumUp(ranks, &opt)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -11,6 +12,7 @@ import (
 // A thread is what a thread of a rank did in late gaps.
 type thread struct {
 	id      host.ThreadID
+	number  int32        // among those of the rank
 	read    host.Frames  // until all are there
 	frames  []host.Frame // in order, from then on
 	seen    observed
@@ -34,11 +36,21 @@ type rankHost struct {
 	launches []lateLaunch
 }
 
-// A lateLaunch is a call that launched what ended a gap of a device.
-type lateLaunch struct {
-	device, gap int
-	by          host.ThreadID
+// rankHosts are what a stream has of the threads of its ranks.
+type rankHosts struct {
+	late  []spans // by rank
+	ranks walk.PerRank[rankHost]
 }
+
+func (h *rankHosts) of(rank int32) *rankHost {
+	of := h.ranks.At(rank)
+	of.late = h.late[rank]
+	return of
+}
+
+// A lateLaunch is a call that launched what ended a gap of a device. by is the number of its
+// thread.
+type lateLaunch struct{ device, gap, by int32 }
 
 func (h *rankHost) thread(id host.ThreadID) *thread {
 	if h.last != nil && h.last.id == id {
@@ -49,7 +61,7 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 		if h.index == nil {
 			h.index = map[host.ThreadID]*thread{}
 		}
-		t = &thread{id: id}
+		t = &thread{id: id, number: int32(len(h.threads))}
 		h.index[id] = t
 		h.threads = append(h.threads, t)
 	}
@@ -68,42 +80,41 @@ func (h *rankHost) add(f host.Frame, id host.ThreadID) bool {
 }
 
 // readHosts reads what the threads of all ranks did in a stream.
-func (c *Collector) readHosts(s profile.Stream, late []spans) []rankHost {
-	hosts := make([]rankHost, len(c.ranks))
-	for i := range hosts {
-		hosts[i].late = late[i]
-	}
-	pageable := pageableCopies(s, len(hosts))
+func (c *Collector) readHosts(s profile.Stream, late []spans) *rankHosts {
+	hosts := &rankHosts{late: late}
+	pageable := pageableCopies(s)
 	host.Read(s, func(kind host.Kind, e *profile.Event, tid int64) {
-		h, id, f := &hosts[e.Rank], host.ThreadID{PID: e.PID, TID: tid}, host.FrameOf(kind, e)
-		if kind == host.CallFrame && pageable[e.Rank][e.Correlation] {
+		h, id, f := hosts.of(e.Rank), host.ThreadID{PID: e.PID, TID: tid}, host.FrameOf(kind, e)
+		if kind == host.CallFrame && pageable[correlated{e.Rank, e.Correlation}] {
 			f.Kind = host.PageableFrame
 		}
 		if h.add(f, id) && kind == host.CallFrame {
-			h.launched(c.ranks[e.Rank], e, id)
+			h.launched(c.ranks[e.Rank], e, h.thread(id).number)
 		}
 	})
 	return hosts
 }
 
-// pageableCopies returns the correlations of copies of pageable memory, by rank.
-func pageableCopies(s profile.Stream, ranks int) []map[int64]bool {
-	all := make([]map[int64]bool, ranks)
+// A correlated is a call of a rank, with all that it launched.
+type correlated struct {
+	rank        int32
+	correlation int64
+}
+
+// pageableCopies returns the copies of pageable memory.
+func pageableCopies(s profile.Stream) map[correlated]bool {
+	all := map[correlated]bool{}
 	for c := range s.Copies {
-		if !c.Kind.Pageable() || c.Correlation == 0 {
-			continue
+		if c.Kind.Pageable() && c.Correlation != 0 {
+			all[correlated{c.Rank, c.Correlation}] = true
 		}
-		if all[c.Rank] == nil {
-			all[c.Rank] = map[int64]bool{}
-		}
-		all[c.Rank][c.Correlation] = true
 	}
 	return all
 }
 
 // launched finds the gaps that a call ended: those in which it began, if it is the launch
 // that package gpu saw there.
-func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by host.ThreadID) {
+func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by int32) {
 	for i, d := range devices {
 		at, found := slices.BinarySearchFunc(d.late, call.Start, func(g lateGap, t trace.Time) int {
 			if g.To < t {
@@ -115,38 +126,53 @@ func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by host.
 			return 0
 		})
 		if found && d.late[at].launch == call.Start && d.late[at].launched == call.Dur() {
-			h.launches = append(h.launches, lateLaunch{i, at, by})
+			h.launches = append(h.launches, lateLaunch{int32(i), int32(at), by})
 		}
 	}
 }
 
 // joinHosts brings together what the streams have of each rank.
-func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
+func joinHosts(streams []*rankHosts, ranks [][]*deviceGaps) []rankHost {
 	hosts := make([]rankHost, len(ranks))
 	for _, of := range streams {
-		for rank := range of {
-			h, to := &of[rank], &hosts[rank]
+		for rank, h := range of.ranks.All() {
+			to := &hosts[rank]
 			to.has.Join(&h.has)
 			to.saw.Join(&h.saw)
-			for _, t := range h.threads {
+			numbers := make([]int32, len(h.threads)) // in to
+			for i, t := range h.threads {
 				joined := to.thread(t.id)
 				joined.read.Join(&t.read)
 				joined.seen.join(&t.seen)
+				numbers[i] = joined.number
 			}
-			to.launches = append(to.launches, h.launches...)
+			for _, l := range h.launches {
+				ranks[rank][l.device].late[l.gap].thread = numbers[l.by]
+			}
+			h.launches = nil
 		}
 	}
 	for rank := range hosts {
-		h := &hosts[rank]
-		slices.SortFunc(h.threads, func(a, b *thread) int { return a.id.Compare(b.id) })
-		number := map[host.ThreadID]int32{}
-		for i, t := range h.threads {
-			number[t.id] = int32(i)
-		}
-		for _, l := range h.launches {
-			ranks[rank][l.device].late[l.gap].thread = number[l.by]
-		}
-		h.launches = nil
+		hosts[rank].sort(ranks[rank])
 	}
 	return hosts
+}
+
+// sort orders the threads, whatever the order of the streams was.
+func (h *rankHost) sort(devices []*deviceGaps) {
+	slices.SortFunc(h.threads, func(a, b *thread) int { return a.id.Compare(b.id) })
+	numbers := make([]int32, len(h.threads))
+	for i, t := range h.threads {
+		numbers[t.number] = int32(i)
+	}
+	for i, t := range h.threads {
+		t.number = int32(i)
+	}
+	for _, d := range devices {
+		for i := range d.late {
+			if g := &d.late[i]; g.thread != unknownThread {
+				g.thread = numbers[g.thread]
+			}
+		}
+	}
 }

@@ -125,12 +125,12 @@ func (s site) off() site {
 }
 
 // readObserved reads what was seen of threads in late gaps.
-func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
+func (c *Collector) readObserved(s profile.Stream, hosts *rankHosts) {
 	places := newPlaces(c.set.Syms)
 	var period host.Periods
 	known := gpu.Gap{From: math.MaxInt64, To: math.MinInt64}
 	s.Samples(func(x *profile.Sample) bool {
-		h := &hosts[x.Rank]
+		h := hosts.of(x.Rank)
 		h.saw.Samples = true
 		period.Add(x)
 		if h.during(x.Start, x.Start+host.LongestPeriod) {
@@ -141,7 +141,7 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 		return true
 	})
 	s.Runs(func(x *profile.Run) bool {
-		h := &hosts[x.Rank]
+		h := hosts.of(x.Rank)
 		h.saw.Runs = true
 		known.From, known.To = min(known.From, x.Start), max(known.To, x.End)
 		h.scheduled(host.ThreadID{PID: x.PID, TID: x.TID})
@@ -151,8 +151,7 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 		}
 		return true
 	})
-	for i := range hosts {
-		h := &hosts[i]
+	for _, h := range hosts.ranks.All() {
 		for _, t := range h.threads {
 			if t.seen.period = period.Period(); h.withRuns[t.id] {
 				t.seen.known = known
@@ -162,10 +161,10 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 }
 
 // readBacktraces reads in which functions calls were made in late gaps.
-func (c *Collector) readBacktraces(s profile.Stream, hosts []rankHost) {
+func (c *Collector) readBacktraces(s profile.Stream, hosts *rankHosts) {
 	places := newPlaces(c.set.Syms)
 	s.Backtraces(func(x *profile.Sample) bool {
-		h := &hosts[x.Rank]
+		h := hosts.of(x.Rank)
 		h.saw.Backtraces = true
 		if h.during(x.Start, max(x.End, x.Start+1)) {
 			if at := places.of(x); at.frame != 0 {

@@ -221,8 +221,8 @@ type rankWork struct {
 func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	ranks := make([]rankWork, len(set.Ranks))
 	for _, w := range walks {
-		for i := range w.ranks {
-			from, to := &w.ranks[i], &ranks[i]
+		for i, from := range w.ranks.All() {
+			to := &ranks[i]
 			before := len(to.steps)
 			to.addSteps(from.steps)
 			to.recorded = append(to.recorded, from.recorded...)

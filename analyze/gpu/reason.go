@@ -122,6 +122,7 @@ type callTimes struct {
 	syms *trace.Symbols
 	rows walk.Paged[callRow]
 	used []trace.Sym
+	sums []CallTime // of used, once all calls were added
 }
 
 // A callRow has the times and results of a name. Name is "" until it was looked at.
@@ -150,18 +151,26 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 	return row.Reason
 }
 
+// close keeps the sums only.
+func (c *callTimes) close() {
+	for _, name := range c.used {
+		c.sums = append(c.sums, c.rows.At(int64(name)).CallTime)
+	}
+	c.rows, c.used = walk.Paged[callRow]{}, nil
+}
+
 // sumCalls returns what all streams have of calls, the longest total first.
 func sumCalls(walks []*gpuWalk) []CallTime {
-	at := map[trace.Sym]int{}
+	at := map[string]int{}
 	var out []CallTime
 	for _, w := range walks {
-		for _, name := range w.calls.used {
-			row := &w.calls.rows.At(int64(name)).CallTime
-			if k, ok := at[name]; ok {
+		for i := range w.calls.sums {
+			row := &w.calls.sums[i]
+			if k, ok := at[row.Name]; ok {
 				out[k].add(row)
 				continue
 			}
-			at[name] = len(out)
+			at[row.Name] = len(out)
 			out = append(out, *row)
 		}
 	}

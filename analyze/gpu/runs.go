@@ -101,8 +101,8 @@ func (r recordings) beginIn(run Run) bool { return len(r) > 0 && run.has(r[0]) }
 // recorded returns when the stream was recorded, on all ranks.
 func (w *gpuWalk) recorded() recordings {
 	var all recordings
-	for i := range w.ranks {
-		all = append(all, w.ranks[i].recorded...)
+	for _, r := range w.ranks.All() {
+		all = append(all, r.recorded...)
 	}
 	return all.union()
 }

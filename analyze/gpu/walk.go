@@ -12,14 +12,20 @@ import (
 // A gpuWalk reads one stream: its ranges first, since calls belong to steps, then its
 // calls and kernels, then its copies, since both belong to calls.
 type gpuWalk struct {
-	opt        *Options
-	syms       *trace.Symbols
+	opt   *Options
+	syms  *trace.Symbols
+	ranks walk.PerRank[gpuWalkRank]
+	calls callTimes
+	knownNames
+}
+
+// knownNames are what names say, by symbol. They are given up behind the walk: symbols are
+// those of all streams.
+type knownNames struct {
 	classes    *profile.ClassTable
-	ranks      []gpuWalkRank
 	steps      *walk.StepNames
-	graphs     walk.NamesWith // of calls that launch CUDA graphs
-	migrations walk.NamesWith // of copies of unified memory
-	calls      callTimes
+	graphs     walk.NamesWith     // of calls that launch CUDA graphs
+	migrations walk.NamesWith     // of copies of unified memory
 	asks       map[trace.Sym]bool // names of ranges: they are of collectives
 }
 
@@ -69,23 +75,21 @@ type gpuPart struct {
 }
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
-	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
-		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}, calls: callTimes{syms: set.Syms},
-		graphs: walk.GraphLaunches(set.Syms), migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}}
+	return &gpuWalk{opt: opt, syms: set.Syms, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
+		classes: profile.NewClassTable(opt.Classes, set.Syms), steps: &walk.StepNames{Syms: set.Syms}, graphs: walk.GraphLaunches(set.Syms),
+		migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
 	s.Ranges(w.addRange)
-	for i := range w.ranks {
-		r := &w.ranks[i]
+	for _, r := range w.ranks.All() {
 		r.steps = r.threads.Settle()
 		r.asked.Settle()
 	}
 	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
 	join.Run(s, &walk.Options{})
 	s.Copies(w.addCopy)
-	for i := range w.ranks {
-		r := &w.ranks[i]
+	for _, r := range w.ranks.All() {
 		for _, part := range r.devices {
 			part.close()
 			r.gpus = append(r.gpus, part)
@@ -93,6 +97,8 @@ func (w *gpuWalk) walk(s profile.Stream) {
 		r.devices, r.launches, r.long, r.threads = nil, walk.Paged[launch]{}, nil, walk.StepThreads{}
 		r.asked = walk.StepThreads{}
 	}
+	w.calls.close()
+	w.knownNames = knownNames{}
 }
 
 // close counts the graphs that were launched by nobody knows which call.
@@ -111,7 +117,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	if !w.opt.keeps(&r.Event) {
 		return true
 	}
-	rank := &w.ranks[r.Rank]
+	rank := w.ranks.At(r.Rank)
 	rank.recorded.widen(r.Start, r.Start+trace.Time(r.Dur()))
 	if r.Open {
 		return true
@@ -135,7 +141,7 @@ func (w *gpuWalk) asksForCollective(name trace.Sym) bool {
 }
 
 func (w *gpuWalk) addCall(c *profile.Call) {
-	rank := &w.ranks[c.Rank]
+	rank := w.ranks.At(c.Rank)
 	inWindow := w.opt.keeps(&c.Event)
 	if inWindow {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
@@ -230,7 +236,7 @@ func (w *gpuWalk) launchOf(e *profile.Event) *launch {
 	if e.Correlation == 0 {
 		return nil
 	}
-	if l := w.ranks[e.Rank].launches.Find(e.Correlation); l != nil && l.known() {
+	if l := w.ranks.At(e.Rank).launches.Find(e.Correlation); l != nil && l.known() {
 		return l
 	}
 	return nil
@@ -242,7 +248,7 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 	if !w.opt.keeps(e) {
 		return nil
 	}
-	rank := &w.ranks[e.Rank]
+	rank := w.ranks.At(e.Rank)
 	r.start, r.dur, r.name = e.Start, e.Dur(), e.Name
 	rank.recorded.widen(r.start, r.end())
 	if l != nil {

@@ -38,7 +38,7 @@ func (m *Clocks) ReadCollectives() {
 		if x.Rows == nil {
 			return
 		}
-		opt := m.Options(profile.Filter{IndexOnly: true}, 0)
+		opt := m.Options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
 		opt.Diags, opt.Args = &trace.Diags{}, nil // what is wrong with the file was reported when it was opened
 		profiles, err := x.Stream(opt)
 		if err != nil {

@@ -125,13 +125,20 @@ var kernelTable = tableSpec{
 
 // Kernels yields the kernels.
 func (s *Source) Kernels(yield func(*Kernel) bool) {
+	s.KernelsCalled(func(trace.Sym) bool { return true }, yield)
+}
+
+// KernelsCalled yields the kernels with names that are wanted. Of others, only the name is read.
+func (s *Source) KernelsCalled(wanted func(name trace.Sym) bool, yield func(*Kernel) bool) {
 	var k Kernel
 	known := map[Launch]LaunchID{}
 	last, lastID := Launch{}, LaunchID(0)
 	s.scan(&kernelTable, func(c *cursor) bool {
+		if k.Name = c.name(kerName); !wanted(k.Name) {
+			return true
+		}
 		k.Start, k.End, k.Node = c.time(opStart), c.time(opEnd), uint64(c.int(kerNode))
 		c.place(&k.Place)
-		k.Name = c.name(kerName)
 		if !s.Options.Brief {
 			k.Short, k.GreenContext, k.Graph = c.name(kerShort), uint32(c.int(kerGreen)), uint32(c.int(kerGraph))
 			if l := c.launch(); l != last {
