@@ -28,7 +28,7 @@ type Input struct {
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
-	AllFindings    bool            // people see them all, and not only those that cost most
+	AllFindings    bool            // people see them all, and not only the top ones
 	Counters       bool            // see [finders.Inputs]
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock

@@ -16,7 +16,7 @@ const (
 	Minor     Importance = iota - 1 // leaves first
 	Usual                           // leaves next, from the right
 	Major                           // leaves last
-	nameOfRow                       // tells rows apart: leaves only where others tell the same
+	nameOfRow                       // tells rows apart: leaves only where rows still differ
 )
 
 // MinName is the width below which a name is not cut.

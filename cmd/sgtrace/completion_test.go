@@ -138,6 +138,8 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 						line = append(line, "--table", "ranks")
 					case cmd.Name == "diff":
 						line = append(line, "empty")
+					case cmd.Name == "live":
+						line = append(line, "--at", "+1s")
 					case cmd.Name == "request":
 						line = slices.Insert(line, len(args), "7ca07386")
 					case value == string(table.FormatFolded):
