@@ -91,9 +91,10 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 
 // heldStreams are the recordings of which the events are held.
 func (m *Merge) heldStreams() (streams []profile.Stream) {
+	ranksOf := m.RanksOf()
 	for _, f := range m.Files {
 		if f.Source.Rows == nil {
-			streams = append(streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.RanksOf(f)))
+			streams = append(streams, f.Stream(m.Dump.Syms, m.Dump.Args, ranksOf(f)))
 		}
 	}
 	return streams

@@ -165,7 +165,7 @@ func TestChainOfStages(t *testing.T) {
 // An export of a whole machine has more processes than anybody could compare in pairs.
 func TestCrowdOfProcesses(t *testing.T) {
 	n := crowd()
-	c := withTime(5)
+	c := withTime(10) // a merge looks for findings, too
 	c.dir = t.TempDir()
 	db, err := nsysdb.Create(filepath.Join(c.dir, "in.sqlite"), nsysdb.Schema2026)
 	if err != nil {

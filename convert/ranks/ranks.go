@@ -5,22 +5,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// RanksOf tells which rank and process a part of f is.
-func (m *Ranks) RanksOf(f *inputs.Recording) func(part string) (rank, pid int32) {
-	type place struct{ rank, pid int32 }
-	places := map[string]place{}
+// A place is whose a part of a recording is.
+type place struct{ rank, pid int32 }
+
+// RanksOf tells for a recording which rank and process each of its parts is; -1 is none.
+func (m *Ranks) RanksOf() func(f *inputs.Recording) func(part string) (rank, pid int32) {
+	places := map[*inputs.Recording]map[string]place{}
 	for i, r := range m.Tracks {
 		for _, c := range r.Captures {
-			if c.File == f {
-				places[c.Part] = place{int32(i), int32(c.pid())}
+			if places[c.File] == nil {
+				places[c.File] = map[string]place{}
 			}
+			places[c.File][c.Part] = place{int32(i), int32(c.pid())}
 		}
 	}
-	return func(part string) (rank, pid int32) {
-		if p, ok := places[part]; ok {
-			return p.rank, p.pid
+	return func(f *inputs.Recording) func(part string) (rank, pid int32) {
+		return func(part string) (rank, pid int32) {
+			if p, ok := places[f][part]; ok {
+				return p.rank, p.pid
+			}
+			return -1, -1
 		}
-		return -1, -1
 	}
 }
 
