@@ -86,7 +86,8 @@ type rankWork struct {
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
 func (w *rankWork) measure(devices []*deviceGaps) {
 	for _, t := range w.host.threads {
-		t.frames = t.read.Settle()
+		all := t.read.Settle()
+		t.frames = all.Next(make([]host.Frame, all.Len()))
 		t.seen.settle()
 	}
 	for i, d := range devices {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -67,76 +66,10 @@ func Read(s profile.Stream, what func(kind Kind, e *profile.Event, tid int64)) {
 	})
 }
 
-// Frames are what one thread did. The zero value is nothing.
-type Frames struct {
-	list []Frame // as they were added
-	runs []run   // of list
-}
-
-// A run is where frames begin that [Read] passed together, mostly in order.
-type run struct {
-	from int
-	walk uint8
-}
-
 // walks tells the passes of [Read] apart.
 var walks = [...]uint8{CallFrame: 0, PageableFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2, StackFrame: 3}
-
-// Add adds a frame, in the order of [Read]; those of stacks of calls come behind.
-func (t *Frames) Add(f Frame) {
-	walk := walks[f.Kind]
-	if n := len(t.runs); n == 0 || t.runs[n-1].walk != walk {
-		t.runs = append(t.runs, run{len(t.list), walk})
-	}
-	t.list = append(t.list, f)
-}
-
-// Join moves the frames of the same thread in another stream here.
-func (t *Frames) Join(o *Frames) {
-	if t.list == nil {
-		t.list, t.runs = o.list, o.runs
-	} else {
-		for _, r := range o.runs {
-			t.runs = append(t.runs, run{len(t.list) + r.from, r.walk})
-		}
-		t.list = append(t.list, o.list...)
-	}
-	*o = Frames{}
-}
 
 // compareFrames orders frames by their start, the outer one of two first.
 func compareFrames(a, b Frame) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Kind, b.Kind))
-}
-
-// Settle returns all frames in order: it merges the runs, which it gives up.
-func (t *Frames) Settle() []Frame {
-	var settled []Frame
-	end := len(t.list)
-	for _, r := range slices.Backward(t.runs) {
-		frames := t.list[r.from:end]
-		end = r.from
-		if !slices.IsSortedFunc(frames, compareFrames) {
-			slices.SortStableFunc(frames, compareFrames)
-		}
-		settled = merge(frames, settled)
-	}
-	*t = Frames{}
-	return settled
-}
-
-// merge merges two lists in order. What is equal comes from the first one first.
-func merge(a, b []Frame) []Frame {
-	if len(b) == 0 {
-		return a
-	}
-	merged := make([]Frame, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if compareFrames(a[0], b[0]) <= 0 {
-			merged, a = append(merged, a[0]), a[1:]
-		} else {
-			merged, b = append(merged, b[0]), b[1:]
-		}
-	}
-	return append(append(merged, a...), b...)
 }

@@ -47,8 +47,8 @@ type collector struct {
 	graphs   int64 // ns of CUDA graphs whose kernels were not recorded
 }
 
-// collect reads a stream. While it does, it holds 32 bytes per event of a thread, and 4 per
-// call.
+// collect reads a stream. While it does, it holds about 10 bytes per event of a thread, and 4
+// per call.
 func collect(set *profile.Set, s profile.Stream, opt *walk.Options) *collector {
 	c := &collector{tree: newTree(), set: set, opt: opt, names: host.NewNames(set.Syms), index: map[threadID]*thread{},
 		launches: make([]walk.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)"), recordings: recordings{syms: set.Syms}}
@@ -97,10 +97,14 @@ func (c *collector) ofRank(rank int32) int32 {
 	return c.enter(bottom, c.set.Syms.Intern(c.set.Ranks[rank]), host.NotRecorded)
 }
 
+// readAhead is how many frames of a thread are unpacked at once. Those that begin together may
+// be entered in two moves to the same instant, with no time between them.
+const readAhead = 256
+
 // countThread counts the time of a thread, and keeps the stacks in its calls.
 func (c *collector) countThread(t *thread) {
 	outside := c.ofRank(t.rank)
-	s := host.Sweep[int32]{Ahead: t.frames.Settle(), Enter: func(around int32, f *host.Frame) int32 {
+	s := host.Sweep[int32]{Enter: func(around int32, f *host.Frame) int32 {
 		if around == bottom {
 			around = outside
 		}
@@ -118,7 +122,11 @@ func (c *collector) countThread(t *thread) {
 		return at
 	}}
 	slices.SortStableFunc(t.samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
+	frames, buffer := t.frames.Settle(), make([]host.Frame, readAhead)
 	for now := trace.Time(math.MinInt64); now < math.MaxInt64; s.MoveTo(now) {
+		if len(s.Ahead) == 0 {
+			s.Ahead = frames.Next(buffer)
+		}
 		next := s.Until(math.MaxInt64)
 		if len(s.Open()) > 0 {
 			c.fill(t, s.Here(), true, now, next)
