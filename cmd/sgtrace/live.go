@@ -17,7 +17,8 @@ func (c *command) liveCommand() *cli.Command {
 
 Examples:
   sgtrace live --at 20:53:33 otel_trace.json
-  sgtrace live --at +12.5s --role decode --sort -in_stage otel_trace.json`,
+  sgtrace live --at +12.5s --role decode --sort -age otel_trace.json
+  sgtrace live --at 20:53:33 --format csv otel_trace.json`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "at", Usage: "the moment: `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"},
 			formatFlag(),
