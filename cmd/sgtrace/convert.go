@@ -131,7 +131,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.talk(), "%s: %s, %s\n", printable(ctx.String("o")), count(requests, "request"), contents(t, size))
+	fmt.Fprintf(c.screen.Notices, "%s: %s, %s\n", printable(ctx.String("o")), count(requests, "request"), contents(t, size))
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)

@@ -39,7 +39,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err != nil {
 		return nil, err
 	}
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
 	in, err := inputs.Index(files, opt, &c.diags)
 	meter.Done()

@@ -165,7 +165,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		return err
 	}
 	c.summarize(ctx.String("o"), t, size)
-	fmt.Fprintf(c.talk(), "to view it: sgtrace open %s\n", printable(ctx.String("o")))
+	fmt.Fprintf(c.screen.Notices, "to view it: sgtrace open %s\n", printable(ctx.String("o")))
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
@@ -195,7 +195,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	clocks := m.Report()
 	for i := range clocks.Clocks {
-		fmt.Fprintln(c.talk(), printable(clocks.Clocks[i].String()))
+		fmt.Fprintln(c.screen.Notices, printable(clocks.Clocks[i].String()))
 	}
 	if flags.clocks != nil {
 		if _, err := flags.clocks.WriteFunc(clocks.WriteJSON); err != nil {
@@ -419,5 +419,5 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 
 // summarize prints what an output holds.
 func (c *command) summarize(name string, t *trace.Trace, size int64) {
-	fmt.Fprintf(c.talk(), "%s: %s\n", printable(name), contents(t, size))
+	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), contents(t, size))
 }

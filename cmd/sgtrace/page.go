@@ -35,7 +35,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	}
 	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
 	if err == nil {
-		fmt.Fprintf(c.talk(), "%s: %s\n", printable(name), bytesText(size))
+		fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), bytesText(size))
 	}
 	return err
 }
