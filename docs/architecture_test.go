@@ -96,6 +96,8 @@ var layers = []layer{
 		reason: "it makes reports of tables that the program has read"},
 	{of: []string{"cmd/sgtrace/internal/screen"}, may: []string{"analyze/table", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it knows how text is shown, and not what it says"},
+	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
+		reason: "it reads flags and sees requests, whatever is done with them"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 }
