@@ -94,6 +94,10 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
+	{of: []string{"cmd/sgtrace/internal/screen"}, may: []string{"analyze/table", "internal/...", "cmd/sgtrace/internal/commandline"},
+		reason: "it knows how text is shown, and not what it says"},
+	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
+		reason: "it reads flags and sees requests, whatever is done with them"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 }

@@ -105,7 +105,8 @@ decode   2      TP1   1       100.0     100.0     100.0               -         
 decode   17-32  TP0   1        40.0      40.0      40.0            45.0          45.0          45.0                 40.0
 decode   17-32  TP1   1        40.0      40.0      40.0            45.0          45.0          45.0                 42.0
 
-note: p99 of fewer than 100 values is their maximum: prefill 1 TP0 (n=1), prefill 1 TP1 (n=1), other TP0 (n=1) and 5 more rows
+note: p99 of fewer than 100 values is their maximum: prefill 1 TP0 (n=1), prefill 1 TP1 (n=1), other TP0 (n=1) and 5
+      more rows
 `,
 	"kernels": `
 Kernels by rank

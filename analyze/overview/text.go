@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
@@ -139,28 +138,14 @@ func (p *overviewPrinter) findings() {
 	}
 }
 
-// numberWithUnit is what stays on one line.
-var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
-
 // filled prints a text behind a head, in lines that are indented as far.
 func (p *overviewPrinter) filled(head string, indent int, text string) {
-	line, used := "", twwidth.Width(head)
-	first := true
-	end := func() { // of a line
-		p.printf("%s\n", strings.TrimRight(head+p.style.Paint(p.tone, strings.TrimRight(line, " ")), " "))
-		head, line, used, first = strings.Repeat(" ", indent), "", indent, true
-	}
-	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(words.Clean(text), "$1\u00a0$2"), " ") {
-		width := twwidth.Width(word)
-		if !first && used+1+width > p.width {
-			end()
+	for i, line := range table.Fill(text, p.width-twwidth.Width(head), p.width-indent) {
+		if i > 0 {
+			head = strings.Repeat(" ", indent)
 		}
-		if !first {
-			line, used = line+" ", used+1
-		}
-		line, used, first = line+word, used+width, false
+		p.printf("%s\n", strings.TrimRight(head+p.style.Paint(p.tone, line), " "))
 	}
-	end()
 }
 
 func (p *overviewPrinter) printf(format string, args ...any) {

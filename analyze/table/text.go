@@ -41,7 +41,7 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "note: %s\n", note)
+		writeNote(out, style, note)
 	}
 	return out.Flush()
 }
@@ -55,9 +55,25 @@ func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 		return err
 	}
 	if s.tooWide != "" {
-		fmt.Fprintf(out, "note: %s\n", s.tooWide)
+		writeNote(out, style, s.tooWide)
 	}
 	return nil
+}
+
+// writeNote writes a note below a table, in lines that are no wider than the screen.
+func writeNote(out *bufio.Writer, style Style, note string) {
+	const head = "note: "
+	if style.Width == 0 {
+		fmt.Fprintln(out, head+note)
+		return
+	}
+	for i, line := range Fill(note, style.Width-len(head), style.Width-len(head)) {
+		start := head
+		if i > 0 {
+			start = strings.Repeat(" ", len(head))
+		}
+		fmt.Fprintln(out, start+strings.ReplaceAll(line, "\u00a0", " "))
+	}
 }
 
 // writeAligned writes the table without borders, with or without a rule under the header.

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
@@ -34,10 +35,7 @@ type command struct {
 	verify   bool                   // read outputs back
 	unwatch  func()                 // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor       // of --redact; nil without
-	style    table.Style            // of text that goes to out
-	errStyle table.Style            // of messages that go to err
-	paged    bool                   // text on the screen goes through a pager
-	quiet    bool                   // of messages, only losses and errors
+	screen   screen.Screen          // how text is shown
 }
 
 func (c *command) app() *cli.App {
@@ -113,7 +111,7 @@ func (c *command) exit(err error) int {
 // of it means that the result is not whole.
 func (c *command) printDiags() (lost bool) {
 	for _, d := range c.diags.All() {
-		if c.quiet && d.Severity < trace.DataLoss {
+		if c.screen.Quiet && d.Severity < trace.DataLoss {
 			continue
 		}
 		d.Msg = readable(d.Msg)
@@ -121,7 +119,7 @@ func (c *command) printDiags() (lost bool) {
 		if d.Severity >= trace.DataLoss {
 			tone = table.Bad
 		}
-		fmt.Fprintln(c.err, c.errStyle.Paint(tone, printable(d.String())))
+		fmt.Fprintln(c.err, c.screen.ErrStyle.Paint(tone, printable(d.String())))
 	}
 	return c.diags.Worst() >= trace.DataLoss
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/nsysexport"
@@ -66,11 +67,11 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 			noFindingsFlag(),
 			c.verifyFlag(),
 			keepSecretsFlag(),
-		}, slices.Concat(requestDrawingFlags(), selectionFlags())...)
+		}, slices.Concat(requestDrawingFlags(), selection.Flags())...)
 		cmd.Action = func(ctx *cli.Context) error { return c.convertRequests(ctx, f) }
 		return cmd
 	}
-	cmd.Flags = append(c.timelineFlags(), windowFlags()...)
+	cmd.Flags = append(c.timelineFlags(), selection.WindowFlags()...)
 	cmd.Action = func(ctx *cli.Context) error {
 		inputs, err := findInputs(ctx, ctx.Args().Slice())
 		if err != nil {
@@ -131,7 +132,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.talk(), "%s: %s, %s\n", printable(ctx.String("o")), count(requests, "request"), contents(t, size))
+	fmt.Fprintf(c.screen.Notices, "%s: %s, %s\n", printable(ctx.String("o")), count(requests, "request"), contents(t, size))
 	return nil
 }
 

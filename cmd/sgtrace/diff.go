@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
@@ -68,7 +69,7 @@ Examples:
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl
   sgtrace diff --fail-if 'decode_step.mean>+2%' profiles/monday profiles/tuesday
   sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl`,
-		Flags:  slices.Concat(flags, selectionFlags()),
+		Flags:  slices.Concat(flags, selection.Flags()),
 		Action: c.diff,
 	}
 }
@@ -165,8 +166,8 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 		return sides, nil, commandline.Usage("only one of BEFORE and AFTER can be standard input")
 	}
 	for i, side := range diffSides {
-		window := &chosen{from: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), to: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
-		if err := window.check(); err != nil {
+		window := selection.Window{From: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), To: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
+		if err := window.Check(); err != nil {
 			return sides, nil, err
 		}
 		sides[i] = diff.NewCollected(0)
@@ -174,7 +175,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 			sides[i] = diff.NewCollected(len(args[i]))
 		}
 		for _, arg := range args[i] {
-			if err := c.addCapture(ctx, sides[i], arg, *window); err != nil {
+			if err := c.addCapture(ctx, sides[i], arg, window); err != nil {
 				return sides, nil, err
 			}
 		}
@@ -184,21 +185,21 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 }
 
 // addCapture reads a capture of a side.
-func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window chosen) error {
+func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window selection.Window) error {
 	capture, err := c.readCapture(ctx, arg)
 	if err != nil {
 		return err
 	}
-	return errors.Join(capture.add(side, &window), capture.evidence.Close())
+	return errors.Join(capture.add(side, window), capture.evidence.Close())
 }
 
-// inWords tells which window of time is chosen: " from +10s to +20s".
-func (s *chosen) inWords() (text string) {
-	if s.from != "" {
-		text += " from " + s.from
+// inWords tells which window of time is meant: " from +10s to +20s".
+func inWords(w selection.Window) (text string) {
+	if w.From != "" {
+		text += " from " + w.From
 	}
-	if s.to != "" {
-		text += " to " + s.to
+	if w.To != "" {
+		text += " to " + w.To
 	}
 	return text
 }
@@ -210,12 +211,12 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 		return sides, nil, commandline.Usage("diff --at takes one input, which it divides at that time; there are %d", len(args))
 	}
 	names = []string{"before " + at, "from " + at}
-	windows := [2]*chosen{{from: ctx.String("from"), to: at}, {from: at, to: ctx.String("to")}}
+	windows := [2]selection.Window{{From: ctx.String("from"), To: at}, {From: at, To: ctx.String("to")}}
 	for i, side := range diffSides {
 		if ctx.IsSet(side+"-from") || ctx.IsSet(side+"-to") {
 			return sides, nil, commandline.Usage("--%s-from and --%s-to are for two inputs; with --at, use --from and --to", side, side)
 		}
-		if err := windows[i].check(); err != nil {
+		if err := windows[i].Check(); err != nil {
 			return sides, nil, err
 		}
 	}
@@ -267,14 +268,15 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
 // input.
-func (r *readCapture) add(side *diff.Collected, window *chosen) error {
+func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	e := r.evidence
-	if err := window.resolve(e.First); err != nil {
+	from, to, err := window.Resolve(e.First)
+	if err != nil {
 		return err
 	}
 	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
-		From: window.From, To: window.To}) {
-		return fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
+		From: from, To: to}) {
+		return fmt.Errorf("%s has nothing to compare%s", r.label, inWords(window))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -23,24 +24,24 @@ type needed struct {
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
 // that the selection flags choose.
-func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.Evidence, *chosen, error) {
+func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.Evidence, *selection.Chosen, error) {
 	return c.readInputs(ctx, ctx.Args().Slice(), what)
 }
 
 // readInputs is readEvidence for some of the arguments.
-func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.Evidence, *chosen, error) {
-	sel, err := selection(ctx)
+func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.Evidence, *selection.Chosen, error) {
+	sel, err := selection.Read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if what.anyTime {
-		sel.from, sel.to = "", ""
+		sel.Window = selection.Window{}
 	}
 	files, err := findInputs(ctx, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
@@ -62,8 +63,8 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 }
 
 // choose applies the selection flags.
-func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) error {
-	if err := sel.resolve(e.First); err != nil {
+func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *selection.Chosen) error {
+	if err := sel.Resolve(e.First); err != nil {
 		return err
 	}
 	if e.Requests == nil {
@@ -75,7 +76,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		return nil
 	}
 	e.OnOneClock()
-	there := choicesOf(e.Requests, sel)
+	there := selection.ChoicesOf(e.Requests, sel)
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		e.Requests = nil
 	}
 	if e.Requests == nil && len(e.Ranks) == 0 {
-		return there.nothing(ctx, sel)
+		return there.Nothing(ctx, sel)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/follow"
 	"github.com/sgtrace/sgtrace/request"
@@ -37,7 +38,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 		return err
 	}
 	defer r.Close()
-	sel, err := selection(ctx)
+	sel, err := selection.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ const followBlock = 16 << 20
 // A follower prints the requests of a dump that grows.
 type follower struct {
 	out     io.Writer
-	sel     *chosen
+	sel     *selection.Chosen
 	dump    *inputs.Growing
 	fresh   bool            // the dump has lines that were not looked at
 	printed map[string]bool // by trace and id
@@ -146,7 +147,7 @@ func (f *follower) show(lines []byte, last bool) error {
 		return nil
 	}
 	first, _, _ := set.Bounds()
-	if err := f.sel.resolve(first); err != nil {
+	if err := f.sel.Resolve(first); err != nil {
 		return err
 	}
 	if err := set.Select(f.sel.Selection); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
@@ -22,7 +23,7 @@ func TestFollowPrintsRequestsOnce(t *testing.T) {
 	lines := bytes.SplitAfter(dump, []byte("\n"))
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		f := follower{out: &out, sel: &chosen{}, dump: inputs.NewGrowing("dump", new(trace.Diags)), printed: map[string]bool{}, redact: func(*request.Set) {}}
+		f := follower{out: &out, sel: &selection.Chosen{}, dump: inputs.NewGrowing("dump", new(trace.Diags)), printed: map[string]bool{}, redact: func(*request.Set) {}}
 		pieces := make(chan []byte)
 		go func() {
 			for _, line := range lines {

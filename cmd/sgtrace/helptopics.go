@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/internal/manual"
 	"github.com/sgtrace/sgtrace/profile"
@@ -136,7 +137,7 @@ func (c *command) helpFormats(words []string) error {
 func (c *command) printManual(topic, text string, words []string) error {
 	page := manual.Parse(text)
 	width := commandline.Width
-	if w := screenWidth(c.out, c.env); w > 0 && w < width {
+	if w := screen.Width(c.out, c.env); w > 0 && w < width {
 		width = w
 	}
 	if len(words) == 0 {

@@ -54,7 +54,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	var held inventory.Inventory
 	requests, read, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()

@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 )
 
 func (c *command) liveCommand() *cli.Command {
@@ -17,13 +18,14 @@ func (c *command) liveCommand() *cli.Command {
 
 Examples:
   sgtrace live --at 20:53:33 otel_trace.json
-  sgtrace live --at +12.5s --role decode --sort -in_stage otel_trace.json`,
+  sgtrace live --at +12.5s --role decode --sort -age otel_trace.json
+  sgtrace live --at 20:53:33 --format csv otel_trace.json`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "at", Usage: "the moment: `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"},
 			formatFlag(),
 			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
-		}, selectionFlags()...),
+		}, selection.Flags()...),
 		Action: c.live,
 	}
 }
@@ -36,14 +38,14 @@ func (c *command) live(ctx *cli.Context) error {
 	if !ctx.IsSet("at") {
 		return commandline.Usage("live needs a moment: --at 20:53:33, or --at +10s after the first event")
 	}
-	if _, err := instant("--at", ctx.String("at"), 1); err != nil {
+	if _, err := selection.Instant("--at", ctx.String("at"), 1); err != nil {
 		return err
 	}
 	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	at, err := instant("--at", ctx.String("at"), c.first)
+	at, err := selection.Instant("--at", ctx.String("at"), c.first)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -35,11 +36,11 @@ func (c *command) loadFiles(ctx *cli.Context, files []inputs.Input, how loading)
 
 // readFiles reads files and applies the selection flags.
 func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading) (*request.Set, error) {
-	sel, err := selection(ctx)
+	sel, err := selection.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
 	in, err := inputs.Index(files, opt, &c.diags)
 	meter.Done()
@@ -55,15 +56,15 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	set := in.Requests
 	first, _, _ := set.Bounds()
 	c.first = first
-	if err := sel.resolve(first); err != nil {
+	if err := sel.Resolve(first); err != nil {
 		return nil, err
 	}
-	there := choicesOf(set, sel)
+	there := selection.ChoicesOf(set, sel)
 	if err := set.Select(sel.Selection); err != nil {
 		return nil, err
 	}
 	if !set.Any() {
-		return nil, there.nothing(ctx, sel)
+		return nil, there.Nothing(ctx, sel)
 	}
 	return set, nil
 }

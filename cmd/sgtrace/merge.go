@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/drawing"
@@ -63,7 +64,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "drift", Usage: "the clock of this host runs fast: `HOST=+12ppm`", Category: clock},
 			&cli.BoolFlag{Name: "no-align", Usage: "don't align clocks; apply only --offset and --drift", Category: clock, DisableDefaultText: true},
 			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how the clocks were aligned", Category: clock},
-		}, selectionFlags()),
+		}, selection.Flags()),
 		Action: c.merge,
 	}
 }
@@ -94,7 +95,7 @@ func (c *command) timelineFlags() []cli.Flag {
 type mergeFlags struct {
 	draw   drawing.Options
 	read   inputs.Options
-	sel    *chosen
+	sel    *selection.Chosen
 	given  []clocks.Given
 	clocks *textFile // of --clock-report; nil without
 }
@@ -165,18 +166,18 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		return err
 	}
 	c.summarize(ctx.String("o"), t, size)
-	fmt.Fprintf(c.talk(), "to view it: sgtrace open %s\n", printable(ctx.String("o")))
+	fmt.Fprintf(c.screen.Notices, "to view it: sgtrace open %s\n", printable(ctx.String("o")))
 	return nil
 }
 
 // mergeInputs reads, aligns, selects and draws. It is a function of its own so
 // that all but the result can be given up before the long work of writing.
 func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mergeFlags) (*trace.Trace, error) {
-	windowed := flags.sel.from != "" || flags.sel.to != "" || ctx.IsSet("around")
+	windowed := flags.sel.Window != (selection.Window{}) || ctx.IsSet("around")
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := c.meter(size(files))
+	meter := c.screen.Meter(size(files))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
@@ -195,7 +196,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	clocks := m.Report()
 	for i := range clocks.Clocks {
-		fmt.Fprintln(c.talk(), printable(clocks.Clocks[i].String()))
+		fmt.Fprintln(c.screen.Notices, printable(clocks.Clocks[i].String()))
 	}
 	if flags.clocks != nil {
 		if _, err := flags.clocks.WriteFunc(clocks.WriteJSON); err != nil {
@@ -232,7 +233,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 // nothingLeft says why there is nothing to draw.
 func nothingLeft(ctx *cli.Context) error {
 	names := []string{"layout", "view", "cat", "name", "around"}
-	for _, f := range selectionFlags() {
+	for _, f := range selection.Flags() {
 		names = append(names, f.Names()[0])
 	}
 	var given []string
@@ -254,7 +255,7 @@ func nothingLeft(ctx *cli.Context) error {
 // window resolves the window of time that is asked for and reads its events.
 func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) error {
 	first, _ := m.Bounds()
-	if err := flags.sel.resolve(first); err != nil {
+	if err := flags.sel.Resolve(first); err != nil {
 		return err
 	}
 	sel := &flags.sel.Selection
@@ -303,13 +304,13 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if f.draw, err = drawingOptions(ctx); err != nil {
 		return nil, err
 	}
-	if f.sel, err = selection(ctx); err != nil {
+	if f.sel, err = selection.Read(ctx); err != nil {
 		return nil, err
 	}
 	if d := ctx.Duration("split"); ctx.IsSet("split") && d <= 0 {
 		return nil, commandline.Usage("--split %s: want a duration above 0, such as 60s", d)
 	}
-	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
+	if ctx.IsSet("around") && f.sel.Window != (selection.Window{}) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
 	f.read.KeepSecrets = ctx.Bool("keep-secrets")
@@ -419,5 +420,5 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 
 // summarize prints what an output holds.
 func (c *command) summarize(name string, t *trace.Trace, size int64) {
-	fmt.Fprintf(c.talk(), "%s: %s\n", printable(name), contents(t, size))
+	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), contents(t, size))
 }

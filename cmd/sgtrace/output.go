@@ -29,14 +29,3 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	}
 	return "", commandline.Usage("--format %q: want text, markdown, csv, or json", f)
 }
-
-// utf8Locale reports whether the environment says that text is UTF-8. Without a
-// word it is taken for that: containers have no locale and terminals that can.
-func utf8Locale(env func(string) string) bool {
-	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := env(name); v != "" {
-			return v != "C" && v != "POSIX" && !strings.Contains(v, "8859")
-		}
-	}
-	return true
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
@@ -35,7 +36,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	}
 	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
 	if err == nil {
-		fmt.Fprintf(c.talk(), "%s: %s\n", printable(name), bytesText(size))
+		fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), bytesText(size))
 	}
 	return err
 }
@@ -43,7 +44,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 // commandLine is a command with the selection and inputs as they were given, ready to be
 // pasted into a shell.
 func (c *command) commandLine(ctx *cli.Context, args, given []string) string {
-	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), selectionArgs(ctx), given))
+	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), selection.Args(ctx), given))
 }
 
 // flagArgs are flags of a command as they were given.

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -66,6 +67,24 @@ func (p *printed) arrange(d *document.Document) error {
 	return nil
 }
 
+// allowScreen gives commands that read inputs the flags that say how text is shown.
+func (c *command) allowScreen(commands []*cli.Command) {
+	forReaders(commands, func(cmd *cli.Command) {
+		cmd.Flags = append(cmd.Flags, screen.Flags()...)
+		before := cmd.Before
+		cmd.Before = func(ctx *cli.Context) error {
+			if before != nil {
+				if err := before(ctx); err != nil {
+					return err
+				}
+			}
+			var err error
+			c.screen, err = screen.New(ctx, c.out, c.err, c.env)
+			return err
+		}
+	})
+}
+
 // write prints a document. It returns the error of its gate, if that did not pass.
 func (c *command) write(d *document.Document, how printed) error {
 	if how.table != "" {
@@ -84,9 +103,21 @@ func (c *command) write(d *document.Document, how printed) error {
 		d.Redact(c.redact)
 	}
 	if how.format != table.FormatText {
-		return cmp.Or(d.Write(c.out, how.format, c.style), d.Failure)
+		return cmp.Or(d.Write(c.out, how.format, c.screen.Style), d.Failure)
 	}
-	return cmp.Or(c.show(func(w io.Writer) error { return d.Write(w, how.format, c.style) }), d.Failure)
+	return cmp.Or(c.show(func(w io.Writer) error { return d.Write(w, how.format, c.screen.Style) }), d.Failure)
+}
+
+// show writes text to the output, through a pager if there is one.
+func (c *command) show(write func(io.Writer) error) error {
+	if c.screen.Pager == "" {
+		return write(c.out)
+	}
+	terminal := c.out
+	if s, ok := terminal.(*scrubber); ok {
+		terminal = s.w // the pager needs the terminal itself
+	}
+	return screen.PageThrough(c.screen.Pager, terminal, c.err, c.redacted(write))
 }
 
 // inputsRead are the files that the command read, with their sizes, without those that

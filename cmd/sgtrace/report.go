@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/profile"
@@ -26,7 +27,7 @@ Examples:
   sgtrace report -o report.html otel_trace.json traces/
   sgtrace report --fail-on errors,silent otel_trace.json
   sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
-		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selectionFlags()),
+		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selection.Flags()),
 		Action: c.report,
 	}
 }
@@ -66,7 +67,7 @@ func (c *command) report(ctx *cli.Context) error {
 
 // reading reads and selects what a report needs. The function gives it up.
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
-	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selectionArgs(ctx)...)}
+	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selection.Args(ctx)...)}
 	done = func() {}
 	if r.Needs == reports.Requests {
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -183,7 +184,7 @@ func TestPairsOfReportFlags(t *testing.T) {
 	p := flagPairs{t: t, samples: reportFlagsFixture(t), seen: map[string]*flagged{}}
 	var names []string
 	for _, f := range reportFlags(t) {
-		if f.(cli.CategorizableFlag).GetCategory() != screenCategory { // these change how text looks
+		if f.(cli.CategorizableFlag).GetCategory() != screen.Category { // these change how text looks
 			names = append(names, f.Names()[0])
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -35,7 +36,7 @@ Examples:
 			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
-		}, selectionFlags()...),
+		}, selection.Flags()...),
 		Action: func(ctx *cli.Context) error {
 			how, err := printing(ctx, mostRequests)
 			if err != nil {
@@ -68,7 +69,7 @@ Examples:
   sgtrace request 0x7c54428c6c5744bc 'dumps/*.zst'
   sgtrace request --format csv 7ca07386 otel_trace.json
   sgtrace request -o request.html 7ca07386 otel_trace.json`,
-		Flags:  append([]cli.Flag{formatFlag(), pageFlag()}, selectionFlags()...),
+		Flags:  append([]cli.Flag{formatFlag(), pageFlag()}, selection.Flags()...),
 		Action: c.request,
 	}
 }

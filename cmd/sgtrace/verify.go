@@ -25,7 +25,7 @@ func keepSecretsFlag() cli.Flag {
 func (c *command) writeVerified(out *output.Output, t *trace.Trace) (int64, error) {
 	size, equal, err := out.WriteVerified(t)
 	if err == nil {
-		fmt.Fprintf(c.talk(), "%s verified: %s match the model\n", printable(out.Name()), equal)
+		fmt.Fprintf(c.screen.Notices, "%s verified: %s match the model\n", printable(out.Name()), equal)
 	}
 	return size, err
 }

@@ -1,4 +1,7 @@
-package main
+// Package selection reads the flags that choose what a command is about: which requests,
+// which window of time, which hosts, ranks, and stages. It says what there is to choose from
+// if they choose nothing. It knows no command and reads no input.
+package selection
 
 import (
 	"fmt"
@@ -15,8 +18,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// selectionFlags are on every command that reads requests.
-func selectionFlags() []cli.Flag {
+// Flags are on every command that reads requests.
+func Flags() []cli.Flag {
 	const category = "Selection:"
 	list := func(name, usage string) cli.Flag {
 		return &cli.StringSliceFlag{Name: name, Usage: usage, Category: category}
@@ -42,24 +45,24 @@ func selectionFlags() []cli.Flag {
 	}
 }
 
-// windowFlags are those of the selection flags that apply to what profilers record.
-func windowFlags() []cli.Flag {
-	return slices.DeleteFunc(selectionFlags(), func(f cli.Flag) bool {
+// WindowFlags are those of [Flags] that apply to what profilers record.
+func WindowFlags() []cli.Flag {
+	return slices.DeleteFunc(Flags(), func(f cli.Flag) bool {
 		return !slices.Contains([]string{"from", "to", "host", "rank", "min-dur"}, f.Names()[0])
 	})
 }
 
-// chosen is a Selection whose times may still be relative to the input.
-type chosen struct {
-	request.Selection
-	from, to  string
-	rankWords []string // Selection.Ranks, as they were given
+// Chosen is what the flags choose.
+type Chosen struct {
+	request.Selection          // From and To are 0 until Resolve
+	Window            Window   // of time
+	rankWords         []string // Selection.Ranks, as they were given
 }
 
-// selection reads the selection flags.
-func selection(ctx *cli.Context) (*chosen, error) {
-	s := &chosen{from: ctx.String("from"), to: ctx.String("to")}
-	if err := s.check(); err != nil {
+// Read reads the flags of [Flags]. Its errors are of type [commandline.UsageError].
+func Read(ctx *cli.Context) (*Chosen, error) {
+	s := &Chosen{Window: Window{ctx.String("from"), ctx.String("to")}}
+	if err := s.Window.Check(); err != nil {
 		return nil, err
 	}
 	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
@@ -103,7 +106,7 @@ func selection(ctx *cli.Context) (*chosen, error) {
 }
 
 // readWords reads the flags whose values are words: statuses, roles, and ranks.
-func (s *chosen) readWords(ctx *cli.Context) error {
+func (s *Chosen) readWords(ctx *cli.Context) error {
 	for _, word := range ctx.StringSlice("status") {
 		status, ok := request.ParseStatus(word)
 		if !ok {
@@ -136,69 +139,15 @@ func onceForEach(flag, word string) string {
 	return ""
 }
 
-// check finds mistakes in --from and --to before anything is read.
-func (s *chosen) check() error {
-	// Where the first of these stands tells the forms of times apart.
-	form := func(text string) int { return strings.IndexAny(text, "+T:") }
-	if s.from != "" && s.to != "" && form(s.from) == form(s.to) {
-		probe := chosen{from: s.from, to: s.to}
-		return probe.resolve(1)
-	}
-	_, err := instant("--from", s.from, 1)
-	if err == nil {
-		_, err = instant("--to", s.to, 1)
-	}
+// Resolve turns the window of time into instants of the input whose first event is given.
+func (s *Chosen) Resolve(first trace.Time) (err error) {
+	s.From, s.To, err = s.Window.Resolve(first)
 	return err
 }
 
-// resolve turns --from and --to into instants of the input, whose first is given.
-func (s *chosen) resolve(first trace.Time) (err error) {
-	if s.From, err = instant("--from", s.from, first); err != nil {
-		return err
-	}
-	if s.To, err = instant("--to", s.to, first); err != nil {
-		return err
-	}
-	if s.From != 0 && s.To != 0 && s.From > s.To {
-		return commandline.Usage("--from %s is after --to %s", s.from, s.to)
-	}
-	return nil
-}
-
-// instant reads a time: RFC 3339, a time of day (UTC) on the day of the first
-// event, Unix seconds, or an offset from the first event such as +10s.
-func instant(flag, text string, first trace.Time) (trace.Time, error) {
-	if text == "" {
-		return 0, nil
-	}
-	start := time.Unix(0, int64(first)).UTC()
-	at, ok := unixSeconds(text)
-	if rest, plus := strings.CutPrefix(text, "+"); plus {
-		var d time.Duration
-		d, err := time.ParseDuration(rest)
-		at, ok = start.Add(d), err == nil
-	} else if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		at, ok = t, true
-	} else if t, err := time.Parse("15:04:05.999999999", text); err == nil {
-		at, ok = start.Truncate(24*time.Hour).Add(t.Sub(t.Truncate(24*time.Hour))), true
-	}
-	if ns := at.UnixNano(); ok && time.Unix(0, ns).Equal(at) { // a Time reaches from 1678 to 2262
-		return trace.Time(ns), nil
-	}
-	return 0, commandline.Usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds, or +10s", flag, text)
-}
-
-// unixSeconds reads seconds since 1970, with a fraction of up to nine digits.
-func unixSeconds(text string) (at time.Time, ok bool) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	sec, err := strconv.ParseUint(whole, 10, 34) // more are milliseconds, which are not meant
-	ns, err2 := strconv.ParseUint((fraction + "000000000")[:max(9, len(fraction))], 10, 30)
-	return time.Unix(int64(sec), int64(ns)), err == nil && err2 == nil
-}
-
-// selectionArgs are the selection flags as they were given.
-func selectionArgs(ctx *cli.Context) (args []string) {
-	for _, flag := range selectionFlags() {
+// Args are the flags of [Flags] as they were given.
+func Args(ctx *cli.Context) (args []string) {
+	for _, flag := range Flags() {
 		name := flag.Names()[0]
 		if !ctx.IsSet(name) {
 			continue

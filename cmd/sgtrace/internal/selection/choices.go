@@ -1,4 +1,4 @@
-package main
+package selection
 
 import (
 	"cmp"
@@ -16,17 +16,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Choices are what the selection flags can choose from: what the requests hold before
-// anything is chosen.
-type choices struct {
+// Choices are what the flags can choose from: what the requests hold before anything is
+// chosen.
+type Choices struct {
 	requests    int
 	set         *request.Set
 	stages      []string
 	first, last trace.Time
 }
 
-func choicesOf(set *request.Set, sel *chosen) *choices {
-	o := &choices{requests: len(set.Requests), set: set}
+// ChoicesOf notes what requests hold, as far as sel chooses by it.
+func ChoicesOf(set *request.Set, sel *Chosen) *Choices {
+	o := &Choices{requests: len(set.Requests), set: set}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
 	for i := range set.Len() {
@@ -41,18 +42,18 @@ func choicesOf(set *request.Set, sel *chosen) *choices {
 	return o
 }
 
-// nothing says which of the selection flags leaves nothing, and what there is.
-func (o *choices) nothing(ctx *cli.Context, sel *chosen) error {
-	for _, check := range []func(*chosen) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
+// Nothing says which of the flags leaves nothing, and what there is.
+func (o *Choices) Nothing(ctx *cli.Context, sel *Chosen) error {
+	for _, check := range []func(*Chosen) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
 		if err := check(sel); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("none of %d requests match %s; 'sgtrace inspect' shows hosts, ranks, and times",
-		o.requests, strings.Join(selectionArgs(ctx), " "))
+		o.requests, strings.Join(Args(ctx), " "))
 }
 
-func (o *choices) noTime(sel *chosen) error {
+func (o *Choices) noTime(sel *Chosen) error {
 	const layout = "2006-01-02 15:04:05.000"
 	if (sel.From == 0 || sel.From <= o.last) && (sel.To == 0 || sel.To >= o.first) {
 		return nil
@@ -61,21 +62,21 @@ func (o *choices) noTime(sel *chosen) error {
 	return fmt.Errorf("--from and --to select nothing: the requests are from %s to %s UTC", first.Format(layout), last.Format(layout))
 }
 
-func (o *choices) noRole(sel *chosen) error {
+func (o *Choices) noRole(sel *Chosen) error {
 	return o.none("--role", len(sel.Roles),
 		func(i, proc int) bool { return sel.Roles[i] == o.set.Procs[proc].Role },
 		func(i int) string { return sel.Roles[i].String() },
 		func(proc int) string { return o.set.Procs[proc].Role.String() })
 }
 
-func (o *choices) noHost(sel *chosen) error {
+func (o *Choices) noHost(sel *Chosen) error {
 	return o.none("--host", len(sel.Hosts),
 		func(i, proc int) bool { return o.set.IsOnHost(proc, sel.Hosts[i]) },
 		func(i int) string { return sel.Hosts[i] },
 		func(proc int) string { return strings.TrimPrefix(o.set.HostOf(proc), naming.Unknown) })
 }
 
-func (o *choices) noRank(sel *chosen) error {
+func (o *Choices) noRank(sel *Chosen) error {
 	return o.none("--rank", len(sel.Ranks),
 		func(i, proc int) bool { return o.set.IsRank(proc, sel.Ranks[i]) },
 		func(i int) string { return words.QuoteShell(sel.rankWords[i : i+1]) },
@@ -88,7 +89,7 @@ func (o *choices) noRank(sel *chosen) error {
 }
 
 // none is the error of a flag with n values of which no process has any.
-func (o *choices) none(flag string, n int, has func(i, proc int) bool, value func(i int) string, name func(proc int) string) error {
+func (o *Choices) none(flag string, n int, has func(i, proc int) bool, value func(i int) string, name func(proc int) string) error {
 	var given, names []string
 	for i := range n {
 		for proc := range o.set.Procs {
@@ -109,7 +110,7 @@ func (o *choices) none(flag string, n int, has func(i, proc int) bool, value fun
 	return fmt.Errorf("no %s; there are %s", strings.Join(given, ", "), fewOf(names))
 }
 
-func (o *choices) noStage(sel *chosen) error {
+func (o *Choices) noStage(sel *Chosen) error {
 	if len(sel.Stages) == 0 || slices.ContainsFunc(sel.Stages, func(name string) bool { return slices.Contains(o.stages, name) }) {
 		return nil
 	}

@@ -1,0 +1,76 @@
+package selection
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Window is a window of time as --from and --to give it; "" is no bound. Its times may be
+// relative to the first event of the input.
+type Window struct{ From, To string }
+
+// Check finds mistakes before anything is read.
+func (w Window) Check() error {
+	// Where the first of these stands tells the forms of times apart.
+	form := func(text string) int { return strings.IndexAny(text, "+T:") }
+	if w.From != "" && w.To != "" && form(w.From) == form(w.To) {
+		_, _, err := w.Resolve(1)
+		return err
+	}
+	_, err := Instant("--from", w.From, 1)
+	if err == nil {
+		_, err = Instant("--to", w.To, 1)
+	}
+	return err
+}
+
+// Resolve returns the bounds as instants of the input whose first event is given; 0 is no
+// bound. Its errors are of type [commandline.UsageError].
+func (w Window) Resolve(first trace.Time) (from, to trace.Time, err error) {
+	if from, err = Instant("--from", w.From, first); err != nil {
+		return 0, 0, err
+	}
+	if to, err = Instant("--to", w.To, first); err != nil {
+		return 0, 0, err
+	}
+	if from != 0 && to != 0 && from > to {
+		return 0, 0, commandline.Usage("--from %s is after --to %s", w.From, w.To)
+	}
+	return from, to, nil
+}
+
+// Instant reads the time that a flag is given: RFC 3339, a time of day (UTC) on the day of
+// the first event, Unix seconds, or an offset from the first event such as +10s. It is 0 for
+// no text. Its errors are of type [commandline.UsageError].
+func Instant(flag, text string, first trace.Time) (trace.Time, error) {
+	if text == "" {
+		return 0, nil
+	}
+	start := time.Unix(0, int64(first)).UTC()
+	at, ok := unixSeconds(text)
+	if rest, plus := strings.CutPrefix(text, "+"); plus {
+		var d time.Duration
+		d, err := time.ParseDuration(rest)
+		at, ok = start.Add(d), err == nil
+	} else if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		at, ok = t, true
+	} else if t, err := time.Parse("15:04:05.999999999", text); err == nil {
+		at, ok = start.Truncate(24*time.Hour).Add(t.Sub(t.Truncate(24*time.Hour))), true
+	}
+	if ns := at.UnixNano(); ok && time.Unix(0, ns).Equal(at) { // a Time reaches from 1678 to 2262
+		return trace.Time(ns), nil
+	}
+	return 0, commandline.Usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds, or +10s", flag, text)
+}
+
+// unixSeconds reads seconds since 1970, with a fraction of up to nine digits.
+func unixSeconds(text string) (at time.Time, ok bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	sec, err := strconv.ParseUint(whole, 10, 34) // more are milliseconds, which are not meant
+	ns, err2 := strconv.ParseUint((fraction + "000000000")[:max(9, len(fraction))], 10, 30)
+	return time.Unix(int64(sec), int64(ns)), err == nil && err2 == nil
+}
