@@ -60,9 +60,9 @@ func (p *packed) unpack() *unpacking {
 // An unpacking passes packed frames.
 type unpacking struct {
 	head   Frame
-	chunk  []byte   // what is left of the one at hand
+	chunk  []byte   // the rest of the one at hand
 	chunks [][]byte // after it
-	sorted []Frame  // those left, of frames that had to be sorted
+	sorted []Frame  // the rest of the frames that had to be sorted
 }
 
 // next moves to the next frame, and reports whether there is one.

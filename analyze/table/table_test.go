@@ -236,8 +236,13 @@ func TestColumnsLeave(t *testing.T) {
 		if want != "" {
 			want = fmt.Sprintf("columns left out at a width of %d: %s (--width 0 shows all)\n", width, want)
 		}
-		if note != want {
-			t.Errorf("width %d: note %q, want %q", width, note, want)
+		if unfolded := strings.ReplaceAll(note, "\n      ", " "); unfolded != want {
+			t.Errorf("width %d: note %q, want %q", width, unfolded, want)
+		}
+		for line := range strings.Lines("note: " + note) {
+			if twwidth.Width(line)-1 > width {
+				t.Errorf("width %d: the note is wider: %q", width, line)
+			}
 		}
 		lines := map[string]bool{}
 		for line := range strings.Lines(body) {
