@@ -2,7 +2,6 @@ package diff
 
 import (
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -81,38 +79,17 @@ func TestDiffOfOperators(t *testing.T) {
 	}
 }
 
-// stalling returns the trace of a rank that stalls.
-func stalling(t *testing.T, seed uint64, stall torch.Stall) *profile.Set {
-	t.Helper()
-	config := simulator.DefaultConfig(seed)
-	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 1, PP: 1, DP: 1}
-	config.Straggler = simulator.Straggler{}
-	run, err := simulator.Play(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	recording := torch.DefaultConfig(run)
-	recording.Layers, recording.Stacks, recording.Shapes, recording.Stall = 4, 3, false, stall
-	dir := t.TempDir()
-	if _, err := torch.WriteDir(dir, run, recording); err != nil {
-		t.Fatal(err)
-	}
-	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-0*"))
-	set, _ := testset.TorchSet(t, paths...)
-	return set
-}
-
 // A copy that the host makes in every second step since some version is what GPUs wait for
 // longer, and a healthy pair differs in nothing.
 func TestDiffOfGaps(t *testing.T) {
-	before := Collect(Capture{Profiles: stalling(t, 3, torch.Stall{}), Gaps: true})
-	same := Collect(Capture{Profiles: stalling(t, 4, torch.Stall{}), Gaps: true})
+	before := Collect(Capture{Profiles: testset.Stalled(t, 3, torch.Stall{}), Gaps: true})
+	same := Collect(Capture{Profiles: testset.Stalled(t, 4, torch.Stall{}), Gaps: true})
 	for _, r := range Compare(before, same, Options{}).Gaps {
 		if r.Changed() {
 			t.Errorf("%s changed: %+v %+v", r.Name, r.Before, r.After)
 		}
 	}
-	set := stalling(t, 5, torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2})
+	set := testset.Stalled(t, 5, torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2})
 	d := Compare(before, Collect(Capture{Profiles: set, Gaps: true}), Options{})
 	worst := &d.Gaps[0]
 	if worst.Kind != HostCause || !worst.Changed() || worst.Moved() <= 0 || !strings.HasSuffix(worst.Name, ": pageable copy, cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py)") {

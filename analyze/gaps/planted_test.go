@@ -2,7 +2,6 @@ package gaps_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -50,27 +48,6 @@ var planted = []struct {
 	{"slow tokenizer", torch.Stall{Cause: torch.StallTokenizer, Length: 12 * time.Millisecond, Every: 2},
 		"is waiting for another thread: result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)",
 		gpu.BetweenSteps, host.Locked, "result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)"},
-}
-
-// stalled returns the trace of the first rank of a server that stalls.
-func stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
-	t.Helper()
-	config := simulator.DefaultConfig(seed)
-	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 1, PP: 1, DP: 1}
-	config.Straggler = simulator.Straggler{}
-	run, err := simulator.Play(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	recording := torch.DefaultConfig(run)
-	recording.Layers, recording.Stacks, recording.Shapes, recording.Stall = 4, 3, false, stall
-	dir := t.TempDir()
-	if _, err := torch.WriteDir(dir, run, recording); err != nil {
-		t.Fatal(err)
-	}
-	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-0*"))
-	set, _ := testset.TorchSet(t, paths...)
-	return set
 }
 
 // measured returns the gaps of a set, and how long its devices were recorded.
@@ -137,7 +114,7 @@ func TestRatePlantedCauses(t *testing.T) {
 			seeds := testset.Seeds(t)
 			right := 0
 			for _, seed := range seeds {
-				if missed := misses(stalled(t, seed, planted[i].stall), i); missed == "" {
+				if missed := misses(testset.Stalled(t, seed, planted[i].stall), i); missed == "" {
 					right++
 				} else {
 					t.Logf("seed %d: %s", seed, missed)
@@ -150,7 +127,7 @@ func TestRatePlantedCauses(t *testing.T) {
 
 // Without stalls, nothing is found.
 func TestNoCauseStandsOut(t *testing.T) {
-	g, gpus := measured(stalled(t, 5, torch.Stall{}), gaps.Options{})
+	g, gpus := measured(testset.Stalled(t, 5, torch.Stall{}), gaps.Options{})
 	if found, _ := g.Findings(gpus.Length()); len(found) > 0 {
 		t.Errorf("found %s", found[0].Text)
 	}
