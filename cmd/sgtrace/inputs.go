@@ -23,6 +23,19 @@ func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
 	}
 }
 
+// runBefore adds what a command does before all else, after what it does already.
+func runBefore(cmd *cli.Command, f cli.BeforeFunc) {
+	before := cmd.Before
+	cmd.Before = func(ctx *cli.Context) error {
+		if before != nil {
+			if err := before(ctx); err != nil {
+				return err
+			}
+		}
+		return f(ctx)
+	}
+}
+
 // allowExclusion gives commands that read inputs the flag --exclude.
 func allowExclusion(commands []*cli.Command) {
 	forReaders(commands, func(cmd *cli.Command) {

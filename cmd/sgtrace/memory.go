@@ -23,7 +23,7 @@ func (c *command) limitMemory(commands []*cli.Command) {
 	forReaders(commands, func(cmd *cli.Command) {
 		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's memory",
 			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"})
-		cmd.Before = c.boundMemory
+		runBefore(cmd, c.boundMemory)
 		cmd.After = c.noteMemory
 	})
 }

@@ -71,17 +71,10 @@ func (p *printed) arrange(d *document.Document) error {
 func (c *command) allowScreen(commands []*cli.Command) {
 	forReaders(commands, func(cmd *cli.Command) {
 		cmd.Flags = append(cmd.Flags, screen.Flags()...)
-		before := cmd.Before
-		cmd.Before = func(ctx *cli.Context) error {
-			if before != nil {
-				if err := before(ctx); err != nil {
-					return err
-				}
-			}
-			var err error
+		runBefore(cmd, func(ctx *cli.Context) (err error) {
 			c.screen, err = screen.New(ctx, c.out, c.err, c.env)
 			return err
-		}
+		})
 	})
 }
 

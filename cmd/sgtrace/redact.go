@@ -24,15 +24,7 @@ func (c *command) allowRedaction(commands []*cli.Command) {
 			&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
 				Usage: "replace hosts, request IDs, paths, and free text with pseudonyms: host-..., req-..., path-..., text-..."},
 			&cli.StringFlag{Name: "redact-key", Usage: "like --redact, with the key in `FILE`: the same pseudonyms in every run", DefaultText: "new pseudonyms in every run"})
-		before := cmd.Before
-		cmd.Before = func(ctx *cli.Context) error {
-			if before != nil {
-				if err := before(ctx); err != nil {
-					return err
-				}
-			}
-			return c.startRedaction(ctx)
-		}
+		runBefore(cmd, c.startRedaction)
 	})
 }
 
