@@ -17,6 +17,7 @@ type rowReader struct {
 	longest  uint64       // row that SQLite reads
 	layouts  [layouts]layout
 	at       *layout // of the row at hand
+	number   int64   // of the row
 	body     []byte  // its values
 	whole    []byte  // scratch space of rows that do not fit on a page
 	all      []field // scratch space of lay
@@ -50,6 +51,7 @@ const (
 	integers
 	reals // and integers in place of whole ones
 	bytesOfText
+	rowNumbers // rows do not have them again
 )
 
 // columnTypes are by what columns are declared as: exports have no other types.
@@ -61,6 +63,8 @@ func (t columnType) may(kind uint64) bool {
 	switch {
 	case kind == kindNull:
 		return true
+	case t == rowNumbers:
+		return false
 	case t == integers:
 		return isNumber && kind != kindReal
 	case t == reals:
@@ -84,30 +88,31 @@ const (
 // kindSizes are how many bytes values take.
 var kindSizes = [kindBytes]int{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
 
-// read reads the row at a place of a sound leaf. ok is false if it is odd.
-func (r *rowReader) read(leaf []byte, at int) (id int64, ok bool) {
+// read reads the row at a place of a sound leaf, and reports whether nothing about it is odd.
+func (r *rowReader) read(leaf []byte, at int) bool {
 	cell := leaf[at:]
 	size, n := varint(cell)
-	row, m := varint(cell[n:])
-	cell = cell[n+m:]
+	number, m := varint(cell[n:])
+	r.number, cell = int64(number), cell[n+m:]
 	local := localSize(int(size), len(leaf))
 	headSize, n := varint(cell)
 	if n == 0 || headSize < uint64(n) || headSize > uint64(local) || size > r.longest {
-		return 0, false
+		return false
 	}
 	r.at = r.layoutOf(cell[n:headSize])
 	if r.at.odd || r.at.size != int(size)-int(headSize) {
-		return 0, false
+		return false
 	}
 	if r.body = cell[headSize:local]; local == int(size) {
-		return int64(row), true
+		return true
 	}
 	if r.at.need > len(r.body) {
+		var ok bool
 		r.whole, ok = r.file.overflow(append(r.whole[:0], r.body...), binary.BigEndian.Uint32(cell[local:]), int(size)-local)
 		r.body = r.whole
-		return int64(row), ok
+		return ok
 	}
-	return int64(row), true
+	return true
 }
 
 // layoutOf returns the layout of rows with a head.
@@ -164,6 +169,8 @@ func (r *rowReader) Null(column int) bool { return r.Kind(column) == store.Null 
 
 func (r *rowReader) Kind(column int) store.Kind {
 	switch kind := r.at.fields[column].kind; {
+	case r.columns[r.selected[column]] == rowNumbers:
+		return store.Integer
 	case kind == kindNull || kind == kindReal && math.IsNaN(r.Float(column)):
 		return store.Null
 	case kind >= kindBytes:
@@ -193,6 +200,10 @@ func (r *rowReader) Int(column int) int64 {
 		return integer(r.Float(column))
 	case kindOne:
 		return 1
+	case kindNull:
+		if r.columns[r.selected[column]] == rowNumbers {
+			return r.number
+		}
 	}
 	return 0
 }

@@ -46,8 +46,10 @@ func (d *Database) newTree(declared []store.Column, columns []string, own bounds
 			keys++
 		}
 	}
-	if keys == 1 {
-		return nil // it may be the number of the row, which lies elsewhere
+	for i, c := range declared {
+		if keys == 1 && c.Key && c.Kind == "INTEGER" {
+			t.rows.columns[i] = rowNumbers
+		}
 	}
 	for _, name := range columns {
 		at := slices.IndexFunc(declared, func(c store.Column) bool { return c.Name == name })
@@ -70,6 +72,8 @@ func (s *scan) Next() bool {
 		s.read++
 		return true
 	case over:
+		s.holes = s.tree.holes
+		s.checkHoles()
 		return false
 	}
 	// What SQLite says of the rows before matters, too: how far the numbers were in order.

@@ -16,6 +16,7 @@ type tree struct {
 	cell  int // that comes next
 	last  int64
 	began bool
+	holes int64 // rows whose numbers are missing between those of others
 	rows  rowReader
 }
 
@@ -28,12 +29,16 @@ func (t *tree) next() (ok, over bool) {
 		}
 		t.cell, t.cells = 0, t.leaf.cells()
 	}
-	id, ok := t.rows.read(t.leaf.data, t.leaf.cellAt(leafHead, t.cell))
-	// Numbers that are missing may be rows that were deleted, or damage.
-	if !ok || t.began && id != t.last+1 {
+	if !t.rows.read(t.leaf.data, t.leaf.cellAt(leafHead, t.cell)) {
 		return false, false
 	}
-	t.cell, t.last, t.began = t.cell+1, id, true
+	if t.began {
+		if t.rows.number <= t.last {
+			return false, false
+		}
+		t.holes += t.rows.number - t.last - 1
+	}
+	t.cell, t.last, t.began = t.cell+1, t.rows.number, true
 	return true, false
 }
 
