@@ -15,7 +15,7 @@ import (
 func (c *command) extractCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "extract",
-		Usage:     "put inputs into a dataset of Parquet files, for all commands and SQL",
+		Usage:     "put inputs into a dataset of Parquet files, for reports and SQL",
 		ArgsUsage: "-o DATASET [LABEL=]INPUT...",
 		Description: `Reads each input by itself and writes what reports need of it to tables in the
 folder DATASET. Every command then takes DATASET in place of the inputs and
