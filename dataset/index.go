@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -53,6 +54,13 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 	s.Stream = func(opt *format.Options) ([]*profile.Profile, error) {
 		if opt.Filter.CollectivesOnly {
 			return c.readProfiles(in.Name, collectivesView, opt)
+		}
+		f := &opt.Filter
+		apart := func(p *profile.Profile) bool { return f.From > p.Last || f.To != 0 && f.To < p.First }
+		if !slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return !apart(p) }) {
+			none := *opt
+			none.Filter.IndexOnly = true
+			return c.readProfiles(in.Name, "", &none) // without opening the original
 		}
 		return streamed(original, opt)
 	}

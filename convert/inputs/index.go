@@ -450,7 +450,8 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	opt := m.Options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
 	profiles, err := x.Stream(opt)
-	if err != nil {
+	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
+		m.unusable(x.Input, err)
 		return
 	}
 	for _, f := range files {
