@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
@@ -75,11 +73,11 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 func size(files []inputs.Input) int64 {
 	sum := int64(0)
 	for _, in := range files {
-		info, err := os.Stat(in.Path())
-		if err != nil || !info.Mode().IsRegular() {
+		size, folder := in.Size()
+		if size < 0 || folder {
 			return -1
 		}
-		sum += info.Size()
+		sum += size
 	}
 	return sum
 }
