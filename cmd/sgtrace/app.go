@@ -67,6 +67,7 @@ func (c *command) app() *cli.App {
 			c.requestCommand(),
 			c.liveCommand(),
 			c.inspectCommand(),
+			c.extractCommand(),
 			c.openCommand(),
 			c.demoCommand(),
 			versionCommand(),
