@@ -68,6 +68,7 @@ func (c *command) app() *cli.App {
 			c.liveCommand(),
 			c.inspectCommand(),
 			c.extractCommand(),
+			c.datasetCommand(),
 			c.openCommand(),
 			c.demoCommand(),
 			versionCommand(),

@@ -15,6 +15,7 @@ import (
 func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
 	for _, cmd := range commands {
 		switch {
+		case cmd.Name == "dataset": // about what was read before
 		case len(cmd.Subcommands) > 0:
 			forReaders(cmd.Subcommands, what)
 		case !slices.Contains([]string{"open", "demo", "version", "help"}, cmd.Name):

@@ -17,7 +17,7 @@ var leastPicked = int64(8 << 20)
 func worthAPick(dumps []*Indexed) bool {
 	size := int64(0)
 	for _, x := range dumps {
-		if x.Once || x.Format.Outline == nil {
+		if x.Once || x.Format.Outline == nil || x.Input.Extracted() {
 			return false
 		}
 		if info, err := os.Stat(x.Input.Path()); err == nil {
