@@ -44,7 +44,9 @@ type About struct {
 	Unusable string // why nothing of it can be used; "" if something can
 	Print    string // format.Source.Print
 	// Rank and Host are texts by which a report may ask: what the input itself says.
-	Shown, Counted *inventory.Inventory // of what profilers recorded: see [Content]
+	// Inspected is what profilers recorded, as 'sgtrace inspect' lists it, Listed the same without
+	// ranks and sizes; nil of dumps.
+	Inspected, Listed *inventory.Inventory
 }
 
 // place names what a capture is of, in the name of its folder: captures of one input at

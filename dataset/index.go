@@ -33,10 +33,14 @@ func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options,
 // Report adds the diagnostics of the first reading, without those of walks.
 func (c *Capture) Report(diags *trace.Diags) error {
 	met, err := c.readDiags()
-	for _, d := range met[duringIndex] {
+	addAll(diags, met[DuringIndex])
+	return err
+}
+
+func addAll(diags *trace.Diags, list []trace.Diag) {
+	for _, d := range list {
 		diags.Add(d)
 	}
-	return err
 }
 
 // recording reads what a profiler recorded.
@@ -45,7 +49,7 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 	if err != nil {
 		return nil, err
 	}
-	s := &format.Source{Profiles: profiles, Inventory: c.listed}
+	s := &format.Source{Profiles: profiles, Inventory: func(v *inventory.Inventory, size int64, _ [][]profile.Identity) { c.list(v, size, opt.Diags) }}
 	s.Stream = func(opt *format.Options) ([]*profile.Profile, error) {
 		if opt.Filter.CollectivesOnly {
 			return c.readProfiles(in.Name, collectivesView, opt)
@@ -71,12 +75,15 @@ func streamed(original func(*format.Options) (*format.Source, error), opt *forma
 	return source.Stream(opt)
 }
 
-// listed adds what the original holds to an inventory: as it was listed with its size and
+// list adds what the original holds to an inventory: as it was listed with its size and
 // ranks, or as it was without.
-func (c *Capture) listed(v *inventory.Inventory, size int64, _ [][]profile.Identity) {
-	from := c.Counted
+func (c *Capture) list(v *inventory.Inventory, size int64, diags *trace.Diags) {
+	from, during := c.Listed, DuringList
 	if size >= 0 {
-		from = c.Shown
+		from, during = c.Inspected, DuringInspect
+	}
+	if met, err := c.readDiags(); err == nil {
+		addAll(diags, met[during])
 	}
 	if from == nil {
 		return

@@ -70,9 +70,7 @@ func (w *walk) rankOf(pid int64) int32 {
 // end reports what the walk met, and what cannot be read of the capture itself.
 func (w *walk) end() {
 	met, err := w.met()
-	for _, d := range met[w.during] {
-		w.diags.Add(d)
-	}
+	addAll(w.diags, met[w.during])
 	for _, err := range []error{w.in.close(), err} {
 		if err != nil {
 			w.diags.Add(trace.InputDamaged.Of(w.stream.name, err))

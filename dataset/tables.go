@@ -24,7 +24,7 @@ type inputRow struct {
 
 // A diagRow is a message about the input.
 type diagRow struct {
-	During   string `parquet:"during,dict" doc:"which reading met it: index, or a walk over kernels, copies, calls, ranges, frames, samples, backtraces, runs, counters"`
+	During   string `parquet:"during,dict" doc:"which reading met it: index; inspect and list, of what the input holds; or a walk over kernels, copies, calls, ranges, frames, samples, backtraces, runs, counters"`
 	Code     string `parquet:"code,dict" doc:"of the message: otlp-truncated"`
 	Severity int32  `parquet:"severity" doc:"0 info, 1 notice, 2 data loss, 3 error"`
 	Text     string `parquet:"text" doc:"what is wrong"`

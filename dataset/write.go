@@ -25,6 +25,8 @@ type Content struct {
 	Are    [][]profile.Identity
 	// Collectives are the profiles once more, with the collectives, of recordings that are walked.
 	Collectives []*profile.Profile
+
+	noted diagLog
 }
 
 // Arguments are those of events that captures keep.
@@ -33,13 +35,9 @@ var Arguments = profile.Filter{Args: profile.ArgsMin, ArgNames: []string{profile
 // Write writes the tables of a capture to a folder that Commit gives.
 func Write(dir string, a *About, c *Content) error {
 	w := &writer{dir: dir, content: c}
-	w.diags.before = map[diagKey]int{}
-	if c != nil {
-		w.noteDiags(duringIndex)
-		w.spans()
-		w.recorded()
-		w.walked()
-	}
+	w.spans()
+	w.recorded()
+	w.walked()
 	w.diagnostics()
 	w.about(a)
 	return errors.Join(w.errs...)
@@ -49,7 +47,6 @@ func Write(dir string, a *About, c *Content) error {
 type writer struct {
 	dir     string
 	content *Content
-	diags   diagLog
 	names   []string // of symbols; there may be more meanwhile
 	text    []byte
 	errs    []error
@@ -135,7 +132,7 @@ func (w *writer) about(a *About) {
 	w.errs = append(w.errs, err)
 	t := createAbout[inputRow](w, "inputs-0", map[string]string{aboutKey: string(text)})
 	row := inputRow{Name: a.Name, Path: a.Path, Label: a.Label, Format: a.Format, Hash: a.Hash, Bytes: a.Bytes, Folder: a.Folder, Tool: a.Tool, Unusable: a.Unusable}
-	if w.content != nil && w.content.Spans != nil {
+	if w.content.Spans != nil {
 		for _, f := range w.content.Spans.Files {
 			row.Encoding, row.Content, row.Documents, row.Spans, row.Other = f.Encoding, f.Bytes, int64(f.Documents), int64(f.Spans), int64(f.Other)
 		}
@@ -153,26 +150,34 @@ type diagLog struct {
 	rows   []diagRow
 }
 
-// Readings that meet what is wrong: of the whole, and walks over rows.
-const duringIndex = "index"
+// Readings that meet what is wrong, beside walks over rows: of the input as such, and for lists
+// of what it holds, with and without ranks and sizes.
+const (
+	DuringIndex   = "index"
+	DuringInspect = "inspect"
+	DuringList    = "list"
+)
 
-// noteDiags notes what was met since the last time, during a reading.
-func (w *writer) noteDiags(during string) {
-	for _, d := range w.content.Diags.All() {
+// Note notes that what diagnostics say beyond what was noted before was met during a reading.
+func (c *Content) Note(during string) {
+	if c.noted.before == nil {
+		c.noted.before = map[diagKey]int{}
+	}
+	for _, d := range c.Diags.All() {
 		key := diagKey{d.Code, d.Pos.File}
-		more := d.Count - w.diags.before[key]
+		more := d.Count - c.noted.before[key]
 		if more == 0 {
 			continue
 		}
-		w.diags.before[key] = d.Count
-		w.diags.rows = append(w.diags.rows, diagRow{During: during, Code: d.Code, Severity: int32(d.Severity), Text: d.Msg,
+		c.noted.before[key] = d.Count
+		c.noted.rows = append(c.noted.rows, diagRow{During: during, Code: d.Code, Severity: int32(d.Severity), Text: d.Msg,
 			File: d.Pos.File, Line: d.Pos.Line, Offset: d.Pos.Offset, Count: int64(more)})
 	}
 }
 
 func (w *writer) diagnostics() {
 	l := lazy[diagRow]{of: w, name: "diagnostics-0"}
-	for _, row := range w.diags.rows {
+	for _, row := range w.content.noted.rows {
 		l.write(row)
 	}
 	l.close()

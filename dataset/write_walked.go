@@ -48,7 +48,7 @@ func (w *writer) walked() {
 		{duringSamples, x.samples}, {duringBacktraces, x.backtraces}, {duringRuns, x.runs}, {duringCounters, x.counters},
 	} {
 		walk.write()
-		w.noteDiags(walk.during)
+		w.content.Note(walk.during)
 	}
 }
 

@@ -122,6 +122,7 @@ func (e *extraction) write(dir string, about *dataset.About) error {
 	diags := &trace.Diags{}
 	m, err := e.x.Apart(inputs.Options{Walk: true, Filter: dataset.Arguments, KeepSecrets: e.KeepSecrets, Meter: e.Meter}, diags)
 	content := &dataset.Content{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: diags}
+	content.Note(dataset.DuringIndex)
 	switch {
 	case err != nil:
 		about.Unusable = err.Error()
@@ -145,10 +146,12 @@ func (e *extraction) list(about *dataset.About, content *dataset.Content) {
 	if list == nil {
 		return
 	}
-	about.Shown, about.Counted = &inventory.Inventory{}, &inventory.Inventory{}
-	list(about.Shown, about.Bytes, content.Are)
+	about.Inspected, about.Listed = &inventory.Inventory{}, &inventory.Inventory{}
+	list(about.Inspected, about.Bytes, content.Are)
+	content.Note(dataset.DuringInspect)
 	const unknown = -1
-	list(about.Counted, unknown, inputs.Unidentified(len(content.Are)))
+	list(about.Listed, unknown, inputs.Unidentified(len(content.Are)))
+	content.Note(dataset.DuringList)
 }
 
 // collectives reads the collectives of a recording that is walked.
