@@ -97,7 +97,7 @@ func (c *Capture) list(v *inventory.Inventory, size int64, diags *trace.Diags) {
 func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	in := c.openRows("diagnostics-0", nil)
 	during, code, severity, text := in.column("during"), in.column("code"), in.column("severity"), in.column("text")
-	file, line, offset, count := in.column("file"), in.column("line"), in.column("offset"), in.column("count")
+	file, line, offset, count := in.column("file"), in.column("line"), in.column("byte_offset"), in.column("n")
 	known := map[string]*trace.Message{}
 	for _, m := range trace.Messages() {
 		known[m.Code] = m

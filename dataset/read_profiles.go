@@ -98,8 +98,8 @@ func (r *restoring) steps() error {
 func (r *restoring) collectives() error {
 	in := r.openRows("collectives-0", r.opt.Syms)
 	start, dur, process, thread, name, onGPU := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("on_gpu")
-	comms, seq, op, group, ranks, dtype := in.column("comms_id"), in.column("seq"), in.column("op"), in.column("group"), in.column("ranks"), in.column("dtype")
-	elemsIn, elemsOut, size, splits, correlation, step := in.column("in"), in.column("out"), in.column("group_size"), in.column("splits"), in.column("correlation"), in.column("step")
+	comms, seq, op, group, ranks, dtype := in.column("comms_id"), in.column("seq"), in.column("op"), in.column("group_name"), in.column("group_ranks"), in.column("dtype")
+	elemsIn, elemsOut, size, splits, correlation, step := in.column("elements_in"), in.column("elements_out"), in.column("group_size"), in.column("splits"), in.column("correlation"), in.column("step")
 	for in.next() {
 		if p := r.of(process); p != nil {
 			p.Collectives = append(p.Collectives, profile.Collective{Event: profile.NoEvent, Row: int32(thread.int()), Time: trace.Time(start.int()), Dur: dur.int(),

@@ -64,7 +64,7 @@ func (r *spanReader) readSpans() error {
 	in := r.capture.openRows("spans-0", r.table.Syms)
 	start, dur, traceID, id, parent := in.column("start"), in.column("dur"), in.column("trace_id"), in.column("span_id"), in.column("parent_id")
 	name, resource, scope := in.column("name"), in.column("resource"), in.column("scope")
-	status, kind, line, offset, attributes := in.column("status"), in.column("kind"), in.column("line"), in.column("offset"), in.column("attributes")
+	status, kind, line, offset, attributes := in.column("status"), in.column("kind"), in.column("line"), in.column("byte_offset"), in.column("attributes")
 	events, links := r.events(), r.links()
 	frame, framed := int64(0), false
 	for number := int64(0); in.next(); number++ {

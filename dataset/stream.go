@@ -90,7 +90,7 @@ func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
 
 func (s *stream) Copies(yield func(*profile.Copy) bool) {
 	w := s.walk(copiesFile.name, duringCopies)
-	device, number, size, from, to := w.in.column("device"), w.in.column("stream"), w.in.column("bytes"), w.in.column("from"), w.in.column("to")
+	device, number, size, from, to := w.in.column("device"), w.in.column("stream"), w.in.column("bytes"), w.in.column("memory_from"), w.in.column("memory_to")
 	var c profile.Copy
 	w.each(func(e profile.Event) bool {
 		c = profile.Copy{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), Bytes: -1,
@@ -117,7 +117,7 @@ func (s *stream) Calls(yield func(*profile.Call) bool) {
 
 func (s *stream) Ranges(yield func(*profile.Range) bool) {
 	w := s.walk(rangesFile.name, duringRanges)
-	tid, style, open := w.in.column("tid"), w.in.column("style"), w.in.column("open")
+	tid, style, open := w.in.column("tid"), w.in.column("style"), w.in.column("never_closed")
 	var r profile.Range
 	w.each(func(e profile.Event) bool {
 		r = profile.Range{Event: e, TID: tid.int(), Style: profile.RangeStyle(rangeStyles.of(style.text())), Open: open.int() != 0}
@@ -166,7 +166,7 @@ func (s *stream) stacked(name, during string, yield func(*profile.Sample) bool) 
 // readStacks reads stacks, which come after those that they begin with.
 func (s *stream) readStacks(file string) (*profile.Stacks, error) {
 	in := s.openRows(file, s.syms)
-	caller, function, module := in.column("caller"), in.column("function"), in.column("module")
+	caller, function, module := in.column("caller"), in.column("function_name"), in.column("module")
 	stacks := &profile.Stacks{}
 	for in.next() {
 		stacks.Push(profile.StackFrame{Caller: profile.StackID(caller.int()), Function: function.sym(), Module: module.sym()})

@@ -30,8 +30,8 @@ type diagRow struct {
 	Text     string `parquet:"text" doc:"what is wrong"`
 	File     string `parquet:"file" doc:"where"`
 	Line     int64  `parquet:"line" doc:"where; 0 if the format has no lines"`
-	Offset   int64  `parquet:"offset" unit:"bytes" doc:"where, without compression; -1 is unknown"`
-	Count    int64  `parquet:"count" doc:"how often"`
+	Offset   int64  `parquet:"byte_offset" unit:"bytes" doc:"where, without compression; -1 is unknown"`
+	Count    int64  `parquet:"n" doc:"how often"`
 }
 
 // A resourceRow is a process that emitted spans.
@@ -55,7 +55,7 @@ type spanRow struct {
 	Status     int32  `parquet:"status,dict" doc:"0 unset, 1 OK, 2 error"`
 	Kind       int32  `parquet:"kind,dict" doc:"1 internal, 2 server, 3 client, 4 producer, 5 consumer"`
 	Line       int64  `parquet:"line,delta" doc:"in the original; 0 if it has no lines"`
-	Offset     int64  `parquet:"offset,delta,optional" unit:"bytes" doc:"of the frame or document in an original without lines"`
+	Offset     int64  `parquet:"byte_offset,delta,optional" unit:"bytes" doc:"of the frame or document in an original without lines"`
 	Attributes string `parquet:"attributes,dict,optional" doc:"as a JSON object, without what may be secret"`
 }
 
@@ -97,13 +97,13 @@ type rankRow struct {
 	Process int32  `parquet:"process" doc:"processes.process"`
 	Part    string `parquet:"part" doc:"of a merged file"`
 	Rank    string `parquet:"rank,dict" doc:"TP0 DP1, or rank 3; empty is unknown"`
-	From    string `parquet:"from,dict" doc:"what tells the rank: label, header, process, name"`
+	From    string `parquet:"rank_from,dict" doc:"what tells the rank: label, header, process, name"`
 	Host    string `parquet:"host,dict" doc:"empty is unknown"`
-	TP      int32  `parquet:"tp,optional" doc:"tensor parallel rank"`
-	PP      int32  `parquet:"pp,optional" doc:"pipeline parallel rank"`
-	DP      int32  `parquet:"dp,optional" doc:"data parallel rank"`
-	EP      int32  `parquet:"ep,optional" doc:"expert parallel rank"`
-	Global  int32  `parquet:"global,optional" doc:"number in the world"`
+	TP      int32  `parquet:"tp" doc:"tensor parallel rank; -1 is unknown"`
+	PP      int32  `parquet:"pp" doc:"pipeline parallel rank; -1 is unknown"`
+	DP      int32  `parquet:"dp" doc:"data parallel rank; -1 is unknown"`
+	EP      int32  `parquet:"ep" doc:"expert parallel rank; -1 is unknown"`
+	Global  int32  `parquet:"global_rank" doc:"number in the world; -1 is unknown"`
 }
 
 // A threadRow is where events lie: a thread, a stream, a counter.

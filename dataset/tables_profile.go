@@ -23,11 +23,11 @@ type sliceRow struct {
 	Stream      int64  `parquet:"stream,dict" doc:"CUDA stream, of kernels and copies; -1 is none"`
 	Correlation int64  `parquet:"correlation,optional,delta" doc:"of a call and what it launched, equal within the capture"`
 	Bytes       *int64 `parquet:"bytes,optional" unit:"bytes" doc:"of a copy"`
-	From        string `parquet:"from,dict,optional" doc:"kind of memory that a copy reads; only of exports, of traces the name tells"`
-	To          string `parquet:"to,dict,optional" doc:"kind of memory that a copy writes, as from"`
+	From        string `parquet:"memory_from,dict,optional" doc:"kind of memory that a copy reads; only of exports, of traces the name tells"`
+	To          string `parquet:"memory_to,dict,optional" doc:"kind of memory that a copy writes, as memory_from"`
 	Result      *int32 `parquet:"result,optional" doc:"what a call returned; null is not recorded"`
 	Style       string `parquet:"style,dict,optional" doc:"of a range: PushPop, StartEnd"`
-	Open        bool   `parquet:"open" doc:"a range that was never closed"`
+	Open        bool   `parquet:"never_closed" doc:"a range that was never closed"`
 }
 
 // An operatorRow is what a thread did beside calls and ranges. There is one file for each kind.
@@ -65,11 +65,11 @@ type collectiveRow struct {
 	CommsID     uint64 `parquet:"comms_id,optional" doc:"identifies the communicator"`
 	Seq         int64  `parquet:"seq,delta" doc:"number in the communicator; -1 is unknown"`
 	Op          string `parquet:"op,dict,optional" doc:"allreduce, ..."`
-	Group       string `parquet:"group,dict,optional" doc:"name of the process group"`
-	Ranks       string `parquet:"ranks,dict,optional" doc:"of the process group"`
+	Group       string `parquet:"group_name,dict,optional" doc:"name of the process group"`
+	Ranks       string `parquet:"group_ranks,dict,optional" doc:"of the process group"`
 	Dtype       string `parquet:"dtype,dict,optional" doc:"of the elements"`
-	In          int64  `parquet:"in" doc:"elements; -1 is unknown"`
-	Out         int64  `parquet:"out" doc:"elements; -1 is unknown"`
+	In          int64  `parquet:"elements_in" doc:"-1 is unknown"`
+	Out         int64  `parquet:"elements_out" doc:"-1 is unknown"`
 	GroupSize   int32  `parquet:"group_size" doc:"ranks; -1 is unknown"`
 	Splits      string `parquet:"splits,dict,optional" doc:"what an all-to-all sends to each rank"`
 	Correlation int64  `parquet:"correlation,optional" doc:"as slices.correlation"`
@@ -103,9 +103,9 @@ type counterRow struct {
 type stackRow struct {
 	Stack    int32  `parquet:"stack,delta" doc:"number in the file, from 1"`
 	Caller   int32  `parquet:"caller" doc:"stack of the caller, a smaller number; 0 is none"`
-	Function string `parquet:"function,dict" doc:"name"`
+	Function string `parquet:"function_name,dict" doc:"name"`
 	Module   string `parquet:"module,dict,optional" doc:"path of the program or library"`
-	Of       string `parquet:"of,dict" doc:"sample or backtrace: whose stacks they are"`
+	Kind     string `parquet:"kind,dict" doc:"sample or backtrace: whose stacks they are"`
 }
 
 // A sampleRow is what a thread ran at a moment, the stack of a call, or a time for which a

@@ -160,7 +160,7 @@ func (x *walking) stacked(name, kind string, walk func(func(*profile.Sample) boo
 	t := lazy[stackRow]{of: x.writer, name: "stacks-" + name}
 	for id := range stacks.Len() {
 		f := stacks.Frame(profile.StackID(id + 1))
-		t.write(stackRow{Stack: int32(id + 1), Caller: int32(f.Caller), Function: x.name(f.Function), Module: x.name(f.Module), Of: kind})
+		t.write(stackRow{Stack: int32(id + 1), Caller: int32(f.Caller), Function: x.name(f.Function), Module: x.name(f.Module), Kind: kind})
 	}
 	t.close()
 }

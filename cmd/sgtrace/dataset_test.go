@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
@@ -147,4 +149,27 @@ func filesIn(t *testing.T, dir string) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// docs/DATASET.md describes what is written: no file has other columns.
+func TestColumnsOfDataset(t *testing.T) {
+	dir := inputsIn(t, recorded(t, 7))
+	extractAll(t, dir)
+	columns := map[string][]dataset.Column{} // by file
+	for i := range dataset.Tables {
+		for _, name := range dataset.Tables[i].Files() {
+			columns[name] = dataset.Tables[i].Columns
+		}
+	}
+	for _, path := range glob(t, dir, datasetName, dataset.Version, "*", "*") {
+		f, err := columnar.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		want := columns[filepath.Base(path)]
+		if !slices.EqualFunc(f.Columns(), want, func(a columnar.Column, b dataset.Column) bool { return a.Name == b.Name && a.Optional == b.Null }) {
+			t.Errorf("%s has columns\n%v\nwant\n%v", path, f.Columns(), want)
+		}
+	}
 }

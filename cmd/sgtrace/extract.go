@@ -15,19 +15,19 @@ import (
 func (c *command) extractCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "extract",
-		Usage:     "put inputs into a dataset: Parquet files that all commands and SQL engines read",
+		Usage:     "put inputs into a dataset of Parquet files, for reports and SQL",
 		ArgsUsage: "-o DATASET [LABEL=]INPUT...",
 		Description: `Reads each input by itself and writes what reports need of it to tables in the
-folder DATASET. Every command then takes DATASET in place of the inputs and prints
-the same. Start as many of these as you have cores or nodes: each writes its own
-folders, a folder appears complete or not at all, and inputs that are in the
-dataset are skipped. A file that has changed replaces what the dataset had of it.
+folder DATASET. Every command then takes DATASET in place of the inputs and
+prints the same. Start as many of these as you have cores or nodes, under xargs,
+Slurm, or anything else: each writes folders of its own, which appear complete
+or not at all. Inputs that are in the dataset are skipped, and one that has
+changed replaces what the dataset had of it. 'sgtrace report DATASET' reads it.
 
 Examples:
-  sgtrace extract -o incident traces/ otel.jsonl
-  sgtrace report incident
-  ls dumps/*.json | xargs -P 8 -n 20 sgtrace extract -o week
-  sgtrace extract -o run --shard $SLURM_ARRAY_TASK_ID/64 traces/`,
+  sgtrace extract -o week traces/ otel_trace.json
+  sgtrace extract -o week --exclude '*.tmp' traces/
+  sgtrace extract -o run --shard 3/64 traces/`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "the `DATASET`, a folder, to add to"},
 			&cli.StringFlag{Name: "shard", Usage: "take only shard `I/N` of the inputs, I from 0 to N-1, by a hash of their paths"},
