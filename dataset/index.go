@@ -3,7 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -53,6 +53,13 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 	s.Stream = func(opt *format.Options) ([]*profile.Profile, error) {
 		if opt.Filter.CollectivesOnly {
 			return c.readProfiles(in.Name, collectivesView, opt)
+		}
+		f := &opt.Filter
+		apart := func(p *profile.Profile) bool { return f.From > p.Last || f.To != 0 && f.To < p.First }
+		if !slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return !apart(p) }) {
+			none := *opt
+			none.Filter.IndexOnly = true
+			return c.readProfiles(in.Name, "", &none) // without opening the original
 		}
 		return streamed(original, opt)
 	}
@@ -115,14 +122,7 @@ func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	return met, in.close()
 }
 
-// Original returns an error unless the original of the capture is there as it was.
-func (c *Capture) Original() error {
-	info, err := os.Stat(c.Path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, errors.Unwrap(err))
-	case info.Mode().IsRegular() && info.Size() != c.Bytes:
-		return fmt.Errorf("the original %s, which a timeline needs, has changed: it has %d bytes and had %d", c.Path, info.Size(), c.Bytes)
-	}
-	return nil
+// Gone is the error of an original that is not there, or has changed.
+func (c *Capture) Gone(why error) error {
+	return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, why)
 }

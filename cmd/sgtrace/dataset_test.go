@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -50,7 +52,8 @@ func everyReport() (commands []string) {
 		commands = append(commands, strings.TrimSpace("report --format json --"+r.Name+" "+flagSamples[r.Name]))
 	}
 	return append(commands, "report", "report --by-rank", "report --kernels --format csv", "report --gaps --format markdown", "requests --format json", "inspect --format json",
-		"report --kernels --by-rank --rank TP0", "report --by-stage --slowest 3", "report --timeline --from +1s --to +3s", "report --stacks --format folded")
+		"report --kernels --by-rank --rank TP0", "report --by-stage --slowest 3", "report --timeline --from +1s --to +3s", "report --stacks --format folded",
+		"merge -o out.pftrace", "merge --from +1s --to +2s -o out.pftrace")
 }
 
 // sameOnDataset compares what commands print of the inputs in a folder and of the dataset that
@@ -62,7 +65,7 @@ func sameOnDataset(t *testing.T, dir string, commands []string) {
 		want := sgtrace(t, dir, append(strings.Fields(command), inputsName)...)
 		got := sgtrace(t, dir, append(strings.Fields(command), datasetName)...)
 		want, got = asInputs(want), asInputs(got)
-		if want.out != got.out || want.err != got.err || want.status != got.status {
+		if want != got {
 			same(t, command, want, got)
 			t.Errorf("%s differs on the dataset", command)
 		}
@@ -133,6 +136,55 @@ func TestExtractAgain(t *testing.T) {
 		}
 		want := mustRun(t, dir, "requests --format json "+inputsName)
 		same(t, "after it changed", asInputs(want), asInputs(mustRun(t, dir, "requests --format json "+datasetName)))
+	}
+}
+
+// A timeline opens the originals that it needs, and says which is gone.
+func TestOriginalGone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Rename(recorded(t, 8), filepath.Join(dir, inputsName)); err != nil {
+		t.Fatal(err)
+	}
+	extractAll(t, dir)
+	gone := largestFile(t, dir, inputsName, "torch")
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		status  int
+	}{{"merge -o out.pftrace", exitPartial}, {"merge --to +10ms -o out.pftrace", exitOK}, {"report --kernels", exitOK}} {
+		r := sgtrace(t, dir, append(strings.Fields(c.command), datasetName)...)
+		if told := strings.Contains(r.err, filepath.Base(gone)+", which a timeline needs"); r.status != c.status || told != (c.status == exitPartial) {
+			t.Errorf("%s: status %d, want %d: %s", c.command, r.status, c.status, r.err)
+		}
+	}
+}
+
+// Archives are extracted by what is in them, and timelines find that there again. What was
+// changed in a dataset is found.
+func TestDatasetOfArchive(t *testing.T) {
+	dir := t.TempDir()
+	run := recorded(t, 9)
+	if err := exec.Command("tar", "-czf", filepath.Join(dir, inputsName), "-C", run, "torch", "otel.jsonl").Run(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { inputs.RemoveUnpacked() })
+	sameOnDataset(t, dir, []string{"report --by-rank --format json", "merge -o out.pftrace"})
+	mustRun(t, dir, "dataset verify --originals "+datasetName)
+	mustRun(t, dir, "dataset prune --gone "+datasetName)
+	files := glob(t, dir, datasetName, dataset.Version, "*", "threads-0.parquet")
+	rewrite(t, files[0], func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+	os.Remove(files[1])
+	os.WriteFile(files[2]+".copy", nil, 0o666)
+	os.WriteFile(filepath.Join(dir, datasetName, dataset.Version, "notes.txt"), nil, 0o666)
+	r := sgtrace(t, dir, "dataset", "verify", datasetName)
+	if r.status != exitFailed || !strings.Contains(r.err, "4 problems") {
+		t.Errorf("status %d of a damaged dataset: %s%s", r.status, r.out, r.err)
+	}
+	os.Remove(filepath.Join(dir, inputsName))
+	if r := mustRun(t, dir, "dataset prune --gone "+datasetName); strings.Count(r.out, "its original is gone") != 7 {
+		t.Errorf("pruned %s", r.out)
 	}
 }
 

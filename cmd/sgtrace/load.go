@@ -21,6 +21,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 type loading struct {
 	only     *inputs.Format // inputs of other formats are errors; nil is none
 	oneClock bool           // put the hosts on one clock, where they have several
+	byID     request.IDTest // of the requests that are needed; nil is all that are selected
 }
 
 // loadFiles reads files, applies the selection flags and redacts.
@@ -39,7 +40,8 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 		return nil, err
 	}
 	meter := c.screen.Meter(size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
+		Pick: pick(sel, how.byID, !how.oneClock)}
 	in, err := inputs.Index(files, opt, &c.diags)
 	meter.Done()
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 func (c *command) sqlCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sql",
-		Usage:     "print views over a dataset for a SQL engine, with the numbers of reports",
+		Usage:     "print views over a dataset, for SQL engines",
 		ArgsUsage: "DATASET",
 		Description: `Prints statements that make views over the Parquet files of DATASET: requests,
-stages, steps, collectives, kernels, calls, copies, ranges on one clock, with the
-names of ranks that reports print, and stage_summary, rank_summary,
-kernel_summary, request_list, which have the tables of reports. Does what
-'sgtrace dataset solve' does first if a capture has changed.
+stages, steps, collectives, kernels, calls, copies, and ranges, on one clock, with
+the names of ranks that reports print. stage_summary, rank_summary, kernel_summary,
+and request_list have the tables of reports. docs/SQL.md has questions to ask.
+Does what 'sgtrace dataset solve' does first, if a capture has changed.
 
 Examples:
-  sgtrace sql --dialect duckdb week >views.sql
-  duckdb -init views.sql -c 'select rank, p99(dur) from steps group by rank'
-  sgtrace sql --dialect clickhouse week | clickhouse local --multiquery`,
+  sgtrace sql week  # >week.sql; duckdb -init week.sql
+  sgtrace sql --dialect clickhouse week  # | clickhouse local --multiquery
+  sgtrace sql --dialect spark week  # >week.sql; spark-sql -i week.sql`,
 		Flags:  []cli.Flag{&cli.StringFlag{Name: "dialect", Usage: "of the `ENGINE`: " + strings.Join(dialects(), ", "), Value: dialects()[0]}},
 		Action: c.sql,
 	}
@@ -42,7 +42,7 @@ func (c *command) sql(ctx *cli.Context) error {
 	if d == nil {
 		return commandline.Usage("--dialect %q: want %s", ctx.String("dialect"), strings.Join(dialects(), ", "))
 	}
-	dir, err := onlyDataset(ctx)
+	dir, _, err := captures(ctx)
 	if err != nil {
 		return err
 	}

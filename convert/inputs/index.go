@@ -57,6 +57,10 @@ type Options struct {
 	// how large their files are; nil gets nothing.
 	Inventory *inventory.Inventory
 
+	// Pick chooses the requests that are read, if there are dumps only, and large ones: who
+	// selects from them gets the same as from all. nil reads everything.
+	Pick *assembly.Pick
+
 	// Each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
 	Each func(x *Indexed)
@@ -100,18 +104,22 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	beside := func(x *Indexed) bool { return x.Format.Beside }
 	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
-	if opt.Each != nil {
+	switch {
+	case opt.Each != nil:
 		m.showEach(recordings)
 		m.indexRequests(dumps)
-	} else {
+	case opt.Pick != nil && len(recordings) == 0 && worthAPick(dumps):
+		if err := m.indexPicked(dumps); err != nil {
+			return nil, err
+		}
+	default:
 		var wg sync.WaitGroup
 		wg.Go(func() { m.indexRequests(dumps) })
 		m.indexRecordings(recordings)
 		wg.Wait()
 	}
-	if m.Dump.Len() > 0 {
-		m.Assembled = assembly.Build(m.Dump)
-		m.Requests = m.Assembled.Set
+	if m.Assembled == nil {
+		m.assemble()
 	}
 	switch {
 	case m.Requests != nil || len(m.Sources) > 0:
@@ -282,11 +290,18 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 		if meter != nil {
 			meter.File(s.Name)
 		}
-		return s, nil
 	case x.Once:
 		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
+	default:
+		var err error
+		if s, err = x.Input.open(nil, meter); err != nil {
+			return nil, err
+		}
 	}
-	return x.Input.open(nil, meter)
+	if s.Compression == "" && !x.Once {
+		return plainStream{s}, nil
+	}
+	return s, nil
 }
 
 // paths are those of the files in a folder; nil of a file.
@@ -300,9 +315,14 @@ func (x *Indexed) paths() (paths []string) {
 // name is what messages call the input.
 func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
+// asked is the input as its format sees it.
+func (x *Indexed) asked() *format.Input {
+	return &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
+}
+
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
+	in := x.asked()
 	var err error
 	if x.unpacked {
 		in.Path, err = x.unpack(opt.Diags)
@@ -450,7 +470,8 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	opt := m.Options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
 	profiles, err := x.Stream(opt)
-	if err != nil {
+	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
+		m.unusable(x.Input, err)
 		return
 	}
 	for _, f := range files {
