@@ -69,6 +69,7 @@ func (c *command) app() *cli.App {
 			c.inspectCommand(),
 			c.extractCommand(),
 			c.datasetCommand(),
+			c.sqlCommand(),
 			c.openCommand(),
 			c.demoCommand(),
 			versionCommand(),

@@ -58,6 +58,7 @@ Examples:
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "originals", Usage: "read the originals, too, and compare their hashes"}},
 				Action: c.verifyDataset,
 			},
+			c.solveCommand(),
 		},
 	}
 	c.allowScreen(all.Subcommands)
