@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
@@ -57,7 +58,8 @@ func (p *changesPrinter) header() {
 	case len(p.List) == 0:
 		p.printf("Changes: none\n")
 	default:
-		p.printf("Changes: %d on %s, times in UTC\n", len(p.List), words.Clock(p.List[0].Time).Format("2006-01-02"))
+		at := p.List[0].Time
+		p.printf("Changes: %d on %s, times in %s\n", len(p.List), words.Clock(at).Format(time.DateOnly), words.ZoneAt(at))
 	}
 }
 

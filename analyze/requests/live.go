@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -104,7 +105,7 @@ func (m *Moment) title() string {
 	if rest := len(m.Live) - known; rest > 0 {
 		parts = append(parts, fmt.Sprintf("%d in no recorded stage", rest))
 	}
-	title := fmt.Sprintf("Requests under way at %s: %d", m.At, len(m.Live))
+	title := fmt.Sprintf("Requests under way at %s: %d", words.Instant(m.At), len(m.Live))
 	if len(parts) > 0 {
 		title += " (" + strings.Join(parts, ", ") + ")"
 	}
@@ -145,7 +146,7 @@ func (m *Moment) Report() *table.Table {
 	})
 	if len(m.Live) == 0 {
 		first, last, _ := s.Bounds()
-		t.Note("the requests are from %s to %s", first, last)
+		t.Note("the requests are from %s to %s", words.Instant(first), words.Instant(last))
 	}
 	return t
 }

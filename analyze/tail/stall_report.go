@@ -96,7 +96,7 @@ func (t *Tail) stallSentence(x *Stall) string {
 		where = " on " + at.DP()
 	}
 	text := fmt.Sprintf("the prefill of %s held up %s%s for %s at %s", what, words.Counted(len(x.Held), "decode"), where, words.Nearly(x.Longest),
-		words.Clock(x.From).Format(words.TenthLayout))
+		words.At(x.From, words.TenthLayout))
 	if x.alone() && x.Chunks > 1 {
 		text += fmt.Sprintf(", in %d chunks without a decode step between them", x.Chunks)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/drawing"
@@ -92,6 +93,7 @@ func requestDrawingFlags() []cli.Flag {
 
 // drawingOptions reads the flags that say what a timeline shows.
 func drawingOptions(ctx *cli.Context) (opt drawing.Options, err error) {
+	opt.Zone = words.Zone()
 	if opt.View, err = drawing.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
 		return opt, commandline.AsUsage(err)
 	}

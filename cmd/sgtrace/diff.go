@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -167,7 +168,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 	}
 	for i, side := range diffSides {
 		window := selection.Window{From: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), To: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
-		if err := window.Check(); err != nil {
+		if err := window.Check(c.zone); err != nil {
 			return sides, nil, err
 		}
 		sides[i] = diff.NewCollected(0)
@@ -216,7 +217,7 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 		if ctx.IsSet(side+"-from") || ctx.IsSet(side+"-to") {
 			return sides, nil, commandline.Usage("--%s-from and --%s-to are for two inputs; with --at, use --from and --to", side, side)
 		}
-		if err := windows[i].Check(); err != nil {
+		if err := windows[i].Check(c.zone); err != nil {
 			return sides, nil, err
 		}
 	}
@@ -240,6 +241,7 @@ type readCapture struct {
 	evidence   *convert.Evidence
 	objectives []slo.Objective
 	ops, gaps  bool // asked for
+	zone       *time.Location
 }
 
 // readCapture reads what the selection flags but for times leave of an input. The caller
@@ -263,14 +265,14 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives, ops, gaps}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives, ops, gaps, c.zone}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
 // input.
 func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	e := r.evidence
-	from, to, err := window.Resolve(e.First)
+	from, to, err := window.Resolve(e.First, r.zone)
 	if err != nil {
 		return err
 	}

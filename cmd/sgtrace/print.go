@@ -5,13 +5,16 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -74,6 +77,24 @@ func (c *command) allowScreen(commands []*cli.Command) {
 		runBefore(cmd, func(ctx *cli.Context) (err error) {
 			c.screen, err = screen.New(ctx, c.out, c.err, c.env)
 			return err
+		})
+	})
+}
+
+// allowZone gives commands that read inputs the flag --tz. Programs read times in UTC.
+func (c *command) allowZone(commands []*cli.Command) {
+	forReaders(commands, func(cmd *cli.Command) {
+		cmd.Flags = append(cmd.Flags, selection.ZoneFlag(screen.Category))
+		runBefore(cmd, func(ctx *cli.Context) (err error) {
+			if c.zone, err = selection.Zone(ctx); err != nil {
+				return err
+			}
+			words.SetZone(c.zone)
+			switch table.Format(ctx.String("format")) {
+			case table.FormatCSV, table.FormatJSON:
+				words.SetZone(time.UTC)
+			}
+			return nil
 		})
 	})
 }
