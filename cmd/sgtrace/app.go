@@ -87,6 +87,7 @@ func (c *command) app() *cli.App {
 // exit prints diagnostics and err, and returns the status.
 func (c *command) exit(err error) int {
 	defer c.flushScrubbed()
+	c.screen.Idle()
 	var wrong commandline.UsageError
 	switch {
 	case errors.As(err, &wrong), errors.Is(err, filepath.ErrBadPattern):

@@ -146,8 +146,10 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 		return nil, 0, err
 	}
 	if !ctx.Bool("no-findings") {
+		c.screen.Doing("looking for findings")
 		opt.Findings = findingsOf(finders.Inputs{Requests: set})
 	}
+	c.screen.Doing("drawing")
 	t = drawing.Layout(set, opt)
 	return t, len(set.Requests), nil
 }

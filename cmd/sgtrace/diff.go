@@ -101,6 +101,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	if !sides[0].Shares(sides[1]) {
 		return fmt.Errorf("%s and %s cannot be compared: one has only requests, the other only profiler data", names[0], names[1])
 	}
+	c.screen.Doing("comparing")
 	d := diff.Compare(sides[0], sides[1], diff.Options{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])

@@ -41,11 +41,11 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
-	meter.Done()
+	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,6 +59,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	c.redactEvidence(e)
+	c.screen.Doing("analyzing")
 	return e, sel, nil
 }
 

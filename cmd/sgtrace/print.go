@@ -116,6 +116,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
+	c.screen.Printing()
 	if how.format != table.FormatText {
 		return cmp.Or(d.Write(c.out, how.format, c.screen.Style), d.Failure)
 	}
