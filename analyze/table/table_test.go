@@ -351,3 +351,26 @@ func TestTimesInZones(t *testing.T) {
 		}
 	}
 }
+
+// Columns that stay outlive all others but names.
+func TestStayAndLeave(t *testing.T) {
+	type row struct{ name string }
+	column := func(name string) table.Field[row] {
+		return table.CountColumn(name, "", func(*row) int64 { return 1_000_000 })
+	}
+	text := func(width int) string {
+		r := table.New("sgtrace.test/v1", "Test", []row{{"a"}}, []table.Field[row]{
+			table.TextColumn("name", "", func(r *row) string { return r.name }), column("first"), column("usual"), column("main"),
+		}).Stay("main").Leave("first")
+		var out bytes.Buffer
+		if err := r.Write(&out, table.FormatText, table.Style{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(strings.Split(out.String(), "\n")[2]), " ")
+	}
+	for width, want := range map[int]string{0: "name first usual main", 28: "name usual main", 16: "name main"} {
+		if got := text(width); got != want {
+			t.Errorf("width %d: columns %s, want %s", width, got, want)
+		}
+	}
+}

@@ -171,6 +171,7 @@ func (t *Tail) stallsReport() *table.Table {
 		{Column: table.Column{Name: "its tokens", Unit: table.Count, Doc: "of its prompt, without cached ones"}, Cell: func(r *R) table.Cell { return ofCulprit(r, r.Prompt) }},
 		{Column: table.Column{Name: "chunks", Unit: table.Count, Doc: "in which its prompt was computed"}, Cell: func(r *R) table.Cell { return ofCulprit(r, int64(r.Chunks)) }},
 	})
+	out.Stay("longest").Leave("prompts", "chunks")
 	if x.Chunk > 0 {
 		out.Note("%s", x.advice())
 	}
