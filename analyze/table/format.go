@@ -34,6 +34,17 @@ type Style struct {
 	Color bool // tones have colors
 }
 
+// ascii has what sentences of the tool are written with besides ASCII.
+var ascii = strings.NewReplacer("±", "+-", "→", "->", "…", "...")
+
+// Draw returns a text of the tool itself in the characters that can be shown.
+func (s Style) Draw(text string) string {
+	if s.ASCII {
+		return ascii.Replace(text)
+	}
+	return text
+}
+
 // Write writes the report in the given format.
 func (r *Table) Write(w io.Writer, f Format, s Style) error {
 	switch f {
