@@ -54,6 +54,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	m.LeaveOutRanks()
 	p.SyncPoints, p.Parts = m.SyncPoints(), m.Parts()
+	m.ForgetMatches()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}

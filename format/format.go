@@ -42,6 +42,10 @@ type Format struct {
 	// damaged or missing otherwise goes to the diagnostics.
 	Index func(in *Input, opt *Options) (*Source, error)
 
+	// Outline looks at the spans of an input of requests, so that Index can leave out traces
+	// that nobody asks for: see [spantable.Table]. nil is for formats of which all is read.
+	Outline func(in *Input, o *spantable.Outline) error
+
 	// Requests: it holds requests; all others are what profilers recorded.
 	Requests bool
 	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
@@ -95,7 +99,7 @@ type Input struct {
 	Files []string // of a folder: the paths of its files, sorted; nil of a file
 	Found bool     // a folder or a pattern led to it: nothing is started to read it
 	// Open returns the content of a file, without its envelopes. Of a pipe it works
-	// once.
+	// once. What it returns is an [io.ReaderAt] if the content is the file itself.
 	Open func() (io.ReadCloser, error)
 }
 

@@ -25,18 +25,36 @@ type stream struct {
 // which rows change between all the time.
 type walk struct {
 	stream
-	ranks map[int32]int32
+	ranks  map[int32]int32
+	recent [64]rankedPID // by the lowest bits of their numbers: most exports have fewer
 }
 
-func (st stream) walk() walk { return walk{st, map[int32]int32{}} }
+// A rankedPID is a process of which the rank was asked for.
+type rankedPID struct {
+	pid, rank int32
+	known     bool
+}
 
-// event is what rows of all kinds have. ok is false for processes that are left out.
-func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name trace.Sym) (e profile.Event, ok bool) {
+func (st stream) walk() *walk { return &walk{stream: st, ranks: map[int32]int32{}} }
+
+// rankOf returns the rank of a process, negative if it is left out.
+func (w *walk) rankOf(pid int32) int32 {
+	p := &w.recent[uint32(pid)%uint32(len(w.recent))]
+	if p.known && p.pid == pid {
+		return p.rank
+	}
 	rank, known := w.ranks[pid]
 	if !known {
 		rank = w.rank(pid)
 		w.ranks[pid] = rank
 	}
+	*p = rankedPID{pid, rank, true}
+	return rank
+}
+
+// event is what rows of all kinds have. ok is false for processes that are left out.
+func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name trace.Sym) (e profile.Event, ok bool) {
+	rank := w.rankOf(pid)
 	if end < start {
 		reportBackwards(w.src)
 	}

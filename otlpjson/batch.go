@@ -21,6 +21,7 @@ type batch struct {
 	diags     []batchDiag
 	documents int
 	other     int
+	left      int // spans that are not chosen
 }
 
 // A batchSpan is a span, and where its events and links begin in the batch: they end where
@@ -117,7 +118,7 @@ func (b *batch) collect(d *spantable.Table, file uint32) {
 	f := &d.Files[file]
 	f.Documents += b.documents
 	f.Other += b.other
-	f.Spans += len(b.spans)
+	f.Spans += len(b.spans) + b.left
 	for _, diag := range b.diags {
 		d.Diags.Add(trace.Diag{Message: diag.message, Msg: diag.msg, Count: diag.count,
 			Pos: trace.Pos{File: f.Name, Line: diag.at.line, Offset: diag.at.offset}})
@@ -129,7 +130,15 @@ func (b *batch) moved(local trace.ArgsID, d *spantable.Table) trace.ArgsID {
 	if local == 0 {
 		return 0
 	}
+	return d.Args.Put(b.list(local))
+}
+
+// list returns a list of b.
+func (b *batch) list(local trace.ArgsID) trace.ArgList {
+	if local == 0 {
+		return nil
+	}
 	n, h := binary.Uvarint(b.args[local-1:])
 	at := int(local) - 1 + h
-	return d.Args.Put(b.args[at : at+int(n)])
+	return b.args[at : at+int(n)]
 }

@@ -3,7 +3,10 @@ package otlpjson
 import (
 	"bytes"
 	"io"
+	"math"
 	"sync"
+
+	"github.com/sgtrace/sgtrace/spantable"
 )
 
 // limits are the sizes that bound memory. No result may depend on them, which
@@ -32,6 +35,9 @@ type piece struct {
 	offset int64       // of data, or its frame, in the decompressed input
 	line   int64       // of data's first byte, 1-based
 	done   chan *batch // the parsed batches, in order; closed at the end
+	// skipped is set where nobody works on it: what a look saw.
+	skipped *spantable.Stretch
+	glance  *spantable.Glance // what an outline saw of it
 }
 
 // A source is an input that counts what was read and keeps the error that it
@@ -74,20 +80,71 @@ func (s *source) fetch(p []byte) (n int, err error) {
 	return n, s.err
 }
 
+// size returns how many bytes of the input the piece is, as far as they are known.
+func (p *piece) size() int64 {
+	if p.skipped != nil {
+		return int64(p.skipped.Size)
+	}
+	return int64(len(p.data))
+}
+
 // A cutter cuts an input into pieces. Every piece goes to order, where the
 // collector waits for its batches, and to work, where a parser takes it.
 type cutter struct {
 	limits
 	in     io.Reader
-	work   chan<- *piece
-	order  chan<- *piece
 	blocks *blocks
+	work   chan *piece
+	order  chan *piece
+	// known are the pieces that the input was cut into before, nil if it was not. at reads
+	// the input at these; nil reads all of it.
+	known []spantable.Stretch
+	at    io.ReaderAt
+	tail  source // what follows the last known piece
+	sent  int
 }
 
+// send hands over a piece, unless it was cut before and nothing of it is wanted.
 func (c *cutter) send(p *piece) {
 	p.done = make(chan *batch, 1)
+	if c.sent < len(c.known) {
+		s := &c.known[c.sent]
+		if !s.Wanted && !s.Open && s.Offset == p.offset && s.Size == len(p.data) {
+			p.skipped = s
+		}
+	}
+	c.sent++
 	c.order <- p // bounds how far the cutter runs ahead
+	if p.skipped != nil {
+		close(p.done)
+		return
+	}
 	c.work <- p
+}
+
+// cutKnown reads those of the known pieces that are wanted.
+func (c *cutter) cutKnown() {
+	for i := range c.known {
+		s := &c.known[i]
+		p := &piece{offset: s.Offset, line: s.Line}
+		if !s.Wanted && !s.Open {
+			p.skipped, p.done = s, make(chan *batch)
+			close(p.done)
+			c.order <- p
+			continue
+		}
+		p.data = c.blocks.get()
+		if cap(p.data) < s.Size {
+			p.data = make([]byte, s.Size)
+		}
+		n, _ := c.at.ReadAt(p.data[:s.Size], s.Offset) // what is not there any more is damage
+		p.data = p.data[:n]
+		if s.Open {
+			c.tail.r = io.NewSectionReader(c.at, s.Offset+int64(s.Size), math.MaxInt64-s.Offset-int64(s.Size))
+			p.rest = &c.tail
+		}
+		c.send(p)
+	}
 }
 
 // blocks keeps buffers of about one block for reuse.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/spantable"
 )
 
 // Format is OTLP, as OpenTelemetry's exporters and the Collector write it to files.
@@ -14,6 +15,7 @@ var Format = &format.Format{
 	Convert:  "otel2perfetto",
 	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
 	Index:    index,
+	Outline:  look,
 	Noun:     "OTLP dump",
 	Requests: true,
 	Text:     true,
@@ -26,4 +28,13 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	return &format.Source{}, errors.Join(Read(opt.Spans, in.Name, r), r.Close())
+}
+
+// look outlines a dump.
+func look(in *format.Input, o *spantable.Outline) error {
+	r, err := in.Open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(Outline(o, in.Name, r), r.Close())
 }

@@ -17,10 +17,11 @@ import (
 // in the middle of a piece.
 const flushSpans = 1 << 14
 
-// Read appends the spans of the decompressed input r to a table; name is for
-// messages. Damage in the data becomes diagnostics, and everything readable is
+// Read appends the spans of the decompressed input r to a table, those of d.Chosen; name is
+// for messages. Damage in the data becomes diagnostics, and everything readable is
 // kept; so is what was read before r failed. The error is r's, and only when
-// not a byte could be read.
+// not a byte could be read. If r is also an [io.ReaderAt], pieces without anything that is
+// chosen are not even read.
 //
 // Read the files of one dump one after the other, in the order of their names
 // if the result shall not depend on the order of the arguments; each file is
@@ -41,32 +42,24 @@ func (d intake) read(name string, r io.Reader) error {
 	kind := detect(src)
 	file := uint32(len(d.Files))
 	d.Files = append(d.Files, spantable.File{Name: name, Encoding: kind.String()})
-
-	workers := runtime.GOMAXPROCS(0)
-	work := make(chan *piece, workers)
-	order := make(chan *piece, workers)
-	go func() {
-		c := cutter{limits: d.limits, in: src, work: work, order: order, blocks: d.blocks}
-		if kind == notFramed {
-			c.cutDocuments()
-		} else {
-			c.cutFrames(kind, func(m *trace.Message, offset int64, values ...any) {
-				d.Diags.Add(m.At(trace.Pos{File: name, Offset: offset}, values...))
-			})
-		}
-		close(work)
-		close(order)
-	}()
-	batches := &sync.Pool{New: func() any { return new(batch) }}
-	for range workers {
-		go func() {
-			w := worker{recorder: newRecorder(d.Syms, d.KeepSecrets), limits: d.limits, batches: batches, blocks: d.blocks}
-			for p := range work {
-				w.parse(p)
-			}
-		}()
+	f := &d.Files[file]
+	cut := cutter{limits: d.limits, in: src, blocks: d.blocks, known: d.Chosen.Stretches(name)}
+	if at, ok := r.(io.ReaderAt); ok && kind == notFramed && cut.known != nil {
+		cut.at = at
 	}
-	for p := range order {
+	batches := &sync.Pool{New: func() any { return new(batch) }}
+	left, end := int64(0), int64(0)
+	cut.run(kind, d.reportFrames(name), func() func(*piece) {
+		w := worker{recorder: newRecorder(d.Syms, d.KeepSecrets), limits: d.limits, blocks: d.blocks, take: func() *batch { return batches.Get().(*batch) },
+			give: func(p *piece, b *batch) { p.done <- b }}
+		w.chosen = d.Chosen
+		return w.parse
+	}, func(p *piece) {
+		end = p.offset + p.size()
+		if s := p.skipped; s != nil {
+			left += p.size()
+			f.Spans, f.Documents = f.Spans+s.Spans, f.Documents+s.Documents
+		}
 		if kind != notFramed {
 			d.Frame(p.offset)
 		}
@@ -75,31 +68,79 @@ func (d intake) read(name string, r io.Reader) error {
 			b.reset()
 			batches.Put(b)
 		}
-		d.blocks.put(p.data)
+	})
+	f.Bytes = max(src.n, end+cut.tail.n)
+	if left > 0 {
+		d.Diags.Add(trace.InputUnread.Of(name, left>>20, f.Bytes>>20))
 	}
-	d.Files[file].Bytes = src.n
-	if src.err != nil && src.err != io.EOF {
-		if src.n == 0 {
-			return fmt.Errorf("reading %s: %w", name, src.err)
-		}
-		d.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: src.n}, src.err))
+	return d.ended(name, src)
+}
+
+// reportFrames returns what reports damage between the frames of an input.
+func (d intake) reportFrames(name string) func(m *trace.Message, offset int64, values ...any) {
+	return func(m *trace.Message, offset int64, values ...any) {
+		d.Diags.Add(m.At(trace.Pos{File: name, Offset: offset}, values...))
 	}
+}
+
+// ended reports the error that an input ended with, and returns it if there was nothing before it.
+func (d intake) ended(name string, src *source) error {
+	if src.err == nil || src.err == io.EOF {
+		return nil
+	}
+	if src.n == 0 {
+		return fmt.Errorf("reading %s: %w", name, src.err)
+	}
+	d.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: src.n}, src.err))
 	return nil
+}
+
+// run cuts an input into pieces, and has workers, each of which newWorker makes, work on them
+// on all cores; take gets all pieces in order, while they are being worked on. report gets
+// what is wrong between frames.
+func (c *cutter) run(kind framing, report func(m *trace.Message, offset int64, values ...any), newWorker func() func(*piece), take func(*piece)) {
+	workers := runtime.GOMAXPROCS(0)
+	c.work, c.order = make(chan *piece, workers), make(chan *piece, workers)
+	go func() {
+		switch {
+		case c.at != nil:
+			c.cutKnown()
+		case kind == notFramed:
+			c.cutDocuments()
+		default:
+			c.cutFrames(kind, report)
+		}
+		close(c.work)
+		close(c.order)
+	}()
+	for range workers {
+		go func() {
+			on := newWorker()
+			for p := range c.work {
+				on(p)
+			}
+		}()
+	}
+	for p := range c.order {
+		take(p)
+		c.blocks.put(p.data)
+	}
 }
 
 // A worker parses pieces, one after the other.
 type worker struct {
 	recorder
-	limits  limits
-	batches *sync.Pool
-	blocks  *blocks
-	zstd    *zstd.Decoder
+	limits limits
+	blocks *blocks
+	zstd   *zstd.Decoder
+	take   func() *batch            // an empty one
+	give   func(p *piece, b *batch) // gets what was parsed of a piece, in order
 }
 
-// parse turns the piece into batches on p.done.
+// parse turns the piece into batches, and closes p.done.
 func (w *worker) parse(p *piece) {
 	defer close(p.done)
-	w.out = w.batches.Get().(*batch)
+	w.out = w.take()
 	switch p.kind {
 	case protoFrames:
 		w.parseProto(p.data, p.cut, p.offset)
@@ -108,7 +149,7 @@ func (w *worker) parse(p *piece) {
 	default:
 		w.parseJSON(p, cursor{src: p.rest, buf: p.data, base: p.offset, line: p.line})
 	}
-	p.done <- w.out
+	w.give(p, w.out)
 }
 
 // parseZstd parses a zstd frame: JSON, or protobuf where the Collector's format says so.
@@ -131,8 +172,8 @@ func (w *worker) parseJSON(p *piece, c cursor) {
 	doc := parser{cursor: c, recorder: &w.recorder, cut: p.cut}
 	if c.src != nil {
 		doc.flush = func() {
-			p.done <- w.out
-			w.out = w.batches.Get().(*batch)
+			w.give(p, w.out)
+			w.out = w.take()
 		}
 	}
 	doc.run()

@@ -18,6 +18,7 @@ type recorder struct {
 	text0           []byte           // scratch
 	fields          spantable.Fields // of the span that is being read
 	secrets         *secret.Filter   // nil keeps them
+	chosen          *spantable.Chosen
 }
 
 // wellKnown are the symbols that the readers themselves look for.
@@ -128,6 +129,12 @@ func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 	}
 	if r.notes.bad != nil {
 		r.report(trace.OTLPInvalidSpan, at, 1, r.notes.bad)
+		r.out.undo(undo)
+		r.notes = notes{}
+		return
+	}
+	if !r.chosen.Has(s.TraceHi, s.TraceLo) {
+		r.out.left++
 		r.out.undo(undo)
 		r.notes = notes{}
 		return

@@ -1,12 +1,18 @@
 package otlpjson
 
 import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// span reads the span at pos.
+// span reads the span at pos, unless it is of a trace that is not chosen.
 func (p *parser) span() error {
+	if p.chosen != nil && p.passOver() {
+		return nil
+	}
 	var s batchSpan
 	at := p.outside(p.step.at)
 	undo := p.out.mark()
@@ -22,6 +28,23 @@ func (p *parser) span() error {
 	}
 	p.addSpan(&s, undo, at)
 	return nil
+}
+
+// passOver moves behind the span at pos if it begins as the Collector writes it, is of no
+// trace that is chosen, and ends in the buffer and on its line, so that no other record
+// can be inside.
+func (p *parser) passOver() bool {
+	id, _, ok := traceAt(p.buf, p.pos)
+	if !ok || p.chosen.Has(id[0], id[1]) {
+		return false
+	}
+	next, err := jsonscan.Value(p.buf, p.pos)
+	if err != nil || bytes.IndexByte(p.buf[p.pos:next], '\n') >= 0 {
+		return false
+	}
+	p.pos = next
+	p.out.left++
+	return true
 }
 
 // Fields that a span has once.

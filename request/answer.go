@@ -50,14 +50,15 @@ func (s *Set) ownGateway(i, r int) {
 
 // TraceID returns the trace id of r's first part as 32 hex digits.
 func (s *Set) TraceID(r *Request) string {
-	id := traceText(s.Parts[r.Parts[0]].Trace)
+	id := TraceText(s.Parts[r.Parts[0]].Trace)
 	if s.redact != nil {
 		return s.redact.Request(id)
 	}
 	return id
 }
 
-func traceText(id [2]uint64) string {
+// TraceText returns the ID of a trace as texts have it.
+func TraceText(id [2]uint64) string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], id[0])
 	binary.BigEndian.PutUint64(raw[8:], id[1])

@@ -73,6 +73,18 @@ func (s *Set) NewHostClocks(clockOf func(proc int) int, fits []align.ClockFit) *
 // Moves reports whether the times of any proc are moved. Without a solution none are.
 func (c *HostClocks) Moves() bool { return c != nil && c.moved }
 
+// Several reports whether there are hosts whose clocks may differ.
+func (c *HostClocks) Several() bool { return len(c.fits) > 1 }
+
+// Most returns the longest time by which any clock is moved, in ns.
+func (c *HostClocks) Most() trace.Time {
+	most := trace.Time(0)
+	for _, shift := range c.shifts {
+		most = max(most, shift, -shift)
+	}
+	return most
+}
+
 // Shift returns what is to be added to the times of a proc.
 func (c *HostClocks) Shift(proc int) trace.Time { return c.shifts[c.of[proc]] }
 

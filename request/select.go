@@ -3,7 +3,6 @@ package request
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -189,11 +188,7 @@ func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 // sampled chooses by the id alone, so that the same request is chosen in every
 // input that it appears in.
 func sampled(rid string, share float64) bool {
-	h := fnv.New64a()
-	h.Write([]byte(rid))
-	// The last characters hardly change the high bits of FNV: without mixing, numbered IDs
-	// would be chosen together.
-	return float64(hash.Mix(h.Sum64())>>11)/(1<<53) < share
+	return float64(hash.Text(rid)>>11)/(1<<53) < share
 }
 
 // matchRIDs returns a test for requests that have one of the ids: exactly, else
@@ -244,19 +239,7 @@ func (s *Set) IDs(r *Request) []string {
 }
 
 func (s *Set) inTraces(r *Request, traces []string) bool {
-	for _, p := range r.Parts {
-		text := traceText(s.Parts[p].Trace)
-		for _, want := range traces {
-			want = strings.ToLower(want)
-			if len(want) < len(text) {
-				want = strings.Repeat("0", len(text)-len(want)) + want
-			}
-			if text == want {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Parts, func(p int) bool { return isTrace(TraceText(s.Parts[p].Trace), traces) })
 }
 
 // spanFilter returns the test for single spans.

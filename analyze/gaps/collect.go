@@ -124,6 +124,25 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 	}
 }
 
+// lateAt returns the late gap that an instant lies in, its end included and its beginning not;
+// if it lies in none, the next one. near is a guess.
+func (d *deviceGaps) lateAt(t trace.Time, near int) (at int, found bool) {
+	for i := near; i < min(near+2, len(d.late)); i++ {
+		if g := &d.late[i]; g.From < t && t <= g.To {
+			return i, true
+		}
+	}
+	return slices.BinarySearchFunc(d.late, t, func(g lateGap, t trace.Time) int {
+		if g.To < t {
+			return -1
+		}
+		if g.From >= t {
+			return 1
+		}
+		return 0
+	})
+}
+
 // blamed returns the index of a thread. Calls of one thread follow each other.
 func (d *deviceGaps) blamed(id host.ThreadID) int32 {
 	if n := len(d.by); n == 0 || d.by[n-1] != id {

@@ -6,7 +6,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A thread is what a thread of a rank did in late gaps.
@@ -34,6 +33,7 @@ type rankHost struct {
 	near     int // of late
 	// launches are the calls that launched what ended gaps.
 	launches []lateLaunch
+	nearGap  []int // of each device, where the last call was looked for
 }
 
 // rankHosts are what a stream has of the threads of its ranks.
@@ -116,15 +116,11 @@ func pageableCopies(s profile.Stream) map[correlated]bool {
 // that package gpu saw there.
 func (h *rankHost) launched(devices []*deviceGaps, call *profile.Event, by int32) {
 	for i, d := range devices {
-		at, found := slices.BinarySearchFunc(d.late, call.Start, func(g lateGap, t trace.Time) int {
-			if g.To < t {
-				return -1
-			}
-			if g.From >= t {
-				return 1
-			}
-			return 0
-		})
+		if i == len(h.nearGap) {
+			h.nearGap = append(h.nearGap, 0)
+		}
+		at, found := d.lateAt(call.Start, h.nearGap[i])
+		h.nearGap[i] = at
 		if found && d.late[at].launch == call.Start && d.late[at].launched == call.Dur() {
 			h.launches = append(h.launches, lateLaunch{int32(i), int32(at), by})
 		}

@@ -19,11 +19,11 @@ func TestFlame(t *testing.T) {
 		s := Sum(p.set(), walk.Options{})
 		for of := range numOf {
 			want := map[string]int64{}
-			for i := range s.Rows[of] {
-				if row := &s.Rows[of][i]; !row.Did.Waits() {
+			for row := range s.Rows(of) {
+				if !row.Did().Waits() {
 					frames := row.names(0)
 					for k := range frames {
-						want[strings.Join(frames[:k+1], "|")] += row.Self
+						want[strings.Join(frames[:k+1], "|")] += row.Self()
 					}
 				}
 			}

@@ -186,12 +186,11 @@ func TestStacksMomentByMoment(t *testing.T) {
 			s := Sum(set, walk.Options{ByRank: byRank})
 			for of, want := range p.expected(byRank) {
 				got := map[string]int64{}
-				for i := range s.Rows[of] {
-					row := &s.Rows[of][i]
+				for row := range s.Rows(Of(of)) {
 					if _, twice := got[row.Stack()]; twice {
 						t.Fatalf("seed %d: two rows of %s", seed, row.Stack())
 					}
-					got[row.Stack()] = row.Self
+					got[row.Stack()] = row.Self()
 				}
 				if !maps.Equal(got, want) {
 					t.Fatalf("seed %d, %s, by rank %v:\n got %v\nwant %v", seed, names[of], byRank, got, want)
@@ -211,18 +210,18 @@ func TestStacksMomentByMoment(t *testing.T) {
 func checkTotals(t *testing.T, s *Stacks) {
 	t.Helper()
 	for of := range numOf {
-		rows, sums := s.Rows[of], map[string]int64{}
-		for i := range rows {
-			stack := rows[i].Stack()
-			sums[stack] += rows[i].Self
-			for !rows[i].Did.Waits() && strings.Contains(stack, ";") {
+		sums := map[string]int64{}
+		for row := range s.Rows(of) {
+			stack := row.Stack()
+			sums[stack] += row.Self()
+			for !row.Did().Waits() && strings.Contains(stack, ";") {
 				stack = stack[:strings.LastIndexByte(stack, ';')]
-				sums[stack] += rows[i].Self
+				sums[stack] += row.Self()
 			}
 		}
-		for i := range rows {
-			if want := sums[rows[i].Stack()]; rows[i].Total != want {
-				t.Errorf("%s: total %d, want %d", rows[i].Stack(), rows[i].Total, want)
+		for row := range s.Rows(of) {
+			if want := sums[row.Stack()]; row.Total() != want {
+				t.Errorf("%s: total %d, want %d", row.Stack(), row.Total(), want)
 			}
 		}
 	}
@@ -232,8 +231,8 @@ func checkTotals(t *testing.T, s *Stacks) {
 func checkWork(t *testing.T, set *profile.Set) {
 	t.Helper()
 	got, want := int64(0), int64(0)
-	for _, r := range Sum(set, walk.Options{}).Rows[GPU] {
-		got += r.Self
+	for r := range Sum(set, walk.Options{}).Rows(GPU) {
+		got += r.Self()
 	}
 	for _, r := range kernel.SumKernels(set, walk.Options{}).Rows {
 		want += r.Total
@@ -263,8 +262,8 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 			}
 		}
 		sum := int64(0)
-		for _, row := range Sum(p.set(), walk.Options{From: from, To: to}).Rows[CPU] {
-			sum += row.Self
+		for row := range Sum(p.set(), walk.Options{From: from, To: to}).Rows(CPU) {
+			sum += row.Self()
 		}
 		if sum != int64(len(covered)) {
 			t.Fatalf("stacks add up to %d ns of %d", sum, len(covered))

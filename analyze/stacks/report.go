@@ -20,23 +20,30 @@ func (s *Stacks) Reports() []*table.Table {
 }
 
 func (s *Stacks) report(of Of) *table.Table {
-	var fields []table.Field[Row]
+	row := func(at *int32) Row { return Row{s, of, *at} }
+	text := func(name, doc string, cell func(Row) string) table.Field[int32] {
+		return table.TextColumn(name, doc, func(at *int32) string { return cell(row(at)) })
+	}
+	ns := func(name, doc string, cell func(Row) int64) table.Field[int32] {
+		return table.NsColumn(name, doc, func(at *int32) int64 { return cell(row(at)) })
+	}
+	var fields []table.Field[int32]
 	if s.byRank {
-		fields = append(fields, table.TextColumn("rank", "rank, or process that is none", func(r *Row) string { return r.Rank }))
+		fields = append(fields, text("rank", "rank, or process that is none", Row.Rank))
 	}
 	fields = append(fields,
-		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(r *Row) float64 { return r.Share }),
-		table.NsColumn("self", selves[of], func(r *Row) int64 { return r.Self }))
+		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 { return row(at).Share() }),
+		ns("self", selves[of], Row.Self))
 	if of == CPU {
 		fields = append(fields,
-			table.NsColumn("total", "self, and time in frames that are entered from there, without waits", func(r *Row) int64 { return r.Total }),
-			table.TextColumn("did", "what the thread did in the innermost frame", func(r *Row) string { return r.Did.String() }))
+			ns("total", "self, and time in frames that are entered from there, without waits", Row.Total),
+			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.Did().String() }))
 	}
-	frame := table.TextColumn("frame", "the innermost frame", (*Row).Frame)
-	callers := table.TextColumn("callers", "the frames around it, the innermost first", (*Row).Callers)
-	stack := table.TextColumn("stack", "all frames, the outermost first, joined by semicolons", (*Row).Stack)
+	frame := text("frame", "the innermost frame", Row.Frame)
+	callers := text("callers", "the frames around it, the innermost first", Row.Callers)
+	stack := text("stack", "all frames, the outermost first, joined by semicolons", Row.Stack)
 	frame.Most, callers.Most, stack.Detail = mostFrame, table.MostName, true
-	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.Rows[of], append(fields, frame, callers, stack))
+	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
 	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}
 	s.note(t, of)
 	return t

@@ -52,8 +52,8 @@ func TestSamplesAndStacksOfCalls(t *testing.T) {
 	}
 	for of := range numOf {
 		got := map[string]int64{}
-		for i := range sums.Rows[of] {
-			got[sums.Rows[of][i].Stack()] = sums.Rows[of][i].Self
+		for row := range sums.Rows(of) {
+			got[row.Stack()] = row.Self()
 		}
 		if !maps.Equal(got, want[of]) {
 			t.Errorf("%s:\n got %v\nwant %v", names[of], got, want[of])

@@ -2,9 +2,11 @@ package stacks
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/host"
@@ -14,10 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stacks are where time went. Rows are by time in the innermost frame, the longest first; those
-// in which threads wait come last.
+// Stacks are where time went.
 type Stacks struct {
-	Rows   [numOf][]Row
 	Waited int64 // by threads, ns
 	// Recorded tells which kinds of frames there are.
 	Recorded host.Recorded
@@ -26,6 +26,9 @@ type Stacks struct {
 
 	tree   *tree
 	totals [numOf][]int64 // by stack
+	// rows are the stacks with time in their innermost frame, the longest first; those in
+	// which threads wait come last.
+	rows   [numOf][]int32
 	syms   *trace.Symbols
 	export bool // some is of Nsight Systems
 	byRank bool
@@ -33,36 +36,65 @@ type Stacks struct {
 	graphs int64
 }
 
-// A Row is a stack with time in its innermost frame.
+// A Row is a stack with time in its innermost frame. It is made when it is asked for: there
+// may be millions.
 type Row struct {
-	Rank  string // "" where ranks are pooled
-	Self  int64  // in the innermost frame, ns
-	Total int64  // and in frames entered from there, ns
-	Share float64
-	Did   host.Did // in the innermost frame
-
+	s  *Stacks
+	of Of
 	at int32
-	of *Stacks
 }
+
+// Rows yields the stacks in order.
+func (s *Stacks) Rows(of Of) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for _, at := range s.rows[of] {
+			if !yield(Row{s, of, at}) {
+				return
+			}
+		}
+	}
+}
+
+// Rank is "" where ranks are pooled.
+func (r Row) Rank() string {
+	if !r.s.byRank {
+		return ""
+	}
+	return r.names(0)[0]
+}
+
+// Self is the time in the innermost frame, ns.
+func (r Row) Self() int64 { return r.s.tree.self[r.of][r.at] }
+
+// Total is Self, and the time in frames that are entered from there, ns.
+func (r Row) Total() int64 { return r.s.totals[r.of][r.at] }
+
+// Share is Self as part of the time of all; of waits, NaN.
+func (r Row) Share() float64 {
+	if r.s.tree.nodes[r.at].isIdle() {
+		return math.NaN()
+	}
+	return distribution.Fraction(r.Self(), r.s.totals[r.of][bottom])
+}
+
+// Did is what the thread did in the innermost frame.
+func (r Row) Did() host.Did { return r.s.tree.nodes[r.at].did }
 
 // Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
 // and copies count, as a whole.
 func Sum(set *profile.Set, opt walk.Options) *Stacks {
-	streams := make([]*collector, len(set.Streams))
-	walk.EachStream(set, func(i int, stream profile.Stream) {
+	s := &Stacks{syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
+	var mu sync.Mutex
+	walk.EachStream(set, func(_ int, stream profile.Stream) {
 		c := collect(set, stream, &opt)
-		c.launches, c.threads, c.index, c.last = nil, nil, nil, nil // the tree is all that is needed of it
-		streams[i] = c
+		mu.Lock()
+		defer mu.Unlock()
+		s.join(c)
 	})
-	s := &Stacks{tree: newTree(), syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
-	for i, c := range streams {
-		s.tree.merge(c.tree)
-		s.Recorded.Join(&c.recorded)
-		s.Seen.Join(&c.seen)
-		s.work = s.work || c.work
-		s.graphs = distribution.AddTimes(s.graphs, c.graphs)
-		streams[i] = nil
+	if s.tree == nil {
+		s.tree = newTree()
 	}
+	s.tree.index = nil // no stack is entered any more
 	for of := range numOf {
 		s.totals[of] = s.tree.totals(of)
 		s.list(of)
@@ -70,27 +102,34 @@ func Sum(set *profile.Set, opt walk.Options) *Stacks {
 	return s
 }
 
-// list makes the rows.
+// join adds what there is of a stream. Numbers of stacks depend on which comes first, and
+// decide nothing.
+func (s *Stacks) join(c *collector) {
+	if s.tree == nil {
+		s.tree = c.tree
+	} else {
+		s.tree.merge(c.tree)
+	}
+	s.Recorded.Join(&c.recorded)
+	s.Seen.Join(&c.seen)
+	s.work = s.work || c.work
+	s.graphs = distribution.AddTimes(s.graphs, c.graphs)
+}
+
+// list finds the rows, and their order.
 func (s *Stacks) list(of Of) {
-	all := s.totals[of][bottom]
 	for i, self := range s.tree.self[of] {
 		if self == 0 {
 			continue
 		}
-		n := &s.tree.nodes[i]
-		row := Row{Self: self, Total: s.totals[of][i], Share: math.NaN(), Did: n.did, at: int32(i), of: s}
-		if s.byRank {
-			row.Rank = row.names(0)[0]
-		}
-		if n.isIdle() {
+		if s.tree.nodes[i].isIdle() {
 			s.Waited = distribution.AddTimes(s.Waited, self)
-		} else {
-			row.Share = distribution.Fraction(self, all)
 		}
-		s.Rows[of] = append(s.Rows[of], row)
+		s.rows[of] = append(s.rows[of], int32(i))
 	}
-	slices.SortFunc(s.Rows[of], func(a, b Row) int {
-		return cmp.Or(waitsLast(a.Did, b.Did), cmp.Compare(b.Self, a.Self), s.compare(a.at, b.at))
+	slices.SortFunc(s.rows[of], func(a, b int32) int {
+		x, y := Row{s, of, a}, Row{s, of, b}
+		return cmp.Or(waitsLast(x.Did(), y.Did()), cmp.Compare(y.Self(), x.Self()), s.compare(a, b))
 	})
 }
 
@@ -133,32 +172,32 @@ func (s *Stacks) name(at int32) string {
 }
 
 // names returns the names of the frames of a stack, the outermost first, from a depth on.
-func (r *Row) names(from int32) []string {
-	t := r.of.tree
+func (r Row) names(from int32) []string {
+	t := r.s.tree
 	list := make([]string, max(0, t.depth[r.at]-from))
 	at := r.at
 	for i := len(list) - 1; i >= 0; i-- {
-		list[i] = r.of.name(at)
+		list[i] = r.s.name(at)
 		at = t.nodes[at].around
 	}
 	return list
 }
 
 // Frame is the innermost frame.
-func (r *Row) Frame() string { return host.Short(r.of.name(r.at)) }
+func (r Row) Frame() string { return host.Short(r.s.name(r.at)) }
 
 // Callers are the next frames, the inner one first, shortened, and the innermost range: "aten::item
 // < sample() (scheduler.py:2210) in decode bs=2 step".
-func (r *Row) Callers() string {
+func (r Row) Callers() string {
 	const most = 3
 	var list []string
 	in := ""
-	t := r.of.tree
+	t := r.s.tree
 	for at := t.nodes[r.at].around; at != bottom; at = t.nodes[at].around {
 		if len(list) < most {
-			list = append(list, host.Short(r.of.name(at)))
+			list = append(list, host.Short(r.s.name(at)))
 		} else if t.nodes[at].did == host.InRange {
-			in = " in " + r.of.name(at)
+			in = " in " + r.s.name(at)
 			break
 		}
 	}
@@ -166,4 +205,4 @@ func (r *Row) Callers() string {
 }
 
 // Stack is the whole stack, as other tools read it: see [table.FoldStack].
-func (r *Row) Stack() string { return table.FoldStack(r.names(0)) }
+func (r Row) Stack() string { return table.FoldStack(r.names(0)) }

@@ -32,10 +32,10 @@ func TestWriteNotes(t *testing.T) {
 		style Style
 		want  string
 	}{
-		{Style{}, "\nnote: at 20:53:33 ± 2 s�\nnote: one two three\n"},
-		{Style{ASCII: true}, "\nnote: at 20:53:33 +- 2 s�\nnote: one two three\n"},
-		{Style{Width: 20}, "\nnote: at 20:53:33 ±\n      2 s�\nnote: one two three\n"},
-		{Style{Width: 14}, "\nnote: at\n      20:53:33\n      ± 2 s�\nnote: one two\n      three\n"},
+		{Style{}, "\nnote: at 20:53:33 ± 2 s\\a\nnote: one two three\n"},
+		{Style{ASCII: true}, "\nnote: at 20:53:33 +- 2 s\\a\nnote: one two three\n"},
+		{Style{Width: 20}, "\nnote: at 20:53:33 ±\n      2 s\\a\nnote: one two three\n"},
+		{Style{Width: 14}, "\nnote: at\n      20:53:33\n      ± 2 s\\a\nnote: one two\n      three\n"},
 	} {
 		var b strings.Builder
 		out := bufio.NewWriter(&b)

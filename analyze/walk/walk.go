@@ -135,6 +135,7 @@ type StepThreads struct {
 
 	last     stepThread // that at was asked for
 	lastSpan stepSpan
+	near     int // what At found last, counted from where the span begins
 }
 
 type stepThread struct {
@@ -210,10 +211,14 @@ func (t *StepThreads) At(c *profile.Call) int32 {
 		return NoStep
 	}
 	if key := (stepThread{c.PID, c.TID}); key != t.last || t.lastSpan.to == 0 {
-		t.last, t.lastSpan = key, t.bounds[key]
+		t.last, t.lastSpan, t.near = key, t.bounds[key], 0
 	}
 	steps := t.steps[t.lastSpan.from:t.lastSpan.to]
-	n, _ := slices.BinarySearchFunc(steps, c.Start+1, func(s Step, at trace.Time) int { return cmp.Compare(s.Start, at) })
+	n := t.near // calls come in about their order
+	if n > 0 && steps[n-1].Start > c.Start || n < len(steps) && steps[n].Start <= c.Start {
+		n, _ = slices.BinarySearchFunc(steps, c.Start+1, func(s Step, at trace.Time) int { return cmp.Compare(s.Start, at) })
+		t.near = n
+	}
 	i := int32(t.lastSpan.from+n) - 1
 	if n == 0 {
 		return NoStep

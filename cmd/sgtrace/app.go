@@ -69,6 +69,7 @@ func (c *command) app() *cli.App {
 			c.requestCommand(),
 			c.liveCommand(),
 			c.inspectCommand(),
+			c.extractCommand(),
 			c.openCommand(),
 			c.demoCommand(),
 			versionCommand(),

@@ -42,7 +42,8 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	meter := c.screen.Reading(size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory}
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
+		Pick: pick(sel, nil, false)}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
 	c.screen.Doing("matching ranks and clocks")

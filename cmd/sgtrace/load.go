@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
@@ -23,6 +21,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 type loading struct {
 	only     *inputs.Format // inputs of other formats are errors; nil is none
 	oneClock bool           // put the hosts on one clock, where they have several
+	byID     request.IDTest // of the requests that are needed; nil is all that are selected
 }
 
 // loadFiles reads files, applies the selection flags and redacts.
@@ -41,7 +40,8 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 		return nil, err
 	}
 	meter := c.screen.Reading(size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
+		Pick: pick(sel, how.byID, !how.oneClock)}
 	in, err := inputs.Index(files, opt, &c.diags)
 	c.screen.Doing("analyzing")
 	if err != nil {
@@ -73,11 +73,11 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 func size(files []inputs.Input) int64 {
 	sum := int64(0)
 	for _, in := range files {
-		info, err := os.Stat(in.Path())
-		if err != nil || !info.Mode().IsRegular() {
+		size, folder := in.Size()
+		if size < 0 || folder {
 			return -1
 		}
-		sum += info.Size()
+		sum += size
 	}
 	return sum
 }

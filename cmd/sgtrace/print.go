@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -150,8 +149,8 @@ func (c *command) inputsRead() []document.Input {
 			continue
 		}
 		file := document.Input{Name: in.Name, Bytes: request.Unknown}
-		if info, err := os.Stat(in.Path()); err == nil && info.Mode().IsRegular() {
-			file.Bytes = info.Size()
+		if size, folder := in.Size(); size >= 0 && !folder {
+			file.Bytes = size
 		}
 		list = append(list, file)
 	}

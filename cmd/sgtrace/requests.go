@@ -120,7 +120,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := c.readFiles(ctx, files, loading{})
+	set, err := c.readFiles(ctx, files, loading{byID: request.Beginning(id)})
 	if err != nil {
 		return err
 	}

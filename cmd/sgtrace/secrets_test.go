@@ -31,7 +31,8 @@ func plantInExport(t *testing.T, name string) {
 }
 
 // plant adds a secret under every name of the rules to the first lines of a dump, as
-// attributes of resources, spans and events, plain and within others.
+// attributes of resources, spans and events, plain and within others. Of spans and events
+// beside each other, the first two are enough: all go through the same code.
 func plant(t *testing.T, dump string) {
 	t.Helper()
 	text := func(v string) map[string]any { return map[string]any{"stringValue": v} }
@@ -80,11 +81,11 @@ func plant(t *testing.T, dump string) {
 	}
 }
 
-// plantIn adds attributes to all lists of attributes in v.
+// plantIn adds attributes to lists of attributes in v, in the first two elements of each array.
 func plantIn(v any, attributes []any) {
 	switch v := v.(type) {
 	case []any:
-		for _, e := range v {
+		for _, e := range v[:min(len(v), 2)] {
 			plantIn(e, attributes)
 		}
 	case map[string]any:

@@ -121,6 +121,12 @@ func (m *Clocks) Ahead() []int64 {
 	return ahead
 }
 
+// ForgetMatches gives up which collectives are the same, once SyncPoints and Parts have told
+// all that reports want of it: of large exports, that takes as much memory as these.
+func (m *Clocks) ForgetMatches() {
+	m.alignRanks, m.AlignOf, m.Calls, m.Matches = nil, nil, nil, nil
+}
+
 // Parts returns what wanted ranks did in collectives, by rank and start. It is to be called
 // beside [Clocks.SyncPoints].
 func (m *Clocks) Parts() []profile.Part {

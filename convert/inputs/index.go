@@ -57,6 +57,10 @@ type Options struct {
 	// how large their files are; nil gets nothing.
 	Inventory *inventory.Inventory
 
+	// Pick chooses the requests that are read, if there are dumps only, and large ones: who
+	// selects from them gets the same as from all. nil reads everything.
+	Pick *assembly.Pick
+
 	// Each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
 	Each func(x *Indexed)
@@ -100,18 +104,22 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	beside := func(x *Indexed) bool { return x.Format.Beside }
 	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
-	if opt.Each != nil {
+	switch {
+	case opt.Each != nil:
 		m.showEach(recordings)
 		m.indexRequests(dumps)
-	} else {
+	case opt.Pick != nil && len(recordings) == 0 && worthAPick(dumps):
+		if err := m.indexPicked(dumps); err != nil {
+			return nil, err
+		}
+	default:
 		var wg sync.WaitGroup
 		wg.Go(func() { m.indexRequests(dumps) })
 		m.indexRecordings(recordings)
 		wg.Wait()
 	}
-	if m.Dump.Len() > 0 {
-		m.Assembled = assembly.Build(m.Dump)
-		m.Requests = m.Assembled.Set
+	if m.Assembled == nil {
+		m.assemble()
 	}
 	switch {
 	case m.Requests != nil || len(m.Sources) > 0:
@@ -200,7 +208,8 @@ type Indexed struct {
 	// which remove removes.
 	unpacked bool
 	remove   func() error
-	own      *reason // sgtrace wrote it
+	own      *reason    // sgtrace wrote it
+	reopened []*Indexed // the originals of what a dataset has
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
@@ -210,6 +219,9 @@ const fewOpen = 8
 // recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
 func (x *Indexed) recognize(keep bool) error {
+	if x.Input.capture != nil {
+		return x.recognizeCapture()
+	}
 	info, err := os.Stat(x.Input.Path())
 	if err == nil && info.IsDir() {
 		return x.recognizeFolder()
@@ -278,27 +290,48 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 		if meter != nil {
 			meter.File(s.Name)
 		}
-		return s, nil
 	case x.Once:
 		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
+	default:
+		var err error
+		if s, err = x.Input.open(nil, meter); err != nil {
+			return nil, err
+		}
 	}
-	return x.Input.open(nil, meter)
+	if s.Compression == "" && !x.Once {
+		return plainStream{s}, nil
+	}
+	return s, nil
+}
+
+// paths are those of the files in a folder; nil of a file.
+func (x *Indexed) paths() (paths []string) {
+	for _, name := range x.names {
+		paths = append(paths, filepath.Join(x.Input.Path(), name))
+	}
+	return paths
 }
 
 // name is what messages call the input.
 func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
+// asked is the input as its format sees it.
+func (x *Indexed) asked() *format.Input {
+	return &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
+}
+
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Path(), Found: x.Input.Search != nil, Open: x.open}
-	for _, name := range x.names {
-		in.Files = append(in.Files, filepath.Join(x.Input.Path(), name))
-	}
+	in := x.asked()
 	var err error
 	if x.unpacked {
 		in.Path, err = x.unpack(opt.Diags)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case x.Input.capture != nil:
+		x.Source, err = x.Input.capture.Index(x.Format, in, opt, x.original)
+	default:
 		x.Source, err = x.Format.Index(in, opt)
 	}
 	err = errors.Join(err, x.closeStream())
@@ -318,6 +351,10 @@ func (x *Indexed) close() error {
 		errs = append(errs, x.remove())
 		x.remove = nil
 	}
+	for _, o := range x.reopened {
+		errs = append(errs, o.close())
+	}
+	x.reopened = nil
 	return errors.Join(errs...)
 }
 
@@ -377,13 +414,13 @@ func (m *Inputs) indexRecordings(recordings []*Indexed) {
 		m.Files = append(m.Files, files[i]...)
 		if m.Opt.Inventory != nil && list != nil {
 			const unknown = -1
-			list(m.Opt.Inventory, unknown, unidentified(len(files[i])))
+			list(m.Opt.Inventory, unknown, Unidentified(len(files[i])))
 		}
 	}
 }
 
-// unidentified are n profiles of which nobody knows whose they are.
-func unidentified(n int) [][]profile.Identity {
+// Unidentified are n profiles of which nobody knows whose they are.
+func Unidentified(n int) [][]profile.Identity {
 	all := make([][]profile.Identity, n)
 	for i := range all {
 		all[i] = []profile.Identity{{Rank: trace.NoRank}}
@@ -433,7 +470,8 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	opt := m.Options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
 	profiles, err := x.Stream(opt)
-	if err != nil {
+	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
+		m.unusable(x.Input, err)
 		return
 	}
 	for _, f := range files {

@@ -35,6 +35,11 @@ func (s *Stream) Close() error {
 	return s.file.Close()
 }
 
+// A plainStream is a file without envelopes, which can be read anywhere.
+type plainStream struct{ *Stream }
+
+func (s plainStream) ReadAt(p []byte, offset int64) (int, error) { return s.file.ReadAt(p, offset) }
+
 // open opens the input; stdin is what Stdin stands for. Compression and format are
 // recognized by content, never by name. meter may be nil.
 func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {

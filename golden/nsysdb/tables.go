@@ -131,6 +131,7 @@ const (
 	placeColumns     = "deviceId! contextId! greenContextId@2024 streamId! correlationId globalPid "
 	labelColumns     = "@2022 id* name$ label$"
 	pairColumns      = "name$! value$"
+	chainColumns     = "id!+ symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!+"
 )
 
 // tables are the columns of all tables, in their order. After a name, ! means NOT
@@ -186,10 +187,11 @@ var tables = map[string]string{
 
 	"OSRT_API": `start! end! eventClass! globalTid correlationId@2021-2021 nameId! returnValue! nestingLevel
 		callchainId! argumentsId!@2026`,
-	"CUDA_CALLCHAINS": `id!+ symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod
-		stackDepth!+`,
-	"SCHED_EVENTS": "start! cpu! isSchedIn! globalTid threadState@2024 threadBlock@2024",
-	"GPU_METRICS":  "rawTimestamp!@2026 timestamp! typeId! metricId! value!",
+	"CUDA_CALLCHAINS":     chainColumns,
+	"SAMPLING_CALLCHAINS": chainColumns,
+	"COMPOSITE_EVENTS":    "id* start! cpu threadState globalTid cpuCycles!",
+	"SCHED_EVENTS":        "start! cpu! isSchedIn! globalTid threadState@2024 threadBlock@2024",
+	"GPU_METRICS":         "rawTimestamp!@2026 timestamp! typeId! metricId! value!",
 
 	"ENUM_CUDA_MEMCPY_OPER":        labelColumns,
 	"ENUM_CUDA_MEM_KIND":           labelColumns,

@@ -1,4 +1,4 @@
-// Package hash mixes numbers into others that look random.
+// Package hash mixes numbers and texts into numbers that look random.
 package hash
 
 // Mix is the finalizer of splitmix64: a bijection whose bits all depend on all
@@ -9,4 +9,14 @@ func Mix(x uint64) uint64 {
 	x ^= x >> 27
 	x *= 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// Text returns a hash of a text: FNV-1a, of which the last characters hardly change the high
+// bits, mixed.
+func Text(text string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 0x100000001b3
+	}
+	return Mix(h)
 }

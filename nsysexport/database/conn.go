@@ -42,7 +42,7 @@ func (d *Database) connect() (*sqlite.Conn, error) {
 		return nil, err
 	}
 	// No value is longer than the file, whatever its damaged length says.
-	c.Limit(sqlite.LimitLength, int32(min(max(d.header.size, 1<<10), maxValue)))
+	c.Limit(sqlite.LimitLength, int32(d.longest()))
 	pragmas := []string{"PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON"}
 	if d.header.cut() {
 		// SQLite refuses files that are shorter than their header says, unless it is
@@ -57,6 +57,9 @@ func (d *Database) connect() (*sqlite.Conn, error) {
 	}
 	return c, nil
 }
+
+// longest is how long a value may be, in bytes.
+func (d *Database) longest() int64 { return min(max(d.header.size, 1<<10), maxValue) }
 
 func exec(conn *sqlite.Conn, sql string) error {
 	stmt, _, err := conn.PrepareTransient(sql)
@@ -93,15 +96,11 @@ func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`
 
 // Scan begins to read a table. Rows that belong to another one are not among its rows.
 func (c *conn) Scan(table string, columns []string) (store.Rows, error) {
-	declared, err := c.Columns(table)
+	s, err := c.newScan(table, columns)
 	if err != nil {
-		return nil, err
+		return nil, err // a nil *scan is no nil Rows
 	}
-	own, err := c.of.ownRows(c.Conn, table, declared)
-	if err != nil {
-		return nil, err
-	}
-	return newPass(c.Conn, table, columns, own)
+	return s, nil
 }
 
 // Last begins to read the last row of a table.

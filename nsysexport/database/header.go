@@ -54,10 +54,20 @@ type header struct {
 	// changed is when the file was last written to.
 	changed time.Time
 	want    int64 // what size should be at least; 0 is unknown
+	// plain tells that texts are UTF-8, and that pages have nothing at their ends.
+	plain bool
 }
 
 // cut reports whether the end of the file is missing.
 func (h header) cut() bool { return h.size < h.want }
+
+// pages is how many pages there are.
+func (h header) pages() int64 {
+	if h.want != 0 {
+		return h.want / h.page
+	}
+	return h.size / h.page
+}
 
 // checkFile reads the header of the file and looks at what lies beside it. Its
 // errors tell what to do.
@@ -97,6 +107,7 @@ func (h *header) read(head []byte) error {
 	if h.page < 512 || h.page&(h.page-1) != 0 || encoding > 3 || format > 4 {
 		return errHeader
 	}
+	h.plain = encoding <= 1 && head[20] == 0
 	// The number of pages counts only if who wrote last knew this field.
 	if bytes.Equal(head[24:28], head[92:96]) {
 		h.want = int64(binary.BigEndian.Uint32(head[28:])) * h.page

@@ -9,6 +9,8 @@ import (
 const (
 	interiorPage = 5
 	leafPage     = 13
+
+	leafHead = 8 // bytes before the places of cells
 )
 
 // A page is one of the file.
@@ -18,7 +20,7 @@ type page struct {
 }
 
 // isLeaf and isInterior report what a page is, as far as its head can be right.
-func (p page) isLeaf() bool     { return p.data[p.start] == leafPage && p.fits(8) }
+func (p page) isLeaf() bool     { return p.data[p.start] == leafPage && p.fits(leafHead) }
 func (p page) isInterior() bool { return p.data[p.start] == interiorPage && p.fits(12) }
 
 // fits reports whether the cells that a page says it has are within it.
@@ -34,6 +36,40 @@ func (p page) fits(head int) bool {
 	}
 	return true
 }
+
+// soundLeaf and soundInterior report whether SQLite takes a page, which looks at all of its
+// cells first. It takes some that these do not.
+func (p page) soundLeaf() bool {
+	for i := range p.cells() {
+		cell := p.data[p.cellAt(leafHead, i):]
+		size, n := varint(cell)
+		_, m := varint(cell[n:])
+		if n == 0 || m == 0 || size == 0 || size > math.MaxInt32 {
+			return false
+		}
+		need := localSize(int(size), len(p.data))
+		if need < int(size) {
+			need += 4 // where the rest is
+		}
+		if n+m+need > len(cell) {
+			return false
+		}
+	}
+	return p.cells() <= (len(p.data)-leafHead)/leastCell
+}
+
+func (p page) soundInterior() bool {
+	for i := range p.cells() {
+		at := p.cellAt(12, i)
+		if _, n := varint(p.data[at+4:]); n == 0 {
+			return false
+		}
+	}
+	return p.cells() <= (len(p.data)-leafHead)/leastCell
+}
+
+// leastCell is the least that a cell takes, with what points to it.
+const leastCell = 6
 
 func (p page) cells() int { return int(binary.BigEndian.Uint16(p.data[p.start+3:])) }
 
@@ -62,7 +98,7 @@ type record struct {
 
 // record returns a row of a leaf.
 func (p page) record(i int) (r record, ok bool) {
-	cell := p.data[p.cellAt(8, i):]
+	cell := p.data[p.cellAt(leafHead, i):]
 	size, n := varint(cell)
 	_, m := varint(cell[n:])
 	if n == 0 || m == 0 || size == 0 || size > math.MaxInt32 {

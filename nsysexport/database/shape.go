@@ -17,7 +17,8 @@ var errShape = errors.New("its pages have rows of another table")
 // ]from, to].
 type bounds struct {
 	from, to int64
-	err      error // errShape if there are others
+	root     uint32 // page of the table; 0 is unknown
+	err      error  // errShape if there are others
 }
 
 // ownRows finds out whether the rows on the first and the last page of a table have
@@ -36,6 +37,7 @@ func (d *Database) ownRows(conn *sqlite.Conn, table string, columns []store.Colu
 		return b, err
 	}
 	root := stmt.ColumnInt64(0)
+	b.root = uint32(root)
 	first, last := d.edge(root, true), d.edge(root, false)
 	firstFits, lastFits := first.fits(columns), last.fits(columns)
 	switch {
@@ -61,7 +63,7 @@ type edge struct {
 
 // edge finds a page. See https://www.sqlite.org/fileformat.html#b_tree_pages.
 func (d *Database) edge(root int64, first bool) (e edge) {
-	const interior, leaf, deepest = 5, 13, 20
+	const interior, leaf = 5, 13
 	page := make([]byte, d.header.page)
 	for depth := range deepest {
 		if _, err := d.file.ReadAt(page, (root-1)*d.header.page); err != nil {

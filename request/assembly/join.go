@@ -161,7 +161,7 @@ func (b *builder) addRequest(parts []int, flags []request.Flags) {
 		r.RID = cmp.Or(r.RID, b.Parts[p].FullID, b.Parts[p].RID)
 	}
 	if r.RID == "" {
-		r.RID = "trace:" + b.TraceID(&r)
+		r.RID = request.TraceRID(b.TraceID(&r))
 	}
 	r.Status, r.Reason = b.statusOf(&r, answer)
 	if alone && r.Status == request.Finished {

@@ -3,7 +3,7 @@
 // simulated run but has as many rows as wanted:
 //
 //	go run ./scripts/benchdata [-mb 100] [-ranks 8] DIR
-//	go run ./scripts/benchdata -nsys-rows 12500000 DIR
+//	go run ./scripts/benchdata -nsys-rows 12500000 [-nsys-samples 1000000] DIR
 package main
 
 import (
@@ -20,10 +20,11 @@ func main() {
 	mb := flag.Int("mb", 100, "megabytes of JSON for each rank, at least")
 	ranks := flag.Int("ranks", 8, "number of ranks")
 	rows := flag.Int("nsys-rows", 0, "write an Nsight Systems export with so many rows of kernels and calls instead")
+	samples := flag.Int("nsys-samples", 0, "with so many samples of threads")
 	flag.Parse()
 	err := error(nil)
 	if *rows > 0 {
-		err = writeExport(flag.Arg(0), *rows)
+		err = writeExport(flag.Arg(0), *rows, *samples)
 	} else {
 		err = write(flag.Arg(0), *mb, *ranks)
 	}

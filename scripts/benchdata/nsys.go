@@ -21,13 +21,15 @@ const (
 	launchesLayer = 16
 	launchesStep  = 30 * launchesLayer
 	callFrames    = 3
+	sampleFrames  = 8
 )
 
 // writeExport writes an export of Nsight Systems, DIR/node0.sqlite, with as many
 // rows of kernels and calls, half of each, and with a tenth as many NVTX ranges,
 // which nest three deep on the threads that launch. Half of the file are call
-// stacks, as in real exports: 12.5 million rows make two gigabytes.
-func writeExport(dir string, rows int) error {
+// stacks, as in real exports: 12.5 million rows make two gigabytes. samples is how
+// many samples there are of the threads that launch, each with its stack.
+func writeExport(dir string, rows, samples int) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -41,6 +43,7 @@ func writeExport(dir string, rows int) error {
 	exportKernels(db, launches)
 	exportRanges(db, launches)
 	exportStacks(db, launches)
+	exportSamples(db, launches, samples)
 	return db.Close()
 }
 
@@ -156,7 +159,7 @@ func exportKernels(db *nsysdb.DB, launches int) {
 func exportKernel(t *nsysdb.Table, i, rank int, names [][3]int64) {
 	r := mix(i, rank)
 	start := callStart(i, rank) + launchLead + r%(launchEvery/exportRanks)
-	name, stream, took := names[(i*7+i/launchesStep)%(len(names)-1)+1], int64(7), 2_000+r%8_000
+	name, stream, took := names[i%launchesStep*7%(len(names)-1)+1], int64(7), 2_000+r%8_000
 	if i%collectiveOf == 0 {
 		name, stream, took = names[0], 20, 9_000+r%30_000
 	}
@@ -178,24 +181,57 @@ func exportKernel(t *nsysdb.Table, i, rank int, names [][3]int64) {
 	t.Insert()
 }
 
-// exportStacks writes the stacks of the launches.
+// exportStacks writes the stacks of the launches. Each launch of a step comes from a place of
+// its own in the code, the same in all steps. That makes 480 different stacks; real captures
+// have 6 to 123 of calls, and up to 1,338 of samples.
 func exportStacks(db *nsysdb.DB, launches int) {
 	t := db.Table("CUDA_CALLCHAINS")
+	symbols := exportFunctions(db, t)
+	for i := range launches {
+		for rank := range exportRanks {
+			t.Int("id", int64(i*exportRanks+rank+1))
+			exportStack(t, symbols, i%launchesStep, callFrames)
+		}
+	}
+}
+
+// exportFunctions returns the names of functions, and sets what all frames have alike.
+func exportFunctions(db *nsysdb.DB, t *nsysdb.Table) []int64 {
 	var symbols []int64
 	for i := range 500 {
 		symbols = append(symbols, db.StringID(fmt.Sprintf("at::native::dispatch_%d(at::Tensor const&)", i)))
 	}
 	t.ID("module", "/usr/local/lib/python3.12/dist-packages/torch/lib/libtorch_cuda.so")
 	t.Int("unwindMethod", 2)
-	for i := range launches * exportRanks {
-		t.Int("id", int64(i+1))
-		for depth := range callFrames {
-			symbol := (i*3 + depth*11) % len(symbols)
-			t.Int("symbol", symbols[symbol])
-			t.Int("originalIP", 0x7f1c_0000_0000+int64(symbol)*256)
-			t.Int("stackDepth", int64(depth))
-			t.Insert()
-		}
+	return symbols
+}
+
+// exportStack writes the frames of a stack, which depend on a place in the code.
+func exportStack(t *nsysdb.Table, symbols []int64, place, frames int) {
+	for depth := range frames {
+		symbol := (place*3 + depth*11) % len(symbols)
+		t.Int("symbol", symbols[symbol])
+		t.Int("originalIP", 0x7f1c_0000_0000+int64(symbol)*256)
+		t.Int("stackDepth", int64(depth))
+		t.Insert()
+	}
+}
+
+// exportSamples writes samples of the threads that launch, at even distances.
+func exportSamples(db *nsysdb.DB, launches, samples int) {
+	events, chains := db.Table("COMPOSITE_EVENTS"), db.Table("SAMPLING_CALLCHAINS")
+	symbols := exportFunctions(db, chains)
+	for i := range samples {
+		at := int64(float64(i) / float64(samples) * float64(callStart(launches, 0)-firstLaunch))
+		events.Int("id", int64(i+1))
+		events.Int("start", firstLaunch+at)
+		events.Int("cpu", int64(i%exportRanks))
+		events.Int("threadState", 1)
+		events.Int("globalTid", globalTID(i%exportRanks))
+		events.Int("cpuCycles", 1_000_000)
+		events.Insert()
+		chains.Int("id", int64(i+1))
+		exportStack(chains, symbols, int(mix(i, 0)%launchesStep), sampleFrames)
 	}
 }
 

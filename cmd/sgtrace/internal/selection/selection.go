@@ -144,9 +144,14 @@ func onceForEach(flag, word string) string {
 	return ""
 }
 
-// Resolve turns the window of time into instants of the input whose first event is given.
+// Bounds are the window of time as instants of the input whose first event is given.
+func (s *Chosen) Bounds(first trace.Time) (from, to trace.Time, err error) {
+	return s.Window.Resolve(first, s.zone)
+}
+
+// Resolve chooses the window of time in the input whose first event is given.
 func (s *Chosen) Resolve(first trace.Time) (err error) {
-	s.From, s.To, err = s.Window.Resolve(first, s.zone)
+	s.From, s.To, err = s.Bounds(first)
 	return err
 }
 

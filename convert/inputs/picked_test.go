@@ -1,0 +1,119 @@
+package inputs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// selected reads a dump and selects from it. With a pick, only what it chooses is read.
+func selected(t *testing.T, path string, sel request.Selection, oneClock, picks bool) (*request.Set, error) {
+	t.Helper()
+	opt := Options{Requests: true}
+	if picks {
+		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock,
+			Window: func(trace.Time) (from, to trace.Time, err error) { return sel.From, sel.To, nil }}
+	}
+	in, err := Index([]Input{{Name: path}}, opt, &trace.Diags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if oneClock {
+		in.OnOneClock()
+	} else {
+		in.AsRecorded()
+	}
+	return in.Requests, in.Requests.Select(sel)
+}
+
+// told is what requests tell, line by line: all but the numbers of their parts in the tables.
+func told(set *request.Set) (lines []string) {
+	for i := range set.Requests {
+		r := set.Requests[i]
+		var procs []string
+		for _, p := range r.Parts {
+			part := set.Parts[p]
+			for _, th := range part.Threads {
+				procs = append(procs, set.RankName(set.Threads[th].Proc), fmt.Sprint(len(set.Threads[th].Stages)))
+			}
+		}
+		lines = append(lines, fmt.Sprint(r.RID, r.Room, r.GatewayID, r.Start, r.End, r.Status, r.Reason, r.Flags, r.Metrics, procs))
+	}
+	for p := range set.Procs {
+		lines = append(lines, set.ProcOn(p)+" "+set.RankName(p))
+	}
+	first, last, _ := set.Bounds()
+	return append(lines, fmt.Sprint(first, last, set.Files))
+}
+
+// What is selected of what was picked is what is selected of everything.
+func TestPickedIsSelected(t *testing.T) {
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
+		config := simulator.DefaultConfig(uint64(mode) + 7)
+		config.Mode, config.Requests, config.Level = mode, 300, 2
+		data, _ := testinput.Simulate(t, config)
+		path := filepath.Join(t.TempDir(), "otel.jsonl")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		checkPicked(t, path)
+	}
+}
+
+func TestPickedOfSharedDumps(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join(testinput.Shared(t, "data", "otel"), "[cei]_*.jsonl*"))
+	for _, path := range paths {
+		checkPicked(t, path)
+	}
+}
+
+// checkPicked selects from a dump in many ways.
+func checkPicked(t *testing.T, path string) {
+	t.Helper()
+	defer func(n int64) { leastPicked = n }(leastPicked)
+	leastPicked = 0
+	whole, _ := selected(t, path, request.Selection{}, false, false)
+	first, last, _ := whole.Bounds()
+	oneClock := !whole.HostClocks().Several() // or they would be related by others
+	rng := rand.New(rand.NewPCG(uint64(len(whole.Requests)), 1))
+	fewer, runs := 0, 0
+	for range 2 {
+		from := first + trace.Time(rng.Int64N(int64(last-first)))
+		r := &whole.Requests[rng.IntN(len(whole.Requests))]
+		for _, sel := range []request.Selection{
+			{From: from, To: from + trace.Time(rng.Int64N(int64(last-first)/5))},
+			{To: from},
+			{RIDs: []string{r.RID}},
+			{RIDs: []string{whole.IDs(r)[rng.IntN(len(whole.IDs(r)))]}, From: from},
+			{Traces: []string{strings.TrimLeft(whole.TraceID(r), "0")}},
+			{Sample: 0.02},
+			{Rooms: slices.DeleteFunc([]string{r.Room}, func(room string) bool { return room == "" })},
+		} {
+			want, wantErr := selected(t, path, sel, oneClock, false)
+			got, gotErr := selected(t, path, sel, oneClock, true)
+			if (gotErr == nil) != (wantErr == nil) {
+				t.Fatalf("%s: %+v: %v, want %v", path, sel, gotErr, wantErr)
+			}
+			runs++
+			if len(got.Rows) < len(whole.Rows)/2 {
+				fewer++
+			}
+			if g, w := told(got), told(want); !slices.Equal(g, w) {
+				t.Errorf("%s: %+v:\n got %d lines %.2000q\nwant %d lines %.2000q", path, sel, len(g), g, len(w), w)
+			}
+		}
+	}
+	if fewer < runs/3 {
+		t.Errorf("%s: %d of %d runs have read less than half", path, fewer, runs)
+	}
+}

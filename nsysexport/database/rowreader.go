@@ -1,0 +1,238 @@
+package database
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// A rowReader reads columns of the rows on leaves.
+// See https://www.sqlite.org/fileformat.html#record_format.
+type rowReader struct {
+	file     *pageFile
+	columns  []columnType // of the table
+	selected []int        // of them
+	longest  uint64       // row that SQLite reads
+	layouts  [layouts]layout
+	at       *layout // of the row at hand
+	number   int64   // of the row
+	body     []byte  // its values
+	whole    []byte  // scratch space of rows that do not fit on a page
+	all      []field // scratch space of lay
+}
+
+// A layout says where the values of rows lie that begin alike: their types are the same. Most
+// rows of a table have one of a few.
+type layout struct {
+	head   []byte  // of the row, without its size
+	fields []field // by selected column
+	size   int     // of all values
+	need   int     // of values up to the last that is selected
+	odd    bool    // SQLite has to read such rows
+}
+
+// A field is where a value lies behind the head of its row, and of which type it is.
+type field struct {
+	kind uint64
+	at   int
+	size int
+}
+
+// layouts is how many of them are kept.
+const layouts = 256
+
+// A columnType is what a column keeps values as. Others than these are up to SQLite.
+type columnType uint8
+
+const (
+	someType columnType = iota
+	integers
+	reals // and integers in place of whole ones
+	bytesOfText
+	rowNumbers // rows do not have them again
+)
+
+// columnTypes are by what columns are declared as: exports have no other types.
+var columnTypes = map[string]columnType{"INTEGER": integers, "REAL": reals, "TEXT": bytesOfText, "BLOB": bytesOfText}
+
+// may reports whether a column keeps values of a kind.
+func (t columnType) may(kind uint64) bool {
+	isNumber, isText := kind > kindNull && kind < kindReserved, kind >= kindBytes && kind <= math.MaxInt32
+	switch {
+	case kind == kindNull:
+		return true
+	case t == rowNumbers:
+		return false
+	case t == integers:
+		return isNumber && kind != kindReal
+	case t == reals:
+		return isNumber
+	case t == bytesOfText:
+		return isText
+	}
+	return isNumber || isText
+}
+
+// The kinds of values: up to 6 integers of more and more bytes, then others.
+const (
+	kindNull     = 0
+	kindReal     = 7
+	kindZero     = 8
+	kindOne      = 9
+	kindReserved = 10
+	kindBytes    = 12 // blobs of even kinds, texts of odd ones
+)
+
+// kindSizes are how many bytes values take.
+var kindSizes = [kindBytes]int{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
+
+// read reads the row at a place of a sound leaf, and reports whether nothing about it is odd.
+func (r *rowReader) read(leaf []byte, at int) bool {
+	cell := leaf[at:]
+	size, n := varint(cell)
+	number, m := varint(cell[n:])
+	r.number, cell = int64(number), cell[n+m:]
+	local := localSize(int(size), len(leaf))
+	headSize, n := varint(cell)
+	if n == 0 || headSize < uint64(n) || headSize > uint64(local) || size > r.longest {
+		return false
+	}
+	r.at = r.layoutOf(cell[n:headSize])
+	if r.at.odd || r.at.size != int(size)-int(headSize) {
+		return false
+	}
+	if r.body = cell[headSize:local]; local == int(size) {
+		return true
+	}
+	if r.at.need > len(r.body) {
+		var ok bool
+		r.whole, ok = r.file.overflow(append(r.whole[:0], r.body...), binary.BigEndian.Uint32(cell[local:]), int(size)-local)
+		r.body = r.whole
+		return ok
+	}
+	return true
+}
+
+// layoutOf returns the layout of rows with a head.
+func (r *rowReader) layoutOf(head []byte) *layout {
+	hash, rest := uint64(len(head)), head
+	for ; len(rest) >= 8; rest = rest[8:] {
+		hash = (hash ^ binary.LittleEndian.Uint64(rest)) * 0x9e3779b97f4a7c15
+		hash ^= hash >> 32
+	}
+	for _, b := range rest {
+		hash = hash*0x100000001b3 ^ uint64(b)
+	}
+	l := &r.layouts[(hash^hash>>29)%layouts]
+	if !bytes.Equal(l.head, head) || l.fields == nil {
+		r.lay(l, head)
+	}
+	return l
+}
+
+// lay finds out where the values of rows with a head lie.
+func (r *rowReader) lay(l *layout, head []byte) {
+	all := r.all[:0]
+	*l = layout{head: append(l.head[:0], head...), fields: append(l.fields[:0], make([]field, len(r.selected))...)}
+	for rest := head; len(rest) > 0; {
+		kind, n := varint(rest)
+		if n == 0 || len(all) == len(r.columns) || !r.columns[len(all)].may(kind) {
+			l.odd = true
+			return
+		}
+		f := field{kind: kind, at: l.size}
+		if f.size = int(kind-kindBytes) / 2; kind < kindBytes {
+			f.size = kindSizes[kind]
+		}
+		all, l.size, rest = append(all, f), l.size+f.size, rest[n:]
+	}
+	r.all = all
+	// Rows from before a column was added lack it.
+	if l.odd = len(all) < len(r.columns); l.odd {
+		return
+	}
+	for i, column := range r.selected {
+		l.fields[i] = all[column]
+		l.need = max(l.need, all[column].at+all[column].size)
+	}
+}
+
+// value returns where a value lies, and its bytes.
+func (r *rowReader) value(column int) (f *field, b []byte) {
+	f = &r.at.fields[column]
+	return f, r.body[f.at : f.at+f.size]
+}
+
+func (r *rowReader) Null(column int) bool { return r.Kind(column) == store.Null }
+
+func (r *rowReader) Kind(column int) store.Kind {
+	switch kind := r.at.fields[column].kind; {
+	case r.columns[r.selected[column]] == rowNumbers:
+		return store.Integer
+	case kind == kindNull || kind == kindReal && math.IsNaN(r.Float(column)):
+		return store.Null
+	case kind >= kindBytes:
+		return store.Text
+	case kind == kindReal || r.columns[r.selected[column]] == reals:
+		return store.Real
+	}
+	return store.Integer
+}
+
+func (r *rowReader) Int(column int) int64 {
+	f, b := r.value(column)
+	switch f.kind {
+	case 1:
+		return int64(int8(b[0]))
+	case 2:
+		return int64(int16(binary.BigEndian.Uint16(b)))
+	case 3:
+		return int64(int8(b[0]))<<16 | int64(binary.BigEndian.Uint16(b[1:]))
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	case 5:
+		return int64(int16(binary.BigEndian.Uint16(b)))<<32 | int64(binary.BigEndian.Uint32(b[2:]))
+	case 6:
+		return int64(binary.BigEndian.Uint64(b))
+	case kindReal:
+		return integer(r.Float(column))
+	case kindOne:
+		return 1
+	case kindNull:
+		if r.columns[r.selected[column]] == rowNumbers {
+			return r.number
+		}
+	}
+	return 0
+}
+
+// integer returns the integer next to f towards zero, or the last one that there is.
+func integer(f float64) int64 {
+	switch {
+	case math.IsNaN(f):
+		return 0
+	case f < -1<<63:
+		return math.MinInt64
+	case f >= 1<<63:
+		return math.MaxInt64
+	}
+	return int64(f)
+}
+
+func (r *rowReader) Float(column int) float64 {
+	f, b := r.value(column)
+	if f.kind == kindReal {
+		return math.Float64frombits(binary.BigEndian.Uint64(b))
+	}
+	return float64(r.Int(column))
+}
+
+func (r *rowReader) Bytes(column int, buf []byte) []byte {
+	f, b := r.value(column)
+	if f.kind < kindBytes {
+		return buf[:0]
+	}
+	return append(buf[:0], b...)
+}

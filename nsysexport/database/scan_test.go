@@ -1,0 +1,148 @@
+package database
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/damage"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// allRows returns all that rows pass, as text.
+func allRows(rows store.Rows, columns []store.Column) string {
+	var b strings.Builder
+	for rows.Next() {
+		for i, c := range columns {
+			switch kind := rows.Kind(i); {
+			case kind == store.Text:
+				fmt.Fprintf(&b, "%x ", rows.Bytes(i, nil))
+			case c.Kind == "REAL":
+				fmt.Fprint(&b, rows.Float(i), rows.Int(i), " ")
+			default:
+				fmt.Fprint(&b, rows.Null(i), rows.Int(i), " ")
+			}
+		}
+		fmt.Fprintln(&b, rows.Read())
+	}
+	loss := rows.Loss()
+	if loss == nil {
+		loss = &store.Loss{}
+	}
+	fmt.Fprintln(&b, "read", rows.Read(), "lost", loss, loss.At, loss.Err)
+	return b.String()
+}
+
+// compareScans reads all tables of a file from its pages, and by SQLite alone. It returns how
+// many rows there are, and how many of them SQLite had to read.
+func compareScans(t *testing.T, path string) (rows, odd int64) {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		return 0, 0 // as it may be
+	}
+	defer d.Close()
+	for _, table := range d.Tables() {
+		got, read, fromPages := scanTable(t, d, table, true)
+		if rows += read; !fromPages {
+			odd += read
+		}
+		if want, _, _ := scanTable(t, d, table, false); got != want {
+			t.Errorf("%s of %s: from pages\n%s", table, path, firstDifference(got, want))
+		}
+	}
+	return rows, odd
+}
+
+// scanTable returns a table as text, read by a connection of its own: what SQLite says of
+// damage depends on what else it has read.
+func scanTable(t *testing.T, d *Database, table string, pages bool) (text string, read int64, fromPages bool) {
+	t.Helper()
+	connection, err := d.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	c := connection.(*conn)
+	columns, err := c.Columns(table)
+	if err != nil {
+		return err.Error(), 0, false
+	}
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	s, err := c.newScan(table, names)
+	if err != nil {
+		return err.Error(), 0, false
+	}
+	defer s.Close()
+	if !pages {
+		s.tree = nil
+	}
+	text = allRows(s, columns)
+	return text, s.Read(), s.tree != nil
+}
+
+// TestScan reads intact files and damaged ones: what is read from pages must be what
+// SQLite reads, and intact tables must be read without it.
+func TestScan(t *testing.T) {
+	path := nsystest.Database(t, nsystest.EveryTable(400))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, odd := compareScans(t, path); rows == 0 || odd > 0 {
+		t.Errorf("%d of %d rows of an intact file were up to SQLite", odd, rows)
+	}
+	subject := damage.Subject{Data: data, Cuts: damage.Pages(data, 4096)}
+	dir := t.TempDir()
+	var straight, fallen int64
+	for seed := range 2 * damage.Kinds() {
+		m := subject.Mutate(uint64(seed))
+		mutant := filepath.Join(dir, "mutant.sqlite")
+		if err := os.WriteFile(mutant, m.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rows, odd := compareScans(t, mutant)
+		straight, fallen = straight+rows-odd, fallen+odd
+		if t.Failed() {
+			t.Fatalf("seed %d: %s", seed, m.Name)
+		}
+	}
+	if straight == 0 || fallen == 0 {
+		t.Errorf("%d rows were read from pages, %d by SQLite: want some of both", straight, fallen)
+	}
+}
+
+// TestScanRealExports reads what nsys wrote.
+func TestScanRealExports(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(testinput.Shared(t, "data", "nsys", "real"), "*.sqlite"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no exports", err)
+	}
+	var rows, odd int64
+	for _, path := range paths {
+		r, o := compareScans(t, path)
+		rows, odd = rows+r, odd+o
+	}
+	if rows == 0 || odd > rows/20 {
+		t.Errorf("%d of %d rows were up to SQLite", odd, rows)
+	}
+	t.Logf("%d of %d rows were up to SQLite", odd, rows)
+}
+
+// firstDifference returns the first lines that differ.
+func firstDifference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("%.500s\nwant\n%.500s", a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
+}

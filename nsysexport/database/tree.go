@@ -1,0 +1,179 @@
+package database
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// A tree passes the rows of a table straight from the pages of a file, in the order of their
+// numbers, for a fraction of what SQLite takes. It knows intact pages only: at anything that
+// SQLite would not have written it stops before the row at hand, and SQLite has to say what
+// that is. See https://www.sqlite.org/fileformat.html#b_tree_pages.
+type tree struct {
+	pages leafPages
+	leaf  page
+	cells int // of leaf
+	cell  int // that comes next
+	last  int64
+	began bool
+	holes int64 // rows whose numbers are missing between those of others
+	rows  rowReader
+}
+
+// next moves to the next row. over tells that there are no more; if neither holds, something
+// is odd.
+func (t *tree) next() (ok, over bool) {
+	if t.cell == t.cells {
+		if t.leaf, ok, over = t.pages.next(); !ok {
+			return false, over
+		}
+		t.cell, t.cells = 0, t.leaf.cells()
+	}
+	if !t.rows.read(t.leaf.data, t.leaf.cellAt(leafHead, t.cell)) {
+		return false, false
+	}
+	if t.began {
+		if t.rows.number <= t.last {
+			return false, false
+		}
+		t.holes += t.rows.number - t.last - 1
+	}
+	t.cell, t.last, t.began = t.cell+1, t.rows.number, true
+	return true, false
+}
+
+// leafPages passes the leaves of a table.
+type leafPages struct {
+	file  pageFile
+	root  uint32
+	path  [][]uint32 // of each page from the root to the leaf, the pages below that come next
+	began bool
+}
+
+// deepest is how many levels of pages a table has at most.
+const deepest = 20
+
+// next returns the next leaf.
+func (l *leafPages) next() (leaf page, ok, over bool) {
+	number := l.root
+	if l.began {
+		for len(l.path) > 0 && len(l.path[len(l.path)-1]) == 0 {
+			l.path = l.path[:len(l.path)-1]
+		}
+		if len(l.path) == 0 {
+			return page{}, false, true
+		}
+		number = l.step()
+	}
+	l.began = true
+	for {
+		p, ok := l.read(number)
+		switch {
+		case !ok:
+			return page{}, false, false
+		case p.isLeaf():
+			return p, p.soundLeaf(), false
+		case !p.isInterior() || !p.soundInterior() || len(l.path) == deepest:
+			return page{}, false, false
+		}
+		children := p.children()
+		l.path = append(l.path, append(children[1:], children[0])) // the first one is the last
+		number = l.step()
+	}
+}
+
+// step returns the page that comes next.
+func (l *leafPages) step() uint32 {
+	next := &l.path[len(l.path)-1]
+	number := (*next)[0]
+	*next = (*next)[1:]
+	return number
+}
+
+// read reads a page, and with it those that will be asked for next and lie behind it.
+func (l *leafPages) read(number uint32) (page, bool) {
+	if data := l.file.held(number); data != nil {
+		return page{data: data}, true
+	}
+	along := uint32(1)
+	if len(l.path) > 0 {
+		for _, child := range l.path[len(l.path)-1] {
+			if child != number+along || along == l.file.most() {
+				break
+			}
+			along++
+		}
+	}
+	data := l.file.read(number, along)
+	return page{data: data}, data != nil
+}
+
+// A pageFile reads pages of a file, some at a time.
+type pageFile struct {
+	io.ReaderAt
+	count uint32 // pages of the file
+	size  int    // of a page
+	first uint32 // that is held
+	data  []byte // of the pages that are held
+	reads uint32
+}
+
+// mostHeld is how many pages are read at a time. The first ones are read one by one: often, one
+// row is all that is asked for.
+const mostHeld = 16
+
+func (f *pageFile) most() uint32 { return min(f.reads+1, mostHeld) }
+
+// held returns a page, nil if it was not read.
+func (f *pageFile) held(number uint32) []byte {
+	at := int64(number) - int64(f.first)
+	if f.first == 0 || at < 0 || (at+1)*int64(f.size) > int64(len(f.data)) {
+		return nil
+	}
+	return f.data[at*int64(f.size):][:f.size:f.size]
+}
+
+// read reads pages from one on, and returns that one; nil if the file has none of it. The
+// pages that were read before are gone.
+func (f *pageFile) read(number, along uint32) []byte {
+	f.reads++
+	if !f.has(number) || !f.has(number+along-1) {
+		return nil
+	}
+	f.first = 0
+	if n := int(along) * f.size; n > cap(f.data) {
+		f.data = make([]byte, n)
+	} else {
+		f.data = f.data[:n]
+	}
+	if _, err := f.ReadAt(f.data, int64(number-1)*int64(f.size)); err != nil {
+		return nil
+	}
+	f.first = number
+	return f.held(number)
+}
+
+// lockedByte is what SQLite locks, so that the page around it is of no table.
+const lockedByte = 1 << 30
+
+// has reports whether a table may have a page. The first one is of the list of tables.
+func (f *pageFile) has(number uint32) bool {
+	return number > 1 && number <= f.count && int64(number-1) != lockedByte/int64(f.size)
+}
+
+// overflow appends what does not fit on the page of a row: so many bytes, from a page on.
+func (f *pageFile) overflow(to []byte, from uint32, size int) ([]byte, bool) {
+	page := make([]byte, f.size)
+	for size > 0 {
+		if !f.has(from) {
+			return to, false
+		}
+		if _, err := f.ReadAt(page, int64(from-1)*int64(f.size)); err != nil {
+			return to, false
+		}
+		from = binary.BigEndian.Uint32(page)
+		n := min(size, len(page)-4)
+		to, size = append(to, page[4:4+n]...), size-n
+	}
+	return to, true
+}

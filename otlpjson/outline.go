@@ -1,0 +1,98 @@
+package otlpjson
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Outline looks at the spans of the decompressed input r, without reading more of them than
+// o asks for; name is what [Read] will call it. A piece whose form is not the Collector's
+// is parsed, so that no span is missed. What is damaged is not reported.
+func Outline(o *spantable.Outline, name string, r io.Reader) error {
+	return outliner{o, usual, usualBlocks}.outline(name, r)
+}
+
+// An outliner is how inputs are outlined.
+type outliner struct {
+	*spantable.Outline
+	limits limits
+	blocks *blocks
+}
+
+func (o outliner) outline(name string, r io.Reader) error {
+	d := intake{Table: spantable.New(&trace.Diags{})} // of what is parsed, nothing stays
+	src := &source{r: r}
+	kind := detect(src)
+	cut := cutter{limits: o.limits, in: src, blocks: o.blocks}
+	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newGlancer(d.Syms).glance }, func(p *piece) {
+		for range p.done {
+			// closed when the piece was looked at
+		}
+		o.Add(name, spantable.Stretch{Offset: p.offset, Line: p.line, Size: len(p.data), Open: p.rest != nil}, p.glance)
+	})
+	return d.ended(name, src)
+}
+
+// A glancer looks at pieces, one after the other.
+type glancer struct {
+	look   *spantable.Look
+	worker worker
+	batch  batch
+	keys   map[trace.Sym]int // of Look.Keys
+	names  map[trace.Sym][]byte
+	syms   *trace.Symbols
+}
+
+func (o outliner) newGlancer(syms *trace.Symbols) *glancer {
+	g := &glancer{look: &o.Look, keys: map[trace.Sym]int{}, syms: syms}
+	for k, key := range o.Look.Keys {
+		g.keys[syms.Intern(key)] = k
+	}
+	const keepSecrets = true // as nothing of what is read stays
+	g.worker = worker{recorder: newRecorder(syms, keepSecrets), limits: o.limits, blocks: o.blocks,
+		take: func() *batch { g.batch.reset(); return &g.batch }, give: func(p *piece, b *batch) { g.parsed(p.glance, b) }}
+	return g
+}
+
+// glance looks at a piece, and parses it where a look does not tell.
+func (g *glancer) glance(p *piece) {
+	p.glance = g.look.NewGlance()
+	if p.kind == notFramed && p.rest == nil {
+		s := scan{data: p.data, look: g.look, glance: p.glance}
+		if s.all() {
+			close(p.done)
+			return
+		}
+		p.glance = g.look.NewGlance()
+	}
+	g.worker.parse(p)
+}
+
+// parsed notes the spans of a batch.
+func (g *glancer) parsed(to *spantable.Glance, b *batch) {
+	to.Documents += b.documents
+	for i := range b.spans {
+		s := &b.spans[i]
+		number := to.Span(spantable.TraceID{s.TraceHi, s.TraceLo}, s.Start, s.End)
+		name := []byte(g.syms.Name(s.Name))
+		if g.look.Plain(name) {
+			continue
+		}
+		to.Value(number, len(g.look.Keys), name)
+		for a := range b.list(s.Args).All {
+			key, ok := g.keys[a.Key]
+			if !ok {
+				continue
+			}
+			switch a.Kind {
+			case trace.ArgString:
+				to.Value(number, key, a.Bytes())
+			case trace.ArgInt:
+				to.Value(number, key, strconv.AppendInt(nil, a.Int(), 10))
+			}
+		}
+	}
+}

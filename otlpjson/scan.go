@@ -1,0 +1,221 @@
+package otlpjson
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A scan finds the spans of a piece by the text around their times, without parsing what is
+// between: in the form that the Collector and its like write, with no blanks, names as in
+// OTLP's JSON mapping, and the members of a span in the order of its fields. Whatever has
+// another form makes it give up.
+//
+// Quotes in a JSON text are escaped. So `"traceId":` is always a key, whatever prompts and
+// names hold.
+type scan struct {
+	data   []byte
+	look   *spantable.Look
+	glance *spantable.Glance
+	span   uint32 // trace of the span whose attributes are from rest on
+	rest   int    // 0 is none
+}
+
+var (
+	documentBegins = []byte(`{"resourceSpans":[`)
+	keyBegins      = []byte(`{"key":"`)
+	valueBegins    = []byte(`,"value":{"`)
+)
+
+// all notes all spans, and reports whether it is sure that there are no others.
+func (s *scan) all() bool {
+	if !s.documents() {
+		return false
+	}
+	for at := 0; ; {
+		n := bytes.IndexByte(s.data[at:], 'I')
+		if n < 0 {
+			return s.attributes(len(s.data))
+		}
+		at += n
+		begin := at - len(`{"trace`)
+		if !bytes.HasSuffix(s.data[:at], []byte(`"trace`)) || !bytes.HasPrefix(s.data[at:], []byte(`Id"`)) {
+			at++
+			continue
+		}
+		switch rest := s.data[at+len(`Id"`):]; {
+		case len(rest) == 0 || begin < 0:
+			return false
+		case rest[0] == ',' || rest[0] == '}' || rest[0] == ']':
+			at++ // a value
+			continue
+		}
+		next, ok := s.header(begin)
+		if !ok {
+			return false
+		}
+		at = next
+	}
+}
+
+// documents reports whether each line is a document with spans, and counts these.
+func (s *scan) documents() bool {
+	for rest := s.data; len(rest) > 0; s.glance.Documents++ {
+		if !bytes.HasPrefix(rest, documentBegins) {
+			return false
+		}
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			end = len(rest) - 1
+		}
+		rest = rest[end+1:]
+	}
+	return true
+}
+
+// header notes the span that begins at data[begin], and returns the index behind its times.
+// A link begins like a span.
+func (s *scan) header(begin int) (next int, ok bool) {
+	id, i, ok := traceAt(s.data, begin)
+	if !ok {
+		return 0, false
+	}
+	var name []byte
+	var start trace.Time
+	parent := false
+	for i < len(s.data) && s.data[i] == ',' {
+		key, value, next, ok := plainMember(s.data, i+1)
+		if !ok {
+			return 0, false
+		}
+		i = next
+		switch string(key) {
+		case "spanId", "flags", "kind", "traceState":
+		case "parentSpanId":
+			parent = true
+		case "name":
+			name = value
+		case "startTimeUnixNano":
+			if start, ok = instant(value); !ok || start == 0 {
+				return 0, false
+			}
+		case "endTimeUnixNano":
+			end, ok := instant(value)
+			if !ok || start == 0 || !s.attributes(begin) {
+				return 0, false
+			}
+			s.note(id, name, start, end, i)
+			return i, true
+		default:
+			return 0, false // a link with attributes is none of SGLang's
+		}
+	}
+	isLink := start == 0 && name == nil && !parent && i < len(s.data) && s.data[i] == '}'
+	return i, isLink
+}
+
+// note notes a span whose attributes begin at data[rest].
+func (s *scan) note(id spantable.TraceID, name []byte, start, end trace.Time, rest int) {
+	number := s.glance.Span(id, start, end)
+	if s.look.Plain(name) {
+		return
+	}
+	s.glance.Value(number, len(s.look.Keys), name)
+	s.span, s.rest = number, rest
+}
+
+// attributes notes those attributes of the last span that are before data[end], and reports
+// whether it could read them. Attributes of events and links count, too.
+func (s *scan) attributes(end int) bool {
+	if s.rest == 0 {
+		return true
+	}
+	i := s.rest
+	s.rest = 0
+	for {
+		n := bytes.Index(s.data[i:end], keyBegins)
+		if n < 0 {
+			return true
+		}
+		i += n + len(keyBegins)
+		quote := bytes.IndexByte(s.data[i:end], '"')
+		if quote < 0 {
+			return false
+		}
+		name := s.data[i : i+quote]
+		i += quote + 1
+		for k, key := range s.look.Keys {
+			if key != string(name) {
+				continue
+			}
+			if !bytes.HasPrefix(s.data[i:end], valueBegins) {
+				return false
+			}
+			_, value, _, ok := plainMember(s.data[:end], i+len(valueBegins)-1)
+			if !ok {
+				return false
+			}
+			s.glance.Value(s.span, k, value)
+		}
+	}
+}
+
+// traceAt reads the trace of the span or link at b[i], if that is its first member, and
+// returns the index behind it.
+func traceAt(b []byte, i int) (id spantable.TraceID, next int, ok bool) {
+	const begins, digits = `{"traceId":"`, 32
+	next = i + len(begins) + digits + 1
+	if next > len(b) || string(b[i:i+len(begins)]) != begins || b[next-1] != '"' {
+		return id, 0, false
+	}
+	hex := b[i+len(begins) : next-1]
+	hi, ok := jsonscan.Hex(hex[:digits/2])
+	lo, ok2 := jsonscan.Hex(hex[digits/2:])
+	return spantable.TraceID{hi, lo}, next, ok && ok2
+}
+
+// plainMember reads the member at b[i]: its key, and its value, which is a text without escapes
+// or a number.
+func plainMember(b []byte, i int) (key, value []byte, next int, ok bool) {
+	if i >= len(b) || b[i] != '"' {
+		return nil, nil, 0, false
+	}
+	n := bytes.IndexByte(b[i+1:], '"')
+	if n < 0 {
+		return nil, nil, 0, false
+	}
+	key = b[i+1 : i+1+n]
+	if i += n + 2; i+1 >= len(b) || b[i] != ':' {
+		return nil, nil, 0, false
+	}
+	i++
+	if b[i] != '"' {
+		from := i
+		for i < len(b) && (b[i] >= '0' && b[i] <= '9' || b[i] == '-') {
+			i++
+		}
+		return key, b[from:i], i, i > from && i < len(b)
+	}
+	end := jsonscan.EndOfRun(b, i+1)
+	if end >= len(b) || b[end] != '"' {
+		return nil, nil, 0, false // cut off, or escaped
+	}
+	return key, b[i+1 : end], end + 1, true
+}
+
+// instant reads a time in ns.
+func instant(text []byte) (trace.Time, bool) {
+	if len(text) == 0 || len(text) > 18+1 {
+		return 0, false
+	}
+	t := uint64(0)
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		t = t*10 + uint64(c-'0')
+	}
+	return trace.Time(t), t < 1<<63
+}

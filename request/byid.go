@@ -1,0 +1,73 @@
+package request
+
+import (
+	"slices"
+	"strings"
+)
+
+// IDKind is what an ID is of.
+type IDKind uint8
+
+const (
+	RequestID IDKind = iota // rid, full ID, or a gateway's
+	RoomID                  // bootstrap room
+	TraceID
+)
+
+// An IDTest reports whether a request that has an ID, among others, may be one that is asked
+// for.
+type IDTest func(kind IDKind, id string) bool
+
+// ByID returns a test that is true for some ID of each request that sel selects, and
+// of few others; nil if no ID matters. All of its conditions must hold, so one will do.
+func (sel *Selection) ByID() IDTest {
+	switch {
+	case len(sel.RIDs) > 0:
+		return func(kind IDKind, id string) bool {
+			id = requestID(kind, id)
+			return slices.ContainsFunc(sel.RIDs, func(want string) bool { return id != "" && strings.HasPrefix(id, want) })
+		}
+	case len(sel.Rooms) > 0:
+		return func(kind IDKind, id string) bool {
+			room := RoomText(id)
+			return kind == RoomID && slices.ContainsFunc(sel.Rooms, func(want string) bool { return room == RoomText(want) })
+		}
+	case len(sel.Traces) > 0:
+		return func(kind IDKind, id string) bool { return kind == TraceID && isTrace(id, sel.Traces) }
+	case sel.Sample > 0:
+		return func(kind IDKind, id string) bool {
+			id = requestID(kind, id)
+			return id != "" && sampled(id, sel.Sample)
+		}
+	}
+	return nil
+}
+
+// Beginning returns a test for the requests that have an ID, of any kind, or one that begins so.
+func Beginning(want string) IDTest {
+	return func(kind IDKind, id string) bool {
+		return strings.HasPrefix(id, want) || strings.HasPrefix(requestID(kind, id), want) || kind == RoomID && strings.HasPrefix(RoomText(id), want)
+	}
+}
+
+// requestID returns what stands for a request that has an ID; "" if none does. A request
+// that tells no other is called by its trace.
+func requestID(kind IDKind, id string) string {
+	switch kind {
+	case RequestID:
+		return id
+	case TraceID:
+		return TraceRID(id)
+	}
+	return ""
+}
+
+// TraceRID is what stands for the ID of a request that has none but its trace.
+func TraceRID(id string) string { return "trace:" + id }
+
+// isTrace reports whether a trace is one of those wanted, whose leading zeros may be missing.
+func isTrace(text string, traces []string) bool {
+	return slices.ContainsFunc(traces, func(want string) bool {
+		return text == strings.Repeat("0", max(0, len(text)-len(want)))+strings.ToLower(want)
+	})
+}

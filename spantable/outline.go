@@ -1,0 +1,174 @@
+package spantable
+
+import (
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A TraceID is the ID of a trace: its high half, then its low half.
+type TraceID [2]uint64
+
+// A Look says what an [Outline] notes of spans beside their traces and times.
+type Look struct {
+	// Plain reports whether spans with a name have nothing else that is of interest: most
+	// have not.
+	Plain func(name []byte) bool
+	// Keys are the attributes that are of interest. The name of a span counts as one more,
+	// whose number is len(Keys).
+	Keys []string
+	// Mark returns what stands for the value of a key, 0 for nothing, and whether its trace
+	// is wanted because of it. It is called from several goroutines.
+	Mark func(key int, value []byte) (mark uint64, wanted bool)
+}
+
+// A Sighting is what a look saw of a trace.
+type Sighting struct {
+	ID          TraceID
+	First, Last trace.Time // the first start and the last end of its spans, as they were stamped
+	Wanted      bool       // because of some value: see [Look.Mark]
+}
+
+// A Mark says that a trace has a value.
+type Mark struct {
+	Value uint64
+	Trace uint32 // index into the traces
+}
+
+// A Glance is what was seen of a piece of a file.
+type Glance struct {
+	Spans, Documents int
+	look             *Look
+	traces           []Sighting
+	marks            [][]Mark // by key
+	numbers          map[TraceID]uint32
+}
+
+// NewGlance returns a Glance that has seen nothing.
+func (l *Look) NewGlance() *Glance {
+	return &Glance{look: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}}
+}
+
+// Span notes a span, and returns the number of its trace in g.
+func (g *Glance) Span(id TraceID, start, end trace.Time) uint32 {
+	g.Spans++
+	n, ok := g.numbers[id]
+	if !ok {
+		n = uint32(len(g.traces))
+		g.numbers[id] = n
+		g.traces = append(g.traces, Sighting{ID: id, First: start, Last: end})
+	}
+	t := &g.traces[n]
+	t.First, t.Last = min(t.First, start), max(t.Last, end)
+	return n
+}
+
+// Value notes a value that a span of a trace has.
+func (g *Glance) Value(number uint32, key int, value []byte) {
+	mark, wanted := g.look.Mark(key, value)
+	if mark != 0 {
+		g.marks[key] = append(g.marks[key], Mark{mark, number})
+	}
+	g.traces[number].Wanted = g.traces[number].Wanted || wanted
+}
+
+// An Outline is what a look at files tells of their spans before these are read: which
+// traces there are, when they were, and which pieces of the files have spans of them. Who
+// wants some of the traces reads only those then: see [Outline.Choose].
+type Outline struct {
+	Look   Look
+	Traces []Sighting
+	Marks  [][]Mark // by key, in the order of the files
+	Spans  int
+
+	numbers map[TraceID]uint32
+	files   map[string][]stretch
+}
+
+// A stretch is a piece of a file.
+type stretch struct {
+	Stretch
+	traces []uint32
+}
+
+// A Stretch is a piece of a file of which it is known whether it is wanted.
+type Stretch struct {
+	Offset, Line     int64 // in the file, decompressed; Line is 0 where there are none
+	Size             int
+	Open             bool // it goes on to the end of the file
+	Spans, Documents int
+	Wanted           bool // it has spans of a trace that was chosen
+}
+
+// NewOutline returns an Outline of no file.
+func NewOutline(look Look) *Outline {
+	return &Outline{Look: look, Marks: make([][]Mark, len(look.Keys)+1), numbers: map[TraceID]uint32{}, files: map[string][]stretch{}}
+}
+
+// Add adds what was seen of the next piece of a file, of which at says where it is.
+func (o *Outline) Add(file string, at Stretch, g *Glance) {
+	at.Spans, at.Documents = g.Spans, g.Documents
+	piece := stretch{Stretch: at, traces: make([]uint32, len(g.traces))}
+	for i := range g.traces {
+		s := &g.traces[i]
+		n, ok := o.numbers[s.ID]
+		if !ok {
+			n = uint32(len(o.Traces))
+			o.numbers[s.ID] = n
+			o.Traces = append(o.Traces, *s)
+		}
+		t := &o.Traces[n]
+		t.First, t.Last, t.Wanted = min(t.First, s.First), max(t.Last, s.Last), t.Wanted || s.Wanted
+		piece.traces[i] = n
+	}
+	for key, marks := range g.marks {
+		for _, m := range marks {
+			o.Marks[key] = append(o.Marks[key], Mark{m.Value, piece.traces[m.Trace]})
+		}
+	}
+	o.Spans += g.Spans
+	o.files[file] = append(o.files[file], piece)
+}
+
+// Choose returns the traces for which keep is true, by their numbers.
+func (o *Outline) Choose(keep []bool) *Chosen {
+	c := &Chosen{traces: map[TraceID]struct{}{}, files: make(map[string][]Stretch, len(o.files))}
+	for n, chosen := range keep {
+		if chosen {
+			c.traces[o.Traces[n].ID] = struct{}{}
+		}
+	}
+	for file, pieces := range o.files {
+		list := make([]Stretch, len(pieces))
+		for i := range pieces {
+			list[i] = pieces[i].Stretch
+			for _, n := range pieces[i].traces {
+				list[i].Wanted = list[i].Wanted || keep[n]
+			}
+		}
+		c.files[file] = list
+	}
+	return c
+}
+
+// Chosen are the traces that are read of files; nil are all.
+type Chosen struct {
+	traces map[TraceID]struct{}
+	files  map[string][]Stretch
+}
+
+// Has reports whether a trace is read.
+func (c *Chosen) Has(hi, lo uint64) bool {
+	if c == nil {
+		return true
+	}
+	_, ok := c.traces[TraceID{hi, lo}]
+	return ok
+}
+
+// Stretches returns the pieces of a file, one after the other; nil if it was not outlined, or
+// all is read.
+func (c *Chosen) Stretches(file string) []Stretch {
+	if c == nil {
+		return nil
+	}
+	return c.files[file]
+}
