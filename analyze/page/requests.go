@@ -76,7 +76,7 @@ func One(set *request.Set, found []int, id string, inputs []string, made Made) P
 		falls = append(falls, requests.NewWaterfall(set, i))
 	}
 	if len(found) == 1 {
-		p.Tiles, p.Subtitle = requestTiles(&set.Requests[found[0]]), words.Clock(set.Requests[found[0]].Start).Format("2006-01-02 15:04:05.000 UTC")
+		p.Tiles, p.Subtitle = requestTiles(&set.Requests[found[0]]), startedAt(&set.Requests[found[0]])
 	}
 	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
 	stages.Title = "Stages"
@@ -171,12 +171,17 @@ func mainCauses(t *tail.Tail) map[int]string {
 	return causes
 }
 
+// startedAt says when a request began.
+func startedAt(r *request.Request) string {
+	return words.Clock(r.Start).Format(words.DateLayout) + " " + words.ZoneAt(r.Start)
+}
+
 func newRequestView(set *request.Set, c chosenRequest, cause string, src Source) RequestView {
 	r := &set.Requests[c.index]
 	w := requests.NewWaterfall(set, c.index)
 	v := RequestView{
 		Anchor: anchorOf(r.RID, c.index), RID: r.RID, Status: r.Status.String(), E2E: known(r.Metrics.E2E), TTFT: known(r.Metrics.TTFT),
-		Arrived: words.Clock(r.Start).Format("15:04:05.000"), From: w.From, To: w.To,
+		Arrived: words.At(r.Start, words.ClockLayout), From: w.From, To: w.To,
 		Commands: []string{src.requestCommand(r.RID), src.aroundCommand(r.RID)},
 		Notes:    w.ClockNotes, Fall: waterfallOf(w),
 	}
