@@ -45,7 +45,7 @@ Examples:
 
 // solve brings the solved tables of a dataset up to date.
 func (c *command) solve(dir string) (solve.Result, error) {
-	meter := c.screen.Meter(-1)
+	meter := c.screen.Reading(-1)
 	defer meter.Done()
 	c.collectEarly()
 	return solve.Run(dir, solve.Options{Tool: version(), Meter: meter}, &c.diags)
