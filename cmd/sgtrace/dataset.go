@@ -30,7 +30,9 @@ func (c *command) datasetCommand() *cli.Command {
 				Description: `A capture is what 'sgtrace extract' made of one input.
 
 Examples:
-  sgtrace dataset ls week`,
+  sgtrace dataset ls week
+  sgtrace dataset ls --format csv week
+  sgtrace dataset ls --width 120 week`,
 				Flags: []cli.Flag{formatFlag()}, Action: c.listDataset,
 			},
 			{
@@ -38,8 +40,9 @@ Examples:
 				Description: `What tasks left that died more than a day ago goes, too.
 
 Examples:
-  sgtrace dataset prune --older-than 30d week
-  sgtrace dataset prune --gone --dry-run week`,
+  sgtrace dataset prune --older-than 30d --dry-run week
+  sgtrace dataset prune --gone --dry-run week
+  sgtrace dataset prune --gone week`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "older-than", Usage: "remove captures that ended `AGE` ago, such as 30d or 12h"},
 					&cli.BoolFlag{Name: "gone", Usage: "remove captures whose originals are no longer there"},
@@ -54,6 +57,7 @@ were written.
 
 Examples:
   sgtrace dataset verify week
+  sgtrace dataset verify --quiet week
   sgtrace dataset verify --originals week`,
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "originals", Usage: "read the originals, too, and compare their hashes"}},
 				Action: c.verifyDataset,
