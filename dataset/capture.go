@@ -131,7 +131,8 @@ func Is(dir string) bool {
 	})
 }
 
-// Captures returns the captures of a dataset, by name and label.
+// Captures returns the captures of a dataset, by name and label. One that is damaged has no
+// Format, and says why.
 func Captures(dir string) (all []*Capture, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, Version))
 	if err != nil {
@@ -142,8 +143,12 @@ func Captures(dir string) (all []*Capture, err error) {
 			continue
 		}
 		c, err := open(filepath.Join(dir, Version, e.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it was replaced meanwhile
+		}
 		if err != nil {
-			return nil, err
+			path := filepath.Join(dir, Version, e.Name())
+			c = &Capture{Dir: path, About: About{Name: path, Path: path, Unusable: "what it is of cannot be read: " + err.Error()}}
 		}
 		all = append(all, c)
 	}
@@ -157,13 +162,13 @@ func Captures(dir string) (all []*Capture, err error) {
 func open(dir string) (*Capture, error) {
 	f, err := columnar.Open(filepath.Join(dir, inputsFile))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, err
 	}
 	defer f.Close()
 	c := &Capture{Dir: dir}
 	text, _ := f.About(aboutKey)
 	if err := json.Unmarshal([]byte(text), &c.About); err != nil {
-		return nil, fmt.Errorf("%s: what it is of cannot be read: %w", dir, err)
+		return nil, err
 	}
 	return c, nil
 }

@@ -30,7 +30,9 @@ func (c *command) datasetCommand() *cli.Command {
 				Description: `A capture is what 'sgtrace extract' made of one input.
 
 Examples:
-  sgtrace dataset ls week`,
+  sgtrace dataset ls week
+  sgtrace dataset ls --format csv week
+  sgtrace dataset ls --width 80 week`,
 				Flags: []cli.Flag{formatFlag()}, Action: c.listDataset,
 			},
 			{
@@ -38,8 +40,9 @@ Examples:
 				Description: `What tasks left that died more than a day ago goes, too.
 
 Examples:
-  sgtrace dataset prune --older-than 30d week
-  sgtrace dataset prune --gone --dry-run week`,
+  sgtrace dataset prune --older-than 30d --dry-run week
+  sgtrace dataset prune --older-than 3650d week
+  sgtrace dataset prune --gone week`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "older-than", Usage: "remove captures that ended `AGE` ago, such as 30d or 12h"},
 					&cli.BoolFlag{Name: "gone", Usage: "remove captures whose originals are no longer there"},
@@ -54,6 +57,7 @@ were written.
 
 Examples:
   sgtrace dataset verify week
+  sgtrace dataset verify --quiet week
   sgtrace dataset verify --originals week`,
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "originals", Usage: "read the originals, too, and compare their hashes"}},
 				Action: c.verifyDataset,
@@ -150,7 +154,9 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	} else if _, _, err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
+	if !c.screen.Quiet {
+		fmt.Fprintf(c.err, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
+	}
 	return nil
 }
 
@@ -216,6 +222,8 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	if len(problems) > 0 {
 		return errors.New(dir + ": " + words.Counted(len(problems), "problem"))
 	}
-	fmt.Fprintf(c.err, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
+	if !c.screen.Quiet {
+		fmt.Fprintf(c.err, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
+	}
 	return nil
 }

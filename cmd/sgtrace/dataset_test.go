@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/internal/damage"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
@@ -185,6 +187,31 @@ func TestDatasetOfArchive(t *testing.T) {
 	os.Remove(filepath.Join(dir, inputsName))
 	if r := mustRun(t, dir, "dataset prune --gone "+datasetName); strings.Count(r.out, "its original is gone") != 7 {
 		t.Errorf("pruned %s", r.out)
+	}
+}
+
+// A damaged dataset is reported, or read as far as it goes; nothing brings the program down.
+func TestDamagedDataset(t *testing.T) {
+	dir := inputsIn(t, recorded(t, 10))
+	extractAll(t, dir)
+	files := glob(t, dir, datasetName, dataset.Version, "*", "*")
+	rng := rand.New(rand.NewPCG(10, 21))
+	for seed := range uint64(28) {
+		name := files[rng.IntN(len(files))]
+		whole := readFile(t, name)
+		s := damage.Subject{Data: whole}
+		m := s.Mutate(seed)
+		if err := os.WriteFile(name, m.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		command := []string{"report --format json", "requests", "report --ops", "report --stacks --format folded"}[rng.IntN(4)]
+		r := sgtrace(t, dir, append(strings.Fields(command), datasetName)...)
+		if r.status == exitUsage || r.status == exitPartial && !strings.Contains(r.err, "[input-unusable]") && !strings.Contains(r.err, "[input-damaged]") {
+			t.Errorf("%s of %s, damaged (%s): status %d: %s", command, name, m.Name, r.status, r.err)
+		}
+		if err := os.WriteFile(name, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

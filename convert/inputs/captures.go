@@ -43,6 +43,9 @@ func (g globs) inDataset(dir string) (inputs []Input, err error) {
 // recognizeCapture takes the format of the original.
 func (x *Indexed) recognizeCapture() error {
 	name := x.Input.capture.Format
+	if name == "" {
+		return errors.New(x.Input.capture.Unusable)
+	}
 	i := slices.IndexFunc(Formats, func(f *format.Format) bool { return f.Name == name })
 	if i < 0 {
 		return fmt.Errorf("is a capture of a format that this version of sgtrace does not read: %s", name)
