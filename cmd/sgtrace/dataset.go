@@ -118,7 +118,7 @@ func (c *command) listDataset(ctx *cli.Context) error {
 		size("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
 		table.TextColumn("unusable", "why nothing of it can be used", func(l *listed) string { return l.Unusable }),
 	})
-	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Tables: []*table.Table{t}}, how)
+	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Main: t.Name(), Tables: []*table.Table{t}}, how)
 }
 
 func (c *command) pruneDataset(ctx *cli.Context) error {
