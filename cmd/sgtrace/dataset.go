@@ -62,6 +62,7 @@ Examples:
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "originals", Usage: "read the originals, too, and compare their hashes"}},
 				Action: c.verifyDataset,
 			},
+			c.solveCommand(),
 		},
 	}
 	c.allowScreen(all.Subcommands)

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -77,6 +80,24 @@ func (c *command) allowScreen(commands []*cli.Command) {
 	})
 }
 
+// allowZone gives commands that read inputs the flag --tz. Programs read times in UTC.
+func (c *command) allowZone(commands []*cli.Command) {
+	forReaders(commands, func(cmd *cli.Command) {
+		cmd.Flags = append(cmd.Flags, selection.ZoneFlag(screen.Category))
+		runBefore(cmd, func(ctx *cli.Context) (err error) {
+			if c.zone, err = selection.Zone(ctx); err != nil {
+				return err
+			}
+			words.SetZone(c.zone)
+			switch table.Format(ctx.String("format")) {
+			case table.FormatCSV, table.FormatJSON:
+				words.SetZone(time.UTC)
+			}
+			return nil
+		})
+	})
+}
+
 // write prints a document. It returns the error of its gate, if that did not pass.
 func (c *command) write(d *document.Document, how printed) error {
 	if how.table != "" {
@@ -94,6 +115,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
+	c.screen.Printing()
 	if how.format != table.FormatText {
 		return cmp.Or(d.Write(c.out, how.format, c.screen.Style), d.Failure)
 	}
