@@ -42,7 +42,6 @@ type About struct {
 	Bytes    int64  // its size, of all files of a folder
 	Folder   bool   // it is a folder of files
 	Tool     string // version of the program that wrote the capture
-	Options  string // of extract, as far as they change what is written
 	Unusable string // why nothing of it can be used; "" if something can
 	Print    string // format.Source.Print
 	// Rank and Host are texts by which a report may ask: what the input itself says.
@@ -66,7 +65,7 @@ func (a *About) place() string { return digest(a.Path, a.Label)[:16] }
 
 // folder is the name of the capture's folder. Equal names are equal contents.
 func (a *About) folder() string {
-	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Options, a.Hash)[:24]
+	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Hash)[:24]
 }
 
 func digest(texts ...string) string {

@@ -155,9 +155,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	} else if _, _, err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
 		return err
 	}
-	if !c.screen.Quiet {
-		fmt.Fprintf(c.err, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
-	}
+	fmt.Fprintf(c.screen.Notices, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
 	return nil
 }
 
@@ -223,8 +221,6 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	if len(problems) > 0 {
 		return errors.New(dir + ": " + words.Counted(len(problems), "problem"))
 	}
-	if !c.screen.Quiet {
-		fmt.Fprintf(c.err, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
-	}
+	fmt.Fprintf(c.screen.Notices, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
 	return nil
 }

@@ -157,7 +157,8 @@ func TestOriginalGone(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		status  int
-	}{{"merge -o out.pftrace", exitPartial}, {"merge --to +10ms -o out.pftrace", exitOK}, {"report --kernels", exitOK}} {
+	}{{"merge -o out.pftrace", exitPartial}, {"merge --to +10ms -o out.pftrace", exitOK}, {"report --kernels", exitOK},
+		{"merge --without-originals -o out.pftrace", exitOK}, {"merge --without-originals --from +1s --to +2s -o out.pftrace", exitOK}} {
 		r := sgtrace(t, dir, append(strings.Fields(c.command), datasetName)...)
 		if told := strings.Contains(r.err, filepath.Base(gone)+", which a timeline needs"); r.status != c.status || told != (c.status == exitPartial) {
 			t.Errorf("%s: status %d, want %d: %s", c.command, r.status, c.status, r.err)

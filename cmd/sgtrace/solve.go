@@ -45,8 +45,7 @@ Examples:
 
 // solve brings the solved tables of a dataset up to date.
 func (c *command) solve(dir string) (solve.Result, error) {
-	meter := c.screen.Meter(-1)
-	defer meter.Done()
+	meter := c.screen.Reading(-1)
 	c.collectEarly()
 	return solve.Run(dir, solve.Options{Tool: version(), Meter: meter}, &c.diags)
 }

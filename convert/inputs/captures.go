@@ -54,6 +54,15 @@ func (x *Indexed) recognizeCapture() error {
 	return nil
 }
 
+// indexCapture reads what a dataset has of the input.
+func (x *Indexed) indexCapture(in *format.Input, opt *format.Options) (*format.Source, error) {
+	original := x.original
+	if x.closed {
+		original = nil
+	}
+	return x.Input.capture.Index(x.Format, in, opt, original)
+}
+
 // Original returns the original of a capture, which may be in an archive. The error says that
 // it is not there.
 func Original(c *dataset.Capture) (Input, error) {

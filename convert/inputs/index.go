@@ -47,6 +47,9 @@ type Options struct {
 	// credentials.
 	KeepSecrets bool
 
+	// WithoutOriginals tells to do with what datasets have.
+	WithoutOriginals bool
+
 	// Requests leaves out what profilers recorded, which Only makes an error.
 	Requests bool
 	// Walk tells that rows will be walked, see [convert.Merge.Evidence], and nothing will be
@@ -211,6 +214,7 @@ type Indexed struct {
 	remove   func() error
 	own      *reason    // sgtrace wrote it
 	reopened []*Indexed // the originals of what a dataset has
+	closed   bool       // originals are not opened
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
@@ -331,7 +335,7 @@ func (x *Indexed) index(opt *format.Options) error {
 	switch {
 	case err != nil:
 	case x.Input.capture != nil:
-		x.Source, err = x.Input.capture.Index(x.Format, in, opt, x.original)
+		x.Source, err = x.indexCapture(in, opt)
 	default:
 		x.Source, err = x.Format.Index(in, opt)
 	}
