@@ -464,30 +464,6 @@ func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
 // wanted: then its events need not be kept.
 func (m *Inputs) isOut(x *Indexed) bool { return !x.Format.Machine && m.Opt.unwanted(x.Input) }
 
-// Window reads the recordings of an input once more, for a window of time on its clock.
-func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
-	if x.Stream == nil {
-		return
-	}
-	filter := m.Opt.Filter
-	filter.From, filter.To = w.From, w.To
-	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
-	opt := m.Options(filter, workers)
-	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
-	profiles, err := x.Stream(opt)
-	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
-		m.unusable(x.Input, err)
-		return
-	}
-	for _, f := range files {
-		for _, p := range profiles {
-			if p.Meta.PID == f.Meta.PID || !x.Format.Machine {
-				f.Replace(p)
-			}
-		}
-	}
-}
-
 // A GivenRank is what the user says about a process of an Nsight Systems export.
 type GivenRank struct {
 	Host string // or the beginning of its name; "" is any
