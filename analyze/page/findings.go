@@ -45,7 +45,7 @@ func (f *Finding) Percent() int { return max(1, min(100, int(100*f.Cost+0.5))) }
 func (f *Finding) First() []Text { return f.Evidence[:min(mostEvidence, len(f.Evidence))] }
 func (f *Finding) More() []Text  { return f.Evidence[min(mostEvidence, len(f.Evidence)):] }
 
-var findingsTemplate = parsed("findings", functions, textTemplate + `<ol class="findings">
+var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="findings">
 {{- range .}}
 <li class="finding {{.Severity}}"{{with .ID}} id="{{.}}"{{end}}>
 <p class="cost"><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/>{{if gt .Cost 0.0}}<rect class="part" width="{{.Percent}}" height="6"/>{{end}}</svg><span>{{.CostText}}</span></p>

@@ -31,13 +31,11 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if !c.screen.Quiet {
-				state := "is up to date"
-				if solved.Written {
-					state = "written"
-				}
-				fmt.Fprintf(c.err, "%s: %s\n", solved.Dir, state)
+			state := "is up to date"
+			if solved.Written {
+				state = "written"
 			}
+			fmt.Fprintf(c.screen.Notices, "%s: %s\n", solved.Dir, state)
 			return nil
 		},
 	}

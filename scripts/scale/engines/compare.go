@@ -2,6 +2,7 @@ package engines
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,41 @@ import (
 	"strconv"
 	"strings"
 )
+
+// SameTables are views with the commands that print the same.
+var SameTables = []struct{ View, Command string }{
+	{"stage_summary", "report --by-stage --format csv"},
+	{"rank_summary", "report --by-rank --format csv"},
+	{"kernel_summary", "report --kernels --format csv"},
+	{"request_list", "requests --format csv"},
+}
+
+// CheckTables asks for these views, whose statements are given, and compares them with what run
+// prints of the inputs. It returns the differences.
+func (e *Engine) CheckTables(ctx context.Context, statements string, run func(command string) ([]byte, error)) (list []string, err error) {
+	var queries []string
+	for _, same := range SameTables {
+		queries = append(queries, "select * from "+same.View)
+	}
+	results, err := e.Query(ctx, statements, queries...)
+	if err != nil {
+		return nil, err
+	}
+	for i, same := range SameTables {
+		table, err := run(same.Command)
+		if err != nil {
+			return nil, err
+		}
+		differences, err := results[i].Differences(table)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range differences {
+			list = append(list, e.Dialect+", "+same.View+": "+text)
+		}
+	}
+	return list, nil
+}
 
 // Differences compares the answer with a table that the program printed as CSV: all cells, in
 // any order of the rows. It returns the first few differences.

@@ -66,9 +66,9 @@ type Result struct {
 	Rows    [][]any
 }
 
-// Query runs statements, such as those that make views, and then the query.
-func (e *Engine) Query(ctx context.Context, statements, query string) (*Result, error) {
-	in, err := json.Marshal(map[string]string{"statements": statements, "query": query})
+// Query runs statements, such as those that make views, and then queries.
+func (e *Engine) Query(ctx context.Context, statements string, queries ...string) ([]*Result, error) {
+	in, err := json.Marshal(map[string]any{"statements": statements, "queries": queries})
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +82,9 @@ func (e *Engine) Query(ctx context.Context, statements, query string) (*Result, 
 	}
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.UseNumber()
-	r := new(Result)
-	if err := d.Decode(r); err != nil {
+	var results []*Result
+	if err := d.Decode(&results); err != nil {
 		return nil, fmt.Errorf("%s: %v", e.Dialect, err)
 	}
-	return r, nil
+	return results, nil
 }

@@ -22,11 +22,12 @@ func TestEngines(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			r, err := e.Query(t.Context(), "create view v as select 1 as x union all select 2 union all select 3 union all select 4;\n",
+			results, err := e.Query(t.Context(), "create view v as select 1 as x union all select 2 union all select 3 union all select 4;\n",
 				"select count(*) as n, "+nearestRank[e.Dialect]+" as p50, max(x) > 9 as no, null as nothing from v")
 			if err != nil {
 				t.Fatal(err)
 			}
+			r := results[0]
 			if got, want := fmt.Sprint(r.Columns, r.Rows[0][:2], r.Rows[0][3]), "[n p50 no nothing] [4 2] <nil>"; got != want {
 				t.Errorf("%s, want %s", got, want)
 			}

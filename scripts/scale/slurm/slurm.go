@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package slurm starts a Slurm cluster of one node as an ordinary user would run any
 // program: from Debian's packages, unpacked into a private folder. Nothing is installed,
 // and everything it writes is in that folder.
