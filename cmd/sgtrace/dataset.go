@@ -32,7 +32,7 @@ func (c *command) datasetCommand() *cli.Command {
 Examples:
   sgtrace dataset ls week
   sgtrace dataset ls --format csv week
-  sgtrace dataset ls --width 120 week`,
+  sgtrace dataset ls --width 80 week`,
 				Flags: []cli.Flag{formatFlag()}, Action: c.listDataset,
 			},
 			{
@@ -41,7 +41,7 @@ Examples:
 
 Examples:
   sgtrace dataset prune --older-than 30d --dry-run week
-  sgtrace dataset prune --gone --dry-run week
+  sgtrace dataset prune --older-than 3650d week
   sgtrace dataset prune --gone week`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "older-than", Usage: "remove captures that ended `AGE` ago, such as 30d or 12h"},
@@ -119,7 +119,7 @@ func (c *command) listDataset(ctx *cli.Context) error {
 		size("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
 		table.TextColumn("unusable", "why nothing of it can be used", func(l *listed) string { return l.Unusable }),
 	})
-	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Tables: []*table.Table{t}}, how)
+	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Main: t.Name(), Tables: []*table.Table{t}}, how)
 }
 
 func (c *command) pruneDataset(ctx *cli.Context) error {
@@ -155,7 +155,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	} else if _, _, err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
+	fmt.Fprintf(c.screen.Notices, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
 	return nil
 }
 
@@ -221,6 +221,6 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	if len(problems) > 0 {
 		return errors.New(dir + ": " + words.Counted(len(problems), "problem"))
 	}
-	fmt.Fprintf(c.err, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
+	fmt.Fprintf(c.screen.Notices, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
 	return nil
 }
