@@ -164,3 +164,6 @@ func (f *File) Close() error { return f.file.Close() }
 // Name returns what a file is the table of, by its path: "NVTX_EVENTS" of
 // "NVTX_EVENTS.parquet"; ok is false of other files.
 func Name(file string) (name string, ok bool) { return strings.CutSuffix(file, Suffix) }
+
+// About returns what the file says about the whole of it by a key.
+func (f *File) About(key string) (value string, ok bool) { return f.content.Lookup(key) }

@@ -6,24 +6,49 @@ import (
 	"io"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// A Batch is some values of a column, one for each of N rows. Of the three lists it has
-// that of the column's kind. It is valid until the next one.
+// A Batch is some values of a column, one for each of N rows. Of the lists it has that of
+// the column's kind. It is valid until the next one.
 type Batch struct {
-	N      int
-	Nulls  []bool // of rows without a value; nil if all have one
-	Ints   []int64
-	Reals  []float64
-	data   []byte // of texts, one behind the other
-	bounds []int  // of texts, in data: N+1
+	N     int
+	Nulls []bool // of rows without a value; nil if all have one
+	Ints  []int64
+	Reals []float64
+	// Codes are texts by their places in Dict, if the file has them so; else nil.
+	Codes  []int32
+	Dict   *Dict
+	data   []byte // of other texts, one behind the other
+	bounds []int  // of these, in data: N+1
 }
 
 // Bytes returns the text of a row, valid until the next batch.
-func (b *Batch) Bytes(row int) []byte { return b.data[b.bounds[row]:b.bounds[row+1]] }
+func (b *Batch) Bytes(row int) []byte {
+	switch {
+	case b.Codes == nil:
+		return b.data[b.bounds[row]:b.bounds[row+1]]
+	case b.Null(row):
+		return nil
+	}
+	return b.Dict.Bytes(b.Codes[row])
+}
 
 // Null reports whether a row has no value.
 func (b *Batch) Null(row int) bool { return b.Nulls != nil && b.Nulls[row] }
+
+// A Dict is a list of different texts, to which rows refer. One holds for many batches, and
+// stays valid.
+type Dict struct {
+	data   []byte
+	bounds []uint32 // Len+1
+}
+
+// Len returns how many texts there are.
+func (d *Dict) Len() int { return max(0, len(d.bounds)-1) }
+
+// Bytes returns a text by its place.
+func (d *Dict) Bytes(code int32) []byte { return d.data[d.bounds[code]:d.bounds[code+1]] }
 
 // batchSize is how many values a batch has at most.
 const batchSize = 2048
@@ -36,15 +61,34 @@ type Reader struct {
 	skip   int64 // rows of that group
 	pages  parquet.Pages
 	page   parquet.Page
-	values parquet.ValueReader
-	buf    []parquet.Value
+	values pageValues
 	batch  Batch
+	dict   parquet.Dictionary // of the page, nil without
+	texts  *Dict              // that dict has
+	ints   []int64            // that dict has
+	reals  []float64          // that dict has
+	boxed  []parquet.Value    // buffer of pages that are read value by value
+}
+
+// pageValues are those of a page, as the file has them: without a place for rows that have
+// none. One of the lists is filled, or values come one by one.
+type pageValues struct {
+	rows, row int    // how many, and which is next
+	at        int    // the next value
+	levels    []byte // 0 of a row without a value; nil if all have one
+	int64s    []int64
+	int32s    []int32 // numbers, or places in a dictionary
+	doubles   []float64
+	floats    []float32
+	data      []byte
+	offsets   []uint32 // of texts in data
+	each      parquet.ValueReader
 }
 
 // Column begins to read a column, by its place in Columns, at a row. The caller closes the
 // Reader.
 func (f *File) Column(column int, row int64) *Reader {
-	r := &Reader{of: f, column: f.columns[column], buf: make([]parquet.Value, batchSize)}
+	r := &Reader{of: f, column: f.columns[column]}
 	groups := f.content.RowGroups()
 	for r.group < len(groups) && row >= groups[r.group].NumRows() {
 		row -= groups[r.group].NumRows()
@@ -57,24 +101,19 @@ func (f *File) Column(column int, row int64) *Reader {
 // Next returns the next values, or io.EOF. Another error says that all behind is lost.
 func (r *Reader) Next() (b *Batch, err error) {
 	defer recovered(&err)
-	for {
-		if r.values == nil {
-			if err := r.nextPage(); err != nil {
-				return nil, err
-			}
-		}
-		n, err := r.values.ReadValues(r.buf)
-		if n > 0 {
-			return r.fill(r.buf[:n]), nil
-		}
-		if err != nil && err != io.EOF {
+	for r.page == nil || r.values.row == r.values.rows {
+		r.endPage()
+		if err := r.nextPage(); err != nil {
 			return nil, err
 		}
-		if err == nil {
-			return nil, fmt.Errorf("%w: a page has fewer values than it says", ErrFormat)
-		}
-		r.endPage()
+		r.load()
 	}
+	n := min(batchSize, r.values.rows-r.values.row)
+	if r.values.each != nil {
+		return r.nextBoxed(n)
+	}
+	r.fill(n)
+	return &r.batch, nil
 }
 
 // nextPage moves to the next page that has values, of this group of rows or the next one.
@@ -97,7 +136,7 @@ func (r *Reader) nextPage() error {
 		page, err := r.pages.ReadPage()
 		switch {
 		case err == nil:
-			r.page, r.values = page, page.Values()
+			r.page = page
 			return nil
 		case !errors.Is(err, io.EOF):
 			return err
@@ -111,70 +150,226 @@ func (r *Reader) nextPage() error {
 }
 
 func (r *Reader) endPage() {
-	parquet.Release(r.page)
-	r.page, r.values = nil, nil
+	if r.page != nil {
+		parquet.Release(r.page)
+		r.page, r.values = nil, pageValues{}
+	}
 }
 
-// fill makes a batch of values.
-func (r *Reader) fill(values []parquet.Value) *Batch {
-	b := &r.batch
-	*b = Batch{N: len(values), Nulls: b.Nulls[:0], Ints: b.Ints[:0], Reals: b.Reals[:0], data: b.data[:0], bounds: append(b.bounds[:0], 0)}
-	nulls := false
-	for _, v := range values {
-		null := v.IsNull()
-		nulls = nulls || null
-		b.Nulls = append(b.Nulls, null)
-		switch r.column.Kind {
-		case Integer:
-			b.Ints = append(b.Ints, r.integer(v))
-		case Real:
-			b.Reals = append(b.Reals, real64(v))
-		default:
-			if !null {
-				b.data = append(b.data, v.ByteArray()...)
-			}
-			b.bounds = append(b.bounds, len(b.data))
+// load finds the values of the page.
+func (r *Reader) load() {
+	p := r.page
+	r.values = pageValues{rows: int(p.NumValues()), levels: p.DefinitionLevels()}
+	v := &r.values
+	dict := p.Dictionary()
+	if dict != nil {
+		r.loadDict(dict)
+	}
+	data := p.Data()
+	switch data.Kind() {
+	case encoding.Int64:
+		v.int64s = data.Int64()
+	case encoding.Int32:
+		v.int32s = data.Int32()
+	case encoding.Double:
+		v.doubles = data.Double()
+	case encoding.Float:
+		v.floats = data.Float()
+	case encoding.ByteArray:
+		v.data, v.offsets = data.ByteArray()
+	default: // bits, and what nobody writes
+		v.each = p.Values()
+	}
+	r.dict = dict
+}
+
+// loadDict takes a dictionary, unless it is that of the page before.
+func (r *Reader) loadDict(dict parquet.Dictionary) {
+	if dict == r.dict {
+		return
+	}
+	page := dict.Page()
+	data := page.Data()
+	switch data.Kind() {
+	case encoding.Int64:
+		r.ints = append([]int64(nil), data.Int64()...)
+	case encoding.Int32:
+		r.ints = r.ints[:0]
+		for _, x := range data.Int32() {
+			r.ints = append(r.ints, r.widened(x))
 		}
+	case encoding.Double:
+		r.reals = append([]float64(nil), data.Double()...)
+	case encoding.Float:
+		r.reals = r.reals[:0]
+		for _, x := range data.Float() {
+			r.reals = append(r.reals, float64(x))
+		}
+	case encoding.ByteArray:
+		text, bounds := data.ByteArray()
+		r.texts = &Dict{append([]byte(nil), text...), append([]uint32(nil), bounds...)}
+	}
+}
+
+// widened returns a number of 32 bits.
+func (r *Reader) widened(x int32) int64 {
+	if r.column.unsigned {
+		return int64(uint32(x))
+	}
+	return int64(x)
+}
+
+// reset begins a batch of n values.
+func (r *Reader) reset(n int) *Batch {
+	b := &r.batch
+	*b = Batch{N: n, Nulls: b.Nulls[:0], Ints: b.Ints[:0], Reals: b.Reals[:0], Codes: b.Codes[:0], data: b.data[:0], bounds: append(b.bounds[:0], 0)}
+	return b
+}
+
+// fill makes a batch of the next n rows.
+func (r *Reader) fill(n int) {
+	b, v := r.reset(n), &r.values
+	values := n
+	if v.levels != nil {
+		values = 0
+		for _, level := range v.levels[v.row : v.row+n] {
+			b.Nulls = append(b.Nulls, level == 0)
+			values += int(level)
+		}
+	}
+	if values == n {
+		b.Nulls = nil
+	}
+	from, to := v.at, v.at+values
+	v.at, v.row = to, v.row+n
+	switch r.column.Kind {
+	case Integer:
+		r.fillInts(b, from, to)
+		b.Ints = spread(b.Ints, b.Nulls)
+	case Real:
+		r.fillReals(b, from, to)
+		b.Reals = spread(b.Reals, b.Nulls)
+	default:
+		r.fillBytes(b, from, to)
+	}
+	if r.column.Kind != Bytes || r.dict == nil {
+		b.Codes = nil
+	}
+}
+
+func (r *Reader) fillInts(b *Batch, from, to int) {
+	v := &r.values
+	switch {
+	case r.dict != nil:
+		for _, code := range v.int32s[from:to] {
+			b.Ints = append(b.Ints, r.ints[code])
+		}
+	case v.int64s != nil:
+		b.Ints = append(b.Ints, v.int64s[from:to]...)
+	default:
+		for _, x := range v.int32s[from:to] {
+			b.Ints = append(b.Ints, r.widened(x))
+		}
+	}
+}
+
+func (r *Reader) fillReals(b *Batch, from, to int) {
+	v := &r.values
+	switch {
+	case r.dict != nil:
+		for _, code := range v.int32s[from:to] {
+			b.Reals = append(b.Reals, r.reals[code])
+		}
+	case v.doubles != nil:
+		b.Reals = append(b.Reals, v.doubles[from:to]...)
+	default:
+		for _, x := range v.floats[from:to] {
+			b.Reals = append(b.Reals, float64(x))
+		}
+	}
+}
+
+func (r *Reader) fillBytes(b *Batch, from, to int) {
+	v := &r.values
+	if r.dict != nil {
+		b.Codes, b.Dict = spread(append(b.Codes, v.int32s[from:to]...), b.Nulls), r.texts
+		return
+	}
+	for row := range b.N {
+		if !b.Null(row) {
+			b.data = append(b.data, v.data[v.offsets[from]:v.offsets[from+1]]...)
+			from++
+		}
+		b.bounds = append(b.bounds, len(b.data))
+	}
+}
+
+// spread moves values to the rows that have one; the others get 0.
+func spread[T any](values []T, nulls []bool) []T {
+	if nulls == nil {
+		return values
+	}
+	from := len(values)
+	for len(values) < len(nulls) {
+		var zero T
+		values = append(values, zero)
+	}
+	for row := len(nulls) - 1; row >= 0; row-- {
+		var x T
+		if !nulls[row] {
+			from--
+			x = values[from]
+		}
+		values[row] = x
+	}
+	return values
+}
+
+// nextBoxed makes a batch of at most n rows of a page that is read value by value.
+func (r *Reader) nextBoxed(n int) (*Batch, error) {
+	if r.boxed == nil {
+		r.boxed = make([]parquet.Value, batchSize)
+	}
+	got, err := r.values.each.ReadValues(r.boxed[:n])
+	if got == 0 {
+		if err == nil || err == io.EOF {
+			err = fmt.Errorf("%w: a page has fewer values than it says", ErrFormat)
+		}
+		return nil, err
+	}
+	r.values.row += got
+	b := r.reset(got)
+	nulls := false
+	for _, v := range r.boxed[:got] {
+		nulls = nulls || v.IsNull()
+		b.Nulls = append(b.Nulls, v.IsNull())
+		if r.column.Kind == Integer {
+			b.Ints = append(b.Ints, truth(v))
+			continue
+		}
+		if !v.IsNull() {
+			b.data = append(b.data, v.ByteArray()...)
+		}
+		b.bounds = append(b.bounds, len(b.data))
 	}
 	if !nulls {
 		b.Nulls = nil
 	}
-	return b
+	b.Codes = nil
+	return b, nil
 }
 
-// integer returns a value as a number, 0 if it has none. Large unsigned numbers of 64 bits
-// become negative ones.
-func (r *Reader) integer(v parquet.Value) int64 {
-	switch {
-	case v.IsNull():
-	case v.Kind() == parquet.Int64:
-		return v.Int64()
-	case r.column.unsigned:
-		return int64(uint32(v.Int32()))
-	case v.Kind() == parquet.Int32:
-		return int64(v.Int32())
-	case v.Boolean():
+// truth returns a truth value as a number, 0 if there is none.
+func truth(v parquet.Value) int64 {
+	if !v.IsNull() && v.Boolean() {
 		return 1
-	}
-	return 0
-}
-
-func real64(v parquet.Value) float64 {
-	switch {
-	case v.IsNull():
-	case v.Kind() == parquet.Double:
-		return v.Double()
-	default:
-		return float64(v.Float())
 	}
 	return 0
 }
 
 // Close ends the reading.
 func (r *Reader) Close() error {
-	if r.page != nil {
-		r.endPage()
-	}
+	r.endPage()
 	if r.pages == nil {
 		return nil
 	}

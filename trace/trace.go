@@ -33,6 +33,7 @@ type Instant struct {
 	Time  Time
 	Track TrackID
 	Name  Sym
+	Cat   Sym // 0 is none
 	Args  ArgsID
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
@@ -41,11 +39,11 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err != nil {
 		return nil, err
 	}
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
 		Pick: pick(sel, how.byID, !how.oneClock)}
 	in, err := inputs.Index(files, opt, &c.diags)
-	meter.Done()
+	c.screen.Doing("analyzing")
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +73,11 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 func size(files []inputs.Input) int64 {
 	sum := int64(0)
 	for _, in := range files {
-		info, err := os.Stat(in.Path())
-		if err != nil || !info.Mode().IsRegular() {
+		size, folder := in.Size()
+		if size < 0 || folder {
 			return -1
 		}
-		sum += info.Size()
+		sum += size
 	}
 	return sum
 }

@@ -177,10 +177,10 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
-	meter.Done()
+	c.screen.Doing("matching ranks and clocks")
 	if errors.Is(err, ranks.ErrNoProcess) {
 		return nil, commandline.Usage("--rank-of: %v", err)
 	}
@@ -204,6 +204,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		}
 	}
 	if windowed {
+		c.screen.Doing("reading the window of time")
 		if err := c.window(m, ctx.String("around"), flags); err != nil {
 			return nil, err
 		}
@@ -217,12 +218,14 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		m.Redact(c.redact)
 	}
 	if !ctx.Bool("no-findings") {
+		c.screen.Doing("looking for findings")
 		in := finders.Inputs{Requests: m.Requests}
 		if flags.read.Filter.KeepsKinds() {
 			in.Profiles = m.Profiles()
 		}
 		flags.draw.Findings = findingsOf(in)
 	}
+	c.screen.Doing("drawing")
 	t := m.Layout(flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 )
@@ -50,7 +51,9 @@ func Find(args []string, exclude ...string) ([]Input, error) {
 			excluded++
 		}
 		for i := range found {
-			found[i].Label = label
+			if label != "" {
+				found[i].Label = label // instead of those that a dataset has
+			}
 		}
 		inputs = append(inputs, found...)
 	}
@@ -97,6 +100,8 @@ func (g globs) find(arg string) ([]Input, error) {
 	}
 	info, err := os.Stat(arg)
 	switch {
+	case err == nil && dataset.Is(arg):
+		return g.inDataset(arg)
 	case err == nil && info.IsDir():
 		return g.inFolder(arg)
 	case err == nil && g.match(arg):
@@ -194,6 +199,10 @@ func (w *walk) folder(dir string) {
 		return
 	}
 	w.seen[path] = true
+	if dataset.Is(dir) { // its originals may be here, too
+		w.search.left.add(ownFile("dataset"), dir)
+		return
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || isInput(dir, entries) { // what cannot be read, reading says
 		w.inputs = append(w.inputs, w.input(dir))

@@ -149,6 +149,7 @@ func (m *Inputs) OnOneClock() {
 // requests were made of.
 func (m *Inputs) RelatedBy(c *request.HostClocks) {
 	m.Assembled.Set.ReportTimes()
+	m.Requests = nil // or they would stay while others are made of them
 	m.Assembled.OnOneClock(c)
 	m.Release()
 }
@@ -208,7 +209,8 @@ type Indexed struct {
 	// which remove removes.
 	unpacked bool
 	remove   func() error
-	own      *reason // sgtrace wrote it
+	own      *reason    // sgtrace wrote it
+	reopened []*Indexed // the originals of what a dataset has
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
@@ -218,6 +220,9 @@ const fewOpen = 8
 // recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
 func (x *Indexed) recognize(keep bool) error {
+	if x.Input.capture != nil {
+		return x.recognizeCapture()
+	}
 	info, err := os.Stat(x.Input.Path())
 	if err == nil && info.IsDir() {
 		return x.recognizeFolder()
@@ -300,25 +305,34 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 	return s, nil
 }
 
+// paths are those of the files in a folder; nil of a file.
+func (x *Indexed) paths() (paths []string) {
+	for _, name := range x.names {
+		paths = append(paths, filepath.Join(x.Input.Path(), name))
+	}
+	return paths
+}
+
 // name is what messages call the input.
 func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // asked is the input as its format sees it.
 func (x *Indexed) asked() *format.Input {
-	return &format.Input{Name: x.name(), Path: x.Input.Path(), Found: x.Input.Search != nil, Open: x.open}
+	return &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
 }
 
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
 	in := x.asked()
-	for _, name := range x.names {
-		in.Files = append(in.Files, filepath.Join(x.Input.Path(), name))
-	}
 	var err error
 	if x.unpacked {
 		in.Path, err = x.unpack(opt.Diags)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case x.Input.capture != nil:
+		x.Source, err = x.Input.capture.Index(x.Format, in, opt, x.original)
+	default:
 		x.Source, err = x.Format.Index(in, opt)
 	}
 	err = errors.Join(err, x.closeStream())
@@ -338,6 +352,10 @@ func (x *Indexed) close() error {
 		errs = append(errs, x.remove())
 		x.remove = nil
 	}
+	for _, o := range x.reopened {
+		errs = append(errs, o.close())
+	}
+	x.reopened = nil
 	return errors.Join(errs...)
 }
 
@@ -397,13 +415,13 @@ func (m *Inputs) indexRecordings(recordings []*Indexed) {
 		m.Files = append(m.Files, files[i]...)
 		if m.Opt.Inventory != nil && list != nil {
 			const unknown = -1
-			list(m.Opt.Inventory, unknown, unidentified(len(files[i])))
+			list(m.Opt.Inventory, unknown, Unidentified(len(files[i])))
 		}
 	}
 }
 
-// unidentified are n profiles of which nobody knows whose they are.
-func unidentified(n int) [][]profile.Identity {
+// Unidentified are n profiles of which nobody knows whose they are.
+func Unidentified(n int) [][]profile.Identity {
 	all := make([][]profile.Identity, n)
 	for i := range all {
 		all[i] = []profile.Identity{{Rank: trace.NoRank}}
@@ -453,7 +471,8 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	opt := m.Options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
 	profiles, err := x.Stream(opt)
-	if err != nil {
+	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
+		m.unusable(x.Input, err)
 		return
 	}
 	for _, f := range files {

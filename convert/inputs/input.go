@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
@@ -28,10 +29,51 @@ type Input struct {
 	Search *Search
 	// unpacked is where a file of an archive is; "" is of none.
 	unpacked string
+	// capture is what a dataset has of the input; nil is none.
+	capture *dataset.Capture
 }
 
-// Path returns where the input is, which for a file in an archive is not its name.
-func (in Input) Path() string { return cmp.Or(in.unpacked, in.Name) }
+// Path returns where the input is, which for a file in an archive, or in a dataset, is not its
+// name.
+func (in Input) Path() string {
+	if in.capture != nil {
+		return in.capture.Dir
+	}
+	return cmp.Or(in.unpacked, in.Name)
+}
+
+// Extracted reports whether the input is what a dataset has of it.
+func (in Input) Extracted() bool { return in.capture != nil }
+
+// Capture is what a dataset has of the input; nil if it is not in one.
+func (in Input) Capture() *dataset.Capture { return in.capture }
+
+// Size returns the size of a file, or of the files in a folder; -1 if that is unknown. That of
+// what a dataset has is that of the original.
+func (in Input) Size() (bytes int64, folder bool) {
+	if in.capture != nil {
+		return in.capture.Bytes, in.capture.Folder
+	}
+	info, err := os.Stat(in.Path())
+	switch {
+	case err != nil:
+		return -1, false
+	case info.Mode().IsRegular():
+		return info.Size(), false
+	case !info.IsDir():
+		return -1, false
+	}
+	entries, err := os.ReadDir(in.Path())
+	if err != nil {
+		return -1, true
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+	}
+	return bytes, true
+}
 
 func Exists(path string) bool {
 	_, err := os.Stat(path)

@@ -232,7 +232,7 @@ const ZeroEvent = 3
 func (p *parser) instant(row int32) {
 	if p.keeps() {
 		p.out.Instants = append(p.out.Instants, trace.Instant{
-			Time: p.ev.ts, Track: trace.TrackID(row), Name: p.nameOf(&p.ev).sym, Args: p.putArgs(),
+			Time: p.ev.ts, Track: trace.TrackID(row), Name: p.nameOf(&p.ev).sym, Cat: p.categoryOf(&p.ev).sym, Args: p.putArgs(),
 		})
 	}
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/extract"
+)
+
+func (c *command) extractCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "extract",
+		Usage:     "put inputs into a dataset of Parquet files, for reports and SQL",
+		ArgsUsage: "-o DATASET [LABEL=]INPUT...",
+		Description: `Reads each input by itself and writes what reports need of it to tables in the
+folder DATASET. Every command then takes DATASET in place of the inputs and
+prints the same. Start as many of these as you have cores or nodes, under xargs,
+Slurm, or anything else: each writes folders of its own, which appear complete
+or not at all. Inputs that are in the dataset are skipped, and one that has
+changed replaces what the dataset had of it. 'sgtrace report DATASET' reads it.
+
+Examples:
+  sgtrace extract -o week traces/ otel_trace.json
+  sgtrace extract -o week --exclude '*.tmp' traces/
+  sgtrace extract -o run --shard 3/64 traces/`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "the `DATASET`, a folder, to add to"},
+			&cli.StringFlag{Name: "shard", Usage: "take only shard `I/N` of the inputs, I from 0 to N-1, by a hash of their paths"},
+		},
+		Action: c.extract,
+	}
+}
+
+func (c *command) extract(ctx *cli.Context) error {
+	opt := extract.Options{Dataset: ctx.String("output"), Tool: version()}
+	var err error
+	switch {
+	case opt.Dataset == "":
+		return commandline.Usage("extract needs -o DATASET, a folder to write to")
+	case c.redact != nil:
+		return commandline.Usage("extract does not take --redact: give it to the commands that read the dataset")
+	}
+	if opt.Shard, opt.Of, err = shard(ctx.String("shard")); err != nil {
+		return err
+	}
+	files, err := findInputs(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	meter := c.screen.Reading(size(files))
+	opt.Meter = meter
+	c.collectEarly()
+	done, err := extract.Run(files, opt, &c.diags)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(opt.Dataset), extracted(done))
+	return nil
+}
+
+// extracted says what came of an extraction: "31 inputs, 30 already extracted".
+func extracted(d extract.Done) string {
+	text := words.Counted(d.Inputs, "input")
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{d.There, "already extracted"}, {d.Replaced, "replaced by a newer state"}, {d.Unusable, "unusable"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return text
+}
+
+// shard reads "3/64". Without text it is all, 0 of 0.
+func shard(text string) (i, n int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	before, after, _ := strings.Cut(text, "/")
+	i, err = strconv.Atoi(before)
+	if err == nil {
+		n, err = strconv.Atoi(after)
+	}
+	if err != nil || n < 1 || i < 0 || i >= n {
+		return 0, 0, commandline.Usage("--shard %q: want I/N, such as 0/64 to 63/64", text)
+	}
+	return i, n, nil
+}

@@ -1,0 +1,70 @@
+package columnar
+
+import (
+	"errors"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// groupRows is how many rows a group has at most: what engines read as one piece.
+const groupRows = 1 << 20
+
+// buffered is how many rows are handed on at a time.
+const buffered = 1024
+
+// A Writer writes a file, row by row. T is a struct whose fields are columns, with tags as
+// parquet-go reads them; those that do not say otherwise are compressed with zstd. It is for
+// one goroutine.
+type Writer[T any] struct {
+	file *os.File
+	to   *parquet.GenericWriter[T]
+	rows []T
+	n    int64
+	err  error
+}
+
+// Create begins a file, with what is said about the whole of it by key.
+func Create[T any](path string, about map[string]string) (*Writer[T], error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	options := []parquet.WriterOption{parquet.MaxRowsPerRowGroup(groupRows), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("sgtrace", "", "")}
+	for key, value := range about {
+		options = append(options, parquet.KeyValueMetadata(key, value))
+	}
+	return &Writer[T]{file: file, to: parquet.NewGenericWriter[T](file, options...), rows: make([]T, 0, buffered)}, nil
+}
+
+// Write adds a row. What it refers to may not change before Close. An error is returned by
+// Close.
+func (w *Writer[T]) Write(row T) {
+	w.n++
+	if w.rows = append(w.rows, row); len(w.rows) == cap(w.rows) {
+		w.flush()
+	}
+}
+
+func (w *Writer[T]) flush() {
+	if w.err == nil {
+		_, w.err = w.to.Write(w.rows)
+	}
+	clear(w.rows)
+	w.rows = w.rows[:0]
+}
+
+// Rows returns how many rows were written.
+func (w *Writer[T]) Rows() int64 { return w.n }
+
+// Close ends the file, and returns once it is on the disk.
+func (w *Writer[T]) Close() error {
+	w.flush()
+	if w.err == nil {
+		w.err = w.to.Close()
+	}
+	if w.err == nil {
+		w.err = w.file.Sync()
+	}
+	return errors.Join(w.err, w.file.Close())
+}

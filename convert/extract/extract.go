@@ -1,0 +1,183 @@
+// Package extract makes a dataset of inputs: of each by itself, so that any number of processes
+// can share the work. Nothing is decided that needs another input.
+package extract
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Options say where a dataset is and what of the inputs becomes part of it.
+type Options struct {
+	Dataset     string
+	Shard, Of   int    // which of how many shards of the inputs; Of is 0 for all inputs
+	Tool        string // version of the program
+	KeepSecrets bool
+	Meter       inputs.Meter // may be nil
+}
+
+// Done is what came of an extraction.
+type Done struct {
+	Inputs   int // in this shard
+	There    int // were extracted before
+	Replaced int // earlier captures of inputs that have changed
+	Unusable int // are in the dataset with the reason
+}
+
+// ErrNothing says that no input is one that can be extracted.
+var ErrNothing = errors.New("no input has any spans or events")
+
+// Run extracts inputs, one after another. What is wrong with them goes to diags, also of those
+// that were extracted before.
+func Run(files []inputs.Input, opt Options, diags *trace.Diags) (done Done, err error) {
+	mine, err := opt.mine(files)
+	if err != nil || len(mine) == 0 && len(files) > 0 {
+		return done, err
+	}
+	found := inputs.Recognize(mine, inputs.Options{Meter: opt.Meter}, diags)
+	if len(found) == 0 {
+		return done, ErrNothing
+	}
+	done.Inputs = len(found)
+	for _, x := range found {
+		one := extraction{Options: &opt, x: x, diags: diags, done: &done}
+		if err == nil {
+			err = one.run()
+		}
+		err = errors.Join(err, x.Close())
+	}
+	return done, err
+}
+
+// mine returns the inputs of the shard.
+func (opt *Options) mine(files []inputs.Input) (mine []inputs.Input, err error) {
+	for _, in := range files {
+		if in.Name == inputs.Stdin {
+			return nil, errors.New("standard input cannot be extracted: it has no path by which a dataset names it; write it to a file")
+		}
+		if in.Extracted() {
+			return nil, fmt.Errorf("%s: is in a dataset already", in.Name)
+		}
+		path, err := filepath.Abs(in.Name)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Of == 0 || dataset.Shard(path, opt.Of) == opt.Shard {
+			mine = append(mine, in)
+		}
+	}
+	return mine, nil
+}
+
+// An extraction is that of one input.
+type extraction struct {
+	*Options
+	x     *inputs.Indexed
+	diags *trace.Diags
+	done  *Done
+}
+
+func (e *extraction) run() error {
+	about, err := e.about()
+	if err != nil {
+		return err
+	}
+	if !dataset.Has(e.Dataset, about) {
+		replaced, err := dataset.Commit(e.Dataset, about, func(dir string) error { return e.write(dir, about) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", about.Name, err)
+		}
+		e.done.Replaced += replaced
+	} else {
+		e.done.There++
+	}
+	return e.report(about)
+}
+
+// about says what the input is.
+func (e *extraction) about() (*dataset.About, error) {
+	in := e.x.Input
+	paths, err := in.Files()
+	if err != nil {
+		return nil, err
+	}
+	hash, size, err := dataset.HashFiles(paths...)
+	if err != nil {
+		return nil, err
+	}
+	_, folder := in.Size()
+	path, err := filepath.Abs(in.Name)
+	a := &dataset.About{Name: in.Name, Path: path, Label: in.Label, Format: e.x.Format.Name, Hash: hash, Bytes: size, Folder: folder, Tool: e.Tool}
+	if e.KeepSecrets {
+		a.Options = "with secrets"
+	}
+	return a, err
+}
+
+// write reads the input and writes its tables.
+func (e *extraction) write(dir string, about *dataset.About) error {
+	diags := &trace.Diags{}
+	m, err := e.x.Apart(inputs.Options{Walk: true, Filter: dataset.Arguments, KeepSecrets: e.KeepSecrets, Meter: e.Meter}, diags)
+	content := &dataset.Content{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: diags}
+	content.Note(dataset.DuringIndex)
+	switch {
+	case err != nil:
+		about.Unusable = err.Error()
+	case e.x.Format.Requests:
+		content.Spans = m.Dump
+	default:
+		content.Source, content.Are = e.x.Source, e.x.Identities()
+		about.Print = content.Source.Print
+		e.list(about, content)
+		err = e.collectives(m, content)
+	}
+	if about.Unusable == "" && err != nil {
+		return err
+	}
+	return dataset.Write(dir, about, content)
+}
+
+// list lists what the input holds, as far as commands ask for it.
+func (e *extraction) list(about *dataset.About, content *dataset.Content) {
+	list := content.Source.Inventory
+	if list == nil {
+		return
+	}
+	about.Inspected, about.Listed = &inventory.Inventory{}, &inventory.Inventory{}
+	list(about.Inspected, about.Bytes, content.Are)
+	content.Note(dataset.DuringInspect)
+	const unknown = -1
+	list(about.Listed, unknown, inputs.Unidentified(len(content.Are)))
+	content.Note(dataset.DuringList)
+}
+
+// collectives reads the collectives of a recording that is walked.
+func (e *extraction) collectives(m *inputs.Inputs, content *dataset.Content) (err error) {
+	if content.Source.Rows == nil {
+		return nil
+	}
+	opt := m.Options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
+	opt.Diags, opt.Args = &trace.Diags{}, nil // what is wrong was reported when it was opened
+	content.Collectives, err = content.Source.Stream(opt)
+	return err
+}
+
+// report reports what is wrong with the input, as the dataset has it.
+func (e *extraction) report(about *dataset.About) error {
+	c, err := dataset.Open(e.Dataset, about)
+	if err != nil {
+		return err
+	}
+	if c.Unusable != "" {
+		e.done.Unusable++
+		e.diags.Add(trace.InputUnusable.Of(c.Name, errors.New(c.Unusable)))
+	}
+	return c.Report(e.diags)
+}

@@ -1,0 +1,42 @@
+package inputs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Recognize looks at inputs, and returns those that can be read, each by itself: dumps, and
+// then what profilers recorded. What cannot be used is reported to diags. The caller closes
+// all of them.
+func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Indexed {
+	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
+	known := m.recognize(inputs)
+	return append(known.dumps, known.recordings...)
+}
+
+// Apart reads an input into tables of its own. The error says that nothing of it can be used.
+func (x *Indexed) Apart(opt Options, diags *trace.Diags) (*Inputs, error) {
+	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt, Sources: []*Indexed{x}}
+	err := x.index(m.Options(opt.Filter, 0))
+	m.Dump.ReportOther()
+	return m, err
+}
+
+// Files returns the paths of the files that an input consists of, sorted.
+func (in Input) Files() (paths []string, err error) {
+	info, err := os.Stat(in.Path())
+	if err != nil || !info.IsDir() {
+		return []string{in.Path()}, err
+	}
+	entries, err := os.ReadDir(in.Path())
+	for _, name := range filesOf(in.Path(), entries) {
+		paths = append(paths, filepath.Join(in.Path(), name))
+	}
+	return paths, err
+}
+
+// Close gives up an input.
+func (x *Indexed) Close() error { return errors.Join(x.closeStream(), x.close()) }

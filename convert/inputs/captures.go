@@ -1,0 +1,101 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/format"
+)
+
+// inDataset returns the inputs that a dataset has captures of, by the names of their originals.
+// Those of one name, which were extracted in different folders, go by their paths.
+func (g globs) inDataset(dir string) (inputs []Input, err error) {
+	captures, err := dataset.Captures(dir)
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, c := range captures {
+		count[c.Name]++
+	}
+	search := &Search{Name: filepath.Clean(dir) + string(filepath.Separator)}
+	for _, c := range captures {
+		in := Input{Name: c.Name, Label: c.Label, Search: search, capture: c}
+		if count[c.Name] > 1 {
+			in.Name = c.Path
+		}
+		if g.match(in.Name) {
+			search.left.add(excludedFile, in.Name)
+			continue
+		}
+		inputs = append(inputs, in)
+	}
+	if len(inputs) == 0 {
+		return nil, fmt.Errorf("%s: no captures in this dataset%s", dir, search.left.clause())
+	}
+	return inputs, nil
+}
+
+// recognizeCapture takes the format of the original.
+func (x *Indexed) recognizeCapture() error {
+	name := x.Input.capture.Format
+	i := slices.IndexFunc(Formats, func(f *format.Format) bool { return f.Name == name })
+	if i < 0 {
+		return fmt.Errorf("is a capture of a format that this version of sgtrace does not read: %s", name)
+	}
+	x.Format = Formats[i]
+	return nil
+}
+
+// Original returns the original of a capture, which may be in an archive. The error says that
+// it is not there.
+func Original(c *dataset.Capture) (Input, error) {
+	_, err := os.Stat(c.Path)
+	if err == nil {
+		return Input{Name: c.Path}, nil
+	}
+	for path := filepath.Dir(c.Path); path != filepath.Dir(path); path = filepath.Dir(path) {
+		if !isArchive(path) {
+			continue
+		}
+		found, err := globs(nil).inArchive(path, path, 0)
+		if err != nil {
+			return Input{}, c.Gone(err)
+		}
+		for _, in := range found {
+			if in.Name == c.Path {
+				return in, nil
+			}
+		}
+	}
+	return Input{}, c.Gone(errors.Unwrap(err))
+}
+
+// original reads the original of a capture, for what a dataset does not have.
+func (x *Indexed) original(opt *format.Options) (*format.Source, error) {
+	c := x.Input.capture
+	in, err := Original(c)
+	if err != nil {
+		return nil, err
+	}
+	if size, folder := in.Size(); size != c.Bytes && !folder {
+		return nil, c.Gone(fmt.Errorf("it has changed, from %d bytes to %d", c.Bytes, size))
+	}
+	in.unpacked = in.Path()
+	in.Name, in.Label, in.Search = x.Input.Name, x.Input.Label, x.Input.Search
+	o := &Indexed{Input: in}
+	x.reopened = append(x.reopened, o)
+	if err := o.recognize(false); err != nil {
+		return nil, err
+	}
+	if err := o.index(opt); err != nil {
+		return nil, err
+	}
+	source := *o.Source
+	source.Close = nil // of o
+	return &source, nil
+}

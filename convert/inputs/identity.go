@@ -1,0 +1,35 @@
+package inputs
+
+import (
+	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Identities finds out which ranks the parts of each profile of an input are, by itself.
+func (x *Indexed) Identities() (all [][]profile.Identity) {
+	for _, p := range x.Profiles {
+		f := &Recording{Profile: p, Source: x}
+		if !x.Format.Machine {
+			f = NewRecording(p, x)
+		}
+		var parts []profile.Identity
+		for _, name := range f.Parts() {
+			parts = append(parts, identify(f, name))
+		}
+		all = append(all, parts)
+	}
+	return all
+}
+
+// identify finds out which rank a part of a file is, by itself: other files may tell
+// more.
+func identify(f *Recording, part string) profile.Identity {
+	all, _ := tracename.Resolve([]tracename.Input{f.Describe(part)})
+	known := &all[0]
+	is := profile.Identity{Part: part, Rank: known.Rank, RankFrom: known.From, Host: known.Host}
+	if is.Rank == trace.NoRank && len(f.Meta.Hints) > 0 {
+		is.Rank.Global, is.RankFrom = f.Meta.Hints[0].Rank, f.Meta.Hints[0].From
+	}
+	return is
+}

@@ -1,0 +1,244 @@
+package dataset
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Version is that of the tables: the name of the folder that they are in.
+const Version = "v1"
+
+// Names of folders and of the file that says what a capture is of.
+const (
+	capturePrefix = "capture="
+	unfinished    = ".unfinished-" // begins the names of captures that are being written
+	inputsFile    = "inputs-0" + columnar.Suffix
+	versionKey    = "sgtrace.dataset"
+	aboutKey      = "sgtrace.capture"
+)
+
+// About says which input a capture is of.
+type About struct {
+	Name     string // as it was given, by which messages call it
+	Path     string // absolute
+	Label    string
+	Format   string // format.Format.Name
+	Hash     string // SHA-256 of its content
+	Bytes    int64  // its size, of all files of a folder
+	Folder   bool   // it is a folder of files
+	Tool     string // version of the program that wrote the capture
+	Options  string // of extract, as far as they change what is written
+	Unusable string // why nothing of it can be used; "" if something can
+	Print    string // format.Source.Print
+	// Rank and Host are texts by which a report may ask: what the input itself says.
+	// Inspected is what profilers recorded, as 'sgtrace inspect' lists it, Listed the same without
+	// ranks and sizes; nil of dumps.
+	Inspected, Listed *inventory.Inventory
+	First, Last       trace.Time // of what was recorded, Unix ns on the clock of the host; 0 is unknown
+	Files             []File     // but for that of inputs
+}
+
+// A File is one of a capture, as it was written.
+type File struct {
+	Name string
+	Rows int64
+	Hash string
+}
+
+// place names what a capture is of, in the name of its folder: captures of one input at
+// different times have it in common.
+func (a *About) place() string { return digest(a.Path, a.Label)[:16] }
+
+// folder is the name of the capture's folder. Equal names are equal contents.
+func (a *About) folder() string {
+	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Options, a.Hash)[:24]
+}
+
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(h, "%d:%s", len(t), t)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Shard returns which of n shards an input is in, by its absolute path.
+func Shard(path string, n int) int {
+	sum := sha256.Sum256([]byte(path))
+	value := uint64(0)
+	for _, b := range sum[:8] {
+		value = value<<8 | uint64(b)
+	}
+	return int(value % uint64(n))
+}
+
+// HashFiles returns the hash of the content of a file, or of several with their names, and
+// their size.
+func HashFiles(paths ...string) (hash string, size int64, err error) {
+	h := sha256.New()
+	for _, path := range paths {
+		if len(paths) > 1 {
+			fmt.Fprintf(h, "%s\x00", filepath.Base(path))
+		}
+		n, err := hashFile(h, path)
+		if err != nil {
+			return "", 0, err
+		}
+		size += n
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
+}
+
+func hashFile(h io.Writer, path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return io.Copy(h, f)
+}
+
+// A Capture is what a dataset has of an input.
+type Capture struct {
+	About
+	Dir string
+}
+
+// Is reports whether a folder is a dataset.
+func Is(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, Version))
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, Version))
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), capturePrefix) || strings.HasPrefix(e.Name(), unfinished)
+	})
+}
+
+// Captures returns the captures of a dataset, by name and label.
+func Captures(dir string) (all []*Capture, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, Version))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), capturePrefix) {
+			continue
+		}
+		c, err := open(filepath.Join(dir, Version, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	slices.SortStableFunc(all, func(a, b *Capture) int {
+		return strings.Compare(a.Name+"\x00"+a.Label, b.Name+"\x00"+b.Label)
+	})
+	return all, nil
+}
+
+// open reads what a capture is of.
+func open(dir string) (*Capture, error) {
+	f, err := columnar.Open(filepath.Join(dir, inputsFile))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	defer f.Close()
+	c := &Capture{Dir: dir}
+	text, _ := f.About(aboutKey)
+	if err := json.Unmarshal([]byte(text), &c.About); err != nil {
+		return nil, fmt.Errorf("%s: what it is of cannot be read: %w", dir, err)
+	}
+	return c, nil
+}
+
+// Has reports whether a dataset has the capture already.
+func Has(dataset string, a *About) bool {
+	_, err := os.Stat(filepath.Join(dataset, Version, a.folder()))
+	return err == nil
+}
+
+// Open returns a capture that a dataset has.
+func Open(dataset string, a *About) (*Capture, error) {
+	return open(filepath.Join(dataset, Version, a.folder()))
+}
+
+// Commit writes a capture and makes it part of a dataset: completely, or not at all. Earlier
+// captures of the same input go once it is there. replaced is how many did.
+func Commit(dataset string, a *About, write func(dir string) error) (replaced int, err error) {
+	parent := filepath.Join(dataset, Version)
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return 0, err
+	}
+	dir := filepath.Join(parent, unfinished+rand.Text())
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir) // nothing is left of it if it was renamed
+	if err := cmp.Or(write(dir), syncDir(dir)); err != nil {
+		return 0, err
+	}
+	final := filepath.Join(parent, a.folder())
+	if err := os.Rename(dir, final); err != nil && !Has(dataset, a) {
+		return 0, err // else another task wrote the same
+	}
+	if err := syncDir(parent); err != nil {
+		return 0, err
+	}
+	return removeEarlier(parent, a)
+}
+
+// removeEarlier removes other captures of the same input.
+func removeEarlier(parent string, a *About) (removed int, err error) {
+	earlier, err := filepath.Glob(filepath.Join(parent, capturePrefix+a.place()+"-*"))
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range earlier {
+		if filepath.Base(dir) == a.folder() {
+			continue
+		}
+		if err := remove(dir); err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// remove removes a capture: at once for everybody who looks for captures.
+func remove(dir string) error {
+	hidden := filepath.Join(filepath.Dir(dir), unfinished+strings.TrimPrefix(filepath.Base(dir), capturePrefix))
+	if err := os.Rename(dir, hidden); err != nil {
+		return err
+	}
+	return os.RemoveAll(hidden)
+}
+
+// syncDir makes sure that the names in a folder are on the disk.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // which keeps names by itself, and cannot be told to
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,103 @@
+package dataset
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/columnar"
+)
+
+// A Table is one of a dataset, as docs/DATASET.md describes it.
+type Table struct {
+	Name string
+	// Parts are what the names of its files have behind the name: those of rows of different
+	// kinds, or one.
+	Parts   []string
+	Doc     string
+	Columns []Column
+}
+
+// A Column is one of a table.
+type Column struct {
+	Name, Type, Unit, Doc string
+	Null                  bool // rows may lack a value
+}
+
+// Tables are all tables of a capture.
+var Tables = []Table{
+	describe[inputRow]("inputs", "The input that the capture is of, one row. What `sgtrace inspect` says about it is in the metadata of the file."),
+	describe[diagRow]("diagnostics", "What was found wrong with the input, as messages say it. A capture without is whole."),
+	describe[spanRow]("spans", "Spans of a dump: what requests are made of, in the order of the file, without duplicates being removed."),
+	describe[eventRow]("events", "Events of spans, in the order of their spans."),
+	describe[linkRow]("links", "Links of spans to others, in the order of their spans."),
+	describe[resourceRow]("resources", "Processes that emitted spans."),
+	describe[processRow]("processes", "Processes that a profiler recorded. A file of several ranks, as SGLang merges them, is one."),
+	describe[rankRow]("ranks", "Which rank each process is, by what its own input says."),
+	describe[threadRow]("threads", "Where events lie: threads, streams, counters."),
+	describe[sliceRow]("slices", "What devices did, and what threads asked of them. Each kind has a file.",
+		"kernels", "copies", "calls", "ranges", "other"),
+	describe[operatorRow]("operators", "What threads did beside that: operators of PyTorch, Python functions, calls into the operating system.",
+		"operators", "python", "system"),
+	describe[stepRow]("steps", "Batches of a server, and iterations of a training loop, as annotations tell them."),
+	describe[collectiveRow]("collectives", "Communication kernels, and the calls that asked for them."),
+	describe[instantRow]("instants", "Moments that a profiler noted, such as allocations."),
+	describe[counterRow]("counters", "Counters of traces, and samples of devices, their memory, and network cards.", "traces", "samples"),
+	describe[sampleRow]("samples", "What threads ran whenever they were interrupted, stacks of calls, and when threads had a core.", "samples", "backtraces", "runs"),
+	describe[stackRow]("stacks", "Stacks of functions, of which samples name the innermost one.", "samples", "backtraces"),
+}
+
+// describe returns a table whose rows are T.
+func describe[T any](name, doc string, parts ...string) Table {
+	if parts == nil {
+		parts = []string{"0"}
+	}
+	return Table{name, parts, doc, columnsOf(reflect.TypeFor[T]())}
+}
+
+// sqlTypes are what engines call the types of fields.
+var sqlTypes = map[reflect.Kind]string{reflect.Int32: "INTEGER", reflect.Int64: "BIGINT", reflect.Uint64: "UBIGINT", reflect.Float64: "DOUBLE",
+	reflect.Bool: "BOOLEAN", reflect.String: "VARCHAR"}
+
+func columnsOf(row reflect.Type) (columns []Column) {
+	for i := range row.NumField() {
+		f := row.Field(i)
+		if f.Anonymous {
+			columns = append(columns, columnsOf(f.Type)...)
+			continue
+		}
+		name, how, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		kind := f.Type.Kind()
+		if kind == reflect.Pointer {
+			kind = f.Type.Elem().Kind()
+		}
+		columns = append(columns, Column{name, sqlTypes[kind], f.Tag.Get("unit"), f.Tag.Get("doc"), strings.Contains(how, "optional")})
+	}
+	return columns
+}
+
+// Files are the names of the files of the table.
+func (t *Table) Files() (names []string) {
+	for _, part := range t.Parts {
+		names = append(names, t.Name+"-"+part+columnar.Suffix)
+	}
+	return names
+}
+
+// Reference describes tables in Markdown, for docs/DATASET.md.
+func Reference(tables []Table) string {
+	var b strings.Builder
+	for i := range tables {
+		t := &tables[i]
+		fmt.Fprintf(&b, "### %s\n\n%s Files: `%s`.\n\n| column | type | unit | null | meaning |\n|---|---|---|---|---|\n", t.Name, t.Doc, strings.Join(t.Files(), "`, `"))
+		for _, c := range t.Columns {
+			null := ""
+			if c.Null {
+				null = "yes"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Name, c.Type, c.Unit, null, c.Doc)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Index reads a capture as f, the format of its original, read that: what f gave comes back.
+// original opens the original, for what captures do not keep.
+func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
+	if !f.Requests && !opt.Walk && (!opt.Filter.IndexOnly || f.Machine) {
+		// A timeline, which shows what captures do not keep.
+		return original(opt)
+	}
+	if err := c.Report(opt.Diags); err != nil {
+		return nil, err
+	}
+	if c.Unusable != "" {
+		return nil, errors.New(c.Unusable)
+	}
+	if f.Requests {
+		return &format.Source{}, c.readSpans(in.Name, opt.Spans)
+	}
+	return c.recording(f, in, opt, original)
+}
+
+// Report adds the diagnostics of the first reading, without those of walks.
+func (c *Capture) Report(diags *trace.Diags) error {
+	met, err := c.readDiags()
+	addAll(diags, met[DuringIndex])
+	return err
+}
+
+func addAll(diags *trace.Diags, list []trace.Diag) {
+	for _, d := range list {
+		diags.Add(d)
+	}
+}
+
+// recording reads what a profiler recorded.
+func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
+	profiles, err := c.readProfiles(in.Name, "", opt)
+	if err != nil {
+		return nil, err
+	}
+	s := &format.Source{Profiles: profiles, Inventory: func(v *inventory.Inventory, size int64, _ [][]profile.Identity) { c.list(v, size, opt.Diags) }}
+	s.Stream = func(opt *format.Options) ([]*profile.Profile, error) {
+		if opt.Filter.CollectivesOnly {
+			return c.readProfiles(in.Name, collectivesView, opt)
+		}
+		f := &opt.Filter
+		apart := func(p *profile.Profile) bool { return f.From > p.Last || f.To != 0 && f.To < p.First }
+		if !slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return !apart(p) }) {
+			none := *opt
+			none.Filter.IndexOnly = true
+			return c.readProfiles(in.Name, "", &none) // without opening the original
+		}
+		return streamed(original, opt)
+	}
+	if f.Again {
+		s.Print = c.Print
+		s.Rows = func(rank func(pid int32) int32) profile.Stream { return c.newStream(in.Name, opt, rank) }
+	}
+	return s, nil
+}
+
+// streamed reads the events of an original that a filter keeps. What its times count from
+// may stand behind them, so that it is read before.
+func streamed(original func(*format.Options) (*format.Source, error), opt *format.Options) ([]*profile.Profile, error) {
+	first := *opt
+	first.Filter = profile.Filter{IndexOnly: true}
+	source, err := original(&first)
+	if err != nil {
+		return nil, err
+	}
+	return source.Stream(opt)
+}
+
+// list adds what the original holds to an inventory: as it was listed with its size and
+// ranks, or as it was without.
+func (c *Capture) list(v *inventory.Inventory, size int64, diags *trace.Diags) {
+	from, during := c.Listed, DuringList
+	if size >= 0 {
+		from, during = c.Inspected, DuringInspect
+	}
+	if met, err := c.readDiags(); err == nil {
+		addAll(diags, met[during])
+	}
+	if from == nil {
+		return
+	}
+	v.Exports, v.Traces, v.Processes = append(v.Exports, from.Exports...), append(v.Traces, from.Traces...), append(v.Processes, from.Processes...)
+	v.Devices, v.Tables = append(v.Devices, from.Devices...), append(v.Tables, from.Tables...)
+	v.Categories, v.Messages = append(v.Categories, from.Categories...), append(v.Messages, from.Messages...)
+}
+
+// readDiags returns the diagnostics of the capture by the reading that met them.
+func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
+	in := c.openRows("diagnostics-0", nil)
+	during, code, severity, text := in.column("during"), in.column("code"), in.column("severity"), in.column("text")
+	file, line, offset, count := in.column("file"), in.column("line"), in.column("byte_offset"), in.column("n")
+	known := map[string]*trace.Message{}
+	for _, m := range trace.Messages() {
+		known[m.Code] = m
+	}
+	met := map[string][]trace.Diag{}
+	for in.next() {
+		m := known[string(code.text())]
+		if m == nil { // of a later version
+			m = &trace.Message{Code: string(code.text()), Severity: trace.Severity(severity.int())}
+			known[m.Code] = m
+		}
+		d := trace.Diag{Message: m, Pos: trace.Pos{File: string(file.text()), Line: line.int(), Offset: offset.int()}, Msg: string(text.text()), Count: int(count.int())}
+		met[string(during.text())] = append(met[string(during.text())], d)
+	}
+	return met, in.close()
+}
+
+// Gone is the error of an original that is not there, or has changed.
+func (c *Capture) Gone(why error) error {
+	return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, why)
+}

@@ -1,0 +1,151 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// rows are the rows of a file, of which some columns are read, side by side.
+type rows struct {
+	file  *columnar.File // nil if there is no such file: then there are no rows
+	path  string
+	syms  *trace.Symbols
+	cells []*cell
+	left  int64
+	err   error
+}
+
+// A cell is a column at the row under way.
+type cell struct {
+	reader *columnar.Reader // nil if the file has no such column: all rows are null
+	batch  *columnar.Batch
+	at     int
+	syms   *trace.SymbolCache
+	known  []trace.Sym // of dict
+	dict   *columnar.Dict
+}
+
+// openRows opens a file of a capture; one that is not there has no rows.
+func (c *Capture) openRows(name string, syms *trace.Symbols) *rows {
+	r := &rows{path: filepath.Join(c.Dir, name+columnar.Suffix), syms: syms}
+	r.file, r.err = columnar.Open(r.path)
+	if errors.Is(r.err, os.ErrNotExist) {
+		r.err = nil
+	}
+	if r.file != nil {
+		r.left = r.file.Rows()
+	}
+	return r
+}
+
+// column begins to read a column.
+func (r *rows) column(name string) *cell {
+	x := &cell{}
+	if r.file == nil {
+		return x
+	}
+	r.cells = append(r.cells, x)
+	if i := r.file.Find(name); i >= 0 {
+		x.reader = r.file.Column(i, 0)
+	}
+	if r.syms != nil {
+		x.syms = trace.NewSymbolCache(r.syms)
+	}
+	return x
+}
+
+// next moves to the next row.
+func (r *rows) next() bool {
+	if r.left == 0 || r.err != nil {
+		return false
+	}
+	r.left--
+	for _, x := range r.cells {
+		if x.at++; x.batch != nil && x.at < x.batch.N || x.reader == nil {
+			continue
+		}
+		if x.batch, r.err = x.reader.Next(); r.err != nil {
+			if r.err == io.EOF {
+				r.err = io.ErrUnexpectedEOF
+			}
+			return false
+		}
+		x.at = 0
+	}
+	return true
+}
+
+// close ends the reading. The error is the first that was met.
+func (r *rows) close() error {
+	if r.err != nil {
+		r.err = fmt.Errorf("%s: %w", r.path, r.err)
+	}
+	if r.file == nil {
+		return r.err
+	}
+	errs := []error{r.err}
+	for _, x := range r.cells {
+		if x.reader != nil {
+			errs = append(errs, x.reader.Close())
+		}
+	}
+	return errors.Join(append(errs, r.file.Close())...)
+}
+
+// null reports whether the row has no value.
+func (x *cell) null() bool { return x.reader == nil || x.batch.Null(x.at) }
+
+// int returns a number, 0 for null.
+func (x *cell) int() int64 {
+	if x.reader == nil {
+		return 0
+	}
+	return x.batch.Ints[x.at]
+}
+
+// real returns a real number, 0 for null.
+func (x *cell) real() float64 {
+	if x.reader == nil {
+		return 0
+	}
+	return x.batch.Reals[x.at]
+}
+
+// text returns a text that is valid until the next row; "" for null.
+func (x *cell) text() []byte {
+	if x.reader == nil {
+		return nil
+	}
+	return x.batch.Bytes(x.at)
+}
+
+// sym returns the symbol of a text. Texts of a dictionary are interned once.
+func (x *cell) sym() trace.Sym {
+	if x.null() {
+		return 0
+	}
+	b := x.batch
+	if b.Codes == nil {
+		return x.syms.Intern(b.Bytes(x.at))
+	}
+	code := x.code()
+	if x.known[code] == 0 {
+		x.known[code] = x.syms.Intern(b.Dict.Bytes(code))
+	}
+	return x.known[code]
+}
+
+// code returns the place of a text in the dictionary, and makes known a list beside that.
+func (x *cell) code() int32 {
+	if x.dict != x.batch.Dict {
+		x.dict = x.batch.Dict
+		x.known = make([]trace.Sym, x.dict.Len())
+	}
+	return x.batch.Codes[x.at]
+}

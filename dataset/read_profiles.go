@@ -1,0 +1,323 @@
+package dataset
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A restoring brings back the profiles of a capture.
+type restoring struct {
+	*Capture
+	opt      *format.Options
+	keys     argKeys
+	view     string
+	profiles []*profile.Profile
+	numbers  map[int64]int32 // of the profiles, by processes.process
+}
+
+// readProfiles returns the profiles of a capture as the reader of its format did, with the
+// events that the filter keeps; those of a view, "" is the usual one.
+func (c *Capture) readProfiles(name, view string, opt *format.Options) ([]*profile.Profile, error) {
+	r := &restoring{Capture: c, opt: opt, view: view, keys: newArgKeys(opt.Syms), numbers: map[int64]int32{}}
+	steps := []func() error{func() error { return r.processes(name) }, r.threads, r.steps, r.collectives}
+	if filter := &opt.Filter; !filter.IndexOnly {
+		steps = append(steps, r.events, r.instants, r.counters)
+	}
+	if opt.Filter.Fingerprint {
+		steps = append(steps, r.fingerprints)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r.profiles, nil
+}
+
+func (r *restoring) processes(name string) error {
+	in := r.openRows("processes-0", nil)
+	number, view, first, last, records, meta := in.column("process"), in.column("view"), in.column("first"), in.column("last"), in.column("records"), in.column("meta")
+	for in.next() {
+		if string(view.text()) != r.view {
+			continue
+		}
+		p := &profile.Profile{Name: name, First: trace.Time(first.int()), Last: trace.Time(last.int()), Total: int(records.int())}
+		if in.err = json.Unmarshal(meta.text(), &p.Meta); in.err != nil {
+			break
+		}
+		r.numbers[number.int()] = int32(len(r.profiles))
+		r.profiles = append(r.profiles, p)
+	}
+	return in.close()
+}
+
+// of returns the profile that a row is of, nil if it is of another view.
+func (r *restoring) of(process *cell) *profile.Profile {
+	n, ok := r.numbers[process.int()]
+	if !ok {
+		return nil
+	}
+	return r.profiles[n]
+}
+
+func (r *restoring) threads() error {
+	in := r.openRows("threads-0", nil)
+	process, kind, part, pid, tid, pidText, tidText := in.column("process"), in.column("kind"), in.column("part"), in.column("pid"), in.column("tid"), in.column("pid_text"), in.column("tid_text")
+	processName, name, labels, processSort, sort, folder, unit := in.column("process_name"), in.column("name"), in.column("labels"), in.column("process_sort"), in.column("sort"), in.column("folder"), in.column("unit")
+	for in.next() {
+		if p := r.of(process); p != nil {
+			p.Rows = append(p.Rows, profile.Row{Kind: profile.RowKind(rowKinds.of(kind.text())), Part: string(part.text()), PID: pid.int(), TID: tid.int(),
+				PIDText: string(pidText.text()), TIDText: string(tidText.text()), Process: string(processName.text()), Name: string(name.text()),
+				Labels: string(labels.text()), ProcessSort: processSort.int(), Sort: sort.int(), Folder: string(folder.text()), Unit: string(unit.text())})
+		}
+	}
+	return in.close()
+}
+
+func (r *restoring) steps() error {
+	if r.opt.Filter.CollectivesOnly {
+		return nil
+	}
+	in := r.openRows("steps-0", r.opt.Syms)
+	start, dur, process, thread, name := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name")
+	kind, batch, onGPU := in.column("kind"), in.column("batch"), in.column("on_gpu")
+	for in.next() {
+		if p := r.of(process); p != nil {
+			p.Steps = append(p.Steps, profile.Step{Event: profile.NoEvent, Row: int32(thread.int()), Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(),
+				Kind: profile.StepKind(stepKinds.of(kind.text())), Batch: int32(batch.int()), OnGPU: onGPU.int() != 0})
+		}
+	}
+	return in.close()
+}
+
+func (r *restoring) collectives() error {
+	in := r.openRows("collectives-0", r.opt.Syms)
+	start, dur, process, thread, name, onGPU := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("on_gpu")
+	comms, seq, op, group, ranks, dtype := in.column("comms_id"), in.column("seq"), in.column("op"), in.column("group_name"), in.column("group_ranks"), in.column("dtype")
+	elemsIn, elemsOut, size, splits, correlation, step := in.column("elements_in"), in.column("elements_out"), in.column("group_size"), in.column("splits"), in.column("correlation"), in.column("step")
+	for in.next() {
+		if p := r.of(process); p != nil {
+			p.Collectives = append(p.Collectives, profile.Collective{Event: profile.NoEvent, Row: int32(thread.int()), Time: trace.Time(start.int()), Dur: dur.int(),
+				Name: name.sym(), OnGPU: onGPU.int() != 0, CommsID: uint64(comms.int()), Seq: seq.int(), Op: op.sym(), Group: group.sym(), Ranks: ranks.sym(),
+				Dtype: dtype.sym(), In: elemsIn.int(), Out: elemsOut.int(), GroupSize: int32(size.int()), Splits: splits.sym(), Correlation: correlation.int(),
+				Step: profile.StepKind(stepKinds.of(step.text()))})
+		}
+	}
+	return in.close()
+}
+
+// events reads the events that the filter keeps.
+func (r *restoring) events() error {
+	f := &r.opt.Filter
+	if len(r.profiles) == 1 && f.Names == nil && f.MinDur == 0 && f.From == 0 && f.To == 0 {
+		r.profiles[0].Events = memory.Make[trace.Slice](int(r.countEvents()))[:0]
+	}
+	for _, file := range eventFiles {
+		if !file.wants(f) {
+			continue
+		}
+		if err := r.eventsOf(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countEvents returns how many events there are in the files that the filter wants.
+func (r *restoring) countEvents() (n int64) {
+	for _, file := range eventFiles {
+		if file.wants(&r.opt.Filter) {
+			in := r.openRows(file.name, nil)
+			n += in.left
+			in.close()
+		}
+	}
+	return n
+}
+
+// eventsOf reads the events of a file, with what calls and work have in common.
+func (r *restoring) eventsOf(file *file) error {
+	in := r.openRows(file.name, r.opt.Syms)
+	start, dur, process, thread, name, category := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("category")
+	correlation := &cell{}
+	if !file.operators {
+		correlation = in.column("correlation")
+	}
+	arguments := r.argumentsOf(file, in)
+	categories := map[trace.Sym]bool{}
+	for in.next() {
+		p := r.of(process)
+		s := trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(thread.int()), Name: name.sym(), Cat: category.sym()}
+		if p == nil || !r.keeps(&s, categories) {
+			continue
+		}
+		s.Args = arguments(s.Cat)
+		if id := correlation.int(); id != 0 {
+			link := profile.Link{Event: int32(len(p.Events)), Row: int32(s.Track), Correlation: id}
+			if file == callsFile {
+				p.Launches = append(p.Launches, link)
+			} else {
+				p.Work = append(p.Work, link)
+			}
+		}
+		p.Events = append(p.Events, s)
+	}
+	return in.close()
+}
+
+// keeps reports whether the filter keeps an event; categories are those that were met.
+func (r *restoring) keeps(s *trace.Slice, categories map[trace.Sym]bool) bool {
+	f := &r.opt.Filter
+	keep, known := categories[s.Cat]
+	if !known {
+		keep = keepsCategory(f, r.opt.Syms.Name(s.Cat))
+		categories[s.Cat] = keep
+	}
+	return keep && s.Dur >= f.MinDur && (f.Names == nil || f.Names.MatchString(r.opt.Syms.Name(s.Name))) &&
+		(f.From == 0 || s.End() >= f.From) && (f.To == 0 || s.Time <= f.To)
+}
+
+// argumentsOf returns what puts together the arguments of the row under way, of a category.
+func (r *restoring) argumentsOf(file *file, in *rows) func(category trace.Sym) trace.ArgsID {
+	var of func() trace.ArgsID
+	switch {
+	case r.opt.Filter.Args == profile.ArgsNone:
+	case file.operators:
+		of = r.inputsOf(in)
+	case file == copiesFile:
+		bytes := in.column("bytes")
+		known := map[int64]trace.ArgsID{}
+		of = func() trace.ArgsID {
+			if bytes.null() {
+				return 0
+			}
+			id, ok := known[bytes.int()]
+			if !ok {
+				id = r.opt.Args.Put(trace.ArgList(nil).Int(r.keys.bytes, bytes.int()))
+				known[bytes.int()] = id
+			}
+			return id
+		}
+	}
+	if of == nil {
+		return func(trace.Sym) trace.ArgsID { return 0 }
+	}
+	wanted := map[trace.Sym]bool{}
+	return func(category trace.Sym) trace.ArgsID {
+		want, ok := wanted[category]
+		if !ok {
+			want = r.wantsArguments(r.opt.Syms.Name(category))
+			wanted[category] = want
+		}
+		if !want {
+			return 0
+		}
+		return of()
+	}
+}
+
+// wantsArguments reports whether the filter keeps arguments of a category.
+func (r *restoring) wantsArguments(category string) bool {
+	cats := r.opt.Filter.ArgCats
+	return cats == nil || keepsCategory(&profile.Filter{Cats: cats}, category)
+}
+
+// inputsOf returns what puts together the arguments of operators. Many have the same: these are
+// read once.
+func (r *restoring) inputsOf(in *rows) func() trace.ArgsID {
+	type inputs [3]trace.Sym
+	cells := [3]*cell{in.column("shapes"), in.column("types"), in.column("concrete")}
+	keys := [3]trace.Sym{r.keys.shapes, r.keys.types, r.keys.concrete}
+	if r.opt.Filter.Args == profile.ArgsMin && !slices.Contains(r.opt.Filter.ArgNames, profile.ConcreteInputs) {
+		cells[2] = &cell{}
+	}
+	known := map[inputs]trace.ArgsID{}
+	texts := parser{syms: trace.NewSymbolCache(r.opt.Syms)}
+	return func() trace.ArgsID {
+		key := inputs{cells[0].sym(), cells[1].sym(), cells[2].sym()}
+		id, ok := known[key]
+		if ok || key == (inputs{}) {
+			return id
+		}
+		var list trace.ArgList
+		for i, x := range cells {
+			if x.null() {
+				continue
+			}
+			texts.b = x.text()
+			elems, err := texts.array()
+			if err != nil {
+				in.err = err
+				return 0
+			}
+			list = list.Array(keys[i], elems)
+		}
+		id = r.opt.Args.Put(list)
+		known[key] = id
+		return id
+	}
+}
+
+func (r *restoring) instants() error {
+	in := r.openRows("instants-0", r.opt.Syms)
+	time, process, thread, name, category := in.column("time"), in.column("process"), in.column("thread"), in.column("name"), in.column("category")
+	keys := [...]trace.Sym{r.keys.deviceType, r.keys.device, r.keys.allocated, r.keys.reserved}
+	values := [...]*cell{in.column("device_type"), in.column("device"), in.column("allocated"), in.column("reserved")}
+	categories := map[trace.Sym]bool{}
+	for in.next() {
+		p := r.of(process)
+		x := trace.Instant{Time: trace.Time(time.int()), Track: trace.TrackID(thread.int()), Name: name.sym(), Cat: category.sym()}
+		// No duration is too short for an instant.
+		if p == nil || !r.keeps(&trace.Slice{Time: x.Time, Name: x.Name, Cat: x.Cat, Dur: r.opt.Filter.MinDur}, categories) {
+			continue
+		}
+		if r.opt.Filter.Args != profile.ArgsNone && r.wantsArguments(r.opt.Syms.Name(x.Cat)) {
+			var list trace.ArgList
+			for i, v := range values {
+				if !v.null() {
+					list = list.Int(keys[i], v.int())
+				}
+			}
+			x.Args = r.opt.Args.Put(list)
+		}
+		p.Instants = append(p.Instants, x)
+	}
+	return in.close()
+}
+
+// counters reads the counters of traces, of which no category is known.
+func (r *restoring) counters() error {
+	if r.opt.Filter.Cats != nil {
+		return nil
+	}
+	in := r.openRows("counters-traces", nil)
+	time, process, thread, value := in.column("time"), in.column("process"), in.column("thread"), in.column("value")
+	for in.next() {
+		if p := r.of(process); p != nil {
+			p.Samples = append(p.Samples, trace.Sample{Time: trace.Time(time.int()), Track: trace.TrackID(thread.int()), Value: value.real()})
+		}
+	}
+	return in.close()
+}
+
+// fingerprints reads what devices did.
+func (r *restoring) fingerprints() error {
+	for _, file := range []*file{kernelsFile, copiesFile} {
+		in := r.openRows(file.name, r.opt.Syms)
+		start, dur, process, thread, name, category := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("category")
+		for in.next() {
+			if p := r.of(process); p != nil {
+				p.Fingerprint = append(p.Fingerprint, trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(thread.int()), Name: name.sym(), Cat: category.sym()})
+			}
+		}
+		if err := in.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

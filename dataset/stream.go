@@ -1,0 +1,211 @@
+package dataset
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// stream passes the rows of a recording that was walked, as they were then.
+type stream struct {
+	*Capture
+	name  string // of the input
+	syms  *trace.Symbols
+	diags *trace.Diags
+	rank  func(pid int32) int32
+	met   func() (map[string][]trace.Diag, error) // by the walk that met it
+}
+
+// newStream returns the rows of a capture. met tells what walks meet.
+func (c *Capture) newStream(name string, opt *format.Options, rank func(pid int32) int32) profile.Stream {
+	once := sync.OnceValues(func() (map[string][]trace.Diag, error) { return c.readDiags() })
+	return &stream{Capture: c, name: name, syms: opt.Syms, diags: opt.Diags, rank: rank, met: once}
+}
+
+// A walk is one over the rows of a file.
+type walk struct {
+	*stream
+	in                            *rows
+	start, dur, name, correlation *cell
+	pid                           *cell
+	ranks                         map[int64]int32
+	during                        string
+}
+
+func (s *stream) walk(file, during string) *walk {
+	w := &walk{stream: s, in: s.openRows(file, s.syms), ranks: map[int64]int32{}, during: during}
+	w.start, w.dur, w.name, w.correlation, w.pid = w.in.column("start"), w.in.column("dur"), w.in.column("name"), w.in.column("correlation"), w.in.column("pid")
+	return w
+}
+
+// each calls row for the rows of processes that are not left out, until it returns false, and
+// reports what the walk met.
+func (w *walk) each(row func(e profile.Event) bool) {
+	for w.in.next() {
+		rank := w.rankOf(w.pid.int())
+		if rank < 0 {
+			continue
+		}
+		e := profile.Event{Start: trace.Time(w.start.int()), End: trace.Time(w.start.int() + w.dur.int()), Correlation: w.correlation.int(), Name: w.name.sym(),
+			Rank: rank, PID: int32(w.pid.int())}
+		if !row(e) {
+			break
+		}
+	}
+	w.end()
+}
+
+func (w *walk) rankOf(pid int64) int32 {
+	rank, ok := w.ranks[pid]
+	if !ok {
+		rank = w.rank(int32(pid))
+		w.ranks[pid] = rank
+	}
+	return rank
+}
+
+// end reports what the walk met, and what cannot be read of the capture itself.
+func (w *walk) end() {
+	met, err := w.met()
+	addAll(w.diags, met[w.during])
+	for _, err := range []error{w.in.close(), err} {
+		if err != nil {
+			w.diags.Add(trace.InputDamaged.Of(w.stream.name, err))
+		}
+	}
+}
+
+func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
+	w := s.walk(kernelsFile.name, duringKernels)
+	kind, device, number := w.in.column("kind"), w.in.column("device"), w.in.column("stream")
+	var k profile.Kernel
+	w.each(func(e profile.Event) bool {
+		k = profile.Kernel{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), Graph: string(kind.text()) == graphKind}
+		return yield(&k)
+	})
+}
+
+func (s *stream) Copies(yield func(*profile.Copy) bool) {
+	w := s.walk(copiesFile.name, duringCopies)
+	device, number, size, from, to := w.in.column("device"), w.in.column("stream"), w.in.column("bytes"), w.in.column("memory_from"), w.in.column("memory_to")
+	var c profile.Copy
+	w.each(func(e profile.Event) bool {
+		c = profile.Copy{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), Bytes: -1,
+			Kind: profile.CopyKind{From: profile.MemoryOf(string(from.text())), To: profile.MemoryOf(string(to.text()))}}
+		if !size.null() {
+			c.Bytes = size.int()
+		}
+		return yield(&c)
+	})
+}
+
+func (s *stream) Calls(yield func(*profile.Call) bool) {
+	w := s.walk(callsFile.name, duringCalls)
+	tid, result := w.in.column("tid"), w.in.column("result")
+	var c profile.Call
+	w.each(func(e profile.Event) bool {
+		c = profile.Call{Event: e, TID: tid.int(), Result: profile.UnknownResult}
+		if !result.null() {
+			c.Result = int32(result.int())
+		}
+		return yield(&c)
+	})
+}
+
+func (s *stream) Ranges(yield func(*profile.Range) bool) {
+	w := s.walk(rangesFile.name, duringRanges)
+	tid, style, open := w.in.column("tid"), w.in.column("style"), w.in.column("never_closed")
+	var r profile.Range
+	w.each(func(e profile.Event) bool {
+		r = profile.Range{Event: e, TID: tid.int(), Style: profile.RangeStyle(rangeStyles.of(style.text())), Open: open.int() != 0}
+		return yield(&r)
+	})
+}
+
+func (s *stream) Frames(yield func(*profile.Frame) bool) {
+	w := s.walk(systemFile.name, duringFrames)
+	tid, kind, shapes, types := w.in.column("tid"), w.in.column("kind"), w.in.column("shapes"), w.in.column("types")
+	var f profile.Frame
+	w.each(func(e profile.Event) bool {
+		f = profile.Frame{Event: e, TID: tid.int(), Kind: profile.FrameKind(frameKinds.of(kind.text())), Shapes: shapes.sym(), Types: types.sym()}
+		return yield(&f)
+	})
+}
+
+func (s *stream) Samples(yield func(*profile.Sample) bool) {
+	s.stacked("samples", duringSamples, yield)
+}
+
+func (s *stream) Backtraces(yield func(*profile.Sample) bool) {
+	s.stacked("backtraces", duringBacktraces, yield)
+}
+
+// stacked passes rows that have stacks.
+func (s *stream) stacked(name, during string, yield func(*profile.Sample) bool) {
+	stacks, err := s.readStacks("stacks-" + name)
+	if err != nil {
+		s.diags.Add(trace.InputDamaged.Of(s.name, err))
+		return
+	}
+	w := s.walk("samples-"+name, during)
+	tid, cpu, stack := w.in.column("tid"), w.in.column("cpu"), w.in.column("stack")
+	var x profile.Sample
+	w.each(func(e profile.Event) bool {
+		id := profile.StackID(stack.int())
+		if id < 0 || int(id) > stacks.Len() {
+			id = 0
+		}
+		x = profile.Sample{Event: e, TID: tid.int(), CPU: int32(cpu.int()), Stack: id, Stacks: stacks}
+		return yield(&x)
+	})
+}
+
+// readStacks reads stacks, which come after those that they begin with.
+func (s *stream) readStacks(file string) (*profile.Stacks, error) {
+	in := s.openRows(file, s.syms)
+	caller, function, module := in.column("caller"), in.column("function_name"), in.column("module")
+	stacks := &profile.Stacks{}
+	for in.next() {
+		stacks.Push(profile.StackFrame{Caller: profile.StackID(caller.int()), Function: function.sym(), Module: module.sym()})
+	}
+	return stacks, in.close()
+}
+
+func (s *stream) Runs(yield func(*profile.Run) bool) {
+	w := s.walk("samples-runs", duringRuns)
+	tid, cpu := w.in.column("tid"), w.in.column("cpu")
+	var r profile.Run
+	w.each(func(e profile.Event) bool {
+		r = profile.Run{Event: e, TID: tid.int(), CPU: int32(cpu.int())}
+		return yield(&r)
+	})
+}
+
+// CounterValues passes counters. Those of a device are of the rank that alone uses it, and of
+// the host if that is left out.
+func (s *stream) CounterValues(yield func(*profile.CounterValue) bool) {
+	w := s.walk("counters-samples", duringCounters)
+	time, host, source, name, unit := w.in.column("time"), w.in.column("host"), w.in.column("source"), w.in.column("name"), w.in.column("unit")
+	kind, value := w.in.column("kind"), w.in.column("value")
+	for w.in.next() {
+		v := profile.CounterValue{Time: trace.Time(time.int()), Rank: -1, Source: source.sym(), Name: name.sym(), Unit: unit.sym(),
+			Kind: profile.CounterKind(counterKinds.of(kind.text())), Value: value.real()}
+		if owned := w.pid.int() >= 0; owned {
+			v.Rank = w.rankOf(w.pid.int())
+			switch {
+			case v.Rank >= 0:
+			case v.Kind == profile.MemoryCounter:
+				continue
+			case len(host.text()) > 0:
+				v.Source = s.syms.Intern(string(bytes.Join([][]byte{source.text(), host.text()}, []byte(" of "))))
+			}
+		}
+		if !yield(&v) {
+			break
+		}
+	}
+	w.end()
+}
