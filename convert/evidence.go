@@ -132,6 +132,7 @@ func (m *Merge) Profiles() *profile.Set {
 // OnOneClock puts the requests on one clock where they, or what profilers recorded, prove
 // that the clocks of hosts differ.
 func (p *Evidence) OnOneClock() {
+	p.Requests = nil // see [inputs.Inputs.RelatedBy]
 	if p.Clocks == nil {
 		p.merge.OnOneClock()
 	} else {

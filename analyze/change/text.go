@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
@@ -27,12 +28,7 @@ func (c *Changes) Write(out io.Writer, style table.Style) error {
 	p.list("not changes, but the ramp-up or the drain", c.Edges, func(f *Shift) string {
 		return fmt.Sprintf("%s at %s", f.change(), words.When(f.Time, f.First, f.Last))
 	})
-	for i, note := range c.notes() {
-		if i == 0 {
-			p.printf("\n")
-		}
-		p.printf("note: %s\n", words.Clean(note))
-	}
+	table.WriteNotes(p.out, style, c.notes())
 	return p.out.Flush()
 }
 
@@ -43,11 +39,7 @@ type changesPrinter struct {
 }
 
 func (p *changesPrinter) printf(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if p.style.ASCII {
-		text = strings.NewReplacer("±", "+-", "→", "->").Replace(text)
-	}
-	p.out.WriteString(text)
+	p.out.WriteString(p.style.Draw(fmt.Sprintf(format, args...)))
 }
 
 func (p *changesPrinter) header() {
@@ -57,7 +49,8 @@ func (p *changesPrinter) header() {
 	case len(p.List) == 0:
 		p.printf("Changes: none\n")
 	default:
-		p.printf("Changes: %d on %s, times in UTC\n", len(p.List), words.Clock(p.List[0].Time).Format("2006-01-02"))
+		at := p.List[0].Time
+		p.printf("Changes: %d on %s, times in %s\n", len(p.List), words.Clock(at).Format(time.DateOnly), words.ZoneAt(at))
 	}
 }
 

@@ -39,8 +39,8 @@ func (t MarkedTimeline) Write(out io.Writer, style table.Style) error {
 	for i := range t.Series[0].Points {
 		requests += t.Series[0].Points[i].Arrivals
 	}
-	if _, err := fmt.Fprintf(out, "Timeline: %s from %s to %s UTC, %s of %s\n\n", words.Counted(int(requests), "request"),
-		words.Clock(t.From).Format(words.DateLayout), words.Clock(t.To).Format(words.ClockLayout), words.Counted(n, "bucket"), words.Nearly(t.Bucket)); err != nil {
+	if _, err := fmt.Fprintf(out, "Timeline: %s from %s, %s of %s\n\n", words.Counted(int(requests), "request"),
+		words.Between(t.From, t.To), words.Counted(n, "bucket"), words.Nearly(t.Bucket)); err != nil {
 		return err
 	}
 	return p.drawing.Write(out, style)
@@ -52,7 +52,7 @@ func (t MarkedTimeline) clock(bucket int) string {
 	if t.Bucket%int64(time.Second) != 0 {
 		layout = words.ClockLayout
 	}
-	return words.Clock(t.Start + trace.Time(int64(bucket)*t.Bucket)).Format(layout)
+	return words.At(t.Start+trace.Time(int64(bucket)*t.Bucket), layout)
 }
 
 type timelinePrinter struct {

@@ -21,6 +21,7 @@ func (c *Collectives) KindReport() *table.Table {
 			}},
 	)
 	r := table.New("sgtrace.report.collectives.kinds/v1", "Collectives by kind", c.Kinds, fields)
+	r.Stay("took", "wait p50").Leave("first rank", "ranks", "transfer p99", "wait p99", "last share")
 	if slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.BusBandwidth() > 0 }) {
 		r.Note("busbw is the bus bandwidth in GB/s, as nccl-tests define it, of the median transfer")
 	}

@@ -24,7 +24,7 @@ func (c *Collectives) StepReport() *table.Table {
 		{Column: table.Column{Name: "wait share", Unit: table.Share, Doc: "wait of took"}, Cell: func(r *row) table.Cell { return table.ShareCell(r.Wait, r.Took) }},
 		ns("transfer", "of took: the shortest duration of all ranks", func(r *row) int64 { return r.Transfer }),
 		ns("blame", "how long all others together waited for it where it came last", func(r *row) int64 { return r.Blame }),
-	})
+	}).Stay("wait share", "blame").Leave("last", "transfer")
 }
 
 // PartReport makes a table of the kernels of collectives on each rank, whether others were
@@ -60,6 +60,7 @@ func (c *Collectives) PartReport() *table.Table {
 		busbw,
 	}
 	r := table.New("sgtrace.report.collectives.parts/v1", "Kernels of collectives by rank and kind", c.Parts, fields)
+	r.Stay("took", "p50").Leave("ranks", "min", "max", "alone")
 	for _, sentence := range c.longWaits() {
 		r.Note("%s", sentence.Text)
 	}
@@ -76,7 +77,7 @@ func (c *Collectives) AllToAllReport() *table.Table {
 		table.CountColumn("n", "all-to-alls", func(r *row) int64 { return int64(r.N) }),
 		{Column: table.Column{Name: "bytes", Unit: table.Bytes, Doc: "sum; equal parts where the producer tells no other"}, Cell: func(r *row) table.Cell { return table.NumberCell(r.Bytes) }},
 		table.ShareColumn("of mean", "what the receiver gets from all ranks in the files, divided by the mean over the receivers of the group", func(r *row) float64 { return r.Imbalance }),
-	})
+	}).Stay("of mean")
 }
 
 // noteAlone tells how many kernels of collectives no other rank was found for.

@@ -59,6 +59,7 @@ func (c *Collectives) RankReport() *table.Table {
 		time("transfer", "took", "of took: the shortest duration of all ranks, that of the rank that waited least", func(r *row) int64 { return r.Transfer }),
 		time("blame", "took", "how long all others together waited for it where it came last", func(r *row) int64 { return r.Blame }),
 	})
+	r.Stay("late p50", "wait share", "blame").Leave("last", "late p99", "took", "transfer")
 	c.noteClocks(r)
 	return r
 }

@@ -108,6 +108,7 @@ func (t *Traits) Report(all bool) *table.Table {
 			Cell: func(c *C) table.Cell { return table.Cell{Share: c.P, Unknown: c.P != c.P} }},
 		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding"}, Cell: func(c *C) table.Cell { return table.YesCell(c.StandsOut) }},
 	})
+	r.Stay("of slowest", "p50", "p").Leave("of all", "requests")
 	if n := len(t.List) - len(rows); n > 0 {
 		r.Note("%s more, which CSV and JSON have", words.Counted(n, "comparison"))
 	}

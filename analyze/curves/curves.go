@@ -63,12 +63,7 @@ func (d *Drawing) Write(out io.Writer, style table.Style) error {
 	for i := range d.Blocks {
 		p.block(&d.Blocks[i])
 	}
-	for i, note := range d.Notes {
-		if i == 0 {
-			p.printf("\n")
-		}
-		p.printf("note: %s\n", words.Clean(note))
-	}
+	table.WriteNotes(p.out, style, d.Notes)
 	return p.out.Flush()
 }
 

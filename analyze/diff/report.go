@@ -18,7 +18,7 @@ const Schema = "sgtrace.report.diff/v1"
 
 // Report makes a table of all names.
 func (d *Diff) Report() *table.Table {
-	r := table.New(Schema, "What changed", d.Rows, d.fields(d.Rows))
+	r := d.table(Schema, "What changed", d.Rows)
 	d.note(r)
 	return r
 }
@@ -27,9 +27,15 @@ func (d *Diff) Report() *table.Table {
 // while devices waited.
 func (d *Diff) MoreReports() []*table.Table {
 	return []*table.Table{
-		table.New("sgtrace.report.diff.ops/v1", "Operators: time in each itself, and of what it launched itself", d.Operators, d.fields(d.Operators)),
-		table.New("sgtrace.report.diff.gaps/v1", "What the host did while GPUs waited for it", d.Gaps, d.fields(d.Gaps)),
+		d.table("sgtrace.report.diff.ops/v1", "Operators: time in each itself, and of what it launched itself", d.Operators),
+		d.table("sgtrace.report.diff.gaps/v1", "What the host did while GPUs waited for it", d.Gaps),
 	}
+}
+
+// table makes a table of some rows.
+func (d *Diff) table(schema, title string, rows []Row) *table.Table {
+	return table.New(schema, title, rows, d.fields(rows)).
+		Stay("total change").Leave("n before", "n after", "p50 before", "p50 after", "p99 before", "p99 after")
 }
 
 // fields are the columns of some rows.

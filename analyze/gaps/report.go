@@ -26,6 +26,7 @@ func (g *Gaps) causeReport() *table.Table {
 			Cell: func(c *Cause) table.Cell { return table.Cell{N: c.Samples, Unknown: c.Samples == 0} }})
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
+	t.Stay("time", "share", "did").Leave("gaps", "max")
 	if len(g.Causes) == 0 {
 		t.Note("no GPU was idle between kernels or copies; 'sgtrace inspect' lists what is in the inputs")
 	}
@@ -42,7 +43,7 @@ func (g *Gaps) longestReport() *table.Table {
 		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Length() }),
 	}
 	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause })...)
-	return table.New("sgtrace.report.gaps.longest/v1", "Longest gaps, each with the cause of most of it", g.Longest, fields)
+	return table.New("sgtrace.report.gaps.longest/v1", "Longest gaps, each with the cause of most of it", g.Longest, fields).Stay("gap", "did")
 }
 
 // drainedReport makes the table of calls that let devices run dry.
@@ -53,7 +54,7 @@ func (g *Gaps) drainedReport() *table.Table {
 		table.CountColumn("calls", "how many of the calls let a device run dry", func(c *Cause) int64 { return c.Gaps }),
 		table.NsColumn("max", "longest gap after one", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, siteFields(func(c *Cause) *Cause { return c })...)
-	return table.New("sgtrace.report.gaps.syncs/v1", "Calls that waited until the GPU had run dry", g.Drained, fields)
+	return table.New("sgtrace.report.gaps.syncs/v1", "Calls that waited until the GPU had run dry", g.Drained, fields).Stay("time", "share").Leave("max")
 }
 
 // rankFields name the rank of a cause, where ranks are not pooled.

@@ -59,6 +59,7 @@ func (g *GPUs) TimeReport() *table.Table {
 		fields = append(fields, part...)
 	}
 	r := table.New("sgtrace.report.gpu.time/v1", "Where GPU time went, by rank", g.GPUs, fields)
+	r.Leave("length")
 	g.noteGraphs(r)
 	return r
 }
@@ -71,7 +72,6 @@ const shownShare = 0.005
 func (g *GPUs) ShareReport(schema string) *table.Table {
 	c := gpuColumns{g}
 	captured := c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
-	captured.Importance = table.Minor
 	fields := append(c.first(), captured)
 	fields = append(fields, table.Detail([]table.Field[GPU]{
 		c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length)})...)
@@ -85,7 +85,7 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	}
 	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
 	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
-	return table.New(schema, "Where GPU time went", g.GPUs, fields)
+	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("captured")
 }
 
 // mostly names the reason of most of the idle time, "" if there is none to speak of.

@@ -32,7 +32,7 @@ func (g *GPUs) longestGap(t *gpuTime, reason Reason) finding.Evidence {
 	}
 	text := "longest gap " + words.Nearly(longest.Length())
 	if longest.From > absolute {
-		text += " at " + words.Clock(longest.From).Format("15:04:05.000")
+		text += " at " + words.At(longest.From, words.ClockLayout)
 	}
 	if len(g.GPUs) > 1 {
 		text += " on " + g.gpuLabel(longest.of)

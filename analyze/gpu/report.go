@@ -82,6 +82,7 @@ func (g *GPUs) Report() *table.Table {
 			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.UnknownTime, g.KernelTime) }},
 	)
 	r := table.New("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
+	r.Stay("busy", "idle").Leave("captured", "length")
 	if g.classes != profile.DefaultName {
 		r.Note("kernel classes come from the rules %q", g.classes)
 	}
@@ -149,6 +150,7 @@ func (g *GPUs) IdleReport() *table.Table {
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Queue, Unknown: g.Called == 0} }},
 	)
 	r := table.New("sgtrace.report.gpu.idle/v1", "Idle GPUs and launches by rank", g.GPUs, fields)
+	r.Stay("idle").Leave("delay p99", "graphs")
 	g.noteLaunches(r)
 	return r
 }

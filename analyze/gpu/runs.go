@@ -145,7 +145,7 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Judged)) (fo
 // when says when the runs began: "the run of 2023-09-06 22:39:28".
 func (g *GPUs) when() string {
 	first := g.Runs[0].From
-	text := "of " + words.Clock(first).Format(time.DateTime)
+	text := "of " + words.At(first, time.DateTime)
 	if first < absolute {
 		text = "that begins at " + words.Nearly(int64(first)) + " of its own clock"
 	}

@@ -58,5 +58,5 @@ func (g *GPUs) StepShareReport() *table.Table {
 	for cause, name := range causeNames {
 		fields = append(fields, part(name, causeDocs[cause], func(r *row) int64 { return r.Idle.Time[cause] })...)
 	}
-	return table.New("sgtrace.report.gpu.steps/v1", "GPUs by kind of step and rank", g.StepShares(), fields)
+	return table.New("sgtrace.report.gpu.steps/v1", "GPUs by kind of step and rank", g.StepShares(), fields).Stay("idle", "time").Leave("exposed copy")
 }

@@ -126,6 +126,7 @@ func (g *GPUs) StepReport() *table.Table {
 	work[0].Scale = "gpu total"
 	fields = append(append(fields, work[0]), table.Detail(work[1:])...)
 	r := table.New("sgtrace.report.steps/v1", "Steps by kind, batch size and rank", g.Steps, fields)
+	r.Stay("p50", "gpu p50").Leave("total", "gpu total", "gpu p99", "gpu busy total")
 	table.NoteSamples(r, g.Steps, func(t *StepTime) int64 { return int64(t.Host.N) },
 		func(t *StepTime) string {
 			return strings.Join(strings.Fields(walk.StepKinds[t.Kind]+" "+t.Batches()+" "+t.Rank), " ")
@@ -157,6 +158,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		{Column: table.Column{Name: "class", Doc: "what it does", Detail: true}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Class.String()) }},
 		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
 	})
+	r.Stay("excess", "of median").Leave("total", "n")
 	if g.perSecond {
 		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
 	}

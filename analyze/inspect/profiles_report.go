@@ -152,7 +152,7 @@ func reportMessages(rows []inventory.Message) *table.Table {
 		table.TextColumn("severity", "warning or error", func(m *M) string { return m.Severity }),
 		table.CountColumn("pid", "of the process", func(m *M) int64 { return m.PID }),
 		table.TextColumn("message", "as nsys wrote it", func(m *M) string { return m.Text }),
-	})
+	}).Stay("message").Leave("time", "pid")
 }
 
 // list returns numbers as text, with a dash for three and more in a row: "0-7, 9".

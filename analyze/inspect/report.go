@@ -116,5 +116,5 @@ func reportDiags(diags []trace.Diag) *table.Table {
 		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many times"}, Cell: func(d *D) table.Cell { return table.Cell{N: int64(d.Count)} }},
 		text("place", "of the first", func(d *D) string { return d.Pos.String() }),
 		text("message", "of the first", func(d *D) string { return d.Msg }),
-	})
+	}).Stay("message").Leave("severity", "n")
 }

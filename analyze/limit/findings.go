@@ -134,7 +134,7 @@ func (l *Limit) runs() string {
 // when says when requests waited.
 func (l *Limit) when() string {
 	layout := words.TenthLayout
-	from, to := words.Clock(l.From).Format(layout), words.Clock(l.To).Format(layout)
+	from, to := words.At(l.From, layout), words.At(l.To, layout)
 	var text string
 	switch {
 	case l.Always && l.Open:

@@ -59,5 +59,5 @@ func (l *Limits) Report() *table.Table {
 	if len(l.List) > 0 {
 		title = "Limits: " + l.List[0].Sentence()
 	}
-	return table.New("sgtrace.report.limits/v1", title, l.List, fields)
+	return table.New("sgtrace.report.limits/v1", title, l.List, fields).Stay("share").Leave("stretches", "length", "most", "at", "retractions")
 }

@@ -73,7 +73,7 @@ func (l *Loss) Text() string {
 		about = "at least " + words.InPercent(share)
 	}
 	return fmt.Sprintf("%s %% of the spans were lost on their way to the dump, between %s and %s; %s of %s incomplete",
-		about, words.Clock(l.From).Format(layout), words.Clock(l.To).Format(layout),
+		about, words.At(l.From, layout), words.At(l.To, layout),
 		words.Thousands(int64(l.Incomplete)), words.Counted(l.Requests, "request")+" are")
 }
 

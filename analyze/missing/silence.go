@@ -209,7 +209,7 @@ func (x *Silence) Text() string {
 	if len(x.InFlight) == 0 {
 		what = "nothing in flight; " + words.Counted(len(x.Stranded), "later request") + " reached no rank"
 	}
-	return fmt.Sprintf("%s silent since %s, %s, last stage %s", x.Name, words.Clock(x.Since).Format(words.TenthLayout), what, x.Stage)
+	return fmt.Sprintf("%s silent since %s, %s, last stage %s", x.Name, words.At(x.Since, words.TenthLayout), what, x.Stage)
 }
 
 // SilenceFindings tells of silent ranks. Requests that nobody has worked for since then and

@@ -84,7 +84,7 @@ func (o *Operators) copyReport() *table.Table {
 		walk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))
 	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
 	fields = append(fields, walk.NameField("operator", row), function)
-	return table.New("sgtrace.report.ops.copies/v1", "Copies and fills by what launched them", o.Copies, fields)
+	return table.New("sgtrace.report.ops.copies/v1", "Copies and fills by what launched them", o.Copies, fields).Stay("size").Leave("operation", "ranks")
 }
 
 func (o *Operators) gemmReport() *table.Table {

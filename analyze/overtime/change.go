@@ -223,5 +223,5 @@ func (t *Timeline) clock(at trace.Time) string {
 		}
 		layout += "0"
 	}
-	return words.Clock(at).Format(layout)
+	return words.At(at, layout)
 }

@@ -41,8 +41,8 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 		d.Marks = append(d.Marks, t.from(t.Changes[i].Time))
 	}
 	t.draw(d)
-	if _, err := fmt.Fprintf(out, "GPUs over time: %s from %s UTC, %s of %s\n\n", words.Counted(len(t.Devices), "device"),
-		words.Clock(t.Start(0)).Format(words.DateLayout), words.Counted(n, "bucket"), words.Nearly(t.Bucket)); err != nil {
+	if _, err := fmt.Fprintf(out, "GPUs over time: %s from %s %s, %s of %s\n\n", words.Counted(len(t.Devices), "device"),
+		words.Clock(t.Start(0)).Format(words.DateLayout), words.ZoneAt(t.Start(0)), words.Counted(n, "bucket"), words.Nearly(t.Bucket)); err != nil {
 		return err
 	}
 	return d.Write(out, style)

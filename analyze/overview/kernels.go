@@ -51,7 +51,6 @@ func (o *Overview) kernelReport() *table.Table {
 	}
 	total := table.NsColumn("total", "sum over all ranks", func(k *K) int64 { return k.total })
 	count := table.CountColumn("n", "how many ran", func(k *K) int64 { return k.n })
-	count.Importance = table.Minor
 	name := table.TextColumn("kernel", "its name", func(k *K) string { return k.name })
 	name.Most = table.MostName
 	return table.New("sgtrace.report.summary.kernels/v1", "Kernels that take most", list, []table.Field[K]{
@@ -59,5 +58,5 @@ func (o *Overview) kernelReport() *table.Table {
 		total, count,
 		table.TextColumn("class", "what it does: compute, communication, memory, other", func(k *K) string { return k.class.String() }),
 		name,
-	})
+	}).Leave("n")
 }

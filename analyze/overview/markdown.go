@@ -21,9 +21,9 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 		return err
 	}
 	if events := o.Events(); len(events) > 0 {
-		fmt.Fprintf(out, "### Timeline\n\nTimes are in UTC, from %s on.\n\n", words.Clock(events[0].At).Format(time.DateOnly))
+		fmt.Fprintf(out, "### Timeline\n\nTimes are in %s, from %s on.\n\n", words.ZoneAt(events[0].At), words.Clock(events[0].At).Format(time.DateOnly))
 		for _, e := range events {
-			fmt.Fprintf(out, "- **%s** %s\n", words.Clock(e.At).Format("15:04:05.0"), escaped(e.Text))
+			fmt.Fprintf(out, "- **%s** %s\n", words.At(e.At, "15:04:05.0"), escaped(e.Text))
 		}
 		out.WriteByte('\n')
 	}

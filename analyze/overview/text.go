@@ -150,9 +150,5 @@ func (p *overviewPrinter) filled(head string, indent int, text string) {
 
 func (p *overviewPrinter) printf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	text = strings.ReplaceAll(text, "\u00a0", " ")
-	if p.style.ASCII {
-		text = strings.NewReplacer("±", "+-", "→", "->", "…", "...").Replace(text)
-	}
-	p.out.WriteString(text)
+	p.out.WriteString(p.style.Draw(strings.ReplaceAll(text, "\u00a0", " ")))
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -109,15 +108,10 @@ func periodText(first, last trace.Time) string {
 	if first == 0 || last < first {
 		return ""
 	}
-	from, to := words.Clock(first), words.Clock(last)
-	if to.Year() < firstYear {
+	if words.Clock(last).Year() < firstYear {
 		return words.Nearly(int64(last-first)) + "; the files do not say when: times count from some beginning"
 	}
-	end := to.Format(words.ClockLayout)
-	if from.Format(time.DateOnly) != to.Format(time.DateOnly) {
-		end = to.Format(words.DateLayout)
-	}
-	return fmt.Sprintf("%s to %s UTC (%s)", from.Format(words.DateLayout), end, words.Nearly(int64(last-first)))
+	return fmt.Sprintf("%s (%s)", words.Between(first, last), words.Nearly(int64(last-first)))
 }
 
 func (o *Overview) requestsText() string {

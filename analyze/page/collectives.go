@@ -32,7 +32,7 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 		f := WaitMatrix(names, c.Waits, src)
 		if g != nil {
 			from, to := g.Bounds()
-			f.Caption += fmt.Sprintf(" Sums from %s to %s UTC; --from and --to choose another time.", words.Clock(from).Format("2006-01-02 15:04:05.000"), words.Clock(to).Format("15:04:05.000"))
+			f.Caption += fmt.Sprintf(" Sums from %s; --from and --to choose another time.", words.Between(from, to))
 		}
 		s.Figures = append(s.Figures, f)
 	}

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/page/chart"
-
 	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Page is a report.
@@ -64,8 +65,11 @@ func Write(w io.Writer, p Page) error {
 	if err != nil {
 		return err
 	}
-	return pageTemplate.Execute(w, view)
+	return pageTemplate().Execute(w, view)
 }
 
 // When is the time as the page shows it.
-func (m Made) When() string { return m.Time.UTC().Format("2006-01-02 15:04 UTC") }
+func (m Made) When() string {
+	at := trace.Time(m.Time.UnixNano())
+	return words.Clock(at).Format("2006-01-02 15:04 ") + words.ZoneAt(at)
+}

@@ -76,7 +76,7 @@ func One(set *request.Set, found []int, id string, inputs []string, made Made) P
 		falls = append(falls, requests.NewWaterfall(set, i))
 	}
 	if len(found) == 1 {
-		p.Tiles, p.Subtitle = requestTiles(&set.Requests[found[0]]), words.Clock(set.Requests[found[0]].Start).Format("2006-01-02 15:04:05.000 UTC")
+		p.Tiles, p.Subtitle = requestTiles(&set.Requests[found[0]]), startedAt(&set.Requests[found[0]])
 	}
 	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
 	stages.Title = "Stages"
@@ -171,12 +171,17 @@ func mainCauses(t *tail.Tail) map[int]string {
 	return causes
 }
 
+// startedAt says when a request began.
+func startedAt(r *request.Request) string {
+	return words.Clock(r.Start).Format(words.DateLayout) + " " + words.ZoneAt(r.Start)
+}
+
 func newRequestView(set *request.Set, c chosenRequest, cause string, src Source) RequestView {
 	r := &set.Requests[c.index]
 	w := requests.NewWaterfall(set, c.index)
 	v := RequestView{
 		Anchor: anchorOf(r.RID, c.index), RID: r.RID, Status: r.Status.String(), E2E: known(r.Metrics.E2E), TTFT: known(r.Metrics.TTFT),
-		Arrived: words.Clock(r.Start).Format("15:04:05.000"), From: w.From, To: w.To,
+		Arrived: words.At(r.Start, words.ClockLayout), From: w.From, To: w.To,
 		Commands: []string{src.requestCommand(r.RID), src.aroundCommand(r.RID)},
 		Notes:    w.ClockNotes, Fall: waterfallOf(w),
 	}
@@ -245,7 +250,7 @@ func (l *RequestList) Draw() (chart.Drawing, error) {
 		d.Legend = append(d.Legend, chart.Part{Name: request.Phase(phase).String(), Color: color}.Entry())
 	}
 	var b bytes.Buffer
-	if err := requestsTemplate.Execute(&b, l.List); err != nil {
+	if err := requestsTemplate().Execute(&b, l.List); err != nil {
 		return d, err
 	}
 	d.Markup = template.HTML(b.String()) // escaped by the template
@@ -261,10 +266,10 @@ func (v *RequestView) SVG() template.HTML {
 func (v *RequestView) Since() string { return chart.Milliseconds(v.From) }
 func (v *RequestView) Until() string { return chart.Milliseconds(v.To) }
 
-var requestsTemplate = template.Must(template.New("requests").Funcs(functions).Parse(`<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
+var requestsTemplate = parsed("requests", functions, `<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
 {{- range .}}
 <details class="request"{{if .Open}} open{{end}} id="{{.Anchor}}" data-rid="{{printable .RID}}" data-t="{{.Since}}"><summary><code>{{printable .RID}}</code><span>{{.Arrived}}</span><span>{{.E2E}}</span><span>{{.TTFT}}</span><span>{{.Status}}</span><span>{{printable .Why}}</span></summary>
 <div class="fall">{{.SVG}}</div>
 {{- with .Notes}}<ul class="notes">{{range .}}<li>{{printable .}}</li>{{end}}</ul>{{end}}
 <p class="source">{{range .Commands}}<code class="command">{{printable .}}</code>{{end}}<button type="button" class="zoom-request script" data-from="{{.Since}}" data-to="{{.Until}}" hidden>zoom the charts to its time</button></p></details>
-{{- end}}`))
+{{- end}}`)

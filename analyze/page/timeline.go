@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -67,7 +68,7 @@ func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	case len(c.List) == 0:
 		s.Lead = fmt.Sprintf("Nothing changed: %d series were searched.", c.Series)
 	default:
-		s.Lead = fmt.Sprintf("Changes in %d series that were searched; times are in UTC:", c.Series)
+		s.Lead = fmt.Sprintf("Changes in %d series that were searched; times are in %s:", c.Series, words.ZoneAt(b.Start))
 	}
 }
 

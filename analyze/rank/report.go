@@ -66,6 +66,7 @@ func (r *Ranks) loadReport() *table.Table {
 		{Column: table.Column{Name: "lead", Doc: "yes: the rank stands for those that do the same work beside it"}, Cell: func(l *R) table.Cell { return table.YesCell(l.Lead) }},
 	})...)
 	out := table.New("sgtrace.report.ranks/v1", "Ranks", r.Loads, fields)
+	out.Stay("requests", "busy", "output rate").Leave("prompt tokens", "output tokens", "aborted", "failed", "retracted")
 	for _, note := range r.notes {
 		out.Note("%s", note)
 	}
@@ -102,6 +103,7 @@ func (r *Ranks) divisionReport(divisions []Division) *table.Table {
 		table.NsColumn("step", "median of decode_loop", func(l *R) int64 { return (*l).Step }),
 	)
 	out := table.New("sgtrace.report.ranks.share/v1", title, rows, fields)
+	out.Stay("share", "token share").Leave("tokens", "queue share")
 	out.Note("ranks that work side by side on a request (TP, PP) count as one")
 	return out
 }

@@ -54,6 +54,7 @@ func (r *Ranks) stepReport() *table.Table {
 		table.NsColumn("others lost", "how long the others waited for it where it was last, together", func(l *R) int64 { return l.lateness().Lost }),
 	})...)
 	out := table.New("sgtrace.report.ranks.steps/v1", r.Verdict(), rows, fields)
+	out.Stay("late if last", "lost share").Leave("steps", "late p50", "late p99", "last")
 	out.Note("requests that end a step within %s of each other on a rank count as one batch and one step", words.Nearly(request.SameBatch))
 	r.skipped.note(out)
 	return out

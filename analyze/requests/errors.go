@@ -80,7 +80,7 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	if f.Since != 0 {
 		f.Metric.Before = 0
 		f.Text += fmt.Sprintf("; the first of them started at %s, and none of the %s before it failed",
-			words.Clock(f.Since).Format(words.TenthLayout), words.Counted(failed[0], "request"))
+			words.At(f.Since, words.TenthLayout), words.Counted(failed[0], "request"))
 	} else {
 		f.Text += "; " + place.BetweenTimes(s, failed)
 	}

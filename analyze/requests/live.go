@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -104,7 +105,7 @@ func (m *Moment) title() string {
 	if rest := len(m.Live) - known; rest > 0 {
 		parts = append(parts, fmt.Sprintf("%d in no recorded stage", rest))
 	}
-	title := fmt.Sprintf("Requests under way at %s: %d", m.At, len(m.Live))
+	title := fmt.Sprintf("Requests under way at %s: %d", words.Instant(m.At), len(m.Live))
 	if len(parts) > 0 {
 		title += " (" + strings.Join(parts, ", ") + ")"
 	}
@@ -123,10 +124,6 @@ func (m *Moment) Report() *table.Table {
 			return of(l.Stage)
 		}
 	}
-	minor := func(f table.Field[L]) table.Field[L] {
-		f.Importance = table.Minor
-		return f
-	}
 	const scale = "age"
 	age := func(name, doc string, of func(*L) int64) table.Field[L] {
 		f := table.NsColumn(name, doc, of)
@@ -136,16 +133,16 @@ func (m *Moment) Report() *table.Table {
 	t := table.New("sgtrace.live/v1", m.title(), m.Live, []table.Field[L]{
 		table.TextColumn("rid", "the user's id where known, else the server's", func(l *L) string { return l.Request.RID }),
 		table.TextColumn("state", "phase that the request is in: queue, bootstrap, prefill, transfer, decode", m.state),
-		minor(table.TextColumn("stage", "name of the stage", stage(s.Name))),
+		table.TextColumn("stage", "name of the stage", stage(s.Name)),
 		table.TextColumn("rank", "where the stage is; of ranks that do the same side by side, the last to begin", stage(func(i int) string { return s.RankName(s.ProcOf(i)) })),
 		age("age", "time since the request began", func(l *L) int64 { return l.Age }),
 		age("in stage", "time since the stage began", func(l *L) int64 { return l.In }),
-		minor(age("e2e", "outermost span, all of it", func(l *L) int64 { return l.Request.Metrics.E2E })),
-		minor(table.TextColumn("status", "how it ended", func(l *L) string { return l.Request.Status.String() })),
-	})
+		age("e2e", "outermost span, all of it", func(l *L) int64 { return l.Request.Metrics.E2E }),
+		table.TextColumn("status", "how it ended", func(l *L) string { return l.Request.Status.String() }),
+	}).Leave("stage", "e2e", "status")
 	if len(m.Live) == 0 {
 		first, last, _ := s.Bounds()
-		t.Note("the requests are from %s to %s", first, last)
+		t.Note("the requests are from %s to %s", words.Instant(first), words.Instant(last))
 	}
 	return t
 }

@@ -14,12 +14,12 @@ func List(s *request.Set, some []int) *table.Table {
 	for i, r := range some {
 		rows[i] = s.Requests[r]
 	}
-	return table.New("sgtrace.requests/v1", "Requests", rows, requestFields(s))
+	return listOf(s, rows)
 }
 
 // Requests makes a table of the requests of s, in order of their start.
 func Requests(s *request.Set) *table.Table {
-	r := table.New("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
+	r := listOf(s, s.Requests)
 	if len(s.Requests) == 0 {
 		r.Note("%s", NoRequests)
 	}
@@ -33,6 +33,12 @@ func Requests(s *request.Set) *table.Table {
 		r.Note("itl p99 of fewer than 100 gaps is their maximum: %d of %d requests", few, len(s.Requests))
 	}
 	return r
+}
+
+// listOf makes a table of rows, which are requests of s.
+func listOf(s *request.Set, rows []request.Request) *table.Table {
+	return table.New("sgtrace.requests/v1", "Requests", rows, requestFields(s)).
+		Stay("ttft", "e2e", "status").Leave("roles", "tokens", "itl p50", "itl p90")
 }
 
 // requestFields are the columns of the list, in the order of a request's life.
@@ -51,28 +57,24 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		f.Detail = true
 		return f
 	}
-	ranked := func(importance table.Importance, f table.Field[R]) table.Field[R] {
-		f.Importance = importance
-		return f
-	}
 	return []table.Field[R]{
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.Start) }},
 		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
-		ranked(table.Minor, text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) })),
+		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
 		ns("queue", "request", "waiting to be scheduled, prefill and decode side together", func(r *R) int64 { return r.Metrics.Queue }),
 		ns("prefill", "request", "computing the prompt", func(r *R) int64 { return r.Metrics.Prefill }),
 		ns("transfer", "request", "decode side waits for the KV cache", func(r *R) int64 { return r.Metrics.Transfer }),
 		ns("decode", "request", "from the first decode step to the last", func(r *R) int64 { return r.Metrics.Decode }),
-		ranked(table.Minor, count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens })),
-		ranked(table.Minor, ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 })),
-		ranked(table.Minor, ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 })),
+		count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
+		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
+		ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 }),
 		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
 		detail(ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max })),
 		detail(ns("tpot", "token", "time per output token: (E2E - TTFT) / (tokens - 1)", func(r *R) int64 { return r.Metrics.TPOT })),
-		ranked(table.Major, ns("ttft", "request", "time to the first token, as the answering server sees it", func(r *R) int64 { return r.Metrics.TTFT })),
-		ranked(table.Major, ns("e2e", "request", "outermost span: gateway, else answering server", func(r *R) int64 { return r.Metrics.E2E })),
+		ns("ttft", "request", "time to the first token, as the answering server sees it", func(r *R) int64 { return r.Metrics.TTFT }),
+		ns("e2e", "request", "outermost span: gateway, else answering server", func(r *R) int64 { return r.Metrics.E2E }),
 		detail(ns("unaccounted", "request", "part of E2E that no stage covers", func(r *R) int64 { return r.Metrics.Unaccounted })),
-		ranked(table.Major, text("status", "how it ended", func(r *R) string { return r.Status.String() })),
+		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
 		reasonField(s),
 		text("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
 		detail(count("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),

@@ -94,7 +94,7 @@ func (p *waterfallPrinter) header() {
 		status += ": " + r.Reason
 	}
 	fact("status", status)
-	fact("start", r.Start.String())
+	fact("start", words.Instant(r.Start))
 	fact("roles", p.set.RolesOf(r))
 	fact("room", r.Room)
 	fact("model", p.set.ModelOf(r))

@@ -29,6 +29,7 @@ func (g *Goodput) Report() *table.Table {
 	}
 	fields = append(fields, countFields(g, func(l *line) *Count { return l.Count })...)
 	r := table.New("sgtrace.report.slo/v1", "Goodput", lines, fields)
+	r.Stay("share met")
 	if n := g.All.Undecided; n > 0 {
 		r.Note("%s neither met nor missed: they have not ended, or the dump does not have the latency", words.Counted(int(n), "request"))
 	}
@@ -50,7 +51,7 @@ func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 func (g *Goodput) RankReport() *table.Table {
 	fields := place.WhereColumns(func(r *Rank) *place.Where { return &r.Where })
 	fields = append(fields, countFields(g, func(r *Rank) *Count { return &r.Count })...)
-	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+InWords(g.Objectives), g.Ranks, fields)
+	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+InWords(g.Objectives), g.Ranks, fields).Stay("share met")
 }
 
 // CauseReport is a table of what made requests miss the SLO.

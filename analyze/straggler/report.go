@@ -46,6 +46,7 @@ func (v Verdict) Report() *table.Table {
 	})...)
 	fields = append(fields, occasionColumns()...)
 	r := table.New("sgtrace.report.stragglers/v1", title, v.Stragglers, fields)
+	r.Stay("late", "lost share").Leave("n", "late p50", "late p99", "lost")
 	for _, sentence := range v.Sentences[min(1, len(v.Sentences)):] {
 		r.Note("%s", sentence)
 	}

@@ -84,7 +84,7 @@ func (s *Straggler) Text() string {
 		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
 	}
 	if s.Until != 0 {
-		text += " until " + words.Clock(s.Until).Format("15:04:05")
+		text += " until " + words.At(s.Until, "15:04:05")
 	}
 	if o := s.Occasional; o != nil {
 		text += fmt.Sprintf(" (%s %%), by %s to %s, %s", words.InPercent(o.Share), words.Nearly(o.Low), words.Nearly(o.High), o.When.String())

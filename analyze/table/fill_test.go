@@ -1,7 +1,9 @@
 package table
 
 import (
+	"bufio"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +21,30 @@ func TestFill(t *testing.T) {
 	} {
 		if got := Fill(test.text, test.first, test.rest); !slices.Equal(got, test.want) {
 			t.Errorf("%q: %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// Notes fill the lines of a screen, and are one line each elsewhere.
+func TestWriteNotes(t *testing.T) {
+	notes := []string{"at 20:53:33 ± 2 s\x07", "one two three"}
+	for _, c := range []struct {
+		style Style
+		want  string
+	}{
+		{Style{}, "\nnote: at 20:53:33 ± 2 s\\a\nnote: one two three\n"},
+		{Style{ASCII: true}, "\nnote: at 20:53:33 +- 2 s\\a\nnote: one two three\n"},
+		{Style{Width: 20}, "\nnote: at 20:53:33 ±\n      2 s\\a\nnote: one two three\n"},
+		{Style{Width: 14}, "\nnote: at\n      20:53:33\n      ± 2 s\\a\nnote: one two\n      three\n"},
+	} {
+		var b strings.Builder
+		out := bufio.NewWriter(&b)
+		WriteNotes(out, c.style, notes)
+		if err := out.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != c.want {
+			t.Errorf("%+v: %q, want %q", c.style, b.String(), c.want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Format is a way to write a report.
@@ -31,6 +32,17 @@ type Style struct {
 	Width int  // columns of the terminal; 0 is as many as it takes
 	ASCII bool // nothing but ASCII in what the tool itself draws
 	Color bool // tones have colors
+}
+
+// ascii has what sentences of the tool are written with besides ASCII.
+var ascii = strings.NewReplacer("±", "+-", "→", "->", "…", "...")
+
+// Draw returns a text of the tool itself in the characters that can be shown.
+func (s Style) Draw(text string) string {
+	if s.ASCII {
+		return ascii.Replace(text)
+	}
+	return text
 }
 
 // Write writes the report in the given format.
@@ -127,10 +139,9 @@ func (r *Table) textTable() *textTable {
 	s := &textTable{rows: make([][]string, r.Len()), tones: make([][]Tone, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
 	scales := r.scales()
-	times := words.DateLayout
-	if day, ok := r.day(); ok {
-		times = words.ClockLayout
-		s.notes = append(s.notes, "all times are on "+day)
+	clock := r.clock()
+	if clock.day != "" {
+		s.notes = append(s.notes, "all times are on "+clock.day)
 	}
 	names := true // columns on the left, up to the first number
 	for c, column := range r.Columns {
@@ -141,7 +152,7 @@ func (r *Table) textTable() *textTable {
 			empty = append(empty, column.Name)
 			continue
 		}
-		f := formatter{column: column, scale: scales[column.scaleKey(c)], layout: times}
+		f := formatter{column: column, scale: scales[column.scaleKey(c)], clock: clock}
 		names = names && (column.Unit == Text || column.Unit == Instant)
 		s.columns = append(s.columns, c)
 		s.names = append(s.names, column.Name)
@@ -216,32 +227,52 @@ func (r *Table) scales() map[string]scale {
 	return scales
 }
 
-// day returns the day that all times of the report are of, if there is one.
-func (r *Table) day() (day string, ok bool) {
-	for c, column := range r.Columns {
+// A clock is how the times of a report are written.
+type clock struct {
+	layout string
+	day    string // that all times are on; "" is several, and then it stands beside each
+	zone   string // of all times; "" is several, and then it stands beside each
+}
+
+// clock decides how times are written: what is the same for all of them is said once.
+func (r *Table) clock() clock {
+	c, known := clock{layout: words.DateLayout, zone: words.ZoneAt(0)}, false
+	for i, column := range r.Columns {
 		if column.Unit != Instant || column.Detail {
 			continue
 		}
 		for row := range r.Len() {
-			cell := r.Cell(row, c)
+			cell := r.Cell(row, i)
 			if cell.Unknown {
 				continue
 			}
-			of := time.Unix(0, cell.N).UTC().Format(time.DateOnly)
-			if day != "" && of != day {
-				return "", false
+			at := trace.Time(cell.N)
+			day, zone := words.Clock(at).Format(time.DateOnly), words.ZoneAt(at)
+			if !known {
+				c.day, c.zone, known = day, zone, true
 			}
-			day = of
+			if c.day != day {
+				c.day = ""
+			}
+			if c.zone != zone {
+				c.zone = ""
+			}
 		}
 	}
-	return day, day != ""
+	if c.day != "" {
+		c.layout = words.ClockLayout
+	}
+	if c.zone == "" {
+		c.layout += " -07:00"
+	}
+	return c
 }
 
 // A formatter prints the cells of one column.
 type formatter struct {
 	column Column
 	scale  scale
-	layout string // of times
+	clock  clock
 }
 
 func (f *formatter) header() string {
@@ -254,7 +285,10 @@ func (f *formatter) header() string {
 	case Share:
 		return f.column.Name + " [%]"
 	case Instant:
-		return f.column.Name + " [UTC]"
+		if f.clock.zone == "" {
+			return f.column.Name
+		}
+		return f.column.Name + " [" + f.clock.zone + "]"
 	}
 	return f.column.Name
 }
@@ -269,7 +303,7 @@ func (f *formatter) format(c Cell) string {
 	case Duration, Bytes:
 		return f.scale.Format(c.N, f.column.Tenths)
 	case Instant:
-		return time.Unix(0, c.N).UTC().Format(f.layout)
+		return words.Clock(trace.Time(c.N)).Format(f.clock.layout)
 	case Number:
 		return words.ShortNumber(c.Share)
 	case Share:

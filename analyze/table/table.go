@@ -109,6 +109,23 @@ func New[T any](schema, title string, rows []T, fields []Field[T]) *Table {
 	return r
 }
 
+// Stay marks the columns that leave last where the terminal is narrow: the numbers that the
+// table is about. It returns the table.
+func (r *Table) Stay(names ...string) *Table { return r.rank(Major, names) }
+
+// Leave marks the columns that leave first. It returns the table.
+func (r *Table) Leave(names ...string) *Table { return r.rank(Minor, names) }
+
+// rank ignores names of columns that the table does not have: some have them only by rank.
+func (r *Table) rank(importance Importance, names []string) *Table {
+	for c := range r.Columns {
+		if slices.Contains(names, r.Columns[c].Name) {
+			r.Columns[c].Importance = importance
+		}
+	}
+	return r
+}
+
 // Name is what the table is called in its report: its schema without its version and
 // without what the schemas of all reports begin with, and its part. "stages",
 // "gpu.idle", "tail.ttft".

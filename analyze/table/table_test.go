@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	_ "time/tzdata"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
@@ -302,3 +304,73 @@ func TestWriteErrors(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// Times are in the zone that is set; what is the same for all of them is said once.
+func TestTimesInZones(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words.SetZone(berlin)
+	t.Cleanup(func() { words.SetZone(time.UTC) })
+	for _, c := range []struct {
+		times []string
+		want  []string // in the text
+	}{
+		{[]string{"2026-08-17T20:53:20Z", "2026-08-17T20:53:21Z"},
+			[]string{"at [UTC+02:00]", "\n  22:53:20.000\n  22:53:21.000\n", "all times are on 2026-08-17"}},
+		{[]string{"2026-08-17T21:53:20Z", "2026-08-17T22:53:20Z"}, []string{"at [UTC+02:00]", "2026-08-17 23:53:20.000\n2026-08-18 00:53:20.000\n"}},
+		{[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
+			[]string{"at\n", "02:30:00.000 +02:00\n02:30:00.000 +01:00\n", "all times are on 2026-10-25"}},
+	} {
+		var instants []time.Time
+		for _, text := range c.times {
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			instants = append(instants, at)
+		}
+		r := table.New("sgtrace.test/v1", "Test", instants, []table.Field[time.Time]{
+			{Column: table.Column{Name: "at", Unit: table.Instant}, Cell: func(at *time.Time) table.Cell { return table.NumberCell(at.UnixNano()) }},
+		})
+		var text, data bytes.Buffer
+		if err := r.Write(&text, table.FormatText, table.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("%v: no %q in\n%s", c.times, want, text.String())
+			}
+		}
+		if err := r.Write(&data, table.FormatCSV, table.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("at_unix_ns\n%d\n%d\n", instants[0].UnixNano(), instants[1].UnixNano()); data.String() != want {
+			t.Errorf("CSV is %q, want %q", data.String(), want)
+		}
+	}
+}
+
+// Columns that stay outlive all others but names.
+func TestStayAndLeave(t *testing.T) {
+	type row struct{ name string }
+	column := func(name string) table.Field[row] {
+		return table.CountColumn(name, "", func(*row) int64 { return 1_000_000 })
+	}
+	text := func(width int) string {
+		r := table.New("sgtrace.test/v1", "Test", []row{{"a"}}, []table.Field[row]{
+			table.TextColumn("name", "", func(r *row) string { return r.name }), column("first"), column("usual"), column("main"),
+		}).Stay("main").Leave("first")
+		var out bytes.Buffer
+		if err := r.Write(&out, table.FormatText, table.Style{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(strings.Split(out.String(), "\n")[2]), " ")
+	}
+	for width, want := range map[int]string{0: "name first usual main", 28: "name usual main", 16: "name main"} {
+		if got := text(width); got != want {
+			t.Errorf("width %d: columns %s, want %s", width, got, want)
+		}
+	}
+}

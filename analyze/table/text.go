@@ -23,7 +23,7 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 	s.fit(style)
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		fmt.Fprintln(out, words.Clean(r.Title))
+		writeFilled(out, style, "", words.Clean(r.Title))
 	}
 	if len(s.header) > 0 && (len(s.rows) > 0 || len(s.notes) == 0) {
 		if r.Title != "" {
@@ -37,12 +37,7 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 	if s.tooWide != "" {
 		notes = append(notes, s.tooWide)
 	}
-	for i, note := range notes {
-		if i == 0 {
-			fmt.Fprintln(out)
-		}
-		writeNote(out, style, note)
-	}
+	WriteNotes(out, style, notes)
 	return out.Flush()
 }
 
@@ -55,19 +50,31 @@ func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 		return err
 	}
 	if s.tooWide != "" {
-		writeNote(out, style, s.tooWide)
+		writeFilled(out, style, noteHead, s.tooWide)
 	}
 	return nil
 }
 
-// writeNote writes a note below a table, in lines that are no wider than the screen.
-func writeNote(out *bufio.Writer, style Style, note string) {
-	const head = "note: "
+const noteHead = "note: "
+
+// WriteNotes writes notes below a table or a drawing.
+func WriteNotes(out *bufio.Writer, style Style, notes []string) {
+	for i, note := range notes {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		writeFilled(out, style, noteHead, words.Clean(note))
+	}
+}
+
+// writeFilled writes a text behind a head, in lines that are no wider than the screen.
+func writeFilled(out *bufio.Writer, style Style, head, text string) {
+	text = style.Draw(text)
 	if style.Width == 0 {
-		fmt.Fprintln(out, head+note)
+		fmt.Fprintln(out, head+text)
 		return
 	}
-	for i, line := range Fill(note, style.Width-len(head), style.Width-len(head)) {
+	for i, line := range Fill(text, style.Width-len(head), style.Width-len(head)) {
 		start := head
 		if i > 0 {
 			start = strings.Repeat(" ", len(head))

@@ -139,6 +139,7 @@ func (t *Tail) delaysReport() *table.Table {
 		start("last", "start of the last of them, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
 		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, Cell: func(x *Delay) table.Cell { return table.YesCell(x.StandsOut) }},
 	})
+	r.Stay("mean", "where").Leave("max", "first", "last")
 	r.Note("usual: the median over all finished requests; for decode, interference, and slow ranks, the mean per token")
 	return r
 }

@@ -167,5 +167,5 @@ func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 		{Column: table.Column{Name: "at", Unit: table.Instant, Doc: "when that was first so, Unix time"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.At), Unknown: x.Most == 0} }},
 		ns("wait p50", "of the requests' waits for it: median, nearest rank", func(x *R) int64 { return x.P50 }),
 		ns("wait p99", "of the requests' waits for it: 99th percentile, nearest rank", func(x *R) int64 { return x.P99 }),
-	})
+	}).Stay("busy", "wait p50").Leave("most", "at")
 }

@@ -114,6 +114,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 			Cell: func(x *R) table.Cell { return table.Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
 		{Column: table.Column{Name: "stands out", Doc: "yes if the cause is a finding", Detail: true}, Cell: func(x *R) table.Cell { return table.YesCell(x.StandsOut) }},
 	})
+	r.Stay("more", "share", "where").Leave("at least", "main")
 	r.Part = string(c.Metric)
 	t.noteComparison(r, c)
 	return r
@@ -220,6 +221,7 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 		count("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
 		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
 	})
+	out.Stay("ttft", "e2e", "cause").Leave("prompt", "tokens")
 	out.Part = string(c.Metric)
 	return out
 }

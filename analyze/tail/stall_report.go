@@ -96,7 +96,7 @@ func (t *Tail) stallSentence(x *Stall) string {
 		where = " on " + at.DP()
 	}
 	text := fmt.Sprintf("the prefill of %s held up %s%s for %s at %s", what, words.Counted(len(x.Held), "decode"), where, words.Nearly(x.Longest),
-		words.Clock(x.From).Format(words.TenthLayout))
+		words.At(x.From, words.TenthLayout))
 	if x.alone() && x.Chunks > 1 {
 		text += fmt.Sprintf(", in %d chunks without a decode step between them", x.Chunks)
 	}
@@ -171,6 +171,7 @@ func (t *Tail) stallsReport() *table.Table {
 		{Column: table.Column{Name: "its tokens", Unit: table.Count, Doc: "of its prompt, without cached ones"}, Cell: func(r *R) table.Cell { return ofCulprit(r, r.Prompt) }},
 		{Column: table.Column{Name: "chunks", Unit: table.Count, Doc: "in which its prompt was computed"}, Cell: func(r *R) table.Cell { return ofCulprit(r, int64(r.Chunks)) }},
 	})
+	out.Stay("longest").Leave("prompts", "chunks")
 	if x.Chunk > 0 {
 		out.Note("%s", x.advice())
 	}

@@ -168,5 +168,5 @@ func (t *Tail) slowTransfersReport() *table.Table {
 		ns("took", "how long the request waited for its KV cache", func(s *S) int64 { return s.Took }),
 		ns("beyond", "longer than is usual for the prompt", func(s *S) int64 { return s.Beyond }),
 		{Column: table.Column{Name: "prompt", Unit: table.Count, Doc: "tokens of the prompt"}, Cell: func(s *S) table.Cell { return table.NumberCell(req(s).Metrics.PromptTokens) }},
-	})
+	}).Stay("took", "beyond").Leave("from host", "to host", "rid", "prompt")
 }

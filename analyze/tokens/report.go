@@ -38,6 +38,7 @@ func (t *Tokens) Report() *table.Table {
 		launched("beyond graphs", "decode steps without a graph that have more requests than any decode step of the rank with one", func(u *gpu.GraphUse) int { return u.Beyond }),
 	}
 	r := table.New("sgtrace.report.tokens/v1", "Tokens by kind of step, batch size and rank", t.Rows, fields)
+	r.Stay("per second in steps").Leave("p50", "steps")
 	t.note(r)
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -46,7 +45,7 @@ func When(t, first, last trace.Time) string {
 	layout := "15:04:05.000"[:len("15:04:05")+min(1, decimals)+decimals]
 	step := math.Pow10(-decimals)
 	bound := math.Max(step, math.Ceil(float64(within)/1e9/step)*step)
-	return fmt.Sprintf("%s ± %s s", Clock(t+rounding(decimals)).Format(layout), strconv.FormatFloat(bound, 'f', decimals, 64))
+	return fmt.Sprintf("%s ± %s s", At(t+rounding(decimals), layout), strconv.FormatFloat(bound, 'f', decimals, 64))
 }
 
 // rounding is half of the last decimal of a second, in ns: formatting cuts off.
@@ -139,6 +138,3 @@ func UnitFor(ns int64) (string, float64) {
 	}
 	return "s", 1e9
 }
-
-// Clock returns t as the time of day.
-func Clock(t trace.Time) time.Time { return time.Unix(0, int64(t)).UTC() }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,6 +37,7 @@ type command struct {
 	unwatch  func()                 // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor       // of --redact; nil without
 	screen   screen.Screen          // how text is shown
+	zone     *time.Location         // of times that are given without one
 }
 
 func (c *command) app() *cli.App {
@@ -80,6 +82,7 @@ func (c *command) app() *cli.App {
 	c.limitMemory(app.Commands)
 	c.allowRedaction(app.Commands)
 	c.allowScreen(app.Commands)
+	c.allowZone(app.Commands)
 	commandline.Prepare(app, topics())
 	return app
 }
@@ -87,6 +90,7 @@ func (c *command) app() *cli.App {
 // exit prints diagnostics and err, and returns the status.
 func (c *command) exit(err error) int {
 	defer c.flushScrubbed()
+	c.screen.Idle()
 	var wrong commandline.UsageError
 	switch {
 	case errors.As(err, &wrong), errors.Is(err, filepath.ErrBadPattern):

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/drawing"
@@ -92,6 +93,7 @@ func requestDrawingFlags() []cli.Flag {
 
 // drawingOptions reads the flags that say what a timeline shows.
 func drawingOptions(ctx *cli.Context) (opt drawing.Options, err error) {
+	opt.Zone = words.Zone()
 	if opt.View, err = drawing.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
 		return opt, commandline.AsUsage(err)
 	}
@@ -144,8 +146,10 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 		return nil, 0, err
 	}
 	if !ctx.Bool("no-findings") {
+		c.screen.Doing("looking for findings")
 		opt.Findings = findingsOf(finders.Inputs{Requests: set})
 	}
+	c.screen.Doing("drawing")
 	t = drawing.Layout(set, opt)
 	return t, len(set.Requests), nil
 }

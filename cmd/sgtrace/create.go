@@ -133,6 +133,7 @@ func (c *command) writeTrace(out *output.Output, t *trace.Trace) (int64, error) 
 	if span := to - from; out.IsJSON() && (span > writer.MaxExact || span < 0) { // < 0: over 292 years
 		c.diags.Add(trace.JSONSpan.Of(out.Name()))
 	}
+	c.screen.Doing("writing " + out.Name())
 	if c.verify {
 		return c.writeVerified(out, t)
 	}

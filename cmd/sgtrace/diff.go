@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -100,6 +101,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	if !sides[0].Shares(sides[1]) {
 		return fmt.Errorf("%s and %s cannot be compared: one has only requests, the other only profiler data", names[0], names[1])
 	}
+	c.screen.Doing("comparing")
 	d := diff.Compare(sides[0], sides[1], diff.Options{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
@@ -167,7 +169,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 	}
 	for i, side := range diffSides {
 		window := selection.Window{From: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), To: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
-		if err := window.Check(); err != nil {
+		if err := window.Check(c.zone); err != nil {
 			return sides, nil, err
 		}
 		sides[i] = diff.NewCollected(0)
@@ -216,7 +218,7 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 		if ctx.IsSet(side+"-from") || ctx.IsSet(side+"-to") {
 			return sides, nil, commandline.Usage("--%s-from and --%s-to are for two inputs; with --at, use --from and --to", side, side)
 		}
-		if err := windows[i].Check(); err != nil {
+		if err := windows[i].Check(c.zone); err != nil {
 			return sides, nil, err
 		}
 	}
@@ -240,6 +242,7 @@ type readCapture struct {
 	evidence   *convert.Evidence
 	objectives []slo.Objective
 	ops, gaps  bool // asked for
+	zone       *time.Location
 }
 
 // readCapture reads what the selection flags but for times leave of an input. The caller
@@ -263,14 +266,14 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives, ops, gaps}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives, ops, gaps, c.zone}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
 // input.
 func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	e := r.evidence
-	from, to, err := window.Resolve(e.First)
+	from, to, err := window.Resolve(e.First, r.zone)
 	if err != nil {
 		return err
 	}

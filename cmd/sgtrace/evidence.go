@@ -41,12 +41,12 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
 		Pick: pick(sel, nil, false)}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
-	meter.Done()
+	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,6 +60,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	c.redactEvidence(e)
+	c.screen.Doing("analyzing")
 	return e, sel, nil
 }
 

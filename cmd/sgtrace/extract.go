@@ -52,17 +52,14 @@ func (c *command) extract(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
 	c.collectEarly()
 	done, err := extract.Run(files, opt, &c.diags)
-	meter.Done()
 	if err != nil {
 		return err
 	}
-	if !c.screen.Quiet {
-		fmt.Fprintf(c.err, "%s: %s\n", opt.Dataset, extracted(done))
-	}
+	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(opt.Dataset), extracted(done))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -194,7 +195,7 @@ func (f *follower) line(r *request.Request) error {
 	if m.CompletionTokens != request.Unknown {
 		tokens = fmt.Sprint(m.CompletionTokens)
 	}
-	at := time.Unix(0, int64(r.Start)).UTC().Format("15:04:05.000")
+	at := words.At(r.Start, words.ClockLayout)
 	_, err := fmt.Fprintf(f.out, followFormat, at, printable(r.RID), dur(m.Queue), dur(m.Prefill), dur(m.Decode), tokens,
 		dur(m.ITL.P50), dur(m.ITL.P99), dur(m.TTFT), dur(m.E2E), r.Status)
 	return err

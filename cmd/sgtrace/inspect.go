@@ -54,10 +54,10 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	var held inventory.Inventory
 	requests, read, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
-	meter.Done()
+	c.screen.Doing("analyzing")
 	if err != nil {
 		return err
 	}

@@ -39,11 +39,11 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err != nil {
 		return nil, err
 	}
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
 		Pick: pick(sel, how.byID, !how.oneClock)}
 	in, err := inputs.Index(files, opt, &c.diags)
-	meter.Done()
+	c.screen.Doing("analyzing")
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,7 @@ Examples:
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or folder"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob, or folder"),
 		}, c.timelineFlags(), requestDrawingFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: "without-originals", Usage: "draw what datasets have, without arguments and arrows", DisableDefaultText: true},
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID` (or the start of one), on all ranks", Category: ofRanks},
 
 			&cli.StringSliceFlag{Name: "offset", Usage: "the clock of this host is ahead: `HOST=+1.2ms`", Category: clock},
@@ -177,10 +178,10 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := c.screen.Meter(size(files))
+	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
-	meter.Done()
+	c.screen.Doing("matching ranks and clocks")
 	if errors.Is(err, ranks.ErrNoProcess) {
 		return nil, commandline.Usage("--rank-of: %v", err)
 	}
@@ -204,6 +205,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		}
 	}
 	if windowed {
+		c.screen.Doing("reading the window of time")
 		if err := c.window(m, ctx.String("around"), flags); err != nil {
 			return nil, err
 		}
@@ -217,12 +219,14 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		m.Redact(c.redact)
 	}
 	if !ctx.Bool("no-findings") {
+		c.screen.Doing("looking for findings")
 		in := finders.Inputs{Requests: m.Requests}
 		if flags.read.Filter.KeepsKinds() {
 			in.Profiles = m.Profiles()
 		}
 		flags.draw.Findings = findingsOf(in)
 	}
+	c.screen.Doing("drawing")
 	t := m.Layout(flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
@@ -313,7 +317,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if ctx.IsSet("around") && f.sel.Window != (selection.Window{}) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
-	f.read.KeepSecrets = ctx.Bool("keep-secrets")
+	f.read.KeepSecrets, f.read.WithoutOriginals = ctx.Bool("keep-secrets"), ctx.Bool("without-originals")
 	f.read.Ranks, f.read.Hosts = f.sel.Ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := ranks.ParseGivenRank(text)

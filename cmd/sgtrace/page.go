@@ -34,6 +34,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	if err != nil {
 		return err
 	}
+	c.screen.Doing("writing " + name)
 	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
 	if err == nil {
 		fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), bytesText(size))

@@ -16,5 +16,5 @@ func pick(sel *selection.Chosen, byID request.IDTest, asRecorded bool) *assembly
 	if byID == nil && sel.Window == (selection.Window{}) {
 		return nil
 	}
-	return &assembly.Pick{ByID: byID, Window: sel.Window.Resolve, AsRecorded: asRecorded}
+	return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
 }

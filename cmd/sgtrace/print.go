@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -67,12 +70,31 @@ func (p *printed) arrange(d *document.Document) error {
 }
 
 // allowScreen gives commands that read inputs the flags that say how text is shown.
-func (c *command) allowScreen(commands []*cli.Command) {
+func (c *command) allowScreen(commands []*cli.Command) { forReaders(commands, c.giveScreen) }
+
+// giveScreen gives a command the flags that say how text is shown.
+func (c *command) giveScreen(cmd *cli.Command) {
+	cmd.Flags = append(cmd.Flags, screen.Flags()...)
+	runBefore(cmd, func(ctx *cli.Context) (err error) {
+		c.screen, err = screen.New(ctx, c.out, c.err, c.env)
+		return err
+	})
+}
+
+// allowZone gives commands that read inputs the flag --tz. Programs read times in UTC.
+func (c *command) allowZone(commands []*cli.Command) {
 	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags, screen.Flags()...)
+		cmd.Flags = append(cmd.Flags, selection.ZoneFlag(screen.Category))
 		runBefore(cmd, func(ctx *cli.Context) (err error) {
-			c.screen, err = screen.New(ctx, c.out, c.err, c.env)
-			return err
+			if c.zone, err = selection.Zone(ctx); err != nil {
+				return err
+			}
+			words.SetZone(c.zone)
+			switch table.Format(ctx.String("format")) {
+			case table.FormatCSV, table.FormatJSON:
+				words.SetZone(time.UTC)
+			}
+			return nil
 		})
 	})
 }
@@ -94,6 +116,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
+	c.screen.Printing()
 	if how.format != table.FormatText {
 		return cmp.Or(d.Write(c.out, how.format, c.screen.Style), d.Failure)
 	}

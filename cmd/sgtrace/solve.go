@@ -31,13 +31,11 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if !c.screen.Quiet {
-				state := "is up to date"
-				if solved.Written {
-					state = "written"
-				}
-				fmt.Fprintf(c.err, "%s: %s\n", solved.Dir, state)
+			state := "is up to date"
+			if solved.Written {
+				state = "written"
 			}
+			fmt.Fprintf(c.screen.Notices, "%s: %s\n", solved.Dir, state)
 			return nil
 		},
 	}
@@ -45,8 +43,7 @@ Examples:
 
 // solve brings the solved tables of a dataset up to date.
 func (c *command) solve(dir string) (solve.Result, error) {
-	meter := c.screen.Meter(-1)
-	defer meter.Done()
+	meter := c.screen.Reading(-1)
 	c.collectEarly()
 	return solve.Run(dir, solve.Options{Tool: version(), Meter: meter}, &c.diags)
 }

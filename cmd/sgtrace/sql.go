@@ -10,23 +10,26 @@ import (
 )
 
 func (c *command) sqlCommand() *cli.Command {
-	return &cli.Command{
+	cmd := &cli.Command{
 		Name:      "sql",
 		Usage:     "print views over a dataset, for SQL engines",
 		ArgsUsage: "DATASET",
 		Description: `Prints statements that make views over the Parquet files of DATASET: requests,
-stages, steps, collectives, kernels, calls, copies, and ranges, on one clock, with
-the names of ranks that reports print. stage_summary, rank_summary, kernel_summary,
-and request_list have the tables of reports. docs/SQL.md has questions to ask.
-Does what 'sgtrace dataset solve' does first, if a capture has changed.
+stages, steps, collectives, kernels, calls, copies, and ranges, on one clock and
+with the names of ranks that reports print. stage_summary, rank_summary,
+kernel_summary, and request_list are the tables of reports. docs/SQL.md has
+questions to ask. If a capture has changed, this does what 'sgtrace dataset
+solve' does first.
 
 Examples:
-  sgtrace sql week  # >week.sql; duckdb -init week.sql
-  sgtrace sql --dialect clickhouse week  # | clickhouse local --multiquery
-  sgtrace sql --dialect spark week  # >week.sql; spark-sql -i week.sql`,
+  sgtrace sql week
+  sgtrace sql --dialect clickhouse week
+  sgtrace sql --dialect spark week`,
 		Flags:  []cli.Flag{&cli.StringFlag{Name: "dialect", Usage: "of the `ENGINE`: " + strings.Join(dialects(), ", "), Value: dialects()[0]}},
 		Action: c.sql,
 	}
+	c.giveScreen(cmd)
+	return cmd
 }
 
 // dialects lists what --dialect takes.

@@ -26,6 +26,7 @@ type requestGroup struct {
 type chooser struct {
 	set    *request.Set
 	left   int // how many more may be chosen
+	zone   *time.Location
 	chosen []bool
 	groups []requestGroup
 }
@@ -33,7 +34,7 @@ type chooser struct {
 // chooseRequests returns the requests that the view by request has: of more than most
 // (see [Options]) those that matter, and some of the others to compare them with.
 func chooseRequests(set *request.Set, opt Options) []requestGroup {
-	c := chooser{set: set, left: opt.Requests, chosen: make([]bool, len(set.Requests))}
+	c := chooser{set: set, left: opt.Requests, zone: cmp.Or(opt.Zone, time.UTC), chosen: make([]bool, len(set.Requests))}
 	switch {
 	case opt.Requests == 0:
 		c.left = usualRequests
@@ -151,9 +152,10 @@ func (c *chooser) byMinute() []requestGroup {
 		if !c.chosen[r] {
 			continue
 		}
-		minute := time.Unix(0, int64(all[r].Start)).UTC().Format(layout)
+		at := time.Unix(0, int64(all[r].Start)).In(c.zone)
+		minute := at.Format(layout)
 		if k := len(groups) - 1; k < 0 || groups[k].name != minute {
-			groups = append(groups, requestGroup{name: minute, desc: "requests that arrived in this minute (UTC)"})
+			groups = append(groups, requestGroup{name: minute, desc: "requests that arrived in this minute (" + at.Format("UTC-07:00") + ")"})
 		}
 		g := &groups[len(groups)-1]
 		g.requests = append(g.requests, r)

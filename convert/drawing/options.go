@@ -3,6 +3,7 @@ package drawing
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,6 +17,8 @@ type Options struct {
 	Requests int
 	// Findings are what stands out, the one that costs most first.
 	Findings []Finding
+	// Zone is in which the minutes of groups of requests are; nil is UTC.
+	Zone *time.Location
 }
 
 // Every is the number that stands for all requests.

@@ -64,7 +64,7 @@ func (m *Inputs) indexPicked(dumps []*Indexed) error {
 // assemble makes requests of the spans, if there are any.
 func (m *Inputs) assemble() {
 	if m.Dump.Len() > 0 {
-		m.Assembled = assembly.Build(m.Dump)
+		m.Assembled = assembly.Consume(m.Dump)
 		m.Requests = m.Assembled.Set
 	}
 }

@@ -1,9 +1,11 @@
-// Package progress shows how far reading has come, on one line of a terminal:
+// Package progress shows what a run does, and how far reading has come, on one line of a
+// terminal:
 //
 //	1.24 GB of 5.60 GB (22%), 310.0 MB/s, 14s left: rank0.json.gz
+//	analyzing, 12s
 //
-// The line appears after a second, so that quick runs stay silent, and is gone
-// at the end. Whoever prints to the same terminal calls [Meter.Done] first.
+// The line appears once the run has taken a second, so that quick runs stay silent, and is
+// gone at the end. Whoever prints to the same terminal calls [Meter.Done] first.
 package progress
 
 import (
@@ -25,17 +27,23 @@ const (
 type Meter struct {
 	read  atomic.Int64
 	file  atomic.Pointer[string]
-	total int64
+	work  Work
 	width func() int
 
 	once       sync.Once
 	quit, gone chan struct{} // nil if nothing is shown
 }
 
-// New starts a Meter that shows its line on w, if that is a terminal, until
-// [Meter.Done]. total is the number of bytes to come; below zero it is unknown.
-func New(w io.Writer, isTerminal bool, total int64) *Meter {
-	m := &Meter{total: total}
+// Work is what a Meter shows.
+type Work struct {
+	Doing string    // such as "analyzing"; "" is reading, of which bytes are counted
+	Bytes int64     // to read; below zero it is unknown
+	Began time.Time // of the run, all that it did before included; zero is now
+}
+
+// New starts a Meter that shows its line on w, if that is a terminal, until [Meter.Done].
+func New(w io.Writer, isTerminal bool, work Work) *Meter {
+	m := &Meter{work: work}
 	if isTerminal {
 		m.width = func() int { return Columns(w) }
 		m.quit, m.gone = make(chan struct{}), make(chan struct{})
@@ -64,9 +72,12 @@ func (m *Meter) Done() {
 // run shows the line until Done. Errors of w do not matter: the line is talk.
 func (m *Meter) run(w io.Writer) {
 	defer close(m.gone)
-	start := time.Now()
+	start, wait := time.Now(), delay
+	if began := m.work.Began; !began.IsZero() {
+		wait -= start.Sub(began)
+	}
 	select {
-	case <-time.After(delay):
+	case <-time.After(wait):
 	case <-m.quit:
 		return
 	}

@@ -15,7 +15,7 @@ import (
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w screen
-		m := New(&w, true, 4e6)
+		m := New(&w, true, Work{Bytes: 4e6})
 		m.File("a.json.gz")
 		m.Add(1e6)
 		time.Sleep(delay - 1)
@@ -57,6 +57,34 @@ func TestMeter(t *testing.T) {
 	})
 }
 
+// What comes after reading is shown at once if the run has taken its second.
+func TestDoing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		for _, c := range []struct {
+			before, after time.Duration // the work begins, and is looked at
+			want          string
+		}{
+			{delay / 2, delay/2 - 1, ""},
+			{0, 1, "drawing, 0s"},
+			{0, 2500 * time.Millisecond, "drawing, 2s"},
+		} {
+			var w screen
+			time.Sleep(c.before)
+			m := New(&w, true, Work{Doing: "drawing", Began: began})
+			time.Sleep(c.after)
+			synctest.Wait()
+			if got := w.text(); got != c.want {
+				t.Errorf("%v after the run began: %q, want %q", time.Since(began), got, c.want)
+			}
+			m.Done()
+			if got := w.text(); got != "" {
+				t.Errorf("left behind: %q", got)
+			}
+		}
+	})
+}
+
 func TestSilent(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -69,7 +97,7 @@ func TestSilent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w screen
-				m := New(&w, c.isTerminal, 1)
+				m := New(&w, c.isTerminal, Work{Bytes: 1})
 				m.File("a")
 				m.Add(1)
 				time.Sleep(c.takes)
@@ -104,7 +132,7 @@ func TestLine(t *testing.T) {
 		{1, 1e18, time.Second, "1 B of 1000000000.00 GB (0%), 1 B/s"},
 		{20, 10, time.Second, "20 B of 10 B (100%), 20 B/s"},
 	} {
-		m := New(nil, false, c.total)
+		m := New(nil, false, Work{Bytes: c.total})
 		m.Add(int(c.read))
 		if got := m.line(c.elapsed); got != c.want {
 			t.Errorf("%d of %d in %v:\ngot  %q\nwant %q", c.read, c.total, c.elapsed, got, c.want)

@@ -80,9 +80,9 @@ const hoverDots = (figure, svg, data) => {
 		chosen = dot;
 		cross.replaceChildren();
 		svgElement(cross, "circle", { class: g.class, r: 5, cx: f.x(g.x[i]), cy: f.y(g.y[i]) });
-		const time = new Date(data.from + g.times[i]).toISOString().slice(11, 23);
+		const ms = data.from + g.times[i];
 		showTip(x, y, g.names[i], [
-			{ name: "arrived", value: time + " UTC" }, { name: data.value, value: g.texts[i] }, { color: g.class, name: g.name }]);
+			{ name: "arrived", value: wallTime(ms).slice(11) + " UTC" + zoneText(ms) }, { name: data.value, value: g.texts[i] }, { color: g.class, name: g.name }]);
 	};
 	const leave = () => { cross.replaceChildren(); hideTip(); };
 	const open = () => { if (chosen) openRequest(chosen.g.names[chosen.i]); };

@@ -7,7 +7,7 @@ let range = null; // { from, to }, ms
 const clockSteps = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4,
 	6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
 const timeText = (ms, step) => {
-	const text = new Date(Math.floor(ms)).toISOString();
+	const text = wallTime(ms);
 	if (step >= 864e5) return text.slice(5, 10);
 	if (step >= 6e4) return text.slice(11, 16);
 	if (step >= 1e3) return text.slice(11, 19);
@@ -16,7 +16,7 @@ const timeText = (ms, step) => {
 };
 const timeFlag = (ms) => {
 	const micros = Math.min(999, Math.round((ms - Math.floor(ms)) * 1000));
-	return new Date(Math.floor(ms)).toISOString().slice(0, 23) + String(micros).padStart(3, "0") + "Z";
+	return wallTime(ms) + String(micros).padStart(3, "0") + (zoneText(ms) || "Z"); // as --from and --to take it
 };
 
 // drawTicks replaces the lines and labels of an axis of time.
@@ -25,7 +25,8 @@ const drawTicks = (group, frame, from, to) => {
 	const count = Math.max(2, Math.floor(frame.width / 98));
 	const step = clockSteps.find((s) => to - from <= count * s) || 864e5;
 	const { top, bottom, labels } = group.dataset;
-	for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
+	const offset = zoneOffset(from); // ticks are round on the clock that people read
+	for (let t = Math.ceil((from + offset) / step) * step - offset; t <= to; t += step) {
 		const x = frame.left + (t - from) / (to - from) * frame.width;
 		svgElement(group, "line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom });
 		if (labels === "true") svgElement(group, "text", { class: "mid", x: Math.min(x, frame.right - 20), y: +bottom + 16 }).textContent = timeText(t, step);

@@ -15,6 +15,22 @@ const svgElement = (parent, name, attributes) => {
 };
 for (const e of all(".script")) e.hidden = false;
 
+// How far the clock that people read is ahead of UTC, in ms, and from when on: as the charts
+// over time say, which the program drew by that clock.
+const zoneOffsets = all("svg[data-zone]").flatMap((svg) => svg.dataset.zone.split(" ").map((pair) => pair.split(",").map(Number)))
+	.sort((a, b) => a[0] - b[0]);
+const zoneOffset = (ms) => {
+	const [, offset] = zoneOffsets.findLast(([from]) => from <= ms) || zoneOffsets[0] || [0, 0];
+	return offset;
+};
+// wallTime is a time on that clock as ISO 8601, without its zone.
+const wallTime = (ms) => new Date(Math.floor(ms) + zoneOffset(ms)).toISOString().slice(0, 23);
+// zoneText is the zone at a time: "+02:00", and "" in UTC.
+const zoneText = (ms) => {
+	const offset = zoneOffset(ms);
+	return offset && (offset < 0 ? "-" : "+") + new Date(Math.abs(offset)).toISOString().slice(11, 16) || "";
+};
+
 // The theme: as the system has it, light, dark.
 const themes = ["system", "light", "dark"];
 const themeButton = document.getElementById("theme");

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -49,13 +50,13 @@ const (
 )
 
 func (p *Panels) Draw() (Drawing, error) {
-	d := Drawing{Markup: twice(p.svg), Notes: []string{dayNote(p.From)}, Numbers: p.numbers()}
+	d := Drawing{Markup: twice(p.svg), Notes: []string{dayNote(p.From, p.To)}, Numbers: p.numbers()}
 	x := clock{p.From, p.To, 9}
 	hover := hoverLines{Axis: "x"}
 	step := p.step()
 	for _, t := range p.Times {
 		hover.At = append(hover.At, part(x.of(t)))
-		hover.Labels = append(hover.Labels, timeOfDay(t, step)+" UTC")
+		hover.Labels = append(hover.Labels, timeOfDay(t, step)+" "+words.ZoneAt(t))
 	}
 	series, several := p.series(), p.several()
 	for i := range p.Panels {
@@ -109,7 +110,7 @@ func (p *Panels) series() map[string]int {
 
 // numbers has a row for each time, and a column for each curve of each panel.
 func (p *Panels) numbers() *Numbers {
-	n := &Numbers{Head: []string{"UTC"}}
+	n := &Numbers{Head: []string{words.ZoneAt(p.From)}}
 	for _, panel := range p.Panels {
 		for _, c := range panel.Curves {
 			name := panel.Title

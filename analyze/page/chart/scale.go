@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -196,14 +197,16 @@ func (c clock) ticks() []tick {
 		step *= 2
 	}
 	var list []tick
-	first := (int64(c.from) + step - 1) / step * step
+	_, seconds := words.Clock(c.from).Zone()
+	offset := int64(seconds) * 1e9 // ticks are round on the clock that people read
+	first := (int64(c.from)+offset+step-1)/step*step - offset
 	for t := first; int64(c.from) <= t && t <= int64(c.to); t += step { // behind the last time there is comes the first one
 		list = append(list, tick{float64(t), timeOfDay(trace.Time(t), step)})
 	}
 	return list
 }
 
-// timeOfDay prints a time in UTC, as precisely as a step in ns needs.
+// timeOfDay prints a time, as precisely as a step in ns needs.
 func timeOfDay(t trace.Time, step int64) string {
 	layout := "15:04:05"
 	switch {
@@ -216,12 +219,17 @@ func timeOfDay(t trace.Time, step int64) string {
 	case step < int64(time.Second):
 		layout = "15:04:05.000"
 	}
-	return time.Unix(0, int64(t)).UTC().Format(layout)
+	return words.Clock(t).Format(layout)
 }
 
-// dayNote says what times of day are of.
-func dayNote(t trace.Time) string {
-	return "times are UTC, from " + time.Unix(0, int64(t)).UTC().Format(time.DateOnly) + " on"
+// dayNote says of which day and zone times of day are, on an axis that reaches from one time
+// to another.
+func dayNote(from, to trace.Time) string {
+	text := "times are " + words.ZoneAt(from) + ", from " + words.Clock(from).Format(time.DateOnly) + " on"
+	if after := words.ZoneAt(to); after != words.ZoneAt(from) {
+		text += ", and " + after + " once the clocks change"
+	}
+	return text
 }
 
 // InUnit prints a value with its unit; unknown is "-".

@@ -35,7 +35,7 @@ type Dot struct {
 func (c *Scatter) Draw() (Drawing, error) {
 	from, to, y := c.axes()
 	x := clock{from, to, 9}
-	d := Drawing{Markup: twice(c.svg), Notes: []string{dayNote(from)}, Numbers: c.numbers()}
+	d := Drawing{Markup: twice(c.svg), Notes: []string{dayNote(from, to)}, Numbers: c.numbers()}
 	hover := hoverDots{Value: c.Value, From: int64(from) / 1e6}
 	for i, g := range c.Groups {
 		list := hoverGroup{Name: table.Printable(g.Name), Class: colorClass(g.Color), Series: i}

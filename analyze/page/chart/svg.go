@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"html"
 	"html/template"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,8 +32,24 @@ func newSVG(width, height float64, label string) *svg {
 func newTimeSVG(width, height float64, label string, axis clock) *svg {
 	s := &svg{width: width}
 	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(height), "role", "img", "aria-label", label, "tabindex", "0",
-		"data-from", Milliseconds(axis.from), "data-to", Milliseconds(axis.to))
+		"data-from", Milliseconds(axis.from), "data-to", Milliseconds(axis.to), "data-zone", zoneOffsets(axis))
 	return s
+}
+
+// zoneOffsets says how far the clock that people read is ahead of UTC: from when on, in ms, and by
+// how much, for each time that it changes on an axis: "1792880000000,7200000 1792890000000,3600000".
+func zoneOffsets(axis clock) string {
+	var list []string
+	for at := axis.from; ; {
+		local := words.Clock(at)
+		_, seconds := local.Zone()
+		list = append(list, fmt.Sprintf("%d,%d", local.UnixMilli(), seconds*1000))
+		_, change := local.ZoneBounds()
+		if change.IsZero() || change.UnixNano() > int64(axis.to) {
+			return strings.Join(list, " ")
+		}
+		at = trace.Time(change.UnixNano())
+	}
 }
 
 // Milliseconds is a time as the script counts it, exact to the nanosecond.

@@ -58,7 +58,7 @@ func (h *TimeHeat) class(v float64) string {
 }
 
 func (h *TimeHeat) Draw() (Drawing, error) {
-	d := Drawing{Markup: twice(h.svg), Wide: true, Notes: []string{dayNote(h.From)}, Legend: h.legend(), Numbers: h.numbers()}
+	d := Drawing{Markup: twice(h.svg), Wide: true, Notes: []string{dayNote(h.From, h.To)}, Legend: h.legend(), Numbers: h.numbers()}
 	span := float64(max(1, h.To-h.From))
 	var hover hoverHeat
 	for _, g := range h.Groups {

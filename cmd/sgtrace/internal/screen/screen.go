@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,12 +37,17 @@ type Screen struct {
 	Pager    string      // the shell command that shows long text; "" is none
 	Quiet    bool        // print no messages but losses and errors
 	Notices  io.Writer   // where messages go that nobody needs
+
+	activity *activity
+	toFile   bool // text goes to a file
 }
 
 // New reads the flags of [Flags]. out and errOut are where text and messages go, and env
 // looks up variables of the environment. Its errors are of type [commandline.UsageError].
 func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) (Screen, error) {
-	s := Screen{Style: table.Style{ASCII: !utf8Locale(env), Width: Width(out, env)}, Quiet: ctx.Bool("quiet"), Notices: errOut}
+	s := Screen{Style: table.Style{ASCII: !utf8Locale(env), Width: Width(out, env)}, Quiet: ctx.Bool("quiet"), toFile: isFile(out)}
+	s.activity = &activity{w: errOut, isTerminal: progress.IsTerminal(errOut) && !s.Quiet, began: time.Now()}
+	s.Notices = s.activity
 	if s.Quiet {
 		s.Notices = io.Discard
 	}
@@ -65,11 +71,6 @@ func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) 
 		return s, commandline.Usage("--color %q: want auto, always, or never", color)
 	}
 	return s, nil
-}
-
-// Meter shows how much of an input of size bytes has been read.
-func (s *Screen) Meter(size int64) *progress.Meter {
-	return progress.New(s.Notices, progress.IsTerminal(s.Notices), size)
 }
 
 // Width returns how many characters fit on a line of the terminal w, which $COLUMNS may

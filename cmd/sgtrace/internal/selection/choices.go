@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -54,12 +53,10 @@ func (o *Choices) Nothing(ctx *cli.Context, sel *Chosen) error {
 }
 
 func (o *Choices) noTime(sel *Chosen) error {
-	const layout = "2006-01-02 15:04:05.000"
 	if (sel.From == 0 || sel.From <= o.last) && (sel.To == 0 || sel.To >= o.first) {
 		return nil
 	}
-	first, last := time.Unix(0, int64(o.first)).UTC(), time.Unix(0, int64(o.last)).UTC()
-	return fmt.Errorf("--from and --to select nothing: the requests are from %s to %s UTC", first.Format(layout), last.Format(layout))
+	return fmt.Errorf("--from and --to select nothing: the requests are from %s", words.Between(o.first, o.last))
 }
 
 func (o *Choices) noRole(sel *Chosen) error {

@@ -57,12 +57,17 @@ type Chosen struct {
 	request.Selection          // From and To are 0 until Resolve
 	Window            Window   // of time
 	rankWords         []string // Selection.Ranks, as they were given
+	zone              *time.Location
 }
 
 // Read reads the flags of [Flags]. Its errors are of type [commandline.UsageError].
 func Read(ctx *cli.Context) (*Chosen, error) {
-	s := &Chosen{Window: Window{ctx.String("from"), ctx.String("to")}}
-	if err := s.Window.Check(); err != nil {
+	zone, err := Zone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Chosen{Window: Window{ctx.String("from"), ctx.String("to")}, zone: zone}
+	if err := s.Window.Check(zone); err != nil {
 		return nil, err
 	}
 	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
@@ -139,14 +144,23 @@ func onceForEach(flag, word string) string {
 	return ""
 }
 
-// Resolve turns the window of time into instants of the input whose first event is given.
+// Bounds are the window of time as instants of the input whose first event is given.
+func (s *Chosen) Bounds(first trace.Time) (from, to trace.Time, err error) {
+	return s.Window.Resolve(first, s.zone)
+}
+
+// Resolve chooses the window of time in the input whose first event is given.
 func (s *Chosen) Resolve(first trace.Time) (err error) {
-	s.From, s.To, err = s.Window.Resolve(first)
+	s.From, s.To, err = s.Bounds(first)
 	return err
 }
 
-// Args are the flags of [Flags] as they were given.
+// Args are the flags of [Flags] as they were given, after that of [ZoneFlag], which says what
+// their times mean.
 func Args(ctx *cli.Context) (args []string) {
+	if ctx.IsSet("tz") {
+		args = append(args, "--tz", ctx.String("tz"))
+	}
 	for _, flag := range Flags() {
 		name := flag.Names()[0]
 		if !ctx.IsSet(name) {
