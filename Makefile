@@ -15,7 +15,7 @@ TIMEOUT ?= 10m
 # the program's memory run it without this.
 LAZYGC = GOGC=400 GOMEMLIMIT=1GiB
 
-.PHONY: build demo test race rates fuzz bench lint vuln cross fallback docs dist dist-check clean
+.PHONY: build demo test scale race rates fuzz bench lint vuln cross fallback docs dist dist-check clean
 
 build:
 	$(GO) build -trimpath -buildvcs=auto -ldflags='-s -w' -o bin/sgtrace ./cmd/sgtrace
@@ -29,8 +29,15 @@ test: lint
 	@[ -d "$${SGTRACE_SHARED:-../shared}/data" ] || echo "note: no shared data ($$""SGTRACE_SHARED, ../shared): tests on real dumps skip"
 	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
 	@for b in "$${SGTRACE_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do command -v "$$b" >/dev/null && exit; done; echo "note: no Chromium ($$""SGTRACE_CHROMIUM, PATH): tests of HTML reports in a browser skip"
-	$(GO) build ./...
-	$(LAZYGC) $(GO) test -vet=off -timeout $(TIMEOUT) ./... # lint has vetted
+	$(LAZYGC) $(GO) test -vet=off -timeout $(TIMEOUT) ./... # lint has vetted; packages without tests are built, too
+
+# A dataset that Slurm fills and SQL engines read, with the real ones: Debian's packages and npm,
+# into this folder. What cannot be had is skipped, which is said.
+scale: export SGTRACE_SCALE ?= $(HOME)/.cache/sgtrace-scale
+scale:
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./scripts/scale/...
+	$(GO) test -count=1 -timeout $(TIMEOUT) -v -run 'TestViewsAreReports|TestQuestions' ./cmd/sgtrace
+	$(GO) run ./scripts/scale -cache "$$SGTRACE_SCALE"
 
 # The race detector needs cgo.
 race:

@@ -22,9 +22,17 @@ type Evidence struct {
 	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
 	Clocks *clocks.Report
 	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
+	Walked []Walked       // inputs of which rows are walked
 	First  trace.Time     // when the first capture or request begins, as its host stamped it
 	merge  *Merge
 	hosts  []string // as files call them, some repeatedly
+}
+
+// Walked is an input of which rows are walked.
+type Walked struct {
+	*inputs.Indexed
+	All     profile.Stream // its rows
+	Counted profile.Stream // those that no other input has; All if no input has any
 }
 
 // EvidenceOptions say what reports will look for.
@@ -81,7 +89,9 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		if x.Rows == nil {
 			continue
 		}
-		st := m.WithoutDuplicates(x, x.Rows(p.pids(m.Ranks, x, others[x])), opt.Attribute)
+		all := x.Rows(p.pids(m.Ranks, x, others[x]))
+		st := m.WithoutDuplicates(x, all, opt.Attribute)
+		p.Walked = append(p.Walked, Walked{x, all, st})
 		if held {
 			st = unversioned{st, m.Dump.Syms}
 		}
@@ -147,6 +157,7 @@ func (m *Merge) Profiles() *profile.Set {
 // OnOneClock puts the requests on one clock where they, or what profilers recorded, prove
 // that the clocks of hosts differ.
 func (p *Evidence) OnOneClock() {
+	p.Requests = nil // see [inputs.Inputs.RelatedBy]
 	if p.Clocks == nil {
 		p.merge.OnOneClock()
 	} else {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Version is that of the tables: the name of the folder that they are in.
@@ -27,6 +28,7 @@ const (
 	capturePrefix = "capture="
 	unfinished    = ".unfinished-" // begins the names of captures that are being written
 	inputsFile    = "inputs-0" + columnar.Suffix
+	versionKey    = "sgtrace.dataset"
 	aboutKey      = "sgtrace.capture"
 )
 
@@ -47,6 +49,15 @@ type About struct {
 	// Inspected is what profilers recorded, as 'sgtrace inspect' lists it, Listed the same without
 	// ranks and sizes; nil of dumps.
 	Inspected, Listed *inventory.Inventory
+	First, Last       trace.Time // of what was recorded, Unix ns on the clock of the host; 0 is unknown
+	Files             []File     // but for that of inputs
+}
+
+// A File is one of a capture, as it was written.
+type File struct {
+	Name string
+	Rows int64
+	Hash string
 }
 
 // place names what a capture is of, in the name of its folder: captures of one input at

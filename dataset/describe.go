@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/columnar"
 )
 
-// A Table is one of a capture, as docs/DATASET.md describes it.
+// A Table is one of a dataset, as docs/DATASET.md describes it.
 type Table struct {
 	Name string
 	// Parts are what the names of its files have behind the name: those of rows of different
@@ -84,11 +84,11 @@ func (t *Table) Files() (names []string) {
 	return names
 }
 
-// Reference describes all tables in Markdown, for docs/DATASET.md.
-func Reference() string {
+// Reference describes tables in Markdown, for docs/DATASET.md.
+func Reference(tables []Table) string {
 	var b strings.Builder
-	for i := range Tables {
-		t := &Tables[i]
+	for i := range tables {
+		t := &tables[i]
 		fmt.Fprintf(&b, "### %s\n\n%s Files: `%s`.\n\n| column | type | unit | null | meaning |\n|---|---|---|---|---|\n", t.Name, t.Doc, strings.Join(t.Files(), "`, `"))
 		for _, c := range t.Columns {
 			null := ""

@@ -3,6 +3,7 @@ package dataset
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,7 +18,9 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	intro, reference, ok := strings.Cut(string(page), mark)
-	want := "\n" + strings.TrimRight(Reference(), "\n") + "\n"
+	want := "\n" + Reference(Tables) + "## Tables of all captures\n\n" +
+		"`sgtrace dataset solve` writes these to `solved=<hash>`, from the captures that are there at the time. `sgtrace sql` does so first if any has\nchanged since.\n\n" +
+		strings.TrimRight(Reference(SolvedTables), "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(intro+mark+want), 0o666); err != nil {
 			t.Fatal(err)
@@ -25,7 +28,7 @@ func TestReference(t *testing.T) {
 	} else if !ok || reference != want {
 		t.Error("docs/DATASET.md is stale: make docs")
 	}
-	for _, table := range Tables {
+	for _, table := range slices.Concat(Tables, SolvedTables) {
 		for _, c := range table.Columns {
 			if c.Name == "" || c.Type == "" || c.Doc == "" {
 				t.Errorf("column %q of %s lacks a type or a meaning", c.Name, table.Name)

@@ -3,7 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -123,14 +122,7 @@ func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	return met, in.close()
 }
 
-// Original returns an error unless the original of the capture is there as it was.
-func (c *Capture) Original() error {
-	info, err := os.Stat(c.Path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, errors.Unwrap(err))
-	case info.Mode().IsRegular() && info.Size() != c.Bytes:
-		return fmt.Errorf("the original %s, which a timeline needs, has changed: it has %d bytes and had %d", c.Path, info.Size(), c.Bytes)
-	}
-	return nil
+// Gone is the error of an original that is not there, or has changed.
+func (c *Capture) Gone(why error) error {
+	return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, why)
 }

@@ -65,6 +65,17 @@ var (
 	rangeStyles  = words{profile.PushPop: profile.PushPop.String(), profile.StartEnd: profile.StartEnd.String()}
 )
 
+// StepKind returns the word for a kind of step.
+func StepKind(k profile.StepKind) string { return stepKinds[k] }
+
+// KernelKind returns the word for what a kernel is.
+func KernelKind(k *profile.Kernel) string {
+	if k.Graph {
+		return graphKind
+	}
+	return kernelsFile.kind
+}
+
 // Words that tell rows of one kind from others of their table.
 const (
 	graphKind       = "graph"

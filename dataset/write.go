@@ -49,6 +49,7 @@ type writer struct {
 	content *Content
 	names   []string // of symbols; there may be more meanwhile
 	text    []byte
+	files   []File // that were written
 	errs    []error
 }
 
@@ -63,7 +64,8 @@ func (w *writer) name(s trace.Sym) string {
 // A table is one that a writer has under way.
 type table[T any] struct {
 	*columnar.Writer[T]
-	of *writer
+	of   *writer
+	name string
 }
 
 // create begins a file of a table. What goes wrong is kept for Write.
@@ -74,11 +76,11 @@ func createAbout[T any](w *writer, name string, about map[string]string) table[T
 	if err != nil {
 		w.errs = append(w.errs, err)
 	}
-	return table[T]{t, w}
+	return table[T]{t, w, name + columnar.Suffix}
 }
 
 func withVersion(about map[string]string) map[string]string {
-	all := map[string]string{"sgtrace.dataset": Version}
+	all := map[string]string{versionKey: Version}
 	for key, value := range about {
 		all[key] = value
 	}
@@ -92,9 +94,13 @@ func (t table[T]) write(row T) {
 }
 
 func (t table[T]) close() {
-	if t.Writer != nil {
-		t.of.errs = append(t.of.errs, t.Writer.Close())
+	if t.Writer == nil {
+		return
 	}
+	err := t.Writer.Close()
+	hash, _, hashErr := HashFiles(filepath.Join(t.of.dir, t.name))
+	t.of.errs = append(t.of.errs, err, hashErr)
+	t.of.files = append(t.of.files, File{t.name, t.Rows(), hash})
 }
 
 // lazy is a table of which nothing is written before its first row.
@@ -128,6 +134,8 @@ func (l *lazy[T]) close() {
 
 // about writes what the capture is of.
 func (w *writer) about(a *About) {
+	a.Files = w.files
+	a.First, a.Last = w.content.bounds()
 	text, err := json.Marshal(a)
 	w.errs = append(w.errs, err)
 	t := createAbout[inputRow](w, "inputs-0", map[string]string{aboutKey: string(text)})
@@ -139,6 +147,29 @@ func (w *writer) about(a *About) {
 	}
 	t.write(row)
 	t.close()
+}
+
+// bounds returns when what was recorded begins and ends; 0 is unknown.
+func (c *Content) bounds() (first, last trace.Time) {
+	cover := func(from, to trace.Time) {
+		if first == 0 || from < first {
+			first = from
+		}
+		last = max(last, to)
+	}
+	if d := c.Spans; d != nil {
+		for i := range d.Len() {
+			cover(d.Span(i).Start, d.Span(i).End)
+		}
+	}
+	if c.Source != nil {
+		for _, p := range c.Source.Profiles {
+			if p.Meta.Origin == profile.OriginUnix && p.Total > 0 {
+				cover(p.First, p.Last)
+			}
+		}
+	}
+	return first, last
 }
 
 // A diagKey tells diagnostics apart, as [trace.Diags] does.

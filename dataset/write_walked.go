@@ -76,10 +76,7 @@ func (x *walking) slice(e *profile.Event, kind string) sliceRow {
 func (x *walking) kernels() {
 	l := lazy[sliceRow]{of: x.writer, name: kernelsFile.name}
 	x.Kernels(func(k *profile.Kernel) bool {
-		row := x.slice(&k.Event, kernelsFile.kind)
-		if k.Graph {
-			row.Kind = graphKind
-		}
+		row := x.slice(&k.Event, KernelKind(k))
 		row.Device, row.Stream = k.Device, int64(k.Stream)
 		l.write(row)
 		return true

@@ -67,6 +67,7 @@ var layers = []layer{
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
 	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"columnar"}), reason: "it keeps what any format gives, and knows none of them"},
+	{of: []string{"dataset/views"}, may: []string{"dataset", "columnar"}, reason: "it knows the tables, and not who fills them"},
 	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
@@ -78,6 +79,8 @@ var layers = []layer{
 		reason: "it writes timelines, however they came to be"},
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},
+
+	{of: []string{"convert/solve"}, may: slices.Concat(reported, []string{"convert", "convert/inputs", "convert/ranks", "dataset"}), reason: "it writes what convert decides, and knows no report"},
 
 	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},

@@ -1,6 +1,7 @@
 package otlpjson
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -141,7 +142,10 @@ func TestTreeIsForest(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, outline(tree, r.Table))
 		}
 		for i := range nodes {
-			if !slices.IsSortedFunc(tree.Children(i), func(a, b uint32) int { return tree.Compare(int(a), int(b)) }) {
+			if !slices.IsSortedFunc(tree.Children(i), func(a, b uint32) int {
+				x, y := r.Span(int(a)), r.Span(int(b))
+				return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), cmp.Compare(x.TraceLo, y.TraceLo), cmp.Compare(x.ID, y.ID))
+			}) {
 				t.Errorf("seed %d: the children of %d are not in order", seed, i)
 			}
 		}

@@ -59,6 +59,42 @@ func (s *Set) EachSelectedStage(stages []uint32, outermost bool, f func(i int, o
 	}
 }
 
+// EachRowOf calls f for the rows of request r that reports measure, with the proc of each: the
+// selected stages, parents first, and the spans of its gateway.
+func (s *Set) EachRowOf(r int, f func(i, proc int)) {
+	req := &s.Requests[r]
+	for _, part := range req.Parts {
+		for _, t := range s.Parts[part].Threads {
+			proc := s.Threads[t].Proc
+			s.EachSelectedStage(s.Threads[t].Stages, true, func(i int, _ bool) { f(i, proc) })
+		}
+	}
+	for i := range s.GatewayRows(req) {
+		if s.RequestOf(i) == r { // several may share it
+			f(i, s.ProcOf(i))
+		}
+	}
+}
+
+// EachRowBeside calls f for the rows that reports measure and that belong to no request, with
+// the proc of each: those of services without rules, and of gateways.
+func (s *Set) EachRowBeside(f func(i, proc int)) {
+	for i := range s.Len() {
+		if k := s.Kind(i); k == Generic || k == Gateway && s.RequestOf(i) == None {
+			f(i, s.ProcOf(i))
+		}
+	}
+}
+
+// StageName returns what reports call row i: a stage by its name, others as "service:name".
+func (s *Set) StageName(i int) string {
+	if s.Kind(i) == Stage {
+		return s.Name(i)
+	}
+	service := s.Writers[s.Sources[s.Rows[i].Source].Writer].Service
+	return s.Syms.Name(service) + ":" + s.Name(i)
+}
+
 // OnScheduler reports whether thread t follows the batches of a rank.
 func (s *Set) OnScheduler(t int) bool {
 	return s.Procs[s.Threads[t].Proc].Schedules

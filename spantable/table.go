@@ -33,14 +33,13 @@ type Span struct {
 	Args             trace.ArgsID // attributes
 	Origin           OriginID
 	Line             uint32 // in the origin's file; 0 where the file has no lines
-	events, links    uint32 // first of this span's; they end where the next span's begin
 	Status           SpanStatus
 	Kind             uint8 // OTLP SpanKind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer
 }
 
 // Dur returns the length of s in ns; it is negative when the producer's clock
 // stepped back.
-func (s *Span) Dur() int64 { return int64(s.End - s.Start) }
+func (s Span) Dur() int64 { return int64(s.End - s.Start) }
 
 // An Event is a point in time that a span reports.
 type Event struct {
@@ -52,6 +51,24 @@ type Event struct {
 // A Link names another span, of the same trace or not.
 type Link struct {
 	TraceHi, TraceLo, ID uint64
+}
+
+// An Identity is what tells a span from others, and what it is below.
+type Identity struct {
+	ID, Parent    uint64
+	Trace         uint32 // number of its trace: see [Table.TraceID]
+	events, links uint32 // first of this span's; they end where the next span's begin
+	Status        SpanStatus
+	Kind          uint8
+}
+
+// A body is the rest of a span: what becomes of it is a row of a request.
+type body struct {
+	Start, End trace.Time
+	Name       trace.Sym
+	Args       trace.ArgsID
+	Origin     OriginID
+	Line       uint32
 }
 
 // OriginID indexes [Table.Origins]; 0 is unknown.
@@ -95,9 +112,14 @@ type Table struct {
 	// Chosen are the traces that readers put in; nil are all. Readers need not look at it.
 	Chosen *Chosen
 
-	spans  column[Span]
+	ids    column[Identity]
+	bodies column[body]
 	events column[Event]
-	links  column[Link]
+	links  column[link]
+
+	traces  []TraceID
+	numbers map[TraceID]uint32 // of traces
+	latest  uint32             // number that was asked for last
 
 	frames []frame // of all files that have them, in order
 
@@ -110,24 +132,57 @@ func New(diags *trace.Diags) *Table {
 	return &Table{
 		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
 		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
-		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
+		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{}, numbers: map[TraceID]uint32{},
 	}
 }
 
 // Len returns the number of spans.
-func (d *Table) Len() int { return d.spans.len() }
+func (d *Table) Len() int { return d.ids.len() }
 
 // Span returns span i, 0 <= i < Len().
-func (d *Table) Span(i int) *Span { return d.spans.at(i) }
+func (d *Table) Span(i int) Span {
+	id, b := d.ids.at(i), d.bodies.at(i)
+	t := d.traces[id.Trace]
+	return Span{TraceHi: t[0], TraceLo: t[1], ID: id.ID, Parent: id.Parent, Start: b.Start, End: b.End, Name: b.Name, Args: b.Args,
+		Origin: b.Origin, Line: b.Line, Status: id.Status, Kind: id.Kind}
+}
+
+// Identity returns the identity of span i.
+func (d *Table) Identity(i int) *Identity { return d.ids.at(i) }
+
+// TraceID returns the ID of the trace of a number.
+func (d *Table) TraceID(number uint32) TraceID { return d.traces[number] }
+
+// TraceOf returns the ID of the trace of span i.
+func (d *Table) TraceOf(i int) TraceID { return d.traces[d.ids.at(i).Trace] }
+
+// Traces is how many traces there are.
+func (d *Table) Traces() int { return len(d.traces) }
+
+// GiveUp yields all spans and gives up of them all but their identities, piece by piece, so
+// that what is made of them takes their place in memory.
+func (d *Table) GiveUp() iter.Seq2[int, Span] {
+	return func(yield func(int, Span) bool) {
+		for i := range d.Len() {
+			if !yield(i, d.Span(i)) {
+				return
+			}
+			if (i+1)%chunkRows == 0 {
+				d.bodies.chunks[i>>chunkBits] = nil
+			}
+		}
+		d.bodies = column[body]{}
+	}
+}
 
 // Events yields the events of span i.
 func (d *Table) Events(i int) iter.Seq[*Event] {
 	return func(yield func(*Event) bool) {
 		to := d.events.len()
-		if i+1 < d.spans.len() {
-			to = int(d.spans.at(i + 1).events)
+		if i+1 < d.ids.len() {
+			to = int(d.ids.at(i + 1).events)
 		}
-		for e := int(d.spans.at(i).events); e < to; e++ {
+		for e := int(d.ids.at(i).events); e < to; e++ {
 			if !yield(d.events.at(e)) {
 				return
 			}
@@ -136,24 +191,32 @@ func (d *Table) Events(i int) iter.Seq[*Event] {
 }
 
 // Links yields the links of span i.
-func (d *Table) Links(i int) iter.Seq[*Link] {
-	return func(yield func(*Link) bool) {
+func (d *Table) Links(i int) iter.Seq[Link] {
+	return func(yield func(Link) bool) {
 		to := d.links.len()
-		if i+1 < d.spans.len() {
-			to = int(d.spans.at(i + 1).links)
+		if i+1 < d.ids.len() {
+			to = int(d.ids.at(i + 1).links)
 		}
-		for l := int(d.spans.at(i).links); l < to; l++ {
-			if !yield(d.links.at(l)) {
+		for l := int(d.ids.at(i).links); l < to; l++ {
+			at := d.links.at(l)
+			t := d.traces[at.trace()]
+			if !yield(Link{t[0], t[1], at.id()}) {
 				return
 			}
 		}
 	}
 }
 
+// A link is a Link in 12 bytes: the ID, low half first, and the number of the trace.
+type link [3]uint32
+
+func (l link) id() uint64    { return uint64(l[1])<<32 | uint64(l[0]) }
+func (l link) trace() uint32 { return l[2] }
+
 // AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
 // origin and place.
 func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
-	s := *d.Span(i)
+	s := d.Span(i)
 	id := hash.Mix(s.ID + uint64(k))
 	if s.Line == 0 {
 		d.Frame(d.Pos(i).Offset)
@@ -164,14 +227,31 @@ func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
 
 // Add adds a span with its events and links.
 func (d *Table) Add(s Span, events []Event, links []Link) {
-	s.events, s.links = uint32(d.events.len()), uint32(d.links.len())
+	id := Identity{ID: s.ID, Parent: s.Parent, Trace: d.number(TraceID{s.TraceHi, s.TraceLo}),
+		events: uint32(d.events.len()), links: uint32(d.links.len()), Status: s.Status, Kind: s.Kind}
 	for i := range events {
 		d.events.push(events[i])
 	}
-	for i := range links {
-		d.links.push(links[i])
+	for _, l := range links {
+		d.links.push(link{uint32(l.ID), uint32(l.ID >> 32), d.number(TraceID{l.TraceHi, l.TraceLo})})
 	}
-	d.spans.push(s)
+	d.ids.push(id)
+	d.bodies.push(body{s.Start, s.End, s.Name, s.Args, s.Origin, s.Line})
+}
+
+// number returns the number of a trace, which is new if nobody asked for it before.
+func (d *Table) number(id TraceID) uint32 {
+	if int(d.latest) < len(d.traces) && d.traces[d.latest] == id {
+		return d.latest
+	}
+	n, ok := d.numbers[id]
+	if !ok {
+		n = uint32(len(d.traces))
+		d.traces = append(d.traces, id)
+		d.numbers[id] = n
+	}
+	d.latest = n
+	return n
 }
 
 // Frame says that the spans that are added from now on stand in a frame, or in whatever a
@@ -232,12 +312,12 @@ func (d *Table) Frames() iter.Seq2[int, int64] {
 // Release gives up all spans, with their events and links. Symbols, arguments and the
 // descriptions of files stay.
 func (d *Table) Release() {
-	d.spans, d.events, d.links, d.frames = column[Span]{}, column[Event]{}, column[Link]{}, nil
-	d.originIDs, d.resourceIDs = nil, nil
+	d.ids, d.bodies, d.events, d.links, d.frames = column[Identity]{}, column[body]{}, column[Event]{}, column[link]{}, nil
+	d.originIDs, d.resourceIDs, d.traces, d.numbers = nil, nil, nil, nil
 }
 
 // Resource returns the resource of s.
-func (d *Table) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
+func (d *Table) Resource(s Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
 
 // A column is a growing table. From chunkRows on it grows without copying and
 // without garbage.

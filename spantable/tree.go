@@ -32,13 +32,26 @@ func NewTree(d *Table) *Tree {
 	t.index()
 	for i := range n {
 		t.parent[i] = None
-		if s := d.Span(i); s.Parent != 0 && !t.Duplicate(i) {
-			t.parent[i] = int32(t.Find(s.TraceHi, s.TraceLo, s.Parent))
+		if s := d.Identity(i); s.Parent != 0 && !t.Duplicate(i) {
+			t.parent[i] = int32(t.find(s.Trace, s.Parent))
 		}
 	}
 	t.breakCycles()
 	t.groupChildren()
+	t.Sort(func(i, j uint32) int {
+		x, y := d.bodies.at(int(i)), d.bodies.at(int(j))
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), t.CompareIDs(int(i), int(j)))
+	})
 	return t
+}
+
+// Sort puts the children of each span in order.
+func (t *Tree) Sort(compare func(i, j uint32) int) {
+	for i := range t.parent {
+		if c := t.Children(i); !slices.IsSortedFunc(c, compare) {
+			slices.SortFunc(c, compare)
+		}
+	}
 }
 
 // index fills the hash table and marks duplicates.
@@ -49,16 +62,16 @@ func (t *Tree) index() {
 	}
 	t.slots = memory.Make[uint32](size)
 	for i := range t.dump.Len() {
-		s := t.dump.Span(i)
-		slot := t.slot(s.TraceHi, s.TraceLo, s.ID)
+		id := t.dump.Identity(i)
+		slot := t.slot(id.Trace, id.ID)
 		if t.slots[slot] == 0 {
 			t.slots[slot] = uint32(i + 1)
 			continue
 		}
-		first := t.dump.Span(int(t.slots[slot] - 1))
-		if s.ID == 0 {
+		if id.ID == 0 {
 			continue
 		}
+		s, first := t.dump.Span(i), t.dump.Span(int(t.slots[slot]-1))
 		if s.Start == first.Start && s.End == first.End && s.Name == first.Name && s.Parent == first.Parent {
 			t.duplicate[i/64] |= 1 << (i % 64)
 			t.report(trace.OTLPDuplicateSpan, i)
@@ -74,14 +87,15 @@ func (t *Tree) report(m *trace.Message, i int) {
 }
 
 // slot returns where the span with the given identity is, or would be.
-func (t *Tree) slot(hi, lo, id uint64) int {
+func (t *Tree) slot(trace uint32, id uint64) int {
 	mask := len(t.slots) - 1
-	h := (id ^ lo*0x9e3779b97f4a7c15 ^ hi*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
+	of := t.dump.traces[trace]
+	h := (id ^ of[1]*0x9e3779b97f4a7c15 ^ of[0]*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
 	for i := int(h>>32) & mask; ; i = (i + 1) & mask {
 		if t.slots[i] == 0 {
 			return i
 		}
-		if s := t.dump.Span(int(t.slots[i] - 1)); s.ID == id && s.TraceLo == lo && s.TraceHi == hi {
+		if s := t.dump.Identity(int(t.slots[i] - 1)); s.ID == id && s.Trace == trace {
 			return i
 		}
 	}
@@ -93,19 +107,33 @@ func (t *Tree) slot(hi, lo, id uint64) int {
 func (t *Tree) Lists() (parent []int32, first, below []uint32) { return t.parent, t.first, t.child }
 
 // Find returns the index of a span, or None.
-func (t *Tree) Find(hi, lo, id uint64) int { return int(t.slots[t.slot(hi, lo, id)]) - 1 }
+func (t *Tree) Find(hi, lo, id uint64) int {
+	n, ok := t.dump.numbers[TraceID{hi, lo}]
+	if !ok {
+		return None
+	}
+	return t.find(n, id)
+}
+
+func (t *Tree) find(trace uint32, id uint64) int { return int(t.slots[t.slot(trace, id)]) - 1 }
 
 // Parent returns the parent of span i, or None.
 func (t *Tree) Parent(i int) int { return int(t.parent[i]) }
 
 // Orphan reports whether span i names a parent that is not in the dump.
 func (t *Tree) Orphan(i int) bool {
-	s := t.dump.Span(i)
-	return t.parent[i] == None && s.Parent != 0 && !t.Duplicate(i) && t.Find(s.TraceHi, s.TraceLo, s.Parent) == None
+	s := t.dump.Identity(i)
+	return t.parent[i] == None && s.Parent != 0 && !t.Duplicate(i) && t.find(s.Trace, s.Parent) == None
 }
 
 // Duplicate reports whether span i repeats an earlier one.
 func (t *Tree) Duplicate(i int) bool { return t.duplicate[i/64]&(1<<(i%64)) != 0 }
+
+// First returns the span that span i repeats, or i if it repeats none.
+func (t *Tree) First(i int) int {
+	id := t.dump.Identity(i)
+	return t.find(id.Trace, id.ID)
+}
 
 // Children returns the children of span i, ordered by start, then longest
 // first. It must not be modified.
@@ -149,19 +177,11 @@ func (t *Tree) groupChildren() {
 		}
 	}
 	t.first = t.first[:n+1]
-	for i := range n {
-		if c := t.Children(i); !slices.IsSortedFunc(c, t.byStart) {
-			slices.SortFunc(c, t.byStart)
-		}
-	}
 }
 
-func (t *Tree) byStart(a, b uint32) int { return t.Compare(int(a), int(b)) }
-
-// Compare orders spans by start, then longest first, then identity: an order
-// that does not depend on where they stand in the input.
-func (t *Tree) Compare(a, b int) int {
-	x, y := t.dump.Span(a), t.dump.Span(b)
-	return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End),
-		cmp.Compare(x.TraceHi, y.TraceHi), cmp.Compare(x.TraceLo, y.TraceLo), cmp.Compare(x.ID, y.ID))
+// CompareIDs orders spans by their identities, which do not depend on where they stand in the
+// input.
+func (t *Tree) CompareIDs(a, b int) int {
+	x, y := t.dump.TraceOf(a), t.dump.TraceOf(b)
+	return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(t.dump.Identity(a).ID, t.dump.Identity(b).ID))
 }

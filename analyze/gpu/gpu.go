@@ -276,11 +276,10 @@ func (r *rankWork) measure(opt *Options) {
 	for _, part := range r.gpus {
 		s := newGPUSweep(part.gpu, r, opt)
 		busy := stepBusy{steps: r.steps, until: make([]trace.Time, len(r.steps))}
-		part.rows.each(func(row *gpuRow) {
+		part.rows.drain(func(row *gpuRow) {
 			s.add(row)
 			busy.add(row)
 		})
-		part.rows = gpuRows{}
 		s.finish()
 		s.watch.Done()
 	}

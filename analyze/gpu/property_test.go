@@ -286,7 +286,8 @@ func TestGPURows(t *testing.T) {
 	others.close()
 	rows.join(&others, stepsBefore)
 	var got []gpuRow
-	rows.each(func(r *gpuRow) { got = append(got, *r) })
+	n := rows.n
+	rows.drain(func(r *gpuRow) { got = append(got, *r) })
 	if !slices.IsSortedFunc(got, func(a, b gpuRow) int { return compareRows(&a, &b) }) {
 		t.Error("not in order")
 	}
@@ -296,7 +297,7 @@ func TestGPURows(t *testing.T) {
 	}
 	slices.SortFunc(got, all)
 	slices.SortFunc(want, all)
-	if !slices.Equal(got, want) || rows.n != len(want) {
+	if !slices.Equal(got, want) || n != len(want) {
 		t.Errorf("%d rows of %d, or others", len(got), len(want))
 	}
 }

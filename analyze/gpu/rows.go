@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/packed"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -144,8 +146,7 @@ func (p *packedRows) append(to []byte, r *gpuRow) []byte {
 
 // A rowReader unpacks the rows of a run.
 type rowReader struct {
-	rest   []byte
-	blocks [][]byte // behind rest
+	packed.Reader
 	row    gpuRow
 	inStep int32 // of row, before steps is added
 	steps  int32
@@ -153,26 +154,23 @@ type rowReader struct {
 
 // next moves to the next row, false behind the last one.
 func (r *rowReader) next() bool {
-	if len(r.rest) == 0 {
-		if len(r.blocks) == 0 {
-			return false
-		}
-		r.rest, r.blocks = r.blocks[0], r.blocks[1:]
+	if !r.More() {
+		return false
 	}
 	row := &r.row
-	row.start = trace.Time(uint64(row.start) + r.unsigned())
-	row.dur = int64(r.unsigned())
-	kind := r.unsigned()
+	row.start = trace.Time(uint64(row.start) + r.Unsigned())
+	row.dur = int64(r.Unsigned())
+	kind := r.Unsigned()
 	row.class, row.flags = profile.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
-	row.stream = r.signed()
-	row.name = trace.Sym(r.unsigned())
+	row.stream = r.Signed()
+	row.name = trace.Sym(r.Unsigned())
 	row.launch, row.launched, row.waited, row.inStep = 0, 0, 0, 0
 	last := r.inStep
 	r.inStep = 0
 	if row.called() {
-		row.launch = trace.Time(uint64(row.start) - uint64(r.signed()))
-		row.launched = int64(r.unsigned())
-		r.inStep = last + int32(r.signed())
+		row.launch = trace.Time(uint64(row.start) - uint64(r.Signed()))
+		row.launched = int64(r.Unsigned())
+		r.inStep = last + int32(r.Signed())
 	}
 	if r.inStep > 0 {
 		row.inStep = r.inStep + r.steps
@@ -180,55 +178,16 @@ func (r *rowReader) next() bool {
 	return true
 }
 
-func (r *rowReader) unsigned() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *rowReader) signed() int64 {
-	v, n := binary.Varint(r.rest)
-	r.rest = r.rest[n:]
-	return v
-}
-
-// each passes all rows in order. Of several runs, the readers are a heap by the row
-// that each one is at.
-func (g *gpuRows) each(f func(*gpuRow)) {
-	var heap []*rowReader
-	for i := range g.runs {
-		r := &rowReader{blocks: g.runs[i].blocks, steps: g.runs[i].steps}
+// drain passes all rows in order, and gives them up.
+func (g *gpuRows) drain(f func(*gpuRow)) {
+	var readers []*rowReader
+	for _, run := range g.runs {
+		r := &rowReader{Reader: packed.NewReader(run.blocks), steps: run.steps}
 		if r.next() {
-			heap = append(heap, r)
+			readers = append(readers, r)
 		}
 	}
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		sink(heap, i)
-	}
-	for len(heap) > 0 {
-		top := heap[0]
-		f(&top.row)
-		if !top.next() {
-			last := len(heap) - 1
-			heap[0], heap = heap[last], heap[:last]
-		}
-		sink(heap, 0)
-	}
-}
-
-// sink restores the heap below i.
-func sink(heap []*rowReader, i int) {
-	for {
-		least := i
-		for _, child := range [2]int{2*i + 1, 2*i + 2} {
-			if child < len(heap) && compareRows(&heap[child].row, &heap[least].row) < 0 {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
-	}
+	*g = gpuRows{}
+	before := func(a, b *rowReader) bool { return compareRows(&a.row, &b.row) < 0 }
+	order.Merge(readers, before, (*rowReader).next, func(r *rowReader) { f(&r.row) })
 }

@@ -13,7 +13,7 @@ type Frames struct {
 
 // A run is the frames that [Read] passed together.
 type run struct {
-	packed
+	packedFrames
 	walk uint8
 }
 

@@ -3,11 +3,12 @@ package host
 import (
 	"encoding/binary"
 
+	"github.com/sgtrace/sgtrace/internal/packed"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// packed are frames as bytes: of each, the differences to the one before it, which are small.
-type packed struct {
+// packedFrames are frames as bytes: of each, the differences to the one before it, which are small.
+type packedFrames struct {
 	chunks   [][]byte
 	count    int
 	last     Frame
@@ -23,7 +24,7 @@ const (
 )
 
 // add packs a frame.
-func (p *packed) add(f *Frame) {
+func (p *packedFrames) add(f *Frame) {
 	p.unsorted = p.unsorted || p.count > 0 && compareFrames(*f, p.last) < 0
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1]) > chunkSize-maxPacked {
@@ -43,8 +44,8 @@ func (p *packed) add(f *Frame) {
 }
 
 // unpack gives up the frames, of which there is at least one, in order.
-func (p *packed) unpack() *unpacking {
-	u := &unpacking{chunks: p.chunks}
+func (p *packedFrames) unpack() *unpacking {
+	u := &unpacking{Reader: packed.NewReader(p.chunks)}
 	if p.unsorted {
 		u.sorted = make([]Frame, 0, p.count)
 		for u.decode() {
@@ -52,17 +53,16 @@ func (p *packed) unpack() *unpacking {
 		}
 		sortFrames(u.sorted)
 	}
-	*p = packed{}
+	*p = packedFrames{}
 	u.next()
 	return u
 }
 
 // An unpacking passes packed frames.
 type unpacking struct {
+	packed.Reader
 	head   Frame
-	chunk  []byte   // the rest of the one at hand
-	chunks [][]byte // after it
-	sorted []Frame  // the rest of the frames that had to be sorted
+	sorted []Frame // the rest of the frames that had to be sorted
 }
 
 // next moves to the next frame, and reports whether there is one.
@@ -76,31 +76,14 @@ func (u *unpacking) next() bool {
 
 // decode moves to the frame that was packed next, and reports whether there is one.
 func (u *unpacking) decode() bool {
-	if len(u.chunk) == 0 {
-		if len(u.chunks) == 0 {
-			return false
-		}
-		u.chunk = u.chunks[0]
-		u.chunks[0], u.chunks = nil, u.chunks[1:] // its memory is free once it is read
+	if !u.More() {
+		return false
 	}
 	f := &u.head
-	f.Kind = Kind(u.chunk[0])
-	u.chunk = u.chunk[1:]
-	f.From += trace.Time(u.signed())
-	f.To = f.From + trace.Time(u.unsigned())
-	f.Correlation += u.signed()
-	f.Name = trace.Sym(u.unsigned())
+	f.Kind = Kind(u.Byte())
+	f.From += trace.Time(u.Signed())
+	f.To = f.From + trace.Time(u.Unsigned())
+	f.Correlation += u.Signed()
+	f.Name = trace.Sym(u.Unsigned())
 	return true
-}
-
-func (u *unpacking) signed() int64 {
-	v, n := binary.Varint(u.chunk)
-	u.chunk = u.chunk[n:]
-	return v
-}
-
-func (u *unpacking) unsigned() uint64 {
-	v, n := binary.Uvarint(u.chunk)
-	u.chunk = u.chunk[n:]
-	return v
 }

@@ -32,7 +32,7 @@ const mostEvidence = 2
 
 func (f *Findings) Draw() (chart.Drawing, error) {
 	var b bytes.Buffer
-	if err := findingsTemplate.Execute(&b, f.List); err != nil {
+	if err := findingsTemplate().Execute(&b, f.List); err != nil {
 		return chart.Drawing{}, err
 	}
 	return chart.Drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
@@ -45,7 +45,7 @@ func (f *Finding) Percent() int { return max(1, min(100, int(100*f.Cost+0.5))) }
 func (f *Finding) First() []Text { return f.Evidence[:min(mostEvidence, len(f.Evidence))] }
 func (f *Finding) More() []Text  { return f.Evidence[min(mostEvidence, len(f.Evidence)):] }
 
-var findingsTemplate = template.Must(template.New("findings").Funcs(functions).Parse(textTemplate + `<ol class="findings">
+var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="findings">
 {{- range .}}
 <li class="finding {{.Severity}}"{{with .ID}} id="{{.}}"{{end}}>
 <p class="cost"><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/>{{if gt .Cost 0.0}}<rect class="part" width="{{.Percent}}" height="6"/>{{end}}</svg><span>{{.CostText}}</span></p>
@@ -54,4 +54,4 @@ var findingsTemplate = template.Must(template.New("findings").Funcs(functions).P
 {{- if .Evidence}}<ul class="evidence">{{range .First}}<li>{{template "text" .}}</li>{{end}}</ul>
 {{- with .More}}<details><summary>{{len .}} more</summary><ul class="evidence">{{range .}}<li>{{template "text" .}}</li>{{end}}</ul></details>{{end}}{{end}}
 {{- with .Command}}<code class="command">{{printable .}}</code>{{end}}</li>{{end}}
-</ol>`))
+</ol>`)

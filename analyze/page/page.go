@@ -75,7 +75,7 @@ func Write(w io.Writer, p Page) error {
 	if err != nil {
 		return err
 	}
-	return pageTemplate.Execute(w, view)
+	return pageTemplate().Execute(w, view)
 }
 
 // When is the time as the page shows it.

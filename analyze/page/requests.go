@@ -250,7 +250,7 @@ func (l *RequestList) Draw() (chart.Drawing, error) {
 		d.Legend = append(d.Legend, chart.Part{Name: request.Phase(phase).String(), Color: color}.Entry())
 	}
 	var b bytes.Buffer
-	if err := requestsTemplate.Execute(&b, l.List); err != nil {
+	if err := requestsTemplate().Execute(&b, l.List); err != nil {
 		return d, err
 	}
 	d.Markup = template.HTML(b.String()) // escaped by the template
@@ -266,10 +266,10 @@ func (v *RequestView) SVG() template.HTML {
 func (v *RequestView) Since() string { return chart.Milliseconds(v.From) }
 func (v *RequestView) Until() string { return chart.Milliseconds(v.To) }
 
-var requestsTemplate = template.Must(template.New("requests").Funcs(functions).Parse(`<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
+var requestsTemplate = parsed("requests", functions, `<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
 {{- range .}}
 <details class="request"{{if .Open}} open{{end}} id="{{.Anchor}}" data-rid="{{printable .RID}}" data-t="{{.Since}}"><summary><code>{{printable .RID}}</code><span>{{.Arrived}}</span><span>{{.E2E}}</span><span>{{.TTFT}}</span><span>{{.Status}}</span><span>{{printable .Why}}</span></summary>
 <div class="fall">{{.SVG}}</div>
 {{- with .Notes}}<ul class="notes">{{range .}}<li>{{printable .}}</li>{{end}}</ul>{{end}}
 <p class="source">{{range .Commands}}<code class="command">{{printable .}}</code>{{end}}<button type="button" class="zoom-request script" data-from="{{.Since}}" data-to="{{.Until}}" hidden>zoom the charts to its time</button></p></details>
-{{- end}}`))
+{{- end}}`)

@@ -52,7 +52,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 	v.Filter, v.Long = len(v.Rows) > 10, len(v.Rows) > firstRows
 	v.Times = t.times(len(v.Rows))
 	var b bytes.Buffer
-	if err := tableTemplate.Execute(&b, v); err != nil {
+	if err := tableTemplate().Execute(&b, v); err != nil {
 		return d, err
 	}
 	d.Markup = template.HTML(b.String()) // escaped by the template
@@ -92,11 +92,11 @@ type cellView struct {
 	Right             bool
 }
 
-var tableTemplate = template.Must(template.New("table").Funcs(template.FuncMap{"rowID": rowID}).Parse(`<div class="table">
+var tableTemplate = parsed("table", template.FuncMap{"rowID": rowID}, `<div class="table">
 {{- if .Filter}}<input class="filter script" type="search" placeholder="filter rows" aria-label="show rows that contain" hidden>{{end -}}
 <div class="scroll" tabindex="0"><table><thead><tr>
 {{- range .Columns}}<th scope="col"{{if .Right}} class="right"{{end}} title="{{.Doc}}"><button type="button">{{.Header}}</button></th>{{end -}}
 </tr></thead><tbody>
 {{- $name := .Name}}{{$times := .Times}}{{range $i, $row := .Rows}}
 <tr id="{{rowID $name $i}}"{{with $times}} data-t="{{index . $i}}"{{end}}>{{range $row}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{if .Href}}<a href="{{.Href}}">{{.Text}}</a>{{else}}{{.Text}}{{end}}</td>{{end}}</tr>{{end}}
-</tbody></table></div>{{if .Long}}<button type="button" class="more" hidden>all rows</button>{{end}}</div>`))
+</tbody></table></div>{{if .Long}}<button type="button" class="more" hidden>all rows</button>{{end}}</div>`)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
@@ -33,11 +34,16 @@ var (
 	addressScript string
 
 	// What comes from traces is printable in the page.
-	pageTemplate = template.Must(template.New("page").Funcs(functions).Parse(pageText))
+	pageTemplate = parsed("page", functions, pageText)
 
 	// functions are what templates call.
 	functions = template.FuncMap{"printable": table.Printable, "explained": explained}
 )
+
+// parsed parses a template when it is first needed: most runs write no page.
+func parsed(name string, calls template.FuncMap, text string) func() *template.Template {
+	return sync.OnceValue(func() *template.Template { return template.Must(template.New(name).Funcs(calls).Parse(text)) })
+}
 
 // script is the parts of the script, in one block so that their names are their own. A
 // later part uses what the earlier ones define.

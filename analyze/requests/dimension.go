@@ -204,7 +204,7 @@ func StageAxis(s *request.Set) *Axis {
 		key := [2]trace.Sym{s.Writers[s.Sources[span.Source].Writer].Service, span.Name}
 		code, ok := foreign[key]
 		if !ok {
-			code = c.code(names[key[0]] + ":" + names[key[1]])
+			code = c.code(s.StageName(p.Span))
 			foreign[key] = code
 		}
 		return code

@@ -16,7 +16,7 @@ func GroupStages(s *request.Set, by []Dimension) *Stages {
 	for r := range s.Requests {
 		g.addRequest(r)
 	}
-	g.addOthers()
+	s.EachRowBeside(func(i, proc int) { g.add(Spot{Span: i, Proc: proc, Request: request.None}) })
 	return g.finish()
 }
 
@@ -135,44 +135,12 @@ func (g *grouper) add(p Spot) {
 func (g *grouper) addRequest(r int) {
 	s := g.set
 	req := &s.Requests[r]
-	for _, part := range req.Parts {
-		for _, t := range s.Parts[part].Threads {
-			g.addStages(s.Threads[t].Stages, Spot{Proc: s.Threads[t].Proc, Request: r})
-		}
-	}
-	for i := range s.GatewayRows(req) {
-		if s.RequestOf(i) == r { // several may share it
-			g.add(Spot{Span: i, Proc: s.ProcOf(i), Request: r})
-		}
-	}
+	s.EachRowOf(r, func(i, proc int) { g.add(Spot{Span: i, Proc: proc, Request: r}) })
 	scope := g.scope(func(axis int) int32 {
 		return g.axes[axis].Code(Spot{Span: request.None, Proc: request.None, Request: r})
 	})
 	g.e2e[scope] = distribution.AddTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
 	g.cover(req)
-}
-
-// addStages adds the given stages and everything below.
-func (g *grouper) addStages(stages []uint32, p Spot) {
-	for _, i := range stages {
-		if g.set.Kind(int(i)) == request.Stage { // selected
-			p.Span = int(i)
-			g.add(p)
-		}
-		if below := g.set.Tree.Children(int(i)); len(below) > 0 {
-			g.addStages(below, p)
-		}
-	}
-}
-
-// addOthers adds the spans that belong to no request.
-func (g *grouper) addOthers() {
-	s := g.set
-	for i := range s.Len() {
-		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			g.add(Spot{Span: i, Proc: s.ProcOf(i), Request: request.None})
-		}
-	}
 }
 
 // cover adds to every group the time that its spans cover of the request.

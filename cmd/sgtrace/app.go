@@ -70,6 +70,8 @@ func (c *command) app() *cli.App {
 			c.liveCommand(),
 			c.inspectCommand(),
 			c.extractCommand(),
+			c.datasetCommand(),
+			c.sqlCommand(),
 			c.openCommand(),
 			c.demoCommand(),
 			versionCommand(),

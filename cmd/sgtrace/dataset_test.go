@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -156,6 +158,33 @@ func TestOriginalGone(t *testing.T) {
 		if told := strings.Contains(r.err, filepath.Base(gone)+", which a timeline needs"); r.status != c.status || told != (c.status == exitPartial) {
 			t.Errorf("%s: status %d, want %d: %s", c.command, r.status, c.status, r.err)
 		}
+	}
+}
+
+// Archives are extracted by what is in them, and timelines find that there again. What was
+// changed in a dataset is found.
+func TestDatasetOfArchive(t *testing.T) {
+	dir := t.TempDir()
+	run := recorded(t, 9)
+	if err := exec.Command("tar", "-czf", filepath.Join(dir, inputsName), "-C", run, "torch", "otel.jsonl").Run(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { inputs.RemoveUnpacked() })
+	sameOnDataset(t, dir, []string{"report --by-rank --format json", "merge -o out.pftrace"})
+	mustRun(t, dir, "dataset verify --originals "+datasetName)
+	mustRun(t, dir, "dataset prune --gone "+datasetName)
+	files := glob(t, dir, datasetName, dataset.Version, "*", "threads-0.parquet")
+	rewrite(t, files[0], func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+	os.Remove(files[1])
+	os.WriteFile(files[2]+".copy", nil, 0o666)
+	os.WriteFile(filepath.Join(dir, datasetName, dataset.Version, "notes.txt"), nil, 0o666)
+	r := sgtrace(t, dir, "dataset", "verify", datasetName)
+	if r.status != exitFailed || !strings.Contains(r.err, "4 problems") {
+		t.Errorf("status %d of a damaged dataset: %s%s", r.status, r.out, r.err)
+	}
+	os.Remove(filepath.Join(dir, inputsName))
+	if r := mustRun(t, dir, "dataset prune --gone "+datasetName); strings.Count(r.out, "its original is gone") != 7 {
+		t.Errorf("pruned %s", r.out)
 	}
 }
 

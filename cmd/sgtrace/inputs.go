@@ -15,9 +15,10 @@ import (
 func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
 	for _, cmd := range commands {
 		switch {
+		case cmd.Name == "dataset": // about what was read before
 		case len(cmd.Subcommands) > 0:
 			forReaders(cmd.Subcommands, what)
-		case !slices.Contains([]string{"open", "demo", "version", "help"}, cmd.Name):
+		case !slices.Contains([]string{"sql", "open", "demo", "version", "help"}, cmd.Name):
 			what(cmd)
 		}
 	}

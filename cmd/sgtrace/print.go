@@ -70,13 +70,14 @@ func (p *printed) arrange(d *document.Document) error {
 }
 
 // allowScreen gives commands that read inputs the flags that say how text is shown.
-func (c *command) allowScreen(commands []*cli.Command) {
-	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags, screen.Flags()...)
-		runBefore(cmd, func(ctx *cli.Context) (err error) {
-			c.screen, err = screen.New(ctx, c.out, c.err, c.env)
-			return err
-		})
+func (c *command) allowScreen(commands []*cli.Command) { forReaders(commands, c.giveScreen) }
+
+// giveScreen gives a command the flags that say how text is shown.
+func (c *command) giveScreen(cmd *cli.Command) {
+	cmd.Flags = append(cmd.Flags, screen.Flags()...)
+	runBefore(cmd, func(ctx *cli.Context) (err error) {
+		c.screen, err = screen.New(ctx, c.out, c.err, c.env)
+		return err
 	})
 }
 

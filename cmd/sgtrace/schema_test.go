@@ -38,9 +38,12 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	dir, pipeline, rid := schemaInputs(t)
 	otel, torch, nsys := filepath.Join(dir, "otel.jsonl"), filepath.Join(dir, "torch"), filepath.Join(dir, "nsys")
 	schemas := map[string][]schemaField{}
-	clocks := filepath.Join(t.TempDir(), "clocks.json")
+	clocks, extracted := filepath.Join(t.TempDir(), "clocks.json"), filepath.Join(t.TempDir(), "dataset")
+	if status := run([]string{"sgtrace", "extract", "-o", extracted, pipeline}, nil, &bytes.Buffer{}, &bytes.Buffer{}); status != exitOK {
+		t.Fatalf("extract: status %d", status)
+	}
 	for _, args := range [][]string{
-		{"requests", otel}, {"request", rid, otel}, {"live", "--at", "+15s", otel}, {"inspect", otel, torch, nsys},
+		{"requests", otel}, {"request", rid, otel}, {"live", "--at", "+15s", otel}, {"inspect", otel, torch, nsys}, {"dataset", "ls", extracted},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel}, {"report", "--timeline", otel, torch, nsys},
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},

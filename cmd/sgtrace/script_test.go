@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,7 +28,6 @@ var scriptDir, _ = filepath.Abs(filepath.Join("..", "..", "golden", "script"))
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"sgtrace": main,
-		"exits":   exits,
 		"peak":    peak,
 	})
 }
@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":    exits,
 			"pfdump":   pfdump,
 			"otlp":     otlp,
 			"cutline":  cutline,
@@ -63,18 +64,18 @@ func TestScripts(t *testing.T) {
 
 // exits runs a command and succeeds if it exits with the given status:
 // "exits 3 sgtrace report broken.jsonl".
-func exits() {
-	want, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
 	}
-	cmd := exec.Command(os.Args[2], os.Args[3:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Run()
-	if got := cmd.ProcessState.ExitCode(); got != want {
-		fmt.Fprintf(os.Stderr, "exit status %d, want %d\n", got, want)
-		os.Exit(1)
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
 	}
 }
 

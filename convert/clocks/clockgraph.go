@@ -141,9 +141,9 @@ func (m *Clocks) noteTimes() {
 		c.Last = max(c.Last, to)
 	}
 	if m.Requests != nil {
-		for i := range m.Dump.Len() {
+		for i := range m.Requests.Len() {
 			if p := m.Requests.ProcOf(i); p != request.None {
-				extend(m.HostClocks[m.ClockOfProc(p)], m.Dump.Span(i).Start, m.Dump.Span(i).End)
+				extend(m.HostClocks[m.ClockOfProc(p)], m.Requests.Row(i).Start, m.Requests.Row(i).End)
 			}
 		}
 	}

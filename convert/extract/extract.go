@@ -104,7 +104,11 @@ func (e *extraction) run() error {
 // about says what the input is.
 func (e *extraction) about() (*dataset.About, error) {
 	in := e.x.Input
-	hash, size, err := dataset.HashFiles(e.x.Files()...)
+	paths, err := in.Files()
+	if err != nil {
+		return nil, err
+	}
+	hash, size, err := dataset.HashFiles(paths...)
 	if err != nil {
 		return nil, err
 	}

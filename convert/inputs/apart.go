@@ -2,6 +2,8 @@ package inputs
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,11 +26,16 @@ func (x *Indexed) Apart(opt Options, diags *trace.Diags) (*Inputs, error) {
 }
 
 // Files returns the paths of the files that an input consists of, sorted.
-func (x *Indexed) Files() []string {
-	if x.names == nil {
-		return []string{x.Input.Path()}
+func (in Input) Files() (paths []string, err error) {
+	info, err := os.Stat(in.Path())
+	if err != nil || !info.IsDir() {
+		return []string{in.Path()}, err
 	}
-	return x.paths()
+	entries, err := os.ReadDir(in.Path())
+	for _, name := range filesOf(in.Path(), entries) {
+		paths = append(paths, filepath.Join(in.Path(), name))
+	}
+	return paths, err
 }
 
 // Close gives up an input.

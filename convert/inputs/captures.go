@@ -1,7 +1,9 @@
 package inputs
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -49,13 +51,43 @@ func (x *Indexed) recognizeCapture() error {
 	return nil
 }
 
+// Original returns the original of a capture, which may be in an archive. The error says that
+// it is not there.
+func Original(c *dataset.Capture) (Input, error) {
+	_, err := os.Stat(c.Path)
+	if err == nil {
+		return Input{Name: c.Path}, nil
+	}
+	for path := filepath.Dir(c.Path); path != filepath.Dir(path); path = filepath.Dir(path) {
+		if !isArchive(path) {
+			continue
+		}
+		found, err := globs(nil).inArchive(path, path, 0)
+		if err != nil {
+			return Input{}, c.Gone(err)
+		}
+		for _, in := range found {
+			if in.Name == c.Path {
+				return in, nil
+			}
+		}
+	}
+	return Input{}, c.Gone(errors.Unwrap(err))
+}
+
 // original reads the original of a capture, for what a dataset does not have.
 func (x *Indexed) original(opt *format.Options) (*format.Source, error) {
 	c := x.Input.capture
-	if err := c.Original(); err != nil {
+	in, err := Original(c)
+	if err != nil {
 		return nil, err
 	}
-	o := &Indexed{Input: Input{Name: x.Input.Name, Label: x.Input.Label, Search: x.Input.Search, unpacked: c.Path}}
+	if size, folder := in.Size(); size != c.Bytes && !folder {
+		return nil, c.Gone(fmt.Errorf("it has changed, from %d bytes to %d", c.Bytes, size))
+	}
+	in.unpacked = in.Path()
+	in.Name, in.Label, in.Search = x.Input.Name, x.Input.Label, x.Input.Search
+	o := &Indexed{Input: in}
 	x.reopened = append(x.reopened, o)
 	if err := o.recognize(false); err != nil {
 		return nil, err

@@ -149,6 +149,7 @@ func (m *Inputs) OnOneClock() {
 // requests were made of.
 func (m *Inputs) RelatedBy(c *request.HostClocks) {
 	m.Assembled.Set.ReportTimes()
+	m.Requests = nil // or they would stay while others are made of them
 	m.Assembled.OnOneClock(c)
 	m.Release()
 }

@@ -45,6 +45,9 @@ func (in Input) Path() string {
 // Extracted reports whether the input is what a dataset has of it.
 func (in Input) Extracted() bool { return in.capture != nil }
 
+// Capture is what a dataset has of the input; nil if it is not in one.
+func (in Input) Capture() *dataset.Capture { return in.capture }
+
 // Size returns the size of a file, or of the files in a folder; -1 if that is unknown. That of
 // what a dataset has is that of the original.
 func (in Input) Size() (bytes int64, folder bool) {

@@ -17,7 +17,7 @@ var leastPicked = int64(8 << 20)
 func worthAPick(dumps []*Indexed) bool {
 	size := int64(0)
 	for _, x := range dumps {
-		if x.Once || x.Format.Outline == nil {
+		if x.Once || x.Format.Outline == nil || x.Input.Extracted() {
 			return false
 		}
 		if info, err := os.Stat(x.Input.Path()); err == nil {
@@ -64,7 +64,7 @@ func (m *Inputs) indexPicked(dumps []*Indexed) error {
 // assemble makes requests of the spans, if there are any.
 func (m *Inputs) assemble() {
 	if m.Dump.Len() > 0 {
-		m.Assembled = assembly.Build(m.Dump)
+		m.Assembled = assembly.Consume(m.Dump)
 		m.Requests = m.Assembled.Set
 	}
 }

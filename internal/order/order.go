@@ -1,4 +1,5 @@
-// Package order sorts large tables by time, and has what package cmp lacks.
+// Package order sorts large tables by time, merges what is in order, and has what package cmp
+// lacks.
 package order
 
 import (

@@ -1,9 +1,6 @@
 package redact
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // What the texts in attributes of spans and in arguments of events are, by name. All
 // that is not listed is free text.
@@ -48,18 +45,18 @@ func (r *Redactor) Attribute(key, text string) string {
 	return r.Text(text)
 }
 
-var numbers = regexp.MustCompile(`^(?:0x[0-9a-fA-F]{1,16}|[0-9+\-.,:;x*%/ ()\[\]{}'"]|[eE][+-]?[0-9]|True|False|true|false|None|null|nan|inf|ns|us|ms|s|bytes)*$`)
+var numbers = pattern(`^(?:0x[0-9a-fA-F]{1,16}|[0-9+\-.,:;x*%/ ()\[\]{}'"]|[eE][+-]?[0-9]|True|False|true|false|None|null|nan|inf|ns|us|ms|s|bytes)*$`)
 
-func isNumbers(text string) bool { return len(text) < 4096 && numbers.MatchString(text) }
+func isNumbers(text string) bool { return len(text) < 4096 && numbers().MatchString(text) }
 
 // reasons are why servers end requests; what they add to these is free text.
-var reasons = regexp.MustCompile(`^(?:error|HTTP [0-9]+|Aborted|abort|have unclosed span, auto closed|The request queue is full\.?|` +
+var reasons = pattern(`^(?:error|HTTP [0-9]+|Aborted|abort|have unclosed span, auto closed|The request queue is full\.?|` +
 	`The request is aborted by a higher priority request\.?|(?:Prefill bootstrap|Prefill transfer|Decode transfer) failed)`)
 
 // Reason returns what stands for the reason why a request failed: what servers are
 // known to say stays.
 func (r *Redactor) Reason(text string) string {
-	known := reasons.FindString(text)
+	known := reasons().FindString(text)
 	if rest := text[len(known):]; rest != "" {
 		return strings.TrimLeft(known+" "+r.Text(rest), " ")
 	}

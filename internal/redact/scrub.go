@@ -3,6 +3,7 @@ package redact
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -12,11 +13,16 @@ type shape struct {
 	name    func(r *Redactor, text string) string
 }
 
+// pattern is compiled when it is first needed: few runs redact.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
+
 // extensions are those of files that paths lead to in traces, so that a name without
 // a directory is known as a file.
 const extensions = `py|pyc|pyx|pyi|so|cc|cpp|cxx|cu|cuh|hpp|cubin|ptx|sh|json|jsonl|ndjson|yaml|yml|toml|txt|csv|pt|pth|safetensors|gguf|gz|zst|sqlite|nsys-rep|qdrep|pftrace`
 
-var knownExtension = regexp.MustCompile(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$`)
+var knownExtension = pattern(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$`)
 
 // shapes are tried together; of two that begin at one place the first counts.
 var shapes = []shape{
@@ -34,20 +40,20 @@ var shapes = []shape{
 	{`(?:[\w.@%+~-]+[/\\])*[\w@%+~.-]*[\w@%+~-]\.(?:` + extensions + `)(?:\.[0-9]+)*\b`, (*Redactor).Path},
 }
 
-var anyShape = func() *regexp.Regexp {
+var anyShape = sync.OnceValue(func() *regexp.Regexp {
 	var all []string
 	for _, s := range shapes {
 		all = append(all, "("+s.pattern+")")
 	}
 	return regexp.MustCompile(strings.Join(all, "|"))
-}()
+})
 
 // routes are what addresses of an HTTP server begin with, which are no files.
-var routes = regexp.MustCompile(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
+var routes = pattern(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
 
 // absolute names a path, unless it is the route of a request, or a unit: 12 /s.
 func (r *Redactor) absolute(path string) string {
-	if routes.MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) || path[0] == '/' && len(strings.TrimRight(path, ".")) == 2 {
+	if routes().MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) || path[0] == '/' && len(strings.TrimRight(path, ".")) == 2 {
 		return path
 	}
 	return r.Path(path)
@@ -85,7 +91,7 @@ func (r *Redactor) scrubShapes(s string, between func(string) string) string {
 	var out strings.Builder
 	done := 0
 	for done < len(s) {
-		m := anyShape.FindStringSubmatchIndex(s[done:])
+		m := anyShape().FindStringSubmatchIndex(s[done:])
 		if m == nil {
 			break
 		}

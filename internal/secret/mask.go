@@ -3,6 +3,7 @@ package secret
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -11,8 +12,13 @@ const Masked = "[secret]"
 
 // A shape is how credentials look. The last group of the pattern is what is masked.
 type shape struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	random  bool // only what has a letter and a digit
+}
+
+// pattern is compiled when it is first needed: few inputs hold credentials of every shape.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }
 
 // secretName is the end of what names a credential in texts.
@@ -21,20 +27,20 @@ const secretName = `(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)
 // shapes are in the order of the constants of type set.
 var shapes = []shape{
 	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not token::X of C++
-	{regexp.MustCompile(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
-	{regexp.MustCompile(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
-	{regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`), true},
-	{regexp.MustCompile(`(?i)\bbasic\s+([A-Za-z0-9+/=]{12,})`), true},
-	{regexp.MustCompile(`(?i)[?&](?:key|sig|signature|auth|code|pwd|pass)=([^\s"'&#]+)`), false},
-	{regexp.MustCompile(`://[^\s/:@"']*:([^\s/@"']+)@`), false},
+	{pattern(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
+	{pattern(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
+	{pattern(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`), true},
+	{pattern(`(?i)\bbasic\s+([A-Za-z0-9+/=]{12,})`), true},
+	{pattern(`(?i)[?&](?:key|sig|signature|auth|code|pwd|pass)=([^\s"'&#]+)`), false},
+	{pattern(`://[^\s/:@"']*:([^\s/@"']+)@`), false},
 	// What services begin their keys with.
-	{regexp.MustCompile(`\b((?:sk-|sk_live_|sk_test_|nvapi-|glpat-|github_pat_|xai-)[A-Za-z0-9_-]{16,})`), true},
-	{regexp.MustCompile(`\b((?:hf_|gh[pousr]_|gsk_)[A-Za-z0-9]{20,})`), false},
-	{regexp.MustCompile(`\b(xox[abprs]-[A-Za-z0-9-]{10,})`), true},
-	{regexp.MustCompile(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`), true},
-	{regexp.MustCompile(`\b(AIza[A-Za-z0-9_-]{35})`), true},
-	{regexp.MustCompile(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`), false}, // JSON Web Token
-	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
+	{pattern(`\b((?:sk-|sk_live_|sk_test_|nvapi-|glpat-|github_pat_|xai-)[A-Za-z0-9_-]{16,})`), true},
+	{pattern(`\b((?:hf_|gh[pousr]_|gsk_)[A-Za-z0-9]{20,})`), false},
+	{pattern(`\b(xox[abprs]-[A-Za-z0-9-]{10,})`), true},
+	{pattern(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`), true},
+	{pattern(`\b(AIza[A-Za-z0-9_-]{35})`), true},
+	{pattern(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`), false}, // JSON Web Token
+	{pattern(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
 }
 
 // A hint is in all that some shapes find, in lower case.
@@ -184,7 +190,7 @@ func Mask(text string) string {
 func (s *shape) mask(text string) string {
 	var out strings.Builder
 	done := 0
-	for _, m := range s.pattern.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range s.pattern().FindAllStringSubmatchIndex(text, -1) {
 		from, to := m[len(m)-2], m[len(m)-1]
 		if !s.is(text[from:to]) {
 			continue

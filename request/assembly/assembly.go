@@ -38,16 +38,15 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 		of[p] = to(p)
 	}
 	for i := range a.dump.Len() {
-		span, first := a.dump.Span(i), i
+		row, p := a.Set.Row(i), a.Set.ProcOf(i)
 		if a.tree.Duplicate(i) {
-			first = a.tree.Find(span.TraceHi, span.TraceLo, span.ID) // or it would be none any more
+			p = a.Set.ProcOf(a.tree.First(i))
 		}
-		p := a.Set.ProcOf(first)
 		if p == request.None {
 			continue
 		}
 		moved := of[p]
-		span.Start, span.End = moved(span.Start), moved(span.End)
+		row.Start, row.End = moved(row.Start), moved(row.End)
 		for e := range a.dump.Events(i) {
 			e.Time = moved(e.Time)
 		}
@@ -55,8 +54,12 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	// What is wrong with the spans was reported when they were put together first.
 	diags := a.dump.Diags
 	a.dump.Diags = &trace.Diags{}
-	names := a.Set.Names // that other inputs know may be among them
-	a.build(a.Set.Rows)
+	a.tree.Sort(func(i, j uint32) int {
+		return cmp.Or(a.Set.Compare(int(i), int(j)), a.tree.CompareIDs(int(i), int(j)))
+	})
+	names, rows := a.Set.Names, a.Set.Rows // that other inputs know may be among them
+	a.Set = nil                            // of no more use
+	a.build(rows)
 	a.Set.Names = names
 	a.dump.Diags, a.Set.Diags = diags, diags
 }
@@ -78,18 +81,19 @@ func (a *Assembly) Release() {
 // those of spans. Spans with equal ids stay tied.
 func (a *Assembly) BreakTies() {
 	n := a.dump.Len()
-	of, traces := a.traces()
-	order := make([]uint32, len(traces))
+	order := make([]uint32, a.dump.Traces())
 	for t := range order {
 		order[t] = uint32(t)
 	}
 	slices.SortFunc(order, func(x, y uint32) int {
-		return cmp.Or(cmp.Compare(traces[x][0], traces[y][0]), cmp.Compare(traces[x][1], traces[y][1]))
+		s, t := a.dump.TraceID(x), a.dump.TraceID(y)
+		return cmp.Or(cmp.Compare(s[0], t[0]), cmp.Compare(s[1], t[1]))
 	})
 	// The spans of one trace after those of the other.
-	ends := make([]uint32, len(traces))
-	for _, t := range of {
-		ends[t]++
+	of := func(i int) uint32 { return a.dump.Identity(i).Trace }
+	ends := make([]uint32, len(order))
+	for i := range n {
+		ends[of(i)]++
 	}
 	sum := uint32(0)
 	for _, t := range order {
@@ -98,14 +102,14 @@ func (a *Assembly) BreakTies() {
 	}
 	spans := make([]uint32, n)
 	for i := n - 1; i >= 0; i-- {
-		ends[of[i]]--
-		spans[ends[of[i]]] = uint32(i)
+		ends[of(i)]--
+		spans[ends[of(i)]] = uint32(i)
 	}
-	id := func(i uint32) uint64 { return a.dump.Span(int(i)).ID }
+	id := func(i uint32) uint64 { return a.dump.Identity(int(i)).ID }
 	ties := make([]uint32, n)
 	for from := 0; from < n; {
 		to := from + 1
-		for to < n && of[spans[to]] == of[spans[from]] {
+		for to < n && of(int(spans[to])) == of(int(spans[from])) {
 			to++
 		}
 		same := spans[from:to]
@@ -119,25 +123,4 @@ func (a *Assembly) BreakTies() {
 		from = to
 	}
 	a.Set.Ties = ties
-}
-
-// traces numbers the traces, and returns that of each span.
-func (a *Assembly) traces() (of []uint32, traces [][2]uint64) {
-	of = make([]uint32, a.dump.Len())
-	numbers := map[[2]uint64]uint32{}
-	last, number := [2]uint64{}, uint32(0)
-	for i := range of {
-		s := a.dump.Span(i)
-		if key := [2]uint64{s.TraceHi, s.TraceLo}; i == 0 || key != last {
-			known := false
-			if number, known = numbers[key]; !known {
-				number = uint32(len(traces))
-				numbers[key] = number
-				traces = append(traces, key)
-			}
-			last = key
-		}
-		of[i] = number
-	}
-	return of, traces
 }

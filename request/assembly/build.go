@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -36,7 +37,10 @@ type builder struct {
 }
 
 // spanKey names a span that may be missing.
-type spanKey struct{ hi, lo, id uint64 }
+type spanKey struct {
+	trace spantable.TraceID
+	id    uint64
+}
 
 // nameClass tells by the name alone what a span can be, which saves looking at
 // the attributes of nearly every span of a dump.
@@ -53,7 +57,7 @@ const (
 
 // classOf returns the class of the name of span i.
 func (b *builder) classOf(i int) nameClass {
-	sym := b.dump.Span(i).Name
+	sym := b.Rows[i].Name
 	if b.class[sym] == unclassified {
 		b.class[sym] = classify(b.symName(sym))
 	}
@@ -79,15 +83,32 @@ func classify(name string) nameClass {
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
 func Build(d *spantable.Table) *Assembly {
+	return assemble(d, func(yield func(int, spantable.Span) bool) {
+		for i := range d.Len() {
+			if !yield(i, d.Span(i)) {
+				return
+			}
+		}
+	})
+}
+
+// Consume is Build for a dump of which nobody needs the spans any more: it gives them up.
+func Consume(d *spantable.Table) *Assembly { return assemble(d, d.GiveUp()) }
+
+// assemble makes rows of spans, and requests of these.
+func assemble(d *spantable.Table, spans iter.Seq2[int, spantable.Span]) *Assembly {
 	addVLLMStages(d)
-	a := &Assembly{dump: d}
-	a.build(memory.Make[request.Row](d.Len()))
+	a := &Assembly{dump: d, tree: spantable.NewTree(d)}
+	rows := memory.Make[request.Row](d.Len())
+	for i, s := range spans {
+		rows[i] = request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line}
+	}
+	a.build(rows)
 	return a
 }
 
-// build fills the tables. The rows are room for as many as there are spans.
+// build fills the tables. Of the rows it takes what the spans said.
 func (a *Assembly) build(rows []request.Row) {
-	a.tree = spantable.NewTree(a.dump)
 	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
 		Set:  request.NewSet(a.dump.Syms, a.dump.Args, a.dump.Diags),
@@ -132,13 +153,24 @@ func (a *Assembly) build(rows []request.Row) {
 	b.measureAll()
 }
 
+// resource returns the process that wrote span i.
+func (b *builder) resource(i int) *spantable.Resource {
+	return &b.dump.Resources[b.dump.Origins[b.Rows[i].Source].Resource]
+}
+
+// compare orders spans by start, then longest first, then identity: an order that does not
+// depend on where they stand in the input.
+func (b *builder) compare(i, j int) int {
+	return cmp.Or(b.Set.Compare(i, j), b.tree.CompareIDs(i, j))
+}
+
 // symName returns the string of a symbol that the dump came with.
 func (b *builder) symName(sym trace.Sym) string { return b.names[sym] }
 
 func (b *builder) report(m *trace.Message, span int, values ...any) {
 	pos := trace.Pos{Offset: -1}
 	if span != request.None {
-		pos = b.dump.Pos(span)
+		pos = b.Pos(span)
 	}
 	b.dump.Diags.Add(m.At(pos, values...))
 }
@@ -156,7 +188,7 @@ func (b *builder) findRoots() {
 			b.Rows[i].Kind = request.Envelope
 		case class == vllmName:
 			roots = append(roots, int32(i))
-		case isGateway(b.symName(b.dump.Resource(b.dump.Span(i)).Service)):
+		case isGateway(b.symName(b.resource(i).Service)):
 			b.Rows[i].Kind = request.Gateway
 		}
 	}
@@ -176,7 +208,7 @@ func (b *builder) findRoots() {
 // hasRID reports whether span i says that it is a request: by a rid, or by a
 // module of SGLang's, which some requests have alone.
 func (b *builder) hasRID(i int) bool {
-	for a := range b.dump.Args.All(b.dump.Span(i).Args) {
+	for a := range b.dump.Args.All(b.Rows[i].Args) {
 		if a.Key == b.keys.rid || a.Key == b.keys.module && strings.HasPrefix(string(a.Bytes()), "sglang::") {
 			return true
 		}
@@ -189,7 +221,7 @@ func (b *builder) lookAbove(p *request.Part) {
 	for i := b.tree.Parent(p.Root); i != request.None; i = b.tree.Parent(i) {
 		switch b.Rows[i].Kind {
 		case request.Envelope:
-			if a, ok := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.room); ok && p.Room == "" {
+			if a, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.room); ok && p.Room == "" {
 				p.Room = roomOf(a)
 			}
 		case request.Gateway:
@@ -200,7 +232,7 @@ func (b *builder) lookAbove(p *request.Part) {
 
 // addPart makes a part of the request span i and reads its attributes.
 func (b *builder) addPart(i int, role request.Role) {
-	s := b.dump.Span(i)
+	s := b.Row(i)
 	p := request.Part{
 		Root: i, Role: role, Start: s.Start, End: s.End, Gateway: request.None, Proc: request.None,
 		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
@@ -270,7 +302,7 @@ func (b *builder) findThreads() {
 // threadLabel returns the label of span i if it is a thread. A span with a
 // module besides is a stage that carries its own identity (hicache).
 func (b *builder) threadLabel(i int) (label []byte, ok bool) {
-	for a := range b.dump.Args.All(b.dump.Span(i).Args) {
+	for a := range b.dump.Args.All(b.Rows[i].Args) {
 		switch a.Key {
 		case b.keys.label:
 			label, ok = a.Bytes(), true
@@ -293,8 +325,7 @@ func (b *builder) partAbove(i int) int {
 
 // headlessPart returns the part of the missing request span above thread i.
 func (b *builder) headlessPart(i int) int {
-	s := b.dump.Span(i)
-	key := spanKey{s.TraceHi, s.TraceLo, s.Parent}
+	key := spanKey{b.dump.TraceOf(i), b.dump.Identity(i).Parent}
 	part, ok := b.headless[key]
 	if !ok {
 		part = b.newHeadless()
@@ -315,9 +346,9 @@ func (b *builder) newHeadless() int {
 // addThread makes a thread of span i.
 func (b *builder) addThread(i, part, proc int) {
 	t := request.Thread{Row: i, Part: part, Proc: proc}
-	if s := b.dump.Span(i); s.Status == spantable.StatusError {
+	if b.dump.Identity(i).Status == spantable.StatusError {
 		t.Reason = "error"
-		for a := range b.dump.Args.All(s.Args) {
+		for a := range b.dump.Args.All(b.Rows[i].Args) {
 			if a.Key == b.keys.reason || a.Key == b.keys.message {
 				t.Reason = string(a.Bytes())
 			}
@@ -395,8 +426,7 @@ func (b *builder) traceOf(p *request.Part) [2]uint64 {
 	if i == request.None {
 		return [2]uint64{}
 	}
-	span := b.dump.Span(i)
-	return [2]uint64{span.TraceHi, span.TraceLo}
+	return b.dump.TraceOf(i)
 }
 
 // roleOfThreads returns the role that the threads of a part tell, for roots that

@@ -15,7 +15,7 @@ func isGateway(service string) bool { return slices.Contains(gatewayServices, se
 // gatewayStatus reads the HTTP status that a gateway answered with; 0 is
 // unknown.
 func (b *builder) gatewayStatus(i int) int64 {
-	a, ok := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.httpStatus)
+	a, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.httpStatus)
 	if !ok {
 		return 0
 	}
@@ -25,7 +25,7 @@ func (b *builder) gatewayStatus(i int) int64 {
 
 // gatewayID returns the id that a gateway gave a request, "" if its span tells none.
 func (b *builder) gatewayID(i int) string {
-	id, _ := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.gatewayRequest)
+	id, _ := b.dump.Args.Find(b.Rows[i].Args, b.keys.gatewayRequest)
 	return string(id.Bytes())
 }
 
@@ -45,7 +45,7 @@ func (b *builder) addRejected() {
 		if p := b.tree.Parent(i); p != request.None && b.Rows[p].Kind == request.Gateway {
 			continue
 		}
-		args := b.dump.Span(i).Args
+		args := b.Rows[i].Args
 		method, _ := b.dump.Args.Find(args, b.keys.method)
 		if string(method.Bytes()) != "POST" && b.gatewayStatus(i) < 400 {
 			continue

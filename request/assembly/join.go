@@ -174,7 +174,7 @@ func (b *builder) compareRoots(x, y int) int {
 	if x == request.None || y == request.None {
 		return cmp.Compare(x, y)
 	}
-	return b.tree.Compare(x, y)
+	return b.compare(x, y)
 }
 
 // bounds returns the interval of the outermost span of r; without gateway or

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -158,13 +159,13 @@ func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) boo
 	}
 	whole := th.Row != request.None || f.isOfVLLM(p)
 	for _, i := range th.Stages {
-		s := f.dump.Span(int(i))
-		if s.Parent == 0 || !f.tree.Orphan(int(i)) {
+		parent := f.dump.Identity(int(i)).Parent
+		if parent == 0 || !f.tree.Orphan(int(i)) {
 			continue
 		}
 		whole = false
 		if p.Root != request.None || th.Row != request.None || r.Status == request.Finished {
-			f.add(spanKey{s.TraceHi, s.TraceLo, s.Parent}, s.End, th.Proc)
+			f.add(spanKey{f.dump.TraceOf(int(i)), parent}, f.Rows[i].End, th.Proc)
 		}
 	}
 	return whole
@@ -335,7 +336,7 @@ func (f *lossFinder) checkLinks() {
 			if r := f.RequestOf(i); r != request.None {
 				f.Requests[r].Flags |= request.MissingRows
 			}
-			f.add(spanKey{l.TraceHi, l.TraceLo, l.ID}, row.Start, int(row.Proc))
+			f.add(spanKey{spantable.TraceID{l.TraceHi, l.TraceLo}, l.ID}, row.Start, int(row.Proc))
 		}
 	}
 }

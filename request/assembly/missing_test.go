@@ -27,9 +27,9 @@ func without(d *spantable.Table, lost func(i int) bool) *request.Set {
 		}
 		var links []spantable.Link
 		for l := range d.Links(i) {
-			links = append(links, *l)
+			links = append(links, l)
 		}
-		left.Add(*d.Span(i), events, links)
+		left.Add(d.Span(i), events, links)
 	}
 	return Build(left).Set
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,8 +22,8 @@ func (b *builder) adoptOrphans() {
 		if homes == nil {
 			homes = b.newOrphanHomes()
 		}
-		s := b.dump.Span(i)
-		key := spanKey{s.TraceHi, s.TraceLo, s.Parent}
+		s := b.dump.Identity(i)
+		key := spanKey{b.dump.TraceOf(i), s.Parent}
 		if s.Parent == 0 {
 			key.id = s.ID
 		}
@@ -44,7 +45,7 @@ func (b *builder) adoptOrphans() {
 
 // orphanHomes are where stages may belong that have nothing above them.
 type orphanHomes struct {
-	parts   map[[2]uint64][]int // by trace
+	parts   map[spantable.TraceID][]int // by trace
 	threads map[partProc]int
 }
 
@@ -67,14 +68,13 @@ func (b *builder) isOrphanStage(i int) bool {
 	if b.classOf(i) == stageName {
 		return true
 	}
-	return b.tree.Orphan(i) && strings.HasPrefix(b.symName(b.dump.Resource(b.dump.Span(i)).Service), "sglang")
+	return b.tree.Orphan(i) && strings.HasPrefix(b.symName(b.resource(i).Service), "sglang")
 }
 
-func (b *builder) partsByTrace() map[[2]uint64][]int {
-	m := map[[2]uint64][]int{}
+func (b *builder) partsByTrace() map[spantable.TraceID][]int {
+	m := map[spantable.TraceID][]int{}
 	add := func(span, part int) {
-		s := b.dump.Span(span)
-		key := [2]uint64{s.TraceHi, s.TraceLo}
+		key := b.dump.TraceOf(span)
 		m[key] = append(m[key], part)
 	}
 	seen := make([]bool, len(b.Parts))
@@ -96,9 +96,8 @@ func (b *builder) partsByTrace() map[[2]uint64][]int {
 // orphanThread returns the thread for the orphan stage i: the one that its process has in
 // its part, else a new one.
 func (b *builder) orphanThread(i int, homes *orphanHomes) int {
-	s := b.dump.Span(i)
 	proc, role := b.orphanProc(i)
-	trace := [2]uint64{s.TraceHi, s.TraceLo}
+	trace := b.dump.TraceOf(i)
 	part := b.orphanPart(homes.parts[trace], role, b.Rows[i].Phase)
 	if part == request.None {
 		part = b.newHeadless()
@@ -121,12 +120,11 @@ func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 // orphanProc returns the proc that wrote the orphan stage i, None if neither the stage
 // nor its instance tells, and the role of that, or the one that the stage's name tells.
 func (b *builder) orphanProc(i int) (proc int, role request.Role) {
-	s := b.dump.Span(i)
-	if label, ok := b.dump.Args.Find(s.Args, b.keys.label); ok {
+	if label, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.label); ok {
 		proc = b.procOf(i, label.Bytes(), request.Other)
 		return proc, roleOfOrphan(b.Name(i))
 	}
-	instance := b.symName(b.dump.Resource(s).Instance)
+	instance := b.symName(b.resource(i).Instance)
 	proc, known := b.instances[instance]
 	if !known || instance == "" || proc == request.None {
 		return request.None, roleOfOrphan(b.Name(i))
@@ -171,7 +169,7 @@ func (b *builder) orphanPart(parts []int, role request.Role, phase request.Phase
 }
 
 func (b *builder) sortStages(t int) {
-	slices.SortFunc(b.Threads[t].Stages, func(x, y uint32) int { return b.tree.Compare(int(x), int(y)) })
+	slices.SortFunc(b.Threads[t].Stages, func(x, y uint32) int { return b.compare(int(x), int(y)) })
 }
 
 // reportGaps counts what is missing without leaving an orphan: requests of which

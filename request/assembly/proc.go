@@ -19,15 +19,14 @@ type procKey struct {
 
 // procOf returns the proc that the attributes of span i name.
 func (b *builder) procOf(i int, label []byte, part request.Role) int {
-	s := b.dump.Span(i)
-	res := b.dump.Resource(s)
-	raw := b.dump.Args.Raw(s.Args)
+	args, res := b.Rows[i].Args, b.resource(i)
+	raw := b.dump.Args.Raw(args)
 	if proc, ok := b.known[procKey{string(raw), res, part}]; ok {
 		return proc
 	}
 	p := request.Proc{Label: string(label), Role: roleOfLabel(string(label), part), Rank: trace.NoRank,
 		Instance: b.symName(res.Instance), Service: b.symName(res.Service)}
-	for a := range b.dump.Args.All(s.Args) {
+	for a := range b.dump.Args.All(args) {
 		switch a.Key {
 		case b.keys.hostID:
 			p.Host = string(a.Bytes())
@@ -96,8 +95,7 @@ func (b *builder) rootProc(p *request.Part) int {
 // serviceProc returns the proc of a span that names no thread: the only one of
 // its instance, else one for the service instance.
 func (b *builder) serviceProc(i int, role request.Role) int {
-	s := b.dump.Span(i)
-	res := b.dump.Resource(s)
+	res := b.resource(i)
 	instance := b.symName(res.Instance)
 	if known, ok := b.instances[instance]; ok && known != request.None && instance != "" {
 		return known

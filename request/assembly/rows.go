@@ -16,7 +16,7 @@ func (b *builder) describe() {
 			continue
 		}
 		b.Writers[b.Sources[row.Source].Writer].Layouts |= b.layoutOf(i)
-		span := b.dump.Span(i)
+		span := b.dump.Identity(i)
 		if span.ID == 0 {
 			b.NoID++
 		}
@@ -82,15 +82,15 @@ func (b *builder) addSources() {
 	}
 }
 
-// fillRows makes a row of every span.
+// fillRows clears what rows are beside what the spans said.
 func (b *builder) fillRows() {
 	infos := make([]*request.StageInfo, len(b.names))
 	for i, name := range b.names {
 		infos[i] = stageByName[name]
 	}
 	for i := range b.Rows {
-		s := b.dump.Span(i)
-		row := request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line,
+		s := &b.Rows[i]
+		row := request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: s.Source, Line: s.Line,
 			Thread: request.None, Part: request.None, Proc: request.None, Step: request.Unknown}
 		if info := infos[s.Name]; info != nil {
 			row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)

@@ -92,7 +92,7 @@ func vllmTimes(d *spantable.Table, keys *attrKeys, i int) [3]request.Interval {
 // merely in its trace.
 func (b *builder) findVLLMStages() {
 	type key struct{ part, proc int }
-	threads, parts := map[key]int{}, map[[2]uint64]int{}
+	threads, parts := map[key]int{}, map[spantable.TraceID]int{}
 	sglang := false
 	for p := range b.Parts {
 		root := b.Parts[p].Root
@@ -100,8 +100,7 @@ func (b *builder) findVLLMStages() {
 			sglang = true
 			continue
 		}
-		s := b.dump.Span(root)
-		parts[[2]uint64{s.TraceHi, s.TraceLo}] = p
+		parts[b.dump.TraceOf(root)] = p
 	}
 	if len(parts) == 0 {
 		return
@@ -143,14 +142,13 @@ func (b *builder) isVLLMStage(i int) bool {
 
 // partOfVLLM returns the request that stage i is of: the one above it, else the last one in
 // its trace; None is unknown.
-func (b *builder) partOfVLLM(i int, parts map[[2]uint64]int) int {
+func (b *builder) partOfVLLM(i int, parts map[spantable.TraceID]int) int {
 	for above := b.tree.Parent(i); above != request.None; above = b.tree.Parent(above) {
 		if b.Rows[above].Kind == request.Root {
 			return int(b.Rows[above].Part)
 		}
 	}
-	s := b.dump.Span(i)
-	if p, ok := parts[[2]uint64{s.TraceHi, s.TraceLo}]; ok {
+	if p, ok := parts[b.dump.TraceOf(i)]; ok {
 		return p
 	}
 	return request.None
@@ -158,7 +156,7 @@ func (b *builder) partOfVLLM(i int, parts map[[2]uint64]int) int {
 
 // vllmDurations reads the times of a vLLM request into m.
 func (b *builder) vllmDurations(root int, m *request.Metrics) {
-	for a := range b.dump.Args.All(b.dump.Span(root).Args) {
+	for a := range b.dump.Args.All(b.Rows[root].Args) {
 		switch a.Key {
 		case b.keys.inQueue:
 			m.Queue = argSeconds(a)

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// datasetCommand has the commands about datasets as such.
+func (c *command) datasetCommand() *cli.Command {
+	all := &cli.Command{
+		Name:   "dataset",
+		Usage:  "what a dataset has, whether it is whole, and what of it is old",
+		Action: func(*cli.Context) error { return c.help([]string{"dataset"}) },
+		Subcommands: []*cli.Command{
+			{
+				Name: "ls", Usage: "list the captures of a dataset", ArgsUsage: "DATASET",
+				Description: `A capture is what 'sgtrace extract' made of one input.
+
+Examples:
+  sgtrace dataset ls week`,
+				Flags: []cli.Flag{formatFlag()}, Action: c.listDataset,
+			},
+			{
+				Name: "prune", Usage: "remove captures that are old or whose originals are gone", ArgsUsage: "DATASET",
+				Description: `What tasks left that died more than a day ago goes, too.
+
+Examples:
+  sgtrace dataset prune --older-than 30d week
+  sgtrace dataset prune --gone --dry-run week`,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "older-than", Usage: "remove captures that ended `AGE` ago, such as 30d or 12h"},
+					&cli.BoolFlag{Name: "gone", Usage: "remove captures whose originals are no longer there"},
+					&cli.BoolFlag{Name: "dry-run", Usage: "only print what would be removed"},
+				},
+				Action: c.pruneDataset,
+			},
+			{
+				Name: "verify", Usage: "check that a dataset is as it was written", ArgsUsage: "DATASET",
+				Description: `Reads all files and compares their hashes and numbers of rows with those that
+were written.
+
+Examples:
+  sgtrace dataset verify week
+  sgtrace dataset verify --originals week`,
+				Flags:  []cli.Flag{&cli.BoolFlag{Name: "originals", Usage: "read the originals, too, and compare their hashes"}},
+				Action: c.verifyDataset,
+			},
+			c.solveCommand(),
+		},
+	}
+	c.allowScreen(all.Subcommands)
+	return all
+}
+
+// captures reads the list of the dataset that is the only argument.
+func captures(ctx *cli.Context) (dir string, all []*dataset.Capture, err error) {
+	if ctx.NArg() != 1 {
+		return "", nil, commandline.Usage("%s takes one DATASET; there are %d", ctx.Command.Name, ctx.NArg())
+	}
+	dir = ctx.Args().First()
+	if !dataset.Is(dir) {
+		return "", nil, fmt.Errorf("%s: not a dataset, as 'sgtrace extract' makes one", dir)
+	}
+	all, err = dataset.Captures(dir)
+	return dir, all, err
+}
+
+// A listed is a capture as a row.
+type listed struct {
+	*dataset.Capture
+	stored, rows int64
+}
+
+func (c *command) listDataset(ctx *cli.Context) error {
+	how, err := printing(ctx, 0)
+	if err != nil {
+		return err
+	}
+	_, all, err := captures(ctx)
+	if err != nil {
+		return err
+	}
+	var rows []listed
+	for _, x := range all {
+		stored, n, err := x.Size()
+		if err != nil {
+			return err
+		}
+		rows = append(rows, listed{x, stored, n})
+	}
+	size := func(name, doc string, of func(*listed) int64) table.Field[listed] {
+		return table.Field[listed]{Column: table.Column{Name: name, Unit: table.Bytes, Doc: doc}, Cell: func(l *listed) table.Cell { return table.NumberCell(of(l)) }}
+	}
+	t := table.New("sgtrace.dataset.captures/v1", "captures", rows, []table.Field[listed]{
+		table.FileField(func(l *listed) string { return l.Name }),
+		table.TextColumn("label", "that the user gave it", func(l *listed) string { return l.Label }),
+		table.TextColumn("format", "of the original", func(l *listed) string { return l.Format }),
+		table.TimeField("first", "when what was recorded begins, Unix time on the clock of the host", func(l *listed) (trace.Time, bool) { return l.First, l.First != 0 }),
+		table.TimeField("last", "when it ends", func(l *listed) (trace.Time, bool) { return l.Last, l.Last != 0 }),
+		table.CountColumn("rows", "in all tables", func(l *listed) int64 { return l.rows }),
+		size("size", "of the original", func(l *listed) int64 { return l.Bytes }),
+		size("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
+		table.TextColumn("unusable", "why nothing of it can be used", func(l *listed) string { return l.Unusable }),
+	})
+	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Tables: []*table.Table{t}}, how)
+}
+
+func (c *command) pruneDataset(ctx *cli.Context) error {
+	before, err := olderThan(ctx.String("older-than"))
+	if err != nil {
+		return err
+	}
+	dir, all, err := captures(ctx)
+	if err != nil {
+		return err
+	}
+	removed, dry := 0, ctx.Bool("dry-run")
+	for _, x := range all {
+		why := ""
+		switch {
+		case x.Last != 0 && int64(x.Last) < before:
+			why = "ended " + time.Unix(0, int64(x.Last)).UTC().Format(time.DateTime)
+		case ctx.Bool("gone") && isGone(x):
+			why = "its original is gone"
+		default:
+			continue
+		}
+		if removed++; !dry {
+			if err := x.Remove(); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(c.out, "%s: %s\n", printable(x.Name), why)
+	}
+	verb := "removed"
+	if dry {
+		verb = "to be removed"
+	} else if _, _, err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.err, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
+	return nil
+}
+
+func isGone(c *dataset.Capture) bool {
+	_, err := inputs.Original(c)
+	return err != nil
+}
+
+// unchanged returns an error unless the original of a capture is as it was.
+func unchanged(c *dataset.Capture) error {
+	in, err := inputs.Original(c)
+	if err != nil {
+		return err
+	}
+	paths, err := in.Files()
+	if err != nil {
+		return err
+	}
+	return c.Changed(paths)
+}
+
+// olderThan returns the Unix time in ns that is an age ago: "30d", "12h". Without an age it is
+// before everything.
+func olderThan(age string) (int64, error) {
+	if age == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(age)
+	if days, ok := strings.CutSuffix(age, "d"); ok {
+		n, convErr := strconv.Atoi(days)
+		d, err = time.Duration(n)*24*time.Hour, convErr
+	}
+	if err != nil || d < 0 {
+		return 0, commandline.Usage("--older-than %q: want an age such as 30d or 12h", age)
+	}
+	return time.Now().Add(-d).UnixNano(), nil
+}
+
+func (c *command) verifyDataset(ctx *cli.Context) error {
+	dir, all, err := captures(ctx)
+	if err != nil {
+		return err
+	}
+	foreign, err := dataset.Foreign(dir)
+	if err != nil {
+		return err
+	}
+	var problems []string
+	for _, name := range foreign {
+		problems = append(problems, name+": not a capture")
+	}
+	for _, x := range all {
+		problems = append(problems, x.Verify()...)
+		if ctx.Bool("originals") {
+			if err := unchanged(x); err != nil {
+				problems = append(problems, err.Error())
+			}
+		}
+	}
+	for _, text := range problems {
+		fmt.Fprintln(c.out, printable(text))
+	}
+	if len(problems) > 0 {
+		return errors.New(dir + ": " + words.Counted(len(problems), "problem"))
+	}
+	fmt.Fprintf(c.err, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
+	return nil
+}

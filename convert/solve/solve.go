@@ -1,0 +1,107 @@
+// Package solve writes what the captures of a dataset say together, as reports would print it:
+// requests joined from their parts, which rank each recording is of, what several captures have,
+// and one clock. It decides nothing itself: package convert does.
+package solve
+
+import (
+	"errors"
+
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Options say how a dataset is solved.
+type Options struct {
+	Tool  string       // version of the program
+	Meter inputs.Meter // may be nil
+}
+
+// A Result says where the tables are.
+type Result struct {
+	Dir     string // the folder with the tables
+	Written bool   // they were stale
+}
+
+// Run brings the tables of a dataset up to date. What is wrong with its captures goes to diags if
+// they are read.
+func Run(folder string, opt Options, diags *trace.Diags) (r Result, err error) {
+	captures, err := dataset.Captures(folder)
+	if err != nil {
+		return r, err
+	}
+	r.Dir = dataset.SolvedDir(folder, captures, opt.Tool)
+	if dataset.Solved(r.Dir) {
+		return r, nil
+	}
+	files, err := inputs.Find([]string{folder})
+	if err != nil {
+		return r, err
+	}
+	// Kernels are what tells copies and recordings of two profilers apart.
+	m, err := convert.Read(files, inputs.Options{Meter: opt.Meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, diags)
+	if err != nil {
+		return r, err
+	}
+	e, err := m.Evidence(convert.EvidenceOptions{SyncPoints: true})
+	if err != nil {
+		return r, err
+	}
+	if e.Requests != nil {
+		e.OnOneClock()
+	}
+	s := &solution{merge: m, evidence: e}
+	err = dataset.WriteSolved(r.Dir, s.fill)
+	r.Written = err == nil
+	return r, errors.Join(err, e.Close())
+}
+
+// A solution is what is written.
+type solution struct {
+	*dataset.Solution
+	merge    *convert.Merge
+	evidence *convert.Evidence
+}
+
+func (s *solution) fill(to *dataset.Solution) error {
+	s.Solution = to
+	if s.evidence.Requests != nil {
+		s.writeRequests(s.evidence.Requests)
+	}
+	s.writeClocks()
+	s.writeArrivals()
+	s.writePlaces()
+	s.writeRepeated()
+	return nil
+}
+
+// writeClocks writes how clocks relate.
+func (s *solution) writeClocks() {
+	for _, l := range s.evidence.Clocks.Clocks {
+		s.Clock(dataset.ClockRow{Clock: l.Host, Why: l.Why, By: l.By, T0: l.T0, Ahead: l.Offset, Drift: l.DriftPPB, Bound: l.Bound})
+	}
+}
+
+// writeArrivals writes the collectives that were seen on several ranks.
+func (s *solution) writeArrivals() {
+	e := s.evidence
+	for i := range e.SyncPoints {
+		p := &e.SyncPoints[i]
+		first := p.Arrivals[0].Start
+		for _, a := range p.Arrivals {
+			first = min(first, a.Start)
+		}
+		row := dataset.ArrivalRow{Collective: int64(i), Name: e.Syms.Name(p.Name), Op: e.Syms.Name(p.Op), Group: e.Syms.Name(p.Group), Size: p.GroupSize,
+			Dtype: e.Syms.Name(p.Dtype), Elements: p.In, Step: dataset.StepKind(p.Step), Sync: p.Sync, Bound: p.Bound}
+		for _, a := range p.Arrivals {
+			row.Rank, row.Host = e.Ranks[a.Rank], s.hostOf(int(a.Rank))
+			row.Start, row.Dur, row.Late = int64(a.Start), int64(a.End-a.Start), int64(a.Start-first)
+			s.Arrival(row)
+		}
+	}
+}
+
+// hostOf names the host of a rank.
+func (s *solution) hostOf(rank int) string { return s.merge.Names.Host(s.merge.Tracks[rank].Host) }

@@ -1,0 +1,130 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/columnar"
+)
+
+// Size returns what the files of a capture take, and how many rows they have.
+func (c *Capture) Size() (bytes, rows int64, err error) {
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return 0, 0, err
+		}
+		bytes += info.Size()
+	}
+	for _, f := range c.Files {
+		rows += f.Rows
+	}
+	return bytes, rows, nil
+}
+
+// Remove removes a capture.
+func (c *Capture) Remove() error { return remove(c.Dir) }
+
+// RemoveUnfinished removes what tasks left that died before the given time. others counts what
+// is younger: it may be under way.
+func RemoveUnfinished(dataset string, before time.Time) (removed, others int, err error) {
+	dirs, err := filepath.Glob(filepath.Join(dataset, Version, unfinished+"*"))
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return removed, others, err
+		case info.ModTime().After(before):
+			others++
+		default:
+			if err := os.RemoveAll(dir); err != nil {
+				return removed, others, err
+			}
+			removed++
+		}
+	}
+	return removed, others, nil
+}
+
+// Verify returns what is wrong with a capture: files that are missing, foreign, or not as they
+// were written.
+func (c *Capture) Verify() (problems []string) {
+	tell := func(file, format string, values ...any) {
+		problems = append(problems, filepath.Join(c.Dir, file)+": "+fmt.Sprintf(format, values...))
+	}
+	if filepath.Base(c.Dir) != c.folder() {
+		tell("", "the folder of another capture: it is of %s, %s", c.Name, c.folder())
+	}
+	for _, f := range c.Files {
+		if err := f.verify(c.Dir); err != nil {
+			tell(f.Name, "%v", err)
+		}
+	}
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		tell("", "%v", err)
+	}
+	for _, e := range entries {
+		if e.Name() != inputsFile && !slices.ContainsFunc(c.Files, func(f File) bool { return f.Name == e.Name() }) {
+			tell(e.Name(), "not a file of the capture")
+		}
+	}
+	return problems
+}
+
+// verify returns an error unless a file is as it was written.
+func (f *File) verify(dir string) error {
+	path := filepath.Join(dir, f.Name)
+	hash, _, err := HashFiles(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return errors.New("missing")
+	case err != nil:
+		return err
+	case hash != f.Hash:
+		return errors.New("not as it was written: its hash is another")
+	}
+	file, err := columnar.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if version, _ := file.About(versionKey); version != Version || file.Rows() != f.Rows {
+		return fmt.Errorf("has %d rows of version %s, and had %d of %s", file.Rows(), version, f.Rows, Version)
+	}
+	return nil
+}
+
+// Foreign returns what lies among the captures of a dataset and is none.
+func Foreign(dataset string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dataset, Version))
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), capturePrefix) && !strings.HasPrefix(e.Name(), unfinished) && !strings.HasPrefix(e.Name(), "solved=") {
+			names = append(names, filepath.Join(dataset, Version, e.Name()))
+		}
+	}
+	return names, err
+}
+
+// Changed returns an error unless the files of the original have the content that was
+// extracted.
+func (c *Capture) Changed(paths []string) error {
+	hash, _, err := HashFiles(paths...)
+	if err == nil && hash != c.Hash {
+		err = fmt.Errorf("%s: has changed since it was extracted", c.Path)
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// A cost is what some processes took.
+type cost struct {
+	cpu  time.Duration
+	most int64 // memory in bytes, of the process with the most
+}
+
+// measure runs the program and adds what that takes.
+func (b *bench) measure(c *cost, args ...string) error {
+	cmd := exec.Command(b.program, args...)
+	cmd.Dir = b.dir
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("sgtrace %v: %w", args, err)
+	}
+	c.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		c.most = max(c.most, int64(use.Maxrss)<<10) // Linux counts KB
+	}
+	return nil
+}
+
+// costs prints a table of what each step takes for some numbers of ranks.
+func (b *bench) costs(list []string) error {
+	fmt.Println("| ranks | input MB | dataset MB | extract CPU s | MB | solve CPU s | MB | report of the dataset CPU s | MB | report of the files CPU s | MB |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, text := range list {
+		ranks, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		if err := b.costsOf(ranks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// costsOf prints the row of one number of ranks. Each shard is a process, as under a scheduler.
+func (b *bench) costsOf(ranks int) error {
+	traces, dataset := filepath.Join(b.dir, tracesName), filepath.Join(b.dir, datasetName)
+	defer os.RemoveAll(traces)
+	defer os.RemoveAll(dataset)
+	size, err := simulate(traces, ranks)
+	if err != nil {
+		return err
+	}
+	var extract, solve, reportOfDataset, reportOfFiles cost
+	shards := max(1, ranks/perHost)
+	for i := range shards {
+		if err := b.measure(&extract, "extract", "-o", datasetName, "--shard", fmt.Sprintf("%d/%d", i, shards), tracesName); err != nil {
+			return err
+		}
+	}
+	if err := b.measure(&reportOfDataset, "report", datasetName); err != nil {
+		return err
+	}
+	if err := b.measure(&solve, "dataset", "solve", datasetName); err != nil {
+		return err
+	}
+	if err := b.measure(&reportOfFiles, "report", tracesName); err != nil {
+		return err
+	}
+	stored, err := sizeOf(dataset)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| %d | %.1f | %.1f |", ranks, float64(size)/1e6, float64(stored)/1e6)
+	for _, c := range []cost{extract, solve, reportOfDataset, reportOfFiles} {
+		fmt.Printf(" %.1f | %d |", c.cpu.Seconds(), c.most/1e6)
+	}
+	fmt.Println()
+	return nil
+}

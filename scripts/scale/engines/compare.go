@@ -1,0 +1,110 @@
+package engines
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SameTables are views with the commands that print the same.
+var SameTables = []struct{ View, Command string }{
+	{"stage_summary", "report --by-stage --format csv"},
+	{"rank_summary", "report --by-rank --format csv"},
+	{"kernel_summary", "report --kernels --format csv"},
+	{"request_list", "requests --format csv"},
+}
+
+// CheckTables asks for these views, whose statements are given, and compares them with what run
+// prints of the inputs. It returns the differences.
+func (e *Engine) CheckTables(ctx context.Context, statements string, run func(command string) ([]byte, error)) (list []string, err error) {
+	var queries []string
+	for _, same := range SameTables {
+		queries = append(queries, "select * from "+same.View)
+	}
+	results, err := e.Query(ctx, statements, queries...)
+	if err != nil {
+		return nil, err
+	}
+	for i, same := range SameTables {
+		table, err := run(same.Command)
+		if err != nil {
+			return nil, err
+		}
+		differences, err := results[i].Differences(table)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range differences {
+			list = append(list, e.Dialect+", "+same.View+": "+text)
+		}
+	}
+	return list, nil
+}
+
+// Differences compares the answer with a table that the program printed as CSV: all cells, in
+// any order of the rows. It returns the first few differences.
+func (r *Result) Differences(table []byte) (list []string, err error) {
+	records, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 || !slices.Equal(records[0], r.Columns) {
+		return []string{fmt.Sprintf("columns %v, want %v", r.Columns, records[:min(1, len(records))])}, nil
+	}
+	want, got := rowsOf(records[1:]), r.rows()
+	if len(want) != len(got) {
+		list = append(list, fmt.Sprintf("%d rows, want %d", len(got), len(want)))
+	}
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			list = append(list, fmt.Sprintf("got  %s\nwant %s", got[i], want[i]))
+		}
+	}
+	return list[:min(len(list), 5)], nil
+}
+
+// rowsOf makes each record one text, and sorts them. Numbers are written alike.
+func rowsOf(records [][]string) (rows []string) {
+	for _, record := range records {
+		cells := make([]string, len(record))
+		for i, cell := range record {
+			cells[i] = number(cell)
+		}
+		rows = append(rows, strings.Join(cells, "|"))
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// rows are the rows of an answer as those of CSV.
+func (r *Result) rows() []string {
+	records := make([][]string, len(r.Rows))
+	for i, row := range r.Rows {
+		for _, cell := range row {
+			text := "" // of null
+			switch x := cell.(type) {
+			case string:
+				text = x
+			case json.Number:
+				text = x.String()
+			case bool:
+				text = strconv.FormatBool(x)
+			}
+			records[i] = append(records[i], text)
+		}
+	}
+	return rowsOf(records)
+}
+
+// number writes a number in one way: "1.50" and "1.5" are the same. Whole ones stay as they are.
+func number(cell string) string {
+	if x, err := strconv.ParseFloat(cell, 64); err == nil && strings.ContainsAny(cell, ".eE") && !strings.ContainsAny(cell, "xX") {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return cell
+}

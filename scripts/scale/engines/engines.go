@@ -1,0 +1,90 @@
+// Package engines runs SQL on DuckDB and ClickHouse, the real ones, as npm has them: both
+// run inside Node.js, so no server is started.
+package engines
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ErrUnavailable says that an engine cannot be had here: no Node.js, or no registry in reach.
+var ErrUnavailable = errors.New("the SQL engine is not available")
+
+// An Engine is a database that reads Parquet files.
+type Engine struct {
+	Dialect string // as 'sgtrace sql --dialect' calls it
+	pkg     string // of npm
+	script  []byte
+	file    string // of the script
+	cache   string
+}
+
+//go:embed duckdb.mjs
+var duckdb []byte
+
+//go:embed clickhouse.cjs
+var clickhouse []byte
+
+// All returns the engines, not installed.
+func All() []*Engine {
+	return []*Engine{
+		{Dialect: "duckdb", pkg: "@duckdb/node-api@1.5.6-r.1", script: duckdb, file: "duckdb.mjs"},
+		{Dialect: "clickhouse", pkg: "chdb@3.4.0", script: clickhouse, file: "clickhouse.cjs"},
+	}
+}
+
+// Install gets the engine into a folder below cache, unless it is there.
+func (e *Engine) Install(ctx context.Context, cache string) error {
+	e.cache = filepath.Join(cache, e.Dialect)
+	done := filepath.Join(e.cache, "installed "+filepath.Base(e.pkg))
+	if _, err := os.Stat(done); err != nil {
+		if err := os.MkdirAll(e.cache, 0o755); err != nil {
+			return err
+		}
+		npm := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", e.cache, e.pkg)
+		if out, err := npm.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: npm install %s: %v\n%s", ErrUnavailable, e.pkg, err, out)
+		}
+		if err := os.WriteFile(done, nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(e.cache, e.file), e.script, 0o644)
+}
+
+// A Result is the answer to a query. Cells are JSON values: numbers as numbers, or as
+// strings if the engine does not trust JSON with them; null is nil.
+type Result struct {
+	Columns []string
+	Rows    [][]any
+}
+
+// Query runs statements, such as those that make views, and then queries.
+func (e *Engine) Query(ctx context.Context, statements string, queries ...string) ([]*Result, error) {
+	in, err := json.Marshal(map[string]any{"statements": statements, "queries": queries})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(e.cache, e.file))
+	cmd.Stdin = bytes.NewReader(in)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %v\n%s", e.Dialect, err, stderr.Bytes())
+	}
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.UseNumber()
+	var results []*Result
+	if err := d.Decode(&results); err != nil {
+		return nil, fmt.Errorf("%s: %v", e.Dialect, err)
+	}
+	return results, nil
+}

@@ -1,0 +1,178 @@
+//go:build linux
+
+// Command scale shows that many processes make one dataset: it simulates a run of many ranks,
+// extracts it as an array job of a real Slurm, some tasks of which are killed, and compares what
+// is printed of the dataset with what is printed of the files, and with what real SQL engines say.
+//
+//	go run ./scripts/scale [-ranks N] [-cache DIR]
+//	go run ./scripts/scale -costs 64,512
+//
+// Slurm comes from Debian's packages and the engines from npm, into DIR. A part for which these
+// cannot be had is skipped, which is said. With -costs it prints what each step takes, without Slurm.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/scripts/scale/engines"
+	"github.com/sgtrace/sgtrace/scripts/scale/slurm"
+)
+
+// Folders that are compared. They have names of one length, so that tables are as wide.
+const (
+	tracesName  = "traces-in"
+	datasetName = "traces-ds"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("scale: ")
+	ranks := flag.Int("ranks", 64, "simulate `N` ranks, a multiple of 8")
+	cache := flag.String("cache", filepath.Join(os.TempDir(), "sgtrace-scale"), "keep Slurm and the engines in `DIR`")
+	costs := flag.String("costs", "", "print what each step costs for these numbers of `RANKS`, such as 64,512")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "scale-*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := &bench{dir: dir, cache: *cache}
+	err = b.build()
+	switch {
+	case err != nil:
+	case *costs != "":
+		err = b.costs(strings.Split(*costs, ","))
+	default:
+		err = b.check(context.Background(), *ranks)
+	}
+	os.RemoveAll(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A bench is where programs run.
+type bench struct {
+	dir, cache, program string
+}
+
+// build builds the program.
+func (b *bench) build() error {
+	b.program = filepath.Join(b.dir, "sgtrace")
+	out, err := exec.Command("go", "build", "-o", b.program, "./cmd/sgtrace").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%v: %s", err, out)
+	}
+	return nil
+}
+
+// check runs all parts that can be run.
+func (b *bench) check(ctx context.Context, ranks int) error {
+	size, err := simulate(filepath.Join(b.dir, tracesName), ranks)
+	if err != nil {
+		return err
+	}
+	log.Printf("%d ranks, %d MB", ranks, size>>20)
+	if err := b.refuseShards(); err != nil {
+		return err
+	}
+	err = b.underSlurm(ctx, ranks)
+	if errors.Is(err, slurm.ErrUnavailable) {
+		log.Printf("SKIPPED: %v; extracting in shards without it", err)
+		err = b.inShards(ranks)
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.sameReport(); err != nil {
+		return err
+	}
+	return b.sameTables(ctx)
+}
+
+// run runs the program on the files.
+func (b *bench) run(args ...string) ([]byte, error) {
+	cmd := exec.Command(b.program, args...)
+	cmd.Dir = b.dir
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return out, fmt.Errorf("sgtrace %s: %v\n%s", strings.Join(args, " "), err, exit.Stderr)
+	}
+	return out, err
+}
+
+// refuseShards checks that shards that there are not are an error of usage.
+func (b *bench) refuseShards() error {
+	for _, shard := range []string{"64/64", "-1/64", "0/0", "3", "1/x"} {
+		err := exec.Command(b.program, "extract", "-o", filepath.Join(b.dir, "refused"), "--shard="+shard, b.dir).Run()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+			return fmt.Errorf("--shard %s: %v, want status 2", shard, err)
+		}
+	}
+	log.Print("shards that there are not are refused")
+	return nil
+}
+
+// inShards extracts shard by shard, as tasks would.
+func (b *bench) inShards(n int) error {
+	for i := range n {
+		if _, err := b.run("extract", "-o", datasetName, "--shard", strconv.Itoa(i)+"/"+strconv.Itoa(n), tracesName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameReport compares what is printed of the dataset with what is printed of the files.
+func (b *bench) sameReport() error {
+	for _, args := range [][]string{{"report"}, {"report", "--by-rank"}, {"report", "--format", "json"}, {"requests", "--format", "json"}} {
+		want, err := b.run(append(args, tracesName)...)
+		if err != nil {
+			return err
+		}
+		got, err := b.run(append(args, datasetName)...)
+		if err != nil {
+			return err
+		}
+		if string(want) != strings.ReplaceAll(string(got), datasetName, tracesName) {
+			return fmt.Errorf("sgtrace %s differs on the dataset", strings.Join(args, " "))
+		}
+	}
+	log.Print("reports of the dataset and of the files have the same bytes")
+	return nil
+}
+
+// sameTables compares views in engines with tables of the files.
+func (b *bench) sameTables(ctx context.Context) error {
+	for _, e := range engines.All() {
+		if err := e.Install(ctx, b.cache); errors.Is(err, engines.ErrUnavailable) {
+			log.Printf("SKIPPED: %v", err)
+			continue
+		} else if err != nil {
+			return err
+		}
+		statements, err := b.run("sql", "--dialect", e.Dialect, filepath.Join(b.dir, datasetName))
+		if err != nil {
+			return err
+		}
+		differences, err := e.CheckTables(ctx, string(statements), func(command string) ([]byte, error) {
+			return b.run(append(strings.Fields(command), tracesName)...)
+		})
+		if err != nil {
+			return err
+		}
+		if len(differences) > 0 {
+			return errors.New(strings.Join(differences, "\n"))
+		}
+		log.Printf("%s: every cell of %d views is as reports print it", e.Dialect, len(engines.SameTables))
+	}
+	return nil
+}
