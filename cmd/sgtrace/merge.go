@@ -59,6 +59,7 @@ Examples:
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or folder"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob, or folder"),
 		}, c.timelineFlags(), requestDrawingFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: "without-originals", Usage: "draw what datasets have, without arguments and arrows", DisableDefaultText: true},
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID` (or the start of one), on all ranks", Category: ofRanks},
 
 			&cli.StringSliceFlag{Name: "offset", Usage: "the clock of this host is ahead: `HOST=+1.2ms`", Category: clock},
@@ -319,7 +320,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if ctx.IsSet("around") && f.sel.Window != (selection.Window{}) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
-	f.read.KeepSecrets = ctx.Bool("keep-secrets")
+	f.read.KeepSecrets, f.read.WithoutOriginals = ctx.Bool("keep-secrets"), ctx.Bool("without-originals")
 	f.read.Ranks, f.read.Hosts = f.sel.Ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := ranks.ParseGivenRank(text)
