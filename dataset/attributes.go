@@ -106,8 +106,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// errAttributes says that a column does not hold what was written.
-var errAttributes = errors.New("damaged attributes")
+// errDamaged says that a column does not hold what was written.
+var errDamaged = errors.New("a value that was not written so")
 
 // A parser reads attributes.
 type parser struct {
@@ -124,7 +124,7 @@ func (p *parser) attributes(list trace.ArgList, text []byte) (trace.ArgList, err
 	p.b = text
 	list, err := p.object(list)
 	if err == nil && len(p.b) > 0 {
-		err = errAttributes
+		err = errDamaged
 	}
 	return list, err
 }
@@ -140,7 +140,7 @@ func (p *parser) take(c byte) bool {
 
 func (p *parser) object(list trace.ArgList) (_ trace.ArgList, err error) {
 	if !p.take('{') {
-		return nil, errAttributes
+		return nil, errDamaged
 	}
 	for !p.take('}') {
 		p.take(',')
@@ -150,7 +150,7 @@ func (p *parser) object(list trace.ArgList) (_ trace.ArgList, err error) {
 		}
 		key := p.syms.Intern(name)
 		if !p.take(':') {
-			return nil, errAttributes
+			return nil, errDamaged
 		}
 		if list, err = p.value(list, key); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (p *parser) array() (list trace.ArgList, err error) {
 
 func (p *parser) value(list trace.ArgList, key trace.Sym) (trace.ArgList, error) {
 	if len(p.b) == 0 {
-		return nil, errAttributes
+		return nil, errDamaged
 	}
 	switch p.b[0] {
 	case '"':
@@ -187,7 +187,7 @@ func (p *parser) value(list trace.ArgList, key trace.Sym) (trace.ArgList, error)
 	}
 	n := bytes.IndexAny(p.b, ",]}")
 	if n <= 0 {
-		return nil, errAttributes
+		return nil, errDamaged
 	}
 	word := string(p.b[:n])
 	p.b = p.b[n:]
@@ -214,7 +214,7 @@ func number(list trace.ArgList, key trace.Sym, word string) (trace.ArgList, erro
 	}
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil {
-		return nil, errAttributes
+		return nil, errDamaged
 	}
 	return list.Float(key, v), nil
 }
@@ -222,13 +222,13 @@ func number(list trace.ArgList, key trace.Sym, word string) (trace.ArgList, erro
 // quoted reads a text in quotes, which is valid until the next one.
 func (p *parser) quoted() ([]byte, error) {
 	if !p.take('"') {
-		return nil, errAttributes
+		return nil, errDamaged
 	}
 	p.text = p.text[:0]
 	for {
 		n := bytes.IndexAny(p.b, `"\`)
 		if n < 0 {
-			return nil, errAttributes
+			return nil, errDamaged
 		}
 		p.text = append(p.text, p.b[:n]...)
 		rest := p.b[n:]
@@ -239,13 +239,13 @@ func (p *parser) quoted() ([]byte, error) {
 		case len(rest) >= 6 && rest[1] == 'u':
 			code, err := strconv.ParseUint(string(rest[2:6]), 16, 16)
 			if err != nil {
-				return nil, errAttributes
+				return nil, errDamaged
 			}
 			p.text, p.b = utf8.AppendRune(p.text, rune(code)), rest[6:]
 		case len(rest) >= 2:
 			p.text, p.b = append(p.text, rest[1]), rest[2:]
 		default:
-			return nil, errAttributes
+			return nil, errDamaged
 		}
 	}
 }

@@ -42,7 +42,6 @@ type About struct {
 	Bytes    int64  // its size, of all files of a folder
 	Folder   bool   // it is a folder of files
 	Tool     string // version of the program that wrote the capture
-	Options  string // of extract, as far as they change what is written
 	Unusable string // why nothing of it can be used; "" if something can
 	Print    string // format.Source.Print
 	// Rank and Host are texts by which a report may ask: what the input itself says.
@@ -66,7 +65,7 @@ func (a *About) place() string { return digest(a.Path, a.Label)[:16] }
 
 // folder is the name of the capture's folder. Equal names are equal contents.
 func (a *About) folder() string {
-	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Options, a.Hash)[:24]
+	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Hash)[:24]
 }
 
 func digest(texts ...string) string {
@@ -131,7 +130,8 @@ func Is(dir string) bool {
 	})
 }
 
-// Captures returns the captures of a dataset, by name and label.
+// Captures returns the captures of a dataset, by name and label. One that is damaged has no
+// Format, and says why.
 func Captures(dir string) (all []*Capture, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, Version))
 	if err != nil {
@@ -142,8 +142,12 @@ func Captures(dir string) (all []*Capture, err error) {
 			continue
 		}
 		c, err := open(filepath.Join(dir, Version, e.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it was replaced meanwhile
+		}
 		if err != nil {
-			return nil, err
+			path := filepath.Join(dir, Version, e.Name())
+			c = &Capture{Dir: path, About: About{Name: path, Path: path, Unusable: "what it is of cannot be read: " + err.Error()}}
 		}
 		all = append(all, c)
 	}
@@ -157,13 +161,13 @@ func Captures(dir string) (all []*Capture, err error) {
 func open(dir string) (*Capture, error) {
 	f, err := columnar.Open(filepath.Join(dir, inputsFile))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, err
 	}
 	defer f.Close()
 	c := &Capture{Dir: dir}
 	text, _ := f.About(aboutKey)
 	if err := json.Unmarshal([]byte(text), &c.About); err != nil {
-		return nil, fmt.Errorf("%s: what it is of cannot be read: %w", dir, err)
+		return nil, err
 	}
 	return c, nil
 }

@@ -12,10 +12,11 @@ import (
 )
 
 // Index reads a capture as f, the format of its original, read that: what f gave comes back.
-// original opens the original, for what captures do not keep.
+// original opens the original, for what captures do not keep: arguments and arrows of timelines,
+// and what may be secret. nil does without.
 func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
-	if !f.Requests && !opt.Walk && (!opt.Filter.IndexOnly || f.Machine) {
-		// A timeline, which shows what captures do not keep.
+	timeline := !f.Requests && !opt.Walk && (!opt.Filter.IndexOnly || f.Machine)
+	if original != nil && (timeline || f.Requests && opt.KeepSecrets) {
 		return original(opt)
 	}
 	if err := c.Report(opt.Diags); err != nil {
@@ -45,6 +46,9 @@ func addAll(diags *trace.Diags, list []trace.Diag) {
 
 // recording reads what a profiler recorded.
 func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
+	if f.Again && !opt.Walk {
+		return c.walkedTimeline(in, opt)
+	}
 	profiles, err := c.readProfiles(in.Name, "", opt)
 	if err != nil {
 		return nil, err
@@ -53,6 +57,9 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 	s.Stream = func(opt *format.Options) ([]*profile.Profile, error) {
 		if opt.Filter.CollectivesOnly {
 			return c.readProfiles(in.Name, collectivesView, opt)
+		}
+		if original == nil {
+			return c.readProfiles(in.Name, "", opt)
 		}
 		f := &opt.Filter
 		apart := func(p *profile.Profile) bool { return f.From > p.Last || f.To != 0 && f.To < p.First }
@@ -68,6 +75,12 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 		s.Rows = func(rank func(pid int32) int32) profile.Stream { return c.newStream(in.Name, opt, rank) }
 	}
 	return s, nil
+}
+
+// walkedTimeline reads a recording that is walked as one that is drawn, without the original.
+func (c *Capture) walkedTimeline(in *format.Input, opt *format.Options) (*format.Source, error) {
+	profiles, err := c.drawn(in.Name, opt)
+	return &format.Source{Profiles: profiles, Stream: func(opt *format.Options) ([]*profile.Profile, error) { return c.drawn(in.Name, opt) }}, err
 }
 
 // streamed reads the events of an original that a filter keeps. What its times count from

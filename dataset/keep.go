@@ -65,6 +65,9 @@ func (c *Capture) Verify() (problems []string) {
 	tell := func(file, format string, values ...any) {
 		problems = append(problems, filepath.Join(c.Dir, file)+": "+fmt.Sprintf(format, values...))
 	}
+	if c.Format == "" {
+		return []string{c.Dir + ": " + c.Unusable}
+	}
 	if filepath.Base(c.Dir) != c.folder() {
 		tell("", "the folder of another capture: it is of %s, %s", c.Name, c.folder())
 	}

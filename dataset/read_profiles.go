@@ -65,6 +65,34 @@ func (r *restoring) of(process *cell) *profile.Profile {
 	return r.profiles[n]
 }
 
+// A spot is where rows of a file lie.
+type spot struct {
+	*restoring
+	in              *rows
+	process, thread *cell
+}
+
+func (r *restoring) spot(in *rows) spot {
+	return spot{r, in, in.column("process"), in.column("thread")}
+}
+
+// next moves to the next row of the view, and returns its profile and its row there.
+func (s *spot) next() (p *profile.Profile, row int32, ok bool) {
+	for s.in.next() {
+		p := s.of(s.process)
+		if p == nil {
+			continue
+		}
+		row := s.thread.int()
+		if row < 0 || row >= int64(len(p.Rows)) {
+			s.in.err = errDamaged
+			return nil, 0, false
+		}
+		return p, int32(row), true
+	}
+	return nil, 0, false
+}
+
 func (r *restoring) threads() error {
 	in := r.openRows("threads-0", nil)
 	process, kind, part, pid, tid, pidText, tidText := in.column("process"), in.column("kind"), in.column("part"), in.column("pid"), in.column("tid"), in.column("pid_text"), in.column("tid_text")
@@ -84,29 +112,25 @@ func (r *restoring) steps() error {
 		return nil
 	}
 	in := r.openRows("steps-0", r.opt.Syms)
-	start, dur, process, thread, name := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name")
+	at, start, dur, name := r.spot(in), in.column("start"), in.column("dur"), in.column("name")
 	kind, batch, onGPU := in.column("kind"), in.column("batch"), in.column("on_gpu")
-	for in.next() {
-		if p := r.of(process); p != nil {
-			p.Steps = append(p.Steps, profile.Step{Event: profile.NoEvent, Row: int32(thread.int()), Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(),
-				Kind: profile.StepKind(stepKinds.of(kind.text())), Batch: int32(batch.int()), OnGPU: onGPU.int() != 0})
-		}
+	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
+		p.Steps = append(p.Steps, profile.Step{Event: profile.NoEvent, Row: row, Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(),
+			Kind: profile.StepKind(stepKinds.of(kind.text())), Batch: int32(batch.int()), OnGPU: onGPU.int() != 0})
 	}
 	return in.close()
 }
 
 func (r *restoring) collectives() error {
 	in := r.openRows("collectives-0", r.opt.Syms)
-	start, dur, process, thread, name, onGPU := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("on_gpu")
+	at, start, dur, name, onGPU := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("on_gpu")
 	comms, seq, op, group, ranks, dtype := in.column("comms_id"), in.column("seq"), in.column("op"), in.column("group_name"), in.column("group_ranks"), in.column("dtype")
 	elemsIn, elemsOut, size, splits, correlation, step := in.column("elements_in"), in.column("elements_out"), in.column("group_size"), in.column("splits"), in.column("correlation"), in.column("step")
-	for in.next() {
-		if p := r.of(process); p != nil {
-			p.Collectives = append(p.Collectives, profile.Collective{Event: profile.NoEvent, Row: int32(thread.int()), Time: trace.Time(start.int()), Dur: dur.int(),
-				Name: name.sym(), OnGPU: onGPU.int() != 0, CommsID: uint64(comms.int()), Seq: seq.int(), Op: op.sym(), Group: group.sym(), Ranks: ranks.sym(),
-				Dtype: dtype.sym(), In: elemsIn.int(), Out: elemsOut.int(), GroupSize: int32(size.int()), Splits: splits.sym(), Correlation: correlation.int(),
-				Step: profile.StepKind(stepKinds.of(step.text()))})
-		}
+	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
+		p.Collectives = append(p.Collectives, profile.Collective{Event: profile.NoEvent, Row: row, Time: trace.Time(start.int()), Dur: dur.int(),
+			Name: name.sym(), OnGPU: onGPU.int() != 0, CommsID: uint64(comms.int()), Seq: seq.int(), Op: op.sym(), Group: group.sym(), Ranks: ranks.sym(),
+			Dtype: dtype.sym(), In: elemsIn.int(), Out: elemsOut.int(), GroupSize: int32(size.int()), Splits: splits.sym(), Correlation: correlation.int(),
+			Step: profile.StepKind(stepKinds.of(step.text()))})
 	}
 	return in.close()
 }
@@ -143,17 +167,16 @@ func (r *restoring) countEvents() (n int64) {
 // eventsOf reads the events of a file, with what calls and work have in common.
 func (r *restoring) eventsOf(file *file) error {
 	in := r.openRows(file.name, r.opt.Syms)
-	start, dur, process, thread, name, category := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("category")
+	at, start, dur, name, category := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("category")
 	correlation := &cell{}
 	if !file.operators {
 		correlation = in.column("correlation")
 	}
 	arguments := r.argumentsOf(file, in)
 	categories := map[trace.Sym]bool{}
-	for in.next() {
-		p := r.of(process)
-		s := trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(thread.int()), Name: name.sym(), Cat: category.sym()}
-		if p == nil || !r.keeps(&s, categories) {
+	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
+		s := trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()}
+		if !r.keeps(&s, categories) {
 			continue
 		}
 		s.Args = arguments(s.Cat)
@@ -265,15 +288,14 @@ func (r *restoring) inputsOf(in *rows) func() trace.ArgsID {
 
 func (r *restoring) instants() error {
 	in := r.openRows("instants-0", r.opt.Syms)
-	time, process, thread, name, category := in.column("time"), in.column("process"), in.column("thread"), in.column("name"), in.column("category")
+	at, time, name, category := r.spot(in), in.column("time"), in.column("name"), in.column("category")
 	keys := [...]trace.Sym{r.keys.deviceType, r.keys.device, r.keys.allocated, r.keys.reserved}
 	values := [...]*cell{in.column("device_type"), in.column("device"), in.column("allocated"), in.column("reserved")}
 	categories := map[trace.Sym]bool{}
-	for in.next() {
-		p := r.of(process)
-		x := trace.Instant{Time: trace.Time(time.int()), Track: trace.TrackID(thread.int()), Name: name.sym(), Cat: category.sym()}
+	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
+		x := trace.Instant{Time: trace.Time(time.int()), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()}
 		// No duration is too short for an instant.
-		if p == nil || !r.keeps(&trace.Slice{Time: x.Time, Name: x.Name, Cat: x.Cat, Dur: r.opt.Filter.MinDur}, categories) {
+		if !r.keeps(&trace.Slice{Time: x.Time, Name: x.Name, Cat: x.Cat, Dur: r.opt.Filter.MinDur}, categories) {
 			continue
 		}
 		if r.opt.Filter.Args != profile.ArgsNone && r.wantsArguments(r.opt.Syms.Name(x.Cat)) {
@@ -296,11 +318,9 @@ func (r *restoring) counters() error {
 		return nil
 	}
 	in := r.openRows("counters-traces", nil)
-	time, process, thread, value := in.column("time"), in.column("process"), in.column("thread"), in.column("value")
-	for in.next() {
-		if p := r.of(process); p != nil {
-			p.Samples = append(p.Samples, trace.Sample{Time: trace.Time(time.int()), Track: trace.TrackID(thread.int()), Value: value.real()})
-		}
+	at, time, value := r.spot(in), in.column("time"), in.column("value")
+	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
+		p.Samples = append(p.Samples, trace.Sample{Time: trace.Time(time.int()), Track: trace.TrackID(row), Value: value.real()})
 	}
 	return in.close()
 }
@@ -309,11 +329,9 @@ func (r *restoring) counters() error {
 func (r *restoring) fingerprints() error {
 	for _, file := range []*file{kernelsFile, copiesFile} {
 		in := r.openRows(file.name, r.opt.Syms)
-		start, dur, process, thread, name, category := in.column("start"), in.column("dur"), in.column("process"), in.column("thread"), in.column("name"), in.column("category")
-		for in.next() {
-			if p := r.of(process); p != nil {
-				p.Fingerprint = append(p.Fingerprint, trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(thread.int()), Name: name.sym(), Cat: category.sym()})
-			}
+		at, start, dur, name, category := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("category")
+		for p, row, ok := at.next(); ok; p, row, ok = at.next() {
+			p.Fingerprint = append(p.Fingerprint, trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()})
 		}
 		if err := in.close(); err != nil {
 			return err

@@ -88,7 +88,7 @@ func (r *spanReader) readSpans() error {
 // resource returns the number of a resource in the table.
 func (r *spanReader) resource(number int64) uint32 {
 	if number < 0 || number >= int64(len(r.resources)) {
-		r.err = errAttributes
+		r.err = errDamaged
 		return 0
 	}
 	return r.resources[number]
@@ -115,7 +115,7 @@ func (r *spanReader) attributes(text []byte) trace.ArgsID {
 
 func (r *spanReader) traceID(text []byte) (hi, lo uint64) {
 	if len(text) != 32 {
-		r.err = errAttributes
+		r.err = errDamaged
 		return 0, 0
 	}
 	hi, err := strconv.ParseUint(string(text[:16]), 16, 64)

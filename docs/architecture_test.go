@@ -104,6 +104,8 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it reads flags and sees requests, whatever is done with them"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
+	{of: []string{"scripts/scale/slurm", "scripts/scale/engines"}, reason: "they start programs of others"},
+	{of: []string{"scripts/scale"}, may: []string{"golden/...", "internal/...", "trace", "scripts/scale/..."}, reason: "it runs the program, of which it is no part"},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 }
 

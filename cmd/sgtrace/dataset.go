@@ -30,7 +30,9 @@ func (c *command) datasetCommand() *cli.Command {
 				Description: `A capture is what 'sgtrace extract' made of one input.
 
 Examples:
-  sgtrace dataset ls week`,
+  sgtrace dataset ls week
+  sgtrace dataset ls --format csv week
+  sgtrace dataset ls --width 80 week`,
 				Flags: []cli.Flag{formatFlag()}, Action: c.listDataset,
 			},
 			{
@@ -38,8 +40,9 @@ Examples:
 				Description: `What tasks left that died more than a day ago goes, too.
 
 Examples:
-  sgtrace dataset prune --older-than 30d week
-  sgtrace dataset prune --gone --dry-run week`,
+  sgtrace dataset prune --older-than 30d --dry-run week
+  sgtrace dataset prune --older-than 3650d week
+  sgtrace dataset prune --gone week`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "older-than", Usage: "remove captures that ended `AGE` ago, such as 30d or 12h"},
 					&cli.BoolFlag{Name: "gone", Usage: "remove captures whose originals are no longer there"},
@@ -54,6 +57,7 @@ were written.
 
 Examples:
   sgtrace dataset verify week
+  sgtrace dataset verify --quiet week
   sgtrace dataset verify --originals week`,
 				Flags:  []cli.Flag{&cli.BoolFlag{Name: "originals", Usage: "read the originals, too, and compare their hashes"}},
 				Action: c.verifyDataset,
@@ -115,7 +119,7 @@ func (c *command) listDataset(ctx *cli.Context) error {
 		size("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
 		table.TextColumn("unusable", "why nothing of it can be used", func(l *listed) string { return l.Unusable }),
 	})
-	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Tables: []*table.Table{t}}, how)
+	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Main: t.Name(), Tables: []*table.Table{t}}, how)
 }
 
 func (c *command) pruneDataset(ctx *cli.Context) error {
@@ -151,7 +155,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	} else if _, _, err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
+	fmt.Fprintf(c.screen.Notices, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
 	return nil
 }
 
@@ -217,6 +221,6 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	if len(problems) > 0 {
 		return errors.New(dir + ": " + words.Counted(len(problems), "problem"))
 	}
-	fmt.Fprintf(c.err, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
+	fmt.Fprintf(c.screen.Notices, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
 	return nil
 }

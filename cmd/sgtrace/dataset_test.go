@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/internal/damage"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
@@ -51,7 +53,7 @@ func everyReport() (commands []string) {
 	for _, r := range reports.All {
 		commands = append(commands, strings.TrimSpace("report --format json --"+r.Name+" "+flagSamples[r.Name]))
 	}
-	return append(commands, "report", "report --by-rank", "report --kernels --format csv", "report --gaps --format markdown", "requests --format json", "inspect --format json",
+	return append(commands, "report --kernels --format csv", "report --gaps --format markdown", "requests --format json", "inspect --format json",
 		"report --kernels --by-rank --rank TP0", "report --by-stage --slowest 3", "report --timeline --from +1s --to +3s", "report --stacks --format folded",
 		"merge -o out.pftrace", "merge --from +1s --to +2s -o out.pftrace")
 }
@@ -84,7 +86,9 @@ func inputsIn(t *testing.T, of string) string {
 
 // Every report prints of a dataset what it prints of the inputs.
 func TestDatasetOfRun(t *testing.T) {
-	sameOnDataset(t, inputsIn(t, recorded(t, 5)), everyReport())
+	dir := inputsIn(t, recorded(t, 5))
+	sameOnDataset(t, dir, everyReport())
+	checkColumns(t, dir)
 }
 
 // So it is for real captures, whole or damaged. SGTRACE_DATASETS is set to try all of them,
@@ -153,7 +157,8 @@ func TestOriginalGone(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		status  int
-	}{{"merge -o out.pftrace", exitPartial}, {"merge --to +10ms -o out.pftrace", exitOK}, {"report --kernels", exitOK}} {
+	}{{"merge -o out.pftrace", exitPartial}, {"merge --to +10ms -o out.pftrace", exitOK}, {"report --kernels", exitOK},
+		{"merge --without-originals -o out.pftrace", exitOK}, {"merge --without-originals --from +1s --to +2s -o out.pftrace", exitOK}} {
 		r := sgtrace(t, dir, append(strings.Fields(c.command), datasetName)...)
 		if told := strings.Contains(r.err, filepath.Base(gone)+", which a timeline needs"); r.status != c.status || told != (c.status == exitPartial) {
 			t.Errorf("%s: status %d, want %d: %s", c.command, r.status, c.status, r.err)
@@ -188,6 +193,31 @@ func TestDatasetOfArchive(t *testing.T) {
 	}
 }
 
+// A damaged dataset is reported, or read as far as it goes; nothing brings the program down.
+func TestDamagedDataset(t *testing.T) {
+	dir := inputsIn(t, recorded(t, 10))
+	extractAll(t, dir)
+	files := glob(t, dir, datasetName, dataset.Version, "*", "*")
+	rng := rand.New(rand.NewPCG(10, 21))
+	for seed := range uint64(14) {
+		name := files[rng.IntN(len(files))]
+		whole := readFile(t, name)
+		s := damage.Subject{Data: whole}
+		m := s.Mutate(seed)
+		if err := os.WriteFile(name, m.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		command := []string{"report --format json", "requests", "report --ops", "report --stacks --format folded"}[rng.IntN(4)]
+		r := sgtrace(t, dir, append(strings.Fields(command), datasetName)...)
+		if r.status == exitUsage || r.status == exitPartial && !strings.Contains(r.err, "[input-unusable]") && !strings.Contains(r.err, "[input-damaged]") {
+			t.Errorf("%s of %s, damaged (%s): status %d: %s", command, name, m.Name, r.status, r.err)
+		}
+		if err := os.WriteFile(name, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // filesIn lists the files below a folder.
 func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
@@ -203,10 +233,9 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// docs/DATASET.md describes what is written: no file has other columns.
-func TestColumnsOfDataset(t *testing.T) {
-	dir := inputsIn(t, recorded(t, 7))
-	extractAll(t, dir)
+// checkColumns compares the columns of all files with those that docs/DATASET.md describes.
+func checkColumns(t *testing.T, dir string) {
+	t.Helper()
 	columns := map[string][]dataset.Column{} // by file
 	for i := range dataset.Tables {
 		for _, name := range dataset.Tables[i].Files() {

@@ -16,11 +16,10 @@ import (
 
 // Options say where a dataset is and what of the inputs becomes part of it.
 type Options struct {
-	Dataset     string
-	Shard, Of   int    // which of how many shards of the inputs; Of is 0 for all inputs
-	Tool        string // version of the program
-	KeepSecrets bool
-	Meter       inputs.Meter // may be nil
+	Dataset   string
+	Shard, Of int          // which of how many shards of the inputs; Of is 0 for all inputs
+	Tool      string       // version of the program
+	Meter     inputs.Meter // may be nil
 }
 
 // Done is what came of an extraction.
@@ -115,16 +114,13 @@ func (e *extraction) about() (*dataset.About, error) {
 	_, folder := in.Size()
 	path, err := filepath.Abs(in.Name)
 	a := &dataset.About{Name: in.Name, Path: path, Label: in.Label, Format: e.x.Format.Name, Hash: hash, Bytes: size, Folder: folder, Tool: e.Tool}
-	if e.KeepSecrets {
-		a.Options = "with secrets"
-	}
 	return a, err
 }
 
 // write reads the input and writes its tables.
 func (e *extraction) write(dir string, about *dataset.About) error {
 	diags := &trace.Diags{}
-	m, err := e.x.Apart(inputs.Options{Walk: true, Filter: dataset.Arguments, KeepSecrets: e.KeepSecrets, Meter: e.Meter}, diags)
+	m, err := e.x.Apart(inputs.Options{Walk: true, Filter: dataset.Arguments, Meter: e.Meter}, diags)
 	content := &dataset.Content{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: diags}
 	content.Note(dataset.DuringIndex)
 	switch {

@@ -43,12 +43,24 @@ func (g globs) inDataset(dir string) (inputs []Input, err error) {
 // recognizeCapture takes the format of the original.
 func (x *Indexed) recognizeCapture() error {
 	name := x.Input.capture.Format
+	if name == "" {
+		return errors.New(x.Input.capture.Unusable)
+	}
 	i := slices.IndexFunc(Formats, func(f *format.Format) bool { return f.Name == name })
 	if i < 0 {
 		return fmt.Errorf("is a capture of a format that this version of sgtrace does not read: %s", name)
 	}
 	x.Format = Formats[i]
 	return nil
+}
+
+// indexCapture reads what a dataset has of the input.
+func (x *Indexed) indexCapture(in *format.Input, opt *format.Options) (*format.Source, error) {
+	original := x.original
+	if x.closed {
+		original = nil
+	}
+	return x.Input.capture.Index(x.Format, in, opt, original)
 }
 
 // Original returns the original of a capture, which may be in an archive. The error says that

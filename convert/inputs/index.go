@@ -47,6 +47,9 @@ type Options struct {
 	// credentials.
 	KeepSecrets bool
 
+	// WithoutOriginals tells to do with what datasets have.
+	WithoutOriginals bool
+
 	// Requests leaves out what profilers recorded, which Only makes an error.
 	Requests bool
 	// Walk tells that rows will be walked, see [convert.Merge.Evidence], and nothing will be
@@ -211,6 +214,7 @@ type Indexed struct {
 	remove   func() error
 	own      *reason    // sgtrace wrote it
 	reopened []*Indexed // the originals of what a dataset has
+	closed   bool       // originals are not opened
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
@@ -331,7 +335,7 @@ func (x *Indexed) index(opt *format.Options) error {
 	switch {
 	case err != nil:
 	case x.Input.capture != nil:
-		x.Source, err = x.Input.capture.Index(x.Format, in, opt, x.original)
+		x.Source, err = x.indexCapture(in, opt)
 	default:
 		x.Source, err = x.Format.Index(in, opt)
 	}
@@ -459,30 +463,6 @@ func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
 // isOut reports whether the name or label of an input says that it is of no rank that is
 // wanted: then its events need not be kept.
 func (m *Inputs) isOut(x *Indexed) bool { return !x.Format.Machine && m.Opt.unwanted(x.Input) }
-
-// Window reads the recordings of an input once more, for a window of time on its clock.
-func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
-	if x.Stream == nil {
-		return
-	}
-	filter := m.Opt.Filter
-	filter.From, filter.To = w.From, w.To
-	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
-	opt := m.Options(filter, workers)
-	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
-	profiles, err := x.Stream(opt)
-	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
-		m.unusable(x.Input, err)
-		return
-	}
-	for _, f := range files {
-		for _, p := range profiles {
-			if p.Meta.PID == f.Meta.PID || !x.Format.Machine {
-				f.Replace(p)
-			}
-		}
-	}
-}
 
 // A GivenRank is what the user says about a process of an Nsight Systems export.
 type GivenRank struct {

@@ -35,7 +35,7 @@ func (m *Inputs) recognize(inputs []Input) *recognition {
 	r := &recognition{Inputs: m, accounts: map[*Search]*account{}}
 	most := mostOpen()
 	for i, in := range inputs {
-		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
+		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter, closed: m.Opt.WithoutOriginals}
 		if err := r.add(x, x.recognize(i < most)); err != nil {
 			m.unusable(in, errors.Join(err, x.closeStream()))
 		}
