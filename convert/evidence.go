@@ -62,7 +62,6 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	m.LeaveOutRanks()
 	p.SyncPoints, p.Parts = m.SyncPoints(), m.Parts()
-	m.ForgetMatches()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
@@ -97,6 +96,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		}
 		p.Streams, p.Exports = append(p.Streams, st), true
 	}
+	m.ForgetMatches()
 	return p, nil
 }
 
@@ -104,11 +104,36 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 func (m *Merge) heldStreams() (streams []profile.Stream) {
 	ranksOf := m.RanksOf()
 	for _, f := range m.Files {
-		if f.Source.Rows == nil {
-			streams = append(streams, f.Stream(m.Dump.Syms, m.Dump.Args, ranksOf(f)))
+		if f.Source.Rows != nil {
+			continue
 		}
+		of := ranksOf(f)
+		st := f.Stream(m.Dump.Syms, m.Dump.Args, of)
+		if f.Source.Observed != nil && len(f.Rows) > 0 {
+			rank, _ := of(f.Rows[0].Part)
+			st = withObserved{st, f.Source.Observed(func(pid int32) int32 {
+				if pid == int32(f.Rows[0].PID) {
+					return rank
+				}
+				return -1
+			})}
+		}
+		streams = append(streams, st)
 	}
 	return streams
+}
+
+// withObserved is the events that are held, and what was observed meanwhile.
+type withObserved struct {
+	profile.Stream
+	observed profile.Stream
+}
+
+func (b withObserved) Samples(yield func(*profile.Sample) bool)    { b.observed.Samples(yield) }
+func (b withObserved) Backtraces(yield func(*profile.Sample) bool) { b.observed.Backtraces(yield) }
+func (b withObserved) Runs(yield func(*profile.Run) bool)          { b.observed.Runs(yield) }
+func (b withObserved) CounterValues(yield func(*profile.CounterValue) bool) {
+	b.observed.CounterValues(yield)
 }
 
 // Profiles are what profilers recorded, for whoever looks at it before it is drawn, after

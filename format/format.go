@@ -141,6 +141,10 @@ type Source struct {
 	// Rows walks over the rows of the processes to which rank gives a rank; processes
 	// with a negative one are left out. It is nil where rows are in Profiles.
 	Rows func(rank func(pid int32) int32) profile.Stream
+	// Observed walks over what the input holds of those processes besides the events in
+	// Profiles: what threads ran, when they had cores, and what was sampled of devices. It is
+	// nil where there is nothing of that.
+	Observed func(rank func(pid int32) int32) profile.Stream
 	// Inventory adds what the input, of size bytes, holds to an inventory; are says which
 	// rank each profile is, or each of its parts. nil adds nothing.
 	Inventory func(v *inventory.Inventory, size int64, are [][]profile.Identity)

@@ -185,8 +185,10 @@ func (r *reader) graphRuns() {
 	}
 }
 
-// copyWords are the directions of copies in the words of PyTorch's profiler.
-var copyWords = [...]string{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH", "DtoD"}
+// copyWords are the directions of copies in the words of PyTorch's profiler, which has none for
+// migrations of unified memory.
+var copyWords = [...]string{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
+	"Unified HtoD", "Unified DtoH", "Unified DtoD"}
 
 // copies reads copies between memories and what fills memory. They are called as
 // PyTorch's profiler calls them.

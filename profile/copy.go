@@ -58,11 +58,18 @@ var copyDirections = map[string]string{
 	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
 }
 
+// unifiedPrefix begins the direction of what migrates pages of unified memory.
+const unifiedPrefix = "Unified "
+
 // parseCopy translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
 // (Pinned -> Device)" and "Memset (Device)", to that of nsys stats and the kinds of memory.
 // Other names stay as they are.
 func parseCopy(name string) (operation string, kind CopyKind) {
 	word, rest, _ := strings.Cut(name, " ")
+	unified := ""
+	if migration, ok := strings.CutPrefix(rest, unifiedPrefix); ok {
+		unified, rest = unifiedPrefix, migration
+	}
 	direction, _, _ := strings.Cut(rest, " ")
 	_, memory, _ := strings.Cut(rest, "(")
 	memory = strings.TrimSuffix(memory, ")")
@@ -71,7 +78,7 @@ func parseCopy(name string) (operation string, kind CopyKind) {
 		return MemsetName, CopyKind{NoMemory, MemoryOf(memory)}
 	case word == "Memcpy" && copyDirections[direction] != "":
 		from, to, _ := strings.Cut(memory, " -> ")
-		return "[CUDA memcpy " + copyDirections[direction] + "]", CopyKind{MemoryOf(from), MemoryOf(to)}
+		return "[CUDA memcpy " + unified + copyDirections[direction] + "]", CopyKind{MemoryOf(from), MemoryOf(to)}
 	}
 	return name, CopyKind{}
 }

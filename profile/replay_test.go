@@ -71,6 +71,7 @@ func TestParseCopy(t *testing.T) {
 		"Memcpy HtoD (Managed Static -> Unknown)": {"[CUDA memcpy Host-to-Device]", "Managed Static -> Unknown"},
 		"Memcpy HtoD (Unknown -> Device)":         {"[CUDA memcpy Host-to-Device]", "Unknown -> Device"},
 		"Memcpy HtoD":                             {"[CUDA memcpy Host-to-Device]", ""}, // an export without kinds
+		"Memcpy Unified HtoD (Managed -> Device)": {"[CUDA memcpy Unified Host-to-Device]", "Managed -> Device"},
 		"Memset (Device)":                         {MemsetName, "Device"},
 		"Memset (Unknown)":                        {MemsetName, ""},
 		"Memcpy":                                  {"Memcpy", ""},

@@ -114,9 +114,17 @@ func (c *Collector) late() (ns int64) {
 	return ns
 }
 
+// devices counts the devices: processes that used none are ranks, too.
+func (c *Collector) devices() (n int) {
+	for _, devices := range c.ranks {
+		n += len(devices)
+	}
+	return n
+}
+
 // sumUp lists what was found of all ranks.
 func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
-	g := &Gaps{Late: c.late(), byRank: opt.ByRank, several: len(ranks) > 1, export: c.set.Exports}
+	g := &Gaps{Late: c.late(), byRank: opt.ByRank, several: c.devices() > 1, export: c.set.Exports}
 	for i := range ranks {
 		h := ranks[i].host
 		g.Recorded.Join(&h.has)

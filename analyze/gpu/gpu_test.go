@@ -118,6 +118,7 @@ TP0          2.00       15.00          115.4  1      15.0      15.0  ncclDevKern
 TP0          0.00       30.00          100.0  3      10.0      10.0  gemm
 TP1          0.00       13.00          100.0  1      13.0      13.0  ncclDevKernel_AllReduce
 
+note: of median: 100 % is the median of the ranks that ran the kernel
 note: communication kernels wait for each other: they are short on the rank that the others wait for
 `,
 }

@@ -159,6 +159,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
 	})
 	r.Stay("excess", "of median").Leave("total", "n")
+	r.Note("of median: 100 %% is the median of the ranks that ran the kernel")
 	if g.perSecond {
 		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
 	}

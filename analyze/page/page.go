@@ -2,9 +2,11 @@ package page
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -57,6 +59,14 @@ type Figure struct {
 	Shows []finding.Kind
 	Role  string
 	Body  chart.Body
+}
+
+// AddGate shows behind the summary what came of a gate. command prints the same.
+func (p *Page) AddGate(r *gate.Result, command string) {
+	f := TableOf(r.Report(), 0, "", command)
+	s := Section{ID: "gate", Title: "Gate", Lead: f.Title, Figures: []*Figure{f}}
+	f.Title = "Conditions"
+	p.Sections = slices.Insert(p.Sections, 1, s)
 }
 
 // Write writes the page.

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -65,10 +66,9 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	if f.Requests {
 		cmd.Flags = append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
-			noFindingsFlag(),
 			c.verifyFlag(),
 			keepSecretsFlag(),
-		}, slices.Concat(requestDrawingFlags(), selection.Flags())...)
+		}, slices.Concat(findingFlags(), requestDrawingFlags(), selection.Flags())...)
 		cmd.Action = func(ctx *cli.Context) error { return c.convertRequests(ctx, f) }
 		return cmd
 	}
@@ -116,6 +116,10 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	if err != nil {
 		return err
 	}
+	mutes, err := reports.Mutes(ctx)
+	if err != nil {
+		return err
+	}
 	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
@@ -126,7 +130,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	}
 	defer out.Abandon()
 	c.collectEarly()
-	t, requests, err := c.layout(ctx, files, opt, f)
+	t, requests, err := c.layout(ctx, files, opt, mutes, f)
 	if err != nil {
 		return err
 	}
@@ -140,14 +144,13 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
-func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Options, f *inputs.Format) (t *trace.Trace, requests int, err error) {
+func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Options, mutes []finders.Mute, f *inputs.Format) (t *trace.Trace, requests int, err error) {
 	set, err := c.loadFiles(ctx, files, loading{only: f})
 	if err != nil {
 		return nil, 0, err
 	}
 	if !ctx.Bool("no-findings") {
-		c.screen.Doing("looking for findings")
-		opt.Findings = findingsOf(finders.Inputs{Requests: set})
+		opt.Findings = c.findings(finders.Inputs{Requests: set}, mutes)
 	}
 	c.screen.Doing("drawing")
 	t = drawing.Layout(set, opt)

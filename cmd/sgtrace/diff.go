@@ -127,13 +127,18 @@ func (c *command) diff(ctx *cli.Context) error {
 func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collected, conditions gate.Conditions) error {
 	args := append([]string{"diff"}, flagArgs(ctx, "by-rank", "slo", "fail-if", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
 	given := c.given(ctx, ctx.Args().Slice())
+	var judged error
 	err := c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
-		return page.Diff(d, sides[0], sides[1], c.commandLine(ctx, args, given), made), nil
+		command := c.commandLine(ctx, args, given)
+		p := page.Diff(d, sides[0], sides[1], command, made)
+		if conditions != nil {
+			gate := conditions.Judge(d)
+			judged = gate.Err()
+			p.AddGate(gate, command)
+		}
+		return p, nil
 	})
-	if err != nil || conditions == nil {
-		return err
-	}
-	return conditions.Judge(d).Err()
+	return cmp.Or(err, judged)
 }
 
 // captureArgs returns the inputs of both sides: two arguments, or those of --before and

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -11,25 +12,33 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// noFindingsFlag is on every command that draws a timeline.
-func noFindingsFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "no-findings", DisableDefaultText: true, Usage: "don't look for what stands out (default: draw what 'sgtrace report' finds)"}
+// findingFlags are on every command that draws a timeline.
+func findingFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.BoolFlag{Name: "no-findings", DisableDefaultText: true, Usage: "don't look for what stands out (default: draw what 'sgtrace report' finds)"},
+	}, reports.MuteFlags("")...)
 }
 
-// findingsOf looks for what stands out in the inputs of a timeline.
-func findingsOf(in finders.Inputs) []drawing.Finding {
+// findings looks for what stands out in the inputs of a timeline, but for what is muted.
+func (c *command) findings(in finders.Inputs, mutes []finders.Mute) []drawing.Finding {
+	c.screen.Doing("looking for findings")
 	m := finders.Measure(in)
-	found := m.Look(finders.All).Findings
-	out := make([]drawing.Finding, len(found))
-	for i := range found {
-		out[i] = drawnFinding(&found[i])
+	result := m.Look(finders.All)
+	result.Mute(mutes)
+	if n := len(result.Muted); n > 0 {
+		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
 	}
-	return out
+	drawn := make([]drawing.Finding, len(result.Findings))
+	for i := range result.Findings {
+		drawn[i] = drawnFinding(&result.Findings[i])
+	}
+	return drawn
 }
 
 // drawnFinding is how a timeline shows a finding.

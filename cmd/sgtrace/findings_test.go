@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
 // A timeline shows what the report finds in the same inputs, with the same facts: dumps,
@@ -13,28 +16,47 @@ import (
 func TestTimelinesShowFindings(t *testing.T) {
 	dir := recordedOf(t, 1, 60)
 	for _, inputs := range []string{"otel.jsonl", "otel.jsonl torch nsys"} {
-		var report struct {
-			Findings []struct {
-				ID, Kind, Text string
-				Cost           float64
-			}
-		}
-		if err := json.Unmarshal([]byte(mustRun(t, dir, "report --format json "+inputs).out), &report); err != nil {
-			t.Fatal(err)
-		}
-		var want []string
-		for _, f := range report.Findings {
-			want = append(want, fmt.Sprintf("%s %s %.6f %s", f.ID, f.Kind, f.Cost, f.Text))
-		}
-		if len(want) == 0 {
-			t.Errorf("%s: the report finds nothing", inputs)
-		}
-		if got := findingsDrawn(t, mustRun(t, dir, "merge -o out.json "+inputs).file); !slices.Equal(got, want) {
-			t.Errorf("%s: the timeline shows\n%s\nthe report has\n%s", inputs, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		checkFindingsDrawn(t, dir, inputs)
 		if got := findingsDrawn(t, mustRun(t, dir, "merge --no-findings -o out.json "+inputs).file); len(got) > 0 {
 			t.Errorf("%s: --no-findings draws %v", inputs, got)
 		}
+	}
+}
+
+// Real exports have what simulated ones lack: unified memory, samples of threads, and processes
+// that use no GPU.
+func TestTimelinesShowFindingsOfRealExports(t *testing.T) {
+	dir := testinput.Shared(t, "data", "nsys", "real")
+	for _, name := range []string{
+		"bwyogatama+Mordred-Deprecated__report1__95afc3a6.sqlite",
+		"sdroruganti+cuda-kernel-library__report2__341587d0.sqlite",
+		"ynan1+aws_gpu__profile_default_dbg__9f010166.sqlite",
+	} {
+		checkFindingsDrawn(t, t.TempDir(), filepath.Join(dir, name))
+	}
+}
+
+// checkFindingsDrawn compares the findings of a timeline of inputs with those of the report.
+func checkFindingsDrawn(t *testing.T, dir, inputs string) {
+	t.Helper()
+	var report struct {
+		Findings []struct {
+			ID, Kind, Text string
+			Cost           float64
+		}
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, dir, "report --format json "+inputs).out), &report); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, f := range report.Findings {
+		want = append(want, fmt.Sprintf("%s %s %.6f %s", f.ID, f.Kind, f.Cost, f.Text))
+	}
+	if len(want) == 0 {
+		t.Errorf("%s: the report finds nothing", inputs)
+	}
+	if got := findingsDrawn(t, mustRun(t, dir, "merge -o out.json "+inputs).file); !slices.Equal(got, want) {
+		t.Errorf("%s: the timeline shows\n%s\nthe report has\n%s", inputs, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

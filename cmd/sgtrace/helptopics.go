@@ -92,6 +92,7 @@ Examples:
 func (c *command) help(words []string) error {
 	if len(words) > 0 {
 		if topic := findTopic(words[0]); topic != nil {
+			c.screen.Pager = screen.PagerFor(c.out, c.env)
 			return topic.print(c, words[1:])
 		}
 	}
@@ -141,7 +142,7 @@ func (c *command) printManual(topic, text string, words []string) error {
 		width = w
 	}
 	if len(words) == 0 {
-		return page.Write(c.out, width)
+		return c.show(func(w io.Writer) error { return page.Write(w, width) })
 	}
 	word := strings.Join(words, " ")
 	found := page.Find(word)
@@ -152,23 +153,28 @@ func (c *command) printManual(topic, text string, words []string) error {
 		}
 		return commandline.Usage("no word %q%s ('sgtrace help %s' prints the whole page)", word, hint, topic)
 	}
-	return found.Write(c.out, width)
+	return c.show(func(w io.Writer) error { return found.Write(w, width) })
 }
 
 func (c *command) helpSchema(args []string) error {
 	if len(args) > 0 {
 		return commandline.Usage("help schema takes no arguments")
 	}
-	_, err := io.WriteString(c.out, docs.Schema)
-	return err
+	return c.showText(docs.Schema)
 }
 
 func (c *command) helpKernelClasses(args []string) error {
 	if len(args) > 0 {
 		return commandline.Usage("help kernel-classes takes no arguments")
 	}
-	_, err := io.WriteString(c.out, profile.DefaultClasses().String())
-	return err
+	return c.showText(profile.DefaultClasses().String())
+}
+
+func (c *command) showText(text string) error {
+	return c.show(func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }
 
 func (c *command) helpCompletion(args []string) error {

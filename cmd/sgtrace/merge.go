@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
@@ -78,18 +79,17 @@ const ofRanks = "Events of ranks:"
 
 // timelineFlags are the flags of commands that draw ranks.
 func (c *command) timelineFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 		&cli.StringSliceFlag{Name: "rank-of", Usage: "the process PID of an export is this rank: `PID=RANK`, such as 4100=TP3 or node1:4100=TP3"},
 		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each rank), compare (the same row of all ranks together), or both"},
 		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each `DURATION` long, such as 60s", DefaultText: "one file"},
-		noFindingsFlag(),
 		c.verifyFlag(),
 		keepSecretsFlag(),
 		&cli.StringSliceFlag{Name: "cat", Usage: "include events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; separate several with commas", Category: ofRanks},
 		&cli.StringFlag{Name: "name", Usage: "include events whose name matches `REGEXP`", Category: ofRanks},
 		&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min, or all", Category: ofRanks},
-	}
+	}, findingFlags()...)
 }
 
 // mergeFlags are the flags of merge, parsed.
@@ -98,6 +98,7 @@ type mergeFlags struct {
 	read   inputs.Options
 	sel    *selection.Chosen
 	given  []clocks.Given
+	mutes  []finders.Mute
 	clocks *textFile // of --clock-report; nil without
 }
 
@@ -219,12 +220,11 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		m.Redact(c.redact)
 	}
 	if !ctx.Bool("no-findings") {
-		c.screen.Doing("looking for findings")
 		in := finders.Inputs{Requests: m.Requests}
 		if flags.read.Filter.KeepsKinds() {
 			in.Profiles = m.Profiles()
 		}
-		flags.draw.Findings = findingsOf(in)
+		flags.draw.Findings = c.findings(in, flags.mutes)
 	}
 	c.screen.Doing("drawing")
 	t := m.Layout(flags.draw)
@@ -309,6 +309,9 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		return nil, err
 	}
 	if f.sel, err = selection.Read(ctx); err != nil {
+		return nil, err
+	}
+	if f.mutes, err = reports.Mutes(ctx); err != nil {
 		return nil, err
 	}
 	if d := ctx.Duration("split"); ctx.IsSet("split") && d <= 0 {

@@ -134,15 +134,21 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	}
 	var judged error
 	args := append([]string{"report"}, flagArgs(ctx, "slo", "fail-on", "mute", "mute-file")...)
-	err = c.writePage(ctx, files, c.given(ctx, ctx.Args().Slice()), args, func(made page.Made) (page.Page, error) {
+	given := c.given(ctx, ctx.Args().Slice())
+	err = c.writePage(ctx, files, given, args, func(made page.Made) (page.Page, error) {
 		in, done, err := c.reading(ctx, r)
 		if err != nil {
 			return page.Page{}, err
 		}
 		defer done()
 		o := reports.Overview(in, objectives, mutes, true)
-		judged = kinds.Judge(&o.Result).Err()
-		return page.Overview(o, made)
+		p, err := page.Overview(o, made)
+		if kinds != nil {
+			gate := kinds.Judge(&o.Result)
+			judged = gate.Err()
+			p.AddGate(gate, c.commandLine(ctx, args, given))
+		}
+		return p, err
 	})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ func Flags() []cli.Flag {
 	for _, r := range All {
 		flags = append(flags, r.Flag())
 	}
-	return append(flags, options()...)
+	return slices.Concat(flags, options(), MuteFlags(with("mute")))
 }
 
 // options are the flags that only some reports take.
@@ -25,8 +25,6 @@ func options() []cli.Flag {
 		text("slo", "goodput: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"),
 		text("fail-on", "exit status 4 on findings of `KIND`,... ('sgtrace help findings')"),
 		&cli.BoolFlag{Name: "all-findings", Usage: with("all-findings") + "all findings, not only the top 3", DisableDefaultText: true},
-		&cli.StringSliceFlag{Name: "mute", Usage: with("mute") + "count findings of `KIND[@PLACE]`, but don't show them"},
-		text("mute-file", "the same for each line KIND[@PLACE] of `FILE`"),
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns it around"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
@@ -34,6 +32,14 @@ func options() []cli.Flag {
 		&cli.DurationFlag{Name: "bucket", Usage: with("bucket") + "pieces of this `DURATION`", DefaultText: "about 60"},
 		text("classes", "classes of kernels: `FILE` with lines such as 'communication my_allreduce', or hta"),
 		&cli.BoolFlag{Name: "open-ranges", Usage: with("open-ranges") + "count ranges that never closed", DisableDefaultText: true},
+	}
+}
+
+// MuteFlags are the flags that [Mutes] reads. when says when they apply.
+func MuteFlags(when string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "mute", Usage: when + "count findings of `KIND[@PLACE]`, but don't show them"},
+		&cli.StringFlag{Name: "mute-file", Usage: when + "the same for each line KIND[@PLACE] of `FILE`"},
 	}
 }
 

@@ -8,10 +8,21 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+
+	"github.com/sgtrace/sgtrace/internal/progress"
 )
 
-// pager returns the command that shows long text on a terminal; "" if there is none. As
-// with git, less ends by itself if all of the text fits on the screen.
+// PagerFor returns the command that shows long text that goes to out; "" if that is no
+// terminal, or there is none.
+func PagerFor(out io.Writer, env func(name string) string) string {
+	if !progress.IsTerminal(out) || env("TERM") == "dumb" {
+		return ""
+	}
+	return pager(env)
+}
+
+// pager returns the command that shows long text; "" if there is none. As with git, less ends
+// by itself if all of the text fits on the screen.
 func pager(env func(name string) string) string {
 	command := cmp.Or(env("SGTRACE_PAGER"), env("PAGER"))
 	if command == "" {

@@ -56,8 +56,8 @@ func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) 
 			return s, commandline.Usage("--width %d: want 0 or more", s.Style.Width)
 		}
 	}
-	if !ctx.Bool("no-pager") && progress.IsTerminal(out) && env("TERM") != "dumb" {
-		s.Pager = pager(env)
+	if !ctx.Bool("no-pager") {
+		s.Pager = PagerFor(out, env)
 	}
 	switch color := ctx.String("color"); color {
 	case "always":

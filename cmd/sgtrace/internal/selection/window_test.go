@@ -128,7 +128,7 @@ func TestTimesOfDayInZones(t *testing.T) {
 // A zone has a name or an offset; commands that are printed repeat it.
 func TestZone(t *testing.T) {
 	for text, offset := range map[string]int{"UTC": 0, "Z": 0, "Europe/Berlin": 7200, "+02:00": 7200, "-0930": -34200, "+05": 18000} {
-		_, again, zone := readZone(t, "--tz="+text)
+		zone, again, _ := readZone(t, "--tz="+text)
 		if zone == nil {
 			t.Errorf("--tz %s is not taken", text)
 			continue
@@ -141,14 +141,14 @@ func TestZone(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"Berlin/Europe", "+2:0", "Local time", "../etc/passwd"} {
-		if err, _, _ := readZone(t, "--tz="+text); err == nil {
+		if _, _, err := readZone(t, "--tz="+text); err == nil {
 			t.Errorf("--tz %s is taken", text)
 		}
 	}
 }
 
 // readZone is what Zone and Args make of arguments.
-func readZone(t *testing.T, args ...string) (err error, again []string, zone *time.Location) {
+func readZone(t *testing.T, args ...string) (zone *time.Location, again []string, err error) {
 	t.Helper()
 	app := &cli.App{Flags: append(Flags(), ZoneFlag("")), Action: func(ctx *cli.Context) error {
 		zone, err = Zone(ctx)
@@ -158,5 +158,5 @@ func readZone(t *testing.T, args ...string) (err error, again []string, zone *ti
 	if err := app.Run(append([]string{"program"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	return err, again, zone
+	return zone, again, err
 }
