@@ -48,7 +48,7 @@ var Dialects = []*Dialect{
 		file:     "parquet.`%s`",
 		captures: "(select regexp_extract(_metadata.file_path, 'capture=([^/]+)', 1) as capture, * from parquet.`%s`)",
 		wide:     "decimal(38, 0)", long: "bigint", real: "double", div: "(%s div %s)",
-		quantile: "percentile_disc(%s) within group (order by %s)", median: "percentile(%s, 0.5)",
+		quantile: "cast(percentile_disc(%s) within group (order by %s) as bigint)", median: "percentile(%s, 0.5)",
 		types: map[string]string{"INTEGER": "int", "BIGINT": "bigint", "UBIGINT": "decimal(20, 0)", "DOUBLE": "double", "BOOLEAN": "boolean", "VARCHAR": "string"},
 	},
 }

@@ -24,7 +24,7 @@ import (
 var packages = []string{"slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2", "libhwloc15", "liblua5.1-0"}
 
 // ErrUnavailable says that Slurm cannot be had here: not Debian, or no mirror in reach.
-var ErrUnavailable = errors.New("Slurm is not available")
+var ErrUnavailable = errors.New("cannot get Slurm")
 
 // A Cluster is a running Slurm with one node.
 type Cluster struct {
