@@ -27,6 +27,11 @@ type record struct {
 	Text string   `parquet:"text,dict"`
 	Raw  *string  `parquet:"raw,optional,snappy"`
 	List []int64  `parquet:"list"`
+	// Dictionaries of other types than texts, or with rows that have no value.
+	Code  int64   `parquet:"code,dict"`
+	Small int32   `parquet:"small,dict"`
+	Ratio float64 `parquet:"ratio,dict"`
+	Maybe *string `parquet:"maybe,optional,dict"`
 }
 
 // makeRecords returns records, and the text of their values by column.
@@ -56,6 +61,15 @@ func makeRecords(n int) (records []record, want map[string][]string) {
 		add("yes", map[bool]int{true: 1}[r.Yes])
 		add("f64", r.F64)
 		add("text", r.Text)
+		r.Code, r.Small, r.Ratio = int64(i%5)<<40, int32(i%3)-1, float64(i%4)/8
+		add("code", r.Code)
+		add("small", r.Small)
+		add("ratio", r.Ratio)
+		add("maybe", "-")
+		if i%3 != 0 {
+			maybe := fmt.Sprint("maybe ", i%2000)
+			r.Maybe, want["maybe"][i] = &maybe, maybe
+		}
 		records = append(records, r)
 	}
 	return records, want
@@ -103,6 +117,7 @@ func TestColumns(t *testing.T) {
 		nil,
 		{parquet.MaxRowsPerRowGroup(777), parquet.PageBufferSize(2000)},
 		{parquet.DataPageVersion(1), parquet.Compression(&parquet.Zstd)},
+		{parquet.DictionaryMaxBytes(2000), parquet.PageBufferSize(3000)}, // pages without a dictionary follow some with it
 	} {
 		f, err := Open(write(t, records, options...))
 		if err != nil {
@@ -118,11 +133,40 @@ func TestColumns(t *testing.T) {
 					t.Errorf("%s from %d: %d values, want %d (%v)", c.Name, from, len(have), n-from, err)
 				}
 			}
-			if c.Optional != strings.Contains("opt f32 raw", c.Name) {
+			if c.Optional != strings.Contains("opt f32 raw maybe", c.Name) {
 				t.Errorf("%+v", c)
 			}
 		}
 		f.Close()
+	}
+}
+
+// What a Writer writes has the rows that it got, and what was said about the whole of it.
+func TestWriter(t *testing.T) {
+	records, want := makeRecords(3 * buffered / 2)
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	w, err := Create[record](path, map[string]string{"about": "it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		w.Write(r)
+	}
+	if err := w.Close(); err != nil || w.Rows() != int64(len(records)) {
+		t.Fatalf("%d rows of %d: %v", w.Rows(), len(records), err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if about, ok := f.About("about"); !ok || about != "it" {
+		t.Errorf("about %q", about)
+	}
+	for i, c := range f.Columns() {
+		if have, err := readColumn(f, i, 0); err != io.EOF || !slices.Equal(have, want[c.Name]) {
+			t.Errorf("%s: %d values, want %d (%v)", c.Name, len(have), len(records), err)
+		}
 	}
 }
 

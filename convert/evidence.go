@@ -62,7 +62,6 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	m.LeaveOutRanks()
 	p.SyncPoints, p.Parts = m.SyncPoints(), m.Parts()
-	m.ForgetMatches()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
@@ -97,6 +96,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		}
 		p.Streams, p.Exports = append(p.Streams, st), true
 	}
+	m.ForgetMatches()
 	return p, nil
 }
 

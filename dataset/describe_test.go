@@ -3,6 +3,7 @@ package dataset
 import (
 	"flag"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,5 +35,35 @@ func TestReference(t *testing.T) {
 				t.Errorf("column %q of %s lacks a type or a meaning", c.Name, table.Name)
 			}
 		}
+	}
+}
+
+// The examples of docs/PYTHON.md name columns that the tables in them have.
+func TestPythonColumns(t *testing.T) {
+	page, err := os.ReadFile("../docs/PYTHON.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"waited", "sgtrace", "sql", "week"} // made by the example, or a command
+	checked := 0
+	for _, block := range regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		var columns []string
+		for _, m := range regexp.MustCompile(`(\w+)-0\.parquet`).FindAllStringSubmatch(block[1], -1) {
+			i := slices.IndexFunc(SolvedTables, func(table Table) bool { return table.Name == m[1] })
+			if i < 0 {
+				t.Fatalf("docs/PYTHON.md reads %s, which is no table", m[0])
+			}
+			for _, c := range SolvedTables[i].Columns {
+				columns = append(columns, c.Name)
+			}
+		}
+		for _, m := range regexp.MustCompile(`"([a-z][a-z0-9_]*)"`).FindAllStringSubmatch(block[1], -1) {
+			if checked++; !slices.Contains(others, m[1]) && !slices.Contains(columns, m[1]) {
+				t.Errorf("docs/PYTHON.md names the column %s, which its tables do not have", m[1])
+			}
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d names were checked", checked)
 	}
 }

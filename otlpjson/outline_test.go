@@ -101,7 +101,7 @@ func (r reading) inOrderWithTrace() []string {
 
 // An outline has what is there, and what is read by it is the same as without.
 func TestOutline(t *testing.T) {
-	for i, dump := range testinput.EveryMode(t, 60) {
+	for i, dump := range testinput.EveryMode(t, 30) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			checkOutline(t, string(dump))
 			checkOutline(t, frames(protoMessages(t, string(dump))...))

@@ -37,7 +37,7 @@ func (s *scan) all() bool {
 	for at := 0; ; {
 		n := bytes.IndexByte(s.data[at:], 'I')
 		if n < 0 {
-			return s.attributes(len(s.data))
+			return s.attributes(len(s.data)) && s.glance.Spans > 0 // or it may be another form
 		}
 		at += n
 		begin := at - len(`{"trace`)

@@ -51,7 +51,9 @@ type Measured struct {
 	changed []finding.Finding // of Changes, of all kinds
 }
 
-// Measure measures everything, on all cores.
+// Measure measures everything, on all cores. It gives up the sync points and the parts of
+// Profiles, which nobody asks for again: of a large export, they take as much memory as what
+// else is measured.
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
 	var wg sync.WaitGroup
@@ -74,7 +76,10 @@ func Measure(in Inputs) Measured {
 			m.OverTime = watch.Timeline(m.GPUs)
 			m.Gaps = collector.Measure(gaps.Options{Brief: true, Length: m.GPUs.Length()})
 		})
-		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })
+		wg.Go(func() {
+			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
+			in.Profiles.SyncPoints, in.Profiles.Parts = nil, nil
+		})
 	}
 	wg.Wait()
 	if in.Requests != nil {

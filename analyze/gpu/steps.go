@@ -40,8 +40,8 @@ func serverSteps(steps []walk.Step) []walk.Step {
 }
 
 // project adds what call l launched to the steps that it lies in.
-func (r *rankWork) project(l *launch, row *gpuRow) {
-	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {
+func (r *rankWork) project(l *walk.Launch, row *gpuRow) {
+	for i := l.Step; i != walk.NoStep; i = r.steps[i].Around {
 		s := &r.steps[i]
 		if !holdsCall(s, row) {
 			continue

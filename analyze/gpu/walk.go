@@ -1,8 +1,6 @@
 package gpu
 
 import (
-	"math"
-
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -33,34 +31,10 @@ type knownNames struct {
 type gpuWalkRank struct {
 	rankWork
 	devices  map[int32]*gpuPart
-	launches walk.Paged[launch] // by correlation
-	long     map[int64]int64    // durations by correlation
+	launches walk.Launches
 	threads  walk.StepThreads
 	asked    walk.StepThreads // annotations of calls that ask for collectives
 }
-
-// A launch is a call that may have put work on a device. 16 bytes: there are as many
-// as kernels.
-type launch struct {
-	start trace.Time
-	dur   uint32 // ns; longLaunch: in long
-	marks uint32 // 0 is no call
-}
-
-// longLaunch says that a call took 4.3 s or longer.
-const longLaunch = math.MaxUint32
-
-const (
-	launchKnown = 1 << iota
-	launchGraph // of a CUDA graph
-	launchAsks  // in an annotation of a collective
-	launchStep  // times the index of its step plus one
-)
-
-func (l *launch) known() bool { return l.marks != 0 }
-func (l *launch) graph() bool { return l.marks&launchGraph != 0 }
-func (l *launch) asks() bool  { return l.marks&launchAsks != 0 }
-func (l *launch) step() int32 { return int32(l.marks/launchStep) - 1 }
 
 // An orphan is work of which the call was not recorded. If several kernels share its
 // correlation, a graph was launched: no other call launches more than one.
@@ -94,7 +68,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 			part.close()
 			r.gpus = append(r.gpus, part)
 		}
-		r.devices, r.launches, r.long, r.threads = nil, walk.Paged[launch]{}, nil, walk.StepThreads{}
+		r.devices, r.launches, r.threads = nil, walk.Launches{}, walk.StepThreads{}
 		r.asked = walk.StepThreads{}
 	}
 	w.calls.close()
@@ -153,34 +127,10 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		return
 	}
 	// Of two calls with one correlation, the outer one counts.
-	l := rank.launches.At(c.Correlation)
-	if dur := c.Dur(); !l.known() || c.Start < l.start || c.Start == l.start && dur > rank.duration(l, c.Correlation) {
-		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.At(c)+1)}
-		if w.graphs.Has(c.Name) {
-			l.marks |= launchGraph
-		}
-		if rank.asked.At(c) != walk.NoStep {
-			l.marks |= launchAsks
-		}
-		if l.dur == longLaunch {
-			rank.addLong(c.Correlation, dur)
-		}
+	l := rank.launches.Put(c.Correlation)
+	if dur := c.Dur(); !l.Known || c.Start < l.Start || c.Start == l.Start && dur > l.Dur {
+		*l = walk.Launch{Start: c.Start, Dur: dur, Step: rank.threads.At(c), Known: true, Graph: w.graphs.Has(c.Name), Asks: rank.asked.At(c) != walk.NoStep}
 	}
-}
-
-// duration returns how long a call took, in ns.
-func (r *gpuWalkRank) duration(l *launch, correlation int64) int64 {
-	if l.dur == longLaunch {
-		return r.long[correlation]
-	}
-	return int64(l.dur)
-}
-
-func (r *gpuWalkRank) addLong(correlation, dur int64) {
-	if r.long == nil {
-		r.long = map[int64]int64{}
-	}
-	r.long[correlation] = dur
 }
 
 // addKernel adds a kernel, unless its call is not known yet.
@@ -204,7 +154,7 @@ func (w *gpuWalk) addOrphan(k *profile.Kernel) {
 
 // kernelRow returns what is particular of a kernel that l launched, which may be nil. What
 // no rule knows communicates if it was launched in an annotation of a collective.
-func (w *gpuWalk) kernelRow(k *profile.Kernel, l *launch) gpuRow {
+func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
 	if k.Graph {
 		return gpuRow{stream: int64(k.Stream), class: profile.ClassOther, flags: rowKernel | rowGraph}
 	}
@@ -212,7 +162,7 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *launch) gpuRow {
 	known := false
 	switch row.class, known = w.classes.Of(k.Name); {
 	case known:
-	case l != nil && l.asks():
+	case l != nil && l.Asks:
 		row.class = profile.ClassCommunication
 	default:
 		row.flags |= rowUnknown
@@ -232,19 +182,16 @@ func (w *gpuWalk) addCopy(c *profile.Copy) bool {
 }
 
 // launchOf returns the call that launched a kernel or copy, nil if it is not known.
-func (w *gpuWalk) launchOf(e *profile.Event) *launch {
+func (w *gpuWalk) launchOf(e *profile.Event) *walk.Launch {
 	if e.Correlation == 0 {
 		return nil
 	}
-	if l := w.ranks.At(e.Rank).launches.Find(e.Correlation); l != nil && l.known() {
-		return l
-	}
-	return nil
+	return w.ranks.At(e.Rank).launches.Find(e.Correlation)
 }
 
 // add adds a kernel or copy that r has the particulars of, and its call if that is
 // known. It returns its device, nil if it does not lie in the window.
-func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpuPart {
+func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *walk.Launch) *gpuPart {
 	if !w.opt.keeps(e) {
 		return nil
 	}
@@ -253,12 +200,12 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 	rank.recorded.widen(r.start, r.end())
 	if l != nil {
 		r.flags |= rowCalled
-		if l.graph() {
+		if l.Graph {
 			r.flags |= rowGraph
 		}
-		r.launch, r.launched = l.start, rank.duration(l, e.Correlation)
+		r.launch, r.launched = l.Start, l.Dur
 		rank.project(l, r)
-		r.inStep = l.step() + 1
+		r.inStep = l.Step + 1
 		r.flags |= rowStep * rowFlags(rank.kindOf(l))
 	}
 	part := rank.part(device)
@@ -267,8 +214,8 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 }
 
 // kindOf returns the kind of the step that a call lies in, the innermost that tells one.
-func (r *rankWork) kindOf(l *launch) profile.StepKind {
-	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {
+func (r *rankWork) kindOf(l *walk.Launch) profile.StepKind {
+	for i := l.Step; i != walk.NoStep; i = r.steps[i].Around {
 		if kind := r.steps[i].Kind; kind != profile.StepOther {
 			return kind
 		}

@@ -58,7 +58,7 @@ func (o *Overview) markdownSummary(out *bufio.Writer) error {
 		fmt.Fprintf(out, "- **%s**: %s\n", f.name, escaped(f.text))
 	}
 	if len(o.Warnings) == 0 {
-		fmt.Fprintf(out, "- **trust**: %s\n", trustText)
+		fmt.Fprintf(out, "- **trust**: %s\n", o.trustText())
 	}
 	for i := range o.Warnings {
 		fmt.Fprintf(out, "- **trust**: %s\n", escaped(warningMark(&o.Warnings[i])+o.Warnings[i].Text))

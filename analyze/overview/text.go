@@ -42,7 +42,7 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 		p.filled(fmt.Sprintf("%-*s", margin, f.name), margin, f.text)
 	}
 	if len(o.Warnings) == 0 {
-		p.filled(fmt.Sprintf("%-*s", margin, "trust"), margin, trustText)
+		p.filled(fmt.Sprintf("%-*s", margin, "trust"), margin, p.trustText())
 	}
 	for i := range o.Warnings {
 		name := ""

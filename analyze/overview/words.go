@@ -195,8 +195,13 @@ func isRank(name string) bool {
 	return err == nil && (is.Rank.Global < 0 || strings.Contains(name, "rank ")) // else it is a number, such as that of the process
 }
 
-// trustText says that there is no doubt.
-const trustText = "nothing is lost or missing"
+// trustText says that there is no doubt, about what was read.
+func (o *Overview) trustText() string {
+	if o.Diags != nil && slices.ContainsFunc(o.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.InputUnread }) {
+		return "nothing is lost or missing of what was read for this selection"
+	}
+	return "nothing is lost or missing"
+}
 
 // lookedText says what was looked at.
 func (o *Overview) lookedText() string {

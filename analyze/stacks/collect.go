@@ -145,8 +145,12 @@ func (c *collector) launched(rank int32, correlation int64, at int32) {
 	}
 }
 
-// spend counts time of a thread, as far as it lies in the window.
+// spend counts time of a thread, as far as it lies in the window. Of a thread that is in no
+// frame, and was interrupted in functions without names, there is nothing to tell.
 func (c *collector) spend(at int32, from, to trace.Time) {
+	if at == bottom {
+		return
+	}
 	from = max(from, c.opt.From)
 	if c.opt.To != 0 {
 		to = min(to, c.opt.To)

@@ -36,6 +36,7 @@ func TestSamplesAndStacksOfCalls(t *testing.T) {
 	sampled(225, "main", "call") // in the call, which says more
 	sampled(245, "main", "step") // after it, to the end of the range
 	sampled(400, "main", "py::idle:/srv/scheduler.py")
+	sampled(500, "[Unknown]") // says nothing
 	s.RangeRows = []profile.Range{{Event: event(200, 250, "run"), TID: 1}}
 	launch := event(210, 230, "cudaLaunchKernel")
 	launch.Correlation = 3

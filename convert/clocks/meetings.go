@@ -121,10 +121,17 @@ func (m *Clocks) Ahead() []int64 {
 	return ahead
 }
 
-// ForgetMatches gives up which collectives are the same, once SyncPoints and Parts have told
-// all that reports want of it: of large exports, that takes as much memory as these.
+// ForgetMatches gives up which collectives are the same, and those of inputs whose rows are
+// walked: SyncPoints and Parts have told all that reports want of it.
 func (m *Clocks) ForgetMatches() {
 	m.alignRanks, m.AlignOf, m.Calls, m.Matches = nil, nil, nil, nil
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			if c.File.Source.Rows != nil {
+				c.File.Collectives = nil
+			}
+		}
+	}
 }
 
 // Parts returns what wanted ranks did in collectives, by rank and start. It is to be called

@@ -20,7 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"runtime"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/scripts/scale/engines"
@@ -31,6 +31,7 @@ import (
 const (
 	tracesName  = "traces-in"
 	datasetName = "traces-ds"
+	xargsName   = "traces-xa"
 )
 
 func main() {
@@ -84,10 +85,16 @@ func (b *bench) check(ctx context.Context, ranks int) error {
 	if err := b.refuseShards(); err != nil {
 		return err
 	}
+	if err := b.underXargs(ranks); err != nil {
+		return err
+	}
 	err = b.underSlurm(ctx, ranks)
-	if errors.Is(err, slurm.ErrUnavailable) {
-		log.Printf("SKIPPED: %v; extracting in shards without it", err)
-		err = b.inShards(ranks)
+	switch {
+	case errors.Is(err, slurm.ErrUnavailable):
+		log.Printf("SKIPPED: %v", err)
+		err = os.Rename(filepath.Join(b.dir, xargsName), filepath.Join(b.dir, datasetName))
+	case err == nil:
+		err = b.sameDatasets()
 	}
 	if err != nil {
 		return err
@@ -121,13 +128,26 @@ func (b *bench) refuseShards() error {
 	return nil
 }
 
-// inShards extracts shard by shard, as tasks would.
-func (b *bench) inShards(n int) error {
-	for i := range n {
-		if _, err := b.run("extract", "-o", datasetName, "--shard", strconv.Itoa(i)+"/"+strconv.Itoa(n), tracesName); err != nil {
-			return err
-		}
+// underXargs extracts shards on all cores, as the recipe in docs/SCALE.md does.
+func (b *bench) underXargs(n int) error {
+	line := fmt.Sprintf("seq 0 %d | xargs -P %d -I{} %s extract --quiet -o %s --shard {}/%d %s", n-1, runtime.NumCPU(), b.program, xargsName, n, tracesName)
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Dir = b.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %v\n%s", line, err, out)
 	}
+	log.Printf("xargs: %d shards on %d cores", n, runtime.NumCPU())
+	return nil
+}
+
+// sameDatasets compares the dataset that Slurm made with that of xargs, but for what killed tasks
+// have left.
+func (b *bench) sameDatasets() error {
+	out, err := exec.Command("diff", "-r", "-x", ".unfinished-*", filepath.Join(b.dir, xargsName), filepath.Join(b.dir, datasetName)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("the datasets of xargs and of Slurm differ: %s", out)
+	}
+	log.Print("the datasets of xargs and of Slurm have the same bytes")
 	return nil
 }
 

@@ -1,0 +1,19 @@
+package overview
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Of what was not read, nobody says that nothing is lost.
+func TestTrustIsAboutWhatWasRead(t *testing.T) {
+	o := &Overview{}
+	o.Diags = &trace.Diags{}
+	whole := o.trustText()
+	o.Diags.Add(trace.InputUnread.Of("dump", 3, 4))
+	if part := o.trustText(); part == whole || !strings.Contains(part, "what was read") {
+		t.Errorf("%q of a part, %q of all", part, whole)
+	}
+}
