@@ -99,6 +99,8 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
+	{of: []string{"cmd/sgtrace/internal/outputs"}, may: []string{"convert/output", "internal/...", "cmd/sgtrace/internal/commandline"},
+		reason: "it knows the files of a run, and not what is in them"},
 	{of: []string{"cmd/sgtrace/internal/screen"}, may: []string{"analyze/table", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it knows how text is shown, and not what it says"},
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},

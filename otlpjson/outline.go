@@ -42,7 +42,6 @@ type glancer struct {
 	worker worker
 	batch  batch
 	keys   map[trace.Sym]int // of Look.Keys
-	names  map[trace.Sym][]byte
 	syms   *trace.Symbols
 }
 

@@ -1,36 +1,22 @@
 package main
 
 import (
-	"errors"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
-	"sync"
-	"syscall"
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
-	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// created are the outputs so far, which an interrupt removes unless they are
-// finished.
-type created struct {
-	watch sync.Once
-	mu    sync.Mutex
-	list  []*output.Output
-}
 
 // create prepares the output file of a trace.
 func (c *command) create(name string, files []inputs.Input) (*output.Output, error) {
 	if name == "" {
 		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
 	}
-	return c.created.add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
+	return c.outputs.Add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
 }
 
 // kept are the files that an output of this name must not replace: all that are read. What
@@ -58,71 +44,8 @@ func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 
 // createFile prepares an output file of text.
 func (c *command) createFile(name string, files []inputs.Input) (*textFile, error) {
-	out, err := c.created.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
+	out, err := c.outputs.Add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
 	return &textFile{out, c.redacted}, err
-}
-
-func (l *created) add(name string, create func() (*output.Output, error)) (*output.Output, error) {
-	l.onInterrupt()
-	// The lock keeps an interrupt waiting until there is something to remove.
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, o := range l.list {
-		if output.SameFile(o.Name(), name) {
-			return nil, commandline.Usage("%s is also another output", name)
-		}
-	}
-	out, err := create()
-	if err != nil {
-		if errors.Is(err, output.ErrOutputName) {
-			return nil, commandline.AsUsage(err)
-		}
-		return nil, err
-	}
-	l.list = append(l.list, out)
-	return out, nil
-}
-
-// release gives outputs that were held their names. An interrupt waits until all have
-// theirs.
-func (l *created) release(outputs []*output.Output) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, out := range outputs {
-		if err := out.Release(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// onInterrupt makes sure that an interrupt leaves nothing behind.
-func (l *created) onInterrupt() { l.watch.Do(l.removeOnInterrupt) }
-
-// removeOnInterrupt ends the program cleanly on signals, but for those that it was
-// started to ignore: by nohup, or in the background of a script.
-func (l *created) removeOnInterrupt() {
-	signals := make(chan os.Signal, 1)
-	for _, s := range [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			signal.Notify(signals, s)
-		}
-	}
-	go func() {
-		<-signals
-		l.abandon()
-		os.Exit(exitFailed)
-	}()
-}
-
-// abandon removes what is not finished, and temporary files. Nothing can be created from
-// then on.
-func (l *created) abandon() {
-	temporary.RemoveAll()
-	l.mu.Lock()
-	for _, out := range l.list {
-		out.Abandon()
-	}
 }
 
 // writeTrace writes t and gives the file its name. It returns the size in bytes. All

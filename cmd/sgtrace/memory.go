@@ -42,7 +42,7 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 	if budget > 0 {
 		c.unwatch = memory.Watch(func() {
 			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(budget), hint)
-			c.created.abandon()
+			c.outputs.Abandon()
 			os.Exit(exitFailed)
 		})
 	}

@@ -422,7 +422,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 		}
 		c.summarize(out.Name(), window, size)
 	}
-	return c.created.release(parts)
+	return c.outputs.Release(parts)
 }
 
 // summarize prints what an output holds.

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -129,8 +130,8 @@ func (c *command) show(write func(io.Writer) error) error {
 		return write(c.out)
 	}
 	terminal := c.out
-	if s, ok := terminal.(*scrubber); ok {
-		terminal = s.w // the pager needs the terminal itself
+	if s, ok := terminal.(*redact.Writer); ok {
+		terminal = s.W // the pager needs the terminal itself
 	}
 	return screen.PageThrough(c.screen.Pager, terminal, c.err, c.redacted(write))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +67,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 			}
 		}
 	}
-	c.out, c.err = &scrubber{w: c.out, by: c.redact}, &scrubber{w: c.err, by: c.redact}
+	c.out, c.err = &redact.Writer{W: c.out, By: c.redact}, &redact.Writer{W: c.err, By: c.redact}
 	if key == nil {
 		fmt.Fprintln(c.err, "names are redacted with a key for this run only; --redact-key FILE gives the same pseudonyms in every run")
 	}
@@ -118,53 +117,20 @@ func (c *command) redacted(write func(w io.Writer) error) func(w io.Writer) erro
 		return write
 	}
 	return func(w io.Writer) error {
-		s := &scrubber{w: w, by: c.redact}
+		s := &redact.Writer{W: w, By: c.redact}
 		if err := write(s); err != nil {
 			return err
 		}
-		return s.flush()
+		return s.Flush()
 	}
 }
 
-// A scrubber redacts the lines that are written to it, whoever forgot to.
-type scrubber struct {
-	w    io.Writer
-	by   *redact.Redactor
-	line []byte // that is not complete
-}
-
-func (s *scrubber) Write(p []byte) (int, error) {
-	s.line = append(s.line, p...)
-	end := bytes.LastIndexByte(s.line, '\n') + 1
-	if end == 0 {
-		return len(p), nil
-	}
-	_, err := io.WriteString(s.w, s.by.Scrub(string(s.line[:end])))
-	s.line = append(s.line[:0], s.line[end:]...)
-	return len(p), err
-}
-
-// flush writes the last line, if it has no end.
-func (s *scrubber) flush() error {
-	_, err := io.WriteString(s.w, s.by.Scrub(string(s.line)))
-	s.line = nil
-	return err
-}
-
-// Fd is that of the writer below, so that a terminal is known as one.
-func (s *scrubber) Fd() uintptr {
-	if f, ok := s.w.(interface{ Fd() uintptr }); ok {
-		return f.Fd()
-	}
-	return ^uintptr(0)
-}
-
-// flushScrubbed writes what scrubbers still hold.
+// flushScrubbed writes what is not a whole line yet.
 func (c *command) flushScrubbed() error {
 	var first error
 	for _, w := range [...]io.Writer{c.out, c.err} {
-		if s, ok := w.(*scrubber); ok {
-			if err := s.flush(); first == nil {
+		if s, ok := w.(*redact.Writer); ok {
+			if err := s.Flush(); first == nil {
 				first = err
 			}
 		}
