@@ -99,6 +99,8 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
+	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/selection"},
+		reason: "it prints requests while they come, whatever else the program does"},
 	{of: []string{"cmd/sgtrace/internal/outputs"}, may: []string{"convert/output", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it knows the files of a run, and not what is in them"},
 	{of: []string{"cmd/sgtrace/internal/screen"}, may: []string{"analyze/table", "internal/...", "cmd/sgtrace/internal/commandline"},

@@ -164,19 +164,6 @@ func isGone(c *dataset.Capture) bool {
 	return err != nil
 }
 
-// unchanged returns an error unless the original of a capture is as it was.
-func unchanged(c *dataset.Capture) error {
-	in, err := inputs.Original(c)
-	if err != nil {
-		return err
-	}
-	paths, err := in.Files()
-	if err != nil {
-		return err
-	}
-	return c.Changed(paths)
-}
-
 // olderThan returns the Unix time in ns that is an age ago: "30d", "12h". Without an age it is
 // before everything.
 func olderThan(age string) (int64, error) {
@@ -210,7 +197,7 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	for _, x := range all {
 		problems = append(problems, x.Verify()...)
 		if ctx.Bool("originals") {
-			if err := unchanged(x); err != nil {
+			if err := inputs.Unchanged(x); err != nil {
 				problems = append(problems, err.Error())
 			}
 		}

@@ -87,6 +87,19 @@ func Original(c *dataset.Capture) (Input, error) {
 	return Input{}, c.Gone(errors.Unwrap(err))
 }
 
+// Unchanged returns an error unless the original of a capture is as it was.
+func Unchanged(c *dataset.Capture) error {
+	in, err := Original(c)
+	if err != nil {
+		return err
+	}
+	paths, err := in.Files()
+	if err != nil {
+		return err
+	}
+	return c.Changed(paths)
+}
+
 // original reads the original of a capture, for what a dataset does not have.
 func (x *Indexed) original(opt *format.Options) (*format.Source, error) {
 	c := x.Input.capture

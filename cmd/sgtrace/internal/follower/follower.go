@@ -1,0 +1,181 @@
+// Package follower prints the requests of a dump that grows, as they end.
+package follower
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// settle is how long the dump must be quiet before what was read is looked at:
+// the spans of one request come in several exports.
+const settle = 300 * time.Millisecond
+
+const format = "%-12s  %-32s  %9s %9s %9s %6s  %9s %9s  %9s %9s  %s\n"
+
+// read hands over what r has, piece by piece, until it ends, and then the error that it
+// ended with.
+func read(r io.Reader) (pieces chan []byte, ended chan error) {
+	pieces, ended = make(chan []byte), make(chan error, 1)
+	go func() {
+		defer close(pieces)
+		for {
+			buf := make([]byte, 1<<20)
+			n, err := r.Read(buf)
+			if n > 0 {
+				pieces <- buf[:n]
+			}
+			switch {
+			case err == io.EOF:
+				ended <- nil
+				return
+			case err != nil:
+				ended <- err
+				return
+			}
+		}
+	}()
+	return pieces, ended
+}
+
+// block is how much is held back at most, in bytes, as long as the dump is not
+// quiet: it may be large already when it is first read.
+const block = 16 << 20
+
+// A Follower prints the requests of a dump that grows.
+type Follower struct {
+	Out      io.Writer
+	Selected *selection.Chosen // the requests to print
+	Dump     *inputs.Growing
+	Redact   func(*request.Set)
+
+	fresh   bool            // the dump has lines that were not looked at
+	printed map[string]bool // by trace and id
+}
+
+// Follow prints the requests of a dump, one line each, as they end, and returns the error
+// that reading it ended with.
+func (f *Follower) Follow(r io.Reader) error {
+	pieces, ended := read(r)
+	if err := f.run(pieces); err != nil {
+		return err
+	}
+	return <-ended
+}
+
+func (f *Follower) run(pieces <-chan []byte) error {
+	f.printed = map[string]bool{}
+	fmt.Fprintf(f.Out, format, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
+	var pending []byte
+	quiet := time.NewTimer(settle)
+	for {
+		select {
+		case p, ok := <-pieces:
+			if !ok {
+				return f.show(pending, true)
+			}
+			pending = append(pending, p...)
+			if len(pending) >= block {
+				end := bytes.LastIndexByte(pending, '\n') + 1
+				if err := f.take(pending[:end]); err != nil {
+					return err
+				}
+				pending = bytes.Clone(pending[end:])
+			}
+			quiet.Reset(settle)
+		case <-quiet.C:
+			began := time.Now()
+			if err := f.show(pending, false); err != nil {
+				return err
+			}
+			pending = nil
+			// Requests are rebuilt from all that was read: look less often as that
+			// takes longer.
+			quiet.Reset(max(settle, 10*time.Since(began)))
+		}
+	}
+}
+
+// take adds new lines to the dump.
+func (f *Follower) take(lines []byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	f.fresh = true
+	return f.Dump.Read(lines)
+}
+
+// show adds new lines to the dump and prints the requests that have ended; at
+// the end of all, those of which something is still missing, too.
+func (f *Follower) show(lines []byte, last bool) error {
+	if err := f.take(lines); err != nil {
+		return err
+	}
+	if !f.fresh && !last {
+		return nil
+	}
+	f.fresh = false
+	set := f.Dump.Requests()
+	if set == nil {
+		return nil
+	}
+	first, _, _ := set.Bounds()
+	if err := f.Selected.Resolve(first); err != nil {
+		return err
+	}
+	if err := set.Select(f.Selected.Selection); err != nil {
+		return err
+	}
+	f.Redact(set)
+	for i := range set.Requests {
+		r := &set.Requests[i]
+		key := set.TraceID(r) + r.RID
+		if f.printed[key] || !last && !complete(set, r) {
+			continue
+		}
+		f.printed[key] = true
+		if err := f.line(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete reports whether nothing of r seems to be still on its way: exports of
+// the ranks can come after that of the request span.
+func complete(set *request.Set, r *request.Request) bool {
+	if r.Flags&(request.MissingRoot|request.Unjoined|request.MissingThread) != 0 {
+		return false
+	}
+	for _, p := range r.Parts {
+		if part := &set.Parts[p]; len(part.Threads) > 0 && set.Lead(part) == request.None && r.Status == request.Finished {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Follower) line(r *request.Request) error {
+	m := &r.Metrics
+	dur := func(ns int64) string {
+		if ns == request.Unknown {
+			return "-"
+		}
+		return trace.FormatDuration(ns)
+	}
+	tokens := "-"
+	if m.CompletionTokens != request.Unknown {
+		tokens = fmt.Sprint(m.CompletionTokens)
+	}
+	at := words.At(r.Start, words.ClockLayout)
+	_, err := fmt.Fprintf(f.Out, format, at, words.Clean(r.RID), dur(m.Queue), dur(m.Prefill), dur(m.Decode), tokens,
+		dur(m.ITL.P50), dur(m.ITL.P99), dur(m.TTFT), dur(m.E2E), r.Status)
+	return err
+}
