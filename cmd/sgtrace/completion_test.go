@@ -130,8 +130,12 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 			visit(args, cmd.Subcommands)
 			for _, f := range cmd.Flags {
 				for _, value := range flagValues(cmd.Name, f.Names()[0]) {
-					line := append(args[:len(args):len(args)], "--"+f.Names()[0], value, "empty")
+					line, wrong := append(args[:len(args):len(args)], "--"+f.Names()[0], value, "empty"), "the file is empty"
 					switch {
+					case args[1] == "dataset", cmd.Name == "sql":
+						wrong = "empty: not a dataset"
+					case cmd.Name == "extract":
+						line = append(line, "-o", "dataset")
 					case slices.Contains([]string{"merge", "otel2perfetto", "nsys2perfetto"}, cmd.Name):
 						line = append(line, "-o", "x.pftrace")
 					case cmd.Name == "inspect" && value == "csv":
@@ -153,7 +157,7 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 						line = append(line, "--"+reports.All[slices.IndexFunc(reports.All, has)].Name)
 					}
 					var out bytes.Buffer
-					if status := run(line, nil, &out, &out); status != exitFailed || !strings.Contains(out.String(), "the file is empty") {
+					if status := run(line, nil, &out, &out); status != exitFailed || !strings.Contains(out.String(), wrong) {
 						t.Errorf("%q: status %d: %s", line, status, out.String())
 					}
 				}
