@@ -48,6 +48,11 @@ func (e *Engine) Install(ctx context.Context, cache string) error {
 		if err := os.MkdirAll(e.cache, 0o755); err != nil {
 			return err
 		}
+		// A registry that cannot be reached is found out at once: npm install tries for a quarter of an hour.
+		probe := exec.CommandContext(ctx, "npm", "view", "--fetch-retries=0", "--fetch-timeout=20000", e.pkg, "version")
+		if out, err := probe.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: npm view %s: %v\n%s", ErrUnavailable, e.pkg, err, out)
+		}
 		npm := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", e.cache, e.pkg)
 		if out, err := npm.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: npm install %s: %v\n%s", ErrUnavailable, e.pkg, err, out)

@@ -73,7 +73,7 @@ func unpack(ctx context.Context, cache string) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", err
 	}
-	download := exec.CommandContext(ctx, "apt-get", append([]string{"download"}, packages...)...)
+	download := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "Acquire::http::Timeout=20", "-o", "Acquire::Retries=0", "download"}, packages...)...)
 	download.Dir = cache
 	if out, err := download.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: apt-get download: %v: %s", ErrUnavailable, err, lastLine(out))
