@@ -34,29 +34,26 @@ func (c *Capture) Size() (bytes, rows int64, err error) {
 // Remove removes a capture.
 func (c *Capture) Remove() error { return remove(c.Dir) }
 
-// RemoveUnfinished removes what tasks left that died before the given time. others counts what
-// is younger: it may be under way.
-func RemoveUnfinished(dataset string, before time.Time) (removed, others int, err error) {
+// RemoveUnfinished removes what tasks left that died before the given time. What is younger may
+// be under way.
+func RemoveUnfinished(dataset string, before time.Time) error {
 	dirs, err := filepath.Glob(filepath.Join(dataset, Version, unfinished+"*"))
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
-			return removed, others, err
-		case info.ModTime().After(before):
-			others++
-		default:
+			return err
+		case !info.ModTime().After(before):
 			if err := os.RemoveAll(dir); err != nil {
-				return removed, others, err
+				return err
 			}
-			removed++
 		}
 	}
-	return removed, others, nil
+	return nil
 }
 
 // Verify returns what is wrong with a capture: files that are missing, foreign, or not as they

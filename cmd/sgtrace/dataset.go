@@ -69,14 +69,22 @@ Examples:
 	return all
 }
 
-// captures reads the list of the dataset that is the only argument.
-func captures(ctx *cli.Context) (dir string, all []*dataset.Capture, err error) {
+// datasetOf returns the dataset that is the only argument.
+func datasetOf(ctx *cli.Context) (dir string, err error) {
 	if ctx.NArg() != 1 {
-		return "", nil, commandline.Usage("%s takes one DATASET; there are %d", ctx.Command.Name, ctx.NArg())
+		return "", commandline.Usage("%s takes one DATASET; there are %d", ctx.Command.Name, ctx.NArg())
 	}
 	dir = ctx.Args().First()
 	if !dataset.Is(dir) {
-		return "", nil, fmt.Errorf("%s: not a dataset, as 'sgtrace extract' makes one", dir)
+		return "", fmt.Errorf("%s: not a dataset, as 'sgtrace extract' makes one", dir)
+	}
+	return dir, nil
+}
+
+// captures reads the list of the dataset that is the only argument.
+func captures(ctx *cli.Context) (dir string, all []*dataset.Capture, err error) {
+	if dir, err = datasetOf(ctx); err != nil {
+		return "", nil, err
 	}
 	all, err = dataset.Captures(dir)
 	return dir, all, err
@@ -152,7 +160,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	verb := "removed"
 	if dry {
 		verb = "to be removed"
-	} else if _, _, err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
+	} else if err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.screen.Notices, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)

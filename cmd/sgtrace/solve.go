@@ -23,7 +23,7 @@ Examples:
   sgtrace dataset solve --quiet week
   sgtrace dataset solve ./week`,
 		Action: func(ctx *cli.Context) error {
-			dir, _, err := captures(ctx)
+			dir, err := datasetOf(ctx)
 			if err != nil {
 				return err
 			}

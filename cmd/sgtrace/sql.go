@@ -45,7 +45,7 @@ func (c *command) sql(ctx *cli.Context) error {
 	if d == nil {
 		return commandline.Usage("--dialect %q: want %s", ctx.String("dialect"), strings.Join(dialects(), ", "))
 	}
-	dir, _, err := captures(ctx)
+	dir, err := datasetOf(ctx)
 	if err != nil {
 		return err
 	}
