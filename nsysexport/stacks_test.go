@@ -68,7 +68,7 @@ func TestStacks(t *testing.T) {
 		return true
 	}
 	st.Samples(pass)
-	st.Backtraces(pass)
+	st.Backtraces(nil)(pass)
 	st.Runs(func(r *profile.Run) bool {
 		got = append(got, fmt.Sprintf("%d %d %d %d %d", r.Start, r.End, r.PID, r.TID, r.CPU))
 		return true
@@ -83,7 +83,7 @@ func TestStacks(t *testing.T) {
 	}
 	n := 0
 	st.Samples(func(*profile.Sample) bool { n++; return false })
-	st.Backtraces(func(*profile.Sample) bool { n++; return false })
+	st.Backtraces(nil)(func(*profile.Sample) bool { n++; return false })
 	if n != 2 {
 		t.Errorf("walks that were ended passed %d rows", n)
 	}
@@ -125,7 +125,7 @@ func TestStacksAddUp(t *testing.T) {
 		for _, form := range forms {
 			src, st := openStream(t, form)
 			samples.equal(t, form, counted(src, st.Samples))
-			calls.equal(t, form, counted(src, st.Backtraces))
+			calls.equal(t, form, counted(src, st.Backtraces(nil)))
 		}
 		all += samples.rows + calls.rows
 	}
