@@ -141,11 +141,10 @@ func (st stream) Samples(yield func(*profile.Sample) bool) {
 		if out.Stack == 0 {
 			return true
 		}
-		e, ok := w.event(x.PID, x.Time, x.Time, 0, stacks.Frame(out.Stack).Function)
-		if !ok {
+		if !w.event(&out.Event, x.PID, x.Time, x.Time, 0, stacks.Frame(out.Stack).Function) {
 			return true
 		}
-		out.Event, out.TID, out.CPU = e, int64(x.TID), x.CPU
+		out.TID, out.CPU = int64(x.TID), x.CPU
 		return yield(&out)
 	})
 }
@@ -178,11 +177,10 @@ func (st stream) Runs(yield func(*profile.Run) bool) {
 	w := st.walk()
 	var out profile.Run
 	st.src.Runs(func(x *rows.Run) bool {
-		e, ok := w.event(x.PID, x.Start, x.End, 0, 0)
-		if !ok {
+		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, 0) {
 			return true
 		}
-		out = profile.Run{Event: e, TID: int64(x.TID), CPU: x.CPU}
+		out.TID, out.CPU = int64(x.TID), x.CPU
 		return yield(&out)
 	})
 }

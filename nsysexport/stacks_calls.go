@@ -26,18 +26,17 @@ const (
 // read reads the calls that are wanted; nil is all. Of them, the stacks are needed.
 func (c *chainedCalls) read(w *walk, kind rows.ChainKind, wanted func(*profile.Sample) bool) {
 	names := map[trace.Sym]trace.Sym{} // without versions
-	var out profile.Sample
+	out := profile.Sample{CPU: -1}
 	w.src.ChainedCalls(kind, func(x *rows.ChainedCall) bool {
 		name, known := names[x.Name]
 		if !known {
 			name = w.src.Options.Syms.Intern(rows.APIName(w.src.Options.Syms.Name(x.Name)))
 			names[x.Name] = name
 		}
-		e, ok := w.event(x.PID, x.Start, x.End, 0, name)
-		if !ok {
+		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, name) {
 			return true
 		}
-		if out = (profile.Sample{Event: e, TID: int64(x.TID), CPU: -1}); wanted == nil || wanted(&out) {
+		if out.TID = int64(x.TID); wanted == nil || wanted(&out) {
 			x.Name = name
 			c.add(x)
 			c.chains.need(x.Chain)
@@ -76,7 +75,7 @@ func (c *chainedCalls) pass(w *walk, out *profile.Sample, yield func(*profile.Sa
 		if out.Stack = c.chains.of(x.Chain); out.Stack == 0 {
 			continue
 		}
-		out.Event, _ = w.event(x.PID, x.Start, x.End, 0, x.Name)
+		w.event(&out.Event, x.PID, x.Start, x.End, 0, x.Name)
 		if out.TID = int64(x.TID); !yield(out) {
 			return false
 		}
