@@ -2,7 +2,7 @@
 const readAddress = () => {
 	const [id, ...rest] = location.hash.slice(1).split("&");
 	const given = Object.fromEntries(rest.concat(id).map((part) => part.split("=")));
-	const from = Date.parse(given.from), to = Date.parse(given.to);
+	const from = parseTime(given.from), to = parseTime(given.to);
 	return { id: id.includes("=") ? "" : decodeURIComponent(id), range: to > from ? { from, to } : null };
 };
 let shownID = "";

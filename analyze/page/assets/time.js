@@ -15,8 +15,14 @@ const timeText = (ms, step) => {
 	return text.slice(11, 23) + (step < 1 ? String(Math.min(999, micros)).padStart(3, "0") : "");
 };
 const timeFlag = (ms) => {
-	const micros = Math.min(999, Math.round((ms - Math.floor(ms)) * 1000));
+	const micros = Math.round((ms - Math.floor(ms)) * 1000);
 	return wallTime(ms) + String(micros).padStart(3, "0") + (zoneText(ms) || "Z"); // as --from and --to take it
+};
+
+// parseTime reads a time with the microseconds that Date.parse leaves out.
+const parseTime = (text) => {
+	const micros = /\.\d{3}(\d{1,3})/.exec(text);
+	return Date.parse(text) + (micros ? micros[1].padEnd(3, "0") / 1000 : 0);
 };
 
 // drawTicks replaces the lines and labels of an axis of time.
@@ -55,11 +61,13 @@ const zoom = ({ svg, from, to }, r) => {
 	}
 };
 
-// setRange chooses a range; null is all of the time.
+// setRange chooses a range; null is all of the time. It has whole microseconds, as the flags
+// do, so that both choose the same.
 const setRange = (r) => {
+	if (r) r = { from: Math.round(r.from * 1000) / 1000, to: Math.round(r.to * 1000) / 1000 };
 	range = r;
 	for (const chart of timeCharts) zoom(chart, r);
-	for (const box of all(".table")) box.setRange(r);
+	for (const box of all(".table, figure")) if (box.setRange) box.setRange(r);
 	timeBar.hidden = !r;
 	document.body.classList.toggle("ranged", !!r);
 	if (r) {
@@ -73,7 +81,7 @@ const setRange = (r) => {
 
 for (const input of all("#time-range input")) {
 	input.addEventListener("change", () => {
-		const [from, to] = all("input", timeBar).map((i) => Date.parse(i.value));
+		const [from, to] = all("input", timeBar).map((i) => parseTime(i.value));
 		if (to > from) setRange({ from, to });
 	});
 }
