@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -236,7 +237,7 @@ func layouts(t *testing.T) map[string]Page {
 			waits[i][n-1] = 123_456_789
 			ranks = append(ranks, gpus.GPUs[i].Rank)
 		}
-		sections := append(Ranks(gpus, nil, Source{}), Section{Title: "waits", Figures: []*Figure{WaitMatrix(ranks, waits, Source{})}})
+		sections := append(Ranks(&finders.Measured{GPUs: gpus}, Source{}), Section{Title: "waits", Figures: []*Figure{WaitMatrix(ranks, waits, Source{})}})
 		pages[fmt.Sprintf("%d ranks", n)] = Page{Title: "ranks", Sections: sections}
 	}
 	config := simulator.DefaultConfig(1)

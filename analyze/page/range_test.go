@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -157,4 +160,67 @@ func TestPackedDurationsInBrowser(t *testing.T) {
 	for i, ns := range list {
 		want(t, fmt.Sprintf("%d ns", ns), texts[i], trace.FormatDuration(ns))
 	}
+}
+
+// The matrix of waits of a range has the sums of the collectives in it, and all of them
+// where the range is the whole time.
+func TestWaitsOfARangeInBrowser(t *testing.T) {
+	b, open := browse(t)
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}}
+	random := rand.New(rand.NewPCG(5, 6))
+	const step = 10_000_000 // ns from one collective to the next; they end 2 ms into it
+	begin := trace.Time(1_787_000_000_000_000_000)
+	const n = 1001
+	var waits [n][3]int64 // of each rank for the last, which is collective modulo 3
+	for i := range n {
+		at := begin + trace.Time(i*step)
+		x := profile.SyncPoint{Name: set.Syms.Intern("ncclDevKernel_AllReduce"), Op: set.Syms.Intern("allreduce"), GroupSize: 3, Sync: true}
+		for r := range 3 {
+			if r != i%3 {
+				waits[i][r] = 1000 + random.Int64N(1_000_000)
+			}
+			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: int32(r), Start: at + trace.Time(1_500_000-waits[i][r]), End: at + 2_000_000})
+		}
+		set.SyncPoints = append(set.SyncPoints, x)
+	}
+	m := &finders.Measured{Of: finders.Inputs{Profiles: set}, Collectives: collective.Measure(set, 0, 0), GPUs: sampleGPUs(3, 1, hostileName)}
+	open(Page{Title: "waits", Sections: []Section{Collectives(m, Source{})}})
+	sums := func(from, to int) string {
+		var of [3][3]int64
+		for i := from; i < to; i++ {
+			for r := range 3 {
+				of[r][i%3] += waits[i][r]
+			}
+		}
+		var cells []string
+		for r := range 3 {
+			for s := range 3 {
+				text := "-"
+				if of[r][s] > 0 {
+					text = trace.FormatDuration(of[r][s])
+				}
+				cells = append(cells, text)
+			}
+		}
+		return strings.Join(cells, " ")
+	}
+	shown := func() string {
+		numbers := numbersOf(t, b, "waits")
+		return numbers["a"] + " " + numbers["b"] + " " + numbers["c"]
+	}
+	want(t, "waits of the whole time", shown(), sums(0, n))
+	// A part of the time has 5 collectives: from the end of the first on, 50 ms each.
+	first := begin + 2_000_000
+	chooseRange(t, b, first+40*5*step+1_000_000, first+80*5*step-1_000_000)
+	want(t, "waits of 200 collectives", shown(), sums(200, 400))
+	want(t, "cells", eval[string](t, b, `Array.from(document.querySelectorAll("#waits .for-wide .cell"), c => c.textContent || "-").join(" ")`), sums(200, 400))
+	note := func() string { return eval[string](t, b, `document.querySelector("#waits .range-note").textContent`) }
+	want(t, "note", note(), "Sums of 200 collectives from 20:53:22.002 to 20:53:24.002.")
+	chooseRange(t, b, first+40*5*step+1_000_000, first+42*5*step-1_000_000)
+	want(t, "note of a short range", note(), "Not enough data: 10 collectives, 30 needed.")
+	want(t, "waits of a short range", shown(), "- - - - - - - - -")
+	chooseRange(t, b, begin-step, begin+n*step)
+	want(t, "waits of more than the time", shown(), sums(0, n))
+	must(t, b.eval(`document.getElementById("time-all").click()`, nil))
+	want(t, "waits of the whole time again", shown(), sums(0, n))
 }

@@ -131,7 +131,71 @@ const followPercentiles = (figure, data, times) => {
 	};
 };
 
+// Colors of sums: h0 is nothing, h1 to h5 are fifths of the largest.
+const sumClass = (v, most) => (v > 0 ? "h" + Math.min(5, 1 + Math.floor(5 * v / most)) : "none");
+const cellRoom = 38, letterWidth = 6.7; // as the program draws cells
+
+// followSums sums up the cells of a heat map anew, in the parts of the time that overlap a range.
+const followSums = (figure, course) => {
+	const note = noteOf(figure), counts = unpack(course.counts), sums = unpack(course.sums);
+	const wide = (course.to - course.from) / counts.length || 1;
+	const cells = all(".cell", figure).map((cell) => ({ cell, name: cell.getAttribute("class"), tip: cell.tipText, text: (cell.querySelector("text") || {}).textContent }));
+	const legend = all(".legend span", figure).map((entry) => ({ label: entry.lastChild, text: entry.textContent }));
+	const numbers = all(".numbers tbody tr", figure).map((row) => Array.from(row.cells).slice(1).map((cell) => ({ cell, text: cell.textContent })));
+
+	// write puts a text into a cell if it has room there.
+	const write = (cell, text) => {
+		const old = cell.querySelector("text"), rect = cell.querySelector("rect");
+		if (old) old.remove();
+		const width = +rect.getAttribute("width") + 1, y = +rect.getAttribute("y") + (+rect.getAttribute("height") + 1) / 2;
+		if (!text || width < cellRoom || text.length * letterWidth >= width - 2) return;
+		svgElement(cell, "text", { x: +rect.getAttribute("x") + width / 2 - 0.5, y: y + 3.5, class: "mid" }).textContent = text;
+	};
+	const restore = () => {
+		note.textContent = "";
+		for (const { cell, name, tip, text } of cells) {
+			cell.setAttribute("class", name);
+			cell.tipText = tip;
+			write(cell, text);
+		}
+		for (const { label, text } of legend) label.textContent = text;
+		for (const { cell, text } of numbers.flat()) cell.textContent = text;
+	};
+	// sumUp returns the sum of each cell, by row and column, in parts of the time.
+	const sumUp = (first, last) => {
+		const of = {};
+		for (let i = 0, part = 0; i < sums.length; i += 4) {
+			part += sums[i];
+			const key = sums[i + 1] + " " + sums[i + 2];
+			if (part >= first && part <= last) of[key] = (of[key] || 0) + sums[i + 3];
+		}
+		return of;
+	};
+	figure.setRange = (r) => {
+		restore();
+		if (!r) return;
+		const first = Math.max(0, Math.floor((r.from - course.from) / wide)), last = Math.min(counts.length - 1, Math.floor((r.to - course.from) / wide));
+		const n = sum(counts.slice(first, Math.max(first, last + 1)));
+		const known = n >= enough, of = known ? sumUp(first, last) : {}, most = Math.max(0, ...Object.values(of));
+		const time = (part) => timeText(wholeMicros(course.from + part * wide), wide);
+		note.textContent = known ? `Sums of ${counted(n, course.of)} from ${time(first)} to ${time(last + 1)}.`
+			: `Not enough data: ${counted(n, course.of)}, ${enough} needed.`;
+		for (const { cell } of cells) {
+			const value = of[cell.dataset.r + " " + cell.dataset.c] || 0;
+			cell.setAttribute("class", "cell " + sumClass(value, most));
+			cell.tipText = value ? course.text + durationText(value) : "";
+			write(cell, value ? durationText(value) : "");
+		}
+		legend.forEach(({ label }, i) => { label.textContent = known ? "from " + (i ? durationText(Math.round(most * i / 5)) : "0") : "-"; });
+		numbers.forEach((row, i) => row.forEach(({ cell }, k) => {
+			const value = of[i + " " + k] || 0;
+			cell.textContent = value ? durationText(value) : "-";
+		}));
+	};
+};
+
 for (const figure of all("figure")) {
+	if (figure.data && figure.data.course) followSums(figure, figure.data.course);
 	if (!figure.data || !figure.data.packed) continue;
 	const section = figure.closest("section");
 	section.times = section.times || JSON.parse(section.querySelector("script.requests").textContent);

@@ -6,6 +6,7 @@ let range = null; // { from, to }, ms
 
 const clockSteps = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4,
 	6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
+const wholeMicros = (ms) => Math.round(ms * 1000) / 1000;
 const timeText = (ms, step) => {
 	const text = wallTime(ms);
 	if (step >= 864e5) return text.slice(5, 10);
@@ -64,7 +65,7 @@ const zoom = ({ svg, from, to }, r) => {
 // setRange chooses a range; null is all of the time. It has whole microseconds, as the flags
 // do, so that both choose the same.
 const setRange = (r) => {
-	if (r) r = { from: Math.round(r.from * 1000) / 1000, to: Math.round(r.to * 1000) / 1000 };
+	if (r) r = { from: wholeMicros(r.from), to: wholeMicros(r.to) };
 	range = r;
 	for (const chart of timeCharts) zoom(chart, r);
 	for (const box of all(".table, figure")) if (box.setRange) box.setRange(r);
