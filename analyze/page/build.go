@@ -130,7 +130,7 @@ func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Find
 	set := m.Of.Requests
 	return []Section{
 		Timeline(timeline, m.Changes, src), Latencies(set, src), Tail(set, m.Tail, src),
-		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, src),
+		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
 }
 
