@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
@@ -133,7 +134,7 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		return err
 	}
 	var judged error
-	args := append([]string{"report"}, flagArgs(ctx, "slo", "fail-on", "mute", "mute-file")...)
+	args := append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file")...)
 	given := c.given(ctx, ctx.Args().Slice())
 	err = c.writePage(ctx, files, given, args, func(made page.Made) (page.Page, error) {
 		in, done, err := c.reading(ctx, r)
