@@ -129,7 +129,7 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := reports.FailOn(ctx)
+	alarms, err := reports.FailOn(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		defer done()
 		o := reports.Overview(in, objectives, mutes, true)
 		p, err := page.Overview(o, made)
-		if kinds != nil {
-			gate := kinds.Judge(&o.Result)
+		if alarms != nil {
+			gate := alarms.Judge(&o.Result, o.Goodput)
 			judged = gate.Err()
 			p.AddGate(gate, c.commandLine(ctx, args, given))
 		}
