@@ -25,9 +25,26 @@ type WaitIn struct {
 	Wait             int64 // ns
 }
 
+// How many parts a course has: fewer where many ranks would make it large.
+const (
+	mostParts  = 200
+	leastParts = 10
+	usualWaits = 30_000  // in all parts, about
+	mostWaits  = 300_000 // beyond, nobody looks
+)
+
 // WaitCourse divides the time of the collectives that [Measure] found in the same set and
-// bounds into equal parts; nil where no rank waits.
-func (c *Collectives) WaitCourse(set *profile.Set, from, to trace.Time, parts int) *WaitCourse {
+// bounds; nil where no rank waits, or there are too many.
+func (c *Collectives) WaitCourse(set *profile.Set, from, to trace.Time) *WaitCourse {
+	pairs := max(1, len(c.Ranks)*len(c.Ranks))
+	parts := max(leastParts, min(mostParts, usualWaits/pairs))
+	if parts*pairs > mostWaits {
+		return nil
+	}
+	return c.waitCourse(set, from, to, parts)
+}
+
+func (c *Collectives) waitCourse(set *profile.Set, from, to trace.Time, parts int) *WaitCourse {
 	var met []*profile.SyncPoint
 	var ends []trace.Time
 	var e encounter

@@ -10,7 +10,7 @@ func TestWaitCourseAddsUp(t *testing.T) {
 	set := threeRanks().Set
 	c := Measure(set, 0, 0)
 	for _, parts := range []int{1, 2, 7, 100} {
-		course := c.WaitCourse(set, 0, 0, parts)
+		course := c.waitCourse(set, 0, 0, parts)
 		sums := make([][]int64, len(c.Ranks))
 		for i := range sums {
 			sums[i] = make([]int64, len(c.Ranks))
@@ -26,7 +26,7 @@ func TestWaitCourseAddsUp(t *testing.T) {
 			t.Errorf("%d parts: waits %v of %d collectives, want %v of %d", parts, sums, met, c.Waits, c.Counts.Sync)
 		}
 	}
-	if course := c.WaitCourse(set, 1, 2, 10); course != nil {
+	if course := c.WaitCourse(set, 1, 2); course != nil {
 		t.Errorf("where nothing is: %v", course)
 	}
 }

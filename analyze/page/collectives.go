@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
@@ -26,7 +27,7 @@ func Collectives(m *finders.Measured, src Source) Section {
 	}
 	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
 		f := WaitMatrix(names, c.Waits, src)
-		f.Body.(*chart.Heatmap).Course = waitCourse(m)
+		f.Body.(*chart.Heatmap).Course = sumCourse(m.Waits)
 		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range c.Reports() {
@@ -35,21 +36,8 @@ func Collectives(m *finders.Measured, src Source) Section {
 	return s
 }
 
-// Sizes of what the page has of waits over time.
-const (
-	mostWaits      = 30_000 // numbers, about
-	mostWaitParts  = 200    // of the time
-	leastWaitParts = 10
-)
-
-// waitCourse is the matrix of waits over time; nil where it is not known.
-func waitCourse(m *finders.Measured) *chart.SumCourse {
-	ranks := len(m.Collectives.Ranks)
-	parts := max(leastWaitParts, min(mostWaitParts, mostWaits/(ranks*ranks)))
-	if parts*ranks*ranks > 10*mostWaits || m.Of.Profiles == nil {
-		return nil
-	}
-	w := m.Collectives.WaitCourse(m.Of.Profiles, m.Of.Devices.From, m.Of.Devices.To, parts)
+// sumCourse is the matrix of waits over time; nil where it is not known.
+func sumCourse(w *collective.WaitCourse) *chart.SumCourse {
 	if w == nil {
 		return nil
 	}

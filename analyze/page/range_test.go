@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
@@ -183,8 +182,9 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 		}
 		set.SyncPoints = append(set.SyncPoints, x)
 	}
-	m := &finders.Measured{Of: finders.Inputs{Profiles: set}, Collectives: collective.Measure(set, 0, 0), GPUs: sampleGPUs(3, 1, hostileName)}
-	open(Page{Title: "waits", Sections: []Section{Collectives(m, Source{})}})
+	m := finders.Measure(finders.Inputs{Profiles: set, Drawn: true})
+	m.GPUs = sampleGPUs(3, 1, hostileName)
+	open(Page{Title: "waits", Sections: []Section{Collectives(&m, Source{})}})
 	sums := func(from, to int) string {
 		var of [3][3]int64
 		for i := from; i < to; i++ {

@@ -81,7 +81,7 @@ func One(set *request.Set, found []int, id string, inputs []string, made Made) P
 	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
 	stages.Title = "Stages"
 	p.Sections = []Section{{ID: "requests", Title: "Waterfall", Figures: []*Figure{
-		{ID: "waterfalls", Defined: "One request", Command: src.requestCommand(id), Body: list},
+		{ID: "waterfalls", Defined: "One request", Body: list}, // which has the commands
 	}}, {ID: "stages", Title: "Stages", Figures: []*Figure{stages}}}
 	return p
 }

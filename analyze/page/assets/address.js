@@ -52,6 +52,7 @@ const openRequest = (rid) => {
 document.getElementById("close-no-waterfall").addEventListener("click", (e) => { e.target.parentElement.hidden = true; });
 addEventListener("keydown", (e) => { if (e.key === "Escape") document.getElementById("no-waterfall").hidden = true; });
 for (const button of all("button.zoom-request")) {
+	button.hidden = !timeCharts.length;
 	button.addEventListener("click", () => setRange({ from: +button.dataset.from, to: +button.dataset.to }));
 }
 addEventListener("beforeprint", () => { for (const d of all("li.finding details")) d.open = true; });

@@ -160,10 +160,10 @@ func addGate(d *document.Document, r *gate.Result) {
 }
 
 // Overview looks at everything that was read, but for what is muted, and which requests meet
-// the objectives; with counters, also for a page that draws them.
-func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, counters bool) *overview.Overview {
+// the objectives; drawn tells that it is for a page.
+func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, drawn bool) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Counters: counters,
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn,
 	})
 }
