@@ -135,5 +135,6 @@ var (
 	FlowWithoutEnd   = message("flow-without-end", Notice, "an arrow has no slice at one end; left out", "nothing: one end of the arrow is not among the events")
 	EventOutOfReach  = message("event-out-of-reach", DataLoss, "event {name%q} of span {name%q} is more than 30 days from all spans; left out", clockOfHost)
 	TimeOutOfReach   = message("time-out-of-reach", DataLoss, "span {name%q} is more than 30 days from all others; left out of the timeline, kept in reports", clockOfHost+"; use `--from` and `--to` to choose one of the times")
+	TimelineLarge    = message("timeline-large", Notice, "{slices}, {size}: the viewer may run out of memory", "draw a part: `--from` and `--to`, `--rank`, `--rid`, or `--around`; `merge --split` writes several files; `sgtrace report` needs no viewer")
 	JSONSpan         = message("json-span", Notice, "the trace spans more than 104 days, too long for nanoseconds in Chrome JSON; times are in whole microseconds (.pftrace keeps nanoseconds)", "write `.pftrace`, or a shorter part")
 )

@@ -175,7 +175,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	return nil
 }
 
-// cleanUp removes what is no capture.
+// cleanUp removes what tasks left.
 func cleanUp(ctx *cli.Context, dir string) error {
 	err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour))
 	if ctx.Bool("shards") {

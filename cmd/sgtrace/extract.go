@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/extract"
+	"github.com/sgtrace/sgtrace/dataset"
 )
 
 func (c *command) extractCommand() *cli.Command {
@@ -62,6 +63,9 @@ func (c *command) extract(ctx *cli.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(opt.Dataset), extracted(done))
+	if done.Inputs > done.There && dataset.WasSolved(opt.Dataset) {
+		fmt.Fprintln(c.screen.Notices, "views of SQL engines are of the dataset as it was: run 'sgtrace sql' again")
+	}
 	return nil
 }
 

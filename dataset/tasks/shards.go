@@ -101,14 +101,14 @@ func (r *Run) end(extracted int) error {
 	return err
 }
 
-// A known is what is known of a run.
+// A known run is what its files say.
 type known struct {
 	asked
 	shards map[int]done // that have ended
 	latest done
 }
 
-// open reads what is known of a run; nil if that is nothing.
+// open reads the files of a run; nil if there are none.
 func open(dir string) *known {
 	x := &known{shards: map[int]done{}}
 	if !read(filepath.Join(dir, "arguments.json"), &x.asked) {

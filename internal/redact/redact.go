@@ -47,7 +47,7 @@ func New(key []byte) *Redactor {
 // Apart returns a Redactor with the same key that has learned nothing.
 func (r *Redactor) Apart() *Redactor { return New(r.key) }
 
-// Check is equal for Redactors with the same key, and tells nothing of it.
+// Check is equal for Redactors with the same key, which nobody can find by it.
 func (r *Redactor) Check() string { return hex.EncodeToString(r.Digest("check", nil))[:32] }
 
 // Digest returns 32 bytes that stand for others of some kind.
