@@ -46,7 +46,7 @@ type resourceRow struct {
 type spanRow struct {
 	Start      int64  `parquet:"start,delta" unit:"ns" doc:"Unix time on the clock of the host"`
 	Dur        int64  `parquet:"dur" unit:"ns" doc:"length; negative if the clock stepped back"`
-	TraceID    string `parquet:"trace_id,dict" redact:"trace" doc:"hexadecimal"`
+	TraceID    string `parquet:"trace_id,dict" find:"yes" redact:"trace" doc:"hexadecimal"`
 	SpanID     uint64 `parquet:"span_id" doc:"identifies the span within its trace"`
 	ParentID   uint64 `parquet:"parent_id,optional" doc:"span_id of the span around it"`
 	Name       string `parquet:"name,dict" redact:"span" doc:"of the span"`
