@@ -108,8 +108,8 @@ type work struct {
 	node        int // of a graph, from 1 on, else 0
 	bytes       int
 	pageable    bool // memory of the host is not pinned
-	call        int // in process.calls
-	step        int // in process.ranges
+	call        int  // in process.calls
+	step        int  // in process.ranges
 }
 
 // device returns the ordinal of the GPU as the process counts.
