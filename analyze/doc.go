@@ -28,6 +28,7 @@
 //	finders       the list of what is looked for in all of these
 //	gate          whether a script may go on: conditions on changes, and kinds of findings
 //	overview      what they found, on one screen
+//	fleet         what they found in run after run, over weeks
 //	page          the same, as a page to look at
 //
 // # How a report is made

@@ -69,9 +69,12 @@ func (c *command) report(ctx *cli.Context) error {
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
 	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selection.Args(ctx)...)}
 	done = func() {}
-	if r.Needs == reports.Requests {
+	switch {
+	case r.Runs:
+		in.EachRun = func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, neededBy(r), reduce) }
+	case r.Needs == reports.Requests:
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())
-	} else {
+	default:
 		done, err = c.readEverything(ctx, r, in)
 	}
 	if err != nil {
@@ -82,16 +85,18 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	return in, done, nil
 }
 
-// readEverything reads inputs of any kind.
-func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+// neededBy is what a report needs of what profilers recorded.
+func neededBy(r *reports.Report) needed {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
-	e, sel, err := c.readEvidence(ctx, needed{
-		events:          events,
-		EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
-	})
+	return needed{events: events, EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints}}
+}
+
+// readEverything reads inputs of any kind.
+func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+	e, sel, err := c.readEvidence(ctx, neededBy(r))
 	if err != nil {
 		return nil, err
 	}

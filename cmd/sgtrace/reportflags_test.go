@@ -36,6 +36,7 @@ const (
 	otherTable = "the table is not one that the flag is about"
 	oneRow     = "one stage is one row"
 	oneRequest = "few requests are left, or none"
+	oneRun     = "there is one run, in which no requests lose time"
 )
 
 // noEffect are flags that may by their nature change nothing of what is printed, alone or
@@ -53,6 +54,7 @@ var noEffect = map[[2]string]string{
 	{"min-dur", "table"}: otherTable, {"level", "table"}: otherTable,
 	{"fail-on", "o"}:  "the exit status has it",
 	{"sort", "stage"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
+	{"slowest", "fleet"}: oneRun, {"from", "fleet"}: oneRun, {"to", "fleet"}: oneRun,
 	{"slowest", "rid"}: oneRequest, {"slowest", "room"}: oneRequest, {"slowest", "trace"}: oneRequest,
 	{"to", "rid"}: oneRequest, {"to", "room"}: oneRequest, {"to", "trace"}: oneRequest, {"sample", "room"}: oneRequest,
 	{"slowest", "from"}: oneRequest, {"slowest", "sample"}: oneRequest, {"slowest", "status"}: oneRequest, {"from", "status"}: oneRequest, {"min-dur", "stage"}: "all of one stage may be longer",

@@ -43,6 +43,10 @@ var All = []*Report{
 		Options: []string{"bucket", "slo"}, Tables: timelineTables,
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
+	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
+		Options: []string{"limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Runs: true, Most: mostKernels, Parse: noOptions(fleetReport)},
+
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},
 	{Name: "by-stage", As: "stages", Usage: "one row per stage", Needs: Requests,
