@@ -6,9 +6,11 @@
 //
 //	go run ./scripts/scale [-ranks N] [-cache DIR]
 //	go run ./scripts/scale -costs 64,512
+//	go run ./scripts/scale -weeks 30x20
 //
 // Slurm comes from Debian's packages and the engines from npm, into DIR. A part for which these
-// cannot be had is skipped, which is said. With -costs it prints what each step takes, without Slurm.
+// cannot be had is skipped, which is said. With -costs it prints what each step takes, without Slurm; with -weeks
+// what days of servers take that are extracted day by day, and whether what was planted is found.
 package main
 
 import (
@@ -40,6 +42,7 @@ func main() {
 	ranks := flag.Int("ranks", 64, "simulate `N` ranks, a multiple of 8")
 	cache := flag.String("cache", filepath.Join(os.TempDir(), "sgtrace-scale"), "keep Slurm and the engines in `DIR`")
 	costs := flag.String("costs", "", "print what each step costs for these numbers of `RANKS`, such as 64,512")
+	weeks := flag.String("weeks", "", "print what `DAYSxSERVERS` cost, such as 30x20")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
@@ -49,6 +52,8 @@ func main() {
 	err = b.build()
 	switch {
 	case err != nil:
+	case *weeks != "":
+		err = b.weeks(*weeks)
 	case *costs != "":
 		err = b.costs(strings.Split(*costs, ","))
 	default:
