@@ -7,6 +7,7 @@
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
 //	curves, load, straggler, cause, slo, walk               what several of them do
+//	crowd         makes tables of very many ranks short
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow

@@ -2,9 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/golden/weeks"
 )
@@ -69,4 +73,48 @@ func rowsOf(t *testing.T, text string) map[string][]map[string]any {
 		rows[table.Name] = table.Rows
 	}
 	return rows
+}
+
+// Of very many ranks people see those that findings name, and the others summed up by the groups
+// of a file; programs, and whoever asks for them, see all.
+func TestManyRanks(t *testing.T) {
+	dir := t.TempDir()
+	c := weeks.DefaultConfig(1, 18)
+	c.Recorded = 200 * time.Millisecond
+	if err := c.WriteDay(filepath.Join(dir, inputsName), 0); err != nil {
+		t.Fatal(err)
+	}
+	groups := "host,rack\n"
+	for server := range c.Servers {
+		groups += fmt.Sprintf("unified-%d,r%d\n", server, server/6)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hosts.csv"), []byte(groups), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command := "report --by-rank --table collectives.ranks "
+	ofRanks := func(flags string) []string {
+		var names []string
+		for _, line := range strings.Split(mustRun(t, dir, command+flags+inputsName).out, "\n") {
+			if strings.HasPrefix(line, "DP") || strings.Contains(line, "other ranks") || strings.HasPrefix(line, "rack ") {
+				name, _, _ := strings.Cut(line, "  ")
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	others := []string{"71 other ranks on 18 hosts: least", "71 other ranks on 18 hosts: p50", "71 other ranks on 18 hosts: most"}
+	for flags, want := range map[string][]string{
+		"":                   slices.Concat([]string{"DP9 TP2"}, others),
+		"--hosts hosts.csv ": slices.Concat([]string{"DP9 TP2", "rack r0: p50", "rack r1: p50", "rack r2: p50"}, others),
+	} {
+		if got := ofRanks(flags); !slices.Equal(got, want) {
+			t.Errorf("with %q there are %q, want %q", flags, got, want)
+		}
+	}
+	if n := len(ofRanks("--all-ranks ")); n != 72 {
+		t.Errorf("--all-ranks lists %d ranks", n)
+	}
+	if n := len(rowsOf(t, mustRun(t, dir, command+"--format json "+inputsName).out)["collectives.ranks"]); n != 72 {
+		t.Errorf("JSON has %d ranks", n)
+	}
 }

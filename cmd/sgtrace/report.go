@@ -48,8 +48,12 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.OwnsLimit {
+	if r.OwnsLimit || ctx.Bool("all-ranks") && !ctx.IsSet("limit") {
 		how.limit = 0
+	}
+	summing, err := reports.ReadSumming(ctx)
+	if err != nil {
+		return err
 	}
 	in, done, err := c.reading(ctx, r)
 	if err != nil {
@@ -60,6 +64,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	summing.Apply(d, in, how.format)
 	d.Schema = r.Schema()
 	r.NoteIgnored(ctx, d)
 	return c.write(d, how)
