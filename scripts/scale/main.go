@@ -6,9 +6,11 @@
 //
 //	go run ./scripts/scale [-ranks N] [-cache DIR]
 //	go run ./scripts/scale -costs 64,512
+//	go run ./scripts/scale -arrivals 512,4096
 //
 // Slurm comes from Debian's packages and the engines from npm, into DIR. A part for which these
-// cannot be had is skipped, which is said. With -costs it prints what each step takes, without Slurm.
+// cannot be had is skipped, which is said. With -costs and -arrivals it prints
+// what steps take, without Slurm.
 package main
 
 import (
@@ -40,6 +42,7 @@ func main() {
 	ranks := flag.Int("ranks", 64, "simulate `N` ranks, a multiple of 8")
 	cache := flag.String("cache", filepath.Join(os.TempDir(), "sgtrace-scale"), "keep Slurm and the engines in `DIR`")
 	costs := flag.String("costs", "", "print what each step costs for these numbers of `RANKS`, such as 64,512")
+	arrivals := flag.String("arrivals", "", "print what it costs to say who is late of these numbers of `RANKS`, such as 512,4096")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
@@ -51,6 +54,8 @@ func main() {
 	case err != nil:
 	case *costs != "":
 		err = b.costs(strings.Split(*costs, ","))
+	case *arrivals != "":
+		err = b.arrivals(strings.Split(*arrivals, ","))
 	default:
 		err = b.check(context.Background(), *ranks)
 	}
