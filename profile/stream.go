@@ -1,6 +1,10 @@
 package profile
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"iter"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A Set is what profilers recorded of some ranks, for those who need sums and not
 // a timeline. Its rows are never held: each walk over a Stream reads them anew.
@@ -79,11 +83,12 @@ type Stream interface {
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
-	// Samples passes what threads ran whenever the profiler interrupted them, Backtraces the
-	// stacks of calls, Runs when threads had cores. A walk over one of the first two reads all
-	// stacks first.
+	// Samples passes what threads ran whenever the profiler interrupted them, Runs when threads
+	// had cores.
 	Samples(yield func(*Sample) bool)
-	Backtraces(yield func(*Sample) bool)
+	// Backtraces are the stacks of calls. Of each call that has one it is asked first, before the
+	// stack is read, whether it is wanted; nil is yes.
+	Backtraces(wanted func(*Sample) bool) iter.Seq[*Sample]
 	Runs(yield func(*Run) bool)
 	// CounterValues passes what was sampled of devices, their memory, and network cards.
 	CounterValues(yield func(*CounterValue) bool)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
@@ -128,12 +129,12 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := reports.FailOn(ctx)
+	alarms, err := reports.FailOn(ctx)
 	if err != nil {
 		return err
 	}
 	var judged error
-	args := append([]string{"report"}, flagArgs(ctx, "slo", "fail-on", "mute", "mute-file")...)
+	args := append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file")...)
 	given := c.given(ctx, ctx.Args().Slice())
 	err = c.writePage(ctx, files, given, args, func(made page.Made) (page.Page, error) {
 		in, done, err := c.reading(ctx, r)
@@ -143,8 +144,8 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		defer done()
 		o := reports.Overview(in, objectives, mutes, true)
 		p, err := page.Overview(o, made)
-		if kinds != nil {
-			gate := kinds.Judge(&o.Result)
+		if alarms != nil {
+			gate := alarms.Judge(&o.Result, o.Goodput)
 			judged = gate.Err()
 			p.AddGate(gate, c.commandLine(ctx, args, given))
 		}

@@ -23,7 +23,7 @@ func options() []cli.Flag {
 	return []cli.Flag{
 		text("o", "write one HTML page, `FILE`.html"),
 		text("slo", "goodput: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"),
-		text("fail-on", "exit status 4 on findings of `KIND`,... ('sgtrace help findings')"),
+		text("fail-on", "exit status 4 on findings of `KIND`,... ('sgtrace help findings'), and on goodput<N%"),
 		&cli.BoolFlag{Name: "all-findings", Usage: with("all-findings") + "all findings, not only the top 3", DisableDefaultText: true},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns it around"},
