@@ -30,7 +30,7 @@ const TasksFolder = "tasks"
 // Names of folders and of the file that says what a capture is of.
 const (
 	capturePrefix = "capture="
-	unfinished    = ".unfinished-" // begins the names of captures that are being written
+	Unfinished    = ".unfinished-" // begins the names of captures that are being written
 	inputsFile    = "inputs-0" + columnar.Suffix
 	versionKey    = "sgtrace.dataset"
 	aboutKey      = "sgtrace.capture"
@@ -136,8 +136,14 @@ func Is(dir string) bool {
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, Version))
 	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return strings.HasPrefix(e.Name(), capturePrefix) || strings.HasPrefix(e.Name(), unfinished)
+		return strings.HasPrefix(e.Name(), capturePrefix) || strings.HasPrefix(e.Name(), Unfinished)
 	})
+}
+
+// HasCaptures reports whether a dataset has any capture.
+func HasCaptures(dir string) bool {
+	found, _ := filepath.Glob(filepath.Join(dir, Version, capturePrefix+"*")) // the pattern is a good one
+	return len(found) > 0
 }
 
 // Captures returns the captures of a dataset, by name and label. One that is damaged has no
@@ -200,7 +206,7 @@ func Commit(dataset string, a *About, write func(dir string) error) (replaced in
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return 0, err
 	}
-	dir := filepath.Join(parent, unfinished+rand.Text())
+	dir := filepath.Join(parent, Unfinished+rand.Text())
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return 0, err
 	}
@@ -238,7 +244,7 @@ func removeEarlier(parent string, a *About) (removed int, err error) {
 
 // remove removes a capture: at once for everybody who looks for captures.
 func remove(dir string) error {
-	hidden := filepath.Join(filepath.Dir(dir), unfinished+strings.TrimPrefix(filepath.Base(dir), capturePrefix))
+	hidden := filepath.Join(filepath.Dir(dir), Unfinished+strings.TrimPrefix(filepath.Base(dir), capturePrefix))
 	if err := os.Rename(dir, hidden); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (c *Capture) Remove() error { return remove(c.Dir) }
 // RemoveUnfinished removes what tasks left that died before the given time. What is younger may
 // be under way.
 func RemoveUnfinished(dataset string, before time.Time) error {
-	dirs, err := filepath.Glob(filepath.Join(dataset, Version, unfinished+"*"))
+	dirs, err := filepath.Glob(filepath.Join(dataset, Version, Unfinished+"*"))
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (f *File) verify(dir string) error {
 func Foreign(dataset string) (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dataset, Version))
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), capturePrefix) && !strings.HasPrefix(e.Name(), unfinished) && !strings.HasPrefix(e.Name(), solvedPrefix) && e.Name() != TasksFolder {
+		if !strings.HasPrefix(e.Name(), capturePrefix) && !strings.HasPrefix(e.Name(), Unfinished) && !strings.HasPrefix(e.Name(), solvedPrefix) && e.Name() != TasksFolder {
 			names = append(names, filepath.Join(dataset, Version, e.Name()))
 		}
 	}

@@ -73,7 +73,7 @@ func WasSolved(dataset string) bool {
 // ones. An error of fill is returned.
 func WriteSolved(dir string, fill func(*Solution) error) error {
 	parent := filepath.Dir(dir)
-	hidden := filepath.Join(parent, unfinished+rand.Text())
+	hidden := filepath.Join(parent, Unfinished+rand.Text())
 	if err := os.Mkdir(hidden, 0o777); err != nil {
 		return err
 	}

@@ -30,7 +30,13 @@ type Tally struct {
 	small, scratch []uint32
 	long           []int64
 	hist           *histogram // nil unless one of the samples is one
+	counted        *selection // instead of small, of very many
+	most           int        // for tests; 0 is mostSorted
 }
+
+// mostSorted is how many values are copied and sorted. Of more, each rank that is asked for is
+// counted, without a copy: a pass over a billion values takes a second or two.
+const mostSorted = 32 << 20
 
 // Of describes the values of some samples. approximate tells that median and
 // percentiles may be off by 0.4 %.
@@ -51,6 +57,10 @@ func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 		}
 		return t.hist.distribution(), true
 	}
+	if n > cmp.Or(t.most, mostSorted) {
+		t.counted = newSelection(samples)
+		return t.counted.moments.distribution(t.counted.at), false
+	}
 	t.small = slices.Grow(t.small, n)
 	for _, s := range samples {
 		t.small = append(t.small, s.last...)
@@ -64,7 +74,7 @@ func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 	return t.distribution(), false
 }
 
-func (t *Tally) reset() { t.small, t.long, t.hist = t.small[:0], t.long[:0], nil }
+func (t *Tally) reset() { t.small, t.long, t.hist, t.counted = t.small[:0], t.long[:0], nil, nil }
 
 // distribution describes the values that were added.
 func (t *Tally) distribution() Distribution {
@@ -158,6 +168,8 @@ func (t *Tally) At(i uint64) int64 {
 	switch {
 	case t.hist != nil:
 		return t.hist.at(i)
+	case t.counted != nil:
+		return t.counted.at(i)
 	case i < uint64(len(t.small)):
 		return int64(t.small[i])
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // A Sample collects values that are not negative: durations in ns, or bytes. Most
@@ -22,7 +24,9 @@ type rest struct {
 }
 
 const (
-	MinBlock, MaxBlock = 4, 4096 // values
+	// MinBlock and MaxBlock are sizes of blocks, in values. Large ones move to a temporary file
+	// when memory is short: see [memory.Make].
+	MinBlock, MaxBlock = 4, 16 << 10
 	// FewValues is the size up to which a sample keeps its values in any case.
 	FewValues = 1024
 )
@@ -34,8 +38,8 @@ type Store struct {
 	Held  atomic.Int64
 }
 
-// MaxHeld is how many values a report holds: 256 MB.
-const MaxHeld = 64 << 20
+// MaxHeld is how many values a report holds: 16 GB, of which most may be in a temporary file.
+const MaxHeld = 4 << 30
 
 // overflowed reports whether there were more values than the store holds. In the end
 // it does not depend on the order in which they came.
@@ -77,7 +81,7 @@ func (s *Sample) grow(in *Store) {
 		}
 		s.more.full = append(s.more.full, s.last)
 	}
-	s.last = make([]uint32, 0, size)
+	s.last = memory.Make[uint32](size)[:0]
 	in.Held.Add(int64(size))
 }
 

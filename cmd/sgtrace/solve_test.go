@@ -46,7 +46,11 @@ func TestSolve(t *testing.T) {
 	if err := os.WriteFile(dump, append(readFile(t, dump), '\n'), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, dir, "extract -o demo.dataset demo")
+	for _, again := range []bool{true, false} { // only what is new changes views
+		if r := mustRun(t, dir, "extract -o demo.dataset demo"); strings.Contains(r.err, "run 'sgtrace sql' again") != again {
+			t.Errorf("extracted again: %s", r.err)
+		}
+	}
 	mustRun(t, dir, "dataset solve demo.dataset")
 	if solvedFolder(t, dir) == before {
 		t.Error("not solved again, although a capture has changed")

@@ -51,7 +51,7 @@ func (r *Run) Begin() error {
 	if err != nil {
 		return err
 	}
-	if _, err := claim(filepath.Join(own, "arguments.json"), append(text, '\n'), 0o666); err != nil {
+	if _, err := claimIn(r.Folder, filepath.Join(own, "arguments.json"), append(text, '\n')); err != nil {
 		return err
 	}
 	others, err := filepath.Glob(r.folder("*"))
@@ -97,7 +97,7 @@ func (r *Run) end(extracted int) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	_, err = claim(path, append(text, '\n'), 0o666)
+	_, err = claimIn(r.Folder, path, append(text, '\n'))
 	return err
 }
 

@@ -24,16 +24,22 @@ func folderOf(folder string) string {
 	return filepath.Join(folder, dataset.Version, dataset.TasksFolder)
 }
 
-// claim writes a file unless it is there, and returns what it says then: of several processes
-// that do so, one writes it.
-func claim(path string, content []byte, mode os.FileMode) (there []byte, err error) {
-	if there, err = os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
-		return there, err
-	}
+// claimIn is claim for files of a dataset: what a process leaves that dies meanwhile is removed with
+// what others left of captures.
+func claimIn(folder, path string, content []byte) (there []byte, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	complete := filepath.Join(filepath.Dir(path), "."+rand.Text())
+	return claim(path, filepath.Join(folder, dataset.Version), content, 0o666)
+}
+
+// claim writes a file unless it is there, and returns what it says then: of several processes
+// that do so, one writes it. The file is made complete in the folder scratch.
+func claim(path, scratch string, content []byte, mode os.FileMode) (there []byte, err error) {
+	if there, err = os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
+		return there, err
+	}
+	complete := filepath.Join(scratch, dataset.Unfinished+rand.Text())
 	if err := os.WriteFile(complete, content, mode); err != nil {
 		return nil, err
 	}
@@ -50,7 +56,11 @@ func claim(path string, content []byte, mode os.FileMode) (there []byte, err err
 // Key returns the key with which a dataset is redacted whose user gives none: the first task
 // makes it.
 func Key(folder string) ([]byte, error) {
-	return claim(KeyFile(folder), []byte(rand.Text()+rand.Text()+"\n"), 0o600)
+	parent := filepath.Dir(KeyFile(folder)) // in the dataset, the key might stay there
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return nil, err
+	}
+	return claim(KeyFile(folder), parent, []byte(rand.Text()+rand.Text()+"\n"), 0o600)
 }
 
 // KeyFile is where that key is.
@@ -73,14 +83,14 @@ var (
 func AgreeOnKey(folder, check string) error {
 	path := filepath.Join(folderOf(folder), "redaction.json")
 	want := redaction{check}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && dataset.Is(folder) {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && dataset.HasCaptures(folder) {
 		want.Key = "" // it is from before there was such a file
 	}
 	text, err := json.Marshal(want)
 	if err != nil {
 		return err
 	}
-	there, err := claim(path, append(text, '\n'), 0o666)
+	there, err := claimIn(folder, path, append(text, '\n'))
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,13 @@ import (
 
 // Of many processes that write a file, one does, and all read the same.
 func TestOneClaims(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "some", "file")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
 	var all sync.WaitGroup
 	got := make([]string, 32)
 	for i := range got {
 		all.Go(func() {
-			text, err := claim(path, []byte(fmt.Sprintf("written by %d", i)), 0o600)
+			text, err := claim(path, dir, []byte(fmt.Sprintf("written by %d", i)), 0o600)
 			if err != nil {
 				t.Error(err)
 			}
