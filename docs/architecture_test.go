@@ -101,6 +101,7 @@ var layers = []layer{
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
+	{of: []string{"cmd/sgtrace/internal/build"}, reason: "it asks the Go runtime only"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/fleet", "analyze/crowd", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
@@ -112,6 +113,8 @@ var layers = []layer{
 		reason: "it knows how text is shown, and not what it says"},
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it reads flags and sees requests, whatever is done with them"},
+	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/build"},
+		reason: "it prints pages, and knows no command"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/scale/slurm", "scripts/scale/engines"}, reason: "they start programs of others"},
 	{of: []string{"scripts/scale"}, may: []string{"golden/...", "internal/...", "trace", "scripts/scale/..."}, reason: "it runs the program, of which it is no part"},

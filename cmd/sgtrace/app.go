@@ -14,9 +14,11 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/outputs"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
@@ -46,7 +48,7 @@ func (c *command) app() *cli.App {
 	app := &cli.App{
 		Name:                      "sgtrace",
 		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when, why",
-		Version:                   version(),
+		Version:                   build.Version(),
 		Reader:                    c.in,
 		Writer:                    &c.pages,
 		ErrWriter:                 c.err,
@@ -84,7 +86,7 @@ func (c *command) app() *cli.App {
 	c.allowRedaction(app.Commands)
 	c.allowScreen(app.Commands)
 	c.allowZone(app.Commands)
-	commandline.Prepare(app, topics())
+	commandline.Prepare(app, topics.Known())
 	return app
 }
 

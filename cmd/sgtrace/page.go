@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
@@ -30,7 +31,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	}
 	defer out.Abandon()
 	command := c.commandLine(ctx, append(args, "-o", c.redactedInput(name)), given)
-	drawn, err := draw(page.Made{Version: version(), Command: command, Time: c.now()})
+	drawn, err := draw(page.Made{Version: build.Version(), Command: command, Time: c.now()})
 	if err != nil {
 		return err
 	}

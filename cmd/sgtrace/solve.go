@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/convert/solve"
 )
 
@@ -45,5 +46,5 @@ Examples:
 func (c *command) solve(dir string) (solve.Result, error) {
 	meter := c.screen.Reading(-1)
 	c.collectEarly()
-	return solve.Run(dir, solve.Options{Tool: version(), Meter: meter}, &c.diags)
+	return solve.Run(dir, solve.Options{Tool: build.Version(), Meter: meter}, &c.diags)
 }

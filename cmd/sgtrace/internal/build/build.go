@@ -1,18 +1,15 @@
-package main
+// Package build tells what the program was built of.
+package build
 
 import (
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/urfave/cli/v2"
-
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// version tells which source this program is built of, and by which Go.
-func version() string {
+// Version tells which source this program is built of, and by which Go.
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
@@ -20,24 +17,8 @@ func version() string {
 	return versionOf(info)
 }
 
-// versionCommand prints the same line as --version.
-func versionCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "version",
-		Usage:     "print the version, the commit, and the version of Go that built it",
-		ArgsUsage: " ",
-		Action: func(ctx *cli.Context) error {
-			if ctx.Args().Present() {
-				return commandline.Usage("version takes no arguments")
-			}
-			cli.ShowVersion(ctx)
-			return nil
-		},
-	}
-}
-
-// versionDate is the day of the commit, as 2026-08-17; "unreleased" if it is not known.
-func versionDate() string {
+// Date is the day of the commit, as 2026-08-17; "unreleased" if it is not known.
+func Date() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.time" && len(s.Value) >= len(time.DateOnly) {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
+)
+
+// helpCommand is in the place of that of the library, which knows neither topics nor
+// commands below commands.
+func (c *command) helpCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "help",
+		Aliases:   []string{"h"},
+		Usage:     "explain a command, a number, a format, or a message",
+		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
+		Description: `Topics are metrics, findings, gate, agents, schema, kernel-classes, formats,
+man, and completion.
+A WORD is the name of a number or a column, the code of a message, a table, or
+a stage.
+
+Examples:
+  sgtrace help convert otel2perfetto
+  sgtrace help metrics lateness
+  sgtrace help formats otlp-truncated
+  sgtrace help completion bash`,
+		Action: func(ctx *cli.Context) error { return c.help(ctx.Args().Slice()) },
+	}
+}
+
+// help prints what it is asked for: all commands, a command, or a topic.
+func (c *command) help(words []string) error {
+	if len(words) > 0 {
+		if topic := topics.Find(words[0]); topic != nil {
+			c.screen.Pager = screen.PagerFor(c.out, c.env)
+			return topic.Print(c.helper(), words[1:])
+		}
+	}
+	app := c.app()
+	app.Setup()
+	if err := commandline.UnknownPage(app, words); err != nil {
+		return err
+	}
+	if len(words) == 1 && (words[0] == "help" || words[0] == "h") {
+		commandline.WriteHelp(&c.pages, app.Command("help"))
+		return nil
+	}
+	return app.Run(append(append([]string{app.Name}, words...), "--help"))
+}
+
+// helper is what topics print with.
+func (c *command) helper() *topics.Helper {
+	width := commandline.Width
+	if w := screen.Width(c.out, c.env); w > 0 {
+		width = min(w, width)
+	}
+	return &topics.Helper{Out: c.out, Width: width, Show: c.show, App: c.app}
+}
+
+// complete prints what may stand in the place of the last of some words.
+func (c *command) complete(app *cli.App, words []string) error {
+	completer := commandline.Completer{App: app, Topics: topics.Known(), Values: flagValues}
+	return completer.Complete(c.out, words)
+}
+
+// versionCommand prints the same line as --version.
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "version",
+		Usage:     "print the version, the commit, and the version of Go that built it",
+		ArgsUsage: " ",
+		Action: func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return commandline.Usage("version takes no arguments")
+			}
+			cli.ShowVersion(ctx)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,137 @@
+// Package topics has what 'sgtrace help TOPIC' prints.
+package topics
+
+import (
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/internal/manual"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A Helper is what topics print with.
+type Helper struct {
+	Out   io.Writer                               // for programs to read: scripts and the man page
+	Show  func(write func(io.Writer) error) error // for people to read
+	Width int                                     // of lines, in columns
+	App   func() *cli.App
+}
+
+// A Topic is a topic of the help, and how it is printed.
+type Topic struct {
+	commandline.Topic
+	Print func(h *Helper, words []string) error
+}
+
+// All returns the topics in the order of the help.
+func All() []Topic {
+	return []Topic{
+		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics)},
+			words("metrics", docs.Metrics)},
+		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
+			page("findings", findings())},
+		{commandline.Topic{Name: "gate", Usage: "how scripts fail on findings and on changes"},
+			page("gate", docs.Gate)},
+		{commandline.Topic{Name: "agents", Usage: "how scripts and agents use the JSON"},
+			page("agents", docs.Agents)},
+		{commandline.Topic{Name: "schema", Usage: "the JSON Schema of what --format json prints"},
+			verbatim("schema", docs.Schema)},
+		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
+			verbatim("kernel-classes", profile.DefaultClasses().String())},
+		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
+			words("formats", docs.Formats)},
+		{commandline.Topic{Name: "man", Usage: "this help as a man page: sgtrace help man >sgtrace.1"},
+			man},
+		{commandline.Topic{Name: "completion", Usage: "a completion script for bash, zsh, or fish", Words: commandline.Shells},
+			func(h *Helper, args []string) error { return commandline.WriteCompletion(h.Out, args) }},
+	}
+}
+
+// Known returns what package commandline has to know of the topics.
+func Known() (known []commandline.Topic) {
+	for _, t := range All() {
+		known = append(known, t.Topic)
+	}
+	return known
+}
+
+// Find returns the topic of a name, or nil.
+func Find(name string) *Topic {
+	for _, t := range All() {
+		if t.Name == name {
+			return &t
+		}
+	}
+	return nil
+}
+
+// definedIn returns what lists the words that a page of the documentation defines.
+func definedIn(text string) func() []string {
+	return func() []string { return manual.Parse(text).Words() }
+}
+
+// words prints a page of the documentation, or what it says about a word: a number, the
+// code of a message, a table, a stage.
+func words(topic, text string) func(*Helper, []string) error {
+	return func(h *Helper, words []string) error {
+		page := manual.Parse(text)
+		if len(words) == 0 {
+			return h.Show(func(w io.Writer) error { return page.Write(w, h.Width) })
+		}
+		word := strings.Join(words, " ")
+		found := page.Find(word)
+		if len(found.Sections) == 0 {
+			hint := ""
+			if similar := page.Similar(word); len(similar) > 0 {
+				hint = "; did you mean " + strings.Join(similar, ", ") + "?"
+			}
+			return commandline.Usage("no word %q%s ('sgtrace help %s' prints the whole page)", word, hint, topic)
+		}
+		return h.Show(func(w io.Writer) error { return found.Write(w, h.Width) })
+	}
+}
+
+// findings is the list of finders.
+func findings() string {
+	return "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n" + finders.Markdown(finders.All)
+}
+
+// page prints a page of the documentation that has no words to look up.
+func page(topic, text string) func(*Helper, []string) error {
+	return alone(topic, words(topic, text))
+}
+
+// verbatim prints a text as it is.
+func verbatim(topic, text string) func(*Helper, []string) error {
+	return alone(topic, func(h *Helper, _ []string) error {
+		return h.Show(func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+	})
+}
+
+// man prints the man page.
+func man(h *Helper, args []string) error {
+	return alone("man", func(h *Helper, _ []string) error {
+		app := h.App()
+		app.Setup()
+		return commandline.WriteManPage(h.Out, app, Known(), build.Version(), build.Date())
+	})(h, args)
+}
+
+// alone refuses words after a topic.
+func alone(topic string, print func(*Helper, []string) error) func(*Helper, []string) error {
+	return func(h *Helper, words []string) error {
+		if len(words) > 0 {
+			return commandline.Usage("help %s takes no arguments", topic)
+		}
+		return print(h, nil)
+	}
+}
