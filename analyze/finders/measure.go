@@ -24,8 +24,8 @@ type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
-	// Counters tells to measure over time what no finder looks at, for those who draw it.
-	Counters bool
+	// Drawn tells to measure over time what no finder looks at, for those who draw it.
+	Drawn bool
 }
 
 // Measured is what finders look at: what was measured of the inputs, once.
@@ -47,6 +47,7 @@ type Measured struct {
 	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
+	Waits       *collective.WaitCourse // if they are drawn
 
 	changed []finding.Finding // of Changes, of all kinds
 }
@@ -70,7 +71,7 @@ func Measure(in Inputs) Measured {
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		wg.Go(func() {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
-			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Counters})
+			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Drawn})
 			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
 			m.OverTime = watch.Timeline(m.GPUs)
@@ -78,6 +79,9 @@ func Measure(in Inputs) Measured {
 		})
 		wg.Go(func() {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
+			if in.Drawn {
+				m.Waits = m.Collectives.WaitCourse(in.Profiles, in.Devices.From, in.Devices.To)
+			}
 			in.Profiles.SyncPoints, in.Profiles.Parts = nil, nil
 		})
 	}
