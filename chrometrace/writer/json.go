@@ -9,6 +9,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// del is a control character that JSON allows in strings. Perfetto does not, and reads
+// nothing of a file that has it in its header.
+const del = 0x7f
+
 // appendQuoted appends s as a JSON string of raw UTF-8, each run of invalid
 // bytes as one U+FFFD.
 func appendQuoted(b, s []byte) []byte {
@@ -19,7 +23,7 @@ func appendQuoted(b, s []byte) []byte {
 	plain := 0 // start of what is still to be copied as it is
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
+		if c >= ' ' && c != del && c != '"' && c != '\\' {
 			continue
 		}
 		b = append(b, s[plain:i]...)

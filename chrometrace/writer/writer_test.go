@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/trace"
@@ -312,6 +313,9 @@ func TestStrings(t *testing.T) {
 		}
 		if strings.Contains(strings.ReplaceAll(q, `\\`, ""), `\ud`) {
 			t.Errorf("%q has an escaped surrogate, which aborts Perfetto's import: %s", s, q)
+		}
+		if strings.ContainsFunc(q, unicode.IsControl) {
+			t.Errorf("%q has a control character, which aborts Perfetto's import: %q", s, q)
 		}
 	}
 }

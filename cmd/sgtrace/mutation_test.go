@@ -265,6 +265,9 @@ func checkWhole(t *testing.T, ext string, data []byte) {
 		if _, err := pftest.Decode(data); err != nil {
 			t.Error(err)
 		}
+		if processor := pftest.FindProcessor(); processor != "" {
+			pftest.CheckImport(t, processor, data)
+		}
 	}
 }
 

@@ -79,12 +79,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// pfdump prints a Perfetto file as text, as an independent decoder reads it.
+// pfdump prints a Perfetto file as text, as an independent decoder reads it. Perfetto's own
+// importer must take it, where there is one.
 func pfdump(ts *testscript.TestScript, _ bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
 	t, err := pftest.Decode(data)
 	ts.Check(err)
+	if processor := pftest.FindProcessor(); processor != "" {
+		_, err := pftest.ImportFile(processor, ts.MkAbs(args[0]))
+		ts.Check(err)
+	}
 	_, err = fmt.Fprint(ts.Stdout(), t.Text())
 	ts.Check(err)
 }

@@ -20,6 +20,27 @@ type Trace struct {
 	Start int64
 }
 
+// Shown counts the tracks with events on or below them, which are all that
+// trace_processor makes.
+func (t *Trace) Shown() int {
+	shown := map[*Track]bool{}
+	show := func(track *Track) {
+		for ; track != nil && !shown[track]; track = track.Parent {
+			shown[track] = true
+		}
+	}
+	for _, s := range t.Slices {
+		show(s.Track)
+	}
+	for _, i := range t.Instants {
+		show(i.Track)
+	}
+	for _, s := range t.Samples {
+		show(s.Track)
+	}
+	return len(shown)
+}
+
 // A Track is a declared track.
 type Track struct {
 	UUID    uint64
