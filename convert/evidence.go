@@ -75,7 +75,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		}
 	}
 	p.Recorded, p.GraphCapture = m.Burdens()
-	p.GPUs = m.GPUs()
+	p.GPUs, p.Homes = m.GPUs(), m.Homes()
 	if opt.SyncPoints {
 		p.Ahead = m.Ahead()
 	}

@@ -149,7 +149,7 @@ func (l *lazy[T]) close() {
 // about writes what the capture is of.
 func (w *writer) about(a *About) {
 	a.Files = w.files
-	a.First, a.Last = w.content.bounds()
+	a.First, a.Last = w.content.Bounds()
 	if m := w.content.Pseudonyms; m != nil {
 		w.errs = append(w.errs, a.redactRest(m))
 	}
@@ -166,8 +166,8 @@ func (w *writer) about(a *About) {
 	t.close()
 }
 
-// bounds returns when what was recorded begins and ends; 0 is unknown.
-func (c *Content) bounds() (first, last trace.Time) {
+// Bounds returns when what was recorded begins and ends; 0 is unknown.
+func (c *Content) Bounds() (first, last trace.Time) {
 	cover := func(from, to trace.Time) {
 		if first == 0 || from < first {
 			first = from

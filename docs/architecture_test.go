@@ -82,6 +82,7 @@ var layers = []layer{
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},
 
+	{of: []string{"convert/runs"}, may: []string{"convert/inputs", "dataset", "profile", "trace"}, reason: "it looks at when inputs begin and end, and at nothing else"},
 	{of: []string{"convert/solve"}, may: slices.Concat(reported, []string{"convert", "convert/inputs", "convert/ranks", "dataset"}), reason: "it writes what convert decides, and knows no report"},
 
 	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
@@ -92,14 +93,15 @@ var layers = []layer{
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},
+	{of: []string{"analyze/crowd"}, may: slices.Concat(reported, base), reason: "it sums up the rows of tables, whatever they are about"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
-	{of: []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
+	{of: []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/fleet", "analyze/page"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
-	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "cmd/sgtrace/internal/commandline"}),
+	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/fleet", "analyze/crowd", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
 	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/selection"},
 		reason: "it prints requests while they come, whatever else the program does"},

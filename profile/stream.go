@@ -29,6 +29,8 @@ type Set struct {
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
+	// Homes are where each rank ran, by rank; nil is unknown.
+	Homes []Home
 	// Ahead is how far the clock of each rank is ahead of the reference, on which requests
 	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
 	Ahead []int64
@@ -57,6 +59,16 @@ func (s *Set) GPU(rank int32) string {
 		}
 	}
 	return s.GPUs[0]
+}
+
+// A Home is where a rank ran, and by what.
+type Home struct {
+	Host string // as reports print it; "" is unknown
+	// GPU is the only accelerator that it used, as the machine counts; -1 is unknown, or there
+	// are several. UUID names it everywhere; "" is unknown.
+	GPU      int32
+	UUID     string
+	Versions []Version
 }
 
 // An Absence tells that nothing was recorded of some ranks of a job.

@@ -49,8 +49,12 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.OwnsLimit {
+	if r.OwnsLimit || ctx.Bool("all-ranks") && !ctx.IsSet("limit") {
 		how.limit = 0
+	}
+	summing, err := reports.ReadSumming(ctx)
+	if err != nil {
+		return err
 	}
 	in, done, err := c.reading(ctx, r)
 	if err != nil {
@@ -61,6 +65,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	summing.Apply(d, in, how.format)
 	d.Schema = r.Schema()
 	r.NoteIgnored(ctx, d)
 	return c.write(d, how)
@@ -70,9 +75,12 @@ func (c *command) report(ctx *cli.Context) error {
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
 	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selection.Args(ctx)...)}
 	done = func() {}
-	if r.Needs == reports.Requests {
+	switch {
+	case r.Runs:
+		in.EachRun = func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, neededBy(r), reduce) }
+	case r.Needs == reports.Requests:
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())
-	} else {
+	default:
 		done, err = c.readEverything(ctx, r, in)
 	}
 	if err != nil {
@@ -83,16 +91,18 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	return in, done, nil
 }
 
-// readEverything reads inputs of any kind.
-func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+// neededBy is what a report needs of what profilers recorded.
+func neededBy(r *reports.Report) needed {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
-	e, sel, err := c.readEvidence(ctx, needed{
-		events:          events,
-		EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
-	})
+	return needed{events: events, EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints}}
+}
+
+// readEverything reads inputs of any kind.
+func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+	e, sel, err := c.readEvidence(ctx, neededBy(r))
 	if err != nil {
 		return nil, err
 	}
