@@ -48,8 +48,9 @@ var (
 var layers = []layer{
 	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},
 	{of: []string{"internal/testset", "internal/testinput"},
-		may:    []string{"golden/...", "chrometrace/...", "nsysexport/...", "otlpjson", "spantable", "request/...", "profile", "trace", "internal/..."},
-		reason: "tests of every package above the formats use it, so that it imports none of these"},
+		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "spantable", "request/...", "profile", "trace", "internal/..."},
+		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
+	{of: []string{"internal/testexport"}, may: []string{"nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
 	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
@@ -118,7 +119,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"internal/testset", "internal/testinput", "internal/pftest", "spantable/spantest", "analyze/table/tabletest",
+var forTests = []string{"internal/testset", "internal/testinput", "internal/testexport", "internal/pftest", "spantable/spantest", "analyze/table/tabletest",
 	"golden/internal/goldentest", "chrometrace/internal/tracetest", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.

@@ -61,7 +61,12 @@ const mostFollowing = 8
 func (p *changesPrinter) change(number int) {
 	c := &p.List[number-1]
 	f := &c.Shifts[0]
-	p.printf("\n%d  %s  %s %s  (%s)\n", number, c.when(), words.Clean(f.subject()), p.style.Paint(f.tone(), f.change()), words.Chance(c.P))
+	what, chance := fmt.Sprintf("%d  %s  %s ", number, c.when(), words.Clean(f.subject())), "("+words.Chance(c.P)+")"
+	gap := "  "
+	if p.style.Width > 0 && twwidth.Width(what+f.change()+gap+chance) > p.style.Width {
+		gap = "\n   "
+	}
+	p.printf("\n%s%s%s%s\n", what, p.style.Paint(f.tone(), f.change()), gap, chance)
 	rest := c.Shifts[1:]
 	left := max(0, len(rest)-mostFollowing)
 	rest = rest[:len(rest)-left]

@@ -39,8 +39,9 @@ func (t MarkedTimeline) Write(out io.Writer, style table.Style) error {
 	for i := range t.Series[0].Points {
 		requests += t.Series[0].Points[i].Arrivals
 	}
-	if _, err := fmt.Fprintf(out, "Timeline: %s from %s, %s of %s\n\n", words.Counted(int(requests), "request"),
-		words.Between(t.From, t.To), words.Counted(n, "bucket"), words.Nearly(t.Bucket)); err != nil {
+	table.WriteFilled(out, style, "Timeline: ", fmt.Sprintf("%s from %s, %s of %s", words.Counted(int(requests), "request"),
+		words.Between(t.From, t.To), words.Counted(n, "bucket"), words.Nearly(t.Bucket)))
+	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
 	return p.drawing.Write(out, style)

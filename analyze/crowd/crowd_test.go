@@ -130,7 +130,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, rows := ranksOn(4, "decode")
+	c, _ := ranksOn(4)
 	c.Hosts = hosts
 	var ranks []string
 	for i := range 32 {
@@ -143,7 +143,7 @@ func TestGroups(t *testing.T) {
 	if got := hosts.group(2, "node2.cluster.local"); got != "r2" {
 		t.Errorf("a host with a domain is in rack %q", got)
 	}
-	c, rows = ranksOn(40, "decode")
+	c, rows := ranksOn(40, "decode")
 	c.Hosts = &Hosts{Levels: []string{"rack"}, groups: map[string][]string{}}
 	for i := range 40 {
 		c.Hosts.groups[fmt.Sprintf("node%d", i)] = []string{fmt.Sprintf("r%d", i/4)}

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testexport"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -44,7 +45,7 @@ func TestGPUsOfSimulatedExports(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range truth.Files {
-			set := testset.NsysSet(t, filepath.Join(dir, "nsys", file.Name))
+			set := testexport.Set(t, filepath.Join(dir, "nsys", file.Name))
 			gpus := Measure(set, Options{})
 			for _, p := range file.Processes {
 				compareProcess(t, gpus, &p)

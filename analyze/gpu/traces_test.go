@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/internal/testexport"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -154,7 +155,7 @@ func TestGPUsOfSharedData(t *testing.T) {
 		return set
 	}
 	for pattern, open := range map[string]func(testing.TB, string) *profile.Set{
-		"torch/real/*.gz": torch, "torch/tp8_skew_2host/*-TP-5-*.gz": torch, "nsys/real/*.sqlite": testset.NsysSet,
+		"torch/real/*.gz": torch, "torch/tp8_skew_2host/*-TP-5-*.gz": torch, "nsys/real/*.sqlite": testexport.Set,
 	} {
 		paths, _ := filepath.Glob(testinput.Shared(t, "data", pattern))
 		for _, path := range paths {

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/testexport"
 	"github.com/sgtrace/sgtrace/internal/testinput"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -185,7 +185,7 @@ func TestSumsEqualNsysStats(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".sqlite")
 		dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "stats", name)
 		t.Run(name, func(t *testing.T) {
-			set := testset.NsysSet(t, path)
+			set := testexport.Set(t, path)
 			for _, o := range oracles {
 				data, err := os.ReadFile(filepath.Join(dir, o.report+".csv"))
 				if os.IsNotExist(err) {

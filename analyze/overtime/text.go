@@ -29,9 +29,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 		if part := c.part(); c.Edge {
 			text = part + ": " + text
 		}
-		if _, err := fmt.Fprintf(out, "%d. %s\n", i+1, words.Clean(text)); err != nil {
-			return err
-		}
+		table.WriteFilled(out, style, fmt.Sprintf("%d. ", i+1), words.Clean(text))
 	}
 	if len(t.Changes) > 0 {
 		fmt.Fprintln(out)
@@ -41,8 +39,9 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 		d.Marks = append(d.Marks, t.from(t.Changes[i].Time))
 	}
 	t.draw(d)
-	if _, err := fmt.Fprintf(out, "GPUs over time: %s from %s %s, %s of %s\n\n", words.Counted(len(t.Devices), "device"),
-		words.Clock(t.Start(0)).Format(words.DateLayout), words.ZoneAt(t.Start(0)), words.Counted(n, "bucket"), words.Nearly(t.Bucket)); err != nil {
+	table.WriteFilled(out, style, "GPUs over time: ", fmt.Sprintf("%s from %s %s, %s of %s", words.Counted(len(t.Devices), "device"),
+		words.Clock(t.Start(0)).Format(words.DateLayout), words.ZoneAt(t.Start(0)), words.Counted(n, "bucket"), words.Nearly(t.Bucket)))
+	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
 	return d.Write(out, style)

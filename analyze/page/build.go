@@ -136,7 +136,7 @@ func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Find
 
 // Ranks makes the sections about what profilers recorded of ranks.
 func Ranks(m *finders.Measured, src Source) []Section {
-	sections := []Section{GPUs(m.GPUs, src), Kernels(m.GPUs, src)}
+	sections := []Section{GPUs(m.GPUs, src), Kernels(m.GPUs, m.Of.Profiles, src)}
 	if c := m.Collectives; c != nil && len(c.Ranks) > 0 {
 		sections = append(sections, Collectives(m, src))
 	}

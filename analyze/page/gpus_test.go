@@ -49,7 +49,7 @@ func TestKernelsOfRanks(t *testing.T) {
 	gpus := sampleGPUs(3, 4, func(i int) string { return string(rune('a' + i)) })
 	gpus.Kernels = gpus.Kernels[:len(gpus.Kernels)-1] // the last rank runs no d
 	gpus.Kernels = append(gpus.Kernels, gpu.RankKernel{Rank: gpus.GPUs[0].Rank, Name: "alone", Ranks: 1, RelTotal: -1, Summary: distribution.Summary{Total: 1e12}})
-	heat := kernelFigure(gpus, Source{}).Body.(*chart.Heatmap)
+	heat := kernelFigure(gpus, nil, Source{}).Body.(*chart.Heatmap)
 	if len(heat.Rows) != 4 || heat.Rows[0] != "a" || heat.Rows[3] != "d" {
 		t.Fatalf("rows are %q", heat.Rows)
 	}
@@ -59,7 +59,7 @@ func TestKernelsOfRanks(t *testing.T) {
 	if got := heat.Cells[3][2].Value; !math.IsNaN(got) {
 		t.Errorf("a kernel that did not run is at %g", got)
 	}
-	if f := kernelFigure(sampleGPUs(1, 4, hostileName), Source{}); f != nil {
+	if f := kernelFigure(sampleGPUs(1, 4, hostileName), nil, Source{}); f != nil {
 		t.Error("one rank is compared")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -18,9 +19,9 @@ import (
 const mostKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.
-func Kernels(g *gpu.GPUs, src Source) Section {
+func Kernels(g *gpu.GPUs, set *profile.Set, src Source) Section {
 	s := Section{ID: "kernels", Title: "Kernels"}
-	if f := kernelFigure(g, src); f != nil {
+	if f := kernelFigure(g, set, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
 	r := g.KernelReport()
@@ -36,7 +37,7 @@ type kernelRow struct {
 }
 
 // kernelFigure compares ranks; nil if there is nothing to compare.
-func kernelFigure(g *gpu.GPUs, src Source) *Figure {
+func kernelFigure(g *gpu.GPUs, set *profile.Set, src Source) *Figure {
 	var ranks []string
 	for i := range g.GPUs {
 		if rank := g.GPUs[i].Rank; !slices.Contains(ranks, rank) {
@@ -63,6 +64,9 @@ func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 	for _, r := range rows {
 		heat.Rows = append(heat.Rows, r.name)
 		heat.Cells = append(heat.Cells, kernelCells(r, ranks, peers))
+	}
+	if note := byHost(heat, hostsOf(set, ranks)); note != "" {
+		f.Notes = append(f.Notes, note)
 	}
 	f.Body = heat
 	return f

@@ -66,7 +66,7 @@ func TestKernelsWithinPeers(t *testing.T) {
 		gpus.GPUs[i].Rank, gpus.Kernels[i].Rank = name, name
 		gpus.Kernels[i].RelTotal = []float64{10, 10, 1, 1.2}[i]
 	}
-	heat := kernelFigure(gpus, Source{}).Body.(*chart.Heatmap)
+	heat := kernelFigure(gpus, nil, Source{}).Body.(*chart.Heatmap)
 	for c, want := range []float64{1, 1, 1, 1.2} {
 		if got := heat.Cells[0][c].Value; got != want {
 			t.Errorf("%s is at %g, want %g", heat.Columns[c], got, want)

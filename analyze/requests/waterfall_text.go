@@ -78,6 +78,9 @@ func rowLabel(r Row) string {
 
 func (p *waterfallPrinter) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 
+// filled prints a text behind a head, on several lines where it is too long for one.
+func (p *waterfallPrinter) filled(head, text string) { table.WriteFilled(p.out, p.style, head, text) }
+
 // ms formats ns as ms to the microsecond.
 func ms(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
 
@@ -103,7 +106,7 @@ func (p *waterfallPrinter) header() {
 	p.printf("\n")
 	for _, m := range RequestMetrics {
 		if v := m.Of(&r.Metrics); v != request.Unknown {
-			p.printf("  %-12s%*s ms  %s\n", m.Name, timeWidth, ms(v), m.doc)
+			p.filled(fmt.Sprintf("  %-12s%*s ms  ", m.Name, timeWidth, ms(v)), m.doc)
 		}
 	}
 	p.printf("\n")
@@ -155,7 +158,7 @@ func (p *waterfallPrinter) partHeader(l *Lane) {
 	if part.FinishReason != "" {
 		facts = append(facts, "finish "+words.Clean(part.FinishReason))
 	}
-	p.printf("%s\n", strings.Join(facts, ", "))
+	p.filled("", strings.Join(facts, ", "))
 }
 
 func (p *waterfallPrinter) lane(l *Lane) {
@@ -166,7 +169,7 @@ func (p *waterfallPrinter) lane(l *Lane) {
 	for _, e := range l.Events {
 		title += fmt.Sprintf(", %d %s", e.N, words.Clean(e.Name))
 	}
-	p.printf("  %s\n", title)
+	p.filled("  ", title)
 	if l.Reason != "" {
 		p.printf("%*s  ended with: %s\n", 2*timeWidth, "", words.Clean(l.Reason))
 	}
@@ -201,7 +204,7 @@ func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans [
 
 // detail prints a remark below a line of the chart.
 func (p *waterfallPrinter) detail(format string, args ...any) {
-	p.printf("%*s%s\n", 2*timeWidth+6, "", fmt.Sprintf(format, args...))
+	p.filled(strings.Repeat(" ", 2*timeWidth+6), fmt.Sprintf(format, args...))
 }
 
 func (p *waterfallPrinter) tokens(t *Tokens) {
@@ -224,9 +227,10 @@ func (p *waterfallPrinter) footer() {
 	if len(p.ClockNotes) == 0 {
 		return
 	}
-	p.printf("\nthe clocks of the hosts differ, so bars of different hosts are shifted against each other:\n")
+	p.printf("\n")
+	p.filled("", "the clocks of the hosts differ, so bars of different hosts are shifted against each other:")
 	for _, n := range p.ClockNotes {
-		p.printf("  %s\n", words.Clean(n))
+		p.filled("  ", words.Clean(n))
 	}
 }
 

@@ -23,7 +23,7 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 	s.fit(style)
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		writeFilled(out, style, "", words.Clean(r.Title))
+		WriteFilled(out, style, "", words.Clean(r.Title))
 	}
 	if len(s.header) > 0 && (len(s.rows) > 0 || len(s.notes) == 0) {
 		if r.Title != "" {
@@ -50,7 +50,7 @@ func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 		return err
 	}
 	if s.tooWide != "" {
-		writeFilled(out, style, noteHead, s.tooWide)
+		WriteFilled(out, style, noteHead, s.tooWide)
 	}
 	return nil
 }
@@ -63,12 +63,12 @@ func WriteNotes(out *bufio.Writer, style Style, notes []string) {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		writeFilled(out, style, noteHead, words.Clean(note))
+		WriteFilled(out, style, noteHead, words.Clean(note))
 	}
 }
 
-// writeFilled writes a text behind a head, in lines that are no wider than the screen.
-func writeFilled(out *bufio.Writer, style Style, head, text string) {
+// WriteFilled writes a text behind a head, in lines that are no wider than the screen.
+func WriteFilled(out io.Writer, style Style, head, text string) {
 	text = style.Draw(text)
 	if style.Width == 0 {
 		fmt.Fprintln(out, head+text)

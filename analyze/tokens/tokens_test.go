@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testexport"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -143,7 +144,7 @@ func TestSimulatedExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range truth.Files {
-		tokens := Measure(gpu.Measure(testset.NsysSet(t, filepath.Join(dir, "nsys", file.Name)), gpu.Options{}))
+		tokens := Measure(gpu.Measure(testexport.Set(t, filepath.Join(dir, "nsys", file.Name)), gpu.Options{}))
 		for i := range file.Processes {
 			compareProcess(t, tokens, &file.Processes[i])
 		}

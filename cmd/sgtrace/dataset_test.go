@@ -204,7 +204,7 @@ func TestDatasetOfArchive(t *testing.T) {
 func TestDamagedDataset(t *testing.T) {
 	dir := inputsIn(t, recorded(t, 10))
 	extractAll(t, dir)
-	files := glob(t, dir, datasetName, dataset.Version, "*", "*")
+	files := glob(t, dir, datasetName, dataset.Version, "capture=*", "*")
 	rng := rand.New(rand.NewPCG(10, 21))
 	for seed := range uint64(14) {
 		name := files[rng.IntN(len(files))]
@@ -249,7 +249,7 @@ func checkColumns(t *testing.T, dir string) {
 			columns[name] = dataset.Tables[i].Columns
 		}
 	}
-	for _, path := range glob(t, dir, datasetName, dataset.Version, "*", "*") {
+	for _, path := range glob(t, dir, datasetName, dataset.Version, "capture=*", "*") {
 		f, err := columnar.Open(path)
 		if err != nil {
 			t.Fatal(err)

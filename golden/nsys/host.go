@@ -48,6 +48,9 @@ func newHost(p *torch.Profile, c *Config, at int) *host {
 	}
 	h.from, h.to = h.clock().At(from-sessionLead), h.clock().At(to+sessionTrail)
 	for i, k := range captures {
+		h.to = max(h.to, k.Warps(passes[i]).Shown(h.clock(), to+sessionTrail))
+	}
+	for i, k := range captures {
 		h.processes = append(h.processes, newProcess(h, k, passes[i]))
 	}
 	if c.MetricHz > 0 {
@@ -78,7 +81,8 @@ type process struct {
 	host    *host
 	capture *torch.Capture
 	pid     int
-	comm    uint64 // NCCL communicator of its TP group; 0 is none
+	comm    uint64      // NCCL communicator of its TP group; 0 is none
+	warps   torch.Warps // stalls
 
 	calls  []call
 	work   []work
@@ -103,8 +107,9 @@ type work struct {
 	correlation int
 	node        int // of a graph, from 1 on, else 0
 	bytes       int
-	call        int // in process.calls
-	step        int // in process.ranges
+	pageable    bool // memory of the host is not pinned
+	call        int  // in process.calls
+	step        int  // in process.ranges
 }
 
 // device returns the ordinal of the GPU as the process counts.
@@ -118,7 +123,7 @@ func (p *process) device() int {
 // newProcess translates the steps of a scheduler. Correlation ids begin at the
 // same number in all processes.
 func newProcess(h *host, c *torch.Capture, passes []torch.Pass) *process {
-	p := &process{host: h, capture: c, pid: c.Process().PID}
+	p := &process{host: h, capture: c, pid: c.Process().PID, warps: c.Warps(passes)}
 	if c.Group.Size.TP > 1 {
 		p.comm = communicator(c.Group)
 	}
@@ -126,6 +131,7 @@ func newProcess(h *host, c *torch.Capture, passes []torch.Pass) *process {
 	for i := range passes {
 		p.pass(&passes[i])
 	}
+	p.stalls()
 	p.lose(h.config.Orphans)
 	if h.config.System {
 		p.system(passes)
@@ -140,10 +146,12 @@ func communicator(g *torch.Group) uint64 {
 	return hash.Sum64()
 }
 
+// shown translates true time.
+func (p *process) shown(at int64) int64 { return p.warps.Shown(p.host.clock(), at) }
+
 // interval translates true time.
 func (p *process) interval(start, end int64) interval {
-	c := p.host.clock()
-	return interval{c.At(start), c.At(end)}
+	return interval{p.shown(start), p.shown(end)}
 }
 
 // pass translates a step.
@@ -165,7 +173,7 @@ func (p *process) pass(s *torch.Pass) {
 		if k.Node != 0 && p.host.config.GraphTrace == GraphsWhole {
 			if k.Node > 1 {
 				run := &p.work[len(p.work)-1]
-				run.end = max(run.end, p.host.clock().At(k.End))
+				run.end = max(run.end, p.shown(k.End))
 				continue
 			}
 			k = &torch.Work{Op: torch.OpGraph, Call: k.Call, Start: k.Start, End: k.End}

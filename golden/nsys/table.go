@@ -17,6 +17,8 @@ var callNames = [...]string{
 	torch.APIEventRecord:  "cudaEventRecord_v3020",
 	torch.APIStreamWait:   "cudaStreamWaitEvent_v3020",
 	torch.APIStreamSync:   "cudaStreamSynchronize_v3020",
+	torch.APIMalloc:       "cudaMalloc_v3020",
+	torch.APIModuleLoad:   "cuModuleLoadData",
 }
 
 // launchShape is how a kernel is launched, in one dimension.
@@ -53,10 +55,11 @@ const (
 	eventStartEnd = 60
 	eventDomain   = 75
 
-	copyToDevice = 1
-	copyToHost   = 2
-	pinnedMemory = 1
-	deviceMemory = 2
+	copyToDevice   = 1
+	copyToHost     = 2
+	pageableMemory = 0
+	pinnedMemory   = 1
+	deviceMemory   = 2
 
 	syncStreamWait = 2
 	syncStream     = 3

@@ -147,6 +147,9 @@ func (w *writer) copies() {
 	for _, o := range works {
 		k := o.event
 		kind, from, to := int64(copyToDevice), int64(pinnedMemory), int64(deviceMemory)
+		if k.pageable {
+			from = pageableMemory
+		}
 		if k.op == torch.OpCopyOut {
 			kind, from, to = copyToHost, to, from
 		}

@@ -54,7 +54,7 @@ type writer struct {
 	base  int64 // what the times of the file are relative to, by the clock
 	pid   int
 	gpu   int // ordinal of the device
-	warps []warp
+	warps Warps
 
 	counts      [categories]int
 	first, last int64 // true time of the slices

@@ -184,7 +184,7 @@ type layout struct {
 func (l *layout) inputs() {
 	for i := range int64(3) {
 		at := l.Rank.Scheduled + copyLead*(i+1) + copyTime*PartLaunch/100 + l.delay
-		l.launch(opCopyIn, copyTime, at, at+us+l.rng.Int64N(us))
+		l.launch(OpCopyIn, copyTime, at, at+us+l.rng.Int64N(us))
 	}
 }
 

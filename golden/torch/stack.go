@@ -53,7 +53,7 @@ func (s *stack) phases(parent int) {
 // phaseOf returns the phase of a step that a call belongs to.
 func phaseOf(k *Call) int {
 	switch k.Op {
-	case opCopyIn:
+	case OpCopyIn:
 		return 0
 	case OpSync, opSoftmax, opSample, OpCopyOut:
 		return 2

@@ -1,6 +1,10 @@
 package torch
 
-import "time"
+import (
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+)
 
 // StallCause says what keeps a host from launching more.
 type StallCause uint8
@@ -25,14 +29,17 @@ type Stall struct {
 	Every  int // steps; 0 is once, in the middle
 }
 
-// A warp is a piece of true time that the recording shows stretched.
-type warp struct{ at, length int64 }
+// A Warp is a piece of true time that the recording shows stretched: [WarpTime] ns from At on.
+type Warp struct{ At, length int64 }
 
-// warpTime is how much true time is stretched, in ns: a stall has permilles of it.
-const warpTime = 1000
+// WarpTime is how much true time is stretched, in ns: a stall has permilles of it.
+const WarpTime = 1000
 
-// warps returns where the stalls of a recording are.
-func (c *Capture) warps(passes []Pass) (list []warp) {
+// Warps are where the stalls of a recording are, in order.
+type Warps []Warp
+
+// Warps returns where the stalls of a recording are.
+func (c *Capture) Warps(passes []Pass) (list Warps) {
 	s := &c.config().Stall
 	if s.Cause == 0 {
 		return nil
@@ -41,32 +48,35 @@ func (c *Capture) warps(passes []Pass) (list []warp) {
 		p := &passes[i]
 		at := p.Rank.Computed + 2*us
 		if s.Cause == StallItem {
-			at = p.End - 100 - warpTime
+			at = p.End - 100 - WarpTime
 		}
 		due := s.Every > 0 && i%s.Every == 0 || s.Every == 0 && i >= len(passes)/2 && len(list) == 0
 		if due && p.End != 0 && at+us < p.Settled {
-			list = append(list, warp{at, int64(s.Length)})
+			list = append(list, Warp{at, int64(s.Length)})
 		}
 	}
 	return list
 }
 
-// shown returns a true time as the recording shows it, on the clock of the host.
-func (t *writer) shown(at int64) int64 {
-	shown := t.clock.At(at)
-	for _, w := range t.warps {
-		if at <= w.at {
+// Shown returns a true time as the recording shows it, on the clock of the host.
+func (w Warps) Shown(clock *simulator.Clock, at int64) int64 {
+	shown := clock.At(at)
+	for i := range w {
+		if at <= w[i].At {
 			break
 		}
-		shown += min(at-w.at, warpTime) * (w.length - warpTime) / warpTime
+		shown += min(at-w[i].At, WarpTime) * (w[i].length - WarpTime) / WarpTime
 	}
 	return shown
 }
 
+// shown is [Warps.Shown] of the recording.
+func (t *writer) shown(at int64) int64 { return t.warps.Shown(t.clock, at) }
+
 // stalls writes what the host does in its stalls.
 func (c *Capture) stalls(t *writer) {
 	for i, w := range t.warps {
-		s := stall{t, w.at, stallIDs + 10*i}
+		s := stall{t, w.At, stallIDs + 10*i}
 		stallWriters[c.config().Stall.Cause](&s)
 	}
 }

@@ -61,7 +61,7 @@ const (
 	OpAllGather
 	opSoftmax
 	opSample
-	opCopyIn
+	OpCopyIn
 	OpCopyOut
 	OpGraph
 	OpSync
@@ -183,7 +183,7 @@ var OpTable = [...]OpRow{
 		API:    APILaunch, Stream: ComputeStream, GPU: CatKernel, Details: SmallKernel,
 		Kernel: "void flashinfer::sampling::TopKTopPSamplingFromProbKernel<1024u, (cub::BlockScanAlgorithm)2, (cub::BlockReduceAlgorithm)2, 4u, true, float, int>(float*, int*, float*, int*, int*, float, unsigned int, unsigned long, unsigned long)",
 	},
-	opCopyIn: {
+	OpCopyIn: {
 		outer: "aten::to", inner: "aten::copy_", shapes: tokenShapes,
 		frames: [2]string{"sglang/srt/model_executor/forward_batch_info.py(320): init_new", "<built-in method to of Tensor object at 0x7f6a5c0b7d30>"},
 		API:    APIMemcpy, Stream: CopyStream, GPU: CatMemcpy, Kernel: "Memcpy HtoD (Pinned -> Device)",

@@ -19,7 +19,7 @@ func (c *Capture) write(w io.Writer) (*FileTruth, error) {
 		w: w, clock: c.clock(), pid: c.Process().PID, gpu: c.Device(), index: 1,
 		buf: make([]byte, 0, bufferSize+1<<14),
 	}
-	t.warps = c.warps(passes)
+	t.warps = c.Warps(passes)
 	t.base = t.clock.At(from) / kinetoEpoch * kinetoEpoch
 	c.header(t)
 	for i := range passes {

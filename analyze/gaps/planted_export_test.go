@@ -1,0 +1,90 @@
+package gaps_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// exported are stalls as Nsight Systems records them, without what Python does, and what they
+// are called: in the finding, and in the row of the longest gap.
+var exported = []struct {
+	name  string
+	stall torch.Stall
+	says  string // in the text of the finding; "" is no finding: the host may as well wait for requests, or step sizes divide the time
+	idle  gpu.Reason
+	did   host.Did
+	where string // "" is the range of any step
+}{
+	{"sync", torch.Stall{Cause: torch.StallItem, Length: 8 * time.Millisecond, Every: 2}, "", gpu.AfterSync, host.InRange, ""},
+	{"pageable copy", torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2},
+		"is a copy of pageable memory: cudaMemcpyAsync in scheduler.process_batch_result",
+		gpu.BetweenSteps, host.CopyingPageable, "cudaMemcpyAsync in scheduler.process_batch_result"},
+	{"allocator", torch.Stall{Cause: torch.StallMalloc, Length: 8 * time.Millisecond, Every: 2},
+		"is cudaMalloc in scheduler.process_batch_result", gpu.Allocation, host.Allocating, "cudaMalloc in scheduler.process_batch_result"},
+	{"module load", torch.Stall{Cause: torch.StallModule, Length: 40 * time.Millisecond},
+		"is cuModuleLoadData in scheduler.process_batch_result", gpu.Modules, host.LoadingModule, "cuModuleLoadData in scheduler.process_batch_result"},
+	{"interpreter lock", torch.Stall{Cause: torch.StallLock, Length: 12 * time.Millisecond, Every: 2}, "",
+		gpu.BetweenSteps, host.Locked, "pthread_cond_timedwait in scheduler.process_batch_result"},
+	{"slow tokenizer", torch.Stall{Cause: torch.StallTokenizer, Length: 12 * time.Millisecond, Every: 2}, "",
+		gpu.BetweenSteps, host.Locked, "pthread_cond_wait in scheduler.process_batch_result"},
+}
+
+// missesInExport says what is not found of a stall in an export; "" is nothing.
+func missesInExport(set *profile.Set, i int) string {
+	want := &exported[i]
+	g, gpus := measured(set, gaps.Options{})
+	if want.says != "" {
+		if found, judged := g.Findings(gpus.Length()); len(found) != 1 || !strings.Contains(found[0].Text, want.says) {
+			return fmt.Sprintf("found %+v, %v", found, judged)
+		}
+	}
+	longest := &g.Longest[0]
+	isThere := longest.Where() == want.where || want.where == "" && strings.HasSuffix(longest.Where(), " step")
+	if longest.Reason != want.idle || longest.Did != want.did || !isThere {
+		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
+	}
+	if length := longest.Length(); length < int64(want.stall.Length)*8/10 {
+		return fmt.Sprintf("the longest gap takes %d ns", length)
+	}
+	if want.idle != gpu.AfterSync {
+		return ""
+	}
+	drained, bySync := int64(0), int64(0)
+	for k := range g.Drained {
+		c := &g.Drained[k]
+		if drained += c.Time; c.Call == "cudaStreamSynchronize" {
+			bySync += c.Time
+		}
+	}
+	if bySync < g.Late/2 || bySync < drained*9/10 {
+		return fmt.Sprintf("%d of %d ns follow cudaStreamSynchronize, of %d in all", bySync, drained, g.Late)
+	}
+	return ""
+}
+
+// What keeps hosts busy in exports of Nsight Systems is named as far as these tell.
+func TestRatePlantedCausesInExports(t *testing.T) {
+	for i := range exported {
+		t.Run(exported[i].name, func(t *testing.T) {
+			seeds := testset.FirstSeeds(t, 2)
+			right := 0
+			for _, seed := range seeds {
+				if missed := missesInExport(testset.StalledExport(t, seed, exported[i].stall), i); missed == "" {
+					right++
+				} else {
+					t.Logf("seed %d: %s", seed, missed)
+				}
+			}
+			testset.Rate(t, "host waits named in exports: "+exported[i].name, right, len(seeds), 95)
+		})
+	}
+}
