@@ -50,7 +50,7 @@ var layers = []layer{
 	{of: []string{"internal/testset", "internal/testinput"},
 		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "spantable", "request/...", "profile", "trace", "internal/..."},
 		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
-	{of: []string{"internal/testexport"}, may: []string{"nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
+	{of: []string{"internal/testexport"}, may: []string{"golden/nsys", "golden/torch", "internal/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
 	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testexport"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -78,7 +79,7 @@ func TestRatePlantedCausesInExports(t *testing.T) {
 			seeds := testset.FirstSeeds(t, 2)
 			right := 0
 			for _, seed := range seeds {
-				if missed := missesInExport(testset.StalledExport(t, seed, exported[i].stall), i); missed == "" {
+				if missed := missesInExport(testexport.Stalled(t, seed, exported[i].stall), i); missed == "" {
 					right++
 				} else {
 					t.Logf("seed %d: %s", seed, missed)
