@@ -90,7 +90,7 @@ func Append[T any](s []T, v ...T) []T {
 // writing take whatever the size of the input.
 const (
 	unmovable      = 3
-	leastUnmovable = 200_000_000
+	leastUnmovable = 280_000_000
 )
 
 // easy is what the Go runtime may hold before tables go to the file although the budget has
@@ -176,7 +176,7 @@ func every(pause time.Duration, done <-chan struct{}, f func()) {
 const (
 	leastGarbage = 48 << 20
 	leastHeap    = 160 << 20 // which is not worth an early collection
-	leastPages   = 56 << 20
+	leastPages   = 48 << 20 // of which 30 are the program's
 	comfortable  = 240 << 20 // with less, pages stay
 )
 
@@ -187,7 +187,7 @@ func relaxEarly() {
 	if budget := budget.Load(); budget > 0 {
 		most = min(most, budget/4*3)
 	}
-	if all, pages := held(); all > most && pages > min(leastPages, most/4) {
+	if all, pages := held(); all > most && pages > leastPages {
 		Relax()
 	}
 }
