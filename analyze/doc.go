@@ -7,6 +7,7 @@
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
 //	curves, load, straggler, cause, slo, walk               what several of them do
+//	crowd         makes tables of very many ranks short
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
@@ -28,6 +29,7 @@
 //	finders       the list of what is looked for in all of these
 //	gate          whether a script may go on: conditions on changes, and kinds of findings
 //	overview      what they found, on one screen
+//	fleet         what they found in run after run, over weeks
 //	page          the same, as a page to look at
 //
 // # How a report is made

@@ -170,6 +170,53 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// Whoever looks for a value learns from a column with the tag find that it is not there.
+func TestFind(t *testing.T) {
+	type row struct {
+		ID   string `parquet:"id" find:"yes"`
+		Name string `parquet:"name"`
+	}
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	w, err := Create[row](path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 3000
+	for i := range n {
+		w.Write(row{fmt.Sprint("id ", i), "x"})
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, _ := f.Stat()
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks := file.RowGroups()[0].ColumnChunks()
+	if chunks[1].BloomFilter() != nil {
+		t.Error("name has a filter")
+	}
+	falsely := 0
+	for i := range 2 * n {
+		has, err := chunks[0].BloomFilter().Check(parquet.ValueOf(fmt.Sprint("id ", i)))
+		if err != nil || i < n && !has {
+			t.Fatalf("id %d: %v, %v", i, has, err)
+		}
+		if has && i >= n {
+			falsely++
+		}
+	}
+	if falsely > n/20 {
+		t.Errorf("%d of %d are found that are not there", falsely, n)
+	}
+}
+
 // readAll reads a file as far as it goes. It fails if that does not end, or panics.
 func readAll(t *testing.T, path string) (values int, err error) {
 	f, err := Open(path)

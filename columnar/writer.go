@@ -3,6 +3,8 @@ package columnar
 import (
 	"errors"
 	"os"
+	"reflect"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -13,9 +15,14 @@ const groupRows = 1 << 20
 // buffered is how many rows are handed on at a time.
 const buffered = 1024
 
+// bloomBits is how many bits of a filter a value has: one in a hundred groups of rows without a
+// value is read for it in vain.
+const bloomBits = 10
+
 // A Writer writes a file, row by row. T is a struct whose fields are columns, with tags as
-// parquet-go reads them; those that do not say otherwise are compressed with zstd. It is for
-// one goroutine.
+// parquet-go reads them; those that do not say otherwise are compressed with zstd. Columns whose
+// tag find is set have a Bloom filter, by which engines skip groups of rows that lack a value. It
+// is for one goroutine.
 type Writer[T any] struct {
 	file *os.File
 	to   *parquet.GenericWriter[T]
@@ -34,7 +41,20 @@ func Create[T any](path string, about map[string]string) (*Writer[T], error) {
 	for key, value := range about {
 		options = append(options, parquet.KeyValueMetadata(key, value))
 	}
+	if filters := bloomFilters(reflect.TypeFor[T]()); filters != nil {
+		options = append(options, parquet.BloomFilters(filters...))
+	}
 	return &Writer[T]{file: file, to: parquet.NewGenericWriter[T](file, options...), rows: make([]T, 0, buffered)}, nil
+}
+
+func bloomFilters(row reflect.Type) (filters []parquet.BloomFilterColumn) {
+	for _, f := range reflect.VisibleFields(row) {
+		if _, ok := f.Tag.Lookup("find"); ok {
+			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			filters = append(filters, parquet.SplitBlockFilter(bloomBits, name))
+		}
+	}
+	return filters
 }
 
 // Write adds a row. What it refers to may not change before Close. An error is returned by

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"errors"
+	"iter"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -74,7 +75,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		}
 	}
 	p.Recorded, p.GraphCapture = m.Burdens()
-	p.GPUs = m.GPUs()
+	p.GPUs, p.Homes = m.GPUs(), m.Homes()
 	if opt.SyncPoints {
 		p.Ahead = m.Ahead()
 	}
@@ -129,9 +130,11 @@ type withObserved struct {
 	observed profile.Stream
 }
 
-func (b withObserved) Samples(yield func(*profile.Sample) bool)    { b.observed.Samples(yield) }
-func (b withObserved) Backtraces(yield func(*profile.Sample) bool) { b.observed.Backtraces(yield) }
-func (b withObserved) Runs(yield func(*profile.Run) bool)          { b.observed.Runs(yield) }
+func (b withObserved) Samples(yield func(*profile.Sample) bool) { b.observed.Samples(yield) }
+func (b withObserved) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
+	return b.observed.Backtraces(wanted)
+}
+func (b withObserved) Runs(yield func(*profile.Run) bool) { b.observed.Runs(yield) }
 func (b withObserved) CounterValues(yield func(*profile.CounterValue) bool) {
 	b.observed.CounterValues(yield)
 }

@@ -66,6 +66,9 @@ func (p *Evidence) Redact(r *redact.Redactor) {
 	for i, name := range p.Ranks {
 		p.Ranks[i] = r.Scrub(name)
 	}
+	for i := range p.Homes {
+		p.Homes[i].Host, p.Homes[i].UUID = r.Host(p.Homes[i].Host), r.Scrub(p.Homes[i].UUID)
+	}
 	if p.Clocks != nil {
 		redactClocks(p.Clocks, r)
 	}

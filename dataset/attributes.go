@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -14,11 +15,17 @@ import (
 // in their order, with the types of their values. A real number has a point or an exponent, so
 // that it is no integer. Bytes of texts that are no UTF-8 stay as they are.
 
-// appendAttributes appends arguments as a JSON object, nothing if there are none.
-func appendAttributes(b []byte, names []string, all func(func(trace.Arg) bool)) []byte {
+// An encoder writes attributes.
+type encoder struct {
+	symbol     func(trace.Sym) string
+	pseudonyms *pseudonym.Maker // nil leaves texts as they are
+}
+
+// attributes appends arguments as a JSON object, nothing if there are none.
+func (e *encoder) attributes(b []byte, all func(func(trace.Arg) bool)) []byte {
 	start := len(b)
 	for a := range all {
-		b = appendValue(appendName(b, len(b) == start, names[a.Key]), names, a)
+		b = e.value(e.name(b, len(b) == start, a.Key), a.Key, a)
 	}
 	if len(b) > start {
 		b = append(b, '}')
@@ -26,20 +33,29 @@ func appendAttributes(b []byte, names []string, all func(func(trace.Arg) bool)) 
 	return b
 }
 
-// appendName begins a member of an object, and the object with the first one.
-func appendName(b []byte, first bool, name string) []byte {
+// name begins a member of an object, and the object with the first one.
+func (e *encoder) name(b []byte, first bool, key trace.Sym) []byte {
 	if first {
 		b = append(b, '{')
 	} else {
 		b = append(b, ',')
 	}
+	name := e.symbol(key)
+	if e.pseudonyms != nil {
+		name = e.pseudonyms.Key(name)
+	}
 	return append(appendText(b, name), ':')
 }
 
-func appendValue(b []byte, names []string, a trace.Arg) []byte {
+// value appends a value of a member that is called by key; elements of lists are called as these.
+func (e *encoder) value(b []byte, key trace.Sym, a trace.Arg) []byte {
 	switch a.Kind {
 	case trace.ArgString:
-		return appendText(b, string(a.Bytes()))
+		text := string(a.Bytes())
+		if e.pseudonyms != nil {
+			text = e.pseudonyms.Attribute(e.symbol(key), text)
+		}
+		return appendText(b, text)
 	case trace.ArgInt:
 		return strconv.AppendInt(b, a.Int(), 10)
 	case trace.ArgUint:
@@ -51,17 +67,17 @@ func appendValue(b []byte, names []string, a trace.Arg) []byte {
 	case trace.ArgArray:
 		b = append(b, '[')
 		first := true
-		for e := range a.Elems {
+		for x := range a.Elems {
 			if !first {
 				b = append(b, ',')
 			}
-			b, first = appendValue(b, names, e), false
+			b, first = e.value(b, key, x), false
 		}
 		return append(b, ']')
 	}
 	first := true
-	for e := range a.Elems {
-		b = appendValue(appendName(b, first, names[e.Key]), names, e)
+	for x := range a.Elems {
+		b = e.value(e.name(b, first, x.Key), x.Key, x)
 		first = false
 	}
 	if first {

@@ -44,6 +44,11 @@ func randomText(r *rand.Rand) string {
 	return []string{"", "rid", `a"b\c`, "zwei\nZeilen\x01", "grün 🙂", "{\"not\":[]}", "key.0"}[r.IntN(7)]
 }
 
+func encode(syms *trace.Symbols, all func(func(trace.Arg) bool)) []byte {
+	e := encoder{symbol: syms.Name}
+	return e.attributes(nil, all)
+}
+
 // Attributes come back as they were, to the byte, and are JSON.
 func TestAttributes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -51,10 +56,10 @@ func TestAttributes(t *testing.T) {
 	p := parser{syms: trace.NewSymbolCache(syms)}
 	for range 3000 {
 		list := randomList(r, syms, true, 0)
-		text := appendAttributes(nil, syms.Names(), list.All)
+		text := encode(syms, list.All)
 		back, err := p.attributes(nil, text)
 		if err != nil || !bytes.Equal(back, list) {
-			t.Fatalf("%s came back as %s (%v)", text, appendAttributes(nil, syms.Names(), back.All), err)
+			t.Fatalf("%s came back as %s (%v)", text, encode(syms, back.All), err)
 		}
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()
@@ -76,10 +81,10 @@ func TestOddAttributes(t *testing.T) {
 	syms := trace.NewSymbols()
 	key := syms.Intern("key")
 	list := trace.ArgList(nil).Float(key, math.NaN()).Bytes(key, []byte("\xff\xfe\x00"))
-	text := appendAttributes(nil, syms.Names(), list.All)
+	text := encode(syms, list.All)
 	p := parser{syms: trace.NewSymbolCache(syms)}
 	back, err := p.attributes(nil, text)
-	if got := fmt.Sprintf("%q", appendAttributes(nil, syms.Names(), back.All)); err != nil || got != fmt.Sprintf("%q", text) {
+	if got := fmt.Sprintf("%q", encode(syms, back.All)); err != nil || got != fmt.Sprintf("%q", text) {
 		t.Errorf("%q came back as %s (%v)", text, got, err)
 	}
 }
@@ -94,7 +99,7 @@ func FuzzAttributes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := p.attributes(nil, appendAttributes(nil, syms.Names(), list.All))
+		again, err := p.attributes(nil, encode(syms, list.All))
 		if err != nil || !bytes.Equal(list, again) {
 			t.Fatalf("%q was read as %q, and that as %q: %v", text, list, again, err)
 		}

@@ -16,12 +16,16 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Version is that of the tables: the name of the folder that they are in.
 const Version = "v1"
+
+// TasksFolder is where package tasks notes what tasks agree on.
+const TasksFolder = "tasks"
 
 // Names of folders and of the file that says what a capture is of.
 const (
@@ -44,6 +48,9 @@ type About struct {
 	Tool     string // version of the program that wrote the capture
 	Unusable string // why nothing of it can be used; "" if something can
 	Print    string // format.Source.Print
+	// Said is what the name of the original says, of a capture with pseudonyms for all texts; nil
+	// of others, whose Name says it.
+	Said *tracename.Name
 	// Rank and Host are texts by which a report may ask: what the input itself says.
 	// Inspected is what profilers recorded, as 'sgtrace inspect' lists it, Listed the same without
 	// ranks and sizes; nil of dumps.
@@ -58,6 +65,9 @@ type File struct {
 	Rows int64
 	Hash string
 }
+
+// Redacted reports whether texts are pseudonyms. Then it is unknown where the original is.
+func (a *About) Redacted() bool { return a.Said != nil }
 
 // place names what a capture is of, in the name of its folder: captures of one input at
 // different times have it in common.

@@ -112,7 +112,7 @@ func (f *File) verify(dir string) error {
 func Foreign(dataset string) (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dataset, Version))
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), capturePrefix) && !strings.HasPrefix(e.Name(), unfinished) && !strings.HasPrefix(e.Name(), "solved=") {
+		if !strings.HasPrefix(e.Name(), capturePrefix) && !strings.HasPrefix(e.Name(), unfinished) && !strings.HasPrefix(e.Name(), solvedPrefix) && e.Name() != TasksFolder {
 			names = append(names, filepath.Join(dataset, Version, e.Name()))
 		}
 	}

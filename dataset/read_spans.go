@@ -68,9 +68,14 @@ func (r *spanReader) readSpans() error {
 	events, links := r.events(), r.links()
 	frame, framed := int64(0), false
 	for number := int64(0); in.next(); number++ {
-		s := spantable.Span{ID: uint64(id.int()), Parent: uint64(parent.int()), Start: trace.Time(start.int()), End: trace.Time(start.int() + dur.int()),
+		hi, lo := r.traceID(traceID.text())
+		if !r.table.Chosen.Has(hi, lo) {
+			events.skip(number)
+			links.skip(number)
+			continue
+		}
+		s := spantable.Span{TraceHi: hi, TraceLo: lo, ID: uint64(id.int()), Parent: uint64(parent.int()), Start: trace.Time(start.int()), End: trace.Time(start.int() + dur.int()),
 			Name: name.sym(), Line: uint32(line.int()), Status: spantable.SpanStatus(status.int()), Kind: uint8(kind.int())}
-		s.TraceHi, s.TraceLo = r.traceID(traceID.text())
 		s.Args = r.attributes(attributes.text())
 		s.Origin = r.table.Origin(spantable.Origin{File: r.file, Resource: r.resource(resource.int()), Scope: scope.sym()})
 		if at := offset.int(); s.Line == 0 && (!framed || at != frame) {
@@ -143,6 +148,13 @@ func (f *follower[T]) of(span int64) []T {
 		f.more = f.in.next()
 	}
 	return f.list
+}
+
+// skip passes the rows of a span, without reading them.
+func (f *follower[T]) skip(span int64) {
+	for f.more && f.span.int() == span {
+		f.more = f.in.next()
+	}
 }
 
 func (r *spanReader) events() *follower[spantable.Event] {

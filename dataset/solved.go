@@ -63,6 +63,12 @@ func Solved(dir string) bool {
 	return err == nil
 }
 
+// WasSolved reports whether a dataset has what its captures said together at some time.
+func WasSolved(dataset string) bool {
+	dirs, _ := filepath.Glob(filepath.Join(dataset, Version, solvedPrefix+"*")) // the pattern is a good one
+	return len(dirs) > 0
+}
+
 // WriteSolved writes the folder dir of SolvedDir, completely or not at all, and removes earlier
 // ones. An error of fill is returned.
 func WriteSolved(dir string, fill func(*Solution) error) error {

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"iter"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -139,8 +140,10 @@ func (s *stream) Samples(yield func(*profile.Sample) bool) {
 	s.stacked("samples", duringSamples, yield)
 }
 
-func (s *stream) Backtraces(yield func(*profile.Sample) bool) {
-	s.stacked("backtraces", duringBacktraces, yield)
+func (s *stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
+	return func(yield func(*profile.Sample) bool) {
+		s.stacked("backtraces", duringBacktraces, func(x *profile.Sample) bool { return wanted != nil && !wanted(x) || yield(x) })
+	}
 }
 
 // stacked passes rows that have stacks.

@@ -3,8 +3,8 @@ package dataset
 // Place is whose a row is; columns of all tables of what profilers recorded. Of recordings
 // that are walked, as those of Nsight Systems, pid tells the process, and process is -1.
 type Place struct {
-	Host    string `parquet:"host,dict" doc:"by what the input itself says; empty is unknown"`
-	Rank    string `parquet:"rank,dict" doc:"by what the input itself says: TP0 DP1, rank 3; empty is unknown"`
+	Host    string `parquet:"host,dict" redact:"host" doc:"by what the input itself says; empty is unknown"`
+	Rank    string `parquet:"rank,dict" redact:"own" doc:"by what the input itself says: TP0 DP1, rank 3; empty is unknown"`
 	Process int32  `parquet:"process,dict" doc:"processes.process; -1 where pid tells it"`
 	Thread  int32  `parquet:"thread,dict" doc:"threads.thread; -1 where tid or stream tells it"`
 	PID     int64  `parquet:"pid,dict" doc:"-1 is unknown"`
@@ -15,7 +15,7 @@ type sliceRow struct {
 	Start int64 `parquet:"start,delta" unit:"ns" doc:"on the clock of the host: Unix time, unless processes.absolute is false"`
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"length"`
 	Place
-	Kind        string `parquet:"kind,dict" doc:"kernel, graph (a CUDA graph as a whole), copy, call, range, other"`
+	Kind        string `parquet:"kind,dict" redact:"own" doc:"kernel, graph (a CUDA graph as a whole), copy, call, range, other"`
 	Name        string `parquet:"name,dict" doc:"of the kernel, the operation, the function, the range"`
 	Category    string `parquet:"category,dict" doc:"as the profiler has it; empty of exports"`
 	TID         int64  `parquet:"tid,dict" doc:"thread, of calls and ranges"`
@@ -23,10 +23,10 @@ type sliceRow struct {
 	Stream      int64  `parquet:"stream,dict" doc:"CUDA stream, of kernels and copies; -1 is none"`
 	Correlation int64  `parquet:"correlation,optional,delta" doc:"of a call and what it launched, equal within the capture"`
 	Bytes       *int64 `parquet:"bytes,optional" unit:"bytes" doc:"of a copy"`
-	From        string `parquet:"memory_from,dict,optional" doc:"kind of memory that a copy reads; only of exports, of traces the name tells"`
-	To          string `parquet:"memory_to,dict,optional" doc:"kind of memory that a copy writes, as memory_from"`
+	From        string `parquet:"memory_from,dict,optional" redact:"own" doc:"kind of memory that a copy reads; only of exports, of traces the name tells"`
+	To          string `parquet:"memory_to,dict,optional" redact:"own" doc:"kind of memory that a copy writes, as memory_from"`
 	Result      *int32 `parquet:"result,optional" doc:"what a call returned; null is not recorded"`
-	Style       string `parquet:"style,dict,optional" doc:"of a range: PushPop, StartEnd"`
+	Style       string `parquet:"style,dict,optional" redact:"own" doc:"of a range: PushPop, StartEnd"`
 	Open        bool   `parquet:"never_closed" doc:"a range that was never closed"`
 }
 
@@ -35,7 +35,7 @@ type operatorRow struct {
 	Start int64 `parquet:"start,delta" unit:"ns" doc:"as slices.start"`
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"length"`
 	Place
-	Kind     string `parquet:"kind,dict" doc:"operator, python, system (a call into the operating system)"`
+	Kind     string `parquet:"kind,dict" redact:"own" doc:"operator, python, system (a call into the operating system)"`
 	Name     string `parquet:"name,dict" doc:"of the operator or function"`
 	Category string `parquet:"category,dict" doc:"as slices.category"`
 	TID      int64  `parquet:"tid,dict" doc:"thread"`
@@ -50,7 +50,7 @@ type stepRow struct {
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"length"`
 	Place
 	Name  string `parquet:"name,dict" doc:"of the annotation"`
-	Kind  string `parquet:"kind,dict" doc:"prefill, decode, other"`
+	Kind  string `parquet:"kind,dict" redact:"own" doc:"prefill, decode, other"`
 	Batch int32  `parquet:"batch" doc:"requests; -1 is unknown"`
 	OnGPU bool   `parquet:"on_gpu" doc:"a copy of the annotation over its kernels"`
 }
@@ -73,7 +73,7 @@ type collectiveRow struct {
 	GroupSize   int32  `parquet:"group_size" doc:"ranks; -1 is unknown"`
 	Splits      string `parquet:"splits,dict,optional" doc:"what an all-to-all sends to each rank"`
 	Correlation int64  `parquet:"correlation,optional" doc:"as slices.correlation"`
-	Step        string `parquet:"step,dict" doc:"kind of the step that it was launched in: prefill, decode, other"`
+	Step        string `parquet:"step,dict" redact:"own" doc:"kind of the step that it was launched in: prefill, decode, other"`
 }
 
 // An instantRow is a moment that a profiler noted.
@@ -95,7 +95,7 @@ type counterRow struct {
 	Source string  `parquet:"source,dict,optional" doc:"what it is about: GPU 0, a network card"`
 	Name   string  `parquet:"name,dict,optional" doc:"of the counter; of a trace its thread tells"`
 	Unit   string  `parquet:"unit,dict,optional" doc:"%, bytes"`
-	Kind   string  `parquet:"kind,dict" doc:"memory, device, network; trace: a counter of a trace"`
+	Kind   string  `parquet:"kind,dict" redact:"own" doc:"memory, device, network; trace: a counter of a trace"`
 	Value  float64 `parquet:"value" doc:"in unit"`
 }
 
@@ -105,7 +105,7 @@ type stackRow struct {
 	Caller   int32  `parquet:"caller" doc:"stack of the caller, a smaller number; 0 is none"`
 	Function string `parquet:"function_name,dict" doc:"name"`
 	Module   string `parquet:"module,dict,optional" doc:"path of the program or library"`
-	Kind     string `parquet:"kind,dict" doc:"sample or backtrace: whose stacks they are"`
+	Kind     string `parquet:"kind,dict" redact:"own" doc:"sample or backtrace: whose stacks they are"`
 }
 
 // A sampleRow is what a thread ran at a moment, the stack of a call, or a time for which a
@@ -114,7 +114,7 @@ type sampleRow struct {
 	Start int64 `parquet:"start,delta" unit:"ns" doc:"as slices.start"`
 	Dur   int64 `parquet:"dur" unit:"ns" doc:"length; 0 of samples"`
 	Place
-	Kind        string `parquet:"kind,dict" doc:"sample, backtrace, run"`
+	Kind        string `parquet:"kind,dict" redact:"own" doc:"sample, backtrace, run"`
 	Name        string `parquet:"name,dict,optional" doc:"of the innermost function, or of the call"`
 	TID         int64  `parquet:"tid,dict" doc:"thread"`
 	CPU         int32  `parquet:"cpu,dict" doc:"-1 is unknown"`

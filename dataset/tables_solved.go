@@ -1,12 +1,13 @@
 package dataset
 
 // The rows of tables that are decided from all captures. They are as reports print them: names
-// of ranks and hosts, one clock, each event once. Columns are only ever added.
+// of ranks and hosts, one clock, each event once. Columns are only ever added; those that are looked
+// up by value have the tag find, of package columnar.
 
 // A RequestRow is a request. Its first columns are those of 'sgtrace requests --format csv'.
 type RequestRow struct {
 	Time         int64  `parquet:"time_unix_ns,delta" unit:"ns" doc:"start of the outermost span, Unix time"`
-	RID          string `parquet:"rid" doc:"the user's ID where known, else the server's"`
+	RID          string `parquet:"rid" find:"yes" doc:"the user's ID where known, else the server's"`
 	Roles        string `parquet:"roles,dict" doc:"what kinds of server worked on it"`
 	Queue        *int64 `parquet:"queue_ns,optional" unit:"ns" doc:"waiting to be scheduled, prefill and decode side together"`
 	Prefill      *int64 `parquet:"prefill_ns,optional" unit:"ns" doc:"computing the prompt"`
@@ -30,14 +31,14 @@ type RequestRow struct {
 	Model        string `parquet:"model,dict" doc:"model that answered"`
 	Room         string `parquet:"room" doc:"bootstrap room, hexadecimal"`
 	Request      int32  `parquet:"request,delta" doc:"number of the request, from 0, by start"`
-	TraceID      string `parquet:"trace_id" doc:"hexadecimal"`
+	TraceID      string `parquet:"trace_id" find:"yes" doc:"hexadecimal"`
 	Dur          int64  `parquet:"dur" unit:"ns" doc:"from time_unix_ns to the end of all parts"`
 }
 
 // A PartRow is what one server did for a request.
 type PartRow struct {
 	Request int32  `parquet:"request,delta" doc:"requests.request"`
-	RID     string `parquet:"rid" doc:"as the server has it"`
+	RID     string `parquet:"rid" find:"yes" doc:"as the server has it"`
 	Role    string `parquet:"role,dict" doc:"unified, prefill, decode, router, sender"`
 	Host    string `parquet:"host,dict" doc:"as reports print it; empty is unknown"`
 	Start   int64  `parquet:"start,delta" unit:"ns" doc:"on the one clock"`
@@ -61,7 +62,7 @@ type StageRow struct {
 	Request    int32  `parquet:"request,delta" doc:"requests.request; -1 is none"`
 	Began      int64  `parquet:"request_start,delta" unit:"ns" doc:"requests.time_unix_ns of the request; 0 is none"`
 	Lasted     int64  `parquet:"request_dur,dict" unit:"ns" doc:"requests.dur of the request; 0 is none"`
-	RID        string `parquet:"rid,dict" doc:"of the request; empty is none"`
+	RID        string `parquet:"rid,dict" find:"yes" doc:"of the request; empty is none"`
 	Status     string `parquet:"status,dict" doc:"of the request; empty is none"`
 	Model      string `parquet:"model,dict" doc:"that answered the request; empty is none"`
 	File       string `parquet:"file,dict" doc:"input that has it"`

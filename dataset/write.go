@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/spantable"
@@ -25,6 +26,9 @@ type Content struct {
 	Are    [][]profile.Identity
 	// Collectives are the profiles once more, with the collectives, of recordings that are walked.
 	Collectives []*profile.Profile
+	// Pseudonyms are given to all texts; nil leaves them as they are. Of what [About] says they
+	// were given before.
+	Pseudonyms *pseudonym.Maker
 
 	noted diagLog
 }
@@ -35,6 +39,10 @@ var Arguments = profile.Filter{Args: profile.ArgsMin, ArgNames: []string{profile
 // Write writes the tables of a capture to a folder that Commit gives.
 func Write(dir string, a *About, c *Content) error {
 	w := &writer{dir: dir, content: c}
+	w.json = encoder{w.name, c.Pseudonyms}
+	if c.Pseudonyms != nil {
+		c.learn()
+	}
 	w.spans()
 	w.recorded()
 	w.walked()
@@ -48,6 +56,7 @@ type writer struct {
 	dir     string
 	content *Content
 	names   []string // of symbols; there may be more meanwhile
+	json    encoder
 	text    []byte
 	files   []File // that were written
 	errs    []error
@@ -115,6 +124,11 @@ func (l *lazy[T]) write(row T) {
 		t := create[T](l.of, l.name)
 		l.to = &t
 	}
+	if m := l.of.content.Pseudonyms; m != nil {
+		named := row // which m keeps row from being one of the stack
+		m.Row(&named)
+		row = named
+	}
 	l.to.write(row)
 }
 
@@ -135,7 +149,10 @@ func (l *lazy[T]) close() {
 // about writes what the capture is of.
 func (w *writer) about(a *About) {
 	a.Files = w.files
-	a.First, a.Last = w.content.bounds()
+	a.First, a.Last = w.content.Bounds()
+	if m := w.content.Pseudonyms; m != nil {
+		w.errs = append(w.errs, a.redactRest(m))
+	}
 	text, err := json.Marshal(a)
 	w.errs = append(w.errs, err)
 	t := createAbout[inputRow](w, "inputs-0", map[string]string{aboutKey: string(text)})
@@ -149,8 +166,8 @@ func (w *writer) about(a *About) {
 	t.close()
 }
 
-// bounds returns when what was recorded begins and ends; 0 is unknown.
-func (c *Content) bounds() (first, last trace.Time) {
+// Bounds returns when what was recorded begins and ends; 0 is unknown.
+func (c *Content) Bounds() (first, last trace.Time) {
 	cover := func(from, to trace.Time) {
 		if first == 0 || from < first {
 			first = from

@@ -166,12 +166,12 @@ func (r *recording) operator(f *file, e *trace.Slice, tid int64, at Place) {
 		switch {
 		case a.Kind != trace.ArgArray:
 		case a.Key == r.keys.shapes:
-			row.Shapes = r.json(a)
+			row.Shapes = r.jsonOf(a)
 		case a.Key == r.keys.types:
-			row.Types = r.json(a)
+			row.Types = r.jsonOf(a)
 		case a.Key == r.keys.concrete:
 			if _, ok := profile.AttentionOf(row.Name); ok {
-				row.Concrete = r.json(a)
+				row.Concrete = r.jsonOf(a)
 			}
 		}
 	}
@@ -181,8 +181,8 @@ func (r *recording) operator(f *file, e *trace.Slice, tid int64, at Place) {
 	r.operators[f].write(row)
 }
 
-func (r *recording) json(a trace.Arg) string {
-	r.text = appendValue(r.text[:0], r.content.Syms.Names(), a)
+func (r *recording) jsonOf(a trace.Arg) string {
+	r.text = r.json.value(r.text[:0], a.Key, a)
 	return string(r.text)
 }
 

@@ -15,10 +15,9 @@ func (w *writer) spans() {
 	w.resources()
 	names := d.Syms.Names()
 	spans, events, links := lazy[spanRow]{of: w, name: "spans-0"}, lazy[eventRow]{of: w, name: "events-0"}, lazy[linkRow]{of: w, name: "links-0"}
-	var text []byte
 	attributes := func(id trace.ArgsID) string {
-		text = appendAttributes(text[:0], names, d.Args.All(id))
-		return string(text)
+		w.text = w.json.attributes(w.text[:0], d.Args.All(id))
+		return string(w.text)
 	}
 	for i := range d.Len() {
 		s := d.Span(i)
@@ -50,7 +49,7 @@ func (w *writer) resources() {
 	for i, r := range d.Resources {
 		if i > 0 {
 			l.write(resourceRow{Resource: int32(i), Service: names[r.Service], Instance: names[r.Instance],
-				Attributes: string(appendAttributes(nil, names, d.Args.All(r.Args)))})
+				Attributes: string(w.json.attributes(nil, d.Args.All(r.Args)))})
 		}
 	}
 	l.close()

@@ -139,7 +139,7 @@ func (x *walking) sample(s *profile.Sample, kind string) sampleRow {
 }
 
 func (x *walking) samples()    { x.stacked("samples", sampleKind, x.Samples) }
-func (x *walking) backtraces() { x.stacked("backtraces", backtraceKind, x.Backtraces) }
+func (x *walking) backtraces() { x.stacked("backtraces", backtraceKind, x.Backtraces(nil)) }
 
 // stacked writes samples, or the stacks of calls, and the stacks that they refer to.
 func (x *walking) stacked(name, kind string, walk func(func(*profile.Sample) bool)) {

@@ -48,7 +48,7 @@ func newKnown(src *rows.Source) *known {
 		k.worldSize = max(k.worldSize, rank.Rank+1) // there may be other nodes
 	}
 	for _, gpu := range src.Meta.GPUs {
-		k.gpus = append(k.gpus, profile.Device{ID: gpu.ID, Name: gpu.Name})
+		k.gpus = append(k.gpus, profile.Device{ID: gpu.ID, Name: gpu.Name, UUID: gpu.UUID})
 	}
 	return k
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"iter"
 )
 
 // observed walks over what is not held of an export: samples of threads and of devices. It
@@ -28,8 +29,10 @@ func (o observed) Samples(yield func(*profile.Sample) bool) {
 	o.walk(func(st profile.Stream) { st.Samples(yield) })
 }
 
-func (o observed) Backtraces(yield func(*profile.Sample) bool) {
-	o.walk(func(st profile.Stream) { st.Backtraces(yield) })
+func (o observed) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
+	return func(yield func(*profile.Sample) bool) {
+		o.walk(func(st profile.Stream) { st.Backtraces(wanted)(yield) })
+	}
 }
 
 func (o observed) Runs(yield func(*profile.Run) bool) {

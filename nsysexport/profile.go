@@ -143,6 +143,9 @@ func (r *profiler) file(pid int32) *process {
 	if known.usesNCCL[pid] {
 		meta.Backend = "nccl"
 	}
+	if driver := r.src.Meta.Driver; driver != "" {
+		meta.Attributes = append(meta.Attributes, trace.Attribute{Key: profile.DriverVersion, Value: driver})
+	}
 	if r.src.Meta.Absolute {
 		meta.Origin = profile.OriginUnix
 	}

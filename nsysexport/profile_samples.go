@@ -16,35 +16,36 @@ const mostSamples = 1 << 18
 // stackSamples reads what threads ran when they were interrupted, as instants that are called
 // by the innermost function and have the stack.
 func (r *reader) stackSamples() {
-	c := r.category("sample")
-	if !c.wanted || !r.src.HasChains(rows.SampleChains) {
+	cat := r.category("sample")
+	if !cat.wanted || !r.src.HasChains(rows.SampleChains) {
 		return
 	}
-	stacks := readChains(r.src, rows.SampleChains)
-	args := make([]trace.ArgsID, stacks.stacks.Len()+1) // by stack; 0 is not put yet
+	c, stacks := &chains{}, &profile.Stacks{}
+	readChains(r.src, rows.SampleChains, true, c, stacks)
+	args := make([]trace.ArgsID, stacks.Len()+1) // by stack; 0 is not put yet
 	names := profile.NewBareNames(r.syms)
 	step := 1 + (r.src.StackSampleRows()-1)/mostSamples
 	n, drawn := int64(0), 0
 	for x := range r.src.StackSamples {
-		id := stacks.of(x.Chain)
+		id := c.of(x.Chain)
 		if id == 0 {
 			continue
 		}
 		if n++; n%step != 0 {
 			continue
 		}
-		p, name := r.piece(x.PID), stacks.stacks.Frame(id).Function
+		p, name := r.piece(x.PID), stacks.Frame(id).Function
 		p.saw(x.Time, x.Time)
 		if !isTime(x.Time) {
 			r.impossible(x.Time, x.Time)
 			continue
 		}
-		if !r.keepsAny(c, name, x.Time, x.Time) {
+		if !r.keepsAny(cat, name, x.Time, x.Time) {
 			continue
 		}
 		row := p.row(rowKey{layerSamples, uint32(x.TID), 0}, func() profile.Row { return r.threadRow(p, x.TID, "CPU samples", orderSamples) })
 		if r.put != nil && args[id] == 0 {
-			args[id] = r.put.Put(r.list[:0].String(r.keys.stack, folded(r.syms, names, &profile.Sample{Stack: id, Stacks: &stacks.stacks})))
+			args[id] = r.put.Put(r.list[:0].String(r.keys.stack, folded(r.syms, names, &profile.Sample{Stack: id, Stacks: stacks})))
 		}
 		p.instants = append(p.instants, trace.Instant{Time: x.Time, Track: trace.TrackID(row), Name: name, Args: args[id]})
 		drawn++

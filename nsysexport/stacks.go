@@ -1,69 +1,131 @@
 package nsysexport
 
 import (
+	"iter"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
-// chains are the stacks of one kind, by their numbers.
+// chains are the stacks of one kind by their numbers, which nsys counts.
 type chains struct {
-	stacks profile.Stacks
-	// dense has those that nsys numbers, which counts; others are in sparse.
-	dense  []profile.StackID
-	sparse map[int64]profile.StackID
+	pages map[int64]*chainPage // by the upper bits of the number
+	// last is the page that was asked for last, of numbers that begin with these bits.
+	last     *chainPage
+	lastBits int64
 }
 
-// readChains reads all stacks of a kind.
-func readChains(src *rows.Source, kind rows.ChainKind) *chains {
-	c := &chains{sparse: map[int64]profile.StackID{}}
-	var stack []rows.ChainFrame // the innermost function first
-	end := func() {
-		if len(stack) == 0 {
-			return
-		}
-		byDepth := func(a, b rows.ChainFrame) int { return int(a.Depth) - int(b.Depth) }
-		if !slices.IsSortedFunc(stack, byDepth) {
-			slices.SortStableFunc(stack, byDepth)
-		}
-		var id profile.StackID
-		for _, f := range slices.Backward(stack) {
-			id = c.stacks.Push(profile.StackFrame{Caller: id, Function: f.Function, Module: f.Module})
-		}
-		c.set(stack[0].Chain, id)
-		stack = stack[:0]
+// A chainPage has stacks of numbers that follow each other.
+type chainPage [1 << chainPageBits]profile.StackID
+
+const (
+	chainPageBits = 5
+	// unread is in place of a stack that is needed and was not read yet.
+	unread profile.StackID = -1
+)
+
+// page returns the page of a number, nil if nothing on it is known.
+func (c *chains) page(number int64) *chainPage {
+	bits := number >> chainPageBits
+	if c.last == nil || bits != c.lastBits {
+		c.last, c.lastBits = c.pages[bits], bits
 	}
-	src.Chains(kind, func(f *rows.ChainFrame) bool {
-		if len(stack) > 0 && stack[0].Chain != f.Chain {
-			end()
-		}
-		stack = append(stack, *f)
-		return true
-	})
-	end()
-	return c
+	return c.last
 }
 
 func (c *chains) set(number int64, id profile.StackID) {
-	const leap = 1 << 10 // numbers that nothing has
-	if number < 0 || number > int64(len(c.dense)+leap) {
-		c.sparse[number] = id
-		return
+	p := c.page(number)
+	if p == nil {
+		if c.pages == nil {
+			c.pages = map[int64]*chainPage{}
+		}
+		p = new(chainPage)
+		c.pages[c.lastBits], c.last = p, p
 	}
-	for int64(len(c.dense)) <= number {
-		c.dense = append(c.dense, 0)
-	}
-	c.dense[number] = id
+	p[number&(1<<chainPageBits-1)] = id
+}
+
+// need notes that a stack is to be read.
+func (c *chains) need(number int64) { c.set(number, unread) }
+
+// needed reports whether a stack is to be read. Its frames may come in pieces, of which the last
+// one counts.
+func (c *chains) needed(number int64) bool {
+	p := c.page(number)
+	return p != nil && p[number&(1<<chainPageBits-1)] != 0
 }
 
 // of returns the stack of a number, the empty one if it is not recorded.
 func (c *chains) of(number int64) profile.StackID {
-	if number >= 0 && number < int64(len(c.dense)) && c.dense[number] != 0 {
-		return c.dense[number]
+	p := c.page(number)
+	if p == nil {
+		return 0
 	}
-	return c.sparse[number]
+	return max(0, p[number&(1<<chainPageBits-1)])
+}
+
+// A chainReader reads the stacks of a kind into a set of stacks.
+type chainReader struct {
+	chains *chains
+	stacks *profile.Stacks
+	stack  []rows.ChainFrame // at hand, the innermost function first
+	recent [1 << 10]recentStack
+}
+
+// A recentStack is one that was read, with its frames: most stacks are the same as one of the
+// last ones.
+type recentStack struct {
+	frames []rows.ChainFrame
+	id     profile.StackID
+}
+
+// readChains reads stacks of a kind: those that are needed, or all.
+func readChains(src *rows.Source, kind rows.ChainKind, all bool, c *chains, into *profile.Stacks) {
+	r := &chainReader{chains: c, stacks: into}
+	needed := c.needed
+	if all {
+		needed = nil
+	}
+	src.Chains(kind, needed, func(f *rows.ChainFrame) bool {
+		if len(r.stack) > 0 && r.stack[0].Chain != f.Chain {
+			r.end()
+		}
+		r.stack = append(r.stack, *f)
+		return true
+	})
+	r.end()
+}
+
+// end keeps the stack at hand.
+func (r *chainReader) end() {
+	if len(r.stack) == 0 {
+		return
+	}
+	byDepth := func(a, b rows.ChainFrame) int { return int(a.Depth) - int(b.Depth) }
+	if !slices.IsSortedFunc(r.stack, byDepth) {
+		slices.SortStableFunc(r.stack, byDepth)
+	}
+	r.chains.set(r.stack[0].Chain, r.push())
+	r.stack = r.stack[:0]
+}
+
+// push returns the stack at hand.
+func (r *chainReader) push() profile.StackID {
+	sum := uint64(0)
+	for i := range r.stack {
+		sum = hash.Mix(sum + uint64(r.stack[i].Function)<<32 + uint64(r.stack[i].Module))
+	}
+	known := &r.recent[sum%uint64(len(r.recent))]
+	alike := func(a, b rows.ChainFrame) bool { return a.Function == b.Function && a.Module == b.Module }
+	if !slices.EqualFunc(known.frames, r.stack, alike) {
+		known.frames, known.id = append(known.frames[:0], r.stack...), 0
+		for _, f := range slices.Backward(r.stack) {
+			known.id = r.stacks.Push(profile.StackFrame{Caller: known.id, Function: f.Function, Module: f.Module})
+		}
+	}
+	return known.id
 }
 
 // Samples yields the samples of threads that have a stack.
@@ -71,48 +133,42 @@ func (st stream) Samples(yield func(*profile.Sample) bool) {
 	if !st.src.HasChains(rows.SampleChains) {
 		return
 	}
-	w, c := st.walk(), readChains(st.src, rows.SampleChains)
-	out := profile.Sample{Stacks: &c.stacks}
+	w, c, stacks := st.walk(), &chains{}, &profile.Stacks{}
+	readChains(st.src, rows.SampleChains, true, c, stacks)
+	out := profile.Sample{Stacks: stacks}
 	st.src.StackSamples(func(x *rows.StackSample) bool {
 		out.Stack = c.of(x.Chain)
 		if out.Stack == 0 {
 			return true
 		}
-		e, ok := w.event(x.PID, x.Time, x.Time, 0, c.stacks.Frame(out.Stack).Function)
-		if !ok {
+		if !w.event(&out.Event, x.PID, x.Time, x.Time, 0, stacks.Frame(out.Stack).Function) {
 			return true
 		}
-		out.Event, out.TID, out.CPU = e, int64(x.TID), x.CPU
+		out.TID, out.CPU = int64(x.TID), x.CPU
 		return yield(&out)
 	})
 }
 
 // Backtraces yields the calls of which there are stacks: into CUDA, then into the operating
-// system.
-func (st stream) Backtraces(yield func(*profile.Sample) bool) {
-	w, more := st.walk(), true
-	names := map[trace.Sym]trace.Sym{} // without versions
-	for _, kind := range []rows.ChainKind{rows.CUDAChains, rows.OSChains} {
-		if !more || !st.src.HasChains(kind) {
-			continue
+// system. Stacks are the largest tables of an export, so the calls are read first, and held, and
+// then only the stacks of those that are wanted.
+func (st stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
+	return func(yield func(*profile.Sample) bool) {
+		w := st.walk()
+		var calls [2]chainedCalls
+		stacks := &profile.Stacks{}
+		for i, kind := range []rows.ChainKind{rows.CUDAChains, rows.OSChains} {
+			if st.src.HasChains(kind) {
+				calls[i].read(w, kind, wanted)
+				readChains(st.src, kind, false, &calls[i].chains, stacks)
+			}
 		}
-		c := readChains(st.src, kind)
-		out := profile.Sample{CPU: -1, Stacks: &c.stacks}
-		st.src.ChainedCalls(kind, func(x *rows.ChainedCall) bool {
-			name, known := names[x.Name]
-			if !known {
-				name = st.src.Options.Syms.Intern(rows.APIName(st.src.Options.Syms.Name(x.Name)))
-				names[x.Name] = name
+		out := profile.Sample{CPU: -1, Stacks: stacks}
+		for i := range calls {
+			if !calls[i].pass(w, &out, yield) {
+				return
 			}
-			out.Stack = c.of(x.Chain)
-			e, ok := w.event(x.PID, x.Start, x.End, 0, name)
-			if !ok || out.Stack == 0 {
-				return true
-			}
-			out.Event, out.TID = e, int64(x.TID)
-			more = yield(&out)
-			return more
-		})
+		}
 	}
 }
 
@@ -121,11 +177,10 @@ func (st stream) Runs(yield func(*profile.Run) bool) {
 	w := st.walk()
 	var out profile.Run
 	st.src.Runs(func(x *rows.Run) bool {
-		e, ok := w.event(x.PID, x.Start, x.End, 0, 0)
-		if !ok {
+		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, 0) {
 			return true
 		}
-		out = profile.Run{Event: e, TID: int64(x.TID), CPU: x.CPU}
+		out.TID, out.CPU = int64(x.TID), x.CPU
 		return yield(&out)
 	})
 }

@@ -68,7 +68,7 @@ func TestStacks(t *testing.T) {
 		return true
 	}
 	st.Samples(pass)
-	st.Backtraces(pass)
+	st.Backtraces(nil)(pass)
 	st.Runs(func(r *profile.Run) bool {
 		got = append(got, fmt.Sprintf("%d %d %d %d %d", r.Start, r.End, r.PID, r.TID, r.CPU))
 		return true
@@ -83,7 +83,7 @@ func TestStacks(t *testing.T) {
 	}
 	n := 0
 	st.Samples(func(*profile.Sample) bool { n++; return false })
-	st.Backtraces(func(*profile.Sample) bool { n++; return false })
+	st.Backtraces(nil)(func(*profile.Sample) bool { n++; return false })
 	if n != 2 {
 		t.Errorf("walks that were ended passed %d rows", n)
 	}
@@ -125,12 +125,64 @@ func TestStacksAddUp(t *testing.T) {
 		for _, form := range forms {
 			src, st := openStream(t, form)
 			samples.equal(t, form, counted(src, st.Samples))
-			calls.equal(t, form, counted(src, st.Backtraces))
+			calls.equal(t, form, counted(src, st.Backtraces(nil)))
 		}
 		all += samples.rows + calls.rows
 	}
 	if all < 100 {
 		t.Errorf("%d stacks are too few", all)
+	}
+}
+
+// Of the stacks of calls, those that are wanted come as they do among all, of one set of stacks.
+func TestWantedBacktraces(t *testing.T) {
+	all := 0
+	for _, path := range exports(t) {
+		src, st := openStream(t, path)
+		for _, part := range []trace.Time{1, 2, 7} {
+			wanted := func(s *profile.Sample) bool { return (s.Start+s.End)%part == 0 }
+			var want []string
+			for s := range st.Backtraces(nil) {
+				if wanted(s) {
+					want = append(want, fmt.Sprint(s.Event, s.TID, s.CPU, written(src.Options.Syms, s)))
+				}
+			}
+			var got []string
+			var stacks *profile.Stacks
+			for s := range st.Backtraces(wanted) {
+				if stacks != nil && s.Stacks != stacks {
+					t.Fatalf("%s: stacks of several sets", path)
+				}
+				stacks = s.Stacks
+				got = append(got, fmt.Sprint(s.Event, s.TID, s.CPU, written(src.Options.Syms, s)))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: of every %d. call %d stacks, want %d, or others", path, part, len(got), len(want))
+			}
+			all += len(got)
+		}
+	}
+	if all < 100 {
+		t.Errorf("%d stacks are too few", all)
+	}
+}
+
+// Numbers of stacks may be anything: few or many, far apart, negative; frames of one may lie
+// apart, and then those that come last count.
+func TestChainNumbers(t *testing.T) {
+	path := nsystest.Database(t, nsystest.Tables()+fmt.Sprintf(`
+		INSERT INTO StringIds VALUES (0, ''), (1, 'main'), (2, 'run'), (3, 'poll'), (4, '/opt/server');
+		INSERT INTO OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, callchainId) VALUES (1, 9, 27, %[1]d, 3, 0, -5),
+			(2, 9, 27, %[1]d, 3, 0, 900719925474099), (3, 9, 27, %[1]d, 3, 0, 33), (4, 9, 27, %[1]d, 3, 0, 34), (5, 9, 27, %[1]d, 3, 0, 64);
+		INSERT INTO OSRT_CALLCHAINS (id, symbol, module, stackDepth) VALUES (33, 1, 4, 0), (64, 3, 4, 0), (-5, 2, 4, 0), (-5, 1, 4, 1), (900719925474099, 3, 4, 0),
+			(33, 2, 4, 1), (7, 1, 4, 0)`, nsystest.TID(41, 43)))
+	src, st := openStream(t, path)
+	var got []string
+	for s := range st.Backtraces(func(s *profile.Sample) bool { return s.Start != 5 }) {
+		got = append(got, fmt.Sprint(int64(s.Start), " ", written(src.Options.Syms, s)))
+	}
+	if want := []string{"1 main;run", "2 poll", "3 run"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

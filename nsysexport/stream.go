@@ -52,18 +52,18 @@ func (w *walk) rankOf(pid int32) int32 {
 	return rank
 }
 
-// event is what rows of all kinds have. ok is false for processes that are left out.
-func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name trace.Sym) (e profile.Event, ok bool) {
-	rank := w.rankOf(pid)
+// event sets what rows of all kinds have, in place, which takes a good part of the time if it is
+// copied. It returns false for processes that are left out.
+func (w *walk) event(e *profile.Event, pid int32, start, end trace.Time, correlation uint32, name trace.Sym) bool {
+	e.Start, e.End, e.Correlation, e.Name, e.Rank, e.PID = start, end, 0, name, w.rankOf(pid), pid
 	if end < start {
 		reportBackwards(w.src)
 	}
-	e = profile.Event{Start: start, End: end, Name: name, Rank: rank, PID: pid}
 	if correlation != 0 {
 		// Several processes may be one rank, if nobody tells them apart.
 		e.Correlation = int64(pid)<<32 | int64(correlation)
 	}
-	return e, rank >= 0
+	return e.Rank >= 0
 }
 
 // reportBackwards reports a row that ends before it starts.
@@ -77,9 +77,8 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 	more := true
 	var out profile.Kernel
 	st.src.Kernels(func(k *rows.Kernel) bool {
-		e, ok := w.event(k.PID, k.Start, k.End, k.Correlation, k.Name)
-		if ok {
-			out = profile.Kernel{Event: e, Device: k.Device, Stream: k.Stream}
+		if w.event(&out.Event, k.PID, k.Start, k.End, k.Correlation, k.Name) {
+			out.Device, out.Stream, out.Graph = k.Device, k.Stream, false
 			more = yield(&out)
 		}
 		return more
@@ -94,11 +93,10 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 			name = st.src.Options.Syms.Intern(graphName(g.Graph))
 			names[g.Graph] = name
 		}
-		e, ok := w.event(g.PID, g.Start, g.End, g.Correlation, name)
-		if !ok || !g.Timed {
+		if !w.event(&out.Event, g.PID, g.Start, g.End, g.Correlation, name) || !g.Timed {
 			return true
 		}
-		out = profile.Kernel{Event: e, Device: g.Device, Stream: g.Stream, Graph: true}
+		out.Device, out.Stream, out.Graph = g.Device, g.Stream, true
 		return yield(&out)
 	})
 }
@@ -116,9 +114,8 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 		if names[c.Kind] == 0 {
 			names[c.Kind] = st.src.Options.Syms.Intern("[CUDA memcpy " + c.Kind.String() + "]")
 		}
-		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Kind])
-		if ok {
-			out = profile.Copy{Event: e, Device: c.Device, Stream: c.Stream, Bytes: int64(c.Bytes), Kind: profile.CopyKind{From: memoryOf(c.Src), To: memoryOf(c.Dst)}}
+		if w.event(&out.Event, c.PID, c.Start, c.End, c.Correlation, names[c.Kind]) {
+			out.Device, out.Stream, out.Bytes, out.Kind = c.Device, c.Stream, int64(c.Bytes), profile.CopyKind{From: memoryOf(c.Src), To: memoryOf(c.Dst)}
 			more = yield(&out)
 		}
 		return more
@@ -128,11 +125,10 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 	}
 	name := st.src.Options.Syms.Intern(profile.MemsetName)
 	st.src.Memsets(func(m *rows.Memset) bool {
-		e, ok := w.event(m.PID, m.Start, m.End, m.Correlation, name)
-		if !ok {
+		if !w.event(&out.Event, m.PID, m.Start, m.End, m.Correlation, name) {
 			return true
 		}
-		out = profile.Copy{Event: e, Device: m.Device, Stream: m.Stream, Bytes: int64(m.Bytes), Kind: profile.CopyKind{From: profile.NoMemory, To: memoryOf(m.Kind)}}
+		out.Device, out.Stream, out.Bytes, out.Kind = m.Device, m.Stream, int64(m.Bytes), profile.CopyKind{From: profile.NoMemory, To: memoryOf(m.Kind)}
 		return yield(&out)
 	})
 }
@@ -164,11 +160,10 @@ func (st stream) Calls(yield func(*profile.Call) bool) {
 		if names[c.Name] == 0 {
 			names[c.Name] = st.src.Options.Syms.Intern(rows.APIName(st.src.Options.Syms.Name(c.Name)))
 		}
-		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Name])
-		if !ok {
+		if !w.event(&out.Event, c.PID, c.Start, c.End, c.Correlation, names[c.Name]) {
 			return true
 		}
-		out = profile.Call{Event: e, TID: int64(c.TID), Result: c.Return}
+		out.TID, out.Result = int64(c.TID), c.Return
 		return yield(&out)
 	})
 }
@@ -191,11 +186,10 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 				names[k] = name
 			}
 		}
-		e, ok := w.event(r.PID, r.Start, r.End, 0, name)
-		if !ok {
+		if !w.event(&out.Event, r.PID, r.Start, r.End, 0, name) {
 			return true
 		}
-		out = profile.Range{Event: e, TID: int64(r.TID), Open: r.Open}
+		out.TID, out.Open, out.Style = int64(r.TID), r.Open, profile.PushPop
 		if r.Kind == rows.MarkStartEnd {
 			out.Style = profile.StartEnd
 		}
@@ -208,11 +202,10 @@ func (st stream) Frames(yield func(*profile.Frame) bool) {
 	w := st.walk()
 	var out profile.Frame
 	st.src.OS(func(c *rows.Call) bool {
-		e, ok := w.event(c.PID, c.Start, c.End, 0, c.Name)
-		if !ok {
+		if !w.event(&out.Event, c.PID, c.Start, c.End, 0, c.Name) {
 			return true
 		}
-		out = profile.Frame{Event: e, TID: int64(c.TID), Kind: profile.SystemFrame}
+		out.TID, out.Kind = int64(c.TID), profile.SystemFrame
 		return yield(&out)
 	})
 }

@@ -89,7 +89,9 @@ func TestSharedDumps(t *testing.T) {
 				if want := c.spans[filepath.Base(rel)]; want != 0 && got.Len() != want || got.Len() == 0 || len(got.diags) > 0 {
 					t.Errorf("%d spans, want %d; diagnostics: %v", got.Len(), want, got.diags)
 				}
-				data = head(data, 1<<20) // encoding/json is slow
+				if !strings.HasPrefix(rel, "damaged/") {
+					data = head(data, 1<<18) // encoding/json is slow
+				}
 				got = compare(t, data)
 				if !strings.HasPrefix(rel, "damaged/array") {
 					compareWithSonic(t, got, data)

@@ -103,6 +103,7 @@ type Group struct {
 type Device struct {
 	ID   int64
 	Name string
+	UUID string // "" is unknown
 }
 
 // RowKind says what a row stands for.

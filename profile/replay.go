@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 
@@ -119,9 +120,11 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 }
 
 // PyTorch's profiler interrupts no thread, and its stacks are frames.
-func (r *replay) Samples(func(*Sample) bool)    {}
-func (r *replay) Backtraces(func(*Sample) bool) {}
-func (r *replay) Runs(func(*Run) bool)          {}
+func (r *replay) Samples(func(*Sample) bool) {}
+func (r *replay) Backtraces(func(*Sample) bool) iter.Seq[*Sample] {
+	return func(func(*Sample) bool) {}
+}
+func (r *replay) Runs(func(*Run) bool) {}
 
 func (r *replay) Copies(yield func(*Copy) bool) {
 	bytes, _ := r.syms.Lookup("bytes")

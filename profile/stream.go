@@ -1,6 +1,10 @@
 package profile
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"iter"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A Set is what profilers recorded of some ranks, for those who need sums and not
 // a timeline. Its rows are never held: each walk over a Stream reads them anew.
@@ -25,6 +29,8 @@ type Set struct {
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
+	// Homes are where each rank ran, by rank; nil is unknown.
+	Homes []Home
 	// Ahead is how far the clock of each rank is ahead of the reference, on which requests
 	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
 	Ahead []int64
@@ -55,6 +61,16 @@ func (s *Set) GPU(rank int32) string {
 	return s.GPUs[0]
 }
 
+// A Home is where a rank ran, and by what.
+type Home struct {
+	Host string // as reports print it; "" is unknown
+	// GPU is the only accelerator that it used, as the machine counts; -1 is unknown, or there
+	// are several. UUID names it everywhere; "" is unknown.
+	GPU      int32
+	UUID     string
+	Versions []Version
+}
+
 // An Absence tells that nothing was recorded of some ranks of a job.
 type Absence struct {
 	Seen int // ranks
@@ -79,11 +95,12 @@ type Stream interface {
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
-	// Samples passes what threads ran whenever the profiler interrupted them, Backtraces the
-	// stacks of calls, Runs when threads had cores. A walk over one of the first two reads all
-	// stacks first.
+	// Samples passes what threads ran whenever the profiler interrupted them, Runs when threads
+	// had cores.
 	Samples(yield func(*Sample) bool)
-	Backtraces(yield func(*Sample) bool)
+	// Backtraces are the stacks of calls. Of each call that has one it is asked first, before the
+	// stack is read, whether it is wanted; nil is yes.
+	Backtraces(wanted func(*Sample) bool) iter.Seq[*Sample]
 	Runs(yield func(*Run) bool)
 	// CounterValues passes what was sampled of devices, their memory, and network cards.
 	CounterValues(yield func(*CounterValue) bool)

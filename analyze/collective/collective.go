@@ -72,14 +72,7 @@ type StepRank struct {
 // Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
 // It holds about 40 bytes for each rank of a sync point.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
-	var syncPoints []*profile.SyncPoint
-	for i := range set.SyncPoints {
-		x := &set.SyncPoints[i]
-		start, end := bounds(x)
-		if (from == 0 || end >= from) && (to == 0 || start <= to) {
-			syncPoints = append(syncPoints, x)
-		}
-	}
+	syncPoints := within(set, from, to)
 	w := &collectiveWalk{
 		out: &Collectives{}, ranks: make([]Rank, len(set.Ranks)),
 		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, syncPoints),
@@ -93,6 +86,18 @@ func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 	out := w.finish(set)
 	out.measureParts(set, from, to)
 	return out
+}
+
+// within returns the sync points that overlap [from, to]; 0 is open.
+func within(set *profile.Set, from, to trace.Time) (list []*profile.SyncPoint) {
+	for i := range set.SyncPoints {
+		x := &set.SyncPoints[i]
+		start, end := bounds(x)
+		if (from == 0 || end >= from) && (to == 0 || start <= to) {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // bounds returns when a sync point began and ended.
@@ -139,14 +144,10 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 	w.peerGroups.add(e)
 	addWaits(w.ranks, e)
 	addWaits(w.bySteps[x.Step], e)
-	if e.last == nobody {
-		return
-	}
-	last := x.Arrivals[e.last].Rank
 	for i, a := range x.Arrivals {
-		if i != e.last {
-			key := [2]int32{a.Rank, last}
-			w.waits[key] = distribution.AddTimes(w.waits[key], e.wait(i))
+		if wait := e.waitForLast(i); wait > 0 {
+			key := [2]int32{a.Rank, x.Arrivals[e.last].Rank}
+			w.waits[key] = distribution.AddTimes(w.waits[key], wait)
 		}
 	}
 }

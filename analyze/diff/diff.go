@@ -55,6 +55,7 @@ type Diff struct {
 	whole       map[diffKey]int64 // see addUp
 	approximate int               // rows
 	verdict     string
+	muted       []*Row    // that the verdict only counts
 	locate      *diffRows // what rows are made of
 }
 

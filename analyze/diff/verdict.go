@@ -33,12 +33,15 @@ func (d *Diff) words(rows *diffRows) string {
 			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
 		}
 	}
-	told := d.main()
+	told := d.told()
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
+	if n := len(d.muted); n > 0 {
+		says = append(says, words.Counted(n, "change")+" muted")
+	}
 	says = append(says, d.visible()...)
-	return strings.Join(append(says, d.others(told, len(says) > setup)...), "; ")
+	return strings.Join(append(says, d.others(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
 }
 
 // setupInWords tells what differs in the setup.
@@ -131,7 +134,12 @@ func (d *Diff) untested() (most *Row, n int) {
 	return most, n
 }
 
-// main returns the rows that the verdict tells of: what users notice, and what of each kind
+// told returns the rows that the verdict tells of.
+func (d *Diff) told() []*Row {
+	return slices.DeleteFunc(d.main(), func(r *Row) bool { return slices.Contains(d.muted, r) })
+}
+
+// main returns the rows that matter most: what users notice, and what of each kind
 // says most about why.
 func (d *Diff) main() []*Row {
 	var told []*Row

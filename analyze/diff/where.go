@@ -6,12 +6,56 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// where names the ranks on which a row changed, if the others did not: " on TP1 only". It
-// is asked of rows that changed, so that only the ranks of each are paid for.
+// at is where a row changed: on the one rank on which it did, or that has it; else in the role
+// of all ranks that it is of; else everywhere.
+func (r *diffRows) at(of *Row) place.Where {
+	names := []string{of.Rank}
+	if of.Rank == "" {
+		if names = r.only(of); names == nil {
+			for _, row := range r.ranks(of) {
+				names = append(names, row.Rank)
+			}
+		}
+	}
+	var at place.Where
+	for i, name := range names {
+		switch rank := place.Named(name); {
+		case rank.Rank == trace.NoRank && rank.Role == request.Other: // no name of a rank
+			return place.Where{}
+		case i == 0:
+			at = rank
+		case rank.Role != at.Role || rank.Role == request.Other:
+			return place.Where{}
+		default:
+			at = place.Where{Scope: place.WholeRole, Role: at.Role}
+		}
+	}
+	return at
+}
+
+// where tells on which ranks a row changed, if it did not on the others: " on TP1 only".
 func (r *diffRows) where(of *Row) string {
+	names := r.only(of)
+	if names == nil {
+		return ""
+	}
+	const told = 3 // names in a sentence
+	if n := len(names) - told; n > 0 {
+		names = append(names[:told], fmt.Sprintf("%d more", n))
+	}
+	return " on " + strings.Join(names, ", ") + " only"
+}
+
+// only names the ranks on which a row changed, if it did not on the others; nil if it did on
+// all, or nobody knows. It is asked of rows that changed, so that only the ranks of each are
+// paid for.
+func (r *diffRows) only(of *Row) []string {
 	ranks := r.ranks(of)
 	p := make([]float64, len(ranks))
 	for i := range ranks {
@@ -26,7 +70,7 @@ func (r *diffRows) where(of *Row) string {
 		}
 		switch {
 		case !row.Mean.tested():
-			return ""
+			return nil
 		case row.Mean.matters():
 			names = append(names, row.Rank)
 			least = min(least, row.Mean.size())
@@ -36,11 +80,7 @@ func (r *diffRows) where(of *Row) string {
 	}
 	// A rank that nobody can tell anything about may have changed as much.
 	if len(names) == 0 || len(names) == len(ranks) || 2*most > least {
-		return ""
+		return nil
 	}
-	const told = 3 // names in a sentence
-	if n := len(names) - told; n > 0 {
-		names = append(names[:told], fmt.Sprintf("%d more", n))
-	}
-	return " on " + strings.Join(names, ", ") + " only"
+	return names
 }

@@ -59,6 +59,8 @@ type Result struct {
 	Findings []finding.Finding // the one that costs most first
 	Muted    []finding.Finding // those that Mute took out, in the same order
 	Judged   []Judgment        // one for each finder, in the order of the list
+	// All are the findings before those that say the same were merged, in the order of the list.
+	All []finding.Finding
 }
 
 // A Judgment says what a finder looked at.
@@ -78,6 +80,7 @@ func (m *Measured) Look(list []Finder) Result {
 		found = append(found, of...)
 		r.Judged = append(r.Judged, Judgment{f, judged, len(of)})
 	}
+	r.All = slices.Clone(found)
 	r.Findings = finding.Merge(found, consequences)
 	return r
 }

@@ -23,8 +23,8 @@ type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
-	// Counters tells to measure over time what no finder looks at, for those who draw it.
-	Counters bool
+	// Drawn tells to measure over time what no finder looks at, for those who draw it.
+	Drawn bool
 }
 
 // Measured is what finders look at: what was measured of the inputs, once.
@@ -46,6 +46,7 @@ type Measured struct {
 	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
+	Waits       *collective.WaitCourse // if they are drawn
 
 	changed []finding.Finding // of Changes, of all kinds
 }
@@ -70,13 +71,16 @@ func Measure(in Inputs) Measured {
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		steps = append(steps, func() {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
-			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Counters})
+			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Drawn})
 			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
 			m.OverTime = watch.Timeline(m.GPUs)
 			m.Gaps = collector.Measure(gaps.Options{Brief: true, Length: m.GPUs.Length()})
 		}, func() {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
+			if in.Drawn {
+				m.Waits = m.Collectives.WaitCourse(in.Profiles, in.Devices.From, in.Devices.To)
+			}
 			in.Profiles.SyncPoints, in.Profiles.Parts = nil, nil
 		})
 	}

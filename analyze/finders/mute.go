@@ -58,8 +58,8 @@ func ReadMutes(r io.Reader, name string) (list []Mute, err error) {
 	return list, lines.Err()
 }
 
-// covers reports whether f is one of the findings.
-func (m Mute) covers(f *finding.Finding) bool {
+// Covers reports whether f is one of the findings.
+func (m Mute) Covers(f *finding.Finding) bool {
 	at := f.At.String()
 	return m.Kind == f.Kind && (m.Place == "" || at == m.Place || strings.HasPrefix(at, m.Place+" "))
 }
@@ -67,7 +67,7 @@ func (m Mute) covers(f *finding.Finding) bool {
 // Mute takes the findings out that some mutes cover.
 func (r *Result) Mute(list []Mute) {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f finding.Finding) bool {
-		covered := slices.ContainsFunc(list, func(m Mute) bool { return m.covers(&f) })
+		covered := slices.ContainsFunc(list, func(m Mute) bool { return m.Covers(&f) })
 		if covered {
 			r.Muted = append(r.Muted, f)
 		}

@@ -85,11 +85,11 @@ type rankWork struct {
 
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
 func (w *rankWork) measure(devices []*deviceGaps) {
-	for _, t := range w.host.threads {
-		all := t.read.Settle()
-		t.frames = all.Next(make([]host.Frame, all.Len()))
-		t.seen.settle()
+	for _, d := range devices {
+		d.late, d.parts = d.packed.unpack()
 	}
+	w.host.settle()
+	w.host.findLaunches(devices)
 	for i, d := range devices {
 		w.device, w.late, w.long = int32(i), d.late, map[int32]map[cause]int64{}
 		for k := range d.longest {
@@ -104,6 +104,7 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 		for k := range d.longest {
 			d.longest[k].cause = w.largest(w.long[d.longest[k].late])
 		}
+		d.late, d.parts = nil, nil
 	}
 }
 

@@ -26,10 +26,12 @@ func Collect(set *profile.Set) *Collector {
 type deviceGaps struct {
 	device int32
 	// late are those that ended with a late launch, in order; only of these it matters what
-	// the host did. parts are theirs.
-	late  []lateGap
-	parts []part
-	by    []host.ThreadID // of parts that calls are to blame for
+	// the host did. parts are theirs. Both are packed but while the rank is measured.
+	late     []lateGap
+	parts    []part
+	packed   packedGaps
+	lateTime int64           // ns
+	by       []host.ThreadID // of parts that calls are to blame for
 	// rest is the time of the others by reason.
 	rest    [gpu.NumReasons]tally
 	longest []longGap // of all, the longest first
@@ -96,7 +98,7 @@ func (c *Collector) Add(g *gpu.IdleGap) {
 		}
 	}
 	if g.Late {
-		long.late = int32(len(d.late))
+		long.late = int32(d.packed.gaps)
 		d.addLate(g)
 	} else {
 		for i := range g.Parts {
@@ -113,7 +115,8 @@ func (c *Collector) Add(g *gpu.IdleGap) {
 }
 
 func (d *deviceGaps) addLate(g *gpu.IdleGap) {
-	d.late = append(d.late, lateGap{g.Gap, g.Launch, g.Launched, int32(len(d.parts)), unknownThread})
+	d.lateTime = distribution.AddTimes(d.lateTime, g.Length())
+	d.parts = d.parts[:0]
 	for i := range g.Parts {
 		p := &g.Parts[i]
 		by := int32(noCall)
@@ -122,6 +125,7 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 		}
 		d.parts = append(d.parts, part{p.To, by, p.Reason})
 	}
+	d.packed.add(&lateGap{Gap: g.Gap, launch: g.Launch, launched: g.Launched}, d.parts)
 }
 
 // lateAt returns the late gap that an instant lies in, its end included and its beginning not;
@@ -163,14 +167,15 @@ func (d *deviceGaps) partsOf(i int) []part {
 // spans are intervals in order that do not overlap.
 type spans []gpu.Gap
 
-// lateSpans returns when some device of a rank was in a late gap, with the moment at which
-// it ended: what ended it may have been launched then.
+// lateSpans returns when some device of a rank was in a late gap.
 func lateSpans(devices []*deviceGaps) spans {
-	var all spans
+	n := 0
 	for _, d := range devices {
-		for i := range d.late {
-			all = append(all, gpu.Gap{From: d.late[i].From, To: d.late[i].To + 1})
-		}
+		n += d.packed.gaps
+	}
+	all := make(spans, 0, n)
+	for _, d := range devices {
+		all = d.packed.spans(all)
 	}
 	slices.SortFunc(all, func(a, b gpu.Gap) int { return cmp.Compare(a.From, b.From) })
 	joined := all[:0]

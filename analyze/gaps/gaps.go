@@ -78,7 +78,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	streams := make([]*rankHosts, len(c.set.Streams))
 	seen := !opt.Brief || distribution.Fraction(c.late(), opt.Length) >= ofThing
 	walk.EachStream(c.set, func(i int, s profile.Stream) {
-		streams[i] = c.readHosts(s, late)
+		streams[i] = readHosts(s, late)
 		if seen {
 			c.readObserved(s, streams[i])
 		}
@@ -86,7 +86,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 			c.readBacktraces(s, streams[i])
 		}
 	})
-	hosts := joinHosts(streams, c.ranks)
+	hosts := joinHosts(streams, len(c.ranks))
 	ranks := make([]rankWork, len(hosts))
 	parallel.Each(len(ranks), func(i int) {
 		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms), causes: totals{}, drained: totals{}}
@@ -106,9 +106,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 func (c *Collector) late() (ns int64) {
 	for _, devices := range c.ranks {
 		for _, d := range devices {
-			for k := range d.late {
-				ns = distribution.AddTimes(ns, d.late[k].Length())
-			}
+			ns = distribution.AddTimes(ns, d.lateTime)
 		}
 	}
 	return ns

@@ -163,18 +163,18 @@ func (c *Collector) readObserved(s profile.Stream, hosts *rankHosts) {
 // readBacktraces reads in which functions calls were made in late gaps.
 func (c *Collector) readBacktraces(s profile.Stream, hosts *rankHosts) {
 	places := newPlaces(c.set.Syms)
-	s.Backtraces(func(x *profile.Sample) bool {
+	inGap := func(x *profile.Sample) bool {
 		h := hosts.of(x.Rank)
 		h.saw.Backtraces = true
-		if h.during(x.Start, max(x.End, x.Start+1)) {
-			if at := places.of(x); at.frame != 0 {
-				f := host.FrameOf(host.StackFrame, &x.Event)
-				f.Name = at.frame
-				h.thread(host.ThreadID{PID: x.PID, TID: x.TID}).read.Add(f)
-			}
+		return h.during(x.Start, max(x.End, x.Start+1))
+	}
+	for x := range s.Backtraces(inGap) {
+		if at := places.of(x); at.frame != 0 {
+			f := host.FrameOf(host.StackFrame, &x.Event)
+			f.Name = at.frame
+			hosts.of(x.Rank).thread(host.ThreadID{PID: x.PID, TID: x.TID}).read.Add(f)
 		}
-		return true
-	})
+	}
 }
 
 // during reports whether some device was in a late gap in an interval.

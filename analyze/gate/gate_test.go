@@ -9,7 +9,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 func TestParse(t *testing.T) {
@@ -66,18 +68,56 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// A goodput is too small if chance is ruled out; of a few requests nobody can tell.
+func TestGoodputAlarm(t *testing.T) {
+	alarms, err := ParseAlarms("errors, goodput<95%,goodput < 80 %")
+	if err != nil || !alarms.NeedSLO() || len(alarms.goodputs) != 2 || alarms.goodputs[1].share != 0.8 {
+		t.Fatal(alarms, err)
+	}
+	for _, text := range []string{"goodput", "goodput<95", "goodput>95%", "goodput<-5%", "goodput<0%", "goodput<101%", "goodput<x%"} {
+		if _, err := ParseAlarms(text); err == nil || !strings.Contains(err.Error(), "want goodput<N%") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	objective, err := slo.Parse("ttft=100ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		requests, missEach int // every how many-th misses; 0 is none
+		state              State
+		reason             string
+	}{
+		{1000, 0, Passed, ""}, {1000, 5, Failed, ""}, {1000, 21, Passed, ""}, {1000, 19, Passed, "may be chance"}, {1000, 1, Failed, ""},
+		{29, 1, Unjudged, "not enough data: 29 requests, 30 needed"}, {30, 1, Failed, ""}, {0, 0, Unjudged, "not enough data: 0 requests, 30 needed"},
+	} {
+		set := &request.Set{}
+		for i := range c.requests {
+			r := request.Request{Status: request.Finished, Metrics: request.Metrics{TTFT: 50}}
+			if c.missEach > 0 && i%c.missEach == 0 {
+				r.Metrics.TTFT = 200
+			}
+			set.Requests = append(set.Requests, r)
+		}
+		alarm := &leastGoodput{"goodput<95%", 0.95}
+		if j := alarm.judge(slo.Measure(set, objective), level); j.State != c.state || j.Reason != c.reason {
+			t.Errorf("every %d of %d misses: %s, %q", c.missEach, c.requests, j.State, j.Reason)
+		}
+	}
+}
+
 func TestKinds(t *testing.T) {
-	if _, err := ParseKinds("errors,stragler"); err == nil || !strings.Contains(err.Error(), "did you mean straggler?") {
+	if _, err := ParseAlarms("errors,stragler"); err == nil || !strings.Contains(err.Error(), "did you mean straggler?") {
 		t.Error(err)
 	}
-	kinds, err := ParseKinds("errors, straggler,errors,loss,gpu")
-	if err != nil || !slices.Equal(kinds, Kinds{finding.Errors, finding.Straggler, finding.Loss, finding.GPU}) {
-		t.Fatal(kinds, err)
+	alarms, err := ParseAlarms("errors, straggler,errors,loss,gpu")
+	if err != nil || !slices.Equal(alarms.kinds, []finding.Kind{finding.Errors, finding.Straggler, finding.Loss, finding.GPU}) {
+		t.Fatal(alarms, err)
 	}
 	judged := func(kind finding.Kind, j finding.Judged) finders.Judgment {
 		return finders.Judgment{Finder: &finders.Finder{Kind: kind}, Judged: j}
 	}
-	r := kinds.Judge(&finders.Result{
+	r := alarms.Judge(&finders.Result{
 		Findings: []finding.Finding{{Kind: finding.Load, Text: "load"}, {Kind: finding.Straggler, Text: "TP1 is late"}},
 		Judged: []finders.Judgment{
 			judged(finding.Errors, finding.Judged{What: "errors", Of: "request", N: 5, Needed: 1}),
@@ -87,7 +127,7 @@ func TestKinds(t *testing.T) {
 			judged(finding.Loss, finding.Judged{What: "other losses", Of: "span", N: 5, Needed: 100}),
 			judged(finding.GPU, finding.Judged{What: "devices", Reason: "the input has no profiles"}),
 		},
-	})
+	}, nil)
 	want := []struct {
 		state  State
 		reason string

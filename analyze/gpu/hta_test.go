@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -234,10 +235,12 @@ func (s *htaStream) Ranges(yield func(*profile.Range) bool) {
 
 func (s *htaStream) Copies(func(*profile.Copy) bool) {}
 
-func (s *htaStream) Frames(func(*profile.Frame) bool)      {}
-func (s *htaStream) Samples(func(*profile.Sample) bool)    {}
-func (s *htaStream) Backtraces(func(*profile.Sample) bool) {}
-func (s *htaStream) Runs(func(*profile.Run) bool)          {}
+func (s *htaStream) Frames(func(*profile.Frame) bool)   {}
+func (s *htaStream) Samples(func(*profile.Sample) bool) {}
+func (s *htaStream) Backtraces(func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
+	return func(func(*profile.Sample) bool) {}
+}
+func (s *htaStream) Runs(func(*profile.Run) bool) {}
 
 // htaTable reads a table of an oracle; nil if there is none.
 func htaTable(t *testing.T, dir, name string) []map[string]string {

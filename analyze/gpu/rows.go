@@ -66,10 +66,11 @@ func compareRows(a, b *gpuRow) int {
 // merged when they are read: so that what lies behind by any amount comes out where it
 // belongs.
 type gpuRows struct {
-	buffer []gpuRow
-	packed []byte // scratch space of flush
-	runs   []packedRows
-	n      int
+	buffer   []gpuRow
+	unsorted bool   // some row of the buffer belongs before the one that it comes after
+	packed   []byte // scratch space of flush
+	runs     []packedRows
+	n        int
 }
 
 // A packedRows is a series of rows in order, each as its differences from the one
@@ -84,6 +85,9 @@ type packedRows struct {
 const bufferedRows = 4096
 
 func (g *gpuRows) add(r *gpuRow) {
+	if n := len(g.buffer); n > 0 && compareRows(&g.buffer[n-1], r) > 0 {
+		g.unsorted = true
+	}
 	if g.buffer = append(g.buffer, *r); len(g.buffer) == bufferedRows {
 		g.flush()
 	}
@@ -94,9 +98,9 @@ func (g *gpuRows) flush() {
 	if len(g.buffer) == 0 {
 		return
 	}
-	byStart := func(a, b gpuRow) int { return compareRows(&a, &b) }
-	if !slices.IsSortedFunc(g.buffer, byStart) {
-		slices.SortFunc(g.buffer, byStart)
+	if g.unsorted {
+		slices.SortFunc(g.buffer, func(a, b gpuRow) int { return compareRows(&a, &b) })
+		g.unsorted = false
 	}
 	last := len(g.runs) - 1
 	if last < 0 || compareRows(&g.runs[last].last, &g.buffer[0]) > 0 {

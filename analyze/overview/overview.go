@@ -29,7 +29,7 @@ type Input struct {
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
 	AllFindings    bool            // people see them all, and not only the top ones
-	Counters       bool            // see [finders.Inputs]
+	Drawn          bool            // see [finders.Inputs]
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -85,7 +85,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Counters: in.Counters})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Drawn: in.Drawn})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {

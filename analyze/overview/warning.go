@@ -289,9 +289,9 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 		which += ", as far as their clocks tell"
 	}
 	if !g.Divided() {
-		return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+		return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, compare two with 'sgtrace diff', or all with 'sgtrace report --fleet'")}
 	}
-	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all")}
+	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all; 'sgtrace report --fleet' says what is late again and again")}
 }
 
 // muchUnclassified is the part of the time of kernels from which on the division of GPU time

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -92,7 +93,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 		figures += len(s.Figures)
 	}
 	want(t, "figures", eval[int](t, b, `document.querySelectorAll("figure").length`), figures)
-	want(t, "scripts", eval[int](t, b, `document.scripts.length - document.querySelectorAll("script.hover").length`), 1)
+	want(t, "scripts", eval[int](t, b, `document.querySelectorAll("script:not([type='application/json'])").length`), 1)
 	text := eval[string](t, b, `document.body.innerText`)
 	for _, name := range hostile {
 		if !strings.Contains(text, table.Printable(name)) {
@@ -236,7 +237,7 @@ func layouts(t *testing.T) map[string]Page {
 			waits[i][n-1] = 123_456_789
 			ranks = append(ranks, gpus.GPUs[i].Rank)
 		}
-		sections := append(Ranks(gpus, nil, Source{}), Section{Title: "waits", Figures: []*Figure{WaitMatrix(ranks, waits, Source{})}})
+		sections := append(Ranks(&finders.Measured{GPUs: gpus}, Source{}), Section{Title: "waits", Figures: []*Figure{WaitMatrix(ranks, waits, Source{})}})
 		pages[fmt.Sprintf("%d ranks", n)] = Page{Title: "ranks", Sections: sections}
 	}
 	config := simulator.DefaultConfig(1)

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/stacks"
@@ -43,7 +41,7 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 		sections = append(sections, s)
 	}
 	if o.GPUs != nil {
-		sections = append(sections, Ranks(o.GPUs, o.Collectives, src)...)
+		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
 	if o.Profiles != nil {
 		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
@@ -132,15 +130,15 @@ func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Find
 	set := m.Of.Requests
 	return []Section{
 		Timeline(timeline, m.Changes, src), Latencies(set, src), Tail(set, m.Tail, src),
-		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, src),
+		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
 }
 
-// Ranks makes the sections about what profilers recorded of ranks. c may be nil.
-func Ranks(g *gpu.GPUs, c *collective.Collectives, src Source) []Section {
-	sections := []Section{GPUs(g, src), Kernels(g, src)}
-	if c != nil && len(c.Ranks) > 0 {
-		sections = append(sections, Collectives(c, g, src))
+// Ranks makes the sections about what profilers recorded of ranks.
+func Ranks(m *finders.Measured, src Source) []Section {
+	sections := []Section{GPUs(m.GPUs, src), Kernels(m.GPUs, src)}
+	if c := m.Collectives; c != nil && len(c.Ranks) > 0 {
+		sections = append(sections, Collectives(m, src))
 	}
 	return sections
 }

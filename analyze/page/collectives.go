@@ -1,24 +1,21 @@
 package page
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/analyze/words"
-
-	"github.com/sgtrace/sgtrace/analyze/collective"
-	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// Collectives makes the section about who comes late to collectives, and who waits. g
-// may be nil; it tells why.
-func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
+// Collectives makes the section about who comes late to collectives, and who waits.
+func Collectives(m *finders.Measured, src Source) Section {
+	c := m.Collectives
 	s := Section{ID: "collectives", Title: "Collectives"}
-	verdict := c.Verdict(c.Stragglers(g))
+	verdict := c.Verdict(c.Stragglers(m.GPUs))
 	if len(verdict) == 1 {
 		s.Lead = verdict[0]
 	} else {
@@ -30,10 +27,7 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 	}
 	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
 		f := WaitMatrix(names, c.Waits, src)
-		if g != nil {
-			from, to := g.Bounds()
-			f.Caption += fmt.Sprintf(" Sums from %s; --from and --to choose another time.", words.Between(from, to))
-		}
+		f.Body.(*chart.Heatmap).Course = sumCourse(m.Waits)
 		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range c.Reports() {
@@ -41,6 +35,21 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 	}
 	return s
 }
+
+// sumCourse is the matrix of waits over time; nil where it is not known.
+func sumCourse(w *collective.WaitCourse) *chart.SumCourse {
+	if w == nil {
+		return nil
+	}
+	course := &chart.SumCourse{From: w.From, To: w.To, Counts: w.Met, Of: "collective", Text: waitedFor}
+	for _, x := range w.Waits {
+		course.Sums = append(course.Sums, chart.SumIn{Part: x.Part, Row: x.Rank, Column: x.Last, Value: x.Wait})
+	}
+	return course
+}
+
+// waitedFor is what a cell says, before a duration.
+const waitedFor = "waited for it "
 
 // WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
 // long names[r] waited for names[s], in ns. Nobody waits for itself.
@@ -51,7 +60,7 @@ func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 		for s := range names {
 			cells[s] = chart.HeatCell{Value: math.NaN()}
 			if r != s && waits[r][s] > 0 {
-				cells[s] = chart.HeatCell{Value: float64(waits[r][s]), Text: fmt.Sprintf("waited for it %s", durationText(waits[r][s]))}
+				cells[s] = chart.HeatCell{Value: float64(waits[r][s]), Text: waitedFor + durationText(waits[r][s])}
 			}
 		}
 		heat.Cells = append(heat.Cells, cells)

@@ -101,7 +101,7 @@ func samplePage(t testing.TB) Page {
 		Sections: []Section{Summary(lookedAt(findings, hostile), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile}}}
 	p.Sections = append(p.Sections, Requests(measured(set), timeline, nil, src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
-	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
+	p.Sections = append(p.Sections, Ranks(&finders.Measured{GPUs: gpus}, src)...)
 	waits := make([][]int64, len(hostile))
 	for i := range waits {
 		waits[i] = make([]int64, len(hostile))

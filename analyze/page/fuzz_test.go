@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -56,7 +57,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 	p := Page{Title: names[0], Subtitle: names[0], Tiles: []Tile{{Name: "Requests", Value: names[0], Detail: names[0], Href: "#findings"}}, Sections: []Section{
 		Summary(lookedAt(findings, names), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names},
 	}}
-	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
+	p.Sections = append(p.Sections, Ranks(&finders.Measured{GPUs: gpus}, src)...)
 	p.Sections = append(p.Sections, Section{Title: names[0], Lead: names[0], Points: names, Note: names[0], Figures: []*Figure{
 		WaitMatrix(names, waits, src),
 		{Title: names[0], Command: src.Command(names[0]), Notes: names, Body: dots},

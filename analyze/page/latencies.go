@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
@@ -19,10 +20,13 @@ const howToReadPercentiles = "How many percent of the values last no longer than
 // Latencies makes the section about how long requests and stages took.
 func Latencies(set *request.Set, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
+	var pack packer
+	s.Requests = pack.requests(set)
 	if lines := requestLines(set); len(lines) > 0 {
+		notes := pack.lines(lines)
 		s.Figures = append(s.Figures, &Figure{
 			ID: "requests-percentiles", Title: "Finished requests", Caption: howToReadPercentiles, Defined: "Metrics of a request",
-			Command: src.Command("--latency"), Body: &chart.Percentiles{Lines: lines},
+			Command: src.Command("--latency"), Body: &chart.Percentiles{Lines: distributions(lines)}, Notes: notes,
 		})
 	}
 	for role, lines := range stageLines(set) {
@@ -37,15 +41,36 @@ func Latencies(set *request.Set, src Source) Section {
 			f.Notes = append(f.Notes, roomNote(mostLines, len(lines), "stages"))
 			lines = lines[:mostLines]
 		}
-		f.Body = &chart.Percentiles{Lines: colored(lines)}
+		f.Notes = append(f.Notes, pack.lines(lines)...)
+		f.Body = &chart.Percentiles{Lines: distributions(lines)}
 		s.Figures = append(s.Figures, f)
 	}
 	s.Figures = append(s.Figures, TableOf(requests.MeasureLatencies(set).Report(), 0, "Latency", src.Command("--latency")))
 	return s
 }
 
+// A line is durations, ascending, with the requests that they are of.
+type line struct {
+	name     string
+	ns       []int64
+	requests []int32 // indexes into Set.Requests; request.None
+	packed   string
+}
+
+func (l *line) add(ns int64, request int) {
+	l.ns, l.requests = append(l.ns, ns), append(l.requests, int32(request))
+}
+
+// Len, Less and Swap sort the durations.
+func (l *line) Len() int           { return len(l.ns) }
+func (l *line) Less(i, k int) bool { return l.ns[i] < l.ns[k] }
+func (l *line) Swap(i, k int) {
+	l.ns[i], l.ns[k] = l.ns[k], l.ns[i]
+	l.requests[i], l.requests[k] = l.requests[k], l.requests[i]
+}
+
 // requestLines returns the distributions of what users see, over finished requests.
-func requestLines(set *request.Set) []chart.Distribution {
+func requestLines(set *request.Set) []*line {
 	metrics := []struct {
 		name string
 		of   func(*request.Metrics) int64
@@ -56,8 +81,11 @@ func requestLines(set *request.Set) []chart.Distribution {
 		{"queue", func(m *request.Metrics) int64 { return m.Queue }},
 		{"transfer", func(m *request.Metrics) int64 { return m.Transfer }},
 	}
-	values := make([][]int64, len(metrics))
-	var gaps []int64
+	var lines []*line
+	for _, m := range metrics {
+		lines = append(lines, &line{name: m.name})
+	}
+	gaps := &line{name: "ITL"}
 	for i := range set.Requests {
 		r := &set.Requests[i]
 		if r.Status != request.Finished {
@@ -65,33 +93,29 @@ func requestLines(set *request.Set) []chart.Distribution {
 		}
 		for k, m := range metrics {
 			if v := m.of(&r.Metrics); v >= 0 {
-				values[k] = append(values[k], v)
+				lines[k].add(v, i)
 			}
 		}
-		gaps = append(gaps, set.Gaps(r)...)
-	}
-	lines := []chart.Distribution{}
-	add := func(name string, values []int64) {
-		if len(values) > 0 {
-			slices.Sort(values)
-			lines = append(lines, chart.Distribution{Name: name, Values: values})
+		for _, gap := range set.Gaps(r) {
+			gaps.add(gap, i)
 		}
 	}
-	for k, m := range metrics {
-		add(m.name, values[k])
+	lines = slices.DeleteFunc(append(lines, gaps), func(l *line) bool { return l.Len() == 0 })
+	for _, l := range lines {
+		sort.Sort(l)
 	}
-	add("ITL", gaps)
-	return colored(lines)
+	return lines
 }
 
 // stageLines returns the distributions of the stages of each role, those that took
 // most time first. They are of the spans that analyze.GroupStages has.
-func stageLines(set *request.Set) [request.Other + 1][]chart.Distribution {
+func stageLines(set *request.Set) [request.Other + 1][]*line {
 	type key struct {
 		role request.Role
 		name string
 	}
-	values := map[key][]int64{}
+	byKey := map[key]*line{}
+	var lines [request.Other + 1][]*line
 	for i := range set.Len() {
 		span := set.Row(i)
 		if set.Kind(i) != request.Stage || set.Implausible(i) || set.Again(i) {
@@ -101,16 +125,18 @@ func stageLines(set *request.Set) [request.Other + 1][]chart.Distribution {
 		if proc := set.ProcOf(i); proc != request.None {
 			at.role = set.Procs[proc].Role
 		}
-		values[at] = append(values[at], span.Dur())
-	}
-	var lines [request.Other + 1][]chart.Distribution
-	for at, v := range values {
-		slices.Sort(v)
-		lines[at.role] = append(lines[at.role], chart.Distribution{Name: at.name, Values: v})
+		if byKey[at] == nil {
+			byKey[at] = &line{name: at.name}
+			lines[at.role] = append(lines[at.role], byKey[at])
+		}
+		byKey[at].add(span.Dur(), set.RequestOf(i))
 	}
 	for _, list := range lines {
-		slices.SortFunc(list, func(a, b chart.Distribution) int {
-			return cmp.Or(cmp.Compare(total(b.Values), total(a.Values)), cmp.Compare(a.Name, b.Name))
+		for _, l := range list {
+			sort.Sort(l)
+		}
+		slices.SortFunc(list, func(a, b *line) int {
+			return cmp.Or(cmp.Compare(total(b.ns), total(a.ns)), cmp.Compare(a.name, b.name))
 		})
 	}
 	return lines
@@ -125,10 +151,11 @@ func total(durations []int64) float64 {
 	return sum
 }
 
-// colored gives every line its color.
-func colored(lines []chart.Distribution) []chart.Distribution {
-	for i := range lines {
-		lines[i].Color = i % chart.Hues
+// distributions gives every line its color.
+func distributions(lines []*line) []chart.Distribution {
+	var list []chart.Distribution
+	for i, l := range lines {
+		list = append(list, chart.Distribution{Name: l.name, Values: l.ns, Packed: l.packed, Color: i % chart.Hues})
 	}
-	return lines
+	return list
 }

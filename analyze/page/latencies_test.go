@@ -3,8 +3,6 @@ package page
 import (
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/page/chart"
-
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -29,7 +27,7 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 				t.Fatalf("role %q", g.Key[0])
 			}
 			for _, line := range curves[role] {
-				if line.Name == g.Key[1] {
+				if line.name == g.Key[1] {
 					compare(t, line, &g.Summary)
 					compared++
 				}
@@ -44,9 +42,9 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 		names := map[string]string{"E2E": "e2e", "TTFT": "ttft", "TPOT": "tpot", "queue": "queue", "transfer": "transfer", "ITL": "itl"}
 		for _, line := range requestLines(set) {
 			for _, l := range requests.MeasureLatencies(set).Rows {
-				if l.Of == "finished requests" && l.Metric == names[line.Name] {
+				if l.Of == "finished requests" && l.Metric == names[line.name] {
 					compare(t, line, &l.Summary)
-					delete(names, line.Name)
+					delete(names, line.name)
 				}
 			}
 		}
@@ -56,15 +54,15 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, line chart.Distribution, s *distribution.Summary) {
+func compare(t *testing.T, line *line, s *distribution.Summary) {
 	t.Helper()
-	if len(line.Values) != s.N {
-		t.Errorf("%s has %d values, want %d", line.Name, len(line.Values), s.N)
+	if len(line.ns) != s.N {
+		t.Errorf("%s has %d values, want %d", line.name, len(line.ns), s.N)
 		return
 	}
 	for percent, want := range map[int]int64{50: s.P50, 90: s.P90, 99: s.P99} {
-		if got := request.NearestRank(line.Values, percent); got != want {
-			t.Errorf("%s: p%d is %d, want %d", line.Name, percent, got, want)
+		if got := request.NearestRank(line.ns, percent); got != want {
+			t.Errorf("%s: p%d is %d, want %d", line.name, percent, got, want)
 		}
 	}
 }

@@ -42,6 +42,8 @@ type Section struct {
 	Note    string   // what it was looked for in
 	Notes   []string // what is doubtful
 	Figures []*Figure
+	// Requests are those of which its figures have values for the script; nil is none.
+	Requests *RequestTimes
 }
 
 // A Figure is something to look at.

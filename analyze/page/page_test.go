@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
@@ -174,7 +175,7 @@ func TestNothingToDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := Requests(measured(set), timeline, nil, Source{})
-	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
+	page := render(t, Page{Sections: append(sections, Ranks(&finders.Measured{GPUs: &gpu.GPUs{}}, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

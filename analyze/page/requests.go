@@ -81,7 +81,7 @@ func One(set *request.Set, found []int, id string, inputs []string, made Made) P
 	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
 	stages.Title = "Stages"
 	p.Sections = []Section{{ID: "requests", Title: "Waterfall", Figures: []*Figure{
-		{ID: "waterfalls", Defined: "One request", Command: src.requestCommand(id), Body: list},
+		{ID: "waterfalls", Defined: "One request", Body: list}, // which has the commands
 	}}, {ID: "stages", Title: "Stages", Figures: []*Figure{stages}}}
 	return p
 }
@@ -266,7 +266,7 @@ func (v *RequestView) SVG() template.HTML {
 func (v *RequestView) Since() string { return chart.Milliseconds(v.From) }
 func (v *RequestView) Until() string { return chart.Milliseconds(v.To) }
 
-var requestsTemplate = parsed("requests", functions, `<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
+var requestsTemplate = parsed("requests", functions, `<p class="request-head" aria-hidden="true"><span>request</span><span>arrived</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
 {{- range .}}
 <details class="request"{{if .Open}} open{{end}} id="{{.Anchor}}" data-rid="{{printable .RID}}" data-t="{{.Since}}"><summary><code>{{printable .RID}}</code><span>{{.Arrived}}</span><span>{{.E2E}}</span><span>{{.TTFT}}</span><span>{{.Status}}</span><span>{{printable .Why}}</span></summary>
 <div class="fall">{{.SVG}}</div>

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,27 +20,23 @@ import (
 // mostRows is how many rows of a table the page has.
 const mostRows = 200
 
-// Stages makes the section that compares the ranks of servers, stage by stage, with
-// their load; ranks may be nil.
-func Stages(set *request.Set, ranks *rank.Ranks, src Source) Section {
+// Stages makes the section that compares the ranks of servers, stage by stage, from one time
+// to another, with their load; ranks may be nil.
+func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source) Section {
 	s := Section{ID: "ranks", Title: "Ranks of servers"}
 	if ranks != nil {
 		s.Lead = ranks.Verdict()
 	}
-	by, err := requests.ParseDimensions("role,label,rank,stage")
-	if err != nil {
-		panic(err) // there are such dimensions
-	}
-	groups := requests.GroupStages(set, by).Groups
-	for len(groups) > 0 {
-		n := 1
-		for n < len(groups) && slices.Equal(groups[n].Key[:2], groups[0].Key[:2]) {
-			n++
-		}
-		if f := stageFigure(groups[:n], src); f != nil {
+	for role, engines := range enginesOf(set, from, to) {
+		f, why := stageFigure(request.Role(role), engines, from, to, src)
+		if f != nil {
 			s.Figures = append(s.Figures, f)
+		} else if why != "" {
+			s.Notes = append(s.Notes, why)
 		}
-		groups = groups[n:]
+	}
+	if len(s.Figures)+len(s.Notes) == 0 {
+		s.Notes = []string{"No heat map of stages: the spans do not tell on which rank they were."}
 	}
 	if ranks != nil {
 		for _, r := range ranks.Reports() {
@@ -64,94 +61,95 @@ func Stages(set *request.Set, ranks *rank.Ranks, src Source) Section {
 // two, and it does not matter.
 const leastPart = 0.005
 
-// A stageRow is a stage on all ranks of one kind of server.
-type stageRow struct {
-	stage  string
-	total  float64 // ns
-	groups []*requests.Group
-}
+// Sizes of the figures of stages, and the parts of the time of peers from which on a stage that
+// takes longer, or less, has another color.
+const (
+	mostStages = 6
+	mostRanks  = 64 // rows of all stages
+)
 
-// stageFigure compares the ranks of one kind of server; nil if there is nothing to
-// compare. Groups have the keys role, label, rank and stage.
-func stageFigure(groups []requests.Group, src Source) *Figure {
-	role, label := groups[0].Key[0], groups[0].Key[1]
-	var ranks []string
-	for i := range groups {
-		if rank := groups[i].Key[2]; !slices.Contains(ranks, rank) {
-			ranks = append(ranks, rank)
+var stageSteps = []float64{0.05, 0.1, 0.2, 0.35, 0.5}
+
+// stageFigure compares the engines of a role over time. Where there is none it says why; it
+// says nothing of roles without engines.
+func stageFigure(role request.Role, engines []*engine, from, to trace.Time, src Source) (f *Figure, why string) {
+	courses, small := stageCourses(engines)
+	switch {
+	case len(engines) == 0:
+		return nil, ""
+	case len(engines) == 1 && engines[0].ranks == 1:
+		return nil, fmt.Sprintf("No heat map of stages of %s: it has no peers.", engines[0].name)
+	case len(engines) == 1:
+		return nil, fmt.Sprintf("No heat map of stages of %s: its %d ranks wait for each other in every step, so stages take equally long on all of them. Lateness tells them apart.",
+			engines[0].name, engines[0].ranks)
+	case len(courses) == 0:
+		return nil, fmt.Sprintf("No heat map of stages of %s servers: no two of them have the same stages.", role)
+	}
+	f = &Figure{
+		ID: "stages-" + role.String(), Shows: []finding.Kind{finding.Slower, finding.Pipeline}, Role: role.String(),
+		Title: fmt.Sprintf("Stages over time, compared between peers: %s", role),
+		Caption: "How much longer a stage takes than the median (nearest rank) of its peers, on average. Orange takes longer. Peers are servers, or DP ranks, of one role; " +
+			"ranks that take each step together are one row. Differences within three standard errors have no color.",
+		Defined: "Stages", Command: src.Command("--by-rank", "--table=stages"),
+	}
+	heat := &chart.TimeHeat{Steps: stageSteps, Unit: table.Share, What: "longer than peers", From: from, To: to}
+	rows := 0
+	for i, s := range courses {
+		if i == mostStages || i > 0 && rows+len(s.engines) > mostRanks {
+			f.Notes = append(f.Notes, roomNote(i, len(courses), "stages"))
+			break
 		}
-	}
-	rows, small := stageRows(groups)
-	if len(rows) == 0 {
-		return nil
-	}
-	heat := &chart.Heatmap{}
-	for _, rank := range ranks {
-		heat.Columns = append(heat.Columns, strings.Replace(rank, " "+label, "", 1))
-	}
-	for _, r := range rows {
-		heat.Rows = append(heat.Rows, r.stage)
-		heat.Cells = append(heat.Cells, stageCells(r.groups, ranks))
-	}
-	f := &Figure{
-		ID: "stages-" + role, Shows: []finding.Kind{finding.Slower, finding.Pipeline}, Role: role,
-		Title:   fmt.Sprintf("Stages by rank: %s, %s", role, label),
-		Caption: "The mean of each stage on a rank, as a multiple of the median (nearest rank) of the means of all ranks. Stages that took the most time come first.",
-		Defined: "Stages", Command: src.Command("--by-rank", "--table=stages"), Body: heat,
+		rows += len(s.engines)
+		heat.Groups = append(heat.Groups, s.group(from, to))
 	}
 	if small > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("stages of less than %g %% of the time are left out: %d", 100*leastPart, small))
 	}
-	return f
+	f.Body = heat
+	return f, ""
 }
 
-// stageRows returns the stages that several ranks have, those that took most time
-// first, and how many took too little to be compared.
-func stageRows(groups []requests.Group) (rows []stageRow, small int) {
-	whole := 0.0
-	for i := range groups {
-		g := &groups[i]
-		whole += float64(g.Total)
-		at := slices.IndexFunc(rows, func(r stageRow) bool { return r.stage == g.Key[3] })
-		if at < 0 {
-			at = len(rows)
-			rows = append(rows, stageRow{stage: g.Key[3]})
-		}
-		rows[at].total += float64(g.Total)
-		rows[at].groups = append(rows[at].groups, g)
+// group makes a row of each engine.
+func (s *stageCourse) group(from, to trace.Time) chart.HeatGroup {
+	g := chart.HeatGroup{Name: s.name, From: from, To: to}
+	var parts [][]tally
+	for _, e := range s.engines {
+		parts = append(parts, s.parts(e))
+		g.Rows = append(g.Rows, chart.HeatRow{Name: e.name})
 	}
-	rows = slices.DeleteFunc(rows, func(r stageRow) bool { return len(r.groups) < 2 })
-	several := len(rows)
-	rows = slices.DeleteFunc(rows, func(r stageRow) bool { return r.total < leastPart*whole })
-	slices.SortFunc(rows, func(a, b stageRow) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.stage, b.stage))
-	})
-	return rows, several - len(rows)
+	for p := range parts[0] {
+		var here []*tally
+		for i := range parts {
+			if parts[i][p].n >= leastSpans {
+				here = append(here, &parts[i][p])
+			}
+		}
+		for i := range parts {
+			value, text := comparePart(&parts[i][p], here)
+			g.Rows[i].Values, g.Rows[i].Texts = append(g.Rows[i].Values, value), append(g.Rows[i].Texts, text)
+		}
+	}
+	return g
 }
 
-// stageCells compares the groups of one stage, a cell for each rank. Means are
-// compared, as the median of a wait is often 0, and a factor of that means nothing.
-func stageCells(groups []*requests.Group, ranks []string) []chart.HeatCell {
-	var means []int64
-	for _, g := range groups {
-		means = append(means, g.Mean)
+// comparePart returns by which part of the usual time of its peers, which it is one of, an
+// engine takes longer: 0 if that may be chance, and NaN if too little is known.
+func comparePart(own *tally, peers []*tally) (longer float64, text string) {
+	switch {
+	case own.n == 0:
+		return math.NaN(), ""
+	case own.n < leastSpans || len(peers) < 2:
+		return math.NaN(), fmt.Sprintf("too few to compare: %s", words.Counted(own.n, "span"))
 	}
-	slices.Sort(means)
-	middle := request.NearestRank(means, 50)
-	cells := make([]chart.HeatCell, len(ranks))
-	for i, rank := range ranks {
-		cells[i] = chart.HeatCell{Value: math.NaN(), Text: "no such stage"}
-		at := slices.IndexFunc(groups, func(g *requests.Group) bool { return g.Key[2] == rank })
-		if at < 0 {
-			continue
-		}
-		g := groups[at]
-		cells[i].Text = fmt.Sprintf("mean %s, p50 %s, p99 %s\n%d spans", durationText(g.Mean), durationText(g.P50), durationText(g.P99), g.N)
-		if middle > 0 {
-			cells[i].Value = float64(g.Mean) / float64(middle)
-		}
+	sorted := slices.SortedFunc(slices.Values(peers), func(a, b *tally) int { return cmp.Compare(a.mean(), b.mean()) })
+	usual := sorted[(len(sorted)-1)/2]
+	text = fmt.Sprintf("%s on average (%s), its peers %s", durationText(int64(own.mean())), words.Counted(own.n, "span"), durationText(int64(usual.mean())))
+	const chance = 3 // standard errors
+	more := own.mean() - usual.mean()
+	if usual.mean() <= 0 || math.Abs(more) <= chance*math.Sqrt(own.variance()+usual.variance()) {
+		return 0, text
 	}
-	return cells
+	return more / usual.mean(), text
 }
 
 func durationText(ns int64) string { return trace.FormatDuration(ns) }

@@ -1,43 +1,107 @@
 package page
 
 import (
-	"math"
+	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-
-	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
-func TestStagesOfRanks(t *testing.T) {
-	group := func(rank, stage string, n int, mean int64) requests.Group {
-		return requests.Group{Key: []string{"decode", "Scheduler", rank, stage}, Summary: distribution.Summary{N: n, Mean: mean, Total: int64(n) * mean}}
-	}
-	f := stageFigure([]requests.Group{
-		group("h1 Scheduler TP0", "forward", 10, 1000), group("h1 Scheduler TP0", "loop", 10, 5000), group("h1 Scheduler TP0", "tiny", 10, 1),
-		group("h1 Scheduler TP1", "forward", 20, 1200), group("h1 Scheduler TP1", "tiny", 10, 5), group("h1 Scheduler TP1", "alone", 10, 90_000),
-		group("h1 Scheduler TP2", "forward", 10, 900), group("h1 Scheduler TP2", "loop", 10, 10_000),
-	}, Source{})
-	heat := f.Body.(*chart.Heatmap)
-	want := map[string][]float64{
-		"loop":    {1, math.NaN(), 2}, // of two, the median is the smaller one
-		"forward": {1, 1.2, 0.9},
-	}
-	if len(heat.Rows) != 2 || heat.Rows[0] != "loop" || heat.Rows[1] != "forward" || len(f.Notes) != 1 {
-		t.Fatalf("rows are %q, notes %q", heat.Rows, f.Notes)
-	}
-	if heat.Columns[1] != "h1 TP1" {
-		t.Errorf("columns are %q", heat.Columns)
-	}
-	for r, name := range heat.Rows {
-		for c, cell := range heat.Cells[r] {
-			if v := want[name][c]; cell.Value != v && !(math.IsNaN(v) && math.IsNaN(cell.Value)) {
-				t.Errorf("%s on %s is %g, want %g", name, heat.Columns[c], cell.Value, v)
+// stagesOf is the section about the stages of a simulated run.
+func stagesOf(t *testing.T, config simulator.Config) Section {
+	t.Helper()
+	set := simulate(t, config)
+	timeline, err := load.New(set, 0)
+	must(t, err)
+	return Stages(set, rank.Measure(set), timeline.From, timeline.To, Source{})
+}
+
+// colored counts the cells of a stage of which something is known, by row, and those of them
+// that are orange.
+func colored(s Section, figure, stage string) (known, orange map[string]int) {
+	known, orange = map[string]int{}, map[string]int{}
+	for _, f := range s.Figures {
+		if f.ID != figure {
+			continue
+		}
+		for _, g := range f.Body.(*chart.TimeHeat).Groups {
+			if g.Name != stage {
+				continue
+			}
+			for _, r := range g.Rows {
+				for _, v := range r.Values {
+					if v == v {
+						known[r.Name]++
+					}
+					if v >= stageSteps[0] {
+						orange[r.Name]++
+					}
+				}
 			}
 		}
 	}
-	if f := stageFigure([]requests.Group{group("h1 Scheduler TP0", "forward", 10, 1000)}, Source{}); f != nil {
-		t.Error("one rank is compared")
+	return known, orange
+}
+
+// A replica that takes half as long again is orange most of the time, and its peers are not.
+func TestStagesShowTheSlowReplica(t *testing.T) {
+	config := testset.Calm(2)
+	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 1, PP: 1, DP: 4}
+	config.Straggler = simulator.Straggler{DP: 2, Factor: 1.5}
+	known, orange := colored(stagesOf(t, config), "stages-unified", "decode_loop")
+	if len(known) != 4 {
+		t.Fatalf("rows %v", known)
+	}
+	for row, n := range known {
+		slow := strings.Contains(row, "DP2")
+		if n < 10 || slow && orange[row] < n*9/10 || !slow && orange[row] > n/10 {
+			t.Errorf("%s is orange in %d of %d parts", row, orange[row], n)
+		}
+	}
+}
+
+// Ranks that wait for each other are one row, and another role is no peer: a slow tensor
+// parallel rank makes its engine orange, and the prefill server, which has none, has no map
+// and a sentence that says why.
+func TestStagesCompareEngines(t *testing.T) {
+	config := simulator.DefaultConfig(1)
+	config.Straggler = simulator.Straggler{TP: 1, Delay: 4_000_000}
+	s := stagesOf(t, config)
+	known, orange := colored(s, "stages-decode", "decode_loop")
+	if len(known) != 2 || orange["decode DP0"] < known["decode DP0"]/2 || orange["decode DP1"] > known["decode DP1"]/20 {
+		t.Errorf("orange are %v of %v parts", orange, known)
+	}
+	want := "No heat map of stages of prefill: its 2 ranks wait for each other in every step, so stages take equally long on all of them. Lateness tells them apart."
+	if len(s.Notes) != 1 || s.Notes[0] != want {
+		t.Errorf("notes %q", s.Notes)
+	}
+}
+
+// Where all engines are alike, hardly any part of any stage is orange.
+func TestStagesOfEqualEngines(t *testing.T) {
+	all, wrong := 0, 0
+	for seed := range uint64(3) {
+		config := testset.Calm(seed)
+		config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 4}
+		s := stagesOf(t, config)
+		for _, f := range s.Figures {
+			heat, ok := f.Body.(*chart.TimeHeat)
+			if !ok {
+				continue
+			}
+			for _, g := range heat.Groups {
+				known, orange := colored(s, f.ID, g.Name)
+				for row, n := range known {
+					all, wrong = all+n, wrong+orange[row]
+				}
+			}
+		}
+	}
+	if all < 500 || wrong > all*3/100 {
+		t.Errorf("%d of %d parts are orange", wrong, all)
 	}
 }

@@ -99,7 +99,7 @@ func busyTile(g *gpu.GPUs) Tile {
 	least := slices.MinFunc(g.GPUs, func(a, b gpu.GPU) int { return cmp.Compare(share(&a), share(&b)) })
 	if len(g.GPUs) > 1 {
 		t.Unit = "mean"
-		t.Detail = fmt.Sprintf("least: %s, %s", least.Rank, chart.InUnit(table.Share, wholePercent(share(&least))))
+		t.Detail = fmt.Sprintf("least: %s, %s", chart.InUnit(table.Share, wholePercent(share(&least))), least.Rank)
 	} else {
 		t.Detail = least.Rank
 	}

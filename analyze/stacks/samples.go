@@ -84,7 +84,7 @@ func (c *collector) readSamples(s profile.Stream) {
 		t.samples = append(t.samples, sample{x.Start, c.recordings.id(x)})
 	}
 	c.period = trace.Time(period.Period())
-	for x := range s.Backtraces {
+	for x := range s.Backtraces(nil) {
 		c.seen.Backtraces = true
 		f := host.FrameOf(host.StackFrame, &x.Event)
 		f.Correlation = int64(c.recordings.id(x))

@@ -57,8 +57,21 @@ func (c *command) writeTrace(out *output.Output, t *trace.Trace) (int64, error) 
 		c.diags.Add(trace.JSONSpan.Of(out.Name()))
 	}
 	c.screen.Doing("writing " + out.Name())
+	drawn := len(t.Slices) - 1 // the first one is none
+	write := out.Write
 	if c.verify {
-		return c.writeVerified(out, t)
+		write = func(t *trace.Trace) (int64, error) { return c.writeVerified(out, t) }
 	}
-	return out.Write(t)
+	size, err := write(t)
+	if err == nil && (drawn > mostViewed || size > mostViewedBytes) {
+		c.diags.Add(trace.TimelineLarge.Of(out.Name(), count(drawn, "slice"), bytesText(size)))
+	}
+	return size, err
 }
+
+// What viewers can be expected to open: Perfetto holds all of a file, and tables that it makes of
+// it, in the 4 GB that WebAssembly has.
+var (
+	mostViewed      = 5_000_000
+	mostViewedBytes = int64(1 << 30)
+)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -37,7 +39,9 @@ Examples:
 			},
 			{
 				Name: "prune", Usage: "remove captures that are old or whose originals are gone", ArgsUsage: "DATASET",
-				Description: `What tasks left that died more than a day ago goes, too.
+				Description: `What tasks left that died more than a day ago goes, too. A dataset of which not
+all shards ended is incomplete, as every report says. If you go on with another
+number of shards, --shards forgets which there were.
 
 Examples:
   sgtrace dataset prune --older-than 30d --dry-run week
@@ -46,6 +50,7 @@ Examples:
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "older-than", Usage: "remove captures that ended `AGE` ago, such as 30d or 12h"},
 					&cli.BoolFlag{Name: "gone", Usage: "remove captures whose originals are no longer there"},
+					&cli.BoolFlag{Name: "shards", Usage: "forget which shards there were of which extractions"},
 					&cli.BoolFlag{Name: "dry-run", Usage: "only print what would be removed"},
 				},
 				Action: c.pruneDataset,
@@ -53,7 +58,7 @@ Examples:
 			{
 				Name: "verify", Usage: "check that a dataset is as it was written", ArgsUsage: "DATASET",
 				Description: `Reads all files and compares their hashes and numbers of rows with those that
-were written.
+were written. If not all shards of an extraction ended, it says which.
 
 Examples:
   sgtrace dataset verify week
@@ -139,6 +144,9 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if ctx.Bool("gone") && slices.ContainsFunc(all, func(x *dataset.Capture) bool { return x.Redacted() }) {
+		return fmt.Errorf("--gone: %w", inputs.ErrRedacted)
+	}
 	removed, dry := 0, ctx.Bool("dry-run")
 	for _, x := range all {
 		why := ""
@@ -160,11 +168,20 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 	verb := "removed"
 	if dry {
 		verb = "to be removed"
-	} else if err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour)); err != nil {
+	} else if err := cleanUp(ctx, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.screen.Notices, "%s: %d of %s %s\n", dir, removed, words.Counted(len(all), "capture"), verb)
 	return nil
+}
+
+// cleanUp removes what tasks left.
+func cleanUp(ctx *cli.Context, dir string) error {
+	err := dataset.RemoveUnfinished(dir, time.Now().Add(-24*time.Hour))
+	if ctx.Bool("shards") {
+		err = errors.Join(err, tasks.Forget(dir))
+	}
+	return err
 }
 
 func isGone(c *dataset.Capture) bool {
@@ -199,6 +216,9 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 		return err
 	}
 	var problems []string
+	for _, text := range tasks.Missing(dir) {
+		problems = append(problems, dir+": "+text)
+	}
 	for _, name := range foreign {
 		problems = append(problems, name+": not a capture")
 	}

@@ -114,9 +114,16 @@ func TestExtractAgain(t *testing.T) {
 	if err := os.Rename(recorded(t, 6), filepath.Join(dir, inputsName)); err != nil {
 		t.Fatal(err)
 	}
-	for _, shard := range []string{"0/3", "1/3", "2/3"} {
+	for _, shard := range []string{"0/3", "2/3"} {
 		mustRun(t, dir, "extract --shard "+shard+" -o "+datasetName+" "+inputsName)
 	}
+	for _, args := range []string{"extract --shard 0/2 -o " + datasetName + " " + inputsName, "dataset verify " + datasetName, "requests " + datasetName} {
+		if r := sgtrace(t, dir, strings.Fields(args)...); r.status == exitOK || !strings.Contains(r.err+r.out, " 3") || !strings.Contains(r.err+r.out, " ended") {
+			t.Errorf("%s without a shard: status %d: %s", args, r.status, r.err)
+		}
+	}
+	mustRun(t, dir, "extract --shard 1/3 -o "+datasetName+" "+inputsName)
+	mustRun(t, dir, "dataset verify "+datasetName)
 	sharded := filesIn(t, filepath.Join(dir, datasetName))
 	os.MkdirAll(filepath.Join(dir, datasetName, "v1", ".unfinished-ABC"), 0o777)
 	if r := extractAll(t, dir); !strings.Contains(r.err, "9 inputs, 9 already extracted") {

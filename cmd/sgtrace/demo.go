@@ -18,7 +18,7 @@ import (
 )
 
 func (c *command) demoCommand() *cli.Command {
-	return &cli.Command{
+	cmd := &cli.Command{
 		Name:      "demo",
 		Usage:     "simulate a small incident to try the tool on",
 		ArgsUsage: "DIR",
@@ -42,6 +42,7 @@ Examples:
 			if config.Requests = ctx.Int("requests"); config.Requests < 1 {
 				return commandline.Usage("--requests %d: want 1 or more", config.Requests)
 			}
+			c.screen.Doing("simulating requests")
 			run, err := simulator.Play(config)
 			if err != nil {
 				return commandline.AsUsage(err)
@@ -51,11 +52,12 @@ Examples:
 				return err
 			}
 			traces, exports := torch.DefaultConfig(run), nsys.DefaultConfig(run)
+			c.screen.Doing("writing " + dir)
 			if err := golden.WriteDir(dir, run, &traces, &exports); err != nil {
 				return err
 			}
 			otel := filepath.Join(dir, "otel.jsonl")
-			fmt.Fprintf(c.err, `%s: %s; %s: PyTorch traces of all ranks;
+			fmt.Fprintf(c.screen.Notices, `%s: %s; %s: PyTorch traces of all ranks;
 %s: Nsight Systems exports of all hosts; %s: what was planted
 try: sgtrace report %[7]s
      sgtrace requests --sort -e2e --limit 10 %[1]s
@@ -66,6 +68,8 @@ try: sgtrace report %[7]s
 			return nil
 		},
 	}
+	c.giveScreen(cmd)
+	return cmd
 }
 
 // freeForDemo refuses a directory with files that are of no demo: evidence may have the

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/slo"
@@ -42,6 +44,7 @@ func (c *command) diffCommand() *cli.Command {
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
 	}
+	flags = append(flags, reports.MuteFlags("")...)
 	for _, side := range diffSides {
 		flags = append(flags, &cli.StringSliceFlag{Name: side, Usage: "[LABEL=]`INPUT`, one of several captures " + side})
 		for _, end := range []string{"from", "to"} {
@@ -90,6 +93,10 @@ func (c *command) diff(ctx *cli.Context) error {
 	if err := reports.CheckPage(ctx); err != nil {
 		return err
 	}
+	mutes, err := reports.Mutes(ctx)
+	if err != nil {
+		return err
+	}
 	read := c.readCaptures
 	if ctx.IsSet("at") {
 		read = c.readAt
@@ -106,6 +113,9 @@ func (c *command) diff(ctx *cli.Context) error {
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
 	}
+	d.Mute(func(f *finding.Finding) bool {
+		return slices.ContainsFunc(mutes, func(m finders.Mute) bool { return m.Covers(f) })
+	})
 	if ctx.IsSet("o") {
 		return c.diffPage(ctx, d, sides, conditions)
 	}
@@ -125,7 +135,7 @@ func (c *command) diff(ctx *cli.Context) error {
 
 // diffPage writes the comparison as a page, and returns the error of the conditions.
 func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collected, conditions gate.Conditions) error {
-	args := append([]string{"diff"}, flagArgs(ctx, "by-rank", "slo", "fail-if", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
+	args := append([]string{"diff"}, commandline.Given(ctx, "by-rank", "slo", "fail-if", "mute", "mute-file", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
 	given := c.given(ctx, ctx.Args().Slice())
 	var judged error
 	err := c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
@@ -198,17 +208,6 @@ func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string,
 		return err
 	}
 	return errors.Join(capture.add(side, window), capture.evidence.Close())
-}
-
-// inWords tells which window of time is meant: " from +10s to +20s".
-func inWords(w selection.Window) (text string) {
-	if w.From != "" {
-		text += " from " + w.From
-	}
-	if w.To != "" {
-		text += " to " + w.To
-	}
-	return text
 }
 
 // readAt reads one capture and divides it at --at.
@@ -284,7 +283,7 @@ func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	}
 	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
 		From: from, To: to}) {
-		return fmt.Errorf("%s has nothing to compare%s", r.label, inWords(window))
+		return fmt.Errorf("%s has nothing to compare%s", r.label, window.Words())
 	}
 	return nil
 }

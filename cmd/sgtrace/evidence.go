@@ -34,12 +34,18 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	if what.anyTime {
-		sel.Window = selection.Window{}
-	}
 	files, err := findInputs(ctx, args)
 	if err != nil {
 		return nil, nil, err
+	}
+	e, err := c.readFound(ctx, sel, files, what)
+	return e, sel, err
+}
+
+// readFound is readEvidence for inputs that were found. It completes sel.
+func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inputs.Input, what needed) (*convert.Evidence, error) {
+	if what.anyTime {
+		sel.Window = selection.Window{}
 	}
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
@@ -48,20 +54,20 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	m, err := convert.Read(files, opt, &c.diags)
 	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.read = append(c.read, m.Taken...)
 	e, err := m.Evidence(what.EvidenceOptions)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := c.choose(ctx, e, sel); err != nil {
 		e.Close()
-		return nil, nil, err
+		return nil, err
 	}
 	c.redactEvidence(e)
 	c.screen.Doing("analyzing")
-	return e, sel, nil
+	return e, nil
 }
 
 // choose applies the selection flags.

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/extract"
+	"github.com/sgtrace/sgtrace/dataset"
 )
 
 func (c *command) extractCommand() *cli.Command {
@@ -24,10 +25,15 @@ Slurm, or anything else: each writes folders of its own, which appear complete
 or not at all. Inputs that are in the dataset are skipped, and one that has
 changed replaces what the dataset had of it. 'sgtrace report DATASET' reads it.
 
+With --redact, names and free text in the dataset are pseudonyms. The first task
+writes their key to DATASET.key, and all others take it. With the key, names can
+be guessed and tried: keep it, and don't share it.
+
 Examples:
   sgtrace extract -o week traces/ otel_trace.json
   sgtrace extract -o week --exclude '*.tmp' traces/
-  sgtrace extract -o run --shard 3/64 traces/`,
+  sgtrace extract -o run --shard 3/64 traces/
+  sgtrace extract -o shared --redact traces/`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "the `DATASET`, a folder, to add to"},
 			&cli.StringFlag{Name: "shard", Usage: "take only shard `I/N` of the inputs, I from 0 to N-1, by a hash of their paths"},
@@ -37,14 +43,11 @@ Examples:
 }
 
 func (c *command) extract(ctx *cli.Context) error {
-	opt := extract.Options{Dataset: ctx.String("output"), Tool: version()}
-	var err error
-	switch {
-	case opt.Dataset == "":
+	opt := extract.Options{Dataset: ctx.String("output"), Arguments: ctx.Args().Slice(), Tool: version(), Redact: c.redact}
+	if opt.Dataset == "" {
 		return commandline.Usage("extract needs -o DATASET, a folder to write to")
-	case c.redact != nil:
-		return commandline.Usage("extract does not take --redact: give it to the commands that read the dataset")
 	}
+	var err error
 	if opt.Shard, opt.Of, err = shard(ctx.String("shard")); err != nil {
 		return err
 	}
@@ -60,6 +63,9 @@ func (c *command) extract(ctx *cli.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(opt.Dataset), extracted(done))
+	if done.Inputs > done.There && dataset.WasSolved(opt.Dataset) {
+		fmt.Fprintln(c.screen.Notices, "views of SQL engines are of the dataset as it was: run 'sgtrace sql' again")
+	}
 	return nil
 }
 

@@ -48,27 +48,6 @@ func (c *command) commandLine(ctx *cli.Context, args, given []string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), selection.Args(ctx), given))
 }
 
-// flagArgs are flags of a command as they were given.
-func flagArgs(ctx *cli.Context, names ...string) (args []string) {
-	for _, name := range names {
-		switch value := ctx.Value(name).(type) {
-		case bool:
-			if value {
-				args = append(args, "--"+name)
-			}
-		case cli.StringSlice:
-			for _, v := range value.Value() {
-				args = append(args, "--"+name, v)
-			}
-		case string:
-			if ctx.IsSet(name) {
-				args = append(args, "--"+name, value)
-			}
-		}
-	}
-	return args
-}
-
 // now is the time that a page tells. A build that must be the same every time sets it by
 // $SOURCE_DATE_EPOCH.
 func (c *command) now() time.Time {

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -32,23 +33,18 @@ const leastKey = 16
 
 // startRedaction makes all that is printed from now on have the names of --redact.
 func (c *command) startRedaction(ctx *cli.Context) error {
-	var key []byte
-	if name := ctx.String("redact-key"); name != "" {
-		var err error
-		if key, err = os.ReadFile(name); err != nil {
-			return commandline.Usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
-		}
-		if len(key) < leastKey {
-			return commandline.Usage("--redact-key %s: a key of %d bytes is easy to guess; want %d or more", name, len(key), leastKey)
-		}
-		c.beside = append(c.beside, name)
-	} else if !ctx.Bool("redact") {
+	if !ctx.Bool("redact") && ctx.String("redact-key") == "" {
 		return nil
+	}
+	key, notice, err := c.redactionKey(ctx)
+	if err != nil {
+		return err
 	}
 	c.redact = redact.New(key)
 	for _, flag := range [...]string{"o", "clock-report", "html", "redact-key"} {
 		if name := ctx.String(flag); name != "" && name != "-" {
 			c.redact.Keep(name)
+			c.redact.Keep(tasks.KeyFile(name))
 		}
 	}
 	args := ctx.Args().Slice()
@@ -68,10 +64,30 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 		}
 	}
 	c.out, c.err = &redact.Writer{W: c.out, By: c.redact}, &redact.Writer{W: c.err, By: c.redact}
-	if key == nil {
-		fmt.Fprintln(c.err, "names are redacted with a key for this run only; --redact-key FILE gives the same pseudonyms in every run")
+	if notice != "" {
+		fmt.Fprintln(c.err, notice)
 	}
 	return nil
+}
+
+// redactionKey returns the key of --redact, nil for a random one, and what is to be said about it.
+func (c *command) redactionKey(ctx *cli.Context) (key []byte, notice string, err error) {
+	name, output := ctx.String("redact-key"), ctx.String("output")
+	if name == "" && ctx.Command.Name == "extract" && output != "" {
+		key, err = tasks.Key(output)
+		return key, "names are redacted with the key in " + tasks.KeyFile(output) + ", which tells who is who: keep it, and don't share it", err
+	}
+	if name == "" {
+		return nil, "names are redacted with a key for this run only; --redact-key FILE gives the same pseudonyms in every run", nil
+	}
+	if key, err = os.ReadFile(name); err != nil {
+		return nil, "", commandline.Usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
+	}
+	if len(key) < leastKey {
+		return nil, "", commandline.Usage("--redact-key %s: a key of %d bytes is easy to guess; want %d or more", name, len(key), leastKey)
+	}
+	c.beside = append(c.beside, name)
+	return key, "", nil
 }
 
 // The functions that follow do nothing without --redact.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
@@ -48,8 +49,12 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.OwnsLimit {
+	if r.OwnsLimit || ctx.Bool("all-ranks") && !ctx.IsSet("limit") {
 		how.limit = 0
+	}
+	summing, err := reports.ReadSumming(ctx)
+	if err != nil {
+		return err
 	}
 	in, done, err := c.reading(ctx, r)
 	if err != nil {
@@ -60,6 +65,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	summing.Apply(d, in, how.format)
 	d.Schema = r.Schema()
 	r.NoteIgnored(ctx, d)
 	return c.write(d, how)
@@ -69,9 +75,12 @@ func (c *command) report(ctx *cli.Context) error {
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
 	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selection.Args(ctx)...)}
 	done = func() {}
-	if r.Needs == reports.Requests {
+	switch {
+	case r.Runs:
+		in.EachRun = func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, neededBy(r), reduce) }
+	case r.Needs == reports.Requests:
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())
-	} else {
+	default:
 		done, err = c.readEverything(ctx, r, in)
 	}
 	if err != nil {
@@ -82,16 +91,18 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	return in, done, nil
 }
 
-// readEverything reads inputs of any kind.
-func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+// neededBy is what a report needs of what profilers recorded.
+func neededBy(r *reports.Report) needed {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
-	e, sel, err := c.readEvidence(ctx, needed{
-		events:          events,
-		EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
-	})
+	return needed{events: events, EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints}}
+}
+
+// readEverything reads inputs of any kind.
+func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+	e, sel, err := c.readEvidence(ctx, neededBy(r))
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +139,12 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := reports.FailOn(ctx)
+	alarms, err := reports.FailOn(ctx)
 	if err != nil {
 		return err
 	}
 	var judged error
-	args := append([]string{"report"}, flagArgs(ctx, "slo", "fail-on", "mute", "mute-file")...)
+	args := append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file")...)
 	given := c.given(ctx, ctx.Args().Slice())
 	err = c.writePage(ctx, files, given, args, func(made page.Made) (page.Page, error) {
 		in, done, err := c.reading(ctx, r)
@@ -143,8 +154,8 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		defer done()
 		o := reports.Overview(in, objectives, mutes, true)
 		p, err := page.Overview(o, made)
-		if kinds != nil {
-			gate := kinds.Judge(&o.Result)
+		if alarms != nil {
+			gate := alarms.Judge(&o.Result, o.Goodput)
 			judged = gate.Err()
 			p.AddGate(gate, c.commandLine(ctx, args, given))
 		}

@@ -28,7 +28,7 @@ var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
 	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.3", "status": "failed",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
-	"fail-on": "errors", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known",
+	"fail-on": "errors", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv",
 }
 
 // Reasons of noEffect.
@@ -36,6 +36,7 @@ const (
 	otherTable = "the table is not one that the flag is about"
 	oneRow     = "one stage is one row"
 	oneRequest = "few requests are left, or none"
+	oneRun     = "there is one run, in which no requests lose time"
 )
 
 // noEffect are flags that may by their nature change nothing of what is printed, alone or
@@ -47,12 +48,15 @@ var noEffect = map[[2]string]string{
 	{"mute", ""}:         "a selection may have no such finding",
 	{"mute-file", ""}:    "as --mute",
 	{"all-findings", ""}: "there may be three or fewer",
+	{"all-ranks", ""}:    "there are few ranks",
+	{"hosts", ""}:        "as --all-ranks",
 	{"redact", ""}:       "a report may have no name in it",
 	{"redact-key", ""}:   "as --redact",
 	{"metric", "table"}:  otherTable, {"bucket", "table"}: otherTable, {"fail-on", "table"}: otherTable, {"slo", "table"}: otherTable, {"classes", "table"}: otherTable,
 	{"min-dur", "table"}: otherTable, {"level", "table"}: otherTable,
 	{"fail-on", "o"}:  "the exit status has it",
 	{"sort", "stage"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
+	{"slowest", "fleet"}: oneRun, {"from", "fleet"}: oneRun, {"to", "fleet"}: oneRun,
 	{"slowest", "rid"}: oneRequest, {"slowest", "room"}: oneRequest, {"slowest", "trace"}: oneRequest,
 	{"to", "rid"}: oneRequest, {"to", "room"}: oneRequest, {"to", "trace"}: oneRequest, {"sample", "room"}: oneRequest,
 	{"slowest", "from"}: oneRequest, {"slowest", "sample"}: oneRequest, {"slowest", "status"}: oneRequest, {"from", "status"}: oneRequest, {"min-dur", "stage"}: "all of one stage may be longer",
@@ -76,7 +80,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 		t.Fatal(err)
 	}
 	smallExport(t, "node.sqlite", r.Truth().StartNs)
-	for name, text := range map[string]string{"classes.txt": "communication gemm\n", "key": strings.Repeat("k", 32), "known": "errors # known\n"} {
+	for name, text := range map[string]string{"classes.txt": "communication gemm\n", "key": strings.Repeat("k", 32), "known": "errors # known\n", "hosts.csv": "host,rack\nprefill-0,r1\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

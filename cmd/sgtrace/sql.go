@@ -19,7 +19,7 @@ stages, steps, collectives, kernels, calls, copies, and ranges, on one clock and
 with the names of ranks that reports print. stage_summary, rank_summary,
 kernel_summary, and request_list are the tables of reports. docs/SQL.md has
 questions to ask. If a capture has changed, this does what 'sgtrace dataset
-solve' does first.
+solve' does first. Run it again after each 'sgtrace extract'.
 
 Examples:
   sgtrace sql week

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -39,6 +40,7 @@ func (m *Clocks) matchCollectives() {
 			}
 		}
 		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.Collective().Time, b.Collective().Time) })
+		rank.Calls = memory.Make[matching.Collective](len(calls))[:0]
 		for _, c := range calls {
 			rank.Calls = append(rank.Calls, n.collective(r, jobs[k], c))
 		}

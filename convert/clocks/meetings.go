@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -68,9 +69,9 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 	for _, match := range m.Matches {
 		size += len(match.Members)
 	}
-	arrivals := make([]profile.Arrival, 0, size)
+	arrivals := memory.Make[profile.Arrival](size)[:0]
 	clocks := make([]int, 0, len(m.Tracks)) // of the members at hand
-	var out []profile.SyncPoint
+	out := make([]profile.SyncPoint, 0, len(m.Matches))
 	for i, match := range m.Matches {
 		if rejected[i] || match.Kind == matching.KindSend {
 			continue
@@ -101,8 +102,26 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 		slices.SortFunc(x.Arrivals, func(a, b profile.Arrival) int { return cmp.Compare(a.Rank, b.Rank) })
 		out = append(out, x)
 	}
-	slices.SortStableFunc(out, func(a, b profile.SyncPoint) int { return cmp.Compare(firstArrival(&a), firstArrival(&b)) })
-	return out
+	return byFirstArrival(out)
+}
+
+// byFirstArrival sorts sync points; those that begin at the same time stay in their order. What
+// is sorted is small, as sync points are not.
+func byFirstArrival(points []profile.SyncPoint) []profile.SyncPoint {
+	type place struct {
+		first trace.Time
+		index int
+	}
+	order := make([]place, len(points))
+	for i := range points {
+		order[i] = place{firstArrival(&points[i]), i}
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.index, b.index)) })
+	sorted := make([]profile.SyncPoint, len(points))
+	for i, p := range order {
+		sorted[i] = points[p.index]
+	}
+	return sorted
 }
 
 // Ahead returns how far the clock of each wanted rank is ahead of the reference, in the
@@ -142,7 +161,11 @@ func (m *Clocks) Parts() []profile.Part {
 		index[r] = int32(i)
 	}
 	first := make([]int, len(m.Calls)) // of each rank, in parts; -1 is not wanted
-	var parts []profile.Part
+	size := 0
+	for _, calls := range m.Calls {
+		size += len(calls)
+	}
+	parts := make([]profile.Part, 0, size)
 	for i, calls := range m.Calls {
 		rank, wanted := index[m.AlignOf[i]]
 		if first[i] = len(parts); !wanted {

@@ -6,9 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/dataset/pseudonym"
+	"github.com/sgtrace/sgtrace/dataset/tasks"
+	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,9 +22,12 @@ import (
 // Options say where a dataset is and what of the inputs becomes part of it.
 type Options struct {
 	Dataset   string
-	Shard, Of int          // which of how many shards of the inputs; Of is 0 for all inputs
-	Tool      string       // version of the program
-	Meter     inputs.Meter // may be nil
+	Arguments []string // by which the inputs were found
+	Shard, Of int      // which of how many shards of the inputs; Of is 0 for all inputs
+	Tool      string   // version of the program
+	// Redact gives all texts pseudonyms; nil leaves them as they are.
+	Redact *redact.Redactor
+	Meter  inputs.Meter // may be nil
 }
 
 // Done is what came of an extraction.
@@ -37,16 +45,64 @@ var ErrNothing = errors.New("no input has any spans or events")
 // that were extracted before.
 func Run(files []inputs.Input, opt Options, diags *trace.Diags) (done Done, err error) {
 	mine, err := opt.mine(files)
-	if err != nil || len(mine) == 0 && len(files) > 0 {
+	if err != nil {
 		return done, err
 	}
+	check := ""
+	if opt.Redact != nil {
+		check = opt.Redact.Check()
+	}
+	if err := tasks.AgreeOnKey(opt.Dataset, check); err != nil {
+		return done, fmt.Errorf("%s: %w", opt.Dataset, err)
+	}
+	run, err := opt.run(len(files))
+	if err == nil {
+		err = run.Begin()
+	}
+	if err != nil {
+		return done, err
+	}
+	if len(mine) > 0 {
+		if done, err = opt.extract(mine, hostsOf(files), diags); err != nil {
+			return done, err
+		}
+	}
+	return done, run.End(len(mine))
+}
+
+// run describes the shard. The order of arguments does not matter, nor the folder in which the
+// command runs.
+func (opt *Options) run(found int) (*tasks.Run, error) {
+	r := &tasks.Run{Folder: opt.Dataset, Shard: opt.Shard, Of: opt.Of, Found: found}
+	for _, arg := range opt.Arguments {
+		path, err := filepath.Abs(arg)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Redact != nil {
+			path = opt.Redact.Path(path)
+		}
+		r.Arguments = append(r.Arguments, path)
+	}
+	slices.Sort(r.Arguments)
+	return r, nil
+}
+
+// extract extracts the inputs of a shard. hosts are those that names of inputs of all shards say.
+func (opt *Options) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Done, err error) {
 	found := inputs.Recognize(mine, inputs.Options{Meter: opt.Meter}, diags)
-	if len(found) == 0 {
+	if len(found) == 0 && opt.Of == 0 { // else others have something
 		return done, ErrNothing
 	}
 	done.Inputs = len(found)
 	for _, x := range found {
-		one := extraction{Options: &opt, x: x, diags: diags, done: &done}
+		one := extraction{Options: opt, x: x, diags: diags, done: &done}
+		if opt.Redact != nil {
+			one.pseudonyms = pseudonym.New(opt.Redact)
+			for _, host := range hosts {
+				one.pseudonyms.LearnHost(host)
+			}
+		}
 		if err == nil {
 			err = one.run()
 		}
@@ -81,6 +137,20 @@ type extraction struct {
 	x     *inputs.Indexed
 	diags *trace.Diags
 	done  *Done
+	// pseudonyms are made for this input alone, so that it does not matter which others are in
+	// the shard; nil if it is not redacted.
+	pseudonyms *pseudonym.Maker
+}
+
+// hostsOf lists the hosts that the names of inputs say, without repetitions.
+func hostsOf(files []inputs.Input) (hosts []string) {
+	for _, in := range files {
+		if host := tracename.Parse(in.Name).Host; host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 func (e *extraction) run() error {
@@ -114,6 +184,9 @@ func (e *extraction) about() (*dataset.About, error) {
 	_, folder := in.Size()
 	path, err := filepath.Abs(in.Name)
 	a := &dataset.About{Name: in.Name, Path: path, Label: in.Label, Format: e.x.Format.Name, Hash: hash, Bytes: size, Folder: folder, Tool: e.Tool}
+	if e.pseudonyms != nil {
+		a.Redact(e.pseudonyms)
+	}
 	return a, err
 }
 
@@ -121,7 +194,7 @@ func (e *extraction) about() (*dataset.About, error) {
 func (e *extraction) write(dir string, about *dataset.About) error {
 	diags := &trace.Diags{}
 	m, err := e.x.Apart(inputs.Options{Walk: true, Filter: dataset.Arguments, Meter: e.Meter}, diags)
-	content := &dataset.Content{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: diags}
+	content := &dataset.Content{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: diags, Pseudonyms: e.pseudonyms}
 	content.Note(dataset.DuringIndex)
 	switch {
 	case err != nil:

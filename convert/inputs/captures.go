@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/format"
 )
 
@@ -22,7 +23,7 @@ func (g globs) inDataset(dir string) (inputs []Input, err error) {
 	for _, c := range captures {
 		count[c.Name]++
 	}
-	search := &Search{Name: filepath.Clean(dir) + string(filepath.Separator)}
+	search := &Search{Name: filepath.Clean(dir) + string(filepath.Separator), missing: tasks.Missing(dir)}
 	for _, c := range captures {
 		in := Input{Name: c.Name, Label: c.Label, Search: search, capture: c}
 		if count[c.Name] > 1 {
@@ -63,9 +64,15 @@ func (x *Indexed) indexCapture(in *format.Input, opt *format.Options) (*format.S
 	return x.Input.capture.Index(x.Format, in, opt, original)
 }
 
+// ErrRedacted says that a dataset does not tell where an original is.
+var ErrRedacted = errors.New("the dataset is redacted and does not say where its originals are; --without-originals draws what it has")
+
 // Original returns the original of a capture, which may be in an archive. The error says that
 // it is not there.
 func Original(c *dataset.Capture) (Input, error) {
+	if c.Redacted() {
+		return Input{}, ErrRedacted
+	}
 	_, err := os.Stat(c.Path)
 	if err == nil {
 		return Input{Name: c.Path}, nil

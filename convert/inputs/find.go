@@ -22,6 +22,8 @@ type Search struct {
 	left leftOut
 	// damage is why an archive was not unpacked to its end; nil of anything else.
 	damage error
+	// missing says what a dataset lacks of what was to be extracted.
+	missing []string
 }
 
 // Find turns arguments into inputs: files, folders (with all folders below), archives of

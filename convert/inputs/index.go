@@ -477,6 +477,6 @@ func (opt *Options) unwanted(in Input) bool {
 	if len(opt.Ranks) == 0 {
 		return false
 	}
-	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Label: in.Label, HeaderRank: -1}})
+	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Said: in.said(), Label: in.Label, HeaderRank: -1}})
 	return !slices.ContainsFunc(opt.Ranks, func(w naming.Want) bool { return !w.Rank.Contradicts(known[0].Rank) })
 }

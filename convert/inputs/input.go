@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
+	"github.com/sgtrace/sgtrace/internal/tracename"
 )
 
 // Stdin is the name that stands for standard input.
@@ -47,6 +48,14 @@ func (in Input) Extracted() bool { return in.capture != nil }
 
 // Capture is what a dataset has of the input; nil if it is not in one.
 func (in Input) Capture() *dataset.Capture { return in.capture }
+
+// said is what the name of a file said of which a dataset has a pseudonym; nil is none.
+func (in Input) said() *tracename.Name {
+	if in.capture == nil {
+		return nil
+	}
+	return in.capture.Said
+}
 
 // Size returns the size of a file, or of the files in a folder; -1 if that is unknown. That of
 // what a dataset has is that of the original.

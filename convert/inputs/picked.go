@@ -1,8 +1,6 @@
 package inputs
 
 import (
-	"os"
-
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,11 +15,11 @@ var leastPicked = int64(8 << 20)
 func worthAPick(dumps []*Indexed) bool {
 	size := int64(0)
 	for _, x := range dumps {
-		if x.Once || x.Format.Outline == nil || x.Input.Extracted() {
+		if x.Once || x.Format.Outline == nil && !x.Input.Extracted() {
 			return false
 		}
-		if info, err := os.Stat(x.Input.Path()); err == nil {
-			size += info.Size()
+		if bytes, folder := x.Input.Size(); !folder {
+			size += bytes
 		}
 	}
 	return size >= leastPicked
@@ -33,7 +31,7 @@ func (m *Inputs) indexPicked(dumps []*Indexed) error {
 	o := spantable.NewOutline(m.Opt.Pick.Look())
 	for _, x := range dumps {
 		// What cannot be read is reported when that is tried.
-		_ = x.Format.Outline(x.asked(), o)
+		_ = x.outline(o)
 	}
 	told := m.Diags
 	for {
@@ -59,6 +57,14 @@ func (m *Inputs) indexPicked(dumps []*Indexed) error {
 		m.Requests.Diags = told
 	}
 	return nil
+}
+
+// outline looks at the spans of a dump.
+func (x *Indexed) outline(o *spantable.Outline) error {
+	if c := x.Input.capture; c != nil {
+		return c.Outline(x.asked().Name, o)
+	}
+	return x.Format.Outline(x.asked(), o)
 }
 
 // assemble makes requests of the spans, if there are any.

@@ -48,6 +48,9 @@ func (m *Inputs) recognize(inputs []Input) *recognition {
 		if s.damage != nil {
 			m.Diags.Add(trace.InputDamaged.Of(filepath.Clean(s.Name), s.damage))
 		}
+		for _, text := range s.missing {
+			m.Diags.Add(trace.DatasetIncomplete.Of(s.Name, text))
+		}
 		if s.glob && len(a.left) == 0 {
 			continue // what was taken is what was asked for
 		}

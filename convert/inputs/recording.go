@@ -34,7 +34,7 @@ func (f *Recording) hasEvents(part string) bool {
 
 // Describe returns the facts about a part of f before ranks are compared.
 func (f *Recording) Describe(part string) tracename.Input {
-	in := tracename.Input{Path: f.Name, Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
+	in := tracename.Input{Path: f.Name, Said: f.Source.Input.said(), Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
 	if part != "" {
 		// The header of a merged file is that of its first rank.
 		in.Label, in.HeaderRank, in.HeaderHost = strings.TrimPrefix(f.Source.Input.Label+"/"+part, "/"), -1, ""

@@ -1,5 +1,6 @@
 {{- /* The views of all dialects. Fields and functions are those of Dialect and data in views.go. */ -}}
--- Views over the dataset {{.Dataset}}, as it was when 'sgtrace sql' was run.
+-- Views over the dataset {{.Dataset}}, as it was when 'sgtrace sql' was run. Run it again after
+-- each 'sgtrace extract': what all captures say together is decided anew then.
 -- docs/SQL.md has questions to ask. Times and lengths are integers in ns; times are on the
 -- one clock of 'sgtrace report'.
 {{range .Macros}}

@@ -65,6 +65,8 @@ type Config struct {
 	MetricHz int
 	// System adds calls of the operating system, its scheduler, and GPU memory.
 	System bool
+	// Driver is the version of the driver of the GPUs; "" leaves it out.
+	Driver string
 	// Messages are what the profiler warned about, in exports from 2024 on.
 	Messages []Message
 	// Secret is put where exports hold what nobody wants to publish: environment

@@ -95,7 +95,11 @@ func (w *writer) private() {
 		{"CpuCores", 1, strconv.Itoa(len(w.host.processes) * coresPerRank)},
 		{"DeviceEnvironment", 610, "HOME=/root;HF_TOKEN=" + secret + ";NCCL_DEBUG=WARN"},
 		{"Hostname", 619, w.host.host().Name},
+		{"NvDriverVersion", 620, w.host.config.Driver},
 	} {
+		if x.value == "" {
+			continue
+		}
 		env.Int("globalVid", nsysdb.GlobalVID())
 		env.Text("devStateName", "Local (CLI)")
 		env.Text("name", x.name)

@@ -46,6 +46,9 @@ func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64)
 	}
 	st.slow = e.spell.holds(&s.run.Config.Straggler, m, len(batch), at)
 	part := cost(m, batch) / int64(e.size.PP)
+	if pace := s.run.Config.Pace; pace > 0 {
+		part = int64(float64(part) * pace)
+	}
 	input := int64(0) // when the stage gets what the one before computed
 	for r, formed := range e.notice(at + s.between(20*us, 60*us)) {
 		stage := r / e.size.TP

@@ -40,6 +40,10 @@ type Config struct {
 	Seed uint64
 	// Mode is the shape of the deployment.
 	Mode Mode
+	// Release is the service.version of the servers; "" is none, as SGLang has it.
+	Release string
+	// Pace multiplies the time of all steps; 0 is 1.
+	Pace float64
 	// Model is the name in gen_ai.response.model. It has no influence on times.
 	Model string
 	// Prefill, Decode and Unified are the ranks of the instances; a mode reads
@@ -241,6 +245,7 @@ func (c *Config) check() error {
 		{"Start", c.Start.Year() >= 1971 && c.Start.Year() < 2200, "lie between 1971 and 2200"},
 		{"Requests", c.Requests >= 1, "be at least 1"},
 		{"Rate", c.Rate > 0 && c.Rate < 1e6, "be positive and below a million per second"},
+		{"Pace", c.Pace >= 0 && c.Pace < 1000, "lie between 0 and 1000"},
 		{"Prompt", c.Prompt.ok(), "have a median of at least 1, a sigma from 0 to 4 and a maximum"},
 		{"Output", c.Output.ok(), "have a median of at least 1, a sigma from 0 to 4 and a maximum"},
 		{"ChunkTokens", c.ChunkTokens >= 1, "be at least 1"},

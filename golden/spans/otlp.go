@@ -79,7 +79,7 @@ func newExporter(r *simulator.Run, w io.Writer) *exporter {
 		if p.Role == simulator.RoleRouter {
 			b.resource = gatewayResource()
 		} else {
-			b.resource = sglangResource(uuid(rng))
+			b.resource = sglangResource(uuid(rng), r.Config.Release)
 		}
 		x.clients = append(x.clients, b)
 	}
@@ -187,14 +187,18 @@ func (e *endings) Pop() any {
 	return last
 }
 
-// sglangResource returns the head of a resourceSpans of an SGLang process.
-func sglangResource(instanceID string) []byte {
+// sglangResource returns the head of a resourceSpans of an SGLang process. SGLang does not tell its
+// release; whoever runs it may, by OTEL_RESOURCE_ATTRIBUTES.
+func sglangResource(instanceID, release string) []byte {
 	var a attributes
 	a.text("telemetry.sdk.language", "python")
 	a.text("telemetry.sdk.name", "opentelemetry")
 	a.text("telemetry.sdk.version", "1.44.0")
 	a.text("service.instance.id", instanceID)
 	a.text("service.name", "sglang")
+	if release != "" {
+		a.text("service.version", release)
+	}
 	return resource(a, "sglang server")
 }
 

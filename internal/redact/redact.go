@@ -17,6 +17,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -43,6 +44,20 @@ func New(key []byte) *Redactor {
 	return &Redactor{key: key, made: map[string]bool{}, files: words{}, ids: words{}}
 }
 
+// Apart returns a Redactor with the same key that has learned nothing.
+func (r *Redactor) Apart() *Redactor { return New(r.key) }
+
+// Check is equal for Redactors with the same key, which nobody can find by it.
+func (r *Redactor) Check() string { return hex.EncodeToString(r.Digest("check", nil))[:32] }
+
+// Digest returns 32 bytes that stand for others of some kind.
+func (r *Redactor) Digest(kind string, data []byte) []byte {
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write([]byte(kind + "\x00"))
+	mac.Write(data)
+	return mac.Sum(nil)
+}
+
 // digits is how long names are: of a million texts, two have the same name with a
 // probability of 1 in 2000.
 const digits = 10
@@ -54,9 +69,7 @@ func (r *Redactor) name(kind, text string) string {
 	if text == "" || r.isName(text) {
 		return text
 	}
-	mac := hmac.New(sha256.New, r.key)
-	mac.Write([]byte(kind + "\x00" + text))
-	name := kind + "-" + strings.ToLower(letters.EncodeToString(mac.Sum(nil)))[:digits]
+	name := kind + "-" + strings.ToLower(letters.EncodeToString(r.Digest(kind, []byte(text))))[:digits]
 	r.mu.Lock()
 	r.made[name] = true
 	r.mu.Unlock()
@@ -70,12 +83,21 @@ func (r *Redactor) isName(text string) bool {
 	return r.made[text]
 }
 
-// Host returns the name of a host. "" and "?", which are unknown hosts, stay.
+// Host returns the name of a host. "" and "?", which are unknown hosts, stay. A domain has a name
+// of its own, so that a host with its domain is still recognized as the one without.
 func (r *Redactor) Host(host string) string {
-	if host == "?" {
+	if host == "?" || r.isName(host) {
 		return host
 	}
-	return r.name("host", host)
+	short, domain, _ := strings.Cut(host, ".")
+	if short == "" || domain == "" || strings.Trim(host, "0123456789.") == "" { // an address has no domain
+		return r.name("host", host)
+	}
+	name := r.name("host", short) + "." + r.name("domain", domain)
+	r.mu.Lock()
+	r.made[name] = true
+	r.mu.Unlock()
+	return name
 }
 
 // Request returns the name of an id: of a request, a trace, an instance of a server.
@@ -106,15 +128,26 @@ func extension(path string) string {
 	return base[loc[0]:]
 }
 
-// LearnHost makes Scrub replace a host name, too, and what of a long id is printed.
+// LearnHost makes Scrub replace a host name, too, with and without its domain, and what of a
+// long id is printed. A host that is called by what it does cannot be told from other text.
 func (r *Redactor) LearnHost(host string) {
-	if len(host) >= 3 {
-		r.learn(host, r.Host(host))
+	if len(host) < 3 || plainHosts[strings.ToLower(host)] {
+		return
+	}
+	r.learn(host, r.Host(host))
+	if short, domain, _ := strings.Cut(host, "."); domain != "" && len(short) >= 3 && strings.ContainsAny(short, "0123456789") &&
+		strings.Trim(short, "0123456789") != "" {
+		r.learn(short, r.Host(short))
 	}
 	if len(host) > shortID && strings.Trim(host, "0123456789abcdefABCDEF") == "" { // an id, of which eight digits are printed
 		r.learn(host[:shortID], r.Host(host))
 	}
 }
+
+// plainHosts are names of hosts, as containers have them, that are words of traces, too.
+var plainHosts = map[string]bool{"bootstrap": true, "decode": true, "decoder": true, "encoder": true, "engine": true, "gateway": true, "host": true,
+	"localhost": true, "mooncake": true, "node": true, "prefill": true, "req": true, "request": true, "router": true, "scheduler": true, "server": true,
+	"sglang": true, "tokenizer": true, "vllm": true, "worker": true}
 
 // shortID is how many characters of an id are printed where there is little room.
 const shortID = 8

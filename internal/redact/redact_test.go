@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,6 +24,9 @@ func TestNamesDependOnTextKindAndKey(t *testing.T) {
 	}
 	if name := r.Host("node1"); r.Host(name) != name || r.Scrub(name) != name || r.Path(r.Path("/a/b.py")) != r.Path("/a/b.py") {
 		t.Errorf("names are given names")
+	}
+	if full := r.Host("node1.acme.example"); !strings.HasPrefix(full, r.Host("node1")+".domain-") || r.Host(full) != full || r.Host("10.20.30.40") != r.name("host", "10.20.30.40") {
+		t.Errorf("a host with its domain is %s", full)
 	}
 	if r.Host("") != "" || r.Host("?") != "?" {
 		t.Errorf("unknown hosts have names")
@@ -105,10 +109,26 @@ func TestAttributes(t *testing.T) {
 		{"reason", "The request queue is full.", "The request queue is full."},
 		{"reason", "Aborted by jane", "Aborted " + r.Text(" by jane")},
 		{"reason", "HTTP 503", "HTTP 503"},
+		{"reason", "aborted while running", "aborted while running"},
 		{"reason", "jane pressed stop", r.Text("jane pressed stop")},
 	} {
 		if got := r.Attribute(c.key, c.text); got != c.want {
 			t.Errorf("%s = %q becomes %q, want %q", c.key, c.text, got, c.want)
+		}
+	}
+}
+
+// Ids of one producer begin alike, and each is found.
+func TestScrubFindsManyIDs(t *testing.T) {
+	r := New(testKey)
+	const n = 5000
+	for i := range n {
+		r.LearnRequest(fmt.Sprintf("chatcmpl-%08d", i))
+	}
+	for i := 0; i < n; i += 100 {
+		id := fmt.Sprintf("chatcmpl-%08d", i)
+		if got, want := r.Scrub("Req "+id+" ends"), "Req "+r.Request(id)+" ends"; got != want {
+			t.Fatalf("%q, want %q", got, want)
 		}
 	}
 }

@@ -6,12 +6,18 @@ import (
 )
 
 // words are texts to be found in others, by the first run of letters and digits in
-// them, longest first. A text is found only where it is not part of a longer word.
-type words map[string][]word
+// them. A text is found only where it is not part of a longer word.
+type words map[string]*sharing
 
-type word struct {
-	text, name string
-	lead       int // bytes before the first run
+// sharing are texts that have their first run in common, as ids of one producer do.
+type sharing struct {
+	forms []form // longest first
+	names map[string]string
+}
+
+// A form is what is looked for around a run: texts of one form are found together.
+type form struct {
+	lead, length int // bytes before the run, and in all
 }
 
 // isWord reports whether a byte is part of a word. Bytes of other scripts are.
@@ -34,24 +40,45 @@ func (w words) add(text, name string) {
 	if from == to {
 		return
 	}
-	list := w[text[from:to]]
-	if i := slices.IndexFunc(list, func(x word) bool { return x.text == text }); i >= 0 {
-		list[i].name = name
-		return
+	x := w[text[from:to]]
+	if x == nil {
+		x = &sharing{names: map[string]string{}}
+		w[text[from:to]] = x
 	}
-	at, _ := slices.BinarySearchFunc(list, len(text), func(x word, n int) int { return n - len(x.text) })
-	w[text[from:to]] = slices.Insert(list, at, word{text, name, from})
+	x.names[text] = name
+	f := form{from, len(text)}
+	if !slices.Contains(x.forms, f) {
+		at, _ := slices.BinarySearchFunc(x.forms, f.length, func(x form, n int) int { return n - x.length })
+		x.forms = slices.Insert(x.forms, at, f)
+	}
 }
 
 // find returns the name of a whole text, if it has one.
 func (w words) find(text string) (name string, ok bool) {
 	from, to := firstWord(text, 0)
-	for _, x := range w[text[from:to]] {
-		if x.text == text {
-			return x.name, true
+	if x := w[text[from:to]]; x != nil {
+		name, ok = x.names[text]
+	}
+	return name, ok
+}
+
+// at returns the name of the longest text in s whose first run is s[from:to], and where it
+// begins and ends; it does not begin before done.
+func (w words) at(s string, done, from, to int) (name string, start, end int, ok bool) {
+	x := w[s[from:to]]
+	if x == nil {
+		return "", 0, 0, false
+	}
+	for _, f := range x.forms {
+		start, end = from-f.lead, from-f.lead+f.length
+		if start < done || end > len(s) || end < len(s) && isWord(s[end]) && isWord(s[end-1]) {
+			continue
+		}
+		if name, ok = x.names[s[start:end]]; ok {
+			return name, start, end, true
 		}
 	}
-	return "", false
+	return "", 0, 0, false
 }
 
 // replace replaces the texts found in s, and all between them by between of it.
@@ -61,16 +88,13 @@ func (w words) replace(s string, between func(string) string) string {
 	for i := 0; i < len(s); {
 		from, to := firstWord(s, i)
 		i = to
-		for _, x := range w[s[from:to]] {
-			start, end := from-x.lead, from-x.lead+len(x.text)
-			if start < done || end > len(s) || s[start:end] != x.text || end < len(s) && isWord(s[end]) && isWord(s[end-1]) {
-				continue
-			}
-			out.WriteString(between(s[done:start]))
-			out.WriteString(x.name)
-			done, i = end, end
-			break
+		name, start, end, ok := w.at(s, done, from, to)
+		if !ok {
+			continue
 		}
+		out.WriteString(between(s[done:start]))
+		out.WriteString(name)
+		done, i = end, end
 	}
 	if done == 0 {
 		return between(s)

@@ -12,10 +12,11 @@ type Writer struct {
 	line []byte // that is not complete
 }
 
-// Write keeps the end of p until its line is complete.
+// Write keeps the end of p until its line is complete. A carriage return ends one, too: what a
+// run is doing stands on a line that never ends otherwise.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.line = append(w.line, p...)
-	end := bytes.LastIndexByte(w.line, '\n') + 1
+	end := bytes.LastIndexAny(w.line, "\r\n") + 1
 	if end == 0 {
 		return len(p), nil
 	}

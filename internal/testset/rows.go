@@ -1,6 +1,7 @@
 package testset
 
 import (
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -29,8 +30,12 @@ func (s *RowStream) Calls(yield func(*profile.Call) bool)     { passRows(s.CallR
 func (s *RowStream) Ranges(yield func(*profile.Range) bool)   { passRows(s.RangeRows, yield) }
 func (s *RowStream) Frames(yield func(*profile.Frame) bool)   { passRows(s.FrameRows, yield) }
 
-func (s *RowStream) Samples(yield func(*profile.Sample) bool)    { passRows(s.SampleRows, yield) }
-func (s *RowStream) Backtraces(yield func(*profile.Sample) bool) { passRows(s.TraceRows, yield) }
+func (s *RowStream) Samples(yield func(*profile.Sample) bool) { passRows(s.SampleRows, yield) }
+func (s *RowStream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
+	return func(yield func(*profile.Sample) bool) {
+		passRows(s.TraceRows, func(x *profile.Sample) bool { return wanted != nil && !wanted(x) || yield(x) })
+	}
+}
 func (s *RowStream) CounterValues(yield func(*profile.CounterValue) bool) {
 	passRows(s.CounterRows, yield)
 }

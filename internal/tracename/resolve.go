@@ -11,7 +11,9 @@ import (
 
 // An Input is one file of a merge, with what the caller knows of it.
 type Input struct {
-	Path  string
+	Path string
+	// Said is what the name of the file said where Path is a pseudonym of it; nil reads Path.
+	Said  *Name
 	Label string // as the user gave it; "" is none. See [ParseLabel].
 	// HeaderRank and WorldSize are distributedInfo's rank and world_size, each -1 if the
 	// header lacks it; a WorldSize of 0 says that there is no header. A rank that is not
@@ -102,7 +104,13 @@ func (r *resolver) conflict(m *trace.Message, format string, args ...any) {
 }
 
 func (r *resolver) resolve() {
-	r.Path, r.Name, r.PID = r.in.Path, Parse(r.in.Path), cmp.Or(r.in.PID, Parse(r.in.Path).PID)
+	r.Path = r.in.Path
+	if r.in.Said != nil {
+		r.Name = *r.in.Said
+	} else {
+		r.Name = Parse(r.Path)
+	}
+	r.PID = cmp.Or(r.in.PID, r.Name.PID)
 	if r.in.Shared {
 		r.Name.Rank, r.Name.PID, r.PID = trace.NoRank, 0, r.in.PID
 	}

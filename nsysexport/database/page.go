@@ -37,27 +37,39 @@ func (p page) fits(head int) bool {
 	return true
 }
 
-// soundLeaf and soundInterior report whether SQLite takes a page, which looks at all of its
-// cells first. It takes some that these do not.
-func (p page) soundLeaf() bool {
-	for i := range p.cells() {
-		cell := p.data[p.cellAt(leafHead, i):]
-		size, n := varint(cell)
-		_, m := varint(cell[n:])
-		if n == 0 || m == 0 || size == 0 || size > math.MaxInt32 {
-			return false
-		}
-		need := localSize(int(size), len(p.data))
-		if need < int(size) {
-			need += 4 // where the rest is
-		}
-		if n+m+need > len(cell) {
-			return false
-		}
-	}
-	return p.cells() <= (len(p.data)-leafHead)/leastCell
+// A cell is a row of a leaf, as far as it lies there.
+type cell struct {
+	number int64 // of the row
+	size   int   // of all of the row, bytes
+	from   int   // where it begins, behind its number
+	to     int   // where it ends, or goes on elsewhere: the number of that page is next
 }
 
+// soundCells appends the cells of a leaf to a list, and reports whether SQLite takes the page,
+// which looks at all of them first. It takes some that this does not.
+func (p page) soundCells(list []cell) ([]cell, bool) {
+	for i := range p.cells() {
+		at := p.cellAt(leafHead, i)
+		size, n := varint(p.data[at:])
+		number, m := varint(p.data[at+n:])
+		if n == 0 || m == 0 || size == 0 || size > math.MaxInt32 {
+			return list, false
+		}
+		c := cell{number: int64(number), size: int(size), from: at + n + m}
+		c.to = c.from + localSize(c.size, len(p.data))
+		end := c.to
+		if end < c.from+c.size {
+			end += 4 // where the rest is
+		}
+		if end > len(p.data) {
+			return list, false
+		}
+		list = append(list, c)
+	}
+	return list, p.cells() <= (len(p.data)-leafHead)/leastCell
+}
+
+// soundInterior reports whether SQLite takes a page. It takes some that this does not.
 func (p page) soundInterior() bool {
 	for i := range p.cells() {
 		at := p.cellAt(12, i)

@@ -25,6 +25,8 @@ func (r row) Kind(column int) store.Kind {
 
 func (r row) Int(column int) int64 { return r.stmt.ColumnInt64(column) }
 
+func (r row) Ints(none, into []int64) { store.Ints(r, none, into) }
+
 func (r row) Float(column int) float64 { return r.stmt.ColumnFloat(column) }
 
 func (r row) Bytes(column int, buf []byte) []byte {

@@ -35,9 +35,10 @@ type layout struct {
 
 // A field is where a value lies behind the head of its row, and of which type it is.
 type field struct {
-	kind uint64
-	at   int
-	size int
+	kind  uint64
+	at    int
+	size  int
+	shift uint8 // of an integer: the bits behind it in the eight bytes from at on
 }
 
 // layouts is how many of them are kept.
@@ -85,34 +86,34 @@ const (
 	kindBytes    = 12 // blobs of even kinds, texts of odd ones
 )
 
+// isInteger reports whether a value of a kind takes bytes as an integer.
+func isInteger(kind uint64) bool { return kind-1 < kindReal-1 }
+
 // kindSizes are how many bytes values take.
 var kindSizes = [kindBytes]int{0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0}
 
-// read reads the row at a place of a sound leaf, and reports whether nothing about it is odd.
-func (r *rowReader) read(leaf []byte, at int) bool {
-	cell := leaf[at:]
-	size, n := varint(cell)
-	number, m := varint(cell[n:])
-	r.number, cell = int64(number), cell[n+m:]
-	local := localSize(int(size), len(leaf))
-	headSize, n := varint(cell)
-	if n == 0 || headSize < uint64(n) || headSize > uint64(local) || size > r.longest {
+// read reads the row in a cell of a sound leaf, and reports whether nothing about it is odd.
+// Behind a leaf, more bytes can be read.
+func (r *rowReader) read(leaf []byte, c *cell) bool {
+	r.number = c.number
+	row := leaf[c.from:c.to]
+	headSize, n := varint(row)
+	if n == 0 || headSize < uint64(n) || headSize > uint64(len(row)) || uint64(c.size) > r.longest {
 		return false
 	}
-	r.at = r.layoutOf(cell[n:headSize])
-	if r.at.odd || r.at.size != int(size)-int(headSize) {
+	if head := row[n:headSize]; r.at == nil || !bytes.Equal(r.at.head, head) {
+		r.at = r.layoutOf(head)
+	}
+	if r.at.odd || r.at.size != c.size-int(headSize) {
 		return false
 	}
-	if r.body = cell[headSize:local]; local == int(size) {
+	if r.body = row[headSize:]; len(row) == c.size || r.at.need <= len(r.body) {
 		return true
 	}
-	if r.at.need > len(r.body) {
-		var ok bool
-		r.whole, ok = r.file.overflow(append(r.whole[:0], r.body...), binary.BigEndian.Uint32(cell[local:]), int(size)-local)
-		r.body = r.whole
-		return ok
-	}
-	return true
+	whole, ok := r.file.overflow(append(r.whole[:0], r.body...), binary.BigEndian.Uint32(leaf[c.to:]), c.size-len(row))
+	r.whole = append(whole, make([]byte, slack)...)
+	r.body = r.whole[:len(whole)]
+	return ok
 }
 
 // layoutOf returns the layout of rows with a head.
@@ -145,6 +146,9 @@ func (r *rowReader) lay(l *layout, head []byte) {
 		f := field{kind: kind, at: l.size}
 		if f.size = int(kind-kindBytes) / 2; kind < kindBytes {
 			f.size = kindSizes[kind]
+		}
+		if isInteger(kind) {
+			f.shift = uint8(64 - 8*f.size)
 		}
 		all, l.size, rest = append(all, f), l.size+f.size, rest[n:]
 	}
@@ -182,22 +186,13 @@ func (r *rowReader) Kind(column int) store.Kind {
 }
 
 func (r *rowReader) Int(column int) int64 {
-	f, b := r.value(column)
+	f := &r.at.fields[column]
+	if isInteger(f.kind) {
+		return r.integer(f)
+	}
 	switch f.kind {
-	case 1:
-		return int64(int8(b[0]))
-	case 2:
-		return int64(int16(binary.BigEndian.Uint16(b)))
-	case 3:
-		return int64(int8(b[0]))<<16 | int64(binary.BigEndian.Uint16(b[1:]))
-	case 4:
-		return int64(int32(binary.BigEndian.Uint32(b)))
-	case 5:
-		return int64(int16(binary.BigEndian.Uint16(b)))<<32 | int64(binary.BigEndian.Uint32(b[2:]))
-	case 6:
-		return int64(binary.BigEndian.Uint64(b))
 	case kindReal:
-		return integer(r.Float(column))
+		return whole(r.Float(column))
 	case kindOne:
 		return 1
 	case kindNull:
@@ -208,8 +203,28 @@ func (r *rowReader) Int(column int) int64 {
 	return 0
 }
 
-// integer returns the integer next to f towards zero, or the last one that there is.
-func integer(f float64) int64 {
+// integer returns the value of a field that is an integer.
+func (r *rowReader) integer(f *field) int64 {
+	return int64(binary.BigEndian.Uint64(r.body[f.at:f.at+8])) >> f.shift
+}
+
+func (r *rowReader) Ints(none, into []int64) {
+	fields := r.at.fields
+	none, into = none[:len(fields)], into[:len(fields)]
+	for i := range fields {
+		switch f := &fields[i]; {
+		case isInteger(f.kind):
+			into[i] = r.integer(f)
+		case f.kind == kindNull && r.columns[r.selected[i]] != rowNumbers, f.kind == kindReal && r.Null(i):
+			into[i] = none[i]
+		default:
+			into[i] = r.Int(i)
+		}
+	}
+}
+
+// whole returns the integer next to f towards zero, or the last one that there is.
+func whole(f float64) int64 {
 	switch {
 	case math.IsNaN(f):
 		return 0

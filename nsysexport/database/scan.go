@@ -66,7 +66,7 @@ func (s *scan) Next() bool {
 	if s.tree == nil {
 		return s.pass.Next()
 	}
-	ok, over := s.tree.next()
+	ok, over := s.tree.move()
 	switch {
 	case ok:
 		s.read++
@@ -106,6 +106,14 @@ func (s *scan) Int(column int) int64 {
 		return s.tree.rows.Int(column)
 	}
 	return s.pass.Int(column)
+}
+
+func (s *scan) Ints(none, into []int64) {
+	if s.tree != nil {
+		s.tree.rows.Ints(none, into)
+		return
+	}
+	s.pass.Ints(none, into)
 }
 
 func (s *scan) Float(column int) float64 {

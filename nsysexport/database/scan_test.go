@@ -16,15 +16,20 @@ import (
 // allRows returns all that rows pass, as text.
 func allRows(rows store.Rows, columns []store.Column) string {
 	var b strings.Builder
+	none, ints := make([]int64, len(columns)), make([]int64, len(columns))
+	for i := range none {
+		none[i] = -1 - int64(i)
+	}
 	for rows.Next() {
+		rows.Ints(none, ints)
 		for i, c := range columns {
 			switch kind := rows.Kind(i); {
 			case kind == store.Text:
 				fmt.Fprintf(&b, "%x ", rows.Bytes(i, nil))
 			case c.Kind == "REAL":
-				fmt.Fprint(&b, rows.Float(i), rows.Int(i), " ")
+				fmt.Fprint(&b, rows.Float(i), rows.Int(i), ints[i], " ")
 			default:
-				fmt.Fprint(&b, rows.Null(i), rows.Int(i), " ")
+				fmt.Fprint(&b, rows.Null(i), rows.Int(i), ints[i], " ")
 			}
 		}
 		fmt.Fprintln(&b, rows.Read())

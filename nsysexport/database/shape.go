@@ -151,6 +151,13 @@ func kindsOf(cell []byte) (kinds []uint64, ok bool) {
 
 // varint reads a number of up to nine bytes; n is 0 if it does not end.
 func varint(b []byte) (v uint64, n int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	return longVarint(b)
+}
+
+func longVarint(b []byte) (v uint64, n int) {
 	for i := range min(len(b), 9) {
 		if i == 8 {
 			return v<<8 | uint64(b[i]), 9

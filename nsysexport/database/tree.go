@@ -12,24 +12,27 @@ import (
 type tree struct {
 	pages leafPages
 	leaf  page
-	cells int // of leaf
-	cell  int // that comes next
+	cells []cell // of leaf
+	next  int    // of them
 	last  int64
 	began bool
 	holes int64 // rows whose numbers are missing between those of others
 	rows  rowReader
 }
 
-// next moves to the next row. over tells that there are no more; if neither holds, something
+// move moves to the next row. over tells that there are no more; if neither holds, something
 // is odd.
-func (t *tree) next() (ok, over bool) {
-	if t.cell == t.cells {
+func (t *tree) move() (ok, over bool) {
+	if t.next == len(t.cells) {
 		if t.leaf, ok, over = t.pages.next(); !ok {
 			return false, over
 		}
-		t.cell, t.cells = 0, t.leaf.cells()
+		if t.cells, ok = t.leaf.soundCells(t.cells[:0]); !ok {
+			return false, false
+		}
+		t.next = 0
 	}
-	if !t.rows.read(t.leaf.data, t.leaf.cellAt(leafHead, t.cell)) {
+	if !t.rows.read(t.leaf.data, &t.cells[t.next]) {
 		return false, false
 	}
 	if t.began {
@@ -38,7 +41,7 @@ func (t *tree) next() (ok, over bool) {
 		}
 		t.holes += t.rows.number - t.last - 1
 	}
-	t.cell, t.last, t.began = t.cell+1, t.rows.number, true
+	t.next, t.last, t.began = t.next+1, t.rows.number, true
 	return true, false
 }
 
@@ -72,7 +75,7 @@ func (l *leafPages) next() (leaf page, ok, over bool) {
 		case !ok:
 			return page{}, false, false
 		case p.isLeaf():
-			return p, p.soundLeaf(), false
+			return p, true, false
 		case !p.isInterior() || !p.soundInterior() || len(l.path) == deepest:
 			return page{}, false, false
 		}
@@ -118,6 +121,10 @@ type pageFile struct {
 	reads uint32
 }
 
+// slack is how many bytes can be read behind a page that is held, so that all integers can be
+// read as eight bytes.
+const slack = 8
+
 // mostHeld is how many pages are read at a time. The first ones are read one by one: often, one
 // row is all that is asked for.
 const mostHeld = 16
@@ -130,7 +137,7 @@ func (f *pageFile) held(number uint32) []byte {
 	if f.first == 0 || at < 0 || (at+1)*int64(f.size) > int64(len(f.data)) {
 		return nil
 	}
-	return f.data[at*int64(f.size):][:f.size:f.size]
+	return f.data[at*int64(f.size):][: f.size : f.size+slack]
 }
 
 // read reads pages from one on, and returns that one; nil if the file has none of it. The
@@ -141,11 +148,11 @@ func (f *pageFile) read(number, along uint32) []byte {
 		return nil
 	}
 	f.first = 0
-	if n := int(along) * f.size; n > cap(f.data) {
-		f.data = make([]byte, n)
-	} else {
-		f.data = f.data[:n]
+	n := int(along) * f.size
+	if n+slack > cap(f.data) {
+		f.data = make([]byte, n+slack)
 	}
+	f.data = f.data[:n]
 	if _, err := f.ReadAt(f.data, int64(number-1)*int64(f.size)); err != nil {
 		return nil
 	}

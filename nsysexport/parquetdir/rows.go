@@ -89,6 +89,8 @@ func (r *rows) Int(i int) int64 {
 	return 0
 }
 
+func (r *rows) Ints(none, into []int64) { store.Ints(r, none, into) }
+
 func (r *rows) Float(i int) float64 {
 	switch c := &r.columns[i]; c.kind {
 	case columnar.Integer:

@@ -47,11 +47,15 @@ var chainTables = [numChains]tableSpec{
 	OSChains:     {names: []string{"OSRT_CALLCHAINS"}, columns: chainColumns},
 }
 
-// Chains yields the functions of all stacks of a kind.
-func (s *Source) Chains(kind ChainKind, yield func(*ChainFrame) bool) {
+// Chains yields the functions of the stacks of a kind with numbers that are wanted; nil is all.
+func (s *Source) Chains(kind ChainKind, wanted func(number int64) bool, yield func(*ChainFrame) bool) {
 	nameless := map[trace.Sym]trace.Sym{} // by module
+	spec := chainTables[kind]
+	if wanted != nil {
+		spec.when = &condition{chainID, func(c *cursor) bool { return wanted(c.int(chainID)) }}
+	}
 	var f ChainFrame
-	s.scan(&chainTables[kind], func(c *cursor) bool {
+	s.scan(&spec, func(c *cursor) bool {
 		f = ChainFrame{Chain: c.int(chainID), Depth: int32(c.int(chainDepth)), Module: c.name(chainModule)}
 		if c.int(chainUnresolved) == 0 {
 			f.Function = c.name(chainSymbol)
@@ -173,5 +177,5 @@ func (s *Source) ChainedCalls(kind ChainKind, yield func(*ChainedCall) bool) {
 	}
 }
 
-// HasChains reports whether there is a table of stacks of a kind.
-func (s *Source) HasChains(kind ChainKind) bool { return s.find(chainTables[kind].names[0]) != "" }
+// HasChains reports whether there are stacks of a kind.
+func (s *Source) HasChains(kind ChainKind) bool { return s.count(&chainTables[kind]) > 0 }

@@ -125,18 +125,22 @@ var kernelTable = tableSpec{
 
 // Kernels yields the kernels.
 func (s *Source) Kernels(yield func(*Kernel) bool) {
-	s.KernelsCalled(func(trace.Sym) bool { return true }, yield)
+	s.kernels(&kernelTable, yield)
 }
 
 // KernelsCalled yields the kernels with names that are wanted. Of others, only the name is read.
 func (s *Source) KernelsCalled(wanted func(name trace.Sym) bool, yield func(*Kernel) bool) {
+	spec := kernelTable
+	spec.when = &condition{kerName, func(c *cursor) bool { return wanted(c.name(kerName)) }}
+	s.kernels(&spec, yield)
+}
+
+func (s *Source) kernels(spec *tableSpec, yield func(*Kernel) bool) {
 	var k Kernel
 	known := map[Launch]LaunchID{}
 	last, lastID := Launch{}, LaunchID(0)
-	s.scan(&kernelTable, func(c *cursor) bool {
-		if k.Name = c.name(kerName); !wanted(k.Name) {
-			return true
-		}
+	s.scan(spec, func(c *cursor) bool {
+		k.Name = c.name(kerName)
 		k.Start, k.End, k.Node = c.time(opStart), c.time(opEnd), uint64(c.int(kerNode))
 		c.place(&k.Place)
 		if !s.Options.Brief {

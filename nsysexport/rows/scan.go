@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
@@ -11,47 +12,57 @@ import (
 type cursor struct {
 	rows  store.Rows
 	sel   *selection
+	ints  []int64 // by number of the column
 	names *names
 	base  int64 // what is added to times
 }
 
-// int returns the value of a column.
-func (c *cursor) int(column int) int64 {
-	p := &c.sel.result[column]
-	if p.at < 0 {
-		return p.none
-	}
-	v := c.rows.Int(int(p.at))
-	if v == 0 && !p.sure && c.rows.Null(int(p.at)) {
-		return p.none
-	}
-	return v
+// newCursor returns a cursor over rows. It is at none.
+func (s *Source) newCursor(rows store.Rows, sel *selection, names *names) *cursor {
+	// Values that rows do not have stay behind those that they have.
+	return &cursor{rows: rows, sel: sel, ints: slices.Clone(sel.none), names: names, base: s.base}
 }
+
+// read reads the integers of a row.
+func (c *cursor) read() {
+	n := len(c.sel.columns)
+	c.rows.Ints(c.sel.none[:n], c.ints[:n])
+}
+
+// meets reads the column of a condition, and reports whether the row meets it.
+func (c *cursor) meets(when *condition) bool {
+	if c.sel.has(when.column) {
+		at := c.sel.at[when.column]
+		c.ints[at] = c.rows.Int(at)
+	}
+	return when.wanted(c)
+}
+
+// int returns the value of a column.
+func (c *cursor) int(column int) int64 { return c.ints[c.sel.at[column]] }
 
 // time returns the value of a column that holds a time.
 func (c *cursor) time(column int) trace.Time { return trace.Time(c.int(column) + c.base) }
 
 // null reports whether a column has no value.
 func (c *cursor) null(column int) bool {
-	at := c.sel.result[column].at
-	return at < 0 || c.rows.Null(int(at))
+	return !c.sel.has(column) || c.rows.Null(c.sel.at[column])
 }
 
 // float returns the value of a column, 0 if it has none.
 func (c *cursor) float(column int) float64 {
-	if at := c.sel.result[column].at; at >= 0 {
-		return c.rows.Float(int(at))
+	if !c.sel.has(column) {
+		return 0
 	}
-	return 0
+	return c.rows.Float(c.sel.at[column])
 }
 
 // bytes returns the text or blob of a column, valid until the next call.
 func (c *cursor) bytes(column int) []byte {
-	at := c.sel.result[column].at
-	if at < 0 {
+	if !c.sel.has(column) {
 		return nil
 	}
-	return c.names.keep(c.rows.Bytes(int(at), c.names.buf))
+	return c.names.keep(c.rows.Bytes(c.sel.at[column], c.names.buf))
 }
 
 // text returns the text of a column.
@@ -63,15 +74,14 @@ func (c *cursor) textSym(column int) trace.Sym { return c.names.cache.Intern(c.b
 // name returns the symbol of a column that refers to StringIds. Tools that
 // rewrite exports put the text itself there.
 func (c *cursor) name(column int) trace.Sym {
-	at := int(c.sel.result[column].at)
-	if at < 0 {
-		return 0
-	}
 	// No name begins with a digit, so that text is 0 as a number.
-	if id := c.rows.Int(at); id != 0 {
+	if id := c.int(column); id != 0 {
 		return c.names.sym(id)
 	}
-	switch c.rows.Kind(at) {
+	if !c.sel.has(column) {
+		return 0
+	}
+	switch c.rows.Kind(c.sel.at[column]) {
 	case store.Integer:
 		return c.names.sym(0)
 	case store.Text:
@@ -115,10 +125,13 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 		return
 	}
 	defer rows.Close()
-	cur := cursor{rows: rows, sel: sel, names: c.names, base: s.base}
+	cur := s.newCursor(rows, sel, c.names)
 	c.names.begin(sel.table, rows.Read)
 	for rows.Next() {
-		if !each(&cur) {
+		if spec.when != nil && !cur.meets(spec.when) {
+			continue
+		}
+		if cur.read(); !each(cur) {
 			return
 		}
 	}

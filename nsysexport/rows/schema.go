@@ -16,6 +16,14 @@ type tableSpec struct {
 	columns []column
 	// quiet leaves damage to be reported by another scan of the table.
 	quiet bool
+	// when is which rows are read; nil is all.
+	when *condition
+}
+
+// A condition is one on a column. Of rows that are not wanted, nothing else is read.
+type condition struct {
+	column int
+	wanted func(*cursor) bool
 }
 
 // A column is one that is read. Its place in [tableSpec.columns] is its number.
@@ -52,18 +60,17 @@ func (s *Source) find(name string) string {
 // A selection is how the columns of a table are read from one store.
 type selection struct {
 	table   string
-	columns []string       // that are read
-	result  []resultColumn // by the number of the column in the spec
+	columns []string // that are read
+	// at is where the columns of the spec are, by their number: in columns, or beyond them where
+	// the table does not have them.
+	at   []int
+	none []int64 // by at: the value of rows that have none
 	// missing is a needed column that the table does not have.
 	missing string
 }
 
-// A resultColumn is where a row has a column of a spec.
-type resultColumn struct {
-	at   int32 // -1 is nowhere
-	sure bool  // each row has a value
-	none int64 // the value of rows that have none
-}
+// has reports whether a column of the spec is read.
+func (s *selection) has(column int) bool { return s.at[column] < len(s.columns) }
 
 // choose finds the table of a spec in the store. It returns nil if there is none.
 func (s *Source) choose(c *connection, spec *tableSpec) (*selection, error) {
@@ -92,22 +99,26 @@ func selectColumns(table string, columns []column, have []store.Column, brief bo
 	find := func(name string) int {
 		return slices.IndexFunc(have, func(c store.Column) bool { return c.Name == name })
 	}
-	sel := &selection{table: table, result: make([]resultColumn, len(columns))}
+	sel := &selection{table: table, at: make([]int, len(columns))}
+	var absent []int
 	for i, c := range columns {
-		sel.result[i] = resultColumn{at: -1, none: c.none}
 		found := find(c.name)
 		if found < 0 {
 			found = find(c.or)
 		}
-		switch {
-		case found < 0:
-			if c.need && sel.missing == "" {
-				sel.missing = c.name
-			}
-		case !c.detail || !brief:
-			sel.result[i].at, sel.result[i].sure = int32(len(sel.columns)), have[found].NotNull
-			sel.columns = append(sel.columns, have[found].Name)
+		if found < 0 && c.need && sel.missing == "" {
+			sel.missing = c.name
 		}
+		if found < 0 || c.detail && brief {
+			absent = append(absent, i)
+			continue
+		}
+		sel.at[i] = len(sel.columns)
+		sel.columns, sel.none = append(sel.columns, have[found].Name), append(sel.none, c.none)
+	}
+	for _, i := range absent {
+		sel.at[i] = len(sel.none)
+		sel.none = append(sel.none, columns[i].none)
 	}
 	return sel
 }

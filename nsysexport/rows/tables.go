@@ -87,7 +87,8 @@ func (s *Source) rowTimes(begin func(table string, columns []string) (store.Rows
 		}
 		return 0, 0, false
 	}
-	cur := cursor{rows: rows, sel: sel, base: s.base}
+	cur := s.newCursor(rows, sel, nil)
+	cur.read()
 	const startColumn, endColumn = 0, 1
 	start, ok = cur.time(startColumn), !cur.null(startColumn)
 	end = start

@@ -75,7 +75,9 @@ type Rows interface {
 	Next() bool
 	Null(column int) bool
 	Kind(column int) Kind
-	Int(column int) int64     // 0 if it is no number
+	Int(column int) int64 // 0 if it is no number
+	// Ints sets into to Int of each column, or to what none has for it where it is NULL.
+	Ints(none, into []int64)
 	Float(column int) float64 // 0 if it is no number
 	// Bytes returns a text or blob, which may lie in buf; nil of NULL.
 	Bytes(column int, buf []byte) []byte
@@ -84,6 +86,18 @@ type Rows interface {
 	// Loss returns what was lost so far, or will be by what has been met; nil is nothing.
 	Loss() *Loss
 	Close() error
+}
+
+// Ints is [Rows.Ints] for rows that have nothing better.
+func Ints(row interface {
+	Int(column int) int64
+	Null(column int) bool
+}, none, into []int64) {
+	for i := range into {
+		if into[i] = row.Int(i); into[i] == 0 && row.Null(i) {
+			into[i] = none[i]
+		}
+	}
 }
 
 // Kind is the type of a value.

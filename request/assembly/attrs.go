@@ -23,7 +23,7 @@ type attrKeys struct {
 	accepted                               trace.Sym
 	schedule, retract, sending             trace.Sym // names of events
 	dispatch, dcDispatch                   trace.Sym // stages that were called otherwise later: see stages
-	language, sdk, version                 trace.Sym
+	language, sdk, version, release        trace.Sym
 }
 
 func newAttrKeys(t *trace.Symbols) attrKeys {
@@ -42,6 +42,7 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 		schedule: k("schedule"), retract: k("retract"), sending: k("Sending concurrent requests"),
 		dispatch: k("dispatch"), dcDispatch: k("dc_dispatch"),
 		language: k("telemetry.sdk.language"), sdk: k("telemetry.sdk.name"), version: k("telemetry.sdk.version"),
+		release: k("service.version"),
 	}
 }
 

@@ -74,6 +74,8 @@ func (b *builder) addSources() {
 				w.SDK = string(a.Bytes())
 			case b.keys.version:
 				w.Version = string(a.Bytes())
+			case b.keys.release:
+				w.Release = string(a.Bytes())
 			}
 		}
 		b.Writers[i] = w

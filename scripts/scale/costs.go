@@ -20,16 +20,23 @@ type cost struct {
 
 // measure runs the program and adds what that takes.
 func (b *bench) measure(c *cost, args ...string) error {
+	_, err := b.output(c, args...)
+	return err
+}
+
+// output is measure, and returns what the program prints.
+func (b *bench) output(c *cost, args ...string) ([]byte, error) {
 	cmd := exec.Command(b.program, args...)
 	cmd.Dir = b.dir
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("sgtrace %v: %w", args, err)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("sgtrace %v: %w", args, err)
 	}
 	c.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		c.most = max(c.most, int64(use.Maxrss)<<10) // Linux counts KB
 	}
-	return nil
+	return out, nil
 }
 
 // costs prints a table of what each step takes for some numbers of ranks.

@@ -6,9 +6,12 @@
 //
 //	go run ./scripts/scale [-ranks N] [-cache DIR]
 //	go run ./scripts/scale -costs 64,512
+//	go run ./scripts/scale -arrivals 512,4096
+//	go run ./scripts/scale -weeks 30x20
 //
 // Slurm comes from Debian's packages and the engines from npm, into DIR. A part for which these
-// cannot be had is skipped, which is said. With -costs it prints what each step takes, without Slurm.
+// cannot be had is skipped, which is said. With -costs, -arrivals, and -weeks it prints
+// what steps take, without Slurm; with -weeks also whether the report names what was planted.
 package main
 
 import (
@@ -40,6 +43,8 @@ func main() {
 	ranks := flag.Int("ranks", 64, "simulate `N` ranks, a multiple of 8")
 	cache := flag.String("cache", filepath.Join(os.TempDir(), "sgtrace-scale"), "keep Slurm and the engines in `DIR`")
 	costs := flag.String("costs", "", "print what each step costs for these numbers of `RANKS`, such as 64,512")
+	arrivals := flag.String("arrivals", "", "print what it costs to say who is late of these numbers of `RANKS`, such as 512,4096")
+	weeks := flag.String("weeks", "", "print what `DAYSxSERVERS` cost, such as 30x20")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
@@ -49,8 +54,12 @@ func main() {
 	err = b.build()
 	switch {
 	case err != nil:
+	case *weeks != "":
+		err = b.weeks(*weeks)
 	case *costs != "":
 		err = b.costs(strings.Split(*costs, ","))
+	case *arrivals != "":
+		err = b.arrivals(strings.Split(*arrivals, ","))
 	default:
 		err = b.check(context.Background(), *ranks)
 	}

@@ -2,7 +2,7 @@
 const readAddress = () => {
 	const [id, ...rest] = location.hash.slice(1).split("&");
 	const given = Object.fromEntries(rest.concat(id).map((part) => part.split("=")));
-	const from = Date.parse(given.from), to = Date.parse(given.to);
+	const from = parseTime(given.from), to = parseTime(given.to);
 	return { id: id.includes("=") ? "" : decodeURIComponent(id), range: to > from ? { from, to } : null };
 };
 let shownID = "";
@@ -52,6 +52,7 @@ const openRequest = (rid) => {
 document.getElementById("close-no-waterfall").addEventListener("click", (e) => { e.target.parentElement.hidden = true; });
 addEventListener("keydown", (e) => { if (e.key === "Escape") document.getElementById("no-waterfall").hidden = true; });
 for (const button of all("button.zoom-request")) {
+	button.hidden = !timeCharts.length;
 	button.addEventListener("click", () => setRange({ from: +button.dataset.from, to: +button.dataset.to }));
 }
 addEventListener("beforeprint", () => { for (const d of all("li.finding details")) d.open = true; });

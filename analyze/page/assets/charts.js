@@ -206,6 +206,7 @@ const hoverTitles = (svg) => {
 for (const figure of all("figure")) {
 	const json = figure.querySelector("script.hover");
 	const data = json && JSON.parse(json.textContent);
+	figure.data = data;
 	for (const svg of all(".plot svg[role=img]", figure)) {
 		if (data && data.lines) hoverCurves(figure, svg, data);
 		else if (data && data.groups) hoverDots(figure, svg, data);

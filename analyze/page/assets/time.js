@@ -6,6 +6,7 @@ let range = null; // { from, to }, ms
 
 const clockSteps = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4,
 	6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
+const wholeMicros = (ms) => Math.round(ms * 1000) / 1000;
 const timeText = (ms, step) => {
 	const text = wallTime(ms);
 	if (step >= 864e5) return text.slice(5, 10);
@@ -15,8 +16,14 @@ const timeText = (ms, step) => {
 	return text.slice(11, 23) + (step < 1 ? String(Math.min(999, micros)).padStart(3, "0") : "");
 };
 const timeFlag = (ms) => {
-	const micros = Math.min(999, Math.round((ms - Math.floor(ms)) * 1000));
+	const micros = Math.round((ms - Math.floor(ms)) * 1000);
 	return wallTime(ms) + String(micros).padStart(3, "0") + (zoneText(ms) || "Z"); // as --from and --to take it
+};
+
+// parseTime reads a time with the microseconds that Date.parse leaves out.
+const parseTime = (text) => {
+	const micros = /\.\d{3}(\d{1,3})/.exec(text);
+	return Date.parse(text) + (micros ? micros[1].padEnd(3, "0") / 1000 : 0);
 };
 
 // drawTicks replaces the lines and labels of an axis of time.
@@ -55,11 +62,13 @@ const zoom = ({ svg, from, to }, r) => {
 	}
 };
 
-// setRange chooses a range; null is all of the time.
+// setRange chooses a range; null is all of the time. It has whole microseconds, as the flags
+// do, so that both choose the same.
 const setRange = (r) => {
+	if (r) r = { from: wholeMicros(r.from), to: wholeMicros(r.to) };
 	range = r;
 	for (const chart of timeCharts) zoom(chart, r);
-	for (const box of all(".table")) box.setRange(r);
+	for (const box of all(".table, figure")) if (box.setRange) box.setRange(r);
 	timeBar.hidden = !r;
 	document.body.classList.toggle("ranged", !!r);
 	if (r) {
@@ -73,7 +82,7 @@ const setRange = (r) => {
 
 for (const input of all("#time-range input")) {
 	input.addEventListener("change", () => {
-		const [from, to] = all("input", timeBar).map((i) => Date.parse(i.value));
+		const [from, to] = all("input", timeBar).map((i) => parseTime(i.value));
 		if (to > from) setRange({ from, to });
 	});
 }

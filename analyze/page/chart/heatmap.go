@@ -16,6 +16,8 @@ type Heatmap struct {
 	// ratio, and colors tell how far it is from 1 in either direction.
 	Sequential bool
 	Unit       table.Unit // of the values of sequential ones
+	// Course is how sequential durations add up as time goes on; nil is unknown.
+	Course *SumCourse
 }
 
 // A HeatCell is a cell; with a value of NaN it is empty.
@@ -67,7 +69,7 @@ const (
 func (h *Heatmap) Draw() (Drawing, error) {
 	return Drawing{
 		Markup: twice(h.svg), Legend: h.legend(h.most()), Numbers: h.numbers(), Wide: len(h.Columns) > 12,
-		Hover: hoverCells{table.PrintableAll(h.Rows), table.PrintableAll(h.Columns)},
+		Hover: hoverCells{table.PrintableAll(h.Rows), table.PrintableAll(h.Columns), h.Course.packed()},
 	}, nil
 }
 
@@ -224,4 +226,6 @@ func (h *Heatmap) legend(most float64) []LegendEntry {
 type hoverCells struct {
 	Rows    []string `json:"rows"`
 	Columns []string `json:"columns"`
+	// Course is what the script sums up for a range of time; nil is unknown.
+	Course *packedCourse `json:"course,omitempty"`
 }

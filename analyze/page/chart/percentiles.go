@@ -21,6 +21,18 @@ type Distribution struct {
 	Name   string
 	Values []int64 // sorted, at least one
 	Color  int
+	// Packed are the values with their owners, for the script, as [PackDurations] has them;
+	// "" where a range of time cannot be told from the whole.
+	Packed string
+}
+
+// hoverPercentiles is what the script shows of percentiles, and draws them anew from.
+type hoverPercentiles struct {
+	hoverLines
+	Packed []string `json:"packed,omitempty"` // of each line; nil if none has any
+	// Low and High are the bounds of the axis of durations, ns.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // percentGrid are the percentiles, in thousandths of a percent, at which curves have
@@ -46,7 +58,12 @@ func (p *Percentiles) Draw() (Drawing, error) {
 	lines := slices.DeleteFunc(slices.Clone(p.Lines), func(d Distribution) bool { return len(d.Values) == 0 })
 	d := Drawing{Markup: twice(func(width float64) template.HTML { return p.svg(lines, width) }), Numbers: percentileNumbers(lines)}
 	x, y := p.axis(lines, wideDrawing), percentileScale{}
-	hover := hoverLines{Axis: "y", Panels: []string{""}}
+	hover := hoverPercentiles{hoverLines: hoverLines{Axis: "y", Panels: []string{""}}, Low: x.low, High: x.high}
+	if p.followsRange() {
+		for _, line := range lines {
+			hover.Packed = append(hover.Packed, line.Packed)
+		}
+	}
 	for _, percent := range percentGrid {
 		hover.At = append(hover.At, part(1-y.at(float64(percent)/1000)))
 		hover.Labels = append(hover.Labels, fmt.Sprintf("p%g", float64(percent)/1000))
@@ -65,6 +82,11 @@ func (p *Percentiles) Draw() (Drawing, error) {
 		d.Notes = []string{"durations of 0 ns are drawn at the left edge"}
 	}
 	return d, nil
+}
+
+// followsRange tells whether the script can draw a range of time.
+func (p *Percentiles) followsRange() bool {
+	return slices.ContainsFunc(p.Lines, func(d Distribution) bool { return d.Packed != "" })
 }
 
 func (p *Percentiles) svg(lines []Distribution, width float64) template.HTML {
@@ -103,8 +125,13 @@ func percentileNumbers(lines []Distribution) *Numbers {
 }
 
 // axis returns the scale of the durations: over what the curves show, which is nothing
-// below p1.
-func (p *Percentiles) axis(lines []Distribution, width float64) scale {
+// below p1. Where they follow a range of time it reaches to the longest, as the p99 of a
+// range may be beyond that of all.
+func (p *Percentiles) axis(lines []Distribution, width float64) logarithmic {
+	last := percentGrid[len(percentGrid)-1]
+	if p.followsRange() {
+		last = 100_000
+	}
 	least, most := int64(0), int64(1)
 	for _, line := range lines {
 		first := slices.IndexFunc(line.Values, func(ns int64) bool { return ns > 0 })
@@ -114,7 +141,7 @@ func (p *Percentiles) axis(lines []Distribution, width float64) scale {
 		if ns := max(line.Values[first], nearestRank(line.Values, percentGrid[0])); least == 0 || ns < least {
 			least = ns
 		}
-		most = max(most, nearestRank(line.Values, percentGrid[len(percentGrid)-1]))
+		most = max(most, nearestRank(line.Values, last))
 	}
 	return newLogarithmic(float64(least), float64(most), table.Duration, int(width/80))
 }

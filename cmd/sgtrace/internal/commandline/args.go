@@ -84,3 +84,24 @@ func valueFlags(flags []cli.Flag) map[string]bool {
 	}
 	return m
 }
+
+// Given are flags of a command as they were given.
+func Given(ctx *cli.Context, names ...string) (args []string) {
+	for _, name := range names {
+		switch value := ctx.Value(name).(type) {
+		case bool:
+			if value {
+				args = append(args, "--"+name)
+			}
+		case cli.StringSlice:
+			for _, v := range value.Value() {
+				args = append(args, "--"+name, v)
+			}
+		case string:
+			if ctx.IsSet(name) {
+				args = append(args, "--"+name, value)
+			}
+		}
+	}
+	return args
+}

@@ -28,7 +28,7 @@ const (
 )
 
 // ofProfiles are the options of reports on profiles.
-var ofProfiles = []string{"by-rank", "sort", "limit"}
+var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 
 // All is the table of reports, in the order of the help. The first one is printed if no
 // other is asked for.
@@ -37,11 +37,15 @@ var All = []*Report{
 		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
-		Options: []string{"classes", "slo", "sort", "limit"}, Tables: rankTables,
+		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
 		Options: []string{"bucket", "slo"}, Tables: timelineTables,
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
+
+	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
+		Options: []string{"limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Runs: true, Most: mostKernels, Parse: noOptions(fleetReport)},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},

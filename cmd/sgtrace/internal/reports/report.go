@@ -41,6 +41,9 @@ type Report struct {
 	Attribute  bool     // work is attributed to the ranges that launched it
 	SyncPoints bool     // collectives are matched across ranks
 
+	// Runs tells that it looks at one run after another, by [Reading.EachRun].
+	Runs bool
+
 	Most      int  // rows of the main table that people see unless told otherwise; 0 is all
 	OwnsLimit bool // --limit is about rows of another table, and the report does it
 
@@ -77,9 +80,21 @@ type Reading struct {
 	Clocks   []overview.HostClock
 	Inputs   []document.Input
 	Diags    *trace.Diags
+	// EachRun reads the inputs of one run after another, in the order of time, and gives each to
+	// reduce; nil unless the report has Runs. Requests and Profiles are nil then.
+	EachRun func(reduce func(*OneRun)) error
 	// Select and Given are the selection flags and the inputs as they were given, for
 	// command lines that show more.
 	Select, Given []string
+}
+
+// OneRun is what was read of inputs that were recorded at about the same time. Its tables are
+// gone once it has been reduced.
+type OneRun struct {
+	From, To trace.Time // of the inputs; 0 is unknown
+	Inputs   int
+	Requests *request.Set // nil if there are none
+	Profiles *profile.Set // nil if there are none
 }
 
 // Schema returns the schema of its documents: "sgtrace.report.kernels/v2".

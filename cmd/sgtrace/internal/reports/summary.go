@@ -29,7 +29,7 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err := CheckPage(ctx); err != nil {
 		return nil, err
 	}
-	kinds, err := FailOn(ctx)
+	alarms, err := FailOn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 		o := Overview(in, objectives, mutes, false)
 		o.AllFindings = all
 		d := o.Document()
-		if kinds != nil {
-			addGate(d, kinds.Judge(&o.Result))
+		if alarms != nil {
+			addGate(d, alarms.Judge(&o.Result, o.Goodput))
 		}
 		return d, nil
 	}, nil
@@ -118,16 +118,19 @@ func (in *Reading) hasRequests(objectives []slo.Objective) error {
 	return nil
 }
 
-// FailOn reads the kinds of findings that the report fails on; nil is none.
-func FailOn(ctx *cli.Context) (gate.Kinds, error) {
+// FailOn reads what the report fails on; nil is nothing.
+func FailOn(ctx *cli.Context) (*gate.Alarms, error) {
 	if !ctx.IsSet("fail-on") {
 		return nil, nil
 	}
-	kinds, err := gate.ParseKinds(ctx.String("fail-on"))
+	alarms, err := gate.ParseAlarms(ctx.String("fail-on"))
 	if err != nil {
 		return nil, commandline.Usage("--fail-on: %v", err)
 	}
-	return kinds, nil
+	if alarms.NeedSLO() && !ctx.IsSet("slo") {
+		return nil, commandline.Usage("--fail-on goodput needs --slo, which says what requests must meet")
+	}
+	return alarms, nil
 }
 
 // addGate adds what came of a gate to the end of the summary.
@@ -157,10 +160,10 @@ func addGate(d *document.Document, r *gate.Result) {
 }
 
 // Overview looks at everything that was read, but for what is muted, and which requests meet
-// the objectives; with counters, also for a page that draws them.
-func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, counters bool) *overview.Overview {
+// the objectives; drawn tells that it is for a page.
+func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, drawn bool) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Counters: counters,
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn,
 	})
 }

@@ -28,6 +28,17 @@ func (w Window) Check(zone *time.Location) error {
 	return err
 }
 
+// Words tell which window is meant: " from +10s to +20s".
+func (w Window) Words() (text string) {
+	if w.From != "" {
+		text += " from " + w.From
+	}
+	if w.To != "" {
+		text += " to " + w.To
+	}
+	return text
+}
+
 // Resolve returns the bounds as instants of the input whose first event is given; 0 is no
 // bound. zone is that of times without one. Its errors are of type [commandline.UsageError].
 func (w Window) Resolve(first trace.Time, zone *time.Location) (from, to trace.Time, err error) {

@@ -1,0 +1,72 @@
+package diff_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// stragglerDiff compares a run with one in which a rank of decode DP0 is slow.
+func stragglerDiff(t *testing.T, byRank bool) *diff.Diff {
+	t.Helper()
+	config := simulator.DefaultConfig(3)
+	testset.Quiet(&config)
+	before := collected(t, config)
+	config.Seed += 1000
+	config.Straggler = simulator.Straggler{TP: 1, Factor: 1.4}
+	return diff.Compare(before, collected(t, config), diff.Options{ByRank: byRank})
+}
+
+// placesOf are the places of findings, by the first word of their texts.
+func placesOf(d *diff.Diff) map[string]string {
+	at := map[string]string{}
+	for _, f := range d.Findings() {
+		name, _, _ := strings.Cut(f.Text, " ")
+		at[name] = f.At.String()
+	}
+	return at
+}
+
+// A change is on the rank of its row, on those on which it is if it is not on others, or in
+// the role that has it. What users notice is everywhere.
+func TestFindingsHavePlaces(t *testing.T) {
+	pooled, byRank := placesOf(stragglerDiff(t, false)), placesOf(stragglerDiff(t, true))
+	if pooled["itl"] != "all" || pooled["decode_loop"] != "decode" {
+		t.Errorf("ranks together: %v", pooled)
+	}
+	if !strings.HasPrefix(byRank["decode_loop"], "decode DP0 TP") {
+		t.Errorf("by rank: %v", byRank)
+	}
+}
+
+// A muted change is in no finding and only counted in the verdict; the others stay.
+func TestMutedChanges(t *testing.T) {
+	for mute, gone := range map[string]string{"change@decode": "decode_loop", "change@prefill": "", "change@all": "itl"} {
+		d := stragglerDiff(t, false)
+		all := placesOf(d)
+		m, err := finders.ParseMute(mute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Mute(func(f *finding.Finding) bool { return m.Covers(f) })
+		left, verdict := placesOf(d), d.SideReport().Title
+		for name := range all {
+			_, there := left[name]
+			covered := mute == "change@"+all[name]
+			if there == covered || covered && strings.Contains(verdict, name+" ") {
+				t.Errorf("%s: of %v, %v are left: %s", mute, all, left, verdict)
+			}
+		}
+		if _, there := all[gone]; gone != "" && !there {
+			t.Errorf("%s: there is no change of %s to mute: %v", mute, gone, all)
+		}
+		if counted := strings.Contains(verdict, " muted"); counted != (gone != "") {
+			t.Errorf("%s: %s", mute, verdict)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package fleet
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	// driftP is the largest probability of a change of step times if nothing changes.
+	driftP = 0.01
+	// leastDrift is the smallest change that is told of, as a part of the step time.
+	leastDrift = 0.02
+	// leastDays is how many days it takes to find a change: half of them on either side of it.
+	leastDays = 10
+)
+
+// A Day is the step times of a series on one day.
+type Day struct {
+	Series
+	Day   string // "2026-01-15"
+	Runs  int
+	Hosts int
+	// Median is that of the medians of hosts, ns.
+	Median int64
+	// Level is by which factor steps take longer on this day, 1 on the median day. It does not
+	// depend on which hosts a day has: see [levelsOf].
+	Level float64
+	Drift *Drift // that begins on this day; nil is none
+}
+
+// A Drift is a change of step times from one day on.
+type Drift struct {
+	Series
+	Day         string  // the first of the new level
+	First, Last string  // the earliest and the latest day that it may be, with a confidence of 95 %
+	Ratio       float64 // of the level after to that before
+	P           float64 // of such a change if nothing changes
+	// Versions are those that were first seen from First to Last, and followed others.
+	Versions []Use
+}
+
+// A daily is the step times of hosts on one day: a median for each run.
+type daily struct {
+	runs  map[*Run]bool
+	hosts map[string][]int64
+}
+
+// days sums up step times by series and day, in this order, and finds out when they changed.
+// Runs of which the time is unknown have no day.
+func days(runs []*Run, versions []Use) (list []Day) {
+	by := map[Series]map[string]*daily{}
+	for _, r := range runs {
+		if r.From == 0 {
+			continue
+		}
+		for _, s := range r.steps {
+			if by[s.Series] == nil {
+				by[s.Series] = map[string]*daily{}
+			}
+			day := dayOf(r.From)
+			if by[s.Series][day] == nil {
+				by[s.Series][day] = &daily{map[*Run]bool{}, map[string][]int64{}}
+			}
+			d := by[s.Series][day]
+			d.runs[r] = true
+			d.hosts[s.host] = append(d.hosts[s.host], s.median)
+		}
+	}
+	var series []Series
+	for s := range by {
+		series = append(series, s)
+	}
+	slices.SortFunc(series, func(a, b Series) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Of, b.Of)) })
+	for _, s := range series {
+		list = append(list, daysOf(s, by[s], versions)...)
+	}
+	return list
+}
+
+func dayOf(t trace.Time) string { return words.Clock(t).Format(time.DateOnly) }
+
+// A hostStep is the logarithm of the step time of a host on a day.
+type hostStep struct {
+	host string
+	y    float64
+}
+
+// daysOf returns the days of one series.
+func daysOf(s Series, by map[string]*daily, versions []Use) (list []Day) {
+	var steps [][]hostStep
+	for _, day := range slices.Sorted(maps.Keys(by)) {
+		d := by[day]
+		var medians []int64
+		var hosts []hostStep
+		for _, host := range slices.Sorted(maps.Keys(d.hosts)) { // sums of floats depend on the order
+			m := distribution.LowerMedian(d.hosts[host])
+			medians, hosts = append(medians, m), append(hosts, hostStep{host, math.Log(float64(max(1, m)))})
+		}
+		list = append(list, Day{Series: s, Day: day, Runs: len(d.runs), Hosts: len(d.hosts), Median: distribution.LowerMedian(medians)})
+		steps = append(steps, hosts)
+	}
+	for i, level := range levelsOf(steps) {
+		list[i].Level = level
+	}
+	findDrifts(list, versions)
+	return list
+}
+
+// levelsOf tells days from hosts, both of which make steps longer or shorter by a factor: by
+// least squares of logarithms, in turns. The level of a day is the median over its hosts of
+// the step times without their hosts, so that one slow host does not make a day.
+func levelsOf(steps [][]hostStep) []float64 {
+	const turns = 50
+	ofDay, ofHost := make([]float64, len(steps)), map[string]float64{}
+	rest := func(day int) (list []float64) {
+		for _, h := range steps[day] {
+			list = append(list, h.y-ofHost[h.host])
+		}
+		return list
+	}
+	for range turns {
+		left := map[string][]float64{}
+		for day, hosts := range steps {
+			for _, h := range hosts {
+				left[h.host] = append(left[h.host], h.y-ofDay[day])
+			}
+		}
+		for host, list := range left {
+			ofHost[host] = mean(list)
+		}
+		for day := range steps {
+			ofDay[day] = mean(rest(day))
+		}
+	}
+	levels := make([]float64, len(steps))
+	for day := range steps {
+		levels[day] = math.Exp(distribution.LowerMedian(rest(day)))
+	}
+	usual := distribution.LowerMedian(slices.Clone(levels))
+	for day := range levels {
+		levels[day] /= usual
+	}
+	return levels
+}
+
+func mean(list []float64) float64 {
+	sum := 0.0
+	for _, v := range list {
+		sum += v
+	}
+	return sum / float64(len(list))
+}
+
+// findDrifts finds the days on which the level of a series changed.
+func findDrifts(list []Day, versions []Use) {
+	levels := make([]float64, len(list))
+	for i := range list {
+		levels[i] = list[i].Level
+	}
+	ratio := func(from, k, to int) float64 {
+		return distribution.LowerMedian(slices.Clone(levels[k:to])) / distribution.LowerMedian(slices.Clone(levels[from:k]))
+	}
+	changes := changepoint.Levels(levels, changepoint.Options{Alpha: driftP, Keep: func(from, k, to int) bool {
+		r := ratio(from, k, to)
+		return max(r, 1/r) >= 1+leastDrift
+	}})
+	for i, c := range changes {
+		from, to := 0, len(levels)
+		if i > 0 {
+			from = changes[i-1].At
+		}
+		if i+1 < len(changes) {
+			to = changes[i+1].At
+		}
+		d := &Drift{Series: list[c.At].Series, Day: list[c.At].Day, First: list[c.First].Day, Last: list[min(c.Last, len(list)-1)].Day,
+			Ratio: ratio(from, c.At, to), P: c.P}
+		for _, u := range versions {
+			if day := dayOf(u.First); u.Before != "" && day >= d.First && day <= d.Last {
+				d.Versions = append(d.Versions, u)
+			}
+		}
+		list[c.At].Drift = d
+	}
+}

@@ -1,0 +1,183 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Sure is how sure it is that a subject is found more often than others.
+type Sure string
+
+const (
+	Certain   Sure = "certain"
+	Likely    Sure = "likely"
+	Maybe     Sure = "may be chance"
+	TooLittle Sure = "not enough data" // even if it had been found in all runs
+)
+
+// Probabilities up to which an offender is certain, and likely.
+const (
+	certainP = 0.001
+	likelyP  = 0.05
+)
+
+// An Offender is a subject that was found late or slow in at least one run.
+type Offender struct {
+	Subject     // as the last run has it that found it
+	Found       int
+	Could       int // runs in which it could have been found
+	Expected    float64
+	P           float64 // see [offenders]
+	Sure        Sure
+	First, Last trace.Time     // begin of the first and of the last run that found it; 0 is unknown
+	Kinds       []finding.Kind // of the findings, the most frequent first
+	Ranks       []string       // that ran on a GPU when it was found, in the order of time
+	// Because is, of a host, the GPU on it that each of these runs found; nil is none.
+	Because *Subject
+}
+
+// Repeats reports whether it is found more often than by chance.
+func (o *Offender) Repeats() bool { return o.Sure == Certain || o.Sure == Likely }
+
+// A record is what runs say about a subject.
+type record struct {
+	Offender
+	chances []float64 // of each run in which it could have been found
+	kinds   map[finding.Kind]int
+	on      map[key]int // in how many runs a GPU on the host was found
+}
+
+// offenders compares how often each subject is found with its peers. If a run finds f of n that
+// could be found, and it is chance which of them, each is found with a probability of f / n.
+// The sum over runs is Poisson's binomial distribution; P is the probability that any of all
+// subjects of the level is found as often as this one, by Holm's method.
+func offenders(runs []*Run) (list []Offender) {
+	records := map[key]*record{}
+	var order []key
+	for _, r := range runs {
+		found, could := r.count()
+		for _, k := range r.keys() {
+			x := r.seen[k]
+			if records[k] == nil {
+				records[k] = &record{kinds: map[finding.Kind]int{}, on: map[key]int{}, Offender: Offender{Subject: x.Subject}}
+				order = append(order, k)
+			}
+			records[k].add(r, x, float64(found[k.level])/float64(max(1, could[k.level])))
+		}
+	}
+	for level := range Hosts + 1 {
+		list = append(list, judge(records, order, level)...)
+	}
+	slices.SortStableFunc(list, func(a, b Offender) int { return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(b.Found, a.Found)) })
+	return list
+}
+
+// count returns how many subjects of each level were found, and how many could have been.
+func (r *Run) count() (found, could [Hosts + 1]int) {
+	for k, x := range r.seen {
+		if x.could {
+			could[k.level]++
+		}
+		if len(x.kinds) > 0 {
+			found[k.level]++
+		}
+	}
+	return found, could
+}
+
+// keys are those of what the run has seen, in order.
+func (r *Run) keys() []key {
+	keys := make([]key, 0, len(r.seen))
+	for k := range r.seen {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.id, b.id)) })
+	return keys
+}
+
+// add notes what a run says.
+func (o *record) add(r *Run, x *seen, chance float64) {
+	if x.could {
+		o.Could++
+		o.chances = append(o.chances, chance)
+		o.Expected += chance
+	}
+	if len(x.kinds) == 0 {
+		return
+	}
+	if o.Found == 0 {
+		o.First = r.From
+	}
+	o.Subject, o.Last = x.Subject, r.From
+	o.Found++
+	for _, kind := range x.kinds {
+		o.kinds[kind]++
+	}
+	for k := range x.on {
+		o.on[k]++
+	}
+	if x.Rank != "" && !slices.Contains(o.Ranks, x.Rank) {
+		o.Ranks = append(o.Ranks, x.Rank)
+	}
+}
+
+// judge tells how sure it is of the subjects of a level that were found.
+func judge(records map[key]*record, order []key, level Level) (list []Offender) {
+	var all []*record
+	var p, least []float64
+	for _, k := range order {
+		if o := records[k]; k.level == level && o.Could > 0 {
+			all = append(all, o)
+			p = append(p, significance.AtLeast(o.Found, o.chances))
+			least = append(least, significance.AtLeast(o.Could, o.chances))
+		}
+	}
+	p = significance.Holm(p)
+	for i, o := range all {
+		if o.Found == 0 {
+			continue
+		}
+		o.P = p[i]
+		switch {
+		case o.P <= certainP:
+			o.Sure = Certain
+		case o.P <= likelyP:
+			o.Sure = Likely
+		case least[i]*float64(len(all)) > likelyP:
+			o.Sure = TooLittle
+		default:
+			o.Sure = Maybe
+		}
+		o.Kinds = frequent(o.kinds)
+		o.Because = o.always(records)
+		list = append(list, o.Offender)
+	}
+	return list
+}
+
+// always returns the GPU that was found in each run that found its host; nil is none, or several.
+func (o *record) always(records map[key]*record) (gpu *Subject) {
+	for k, n := range o.on {
+		switch {
+		case n < o.Found:
+		case gpu != nil:
+			return nil
+		default:
+			gpu = &records[k].Subject
+		}
+	}
+	return gpu
+}
+
+// frequent are kinds, the most frequent first.
+func frequent(count map[finding.Kind]int) (kinds []finding.Kind) {
+	for kind := range count {
+		kinds = append(kinds, kind)
+	}
+	slices.SortFunc(kinds, func(a, b finding.Kind) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	return kinds
+}

@@ -1,0 +1,169 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Run is what the finders say about one run. It holds nothing of the tables that it was made
+// of.
+type Run struct {
+	From, To     trace.Time // of its inputs; 0 is unknown
+	Inputs       int
+	Hosts, Ranks int
+	Findings     int     // as 'sgtrace report' would list them
+	Top          string  // the first of them; "" is none
+	GPUTime      float64 // of all devices that were recorded, ns
+	RankTime     float64 // of all schedulers that worked for requests, ns
+	RequestTime  float64 // E2E of the finished requests, ns
+	Losses       []Loss  // by kind, in the order of the finders
+
+	seen     map[key]*seen // what could have been found late or slow
+	steps    []stepTime
+	versions []Version
+}
+
+// Reduce makes a run of what was measured. from and to bound its inputs; 0 is unknown.
+func Reduce(m *finders.Measured, from, to trace.Time, inputs int) *Run {
+	found := m.Look(finders.All)
+	r := &Run{From: from, To: to, Inputs: inputs, Findings: len(found.Findings), seen: map[key]*seen{}}
+	if len(found.Findings) > 0 {
+		r.Top = found.Findings[0].Text
+	}
+	ranks := findRanks(m)
+	r.Ranks = len(ranks.list)
+	r.measureTimes(m)
+	r.Losses = r.lose(found.All, ranks)
+	r.look(m, &found, ranks)
+	for k := range r.seen {
+		if k.level == Host {
+			r.Hosts++
+		}
+	}
+	r.steps = append(stepsOfProfiles(m, ranks), stepsOfRequests(m.Of.Requests)...)
+	r.versions = versionsOf(m)
+	return r
+}
+
+// measureTimes adds up of what findings cost a part.
+func (r *Run) measureTimes(m *finders.Measured) {
+	if m.GPUs != nil {
+		r.GPUTime = float64(m.GPUs.Length())
+	}
+	if m.Of.Requests == nil {
+		return
+	}
+	for i := range m.Tail.List {
+		r.RequestTime += float64(m.Tail.List[i].E2E.Total())
+	}
+	r.RankTime = float64(m.RankLoads.Length) * float64(len(place.NewRankSet(m.Of.Requests).Places))
+}
+
+// Recorded is how long GPUs were recorded, or without profilers, how long schedulers worked for
+// requests; ns, added up over them.
+func (r *Run) Recorded() float64 {
+	if r.GPUTime > 0 {
+		return r.GPUTime
+	}
+	return r.RankTime
+}
+
+// A Loss is what findings of one kind cost in a run. Findings at different places add up; of
+// those that may be at one place only the one that costs most counts, since the others may be
+// about the same time.
+type Loss struct {
+	Kind     finding.Kind
+	Findings int
+	// GPU is of devices and of schedulers that wait, Request of the time of requests; ns.
+	GPU, Request float64
+}
+
+// lose adds up what findings cost, by kind.
+func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
+	var kinds []finding.Kind
+	by := map[finding.Kind][]*finding.Finding{}
+	for i := range found {
+		f := &found[i]
+		if by[f.Kind] == nil {
+			kinds = append(kinds, f.Kind)
+		}
+		by[f.Kind] = append(by[f.Kind], f)
+	}
+	for _, kind := range kinds {
+		loss := Loss{Kind: kind, Findings: len(by[kind])}
+		loss.GPU = apart(by[kind], ranks, r.gpuTime, r.Recorded())
+		loss.Request = apart(by[kind], ranks, r.requestTime, r.RequestTime)
+		list = append(list, loss)
+	}
+	return list
+}
+
+// gpuTime is what a finding costs of what was recorded, ns; 0 if its cost is of something else.
+func (r *Run) gpuTime(f *finding.Finding) float64 {
+	if f.Whose == finding.GPUTime || f.Whose == finding.RankTime {
+		return f.Cost * r.Recorded()
+	}
+	return 0
+}
+
+// requestTime is what a finding costs requests, ns; 0 if its cost is of something else.
+func (r *Run) requestTime(f *finding.Finding) float64 {
+	if f.Whose == finding.RequestTime {
+		return f.Cost * r.RequestTime
+	}
+	return 0
+}
+
+// apart adds up what findings cost, each rank once, and most at most. A finding that is wider
+// than a rank may be about the same time as all of them.
+func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) float64, most float64) float64 {
+	type at struct {
+		where place.Where
+		cost  float64
+	}
+	var places []at
+	widest := 0.0
+	for _, f := range list {
+		where, c := ranks.where(f), cost(f)
+		if where.Scope != place.OneRank {
+			widest = max(widest, c)
+			continue
+		}
+		i := slices.IndexFunc(places, func(p at) bool { return p.where.Overlaps(&where) })
+		if i < 0 {
+			places = append(places, at{where, c})
+			continue
+		}
+		places[i].cost = max(places[i].cost, c)
+	}
+	sum := 0.0
+	for i := range places {
+		sum += places[i].cost
+	}
+	return min(most, max(sum, widest))
+}
+
+// hours are ns in hours.
+func hours(ns float64) float64 { return ns / (3600 * 1e9) }
+
+// gpuHours writes the time of GPUs, in ns, for people: "3.20 GPU-hours", "51.2 GPU-seconds".
+func gpuHours(ns float64) string {
+	if h := hours(ns); h >= 0.1 {
+		return words.ThreeDigits(h) + " GPU-hours"
+	}
+	return words.ThreeDigits(ns/1e9) + " GPU-seconds"
+}
+
+// share is NaN of nothing.
+func share(part, whole float64) float64 {
+	if whole <= 0 {
+		return math.NaN()
+	}
+	return part / whole
+}

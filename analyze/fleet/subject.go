@@ -1,0 +1,219 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// Level is what may be late or slow.
+type Level uint8
+
+const (
+	GPU   Level = iota // or a rank of which nobody says on which GPU it ran
+	Host               // a machine
+	Hosts              // KV caches go from one host to the other
+)
+
+// String returns the word that reports print.
+func (l Level) String() string { return [...]string{"gpu", "host", "hosts"}[l] }
+
+// levels are the kinds of findings that say that something is late or slow, and what.
+var levels = map[finding.Kind][]Level{
+	finding.Straggler: {GPU, Host},
+	finding.Slower:    {Host},
+	finding.Common:    {Host, Hosts},
+	finding.Transfer:  {Hosts},
+}
+
+// unknownHost is how reports print a host that nobody knows.
+const unknownHost = naming.Unknown
+
+// A key is the same for one subject in all runs: a GPU by its UUID, else by the host and its
+// number there, else by the host and the rank that ran on it.
+type key struct {
+	level Level
+	id    string
+}
+
+// A Subject is what may be late or slow, as a run describes it.
+type Subject struct {
+	Level Level
+	Host  string // "" is unknown
+	To    string // the other one of two Hosts
+	GPU   int32  // as the machine counts; -1 is unknown
+	UUID  string // "" is unknown
+	Rank  string // that ran on a GPU in this run
+}
+
+func (s *Subject) key() key {
+	switch {
+	case s.Level == Host:
+		return key{Host, s.Host}
+	case s.Level == Hosts:
+		return key{Hosts, s.Host + "\x00" + s.To}
+	case s.UUID != "":
+		return key{GPU, s.UUID}
+	case s.GPU >= 0:
+		return key{GPU, fmt.Sprintf("%s\x00%d", s.Host, s.GPU)}
+	}
+	return key{GPU, s.Host + "\x00" + s.Rank}
+}
+
+// String names the subject: "GPU 5 of node7", "node7", "node3 to node7".
+func (s *Subject) String() string {
+	of := ""
+	if s.Host != "" {
+		of = " of " + s.Host
+	}
+	switch {
+	case s.Level == Host:
+		return s.Host
+	case s.Level == Hosts:
+		return s.Host + " to " + s.To
+	case s.GPU >= 0:
+		return fmt.Sprintf("GPU %d%s", s.GPU, of)
+	case s.UUID != "":
+		return "GPU " + s.UUID
+	}
+	return s.Rank
+}
+
+// seen is a subject in one run.
+type seen struct {
+	Subject
+	could bool           // there was enough to find it late or slow
+	kinds []finding.Kind // that found it so
+	on    map[key]bool   // of a host: the GPUs on it that were found
+}
+
+// A ranked is a rank of a run, and where it ran.
+type ranked struct {
+	Subject
+	where place.Where
+}
+
+// ranks are those of a run.
+type ranks struct {
+	list     []ranked
+	profiled map[string]int // of list, by the names in profile.Set
+	hosts    map[string]string
+}
+
+// findRanks lists the ranks that profilers recorded, and those that worked for requests.
+func findRanks(m *finders.Measured) *ranks {
+	r := &ranks{profiled: map[string]int{}, hosts: map[string]string{}}
+	if m.GPUs != nil {
+		r.addProfiled(m)
+	}
+	if s := m.Of.Requests; s != nil {
+		for _, where := range place.NewRankSet(s).Places {
+			r.addServing(where)
+		}
+		for p := range s.Procs {
+			r.hosts[s.RankName(p)] = s.HostOf(p)
+		}
+	}
+	return r
+}
+
+// addProfiled adds the ranks whose devices were recorded. A trace says which device a process
+// used as the process counts, which is as the machine does unless several ranks of a host used
+// the same.
+func (r *ranks) addProfiled(m *finders.Measured) {
+	devices := map[int32][]int32{}
+	var order []int32
+	for i := range m.GPUs.GPUs {
+		g := &m.GPUs.GPUs[i]
+		if devices[g.RankIndex] == nil {
+			order = append(order, g.RankIndex)
+		}
+		devices[g.RankIndex] = append(devices[g.RankIndex], g.Device)
+	}
+	type slot struct {
+		host string
+		gpu  int32
+	}
+	users := map[slot]int{}
+	for _, i := range order {
+		x := ranked{Subject: Subject{Level: GPU, GPU: -1, Rank: m.Of.Profiles.Ranks[i]}, where: place.Named(m.Of.Profiles.Ranks[i])}
+		if homes := m.Of.Profiles.Homes; int(i) < len(homes) {
+			x.Host, x.GPU, x.UUID = homes[i].Host, homes[i].GPU, homes[i].UUID
+		}
+		x.where.Host = x.Host
+		if of := devices[i]; x.GPU < 0 && x.UUID == "" && len(of) == 1 && x.Host != "" {
+			x.GPU = of[0]
+		}
+		users[slot{x.Host, x.GPU}]++
+		r.profiled[x.Rank] = len(r.list)
+		r.list = append(r.list, x)
+	}
+	for i := range r.list {
+		if x := &r.list[i]; users[slot{x.Host, x.GPU}] > 1 && x.UUID == "" {
+			x.GPU = -1
+		}
+	}
+}
+
+// addServing adds a rank that worked for requests, unless it is one that a profiler recorded.
+func (r *ranks) addServing(where place.Where) {
+	if i := r.serving(&where); i >= 0 {
+		r.list[i].where = where
+		return
+	}
+	host := where.Host
+	if host == unknownHost {
+		host = ""
+	}
+	r.list = append(r.list, ranked{Subject{Level: GPU, Host: host, GPU: -1, Rank: where.String()}, where})
+}
+
+// serving returns which rank that a profiler recorded is at a place; -1 is none, or several.
+func (r *ranks) serving(where *place.Where) int {
+	found := -1
+	for _, i := range r.profiled {
+		x := &r.list[i]
+		if x.where.Rank == trace.NoRank || where.Rank == trace.NoRank || x.Host != where.Host || !x.where.Overlaps(where) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
+// of returns the rank that a finding is about; nil is none.
+func (r *ranks) of(f *finding.Finding) *ranked {
+	if f.At.Scope != place.OneRank {
+		return nil
+	}
+	if f.At.Host == "" {
+		for _, e := range f.Evidence {
+			for _, k := range e.Row {
+				if i, ok := r.profiled[k.Text]; ok && k.Column == "rank" {
+					return &r.list[i]
+				}
+			}
+		}
+	}
+	i := slices.IndexFunc(r.list, func(x ranked) bool { return x.where == f.At })
+	if i < 0 {
+		return nil
+	}
+	return &r.list[i]
+}
+
+// where returns where a finding is, with the host if only the rank's recording tells.
+func (r *ranks) where(f *finding.Finding) place.Where {
+	if x := r.of(f); x != nil {
+		return x.where
+	}
+	return f.At
+}

@@ -1,0 +1,94 @@
+package gaps
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/internal/packed"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// packedGaps are late gaps of a device with their parts, in order, as bytes: a dozen for each.
+// There may be millions, and a rank needs its own only when it is measured.
+type packedGaps struct {
+	chunks      [][]byte
+	gaps, parts int
+	last        trace.Time // when the last one ended
+}
+
+const (
+	// gapChunk is how large chunks are, unless one gap takes more.
+	gapChunk = 1 << 15
+	// A gap takes at most so many bytes, and each of its parts.
+	maxPackedGap, maxPackedPart = 5 * binary.MaxVarintLen64, 3 * binary.MaxVarintLen64
+)
+
+// add packs a gap, of which parts and thread do not matter.
+func (p *packedGaps) add(g *lateGap, parts []part) {
+	most, n := maxPackedGap+len(parts)*maxPackedPart, len(p.chunks)
+	if n == 0 || cap(p.chunks[n-1])-len(p.chunks[n-1]) < most {
+		p.chunks = append(p.chunks, make([]byte, 0, max(gapChunk, most)))
+		n++
+	}
+	b := binary.AppendVarint(p.chunks[n-1], int64(g.From-p.last))
+	b = binary.AppendVarint(b, int64(g.To-g.From))
+	b = binary.AppendVarint(b, int64(g.launch-g.From))
+	b = binary.AppendVarint(b, g.launched)
+	b = binary.AppendUvarint(b, uint64(len(parts)))
+	from := g.From
+	for _, x := range parts {
+		b = binary.AppendVarint(b, int64(x.to-from))
+		b = binary.AppendVarint(b, int64(x.by))
+		b = binary.AppendUvarint(b, uint64(x.reason))
+		from = x.to
+	}
+	p.chunks[n-1] = b
+	p.gaps, p.parts, p.last = p.gaps+1, p.parts+len(parts), g.To
+}
+
+// spans appends when the gaps were, each with the moment at which it ended: what ended it may
+// have been launched then.
+func (p *packedGaps) spans(to spans) spans {
+	r := gapReader{Reader: packed.NewReader(slices.Clone(p.chunks))}
+	for r.More() {
+		g, _ := r.next(nil)
+		to = append(to, gpu.Gap{From: g.From, To: g.To + 1})
+	}
+	return to
+}
+
+// unpack gives up the gaps and their parts.
+func (p *packedGaps) unpack() (late []lateGap, parts []part) {
+	r := gapReader{Reader: packed.NewReader(p.chunks)}
+	late, parts = make([]lateGap, 0, p.gaps), make([]part, 0, p.parts)
+	for r.More() {
+		var g lateGap
+		g, parts = r.next(parts)
+		late = append(late, g)
+	}
+	*p = packedGaps{}
+	return late, parts
+}
+
+// A gapReader reads packed gaps.
+type gapReader struct {
+	packed.Reader
+	last trace.Time
+}
+
+// next reads a gap, and appends its parts.
+func (r *gapReader) next(parts []part) (lateGap, []part) {
+	g := lateGap{parts: int32(len(parts)), thread: unknownThread}
+	g.From = r.last + trace.Time(r.Signed())
+	g.To = g.From + trace.Time(r.Signed())
+	g.launch = g.From + trace.Time(r.Signed())
+	g.launched = r.Signed()
+	to := g.From
+	for range r.Unsigned() {
+		to += trace.Time(r.Signed())
+		parts = append(parts, part{to, int32(r.Signed()), gpu.Reason(r.Unsigned())})
+	}
+	r.last = g.To
+	return g, parts
+}

@@ -1,0 +1,159 @@
+package page
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An engine is the ranks of a server that take each step together: all of them, or those of
+// one DP rank. They wait for each other, so that a stage takes equally long on all of them,
+// and only another engine of their role can be compared with them.
+type engine struct {
+	name   string
+	ranks  int
+	tp     int16                        // of the rank whose spans are counted: the others' are no news
+	stages map[string]*[fineParts]tally // when they began, by part of the time
+}
+
+// fineParts are the parts of the time in which stages are counted. It has many divisors:
+// figures have fewer parts where spans are few.
+const fineParts = 120
+
+// A tally sums up durations, in ns.
+type tally struct {
+	n            int
+	sum, squares float64
+}
+
+func (t *tally) add(o tally) { t.n, t.sum, t.squares = t.n+o.n, t.sum+o.sum, t.squares+o.squares }
+
+func (t *tally) mean() float64 { return t.sum / float64(t.n) }
+
+// variance is that of the mean, as durations scatter.
+func (t *tally) variance() float64 {
+	n := float64(t.n)
+	return max(0, t.squares-t.sum*t.sum/n) / (n - 1) / n
+}
+
+// enginesOf finds the engines of each role, and counts their stages from one time to another.
+func enginesOf(set *request.Set, from, to trace.Time) (byRole [request.Other + 1][]*engine) {
+	ranks := place.NewRankSet(set)
+	known, byTeam, ofPlace := ranks.KnownPlaces(), map[place.Where]*engine{}, make([]*engine, len(ranks.Places))
+	for i := range ranks.Places {
+		team, tp := ranks.Places[known[i]].Team(), ranks.Places[i].Rank.TP
+		e := byTeam[team]
+		if e == nil {
+			e = &engine{name: team.Group(), tp: tp, stages: map[string]*[fineParts]tally{}}
+			byTeam[team] = e
+			byRole[team.Role] = append(byRole[team.Role], e)
+		}
+		if known[i] == int32(i) {
+			e.ranks++
+		}
+		e.tp, ofPlace[i] = min(e.tp, tp), e
+	}
+	for i := range set.Len() {
+		row, proc := set.Row(i), set.ProcOf(i)
+		if set.Kind(i) != request.Stage || set.Implausible(i) || set.Again(i) || proc == request.None || ranks.Of[proc] == request.None ||
+			row.Start < from || row.Start > to {
+			continue
+		}
+		if at := ranks.Of[proc]; ranks.Places[at].Rank.TP == ofPlace[at].tp {
+			ofPlace[at].count(set.Name(i), row, from, to)
+		}
+	}
+	return byRole
+}
+
+func (e *engine) count(stage string, row *request.Row, from, to trace.Time) {
+	tallies := e.stages[stage]
+	if tallies == nil {
+		tallies = new([fineParts]tally)
+		e.stages[stage] = tallies
+	}
+	part := min(fineParts-1, int(float64(row.Start-from)/float64(max(1, to-from))*fineParts))
+	ns := float64(row.Dur())
+	tallies[part].add(tally{1, ns, ns * ns})
+}
+
+// whole sums up a stage.
+func (e *engine) whole(stage string) (t tally) {
+	if tallies := e.stages[stage]; tallies != nil {
+		for i := range tallies {
+			t.add(tallies[i])
+		}
+	}
+	return t
+}
+
+// A stageCourse is a stage that several engines have.
+type stageCourse struct {
+	name    string
+	total   float64 // ns
+	engines []*engine
+	// each is how many fine parts a part has: as few as give the engine with the fewest spans
+	// usualSpans of them.
+	each int
+}
+
+const (
+	usualSpans = 12 // of an engine in a part of the time
+	leastSpans = 5  // of an engine, to be compared there
+)
+
+// stageCourses returns the stages that several engines have, those that took most time
+// first, and how many took too little to be compared.
+func stageCourses(engines []*engine) (list []*stageCourse, small int) {
+	byName := map[string]*stageCourse{}
+	whole := 0.0
+	for _, e := range engines {
+		for name := range e.stages {
+			s := byName[name]
+			if s == nil {
+				s = &stageCourse{name: name}
+				byName[name], list = s, append(list, s)
+			}
+			t := e.whole(name)
+			s.total, whole = s.total+t.sum, whole+t.sum
+			s.engines = append(s.engines, e)
+		}
+	}
+	list = slices.DeleteFunc(list, func(s *stageCourse) bool { return len(s.engines) < 2 })
+	several := len(list)
+	list = slices.DeleteFunc(list, func(s *stageCourse) bool { return s.total < leastPart*whole })
+	slices.SortFunc(list, func(a, b *stageCourse) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
+	})
+	for _, s := range list {
+		s.divide()
+	}
+	return list, several - len(list)
+}
+
+// divide chooses the length of the parts.
+func (s *stageCourse) divide() {
+	fewest := math.MaxInt
+	for _, e := range s.engines {
+		t := e.whole(s.name)
+		fewest = min(fewest, t.n)
+	}
+	for s.each = 1; s.each < fineParts; s.each++ {
+		if fineParts%s.each == 0 && fewest*s.each >= usualSpans*fineParts {
+			return
+		}
+	}
+}
+
+// parts are the spans of an engine, by part of the time.
+func (s *stageCourse) parts(e *engine) []tally {
+	list := make([]tally, fineParts/s.each)
+	for i, t := range e.stages[s.name] {
+		list[i/s.each].add(t)
+	}
+	return list
+}

@@ -1,0 +1,101 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// mostPacked is how many letters of packed numbers a page has: enough for the metrics of
+// 25,000 requests and most of their stages.
+const mostPacked = 1_600_000
+
+// A packer packs the values of a page for its script, as long as there is room.
+type packer struct{ used int }
+
+// take reports whether there is room for a packed text, and uses it.
+func (p *packer) take(text string) bool {
+	if p.used+len(text) > mostPacked {
+		return false
+	}
+	p.used += len(text)
+	return true
+}
+
+// RequestTimes are when requests were, for the script: it computes with those that overlap
+// a range of time, which has whole microseconds.
+type RequestTimes struct {
+	From int64 `json:"from"` // us since 1970
+	// Spans has two packed numbers for each request, in us: when the first microsecond begins
+	// that is not before it, since From, and how many begin in it.
+	Spans string `json:"spans"`
+}
+
+// requests packs the times of all requests of a set. It is nil if there is no room for them, or
+// they are out of reach for a script; then no values are packed either.
+func (p *packer) requests(set *request.Set) *RequestTimes {
+	t := requestTimes(set)
+	if t == nil || !p.take(t.Spans) {
+		p.used = mostPacked
+		return nil
+	}
+	return t
+}
+
+func requestTimes(set *request.Set) *RequestTimes {
+	if len(set.Requests) == 0 || len(set.Requests) > mostPacked {
+		return nil
+	}
+	first := set.Requests[0].Start
+	for i := range set.Requests {
+		first = min(first, set.Requests[i].Start)
+	}
+	t := &RequestTimes{From: int64(first) / 1000}
+	var list []int64
+	for i := range set.Requests {
+		r := &set.Requests[i]
+		if r.Start < 0 || r.End < r.Start {
+			return nil
+		}
+		start := roundUp(r.Start)
+		list = append(list, start-t.From, int64(r.End)/1000+1-start)
+	}
+	t.Spans = chart.Pack(list)
+	return t
+}
+
+// roundUp returns a time in whole microseconds.
+func roundUp(t trace.Time) int64 {
+	us := int64(t) / 1000
+	if int64(t)%1000 > 0 {
+		us++
+	}
+	return us
+}
+
+// lines packs the values of lines, and says of which there is no room for them.
+func (p *packer) lines(lines []*line) (notes []string) {
+	var left []string
+	for _, l := range lines {
+		if p.used == mostPacked || l.ns[0] < 0 {
+			left = append(left, l.name)
+			continue
+		}
+		owners := make([]int32, len(l.requests))
+		for i, r := range l.requests {
+			owners[i] = r + 1 // 0 is none
+		}
+		if text := chart.PackDurations(l.ns, owners); p.take(text) {
+			l.packed = text
+		} else {
+			left = append(left, l.name)
+		}
+	}
+	if len(left) == 0 || len(left) == len(lines) {
+		return nil // the script says that the figure shows the whole time
+	}
+	return []string{fmt.Sprintf("too many values for a range of time, which the command prints: %s", strings.Join(left, ", "))}
+}

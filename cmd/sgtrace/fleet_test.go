@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/weeks"
+)
+
+// Three days of two servers, extracted day by day: the GPU that is slow on each of them is named,
+// the versions that came on the second day are, and files say what the dataset says.
+func TestFleet(t *testing.T) {
+	dir := t.TempDir()
+	c := weeks.DefaultConfig(3, 2)
+	c.SlowEvery = 1
+	for day := range c.Days {
+		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, dir, "extract --quiet -o "+datasetName+" "+weeks.Dir(inputsName, day))
+	}
+	want := mustRun(t, dir, "report --format json --fleet "+inputsName)
+	got := mustRun(t, dir, "report --format json --fleet "+datasetName)
+	same(t, "fleet", asInputs(want), asInputs(got))
+
+	tables := rowsOf(t, got.out)
+	rows := tables["fleet.offenders"]
+	if len(rows) == 0 {
+		t.Fatalf("no offenders in %s", got.out)
+	}
+	// It is the one of eight that was found in each of three runs.
+	for key, value := range map[string]any{"what": "gpu", "name": "GPU 2 of unified-1", "found": 3., "of": 3., "sure": "likely", "host": "unified-1", "gpu": 2., "kinds": "straggler", "p": 8. / 512} {
+		if rows[0][key] != value {
+			t.Errorf("the first offender has %s %v, want %v", key, rows[0][key], value)
+		}
+	}
+	after := map[string]any{}
+	for _, row := range tables["fleet.versions"] {
+		after[row["version"].(string)] = row["after"]
+	}
+	if after[weeks.Releases[1]] != weeks.Releases[0] || after[weeks.Drivers[1]] != weeks.Drivers[0] {
+		t.Errorf("versions came after others: %v", after)
+	}
+	if n := len(tables["fleet.runs"]); n != 3 {
+		t.Errorf("%d runs, want 3", n)
+	}
+	first := mustRun(t, dir, "report --fleet --to 2026-03-02T00:00:00Z "+datasetName)
+	if !strings.HasPrefix(first.out, "Not enough data for repeat offenders: 1 run\n") {
+		t.Errorf("of the first day it says\n%s", first.out)
+	}
+}
+
+// rowsOf returns the rows of each table of a document.
+func rowsOf(t *testing.T, text string) map[string][]map[string]any {
+	t.Helper()
+	var d struct {
+		Tables []struct {
+			Name string
+			Rows []map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]map[string]any{}
+	for _, table := range d.Tables {
+		rows[table.Name] = table.Rows
+	}
+	return rows
+}
+
+// Of very many ranks people see those that findings name, and the others summed up by the groups
+// of a file; programs, and whoever asks for them, see all.
+func TestManyRanks(t *testing.T) {
+	dir := t.TempDir()
+	c := weeks.DefaultConfig(1, 18)
+	c.Recorded = 200 * time.Millisecond
+	if err := c.WriteDay(filepath.Join(dir, inputsName), 0); err != nil {
+		t.Fatal(err)
+	}
+	groups := "host,rack\n"
+	for server := range c.Servers {
+		groups += fmt.Sprintf("unified-%d,r%d\n", server, server/6)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hosts.csv"), []byte(groups), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command := "report --by-rank --table collectives.ranks "
+	ofRanks := func(flags string) []string {
+		var names []string
+		for _, line := range strings.Split(mustRun(t, dir, command+flags+inputsName).out, "\n") {
+			if strings.HasPrefix(line, "DP") || strings.Contains(line, "other ranks") || strings.HasPrefix(line, "rack ") {
+				name, _, _ := strings.Cut(line, "  ")
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	others := []string{"71 other ranks on 18 hosts: least", "71 other ranks on 18 hosts: p50", "71 other ranks on 18 hosts: most"}
+	for flags, want := range map[string][]string{
+		"":                   slices.Concat([]string{"DP9 TP2"}, others),
+		"--hosts hosts.csv ": slices.Concat([]string{"DP9 TP2", "rack r0: p50", "rack r1: p50", "rack r2: p50"}, others),
+	} {
+		if got := ofRanks(flags); !slices.Equal(got, want) {
+			t.Errorf("with %q there are %q, want %q", flags, got, want)
+		}
+	}
+	if n := len(ofRanks("--all-ranks ")); n != 72 {
+		t.Errorf("--all-ranks lists %d ranks", n)
+	}
+	if n := len(rowsOf(t, mustRun(t, dir, command+"--format json "+inputsName).out)["collectives.ranks"]); n != 72 {
+		t.Errorf("JSON has %d ranks", n)
+	}
+}

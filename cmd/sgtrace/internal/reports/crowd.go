@@ -1,0 +1,93 @@
+package reports
+
+import (
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/crowd"
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Summing says how people get to see tables of very many ranks.
+type Summing struct {
+	all   bool // each rank by itself
+	hosts *crowd.Hosts
+}
+
+// ReadSumming reads the flags --all-ranks and --hosts. Who says how many rows there should be, or
+// in which order, gets ranks one by one.
+func ReadSumming(ctx *cli.Context) (s Summing, err error) {
+	s.all = ctx.Bool("all-ranks") || ctx.IsSet("limit") || ctx.IsSet("sort")
+	name := ctx.String("hosts")
+	if name == "" {
+		return s, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return s, commandline.Usage("--hosts: %v", err)
+	}
+	defer f.Close()
+	if s.hosts, err = crowd.ReadHosts(f, name); err != nil {
+		return s, commandline.Usage("--hosts: %v", err)
+	}
+	return s, nil
+}
+
+// Apply sums up the ranks of a document for people, if it is printed as tables, and says which
+// hosts or groups of them the stragglers are all ranks of.
+func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
+	c := &crowd.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
+	ranks := in.ranks(c.HostOf)
+	for _, t := range d.Tables {
+		if t.Name() != stragglers {
+			continue
+		}
+		column, err := t.Column("rank")
+		if err != nil {
+			continue
+		}
+		for row := range t.Len() {
+			c.Named[t.Cell(row, column).Text] = true
+		}
+		for _, text := range c.Together(ranks) {
+			t.Note("together these are %s", text)
+		}
+	}
+	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
+	if s.all || !forPeople {
+		return
+	}
+	for i, t := range d.Tables {
+		d.Tables[i] = c.Fold(t)
+	}
+}
+
+// stragglers is the table of ranks that others wait for.
+const stragglers = "stragglers"
+
+// ranks lists the ranks by name, each once, and notes their hosts.
+func (in *Reading) ranks(hosts map[string]string) (names []string) {
+	add := func(name, host string) {
+		if _, ok := hosts[name]; !ok {
+			names = append(names, name)
+			hosts[name] = host
+		}
+	}
+	if p := in.Profiles; p != nil {
+		for i := range p.Homes {
+			add(p.Ranks[i], p.Homes[i].Host)
+		}
+	}
+	if s := in.Requests; s != nil {
+		for p := range s.Procs {
+			if s.Procs[p].Schedules && s.Procs[p].Role != request.Router {
+				add(s.RankName(p), s.HostOf(p))
+			}
+		}
+	}
+	return names
+}

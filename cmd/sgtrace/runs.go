@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/runs"
+)
+
+// readRuns divides the inputs into runs and lets reduce look at one after another: at those
+// that overlap the window of time that is selected. A run in which nothing is of the selection
+// is left out, unless none is left.
+func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.OneRun)) error {
+	sel, err := selection.Read(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := findInputs(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	list, err := runs.Divide(files, inputs.Options{Stdin: c.in, Meter: c.screen.Reading(size(files))}, &c.diags)
+	if err != nil {
+		return err
+	}
+	from, to, err := sel.Bounds(list[0].From)
+	if err != nil {
+		return err
+	}
+	what.anyTime = true
+	last := slices.MaxFunc(list, func(a, b runs.Run) int { return cmp.Compare(a.To, b.To) }).To
+	nothing := fmt.Errorf("--from and --to select nothing: the runs are from %s", words.Between(list[0].From, last))
+	read := 0
+	for _, run := range list {
+		if from != 0 && run.To < from || to != 0 && run.From > to {
+			continue
+		}
+		if err := c.readRun(ctx, run, what, reduce); err != nil {
+			nothing = err
+			continue
+		}
+		read++
+	}
+	if read == 0 {
+		return nothing
+	}
+	return nil
+}
+
+// readRun reads one run.
+func (c *command) readRun(ctx *cli.Context, run runs.Run, what needed, reduce func(*reports.OneRun)) error {
+	sel, err := selection.Read(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := c.readFound(ctx, sel, run.Inputs, what)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	in := &reports.OneRun{From: run.From, To: run.To, Inputs: len(run.Inputs), Requests: e.Requests}
+	if len(e.Ranks) > 0 {
+		in.Profiles = &e.Set
+	}
+	reduce(in)
+	return nil
+}
