@@ -176,7 +176,7 @@ func every(pause time.Duration, done <-chan struct{}, f func()) {
 const (
 	leastGarbage = 48 << 20
 	leastHeap    = 160 << 20 // which is not worth an early collection
-	leastPages   = 48 << 20 // of which 30 are the program's
+	leastPages   = 48 << 20  // of which 30 are the program's
 	comfortable  = 240 << 20 // with less, pages stay
 )
 
