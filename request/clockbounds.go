@@ -2,6 +2,7 @@ package request
 
 import (
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -59,7 +60,7 @@ func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
 	const farthest = 1 << 61
 	a, b := c.clockOf(p), c.clockOf(q)
 	if a != b && max(x, y) < farthest && min(x, y) > -farthest {
-		c.bounds = append(c.bounds, align.Bound{A: a, B: b, At: int64(y), Lo: align.NoLo, Hi: int64(y - x)})
+		c.bounds = memory.Append(c.bounds, align.Bound{A: a, B: b, At: int64(y), Lo: align.NoLo, Hi: int64(y - x)})
 	}
 }
 

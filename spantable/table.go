@@ -190,6 +190,13 @@ func (d *Table) Events(i int) iter.Seq[*Event] {
 	}
 }
 
+// FirstEvent returns the number of the first event of span i among those of all spans. Its
+// events end where those of the next span begin.
+func (d *Table) FirstEvent(i int) uint32 { return d.ids.at(i).events }
+
+// Event returns an event by its number.
+func (d *Table) Event(n int) *Event { return d.events.at(n) }
+
 // Links yields the links of span i.
 func (d *Table) Links(i int) iter.Seq[Link] {
 	return func(yield func(Link) bool) {

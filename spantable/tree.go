@@ -21,7 +21,9 @@ type Tree struct {
 	// then longest first, then id.
 	first, child []uint32
 	duplicate    []uint64 // bit set
-	slots        []uint32 // open addressing: 1 + span index, 0 is free
+	// order has the spans by trace, those of one trace by ID, then as they were read. The spans
+	// of trace t are order[begin[t]:begin[t+1]].
+	order, begin []uint32
 }
 
 // NewTree indexes d. Spans that were exported twice are marked and reported:
@@ -29,13 +31,15 @@ type Tree struct {
 func NewTree(d *Table) *Tree {
 	n := d.Len()
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
-	t.index()
+	t.groupTraces()
+	t.findRepeated()
 	for i := range n {
 		t.parent[i] = None
 		if s := d.Identity(i); s.Parent != 0 && !t.Duplicate(i) {
 			t.parent[i] = int32(t.find(s.Trace, s.Parent))
 		}
 	}
+	t.first = memory.Make[uint32](n + 2)
 	t.breakCycles()
 	t.groupChildren()
 	t.Sort(func(i, j uint32) int {
@@ -54,24 +58,49 @@ func (t *Tree) Sort(compare func(i, j uint32) int) {
 	}
 }
 
-// index fills the hash table and marks duplicates.
-func (t *Tree) index() {
-	size := 16
-	for size < 2*t.dump.Len() {
-		size *= 2
+// groupTraces puts the spans in order. Spans of a trace are near each other in a dump, so that
+// looking one up among them touches little memory.
+func (t *Tree) groupTraces() {
+	d := t.dump
+	n := d.Len()
+	t.begin, t.order = make([]uint32, d.Traces()+2), memory.Make[uint32](n)
+	for i := range n {
+		t.begin[d.Identity(i).Trace+2]++
 	}
-	t.slots = memory.Make[uint32](size)
-	for i := range t.dump.Len() {
-		id := t.dump.Identity(i)
-		slot := t.slot(id.Trace, id.ID)
-		if t.slots[slot] == 0 {
-			t.slots[slot] = uint32(i + 1)
-			continue
+	for k := 2; k < len(t.begin); k++ {
+		t.begin[k] += t.begin[k-1]
+	}
+	for i := range n {
+		next := &t.begin[d.Identity(i).Trace+1]
+		t.order[*next] = uint32(i)
+		*next++
+	}
+	t.begin = t.begin[:d.Traces()+1]
+	for k := range d.Traces() {
+		slices.SortFunc(t.OfTrace(uint32(k)), func(i, j uint32) int {
+			return cmp.Or(cmp.Compare(d.Identity(int(i)).ID, d.Identity(int(j)).ID), cmp.Compare(i, j))
+		})
+	}
+}
+
+// OfTrace returns the spans of a trace, by ID, then as they were read. It must not be modified.
+func (t *Tree) OfTrace(number uint32) []uint32 { return t.order[t.begin[number]:t.begin[number+1]] }
+
+// findRepeated marks duplicates, and reports spans that share an ID.
+func (t *Tree) findRepeated() {
+	var repeated []uint32
+	for k := range t.dump.Traces() {
+		of := t.OfTrace(uint32(k))
+		for at := 1; at < len(of); at++ {
+			if id := t.dump.Identity(int(of[at])).ID; id != 0 && id == t.dump.Identity(int(of[at-1])).ID {
+				repeated = append(repeated, of[at])
+			}
 		}
-		if id.ID == 0 {
-			continue
-		}
-		s, first := t.dump.Span(i), t.dump.Span(int(t.slots[slot]-1))
+	}
+	slices.Sort(repeated)
+	for _, at := range repeated {
+		i := int(at)
+		s, first := t.dump.Span(i), t.dump.Span(t.First(i))
 		if s.Start == first.Start && s.End == first.End && s.Name == first.Name && s.Parent == first.Parent {
 			t.duplicate[i/64] |= 1 << (i % 64)
 			t.report(trace.OTLPDuplicateSpan, i)
@@ -84,21 +113,6 @@ func (t *Tree) index() {
 func (t *Tree) report(m *trace.Message, i int) {
 	span := t.dump.Span(i)
 	t.dump.Diags.Add(m.At(t.dump.Pos(i), span.ID, t.dump.Syms.Name(span.Name)))
-}
-
-// slot returns where the span with the given identity is, or would be.
-func (t *Tree) slot(trace uint32, id uint64) int {
-	mask := len(t.slots) - 1
-	of := t.dump.traces[trace]
-	h := (id ^ of[1]*0x9e3779b97f4a7c15 ^ of[0]*0xc2b2ae3d27d4eb4f) * 0x9e3779b97f4a7c15
-	for i := int(h>>32) & mask; ; i = (i + 1) & mask {
-		if t.slots[i] == 0 {
-			return i
-		}
-		if s := t.dump.Identity(int(t.slots[i] - 1)); s.ID == id && s.Trace == trace {
-			return i
-		}
-	}
 }
 
 // Lists returns the columns of the tree: the parent of each span, or None, and below,
@@ -115,7 +129,15 @@ func (t *Tree) Find(hi, lo, id uint64) int {
 	return t.find(n, id)
 }
 
-func (t *Tree) find(trace uint32, id uint64) int { return int(t.slots[t.slot(trace, id)]) - 1 }
+// find returns the first span of a trace that has an ID, or None.
+func (t *Tree) find(trace uint32, id uint64) int {
+	of := t.OfTrace(trace)
+	at, found := slices.BinarySearchFunc(of, id, func(i uint32, id uint64) int { return cmp.Compare(t.dump.Identity(int(i)).ID, id) })
+	if !found {
+		return None
+	}
+	return int(of[at])
+}
 
 // Parent returns the parent of span i, or None.
 func (t *Tree) Parent(i int) int { return int(t.parent[i]) }
@@ -142,9 +164,9 @@ func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]
 // breakCycles makes a root of one span of every cycle of parents, which only
 // forged or colliding ids can form. A span that is its own parent is one, too.
 func (t *Tree) breakCycles() {
-	walk := memory.Make[int32](len(t.parent)) // the walk that last saw a span
+	walk := t.first // the walk that last saw a span, for now
 	for i := range t.parent {
-		number := int32(i + 1)
+		number := uint32(i + 1)
 		for j := int32(i); j != None && (walk[j] == 0 || walk[j] == number); j = t.parent[j] {
 			if walk[j] == number {
 				t.report(trace.OTLPCycle, int(j))
@@ -154,11 +176,11 @@ func (t *Tree) breakCycles() {
 			walk[j] = number
 		}
 	}
+	clear(walk)
 }
 
 func (t *Tree) groupChildren() {
 	n := len(t.parent)
-	t.first = memory.Make[uint32](n + 2)
 	total := uint32(0)
 	for _, p := range t.parent {
 		if p != None {

@@ -37,28 +37,10 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 
 // Grow makes room for that many more slices, instants and flows.
 func (b *Builder) Grow(slice, instant, flow int) {
-	b.t.Slices = grow(b.t.Slices, slice)
-	b.t.About = grow(b.t.About, slice)
-	b.t.Instants = grow(b.t.Instants, instant)
-	b.t.Flows = grow(b.t.Flows, flow)
-}
-
-// grow is like [slices.Grow], but leaves memory alone that is not used yet: what a
-// timeline is made from is given up while it grows.
-func grow[T any](s []T, n int) []T {
-	if cap(s)-len(s) >= n {
-		return s
-	}
-	return append(memory.Make[T](len(s) + n)[:0], s...)
-}
-
-// push appends v. A table that is full grows by a quarter, wherever there is room.
-func push[T any](s []T, v T) []T {
-	const small = 1 << 12
-	if n := len(s); n == cap(s) && n > small {
-		s = grow(s, n/4)
-	}
-	return append(s, v)
+	b.t.Slices = memory.Grow(b.t.Slices, slice)
+	b.t.About = memory.Grow(b.t.About, slice)
+	b.t.Instants = memory.Grow(b.t.Instants, instant)
+	b.t.Flows = memory.Grow(b.t.Flows, flow)
 }
 
 // SetPos says where in the inputs the events that follow come from.
@@ -104,8 +86,8 @@ func (b *Builder) Slice(s Slice, about SubjectID) SliceID {
 		s.Args = b.keepTrue(s.Args, s.Time, s.End())
 		s.Dur = 0
 	}
-	b.t.Slices = push(b.t.Slices, s)
-	b.t.About = push(b.t.About, about)
+	b.t.Slices = memory.Append(b.t.Slices, s)
+	b.t.About = memory.Append(b.t.About, about)
 	return SliceID(len(b.t.Slices) - 1)
 }
 
@@ -121,10 +103,10 @@ func (b *Builder) Child(parent SliceID, s Slice, about SubjectID) SliceID {
 }
 
 // Instant adds a point event.
-func (b *Builder) Instant(i Instant) { b.t.Instants = push(b.t.Instants, i) }
+func (b *Builder) Instant(i Instant) { b.t.Instants = memory.Append(b.t.Instants, i) }
 
 // Sample adds a value of a counter.
-func (b *Builder) Sample(s Sample) { b.t.Samples = push(b.t.Samples, s) }
+func (b *Builder) Sample(s Sample) { b.t.Samples = memory.Append(b.t.Samples, s) }
 
 // Flow adds an arrow; one that lacks an end is counted and left out.
 func (b *Builder) Flow(f Flow) {
@@ -132,7 +114,7 @@ func (b *Builder) Flow(f Flow) {
 		b.diags.Add(FlowLost.At(b.pos, b.t.Syms.Name(f.Name)))
 		return
 	}
-	b.t.Flows = push(b.t.Flows, f)
+	b.t.Flows = memory.Append(b.t.Flows, f)
 }
 
 // keepTrue returns args with the true interval of a slice that is being moved in

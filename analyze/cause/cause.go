@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -157,7 +158,7 @@ func (a *Attributor) All() []Attribution {
 			requests = append(requests, i)
 		}
 	}
-	out := make([]Attribution, len(requests))
+	out := memory.Make[Attribution](len(requests))
 	a.Parallel(len(out), func(w *CauseWalk, i int) { out[i] = w.attribute(requests[i]) })
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -111,7 +112,7 @@ func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
 // add adds a duration, unless it is unknown.
 func (d *durations) add(at trace.Time, ns int64) {
 	if ns >= 0 {
-		d.values = append(d.values, observed{at, ns})
+		d.values = memory.Append(d.values, observed{at, ns})
 	}
 }
 

@@ -1,8 +1,6 @@
 package finders
 
 import (
-	"sync"
-
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -15,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -52,32 +51,32 @@ type Measured struct {
 	changed []finding.Finding // of Changes, of all kinds
 }
 
-// Measure measures everything, on all cores. It gives up the sync points and the parts of
+// Measure measures everything, on all cores: no more at a time than there are, since each
+// holds what it compares. It gives up the sync points and the parts of
 // Profiles, which nobody asks for again: of a large export, they take as much memory as what
 // else is measured.
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
-	var wg sync.WaitGroup
+	var steps []func()
 	if in.Requests != nil {
-		wg.Go(func() {
+		steps = append(steps, func() {
 			m.Tail = tail.New(in.Requests, tail.Options{})
 			m.Common = common.Find(in.Requests, m.Tail.List)
-		})
-		wg.Go(func() { m.Changes = change.Find(in.Requests) })
-		wg.Go(func() { m.Limits = limit.Find(in.Requests) })
-		wg.Go(func() { m.Loss = missing.FindLoss(in.Requests) })
-		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
+		},
+			func() { m.Changes = change.Find(in.Requests) },
+			func() { m.Limits = limit.Find(in.Requests) },
+			func() { m.Loss = missing.FindLoss(in.Requests) },
+			func() { m.RankLoads = rank.Measure(in.Requests) })
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
-		wg.Go(func() {
+		steps = append(steps, func() {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
 			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Drawn})
 			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
 			m.OverTime = watch.Timeline(m.GPUs)
 			m.Gaps = collector.Measure(gaps.Options{Brief: true, Length: m.GPUs.Length()})
-		})
-		wg.Go(func() {
+		}, func() {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
 			if in.Drawn {
 				m.Waits = m.Collectives.WaitCourse(in.Profiles, in.Devices.From, in.Devices.To)
@@ -85,7 +84,7 @@ func Measure(in Inputs) Measured {
 			in.Profiles.SyncPoints, in.Profiles.Parts = nil, nil
 		})
 	}
-	wg.Wait()
+	parallel.Each(len(steps), func(i int) { steps[i]() })
 	if in.Requests != nil {
 		m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
 		m.changed = m.Changes.Findings(m.Costs)

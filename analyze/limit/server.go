@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -103,10 +104,10 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 		}
 		h := held{Interval: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
 		if row.Means == request.Prefilling {
-			v.held[prefilling] = append(v.held[prefilling], h)
+			v.held[prefilling] = memory.Append(v.held[prefilling], h)
 		}
 		if outermost {
-			v.held[of] = append(v.held[of], h)
+			v.held[of] = memory.Append(v.held[of], h)
 		}
 	})
 	for i := range s.ThreadRows(thread) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,7 +23,11 @@ type edge struct {
 
 // segments are the time of a server, in order and without gaps.
 func (v *server) segments() []segment {
-	var edges []edge
+	n := 0
+	for of := range states {
+		n += len(v.held[of])
+	}
+	edges := memory.Make[edge](2 * n)[:0]
 	for of := range states {
 		for _, h := range v.held[of] {
 			edges = append(edges, edge{h.From, of, 1}, edge{h.To, of, -1})
@@ -35,7 +40,7 @@ func (v *server) segments() []segment {
 		e := &edges[i]
 		if i > 0 && e.at > now.from {
 			now.to = e.at
-			out = append(out, now)
+			out = memory.Append(out, now)
 		}
 		now.from = e.at
 		now.n[e.state] += e.step

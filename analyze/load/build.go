@@ -2,6 +2,7 @@ package load
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -105,10 +106,10 @@ func (b *timelineBuilder) BuildSet() {
 		at := b.At(r.Start)
 		b.all.points[at].Arrivals++
 		if r.Metrics.TTFT >= 0 {
-			b.all.ttft = append(b.all.ttft, timed{at, r.Metrics.TTFT})
+			b.all.ttft = memory.Append(b.all.ttft, timed{at, r.Metrics.TTFT})
 		}
 		if r.Metrics.TPOT >= 0 {
-			b.all.tpot = append(b.all.tpot, timed{at, r.Metrics.TPOT})
+			b.all.tpot = memory.Append(b.all.tpot, timed{at, r.Metrics.TPOT})
 		}
 		for _, p := range r.Parts {
 			b.addPart(&b.set.Parts[p])
@@ -135,7 +136,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)
 		m.loads[StateRunning].add(whole.From, whole.To)
-		m.computing = append(m.computing, whole)
+		m.computing = memory.Append(m.computing, whole)
 		b.addBareTokens(p, m)
 	}
 }
@@ -161,7 +162,7 @@ func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *mete
 			return
 		}
 		if k := request.WatchedIndex(span); k >= 0 {
-			m.stages[k] = append(m.stages[k], timed{b.At(span.Start), span.Dur()})
+			m.stages[k] = memory.Append(m.stages[k], timed{b.At(span.Start), span.Dur()})
 		}
 		if !onRank {
 			return
@@ -174,7 +175,7 @@ func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *mete
 		iv := b.within(span.Start, span.End)
 		m.loads[state].add(iv.From, iv.To)
 		if state == StateRunning {
-			m.computing = append(m.computing, iv)
+			m.computing = memory.Append(m.computing, iv)
 		}
 	})
 	if onRank {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -16,7 +17,7 @@ func (b *timelineBuilder) finish() {
 		p.Queued, p.Transferring, p.Busy = math.NaN(), math.NaN(), math.NaN()
 	}
 	all := b.series(b.all)
-	all.TTFT, all.TPOT = spreads(b.all.ttft, b.buckets), spreads(b.all.tpot, b.buckets)
+	all.TTFT, all.TPOT = spreads(b.buckets, b.all.ttft), spreads(b.buckets, b.all.tpot)
 	b.Series = append(b.Series, all)
 	for _, role := range request.ServingRoles {
 		var of, leads []*meter
@@ -38,12 +39,7 @@ func (b *timelineBuilder) finish() {
 		}
 		whole := b.roles[role]
 		b.sumUp(whole, leads)
-		for k := range whole.stages {
-			for _, m := range of {
-				whole.stages[k] = append(whole.stages[k], m.stages[k]...)
-			}
-		}
-		b.Series = append(b.Series, b.series(whole))
+		b.Series = append(b.Series, b.series(whole, of...))
 		for _, m := range of {
 			b.Series = append(b.Series, b.series(m))
 		}
@@ -119,30 +115,41 @@ func addTokensOf(all *meter, roles []*meter) {
 	}
 }
 
-func (b *timelineBuilder) series(m *meter) Series {
+// series makes a series of a place, with the stages of the places that it consists of.
+func (b *timelineBuilder) series(m *meter, of ...*meter) Series {
 	s := Series{Where: m.Where, Points: m.points, Stages: make([][]Spread, len(m.stages)), Lead: m.lead}
-	for k, samples := range m.stages {
-		s.Stages[k] = spreads(samples, b.buckets)
+	for k := range m.stages {
+		samples := [][]timed{m.stages[k]}
+		for _, part := range of {
+			samples = append(samples, part.stages[k])
+		}
+		s.Stages[k] = spreads(b.buckets, samples...)
 	}
 	return s
 }
 
-// spreads sums up samples by bucket; nil if there are none.
-func spreads(samples []timed, buckets int) []Spread {
-	if len(samples) == 0 {
-		return nil
-	}
+// spreads sums up lists of samples by bucket; nil if there are none.
+func spreads(buckets int, lists ...[]timed) []Spread {
 	next := make([]int, buckets+1) // where the next one of a bucket goes
-	for _, s := range samples {
-		next[s.bucket+1]++
+	total := 0
+	for _, samples := range lists {
+		total += len(samples)
+		for _, s := range samples {
+			next[s.bucket+1]++
+		}
+	}
+	if total == 0 {
+		return nil
 	}
 	for i := range buckets {
 		next[i+1] += next[i]
 	}
-	sorted := make([]int64, len(samples))
-	for _, s := range samples {
-		sorted[next[s.bucket]] = s.ns
-		next[s.bucket]++
+	sorted := memory.Make[int64](total)
+	for _, samples := range lists {
+		for _, s := range samples {
+			sorted[next[s.bucket]] = s.ns
+			next[s.bucket]++
+		}
 	}
 	out := make([]Spread, buckets)
 	from := 0

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -115,7 +116,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			switch span.Means {
 			case request.Stepping:
 				ns := int64(span.End - span.Start)
-				steps[DecodeStep][rank] = append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns})
+				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns})
 			case request.Prefilling, request.PrefillingChunk:
 				if span.Start < until {
 					return // a chunk that is within
@@ -128,7 +129,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 		})
 		if prefill.ns > 0 && prefill.tokens > 0 && req.Metrics.Retractions <= 0 {
 			prefill.cost = prefill.ns
-			steps[PrefillStep][rank] = append(steps[PrefillStep][rank], prefill)
+			steps[PrefillStep][rank] = memory.Append(steps[PrefillStep][rank], prefill)
 		}
 	})
 	for i, list := range steps[DecodeStep] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -82,8 +83,8 @@ func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64, traits ...
 	if here < 2 {
 		return
 	}
-	g.SyncPoints = append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
-	g.arrivals, g.traits = append(g.arrivals, arrivals...), append(g.traits, traits...)
+	g.SyncPoints = memory.Append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
+	g.arrivals, g.traits = memory.Append(g.arrivals, arrivals...), memory.Append(g.traits, traits...)
 	g.settled, g.judged, g.order = false, false, nil
 }
 
@@ -95,7 +96,7 @@ func (g *Gathering) settle() {
 	g.settled = true
 	slices.SortStableFunc(g.SyncPoints, func(x, y syncPoint) int { return cmp.Compare(x.at, y.at) })
 	k := len(g.Names)
-	g.late, g.offset = make([]int64, len(g.arrivals)), make([]int64, len(g.arrivals))
+	g.late, g.offset = memory.Make[int64](len(g.arrivals)), memory.Make[int64](len(g.arrivals))
 	sorted := make([]int64, 0, k)
 	for i := range g.SyncPoints {
 		m := &g.SyncPoints[i]

@@ -16,8 +16,11 @@ type spillFile struct {
 	file   *os.File
 	failed bool // no file, or a full disk: everything stays in memory from then on
 	size   int64
-	mapped [][]byte
 	region []byte // a mapping of which tables have not taken all yet
+
+	// By itself, since making room for a table may wait for the disk.
+	mappedMu sync.Mutex
+	mapped   [][]byte
 }
 
 // regionSize is how large the mappings are that small tables share: a process may have
@@ -76,6 +79,8 @@ func (s *spillFile) add(size int64, prot int, fill func(offset int64) error) []b
 	}
 	page := int64(os.Getpagesize())
 	s.size += (size + page - 1) / page * page
+	s.mappedMu.Lock()
+	defer s.mappedMu.Unlock()
 	s.mapped = append(s.mapped, mapped)
 	return mapped
 }
@@ -96,9 +101,10 @@ func (s *spillFile) open() bool {
 // relax tells the kernel that no page is needed in this process for now; they stay in
 // its page cache.
 func (s *spillFile) relax() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.mapped {
+	s.mappedMu.Lock()
+	mapped := s.mapped // only ever appended to
+	s.mappedMu.Unlock()
+	for _, m := range mapped {
 		_ = unix.Madvise(m, unix.MADV_DONTNEED) // a hint
 	}
 }

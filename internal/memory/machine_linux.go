@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -18,18 +19,17 @@ func reserve(f *os.File, offset, size int64) error {
 	return err
 }
 
-// held returns how much memory the process holds, pages of files included; that of the
-// Go runtime where the kernel does not tell.
-func held() int64 {
+// held returns how much memory the process holds, and how much of that are pages of files;
+// what the Go runtime holds where the kernel does not tell.
+func held() (all, pages int64) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err == nil {
-		if f := strings.Fields(string(data)); len(f) > 1 {
-			if pages, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				return pages * int64(os.Getpagesize())
-			}
+		page := int64(os.Getpagesize())
+		if _, err := fmt.Sscan(string(data), new(int64), &all, &pages); err == nil {
+			return all * page, pages * page
 		}
 	}
-	return heap()
+	return heap(), 0
 }
 
 // Machine returns how much memory there is: that of the machine, or of the container if

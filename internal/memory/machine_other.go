@@ -2,8 +2,9 @@
 
 package memory
 
-// held returns how much memory the process holds, as far as that is known.
-func held() int64 { return heap() }
+// held returns how much memory the process holds, as far as that is known, and how much of
+// that may be pages of files.
+func held() (all, pages int64) { return heap(), heap() }
 
 // Machine returns 0: how much memory there is is unknown.
 func Machine() int64 { return 0 }

@@ -1,9 +1,10 @@
 // Package memory keeps what a run holds within a budget.
 //
-// Large tables come from [Make]. Where the budget has no room for one, it lies in a
+// Large tables come from [Make], [Grow], and [Append]. Once the Go heap has grown, or where
+// the budget has no room for a table, it lies in a
 // temporary file that has no name, mapped into memory: the kernel takes its pages
-// away when it needs them for something else, and [Watch] gives them back before the
-// budget is exceeded. What cannot be moved is the Go heap; when that alone exceeds
+// away when it needs them for something else, and [Watch] gives them back before they
+// become many. What cannot be moved is the Go heap; when that alone exceeds
 // the budget, Watch says so, and the run has to end.
 //
 // The budget is one for the process, as its memory is.
@@ -31,9 +32,12 @@ func SetBudget(bytes int64) {
 	budget.Store(bytes)
 	if bytes > 0 {
 		// The collector works harder as the heap comes near.
-		debug.SetMemoryLimit(bytes / 8 * 7)
+		debug.SetMemoryLimit(heapMost(bytes))
 	}
 }
+
+// heapMost is how much of a budget the Go runtime may hold.
+func heapMost(budget int64) int64 { return budget / 8 * 7 }
 
 // Budget returns what SetBudget has set.
 func Budget() int64 { return budget.Load() }
@@ -42,34 +46,66 @@ func Budget() int64 { return budget.Load() }
 func Spilled() int64 { return spilled.Load() }
 
 // smallest is the size from which a table may go to the file, in bytes.
-const smallest = 64 << 10
+const smallest = 32 << 10
 
 // Make returns a table of n zero values, with no room for more. T must not hold
 // pointers: the garbage collector does not look into files.
 func Make[T any](n int) []T {
 	var zero T
 	size := int64(n) * int64(unsafe.Sizeof(zero))
-	if size >= smallest && tight(size) {
+	if size < smallest {
+		return make([]T, n)
+	}
+	if full, budgeted := tight(size); full {
 		if b := file.table(size); b != nil {
-			spilled.Add(size)
+			if budgeted {
+				spilled.Add(size)
+			}
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 		}
 	}
 	return make([]T, n)
 }
 
+// Grow makes room for n more values in a table, like [slices.Grow], but no more than that,
+// so that it leaves memory alone that is not used yet. It is for what [Make] is for.
+func Grow[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return append(Make[T](len(s) + n)[:0], s...)
+}
+
+// Append appends values to a table. One that is full grows by a quarter, wherever there is
+// room. It is for what [Make] is for.
+func Append[T any](s []T, v ...T) []T {
+	const small = 1 << 12
+	if n := len(s); n > small && n+len(v) > cap(s) {
+		s = Grow(s, max(n/4, len(v)))
+	}
+	return append(s, v...)
+}
+
 // Of the budget, a third is for what cannot be moved, but at least what reading and
 // writing take whatever the size of the input.
 const (
 	unmovable      = 3
-	leastUnmovable = 200_000_000
+	leastUnmovable = 280_000_000
 )
 
-// tight reports whether so many bytes more would leave too little to what cannot be moved.
-func tight(more int64) bool {
-	limit := budget.Load()
-	reserve := min(max(limit/unmovable, leastUnmovable), limit/8*7)
-	return limit > 0 && heap()+more > limit-reserve
+// easy is what the Go runtime may hold before tables go to the file although the budget has
+// room: the file costs little, and what cannot be moved comes on top.
+const easy = 100_000_000
+
+// tight reports whether so many bytes more are better off in the file, and whether the
+// budget demands that.
+func tight(more int64) (full, budgeted bool) {
+	after := heap() + more
+	if limit := budget.Load(); limit > 0 {
+		reserve := min(max(limit/unmovable, leastUnmovable), heapMost(limit))
+		budgeted = after > limit-reserve
+	}
+	return budgeted || after > easy, budgeted
 }
 
 // heap returns what the Go runtime holds, in bytes.
@@ -87,11 +123,14 @@ func live() int64 {
 	return int64(min(s[0].Value.Uint64(), s[1].Value.Uint64()))
 }
 
-// Room returns how many bytes of n, which are convenient to keep in memory, the budget
-// has room for beside everything else: a sixteenth of it.
+// Room returns how many bytes of n, which are convenient to keep in memory, there is room
+// for beside everything else: a sixteenth of the budget, and little once the heap has grown.
 func Room(n int64) int64 {
 	if limit := budget.Load(); limit > 0 {
-		return min(n, limit/16)
+		n = min(n, limit/16)
+	}
+	if heap() > easy {
+		n = min(n, easy/16)
 	}
 	return n
 }
@@ -101,10 +140,24 @@ func Room(n int64) int64 {
 func Relax() { file.relax() }
 
 // Watch looks at what the process holds from time to time, gives back what can be
-// given back when it comes near the budget, and calls exceeded if what remains is
-// beyond it. It ends with stop.
+// given back, and calls exceeded if what remains is beyond the budget. It ends with stop.
 func Watch(exceeded func()) (stop func()) {
-	ticker, done := time.NewTicker(10*time.Millisecond), make(chan struct{})
+	done := make(chan struct{})
+	every(2*time.Millisecond, done, relaxEarly)
+	// By itself, since a change of the limit waits for the collector.
+	var limit int64
+	every(20*time.Millisecond, done, func() {
+		limit = collectEarly(limit)
+		if isExceeded() {
+			exceeded()
+		}
+	})
+	return sync.OnceFunc(func() { close(done) })
+}
+
+// every calls f from time to time until done is closed.
+func every(pause time.Duration, done <-chan struct{}, f func()) {
+	ticker := time.NewTicker(pause)
 	go func() {
 		defer ticker.Stop()
 		for {
@@ -112,30 +165,61 @@ func Watch(exceeded func()) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				if isExceeded() {
-					exceeded()
-					return
-				}
+				f()
 			}
 		}
 	}()
-	return sync.OnceFunc(func() { close(done) })
 }
 
-// isExceeded gives back what can be given back, if that is needed, and reports whether
-// it is too little.
+// What is held beside what is live, in bytes: garbage, and pages of files, the program's own
+// among them.
+const (
+	leastGarbage = 48 << 20
+	leastHeap    = 160 << 20 // which is not worth an early collection
+	leastPages   = 48 << 20  // of which 30 are the program's
+	comfortable  = 240 << 20 // with less, pages stay
+)
+
+// relaxEarly gives back the pages of the file if the process holds much. Pages come back one
+// by one, so that it pays to keep them as long as there is room.
+func relaxEarly() {
+	most := int64(comfortable)
+	if budget := budget.Load(); budget > 0 {
+		most = min(most, budget/4*3)
+	}
+	if all, pages := held(); all > most && pages > leastPages {
+		Relax()
+	}
+}
+
+// collectEarly bounds garbage to an eighth of what is live, but at least to some: the large
+// tables hold no pointers, or are in the file, so that a cycle of the collector takes little
+// time. It returns the limit of the runtime, given the one before.
+func collectEarly(before int64) int64 {
+	used := live()
+	limit := max(used+used/8+leastGarbage, leastHeap)
+	if budget := budget.Load(); budget > 0 {
+		limit = min(limit, heapMost(budget))
+	}
+	const same = 32 // changes by less than one in so many are none: each stops the program for a moment
+	if diff := limit - before; max(diff, -diff) <= before/same {
+		return before
+	}
+	debug.SetMemoryLimit(limit)
+	return limit
+}
+
+// isExceeded gives back what the runtime holds and does not need, if that is needed, and
+// reports whether it is too little.
 func isExceeded() bool {
 	limit := budget.Load()
-	if limit == 0 || held() < limit/4*3 {
+	if limit == 0 || heap() < heapMost(limit) {
 		return false
 	}
-	Relax()
-	if heap() < limit/8*7 {
-		return false
-	}
-	if live() > limit/16*15 {
+	most := limit / 16 * 15
+	if live() > most {
 		runtime.GC() // what was live may be so no more
-		if live() > limit/16*15 {
+		if live() > most {
 			return true
 		}
 	}

@@ -3,12 +3,16 @@
 package memory
 
 import (
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 // Tables without room keep what is written to them, like others, and also when the
@@ -59,6 +63,58 @@ func TestMakeWithRoom(t *testing.T) {
 		if table := Make[int64](1 << 20); len(table) != 1<<20 || Spilled() != before {
 			t.Errorf("budget %d: %d rows, %d bytes spilled", budget, len(table), Spilled()-before)
 		}
+	}
+}
+
+// Tables that grow go to the file once the heap is large, though there is room: with their
+// values, and without a word, as nobody asked for less.
+func TestAppendToLargeHeap(t *testing.T) {
+	ballast := make([]byte, easy)
+	before := Spilled()
+	var table []uint64
+	for i := range uint64(200_000) {
+		table = Append(table, i, ^i)
+		if i%50_000 == 0 {
+			Relax()
+		}
+	}
+	for i, v := range table {
+		if want := uint64(i / 2); v != want && v != ^want {
+			t.Fatalf("value %d is %d", i, v)
+		}
+	}
+	inFile := slices.ContainsFunc(file.mapped, func(m []byte) bool {
+		at, from := uintptr(unsafe.Pointer(&table[0])), uintptr(unsafe.Pointer(&m[0]))
+		return at >= from && at < from+uintptr(len(m))
+	})
+	if !inFile || Spilled() != before {
+		t.Errorf("in the file: %v; %d bytes are counted", inFile, Spilled()-before)
+	}
+	runtime.KeepAlive(ballast)
+}
+
+// The limit of the runtime follows what is live, within the budget.
+func TestCollectEarly(t *testing.T) {
+	defer func() { SetBudget(0); debug.SetMemoryLimit(math.MaxInt64) }()
+	ballast := make([]byte, 400_000_000)
+	runtime.GC()
+	limit := collectEarly(0)
+	if limit < 400_000_000 || limit > 600_000_000 || debug.SetMemoryLimit(-1) != limit {
+		t.Errorf("a limit of %d for a heap of 400 MB", limit)
+	}
+	if collectEarly(limit) != limit {
+		t.Error("another limit for the same heap")
+	}
+	SetBudget(300_000_000)
+	if limit = collectEarly(limit); limit > 300_000_000 {
+		t.Errorf("a limit of %d for a budget of 300 MB", limit)
+	}
+	runtime.KeepAlive(ballast)
+	ballast = nil
+	runtime.GC()
+	SetBudget(0)
+	if limit = collectEarly(limit); limit != leastHeap {
+		t.Errorf("a limit of %d for a small heap", limit)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -37,19 +38,20 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	for p := range of {
 		of[p] = to(p)
 	}
-	for i := range a.dump.Len() {
+	maker := newRowMaker(a.dump)
+	for i := a.dump.Len() - 1; i >= 0; i-- { // the first of some duplicates last: it has their proc
 		row, p := a.Set.Row(i), a.Set.ProcOf(i)
 		if a.tree.Duplicate(i) {
 			p = a.Set.ProcOf(a.tree.First(i))
 		}
-		if p == request.None {
-			continue
+		if p != request.None {
+			moved := of[p]
+			row.Start, row.End = moved(row.Start), moved(row.End)
+			for e := range a.dump.Events(i) {
+				e.Time = moved(e.Time)
+			}
 		}
-		moved := of[p]
-		row.Start, row.End = moved(row.Start), moved(row.End)
-		for e := range a.dump.Events(i) {
-			e.Time = moved(e.Time)
-		}
+		*row = maker.row(i, row)
 	}
 	// What is wrong with the spans was reported when they were put together first.
 	diags := a.dump.Diags
@@ -80,7 +82,6 @@ func (a *Assembly) Release() {
 // BreakTies fills the column Ties, which a timeline needs: by the ids of traces, then
 // those of spans. Spans with equal ids stay tied.
 func (a *Assembly) BreakTies() {
-	n := a.dump.Len()
 	order := make([]uint32, a.dump.Traces())
 	for t := range order {
 		order[t] = uint32(t)
@@ -90,37 +91,16 @@ func (a *Assembly) BreakTies() {
 		return cmp.Or(cmp.Compare(s[0], t[0]), cmp.Compare(s[1], t[1]))
 	})
 	// The spans of one trace after those of the other.
-	of := func(i int) uint32 { return a.dump.Identity(i).Trace }
-	ends := make([]uint32, len(order))
-	for i := range n {
-		ends[of(i)]++
-	}
-	sum := uint32(0)
+	ties, next := memory.Make[uint32](a.dump.Len()), uint32(0)
 	for _, t := range order {
-		sum += ends[t]
-		ends[t] = sum
-	}
-	spans := make([]uint32, n)
-	for i := n - 1; i >= 0; i-- {
-		ends[of(i)]--
-		spans[ends[of(i)]] = uint32(i)
-	}
-	id := func(i uint32) uint64 { return a.dump.Identity(int(i)).ID }
-	ties := make([]uint32, n)
-	for from := 0; from < n; {
-		to := from + 1
-		for to < n && of(int(spans[to])) == of(int(spans[from])) {
-			to++
-		}
-		same := spans[from:to]
-		slices.SortFunc(same, func(x, y uint32) int { return cmp.Compare(id(x), id(y)) })
-		for k, i := range same {
-			ties[i] = uint32(from + k)
-			if k > 0 && id(same[k-1]) == id(i) {
-				ties[i] = ties[same[k-1]]
+		spans := a.tree.OfTrace(t)
+		for k, i := range spans {
+			ties[i] = next
+			if k > 0 && a.dump.Identity(int(spans[k-1])).ID == a.dump.Identity(int(i)).ID {
+				ties[i] = ties[spans[k-1]]
 			}
+			next++
 		}
-		from = to
 	}
 	a.Set.Ties = ties
 }

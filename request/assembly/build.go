@@ -99,15 +99,15 @@ func Consume(d *spantable.Table) *Assembly { return assemble(d, d.GiveUp()) }
 func assemble(d *spantable.Table, spans iter.Seq2[int, spantable.Span]) *Assembly {
 	addVLLMStages(d)
 	a := &Assembly{dump: d, tree: spantable.NewTree(d)}
-	rows := memory.Make[request.Row](d.Len())
+	rows, maker := memory.Make[request.Row](d.Len()), newRowMaker(d)
 	for i, s := range spans {
-		rows[i] = request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line}
+		rows[i] = maker.row(i, &request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line})
 	}
 	a.build(rows)
 	return a
 }
 
-// build fills the tables. Of the rows it takes what the spans said.
+// build fills the tables, from rows as a rowMaker makes them.
 func (a *Assembly) build(rows []request.Row) {
 	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
@@ -126,7 +126,6 @@ func (a *Assembly) build(rows []request.Row) {
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
 	b.addSources()
 	b.Rows = rows
-	b.fillRows()
 	filled := make(chan struct{})
 	go func() {
 		b.fillLinks()

@@ -110,16 +110,11 @@ func (b *builder) serviceProc(i int, role request.Role) int {
 	return b.addProc(p)
 }
 
-// assignProcs tells for every span which proc emitted it.
+// assignProcs tells which proc emitted a span, where its thread or part does not.
 func (b *builder) assignProcs() {
 	for i := range b.Rows {
 		switch b.Rows[i].Kind {
-		case request.Duplicate:
-			b.Rows[i].Proc = request.None
-		case request.Stage, request.ThreadRow:
-			b.Rows[i].Proc = int32(b.Threads[b.Rows[i].Thread].Proc)
-		case request.Root:
-			b.Rows[i].Proc = int32(b.Parts[b.Rows[i].Part].Proc)
+		case request.Duplicate, request.Stage, request.ThreadRow, request.Root:
 		case request.Envelope:
 			b.Rows[i].Proc = int32(b.envelopeProc(i))
 		case request.Gateway:
@@ -154,7 +149,7 @@ func compareProcs(x, y *request.Proc) int {
 // roleOrder is the way of a request through a deployment.
 var roleOrder = [...]int{request.Router: 0, request.Encoder: 1, request.Prefill: 2, request.Sender: 3, request.Unified: 4, request.Decode: 5, request.Other: 6}
 
-// orderProcs sorts Procs and renames them everywhere.
+// orderProcs sorts Procs, renames them everywhere, and tells all rows theirs.
 func (b *builder) orderProcs() {
 	order := make([]int, len(b.Procs))
 	for i := range order {
@@ -176,7 +171,13 @@ func (b *builder) orderProcs() {
 		}
 	}
 	for i := range b.Rows {
-		if row := &b.Rows[i]; row.Proc != request.None {
+		switch row := &b.Rows[i]; row.Kind {
+		case request.Duplicate:
+		case request.Stage, request.ThreadRow:
+			row.Proc = int32(b.Threads[row.Thread].Proc)
+		case request.Root:
+			row.Proc = int32(b.Parts[row.Part].Proc)
+		default:
 			row.Proc = int32(place[row.Proc])
 		}
 	}

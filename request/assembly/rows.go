@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -84,26 +85,42 @@ func (b *builder) addSources() {
 	}
 }
 
-// fillRows clears what rows are beside what the spans said.
-func (b *builder) fillRows() {
-	infos := make([]*request.StageInfo, len(b.names))
-	for i, name := range b.names {
-		infos[i] = stageByName[name]
+// A rowMaker makes rows of what spans say. It fills in all that one span tells by itself:
+// each pass over the rows of a large dump costs time where they are in a file.
+type rowMaker struct {
+	dump  *spantable.Table
+	infos []*request.StageInfo // by symbol
+	step  trace.Sym
+}
+
+func newRowMaker(d *spantable.Table) *rowMaker {
+	names := d.Syms.Names()
+	m := &rowMaker{dump: d, infos: make([]*request.StageInfo, len(names)), step: newAttrKeys(d.Syms).decodeCount}
+	for i, name := range names {
+		m.infos[i] = stageByName[name]
 	}
-	for i := range b.Rows {
-		s := &b.Rows[i]
-		row := request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: s.Source, Line: s.Line,
-			Thread: request.None, Part: request.None, Proc: request.None, Step: request.Unknown}
-		if info := infos[s.Name]; info != nil {
-			row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)
+	return m
+}
+
+// row returns the row of span i, of which said has the times, the name, the arguments, and
+// the place.
+func (m *rowMaker) row(i int, said *request.Row) request.Row {
+	row := request.Row{Start: said.Start, End: said.End, Name: said.Name, Args: said.Args, Source: said.Source, Line: said.Line,
+		Thread: request.None, Part: request.None, Proc: request.None, Step: request.Unknown, Instants: m.dump.FirstEvent(i)}
+	if info := m.infos[said.Name]; info != nil {
+		row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)
+	}
+	if row.Means == request.Stepping || row.Means == request.Prefilling {
+		if a, ok := m.dump.Args.Find(row.Args, m.step); ok {
+			row.Step = argCount(a)
 		}
-		b.Rows[i] = row
 	}
+	return row
 }
 
 // fillLinks makes the table of links, and finds out which spans they name.
 func (b *builder) fillLinks() {
-	b.Links = make([]request.Link, 0, b.dump.LinkCount())
+	b.Links = memory.Make[request.Link](b.dump.LinkCount())[:0]
 	for i := range b.dump.Len() {
 		for l := range b.dump.Links(i) {
 			b.Links = append(b.Links, request.Link{From: int32(b.tree.Find(l.TraceHi, l.TraceLo, l.ID)), To: int32(i)})
@@ -111,24 +128,14 @@ func (b *builder) fillLinks() {
 	}
 }
 
-// fillInstants makes the table of instants, and numbers steps.
+// fillInstants makes the table of instants.
 func (b *builder) fillInstants() {
 	b.Instants = memory.Make[request.Instant](b.dump.EventCount())
-	n := 0
-	for i := range b.Rows {
-		row := &b.Rows[i]
-		row.Instants = uint32(n)
-		for e := range b.dump.Events(i) {
-			at := request.Instant{Time: e.Time, Name: e.Name, Args: e.Args, Batch: request.Unknown, Kind: b.instantKind(e.Name)}
-			b.readBatch(&at)
-			b.Instants[n] = at
-			n++
-		}
-		if row.Means == request.Stepping || row.Means == request.Prefilling {
-			if a, ok := b.dump.Args.Find(row.Args, b.keys.decodeCount); ok {
-				row.Step = argCount(a)
-			}
-		}
+	for n := range b.Instants {
+		e := b.dump.Event(n)
+		at := request.Instant{Time: e.Time, Name: e.Name, Args: e.Args, Batch: request.Unknown, Kind: b.instantKind(e.Name)}
+		b.readBatch(&at)
+		b.Instants[n] = at
 	}
 }
 
