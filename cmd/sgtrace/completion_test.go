@@ -134,6 +134,8 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 					switch {
 					case args[1] == "dataset", cmd.Name == "sql":
 						wrong = "empty: not a dataset"
+					case cmd.Name == "demo":
+						wrong = "empty: not a directory"
 					case cmd.Name == "extract":
 						line = append(line, "-o", "dataset")
 					case slices.Contains([]string{"merge", "otel2perfetto", "nsys2perfetto"}, cmd.Name):

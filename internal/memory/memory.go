@@ -1,11 +1,10 @@
 // Package memory keeps what a run holds within a budget.
 //
 // Large tables come from [Make], [Grow], and [Append]. Once the Go heap has grown, or where
-// the budget has no room for a table, it lies in a
-// temporary file that has no name, mapped into memory: the kernel takes its pages
-// away when it needs them for something else, and [Watch] gives them back before they
-// become many. What cannot be moved is the Go heap; when that alone exceeds
-// the budget, Watch says so, and the run has to end.
+// the budget has no room for a table, it lies in a temporary file that has no name, mapped
+// into memory: the kernel takes its pages away when it needs them for something else, and
+// [Watch] gives them back before they become many. What cannot be moved is the Go heap; when
+// that alone exceeds the budget, Watch says so, and the run has to end.
 //
 // The budget is one for the process, as its memory is.
 package memory
@@ -27,9 +26,10 @@ var budget atomic.Int64
 var spilled atomic.Int64
 
 // SetBudget bounds what the process holds to about the given number of bytes; 0 is
-// no bound.
+// no bound. What Spilled returns starts at 0 again.
 func SetBudget(bytes int64) {
 	budget.Store(bytes)
+	spilled.Store(0)
 	if bytes > 0 {
 		// The collector works harder as the heap comes near.
 		debug.SetMemoryLimit(heapMost(bytes))
@@ -42,7 +42,7 @@ func heapMost(budget int64) int64 { return budget / 8 * 7 }
 // Budget returns what SetBudget has set.
 func Budget() int64 { return budget.Load() }
 
-// Spilled returns how many bytes of tables had no room in memory.
+// Spilled returns how many bytes of tables had no room in the budget.
 func Spilled() int64 { return spilled.Load() }
 
 // smallest is the size from which a table may go to the file, in bytes.
