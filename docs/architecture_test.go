@@ -122,7 +122,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"internal/testset", "internal/testinput", "internal/testexport", "internal/pftest", "spantable/spantest", "analyze/table/tabletest",
+var forTests = []string{"internal/testset", "internal/testinput", "internal/testexport", "internal/pftest", "internal/chromium", "spantable/spantest", "analyze/table/tabletest",
 	"golden/internal/goldentest", "chrometrace/internal/tracetest", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.

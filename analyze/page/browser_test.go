@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/internal/chromium"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -17,12 +18,12 @@ import (
 )
 
 // browser is the one that all tests share; nil until the first one needs it.
-var browser *chromium
+var browser *chromium.Browser
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if browser != nil {
-		if err := browser.close(); err != nil {
+		if err := browser.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "closing the browser:", err)
 		}
 	}
@@ -31,20 +32,20 @@ func TestMain(m *testing.M) {
 
 // browse opens a new page, and tells how to show a report there. Without a browser the
 // test is skipped, visibly.
-func browse(t *testing.T) (b *chromium, open func(Page)) {
+func browse(t *testing.T) (b *chromium.Browser, open func(Page)) {
 	t.Helper()
-	path, err := findChromium()
+	path, err := chromium.Find()
 	if err != nil {
 		t.Skip(err)
 	}
 	if browser == nil {
-		browser, err = startChromium(path)
+		browser, err = chromium.Start(path)
 		must(t, err)
 	}
 	b = browser
-	must(t, b.newPage())
+	must(t, b.NewPage())
 	t.Cleanup(func() {
-		for _, p := range b.takeProblems() {
+		for _, p := range b.TakeProblems() {
 			t.Errorf("the browser complains: %.600s", p)
 		}
 	})
@@ -55,9 +56,9 @@ func browse(t *testing.T) (b *chromium, open func(Page)) {
 		if err := os.WriteFile(file, []byte(render(t, p)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		must(t, b.size(1280, 900))
-		must(t, b.media("", "light"))
-		must(t, b.open(file))
+		must(t, b.Size(1280, 900))
+		must(t, b.Media("", "light"))
+		must(t, b.Open("file://"+file))
 	}
 }
 
@@ -69,9 +70,9 @@ func must(t *testing.T, err error) {
 }
 
 // eval returns what an expression of JavaScript is in the page.
-func eval[T any](t *testing.T, b *chromium, format string, args ...any) (v T) {
+func eval[T any](t *testing.T, b *chromium.Browser, format string, args ...any) (v T) {
 	t.Helper()
-	must(t, b.eval(fmt.Sprintf(format, args...), &v))
+	must(t, b.Eval(fmt.Sprintf(format, args...), &v))
 	return v
 }
 
@@ -132,7 +133,7 @@ func TestTablesInBrowser(t *testing.T) {
 		return eval[string](t, b, `Array.from(document.querySelectorAll("tbody tr:not([hidden])"), r => r.cells[Array.from(document.querySelectorAll("th"), h => h.textContent).findIndex(h => h.startsWith(%q))].textContent).join(" ")`, name)
 	}
 	click := func(name string) {
-		must(t, b.eval(fmt.Sprintf(`Array.from(document.querySelectorAll("th button")).find(e => e.textContent.startsWith(%q)).click()`, name), nil))
+		must(t, b.Eval(fmt.Sprintf(`Array.from(document.querySelectorAll("th button")).find(e => e.textContent.startsWith(%q)).click()`, name), nil))
 	}
 	before := column("kernel")
 	want(t, "order of the report", before, strings.Join(names, " "))
@@ -146,7 +147,7 @@ func TestTablesInBrowser(t *testing.T) {
 	want(t, "order of the report again", column("kernel"), before)
 	click("kernel")
 	want(t, "texts", column("kernel"), "a b c d e f g h i j k")
-	must(t, b.eval(`{ const f = document.querySelector(".filter"); f.value = "G"; f.dispatchEvent(new Event("input")); }`, nil))
+	must(t, b.Eval(`{ const f = document.querySelector(".filter"); f.value = "G"; f.dispatchEvent(new Event("input")); }`, nil))
 	want(t, "filter", column("kernel"), "g")
 }
 
@@ -157,24 +158,24 @@ func TestThemesInBrowser(t *testing.T) {
 	background := func() string { return eval[string](t, b, `getComputedStyle(document.documentElement).backgroundColor`) }
 	const white, dark = "rgb(255, 255, 255)", "rgb(18, 22, 28)"
 	want(t, "light system", background(), white)
-	must(t, b.media("", "dark"))
+	must(t, b.Media("", "dark"))
 	want(t, "dark system", background(), dark)
-	must(t, b.media("print", "dark"))
+	must(t, b.Media("print", "dark"))
 	want(t, "paper of a dark system", background(), white)
-	must(t, b.media("", "dark"))
-	toggle := func() { must(t, b.eval(`document.getElementById("theme").click()`, nil)) }
+	must(t, b.Media("", "dark"))
+	toggle := func() { must(t, b.Eval(`document.getElementById("theme").click()`, nil)) }
 	toggle()
 	want(t, "light chosen", background(), white)
-	must(t, b.media("", "light"))
+	must(t, b.Media("", "light"))
 	toggle()
 	want(t, "dark chosen", background(), dark)
-	must(t, b.media("print", "light"))
+	must(t, b.Media("print", "light"))
 	want(t, "paper of a dark theme", background(), white)
-	must(t, b.media("", "light"))
+	must(t, b.Media("", "light"))
 	toggle()
 	want(t, "system again", background(), white)
 	var pdf struct{ Data string }
-	must(t, b.call("Page.printToPDF", nil, &pdf))
+	must(t, b.Call("Page.printToPDF", nil, &pdf))
 	if !strings.HasPrefix(pdf.Data, "JVBERi0") || len(pdf.Data) < 100_000 { // %PDF-
 		t.Errorf("printed are %d bytes: %.20s", len(pdf.Data), pdf.Data)
 	}
@@ -200,20 +201,20 @@ func TestFiguresInBrowser(t *testing.T) {
 		const view = document.querySelector("svg.view").getBoundingClientRect();
 		return [view.x + view.width / 2, view.y + data.at[data.labels.indexOf("p90")] * view.height];
 	})()`)
-	must(t, b.point(y[0], y[1]))
+	must(t, b.Point(y[0], y[1]))
 	want(t, "under the pointer", strings.Join(strings.Fields(tip()), " "), "p90 thousand 900ms hundred 90ms")
-	must(t, b.eval(`document.querySelectorAll(".legend button")[0].click()`, nil))
+	must(t, b.Eval(`document.querySelectorAll(".legend button")[0].click()`, nil))
 	want(t, "a curve that is off", eval[string](t, b, `getComputedStyle(document.querySelector(".plot [data-s='0']")).display`), "none")
-	must(t, b.point(y[0]+1, y[1]))
+	must(t, b.Point(y[0]+1, y[1]))
 	want(t, "without it", strings.Join(strings.Fields(tip()), " "), "p90 hundred 90ms")
-	must(t, b.point(2, 2))
+	must(t, b.Point(2, 2))
 	want(t, "elsewhere", tip(), "")
 	press := func(key string) {
 		for _, kind := range []string{"keyDown", "keyUp"} {
-			must(t, b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key}, nil))
+			must(t, b.Call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key}, nil))
 		}
 	}
-	must(t, b.eval(`document.querySelector("#f1-2 .for-wide svg").focus({ preventScroll: true })`, nil))
+	must(t, b.Eval(`document.querySelector("#f1-2 .for-wide svg").focus({ preventScroll: true })`, nil))
 	for _, step := range []struct{ key, want string }{{"ArrowRight", "r0 c0 one"}, {"ArrowRight", "r0 c1 two"}, {"ArrowDown", "r1 c1 four"}, {"ArrowDown", "r1 c1 four"}, {"ArrowLeft", "r1 c0 three"}} {
 		press(step.key)
 		want(t, step.key, strings.Join(strings.Fields(tip()), " "), step.want)
@@ -256,11 +257,11 @@ func TestLayoutInBrowser(t *testing.T) {
 	for name, page := range layouts(t) {
 		open(page)
 		for _, width := range []int{400, 800, 1280, 2500} {
-			must(t, b.size(width, 900))
+			must(t, b.Size(width, 900))
 			want(t, fmt.Sprintf("%s at %d: is wider by", name, width), eval[int](t, b, `Math.max(0, document.documentElement.scrollWidth - innerWidth)`), 0)
 		}
 		for _, width := range []int{400, 1280} {
-			must(t, b.size(width, 900))
+			must(t, b.Size(width, 900))
 			for _, bad := range eval[[]string](t, b, `(() => {
 			const bad = [];
 			for (const svg of document.querySelectorAll(".plot svg[role=img]")) {
@@ -287,16 +288,16 @@ func TestLayoutInBrowser(t *testing.T) {
 // Where scripts do not run, everything but what they add is there.
 func TestWithoutScriptInBrowser(t *testing.T) {
 	b, open := browse(t)
-	must(t, b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil))
+	must(t, b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil))
 	open(samplePage(t))
 	var root struct{ Root struct{ NodeID int } }
-	must(t, b.call("DOM.getDocument", map[string]any{"depth": 0}, &root))
+	must(t, b.Call("DOM.getDocument", map[string]any{"depth": 0}, &root))
 	for _, c := range []struct {
 		selector string
 		least    int
 	}{{"svg .curve path", 10}, {"svg .cell title", 20}, {"tbody tr", 50}, {".script[hidden]", 2}} {
 		var found struct{ NodeIDs []int }
-		must(t, b.call("DOM.querySelectorAll", map[string]any{"nodeId": root.Root.NodeID, "selector": c.selector}, &found))
+		must(t, b.Call("DOM.querySelectorAll", map[string]any{"nodeId": root.Root.NodeID, "selector": c.selector}, &found))
 		if len(found.NodeIDs) < c.least {
 			t.Errorf("%d %s, want %d", len(found.NodeIDs), c.selector, c.least)
 		}
@@ -319,10 +320,10 @@ func TestProbabilitiesInBrowser(t *testing.T) {
 	shown := `Array.from(document.querySelectorAll("tbody tr:not([hidden])"), r => r.cells[1].textContent)`
 	want(t, "rows at first", eval[int](t, b, "%s.length", shown), firstRows)
 	click := `document.querySelectorAll("th button")[1].click()`
-	must(t, b.eval(click, nil))
-	must(t, b.eval(click, nil))
+	must(t, b.Eval(click, nil))
+	must(t, b.Eval(click, nil))
 	want(t, "up", eval[string](t, b, "%s.slice(0, 5).join(' ')", shown), "1e-12 9.4e-05 0.006 0.040 0.500")
-	must(t, b.eval(`document.querySelector(".more").click()`, nil))
+	must(t, b.Eval(`document.querySelector(".more").click()`, nil))
 	want(t, "all rows", eval[int](t, b, "%s.length", shown), len(rows))
 	want(t, "unknown comes last", eval[string](t, b, "%s.at(-1)", shown), "-")
 }

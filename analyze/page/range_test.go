@@ -13,20 +13,21 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/chromium"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // chooseRange opens a range of time by the address of the page.
-func chooseRange(t *testing.T, b *chromium, from, to trace.Time) {
+func chooseRange(t *testing.T, b *chromium.Browser, from, to trace.Time) {
 	t.Helper()
 	text := func(at trace.Time) string { return time.Unix(0, int64(at)).UTC().Format("2006-01-02T15:04:05.000000Z") }
-	must(t, b.eval(fmt.Sprintf(`location.hash = "#from=%s&to=%s"; new Promise(r => setTimeout(r, 50))`, text(from), text(to)), nil))
+	must(t, b.Eval(fmt.Sprintf(`location.hash = "#from=%s&to=%s"; new Promise(r => setTimeout(r, 50))`, text(from), text(to)), nil))
 }
 
 // numbersOf are the numbers below a figure: the cells of each row, by the name of the row.
-func numbersOf(t *testing.T, b *chromium, figure string) map[string]string {
+func numbersOf(t *testing.T, b *chromium.Browser, figure string) map[string]string {
 	t.Helper()
 	return eval[map[string]string](t, b, `Object.fromEntries(Array.from(document.getElementById(%q).querySelectorAll(".numbers tbody tr"),
 		r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent).join(" ")]))`, figure)
@@ -136,7 +137,7 @@ func TestPercentilesOfARangeInBrowser(t *testing.T) {
 		t.Errorf("note %q of a short range", text)
 	}
 	want(t, "curves of a short range", eval[int](t, b, `document.querySelectorAll("#requests-percentiles .curve path:not([d=''])").length`), 0)
-	must(t, b.eval(`document.getElementById("time-all").click()`, nil))
+	must(t, b.Eval(`document.getElementById("time-all").click()`, nil))
 	want(t, "note of the whole time", note(), "")
 	want(t, "the whole is as before", eval[string](t, b, `document.getElementById("latency").innerHTML`) == whole, true)
 }
@@ -221,6 +222,6 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 	want(t, "waits of a short range", shown(), "- - - - - - - - -")
 	chooseRange(t, b, begin-step, begin+n*step)
 	want(t, "waits of more than the time", shown(), sums(0, n))
-	must(t, b.eval(`document.getElementById("time-all").click()`, nil))
+	must(t, b.Eval(`document.getElementById("time-all").click()`, nil))
 	want(t, "waits of the whole time again", shown(), sums(0, n))
 }

@@ -23,7 +23,7 @@ func TestReaderInBrowser(t *testing.T) {
 	open(p)
 	click := func(selector string) {
 		t.Helper()
-		must(t, b.eval(fmt.Sprintf(`document.querySelector(%q).click()`, selector), nil))
+		must(t, b.Eval(fmt.Sprintf(`document.querySelector(%q).click()`, selector), nil))
 	}
 	top := func(selector string) float64 {
 		return eval[float64](t, b, `document.querySelector(%q).getBoundingClientRect().top`, selector)
@@ -47,7 +47,7 @@ func TestReaderInBrowser(t *testing.T) {
 	})()`)
 	left, right, y, from, to := f[0], f[1], f[2], f[3], f[4]
 	mouse := func(kind string, x float64) {
-		must(t, b.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil))
+		must(t, b.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil))
 	}
 	third := (right - left) / 3
 	mouse("mousePressed", left+third)
@@ -72,7 +72,7 @@ func TestReaderInBrowser(t *testing.T) {
 	}
 	late := eval[int](t, b, `Array.from(document.querySelectorAll("tr[data-t]:not([hidden])")).filter(r => r.dataset.t && (+r.dataset.t < %f || +r.dataset.t > %f)).length`, chosen[0], chosen[1])
 	want(t, "rows outside of the range", late, 0)
-	must(t, b.eval(`{ const h = location.href; location.hash = ""; location.href = h; }`, nil))
+	must(t, b.Eval(`{ const h = location.href; location.hash = ""; location.href = h; }`, nil))
 	click("#time-all")
 	want(t, "range", eval[bool](t, b, `document.getElementById("time-range").hidden`), true)
 
@@ -81,16 +81,16 @@ func TestReaderInBrowser(t *testing.T) {
 	opened := func() string {
 		return eval[string](t, b, `Array.from(document.querySelectorAll("details.request[open]"), d => d.dataset.rid).join(" ")`)
 	}
-	shut := func() { must(t, b.eval(`for (const d of document.querySelectorAll("details")) d.open = false`, nil)) }
+	shut := func() { must(t, b.Eval(`for (const d of document.querySelectorAll("details")) d.open = false`, nil)) }
 	click(fmt.Sprintf(`td a[href="#%s"]`, list[0].Anchor))
-	must(t, b.eval(`new Promise(r => setTimeout(r, 50))`, nil))
+	must(t, b.Eval(`new Promise(r => setTimeout(r, 50))`, nil))
 	want(t, "opened by a row", opened(), list[0].RID)
 	shut()
-	must(t, b.eval(fmt.Sprintf(`location.hash = %q; new Promise(r => setTimeout(r, 50))`, list[7].RID), nil))
+	must(t, b.Eval(fmt.Sprintf(`location.hash = %q; new Promise(r => setTimeout(r, 50))`, list[7].RID), nil))
 	want(t, "opened by its ID", opened(), list[7].RID)
 	shut()
 	// A dot: the pointer is put where the hover data have it.
-	must(t, b.eval(fmt.Sprintf(`(() => {
+	must(t, b.Eval(fmt.Sprintf(`(() => {
 		const figure = document.getElementById("arrivals"), svg = figure.querySelector(".for-wide svg[role=img]");
 		svg.scrollIntoView();
 		const data = JSON.parse(figure.querySelector("script.hover").textContent);

@@ -20,14 +20,14 @@ func TestZoneInBrowser(t *testing.T) {
 		return eval[string](t, b, `document.querySelector("#load .for-wide .ticks[data-labels=true] text").textContent`)
 	}
 	want(t, "hour of the first tick", ticks()[:5], "02:38")
-	must(t, b.eval(`{ const svg = document.querySelector("#load .for-wide svg[data-from]"); svg.focus(); svg.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true })); }`, nil))
+	must(t, b.Eval(`{ const svg = document.querySelector("#load .for-wide svg[data-from]"); svg.focus(); svg.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true })); }`, nil))
 	want(t, "hour of the first tick after zooming", ticks()[:5], "02:38")
 	flags := eval[string](t, b, `document.querySelector("#time-range code").textContent`)
 	if !strings.HasPrefix(flags, "--from 2026-08-18T02:38:") || !strings.HasSuffix(flags, "+05:45") {
 		t.Errorf("flags of the range: %s", flags)
 	}
 	from := eval[float64](t, b, `Date.parse(document.querySelector("#time-range input").value)`)
-	must(t, b.eval(`{ const h = location.href; location.hash = ""; location.href = h; new Promise(r => setTimeout(r, 50)) }`, nil))
+	must(t, b.Eval(`{ const h = location.href; location.hash = ""; location.href = h; new Promise(r => setTimeout(r, 50)) }`, nil))
 	want(t, "beginning of the range from the address", eval[float64](t, b, `Date.parse(document.querySelector("#time-range input").value)`), from)
 	want(t, "note", eval[bool](t, b, `document.querySelector("#load").textContent.includes("times are UTC+05:45, from 2026-08-18 on")`), true)
 }

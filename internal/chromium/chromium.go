@@ -1,4 +1,5 @@
-package page
+// Package chromium drives a headless browser in tests, by the Chrome DevTools Protocol.
+package chromium
 
 import (
 	"bufio"
@@ -12,9 +13,9 @@ import (
 	"time"
 )
 
-// A chromium is a headless browser with one page at a time, driven by the Chrome
-// DevTools Protocol over a pipe: JSON that ends with a zero byte.
-type chromium struct {
+// A Browser is a headless browser with one page at a time, driven over a pipe: JSON that
+// ends with a zero byte.
+type Browser struct {
 	cmd     *exec.Cmd
 	dir     string
 	in      io.WriteCloser
@@ -35,15 +36,15 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// chromiumNames are what the program is called. $SGTRACE_CHROMIUM comes before them.
-var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+// names are what the program is called. $SGTRACE_CHROMIUM comes before them.
+var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// findChromium returns the path of a browser.
-func findChromium() (string, error) {
+// Find returns the path of a browser.
+func Find() (string, error) {
 	if path := os.Getenv("SGTRACE_CHROMIUM"); path != "" {
 		return exec.LookPath(path)
 	}
-	for _, name := range chromiumNames {
+	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
@@ -54,7 +55,8 @@ func findChromium() (string, error) {
 // patience is how long a browser may take for anything.
 const patience = 60 * time.Second
 
-func startChromium(path string) (*chromium, error) {
+// Start starts the browser at a path.
+func Start(path string) (*Browser, error) {
 	dir, err := os.MkdirTemp("", "sgtrace-chromium")
 	if err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func startChromium(path string) (*chromium, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &chromium{dir: dir, in: toWrite, waiting: map[int]chan reply{}, loaded: make(chan struct{}, 1)}
+	b := &Browser{dir: dir, in: toWrite, waiting: map[int]chan reply{}, loaded: make(chan struct{}, 1)}
 	b.cmd = exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 		"--hide-scrollbars", "--user-data-dir="+dir, "--remote-debugging-pipe")
@@ -81,31 +83,31 @@ func startChromium(path string) (*chromium, error) {
 	return b, nil
 }
 
-// newPage opens an empty page, which all methods are about from then on.
-func (b *chromium) newPage() error {
+// NewPage opens an empty page, which all methods are about from then on.
+func (b *Browser) NewPage() error {
 	b.session = ""
 	var target struct{ TargetID string }
 	var session struct{ SessionID string }
-	if err := b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
+	if err := b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
 		return err
 	}
-	if err := b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session); err != nil {
+	if err := b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session); err != nil {
 		return err
 	}
 	b.session = session.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
-		if err := b.call(domain+".enable", nil, nil); err != nil {
+		if err := b.Call(domain+".enable", nil, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// close ends the browser. It is asked to, as the processes that it has started would
+// Close ends the browser. It is asked to, as the processes that it has started would
 // survive it for a moment and write to their folder.
-func (b *chromium) close() error {
+func (b *Browser) Close() error {
 	b.session = ""
-	err := b.call("Browser.close", nil, nil)
+	err := b.Call("Browser.close", nil, nil)
 	b.in.Close()
 	kill := time.AfterFunc(patience, func() { b.cmd.Process.Kill() })
 	defer kill.Stop()
@@ -114,7 +116,7 @@ func (b *chromium) close() error {
 }
 
 // listen passes replies on and collects problems.
-func (b *chromium) listen(from io.Reader) {
+func (b *Browser) listen(from io.Reader) {
 	r := bufio.NewReader(from)
 	for {
 		line, err := r.ReadBytes(0)
@@ -145,15 +147,15 @@ func (b *chromium) listen(from io.Reader) {
 }
 
 // addRequest counts every file but the page itself as a problem.
-func (b *chromium) addRequest(params json.RawMessage) {
+func (b *Browser) addRequest(params json.RawMessage) {
 	var sent struct{ Type string }
 	if json.Unmarshal(params, &sent) != nil || sent.Type != "Document" {
 		b.problems = append(b.problems, "the page loads something: "+string(params))
 	}
 }
 
-// call calls a method of the protocol.
-func (b *chromium) call(method string, params map[string]any, result any) error {
+// Call calls a method of the protocol.
+func (b *Browser) Call(method string, params map[string]any, result any) error {
 	answer := make(chan reply, 1)
 	b.mutex.Lock()
 	b.next++
@@ -188,13 +190,13 @@ func (b *chromium) call(method string, params map[string]any, result any) error 
 	}
 }
 
-// open loads a file and waits until it has.
-func (b *chromium) open(path string) error {
+// Open loads the page of an address and waits until it has.
+func (b *Browser) Open(address string) error {
 	select {
 	case <-b.loaded:
 	default:
 	}
-	if err := b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil); err != nil {
+	if err := b.Call("Page.navigate", map[string]any{"url": address}, nil); err != nil {
 		return err
 	}
 	select {
@@ -205,8 +207,8 @@ func (b *chromium) open(path string) error {
 	}
 }
 
-// eval computes an expression of JavaScript in the page.
-func (b *chromium) eval(expression string, result any) error {
+// Eval computes an expression of JavaScript in the page.
+func (b *Browser) Eval(expression string, result any) error {
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
@@ -214,7 +216,7 @@ func (b *chromium) eval(expression string, result any) error {
 		}
 	}
 	params := map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}
-	if err := b.call("Runtime.evaluate", params, &answer); err != nil {
+	if err := b.Call("Runtime.evaluate", params, &answer); err != nil {
 		return err
 	}
 	if e := answer.ExceptionDetails; e != nil {
@@ -226,8 +228,8 @@ func (b *chromium) eval(expression string, result any) error {
 	return json.Unmarshal(answer.Result.Value, result)
 }
 
-// takeProblems returns what went wrong since it was called last.
-func (b *chromium) takeProblems() []string {
+// TakeProblems returns what went wrong since it was called last.
+func (b *Browser) TakeProblems() []string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	list := b.problems
@@ -235,20 +237,20 @@ func (b *chromium) takeProblems() []string {
 	return list
 }
 
-// media sets whether the system is dark, and whether the page is printed.
-func (b *chromium) media(kind, scheme string) error {
-	return b.call("Emulation.setEmulatedMedia", map[string]any{
+// Media sets whether the system is dark, and whether the page is printed.
+func (b *Browser) Media(kind, scheme string) error {
+	return b.Call("Emulation.setEmulatedMedia", map[string]any{
 		"media":    kind,
 		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
 	}, nil)
 }
 
-// size sets the size of the window.
-func (b *chromium) size(width, height int) error {
-	return b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+// Size sets the size of the window.
+func (b *Browser) Size(width, height int) error {
+	return b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// point moves the pointer.
-func (b *chromium) point(x, y float64) error {
-	return b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x, "y": y}, nil)
+// Point moves the pointer.
+func (b *Browser) Point(x, y float64) error {
+	return b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x, "y": y}, nil)
 }
