@@ -117,6 +117,7 @@ func TestImports(t *testing.T) {
 		"internal/serve net/url":               "",
 		"internal/serve os/exec":               "sgtrace open starts the browser of whoever sits in front of the machine",
 		"internal/pftest os/exec":              "for tests: Perfetto's own importer",
+		"internal/chromium os/exec":            "for tests: a browser",
 		"nsysexport os/exec":                   "nsys export, of a report that you name",
 		"cmd/sgtrace/internal/screen os/exec":  "the pager of whoever reads on a terminal",
 		"nsysexport/database net/url":          "the address of a file, as SQLite wants it",
