@@ -76,16 +76,9 @@ func missesInExport(set *profile.Set, i int) string {
 func TestRatePlantedCausesInExports(t *testing.T) {
 	for i := range exported {
 		t.Run(exported[i].name, func(t *testing.T) {
-			seeds := testset.FirstSeeds(t, 2)
-			right := 0
-			for _, seed := range seeds {
-				if missed := missesInExport(testexport.Stalled(t, seed, exported[i].stall), i); missed == "" {
-					right++
-				} else {
-					t.Logf("seed %d: %s", seed, missed)
-				}
-			}
-			testset.Rate(t, "host waits named in exports: "+exported[i].name, right, len(seeds), 95)
+			rateNamed(t, "host waits named in exports: "+exported[i].name, testset.FirstSeeds(t, 2), func(seed uint64) string {
+				return missesInExport(testexport.Stalled(t, seed, exported[i].stall), i)
+			})
 		})
 	}
 }

@@ -111,18 +111,26 @@ func unfound(g *gaps.Gaps, f *finding.Finding) string {
 func TestRatePlantedCauses(t *testing.T) {
 	for i := range planted {
 		t.Run(planted[i].name, func(t *testing.T) {
-			seeds := testset.Seeds(t)
-			right := 0
-			for _, seed := range seeds {
-				if missed := misses(testset.Stalled(t, seed, planted[i].stall), i); missed == "" {
-					right++
-				} else {
-					t.Logf("seed %d: %s", seed, missed)
-				}
-			}
-			testset.Rate(t, "host waits named: "+planted[i].name, right, len(seeds), 95)
+			rateNamed(t, "host waits named: "+planted[i].name, testset.Seeds(t), func(seed uint64) string {
+				return misses(testset.Stalled(t, seed, planted[i].stall), i)
+			})
 		})
 	}
+}
+
+// rateNamed rates in how many simulated runs a report names what is planted. missed is what
+// the report of a run lacks, "" if it is right.
+func rateNamed(t *testing.T, what string, seeds []uint64, missed func(seed uint64) string) {
+	t.Helper()
+	right := 0
+	for _, seed := range seeds {
+		if text := missed(seed); text == "" {
+			right++
+		} else {
+			t.Logf("seed %d: %s", seed, text)
+		}
+	}
+	testset.Rate(t, what, right, len(seeds), 95)
 }
 
 // Without stalls, nothing is found.
