@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -134,10 +136,10 @@ func levelsOf(steps [][]hostStep) []float64 {
 			}
 		}
 		for host, list := range left {
-			ofHost[host] = mean(list)
+			ofHost[host] = stat.Mean(list, nil)
 		}
 		for day := range steps {
-			ofDay[day] = mean(rest(day))
+			ofDay[day] = stat.Mean(rest(day), nil)
 		}
 	}
 	levels := make([]float64, len(steps))
@@ -149,14 +151,6 @@ func levelsOf(steps [][]hostStep) []float64 {
 		levels[day] /= usual
 	}
 	return levels
-}
-
-func mean(list []float64) float64 {
-	sum := 0.0
-	for _, v := range list {
-		sum += v
-	}
-	return sum / float64(len(list))
 }
 
 // findDrifts finds the days on which the level of a series changed.
