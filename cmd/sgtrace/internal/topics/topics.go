@@ -47,7 +47,7 @@ func All() []Topic {
 		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
 			words("formats", docs.Formats)},
 		{commandline.Topic{Name: "man", Usage: "this help as a man page: sgtrace help man >sgtrace.1"},
-			man},
+			alone("man", man)},
 		{commandline.Topic{Name: "completion", Usage: "a completion script for bash, zsh, or fish", Words: commandline.Shells},
 			func(h *Helper, args []string) error { return commandline.WriteCompletion(h.Out, args) }},
 	}
@@ -118,12 +118,10 @@ func verbatim(topic, text string) func(*Helper, []string) error {
 }
 
 // man prints the man page.
-func man(h *Helper, args []string) error {
-	return alone("man", func(h *Helper, _ []string) error {
-		app := h.App()
-		app.Setup()
-		return commandline.WriteManPage(h.Out, app, Known(), build.Version(), build.Date())
-	})(h, args)
+func man(h *Helper, _ []string) error {
+	app := h.App()
+	app.Setup()
+	return commandline.WriteManPage(h.Out, app, Known(), build.Version(), build.Date())
 }
 
 // alone refuses words after a topic.
