@@ -98,6 +98,13 @@ func (s *spillFile) open() bool {
 	return !s.failed
 }
 
+// isEmpty reports whether nothing lies in the file.
+func (s *spillFile) isEmpty() bool {
+	s.mappedMu.Lock()
+	defer s.mappedMu.Unlock()
+	return len(s.mapped) == 0
+}
+
 // relax tells the kernel that no page is needed in this process for now; they stay in
 // its page cache.
 func (s *spillFile) relax() {

@@ -183,6 +183,9 @@ const (
 // relaxEarly gives back the pages of the file if the process holds much. Pages come back one
 // by one, so that it pays to keep them as long as there is room.
 func relaxEarly() {
+	if file.isEmpty() {
+		return // without asking the kernel what the process holds
+	}
 	most := int64(comfortable)
 	if budget := budget.Load(); budget > 0 {
 		most = min(most, budget/4*3)
