@@ -14,7 +14,7 @@ import (
 )
 
 // Text is filled to the width of the terminal, or to one that most have, and no further
-// than a line can be read.
+// than a line can be read. Tables take all of the width that there is.
 const (
 	usualWidth = 80
 	mostWidth  = 100
@@ -71,7 +71,7 @@ func (p *overviewPrinter) latencies() error {
 	}
 	p.printf("\n")
 	// The rows are few enough without a rule.
-	return p.latencyReport().WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
+	return p.latencyReport().WriteBare(p.out, table.Style{Width: p.style.Width, ASCII: p.style.ASCII})
 }
 
 // mostDevices is how many devices people are shown where there are only profiles.
@@ -92,7 +92,7 @@ func (p *overviewPrinter) shares() error {
 		_ = r.Sort("idle", true) // there is such a column
 		r.Limit(mostDevices)
 	}
-	style := table.Style{Width: p.width, ASCII: p.style.ASCII}
+	style := table.Style{Width: p.style.Width, ASCII: p.style.ASCII}
 	if err := r.WriteBare(p.out, style); err != nil {
 		return err
 	}
