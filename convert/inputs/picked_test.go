@@ -21,7 +21,7 @@ func selected(t *testing.T, path string, sel request.Selection, oneClock, picks 
 	t.Helper()
 	opt := Options{Requests: true}
 	if picks {
-		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock,
+		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock, Slowest: sel.OnlySlowest(),
 			Window: func(trace.Time) (from, to trace.Time, err error) { return sel.From, sel.To, nil }}
 	}
 	in, err := Index([]Input{{Name: path}}, opt, &trace.Diags{})
@@ -97,6 +97,7 @@ func checkPicked(t *testing.T, path string) {
 			{RIDs: []string{whole.IDs(r)[rng.IntN(len(whole.IDs(r)))]}, From: from},
 			{Traces: []string{strings.TrimLeft(whole.TraceID(r), "0")}},
 			{Sample: 0.02},
+			{Slowest: 1 + rng.IntN(9)},
 			{Rooms: slices.DeleteFunc([]string{r.Room}, func(room string) bool { return room == "" })},
 		} {
 			want, wantErr := selected(t, path, sel, oneClock, false)
