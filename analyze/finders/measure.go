@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Inputs are the tables that are looked at.
@@ -23,6 +24,9 @@ type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
+	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
+	// look, after all inputs were.
+	Diags *trace.Diags
 	// Drawn tells to measure over time what no finder looks at, for those who draw it.
 	Drawn bool
 }
