@@ -56,8 +56,8 @@ type Measured struct {
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
-// holds what it compares. It gives up the sync points and the parts of
-// Profiles, which nobody asks for again: of a large export, they take as much memory as what
+// holds what it compares. It gives up the meetings of Profiles,
+// which nobody asks for again: of a large export, they take as much memory as what
 // else is measured.
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
@@ -85,7 +85,7 @@ func Measure(in Inputs) Measured {
 			if in.Drawn {
 				m.Waits = m.Collectives.WaitCourse(in.Profiles, in.Devices.From, in.Devices.To)
 			}
-			in.Profiles.SyncPoints, in.Profiles.Parts = nil, nil
+			in.Profiles.Meetings = nil
 		})
 	}
 	parallel.Each(len(steps), func(i int) { steps[i]() })

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/chromium"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -166,7 +167,8 @@ func TestPackedDurationsInBrowser(t *testing.T) {
 // where the range is the whole time.
 func TestWaitsOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
-	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}}
+	met := &testset.Meetings{}
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}, Meetings: met}
 	random := rand.New(rand.NewPCG(5, 6))
 	const step = 10_000_000 // ns from one collective to the next; they end 2 ms into it
 	begin := trace.Time(1_787_000_000_000_000_000)
@@ -181,7 +183,7 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 			}
 			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: int32(r), Start: at + trace.Time(1_500_000-waits[i][r]), End: at + 2_000_000})
 		}
-		set.SyncPoints = append(set.SyncPoints, x)
+		met.Points = append(met.Points, x)
 	}
 	m := finders.Measure(finders.Inputs{Profiles: set, Drawn: true})
 	m.GPUs = sampleGPUs(3, 1, hostileName)
