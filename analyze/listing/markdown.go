@@ -3,6 +3,7 @@ package listing
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ import (
 func Escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)) }
 
 // Markdown lists all findings with their evidence, and what there was too little data for.
-func (l *List) Markdown(out *bufio.Writer) {
+func (l *List) Markdown(w io.Writer) error {
+	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### %s\n\n", l.Title())
 	if len(l.Findings) == 0 {
 		fmt.Fprintf(out, "%s\n\n", Escaped(l.looked()))
@@ -35,13 +37,14 @@ func (l *List) Markdown(out *bufio.Writer) {
 	if len(little) > 0 {
 		out.WriteByte('\n')
 	}
+	return out.Flush()
 }
 
 // MarkdownCommands lists the commands that repeat a report, given by their arguments, and those
 // that show more of its findings, each once.
-func (l *List) MarkdownCommands(out *bufio.Writer, repeat ...[]string) {
+func (l *List) MarkdownCommands(w io.Writer, repeat ...[]string) error {
 	if len(l.Inputs) == 0 {
-		return
+		return nil
 	}
 	var commands []string
 	for _, args := range repeat {
@@ -52,10 +55,12 @@ func (l *List) MarkdownCommands(out *bufio.Writer, repeat ...[]string) {
 			commands = append(commands, c)
 		}
 	}
+	out := bufio.NewWriter(w)
 	out.WriteString("### Commands to repeat this\n\n")
 	for _, c := range commands {
 		fmt.Fprintf(out, "- %s\n", codeMarkdown(c))
 	}
+	return out.Flush()
 }
 
 // codeMarkdown marks text as code, in which nothing has a meaning; the fence is longer

@@ -26,9 +26,13 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 		out.WriteByte('\n')
 	}
 	list := o.list()
-	list.Markdown(out)
-	list.MarkdownCommands(out, nil, []string{"-o", "report.html"})
-	return out.Flush()
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := list.Markdown(w); err != nil {
+		return err
+	}
+	return list.MarkdownCommands(w, nil, []string{"-o", "report.html"})
 }
 
 // markdownSummary says what was read, how far it can be trusted, and how requests did.

@@ -40,6 +40,9 @@ func (o *Overview) facts() []fact {
 		}
 	}
 	add("profiles", o.profilesText())
+	if o.Of.Weeks != nil {
+		add("runs", o.Of.Weeks.Words())
+	}
 	add("muted", o.list().MutedText())
 	if o.Requests == nil && o.GPUs != nil {
 		add("tokens", tokens.Measure(o.GPUs).Words())
