@@ -19,7 +19,7 @@ import (
 // that it looked at.
 func Overview(o *overview.Overview, made Made) (Page, error) {
 	src := Source{o.Select, o.Inputs}
-	p := Page{Title: title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
+	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
 	var sections []Section
 	var timeline *load.Timeline
 	if o.Requests != nil {
@@ -46,13 +46,20 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 	if o.Profiles != nil {
 		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
 	}
-	l := newLinks(sections)
-	l.linkTables()
-	p.Sections = append([]Section{Summary(&o.Result, src, l), inputs(o)}, sections...)
+	p.Sections = append([]Section{Found(&o.Result, src, sections), inputs(o)}, sections...)
 	return p, nil
 }
 
-func title(inputs []string) string {
+// Found makes the section about what stands out, which leads to the figures of other sections
+// that show it, and makes requests in their tables lead to their waterfalls.
+func Found(r *finders.Result, src Source, sections []Section) Section {
+	l := newLinks(sections)
+	l.linkTables()
+	return Summary(r, src, l)
+}
+
+// Title names the page of some inputs.
+func Title(inputs []string) string {
 	if len(inputs) == 1 {
 		return "sgtrace report on " + filepath.Base(inputs[0])
 	}
