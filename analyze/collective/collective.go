@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -72,15 +73,14 @@ type StepRank struct {
 // Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
 // It holds about 40 bytes for each rank of a sync point.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
-	syncPoints := within(set, from, to)
 	w := &collectiveWalk{
 		out: &Collectives{}, ranks: make([]Rank, len(set.Ranks)),
-		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, syncPoints),
+		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, within(set, from, to)),
 	}
 	for kind := range w.bySteps {
 		w.bySteps[kind] = make([]Rank, len(set.Ranks))
 	}
-	for _, x := range syncPoints {
+	for x := range within(set, from, to) {
 		w.add(x)
 	}
 	out := w.finish(set)
@@ -88,16 +88,19 @@ func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 	return out
 }
 
-// within returns the sync points that overlap [from, to]; 0 is open.
-func within(set *profile.Set, from, to trace.Time) (list []*profile.SyncPoint) {
-	for i := range set.SyncPoints {
-		x := &set.SyncPoints[i]
-		start, end := bounds(x)
-		if (from == 0 || end >= from) && (to == 0 || start <= to) {
-			list = append(list, x)
+// within passes the sync points that overlap [from, to]; 0 is open.
+func within(set *profile.Set, from, to trace.Time) iter.Seq[*profile.SyncPoint] {
+	if from == 0 && to == 0 {
+		return set.SyncPoints(false)
+	}
+	return func(yield func(*profile.SyncPoint) bool) {
+		for x := range set.SyncPoints(false) {
+			start, end := bounds(x)
+			if (from == 0 || end >= from) && (to == 0 || start <= to) && !yield(x) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // bounds returns when a sync point began and ended.

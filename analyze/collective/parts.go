@@ -66,8 +66,7 @@ func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 	bare, name := profile.NewBareNames(set.Syms), set.Syms.Name
 	var all []*partTimes
 	exchange := newExchange(set)
-	for i := range set.Parts {
-		p := &set.Parts[i]
+	for p := range set.Parts() {
 		if from != 0 && p.Time+trace.Time(p.Dur) < from || to != 0 && p.Time > to {
 			continue
 		}

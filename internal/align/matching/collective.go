@@ -225,8 +225,21 @@ type Rank struct {
 	// Global is the number of the rank in its job; -1 is unknown. Two inputs with
 	// the same number cannot have been in the same collective.
 	Global int32
-	Calls  []Collective
+	Calls  Calls
 }
+
+// Calls are the collectives of a rank. There may be very many of all ranks together, which
+// is why those who have them choose how they are held.
+type Calls interface {
+	Len() int
+	At(i int) Collective
+}
+
+// A List is calls that are held as they are.
+type List []Collective
+
+func (l List) Len() int            { return len(l) }
+func (l List) At(i int) Collective { return l[i] }
 
 // Level says by which key a collective was matched, best first.
 type Level uint8
@@ -247,5 +260,5 @@ type Match struct {
 	Kind    Kind // KindSend for the two sides of a transfer
 }
 
-// A Member is Ranks[Rank].Calls[Index].
+// A Member is Ranks[Rank].Calls.At(Index).
 type Member struct{ Rank, Index int32 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Options tell what the caller knows about the clocks. The zero value is
@@ -93,7 +94,7 @@ func newMatcher(ranks []Rank, names *Names, opts Options) *matcher {
 			jobs[rank.Job] = uint64(len(jobs))
 		}
 		m.jobs = append(m.jobs, jobs[rank.Job])
-		of := make([]int32, len(rank.Calls))
+		of := memory.Make[int32](rank.Calls.Len())
 		for i := range of {
 			of[i] = open
 		}
@@ -107,14 +108,13 @@ func newMatcher(ranks []Rank, names *Names, opts Options) *matcher {
 // unless two ranks are equal in everything.
 func Compare(a, b *Rank) int {
 	c := cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Global, b.Global), cmp.Compare(a.Clock, b.Clock),
-		cmp.Compare(len(b.Calls), len(a.Calls)))
-	if c != 0 {
-		return c
-	}
-	return slices.CompareFunc(a.Calls, b.Calls, func(x, y Collective) int {
-		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End),
+		cmp.Compare(b.Calls.Len(), a.Calls.Len()))
+	for i := 0; c == 0 && i < a.Calls.Len(); i++ {
+		x, y := a.Calls.At(i), b.Calls.At(i)
+		c = cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End),
 			cmp.Compare(x.CommsID, y.CommsID), cmp.Compare(x.Seq, y.Seq))
-	})
+	}
+	return c
 }
 
 // keyed puts all open collectives with equal keys into one group.
@@ -123,19 +123,20 @@ func (m *matcher) keyed(level Level, key func(job uint64, c *Collective) (uint64
 	first := int32(len(m.groups))
 	for pos, r := range m.order {
 		calls, of := m.ranks[r].Calls, m.of[pos]
-		for i := range calls {
+		for i := range of {
 			if of[i] != open {
 				continue
 			}
-			k, ok := key(m.jobs[pos], &calls[i])
+			c := calls.At(i)
+			k, ok := key(m.jobs[pos], &c)
 			if !ok {
 				continue
 			}
 			g, found := table.find(k, int32(len(m.groups)))
 			if !found {
-				m.addGroup(level, m.names.Of(calls[i].Call), pos)
+				m.addGroup(level, m.names.Of(c.Call), pos)
 			} else {
-				m.join(&m.groups[g], m.names.Of(calls[i].Call), pos)
+				m.join(&m.groups[g], m.names.Of(c.Call), pos)
 			}
 			of[i] = g
 		}
@@ -204,7 +205,7 @@ func (m *matcher) result() ([]Match, Report) {
 			}
 		}
 	}
-	members := make([]Member, total)
+	members := memory.Make[Member](total)
 	matches := make([]Match, 0, len(m.groups))
 	place := make([]int32, len(m.groups)) // in matches
 	for g, n := range counts {
