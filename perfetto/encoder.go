@@ -1,6 +1,10 @@
 package perfetto
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // tables is what all encoders share.
 type tables struct {
@@ -59,7 +63,7 @@ func (e *encoder) content(b []byte, ev event) ([]byte, bool) {
 		b = e.annotations(b, i.Args, 0)
 	case sample:
 		b = appendHead(b, typeCounter, trackOf(ev))
-		b = appendDouble(b, eventDoubleValue, e.t.Samples[ev.Index].Value)
+		b = appendSample(b, e.t.Samples[ev.Index].Value)
 	}
 	return b, !e.missing
 }
@@ -82,6 +86,15 @@ func (e *encoder) begin(b []byte, ev event) []byte {
 	return e.flows.appendBegin(b, ev.Index)
 }
 
+// appendSample appends the value of a counter. trace_processor makes doubles of
+// integers, too; most take two bytes instead of eight.
+func appendSample(b []byte, v float64) []byte {
+	if n := uint64(v); v < 1<<49 && math.Float64bits(float64(n)) == math.Float64bits(v) { // -0 is a double
+		return appendUint(b, eventIntValue, n)
+	}
+	return appendDouble(b, eventDoubleValue, v)
+}
+
 // appendHead appends what every TrackEvent begins with.
 func appendHead(b []byte, kind byte, track uint64) []byte {
 	return appendVarint(append(b, eventType<<3|wireVarint, kind, eventTrack<<3|wireVarint), track)
@@ -89,14 +102,18 @@ func appendHead(b []byte, kind byte, track uint64) []byte {
 
 // appendEvent appends the packet of a TrackEvent that comes delta ns after the
 // one before it. All lengths are known by now, so nothing has to be moved.
+//
+// No packet but the first has sequence_flags. They would say that it relies on
+// what came before, so that a reader drops it if that was lost; nothing is lost
+// from a file.
 func appendEvent(b []byte, delta uint64, content, defs []byte) []byte {
-	size := 1 + sizeOf(delta) + 5 + sizeOf(uint64(len(content))) + len(content)
+	size := 1 + sizeOf(delta) + 3 + sizeOf(uint64(len(content))) + len(content)
 	if len(defs) > 0 {
 		size += 1 + sizeOf(uint64(len(defs))) + len(defs)
 	}
 	b = appendVarint(append(b, tracePacket<<3|wireBytes), uint64(size))
 	b = appendVarint(append(b, packetTimestamp<<3|wireVarint), delta)
-	b = append(b, packetSequenceID<<3|wireVarint, sequenceID, packetSequenceFlags<<3|wireVarint, flagsNeeds, packetTrackEvent<<3|wireBytes)
+	b = append(b, packetSequenceID<<3|wireVarint, sequenceID, packetTrackEvent<<3|wireBytes)
 	b = append(appendVarint(b, uint64(len(content))), content...)
 	if len(defs) > 0 {
 		b = appendString(b, packetInternedData, defs)
@@ -107,8 +124,7 @@ func appendEvent(b []byte, delta uint64, content, defs []byte) []byte {
 // appendEnd appends the packet that ends the innermost slice of a track.
 func appendEnd(b []byte, delta, track uint64) []byte {
 	size := 3 + sizeOf(track)
-	b = append(b, tracePacket<<3|wireBytes, byte(1+sizeOf(delta)+6+size), packetTimestamp<<3|wireVarint)
-	b = append(appendVarint(b, delta), packetSequenceID<<3|wireVarint, sequenceID, packetSequenceFlags<<3|wireVarint, flagsNeeds,
-		packetTrackEvent<<3|wireBytes, byte(size))
+	b = append(b, tracePacket<<3|wireBytes, byte(1+sizeOf(delta)+4+size), packetTimestamp<<3|wireVarint)
+	b = append(appendVarint(b, delta), packetSequenceID<<3|wireVarint, sequenceID, packetTrackEvent<<3|wireBytes, byte(size))
 	return appendHead(b, typeEnd, track)
 }

@@ -45,9 +45,10 @@ const (
 	eventType            = 9
 	eventNameIID         = 10
 	eventTrack           = 11
+	eventIntValue        = 30
+	eventFlow            = 36 // not 47, which takes eight bytes for any id
+	eventTerminatingFlow = 42 // not 48, for the same reason
 	eventDoubleValue     = 44
-	eventFlow            = 47
-	eventTerminatingFlow = 48
 	eventCorrelationIID  = 54
 
 	annotationNameIID   = 1
@@ -77,7 +78,6 @@ const (
 	typeCounter = 4
 
 	flagsCleared = 1 // interning state starts here
-	flagsNeeds   = 2 // the packet relies on it
 
 	clockRealtime    = 1
 	clockBoottime    = 6
@@ -132,12 +132,8 @@ func appendUint(b []byte, field int, v uint64) []byte {
 	return appendVarint(appendKey(b, field, wireVarint), v)
 }
 
-func appendFixed64(b []byte, field int, v uint64) []byte {
-	return binary.LittleEndian.AppendUint64(appendKey(b, field, wireFixed64), v)
-}
-
 func appendDouble(b []byte, field int, v float64) []byte {
-	return appendFixed64(b, field, math.Float64bits(v))
+	return binary.LittleEndian.AppendUint64(appendKey(b, field, wireFixed64), math.Float64bits(v))
 }
 
 func appendString[S string | []byte](b []byte, field int, s S) []byte {

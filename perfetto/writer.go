@@ -57,7 +57,7 @@ func write(w io.Writer, t *trace.Trace, rows int) error {
 func appendClocks(b []byte, origin uint64) []byte {
 	b, packet := open(b, tracePacket)
 	b = appendUint(b, packetSequenceID, sequenceID)
-	b = appendUint(b, packetSequenceFlags, flagsCleared|flagsNeeds)
+	b = appendUint(b, packetSequenceFlags, flagsCleared)
 	b, defaults := open(b, packetDefaults)
 	b = appendUint(b, defaultsClockID, clockIncremental)
 	b = shut(b, defaults)

@@ -16,15 +16,31 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Inputs are the tables that are looked at.
 type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
+	Weeks    Runs         // if there are several; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
+	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
+	// look, after all inputs were.
+	Diags *trace.Diags
 	// Drawn tells to measure over time what no finder looks at, for those who draw it.
 	Drawn bool
+}
+
+// Runs are what was found in several runs, one after another. Package fleet, which asks the
+// finders about each run, makes them.
+type Runs interface {
+	// Repeats are subjects that are found again and again.
+	Repeats() ([]finding.Finding, finding.Judged)
+	// Drifts are changes of step times by day.
+	Drifts() ([]finding.Finding, finding.Judged)
+	// Words says in one line how many runs there are, and what repeats.
+	Words() string
 }
 
 // Measured is what finders look at: what was measured of the inputs, once.

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // needed is what a report needs of what profilers recorded.
@@ -18,6 +19,8 @@ type needed struct {
 	convert.EvidenceOptions
 	// anyTime tells to select by everything but --from and --to, which the caller applies.
 	anyTime bool
+	// aside tells that all has been read before: nothing is said about inputs again.
+	aside bool
 	// inventory gets what files of profilers say about themselves; nil gets nothing.
 	inventory *inventory.Inventory
 }
@@ -51,12 +54,14 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
 		Pick: pick(sel, nil, false)}
 	c.collectEarly()
-	m, err := convert.Read(files, opt, &c.diags)
+	m, err := convert.Read(files, opt, c.tellOf(what))
 	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
 		return nil, err
 	}
-	c.read = append(c.read, m.Taken...)
+	if !what.aside {
+		c.read = append(c.read, m.Taken...)
+	}
 	e, err := m.Evidence(what.EvidenceOptions)
 	if err != nil {
 		return nil, err
@@ -68,6 +73,14 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 	c.redactEvidence(e)
 	c.screen.Doing("analyzing")
 	return e, nil
+}
+
+// tellOf is where to say what is wrong with inputs.
+func (c *command) tellOf(what needed) *trace.Diags {
+	if what.aside {
+		return &trace.Diags{}
+	}
+	return &c.diags
 }
 
 // choose applies the selection flags.

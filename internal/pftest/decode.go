@@ -123,14 +123,14 @@ func (d *decoder) enterSequence(p packet) error {
 	case id == 0:
 		return errors.New("no trusted_packet_sequence_id")
 	case d.sequence == 0:
-		if flags != 3 {
+		if flags != 1 {
 			return fmt.Errorf("first packet of the sequence has flags %d", flags)
 		}
 		d.sequence = id
 		return d.clocks(defaults.data, snapshot.data)
 	case id != d.sequence:
 		return fmt.Errorf("second sequence %d", id)
-	case flags != 2:
+	case flags != 0:
 		return fmt.Errorf("sequence_flags %d", flags)
 	case defaults.data != nil || snapshot.data != nil:
 		return errors.New("defaults or clocks after the first packet")

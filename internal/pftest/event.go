@@ -82,12 +82,18 @@ func (d *decoder) trackEvent(b []byte) (e event, err error) {
 			e.name, err = d.lookup(eventNames, f.num)
 		case 11:
 			e.track = d.tracks[f.num]
-		case 44:
-			v := f.double()
+		case 30, 44:
+			v := float64(int64(f.num))
+			if f.number == 44 {
+				v = f.double()
+			}
+			if e.value != nil {
+				return e, errors.New("counter with two values")
+			}
 			e.value = &v
-		case 47:
+		case 36:
 			e.opens = append(e.opens, f.num)
-		case 48:
+		case 42:
 			e.ends = append(e.ends, f.num)
 		case 54:
 			e.correlation, err = d.lookup(correlations, f.num)
@@ -126,7 +132,7 @@ func (d *decoder) begin(time int64, e event) error {
 
 func (d *decoder) end(time int64, e event) error {
 	for _, f := range e.fields {
-		if n := f.number; n != 9 && n != 11 && n != 48 {
+		if n := f.number; n != 9 && n != 11 && n != 42 {
 			return fmt.Errorf("END with field %d", n)
 		}
 	}

@@ -116,10 +116,10 @@ func (p *perfettoFile) alone(f *fields, read func(b []byte) error, b []byte) err
 // sequence checks that a packet belongs to the only sequence, which the first one
 // starts.
 func (p *perfettoFile) sequence(f *fields) error {
-	flags := uint64(2) // SEQ_NEEDS_INCREMENTAL_STATE
+	flags := uint64(0)
 	starts := !p.started
 	if starts && p.hasEvents {
-		flags = 3 // and SEQ_INCREMENTAL_STATE_CLEARED
+		flags = 1 // SEQ_INCREMENTAL_STATE_CLEARED
 	}
 	if f.number(10) != 1 || f.number(13) != flags {
 		return fmt.Errorf("sequence %d with flags %d; want 1 with %d", f.number(10), f.number(13), flags)

@@ -84,7 +84,8 @@ type Reading struct {
 	Inputs   []document.Input
 	Diags    *trace.Diags
 	// EachRun reads the inputs of one run after another, in the order of time, and gives each to
-	// reduce; nil unless the report has Runs. Requests and Profiles are nil then.
+	// reduce; nil if they can be read only once. Of a report that has Runs, Requests and Profiles are
+	// nil; others read inputs again.
 	EachRun func(reduce func(*OneRun)) error
 	// Select and Given are the selection flags and the inputs as they were given, for
 	// command lines that show more.
