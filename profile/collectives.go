@@ -165,3 +165,6 @@ func (c *Collectives) Seq(i int) int64 {
 	return c.number(largeNumber{int32(i), true}, c.rows[i].seq) - 1
 }
 func (c *Collectives) CommsID(i int) uint64 { return numberOf(c.comms, i) }
+
+// HasCommsIDs reports whether some have a CommsID.
+func (c *Collectives) HasCommsIDs() bool { return len(c.comms) > 0 }
