@@ -116,7 +116,7 @@ func Compare(a, b *Rank) int {
 // byCommsID puts all collectives with equal Comms Ids into one group.
 func (m *matcher) byCommsID() {
 	table := newKeyTable()
-	m.keyed(ByCommsID, func(rank *Rank) bool { return rank.Calls.HasCommsIDs() }, func(job uint64, c *Collective, next int32) (int32, bool) {
+	m.keyed(ByCommsID, func(rank *Rank) bool { return rank.Calls.HasCommsIDs() }, func(job uint64, c Collective, next int32) (int32, bool) {
 		if c.CommsID == 0 {
 			return open, false
 		}
@@ -133,7 +133,7 @@ func (m *matcher) bySeq() {
 	tables := map[place]*seqTable{}
 	var at place
 	var table *seqTable // at that place
-	m.keyed(BySeq, func(*Rank) bool { return true }, func(job uint64, c *Collective, next int32) (int32, bool) {
+	m.keyed(BySeq, func(*Rank) bool { return true }, func(job uint64, c Collective, next int32) (int32, bool) {
 		if c.Seq < 0 || c.Comm == 0 {
 			return open, false
 		}
@@ -150,7 +150,7 @@ func (m *matcher) bySeq() {
 
 // keyed puts all open collectives with equal keys into one group. find returns the group of
 // a collective, which is next if there is none yet, and open of one without a key.
-func (m *matcher) keyed(level Level, wanted func(*Rank) bool, find func(job uint64, c *Collective, next int32) (g int32, found bool)) {
+func (m *matcher) keyed(level Level, wanted func(*Rank) bool, find func(job uint64, c Collective, next int32) (g int32, found bool)) {
 	first := int32(len(m.groups))
 	for pos, r := range m.order {
 		calls, of := m.ranks[r].Calls, m.of[pos]
@@ -162,7 +162,7 @@ func (m *matcher) keyed(level Level, wanted func(*Rank) bool, find func(job uint
 				continue
 			}
 			c := calls.At(i)
-			switch g, found := find(m.jobs[pos], &c, int32(len(m.groups))); {
+			switch g, found := find(m.jobs[pos], c, int32(len(m.groups))); {
 			case g == open:
 			case found:
 				m.join(&m.groups[g], m.names.Of(c.Call), pos)
