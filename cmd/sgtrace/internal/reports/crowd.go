@@ -40,9 +40,21 @@ func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 // Apply sums up the ranks of a document for people, if it is printed as tables, and says which
 // hosts or groups of them the stragglers are all ranks of.
 func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
+	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
+	s.sum(d.Tables, in, forPeople)
+}
+
+// Folder returns a function that sums up the ranks of the tables of a page, in place, as those
+// of a document for people.
+func (s Summing) Folder(in *Reading) func([]*table.Table) {
+	return func(tables []*table.Table) { s.sum(tables, in, true) }
+}
+
+// sum puts tables of few rows in the place of those of very many ranks, if people read them.
+func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
 	c := &crowd.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
 	ranks := in.ranks(c.HostOf)
-	for _, t := range d.Tables {
+	for _, t := range tables {
 		if t.Name() != stragglers {
 			continue
 		}
@@ -57,12 +69,11 @@ func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
 			t.Note("together these are %s", text)
 		}
 	}
-	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
 	if s.all || !forPeople {
 		return
 	}
-	for i, t := range d.Tables {
-		d.Tables[i] = c.Fold(t)
+	for i, t := range tables {
+		tables[i] = c.Fold(t)
 	}
 }
 
