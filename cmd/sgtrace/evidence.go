@@ -73,6 +73,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 		e.Close()
 		return nil, err
 	}
+	e.LeaveOutside(sel.From, sel.To)
 	c.redactEvidence(e)
 	c.screen.Doing("analyzing")
 	return e, nil
