@@ -59,6 +59,7 @@ type Reader struct {
 	column Column
 	group  int   // that is read next
 	skip   int64 // rows of that group
+	cut    bool  // the page at hand does not begin where the file has it begin
 	pages  parquet.Pages
 	page   parquet.Page
 	values pageValues
@@ -78,6 +79,7 @@ type pageValues struct {
 	levels    []byte // 0 of a row without a value; nil if all have one
 	int64s    []int64
 	int32s    []int32 // numbers, or places in a dictionary
+	bits      []byte  // truth values, the lowest bit first
 	doubles   []float64
 	floats    []float32
 	data      []byte
@@ -129,7 +131,7 @@ func (r *Reader) nextPage() error {
 				if err := r.pages.SeekToRow(r.skip); err != nil {
 					return err
 				}
-				r.skip = 0
+				r.skip, r.cut = 0, true
 			}
 			r.group++
 		}
@@ -152,7 +154,7 @@ func (r *Reader) nextPage() error {
 func (r *Reader) endPage() {
 	if r.page != nil {
 		parquet.Release(r.page)
-		r.page, r.values = nil, pageValues{}
+		r.page, r.values, r.cut = nil, pageValues{}, false
 	}
 }
 
@@ -177,7 +179,11 @@ func (r *Reader) load() {
 		v.floats = data.Float()
 	case encoding.ByteArray:
 		v.data, v.offsets = data.ByteArray()
-	default: // bits, and what nobody writes
+	case encoding.Boolean:
+		if v.bits = data.Boolean(); r.cut { // in the middle of a byte
+			v.each = p.Values()
+		}
+	default: // what nobody writes
 		v.each = p.Values()
 	}
 	r.dict = dict
@@ -266,6 +272,10 @@ func (r *Reader) fillInts(b *Batch, from, to int) {
 		}
 	case v.int64s != nil:
 		b.Ints = append(b.Ints, v.int64s[from:to]...)
+	case v.bits != nil:
+		for i := from; i < to; i++ {
+			b.Ints = append(b.Ints, int64(v.bits[i/8]>>(i%8)&1))
+		}
 	default:
 		for _, x := range v.int32s[from:to] {
 			b.Ints = append(b.Ints, r.widened(x))
