@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -53,6 +54,10 @@ func (d *Dict) Bytes(code int32) []byte { return d.data[d.bounds[code]:d.bounds[
 // batchSize is how many values a batch has at most.
 const batchSize = 2048
 
+// batches are those that no reader has: a dataset has tens of thousands of small files, and a
+// batch takes more than most of their columns.
+var batches = sync.Pool{New: func() any { return &Batch{} }}
+
 // A Reader reads one column. It is for one goroutine.
 type Reader struct {
 	of     *File
@@ -63,7 +68,7 @@ type Reader struct {
 	pages  parquet.Pages
 	page   parquet.Page
 	values pageValues
-	batch  Batch
+	batch  *Batch // nil once the reader is closed
 	dict   parquet.Dictionary // of the page, nil without
 	texts  *Dict              // that dict has
 	ints   []int64            // that dict has
@@ -90,7 +95,7 @@ type pageValues struct {
 // Column begins to read a column, by its place in Columns, at a row. The caller closes the
 // Reader.
 func (f *File) Column(column int, row int64) *Reader {
-	r := &Reader{of: f, column: f.columns[column]}
+	r := &Reader{of: f, column: f.columns[column], batch: batches.Get().(*Batch)}
 	groups := f.content.RowGroups()
 	for r.group < len(groups) && row >= groups[r.group].NumRows() {
 		row -= groups[r.group].NumRows()
@@ -115,7 +120,7 @@ func (r *Reader) Next() (b *Batch, err error) {
 		return r.nextBoxed(n)
 	}
 	r.fill(n)
-	return &r.batch, nil
+	return r.batch, nil
 }
 
 // nextPage moves to the next page that has values, of this group of rows or the next one.
@@ -227,7 +232,7 @@ func (r *Reader) widened(x int32) int64 {
 
 // reset begins a batch of n values.
 func (r *Reader) reset(n int) *Batch {
-	b := &r.batch
+	b := r.batch
 	*b = Batch{N: n, Nulls: b.Nulls[:0], Ints: b.Ints[:0], Reals: b.Reals[:0], Codes: b.Codes[:0], data: b.data[:0], bounds: append(b.bounds[:0], 0)}
 	return b
 }
@@ -377,9 +382,14 @@ func truth(v parquet.Value) int64 {
 	return 0
 }
 
-// Close ends the reading.
+// Close ends the reading, and the batch at hand.
 func (r *Reader) Close() error {
 	r.endPage()
+	if r.batch != nil {
+		r.batch.Dict = nil
+		batches.Put(r.batch)
+		r.batch = nil
+	}
 	if r.pages == nil {
 		return nil
 	}
