@@ -50,7 +50,7 @@ func told(set *request.Set) (lines []string) {
 		for _, p := range r.Parts {
 			part := set.Parts[p]
 			for _, th := range part.Threads {
-				procs = append(procs, set.RankName(set.Threads[th].Proc), fmt.Sprint(len(set.Threads[th].Stages)))
+				procs = append(procs, set.RankName(set.Threads[th].Proc), fmt.Sprint(len(set.StagesOf(th))))
 			}
 		}
 		lines = append(lines, fmt.Sprint(r.RID, r.Room, r.GatewayID, r.Start, r.End, r.Status, r.Reason, r.Flags, r.Metrics, procs))

@@ -41,9 +41,13 @@ func summary(ctx *cli.Context) (d Drawer, err error) {
 	if err != nil {
 		return d, err
 	}
-	d.Args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file")...)
+	hosts, err := reports.Hosts(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.Args = append([]string{"report"}, commandline.Given(ctx, "slo", "hosts", "fail-on", "mute", "mute-file")...)
 	d.Draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
-		o := reports.Overview(in, objectives, mutes, true)
+		o := reports.Overview(in, objectives, mutes, hosts, true)
 		p, err := page.Overview(o, made)
 		if alarms == nil || err != nil {
 			return p, nil, err
