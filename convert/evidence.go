@@ -22,7 +22,7 @@ type Evidence struct {
 	Requests    *request.Set // of OTLP dumps; nil without any
 	profile.Set              // of what profilers recorded; no Ranks without any
 	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
-	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
+	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
 	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
 	Walked []Walked       // inputs of which rows are walked
@@ -64,7 +64,9 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Absences = m.Absences()
 	}
 	m.LeaveOutRanks()
-	p.SyncPoints, p.Parts = m.SyncPoints(), m.Parts()
+	if opt.SyncPoints {
+		p.Meetings = m.Meetings()
+	}
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
@@ -188,7 +190,7 @@ func (m *Merge) Profiles() *profile.Set {
 	if len(m.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
+	p := &profile.Set{Syms: m.Dump.Syms, Meetings: m.Meetings(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	if len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0 {
 		p.Absences = m.Absences()

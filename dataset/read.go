@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,7 @@ type rows struct {
 	cells []*cell
 	first int64 // row at which reading begins
 	left  int64
+	width int // of the run under way
 	err   error
 }
 
@@ -27,6 +29,7 @@ type cell struct {
 	reader *columnar.Reader // nil if the file has no such column: all rows are null
 	batch  *columnar.Batch
 	at     int
+	until  int // behind the rows from at on that have the same value; see alike
 	syms   *trace.SymbolCache
 	known  []trace.Sym // of dict
 	dict   *columnar.Dict
@@ -96,6 +99,70 @@ func (r *rows) next() bool {
 	return true
 }
 
+// run moves behind the run under way to the next rows that are alike in some of the columns.
+// Whoever calls it does not call next.
+func (r *rows) run(alike []*cell) bool {
+	if r.left == 0 || r.err != nil {
+		return false
+	}
+	n := int(min(r.left, math.MaxInt32))
+	for _, x := range r.cells {
+		if x.reader == nil {
+			continue
+		}
+		if x.at += r.width; x.batch == nil || x.at == x.batch.N {
+			if x.batch, r.err = x.reader.Next(); r.err != nil {
+				if r.err == io.EOF {
+					r.err = io.ErrUnexpectedEOF
+				}
+				return false
+			}
+			x.at, x.until = 0, 0
+		}
+		n = min(n, x.batch.N-x.at)
+	}
+	for _, x := range alike {
+		n = x.alike(n)
+	}
+	r.width = n
+	r.left -= int64(n)
+	return true
+}
+
+// alike returns how many of the next n rows have the value of the first.
+func (x *cell) alike(n int) int {
+	if x.reader == nil {
+		return n
+	}
+	if x.until <= x.at {
+		b := x.batch
+		same := b.N - x.at
+		if b.Nulls != nil {
+			same = equal(b.Nulls[x.at:])
+		}
+		switch {
+		case b.Codes != nil:
+			same = min(same, equal(b.Codes[x.at:]))
+		case len(b.Ints) > 0:
+			same = min(same, equal(b.Ints[x.at:]))
+		default:
+			same = 1
+		}
+		x.until = x.at + same
+	}
+	return min(n, x.until-x.at)
+}
+
+// equal returns how many of the values equal the first.
+func equal[T comparable](values []T) int {
+	for i, v := range values {
+		if v != values[0] {
+			return i
+		}
+	}
+	return len(values)
+}
+
 // close ends the reading. The error is the first that was met.
 func (r *rows) close() error {
 	if r.err != nil {
@@ -122,6 +189,14 @@ func (x *cell) int() int64 {
 		return 0
 	}
 	return x.batch.Ints[x.at]
+}
+
+// intAt returns a number of the run under way, 0 for null.
+func (x *cell) intAt(i int) int64 {
+	if x.reader == nil {
+		return 0
+	}
+	return x.batch.Ints[x.at+i]
 }
 
 // real returns a real number, 0 for null.

@@ -13,11 +13,8 @@ type Set struct {
 	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
 	Streams []Stream
 	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
-	// SyncPoints are collectives that were seen on several ranks, by their first
-	// arrival; nil unless they were asked for.
-	SyncPoints []SyncPoint
-	// Parts are the kernels of collectives of all ranks, by rank and start; nil as SyncPoints.
-	Parts []Part
+	// Meetings are the collectives of all ranks; nil unless they were asked for.
+	Meetings Meetings
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence

@@ -243,9 +243,8 @@ func choose(unit table.Unit, rows [][]table.Cell, column int, which func(n int) 
 	if len(known) == 0 {
 		return table.Cell{N: request.Unknown, Unknown: true}
 	}
-	real := unit == table.Share || unit == table.Number
 	slices.SortFunc(known, func(a, b table.Cell) int {
-		if real {
+		if unit.Real() {
 			return cmp.Compare(a.Share, b.Share)
 		}
 		return cmp.Compare(a.N, b.N)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Finder looks for one thing.
@@ -97,8 +98,27 @@ func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Judged) {
 	found, judged := f.Find(m)
 	for i := range found {
 		f.complete(&found[i])
+		m.doubt(&found[i])
 	}
 	return found, judged
+}
+
+// doubt lowers the confidence of a finding about GPU time where the profiler or the file lost
+// rows: what is not recorded looks like idle time.
+func (m *Measured) doubt(f *finding.Finding) {
+	if f.Whose != finding.GPUTime || m.Of.Diags == nil {
+		return
+	}
+	all := m.Of.Diags.All()
+	i := slices.IndexFunc(all, func(d trace.Diag) bool { return d.Message == trace.NsysError || d.Message == trace.NsysTableDamaged })
+	if i < 0 {
+		return
+	}
+	if f.Confidence == finding.Certain {
+		f.Confidence = finding.Likely
+	}
+	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // where the summary shows it
+		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", all[i].Code))
 }
 
 // complete fills in what the row says of all that it finds.

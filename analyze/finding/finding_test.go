@@ -74,6 +74,8 @@ func TestRemark(t *testing.T) {
 		{Finding{Confidence: Certain, Cost: 0.42, Whose: RequestTime}, "certain; accounts for 42 % of total request time"},
 		{Finding{Confidence: Likely, Cost: 0.001, Whose: GPUTime}, "likely; accounts for less than 1 % of total GPU time"},
 		{Finding{Confidence: Certain, Cost: 0.03, Whose: Requests}, "certain; affects 3 % of requests"},
+		{Finding{Confidence: Certain, Whose: Requests}, "certain; affects no requests"},
+		{Finding{Confidence: Likely, Whose: RequestTime}, "likely; costs no request time"},
 	} {
 		if got := test.f.Remark(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

@@ -10,11 +10,17 @@ import (
 
 // CostText says in words what f costs: "accounts for 42 % of total request time".
 func (f *Finding) CostText() string {
+	counts := f.Whose == Requests || f.Whose == Calls
 	part := fmt.Sprintf("%.0f %%", 100*f.Cost)
-	if f.Cost < 0.005 {
+	switch {
+	case f.Cost == 0 && counts:
+		return fmt.Sprintf("affects no %s", f.Whose)
+	case f.Cost == 0:
+		return fmt.Sprintf("costs no %s", f.Whose)
+	case f.Cost < 0.005:
 		part = "less than 1 %"
 	}
-	if f.Whose == Requests || f.Whose == Calls {
+	if counts {
 		return fmt.Sprintf("affects %s of %s", part, f.Whose)
 	}
 	return fmt.Sprintf("accounts for %s of total %s", part, f.Whose)

@@ -1,6 +1,7 @@
 package gaps
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -225,7 +226,7 @@ const mostEvidence = 2
 // export of Nsight Systems.
 func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	for _, c := range s.rows[:min(len(s.rows), mostEvidence)] {
-		text := fmt.Sprintf("%s: %s in %s, %s at most in one", c.Where(), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
+		text := fmt.Sprintf("%s: %s in %s, %s at most in one", cmp.Or(c.Where(), c.Did.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
 		if c.Samples > 0 {
 			text += ", by " + words.Counted(int(c.Samples), "sample")
 		}

@@ -76,7 +76,7 @@ func (g *GPUs) largestCopies() []finding.Evidence {
 		c := &list[i]
 		text := fmt.Sprintf("%s: %s, %s", c.Name, copiesOf(c.N), words.Nearly(c.Time))
 		if c.Bytes > 0 {
-			text += fmt.Sprintf(", %s at %.3g GB/s", words.Size(c.Bytes), c.Rate()/1e9)
+			text += fmt.Sprintf(", %s at %s/s", words.Size(c.Bytes), words.Size(int64(c.Rate())))
 		}
 		out = append(out, finding.Sentence("%s", text))
 	}

@@ -36,8 +36,8 @@ func NewPrinter(w io.Writer, style table.Style) *Printer {
 	return p
 }
 
-// Bare is the style of tables between the lines.
-func (p *Printer) Bare() table.Style { return table.Style{Width: p.Width, ASCII: p.style.ASCII} }
+// Bare is the style of tables between the lines. They take all of the width that there is.
+func (p *Printer) Bare() table.Style { return table.Style{Width: p.style.Width, ASCII: p.style.ASCII} }
 
 // Filled prints a text behind a head, in lines that are indented as far.
 func (p *Printer) Filled(head string, indent int, text string) {

@@ -72,9 +72,12 @@ func (l *Loss) Text() string {
 	if share := l.Share(); share >= 0.001 {
 		about = "at least " + words.InPercent(share)
 	}
-	return fmt.Sprintf("%s %% of the spans were lost on their way to the dump, between %s and %s; %s of %s incomplete",
-		about, words.At(l.From, layout), words.At(l.To, layout),
-		words.Thousands(int64(l.Incomplete)), words.Counted(l.Requests, "request")+" are")
+	incomplete := "no request is incomplete"
+	if l.Incomplete > 0 {
+		incomplete = fmt.Sprintf("%s of %s are incomplete", words.Thousands(int64(l.Incomplete)), words.Counted(l.Requests, "request"))
+	}
+	return fmt.Sprintf("%s %% of the spans were lost on their way to the dump, between %s and %s; %s",
+		about, words.At(l.From, layout), words.At(l.To, layout), incomplete)
 }
 
 // Findings tells of the loss, and where it was.

@@ -88,7 +88,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Drawn: in.Drawn})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {

@@ -130,7 +130,11 @@ func (o *Overview) requestWarnings() []document.Warning {
 	}
 	add(o.Statuses[request.Unfinished], "%s without an end in the files: not in the latencies")
 	if o.Loss.Lost > 0 {
-		d = append(d, notice(o.Loss.Text()+": these are left out of what is compared"))
+		text := o.Loss.Text()
+		if o.Loss.Incomplete > 0 {
+			text += ": these are left out of what is compared"
+		}
+		d = append(d, notice(text))
 	} else {
 		add(o.Loss.Incomplete, "%s with spans missing, at the beginning or the end of the files: left out of what is compared")
 	}

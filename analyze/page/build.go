@@ -32,7 +32,7 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 			o.Goodput.Mark(timeline)
 			sections = append(sections, Goodput(o.Goodput, src))
 		}
-		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
+		sections = append(sections, Requests(o, timeline, src)...)
 	}
 	if o.GPUs != nil {
 		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, src))
@@ -133,11 +133,11 @@ func inputs(o *overview.Overview) Section {
 }
 
 // Requests makes the sections about requests.
-func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Finding, src Source) []Section {
-	set := m.Of.Requests
+func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Section {
+	m, set := &o.Measured, o.Requests
 	return []Section{
-		Timeline(timeline, m.Changes, src), Latencies(set, src), Tail(set, m.Tail, src),
-		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
+		Timeline(timeline, m.Changes, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
+		Waterfalls(set, o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
 }
 

@@ -28,6 +28,7 @@ func findingFlags() []cli.Flag {
 // findings looks for what stands out in the inputs of a timeline, but for what is muted.
 func (c *command) findings(in finders.Inputs, mutes []finders.Mute) []drawing.Finding {
 	c.screen.Doing("looking for findings")
+	in.Diags = &c.diags
 	m := finders.Measure(in)
 	result := m.Look(finders.All)
 	result.Mute(mutes)

@@ -2,10 +2,10 @@ package memory
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,15 +19,23 @@ func reserve(f *os.File, offset, size int64) error {
 	return err
 }
 
+// statm is where the kernel tells what the process holds: opened once, as it is read every
+// few milliseconds.
+var statm = sync.OnceValue(func() *os.File {
+	f, _ := os.Open("/proc/self/statm") // nil can be read, and is empty
+	return f
+})
+
 // held returns how much memory the process holds, and how much of that are pages of files;
 // what the Go runtime holds where the kernel does not tell.
 func held() (all, pages int64) {
-	data, err := os.ReadFile("/proc/self/statm")
-	if err == nil {
+	var text [128]byte
+	n, _ := statm().ReadAt(text[:], 0) // which ends early
+	if f := strings.Fields(string(text[:n])); len(f) > 2 {
 		page := int64(os.Getpagesize())
-		if _, err := fmt.Sscan(string(data), new(int64), &all, &pages); err == nil {
-			return all * page, pages * page
-		}
+		all, _ = strconv.ParseInt(f[1], 10, 64)
+		pages, _ = strconv.ParseInt(f[2], 10, 64)
+		return all * page, pages * page
 	}
 	return heap(), 0
 }

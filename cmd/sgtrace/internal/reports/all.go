@@ -37,7 +37,7 @@ var All = []*Report{
 		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file", "hosts"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
-		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables,
+		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
 		Options: []string{"bucket", "slo", "hosts"}, Tables: timelineTables,

@@ -1,0 +1,46 @@
+package finders
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A profiler that says that it lost events makes no finding about GPU time certain, and the
+// finding says why. It has no say in what requests tell, and other messages have none at all.
+func TestLostEventsLowerConfidence(t *testing.T) {
+	idle := Finder{Needs: Profiles, Confidence: finding.Certain, CostOf: finding.GPUTime}
+	late := Finder{Needs: Requests, Confidence: finding.Certain, CostOf: finding.RequestTime}
+	for _, test := range []struct {
+		message *trace.Message
+		finder  Finder
+		want    finding.Confidence
+		reasons int
+	}{
+		{trace.NsysError, idle, finding.Likely, 1},
+		{trace.NsysTableDamaged, idle, finding.Likely, 1},
+		{trace.NsysWarning, idle, finding.Certain, 0},
+		{trace.NsysError, late, finding.Certain, 0},
+		{nil, idle, finding.Certain, 0},
+	} {
+		m := Measured{}
+		if test.message != nil {
+			m.Of.Diags = &trace.Diags{}
+			m.Of.Diags.Add(trace.Diag{Message: test.message})
+		}
+		f := finding.Finding{Cost: 0.5, Evidence: []finding.Evidence{finding.Sentence("idle by reason"), finding.Sentence("longest gap")}}
+		test.finder.complete(&f)
+		m.doubt(&f)
+		reasons := 0
+		for _, e := range f.Evidence[:2] {
+			if strings.Contains(e.Text, "missing work looks like idle time") {
+				reasons++
+			}
+		}
+		if f.Confidence != test.want || reasons != test.reasons {
+			t.Errorf("%v, %s: %s with %d reasons, want %s with %d", test.message, test.finder.CostOf, f.Confidence, reasons, test.want, test.reasons)
+		}
+	}
+}
