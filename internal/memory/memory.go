@@ -2,14 +2,16 @@
 //
 // Large tables come from [Make], [Grow], and [Append]. Once the Go heap has grown, or where
 // the budget has no room for a table, it lies in a temporary file that has no name, mapped
-// into memory: the kernel takes its pages away when it needs them for something else, and
-// [Watch] gives them back before they become many. What cannot be moved is the Go heap; when
-// that alone exceeds the budget, Watch says so, and the run has to end.
+// into memory: the kernel takes its pages away when it needs them for something else. [Touch],
+// which whoever walks over large tables calls on the way, gives them back before they become
+// many, as does [Watch]. What cannot be moved is the Go heap; when that alone exceeds the
+// budget, Watch says so, and the run has to end.
 //
 // The budget is one for the process, as its memory is.
 package memory
 
 import (
+	"iter"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -73,14 +75,39 @@ func Grow[T any](s []T, n int) []T {
 	return append(Make[T](len(s) + n)[:0], s...)
 }
 
-// Append appends values to a table. One that is full grows by a quarter, wherever there is
-// room. It is for what [Make] is for.
+// Append appends values to a table, of which there may be no other slice: as one that is full
+// grows, it gives up its place in the file. It is for what [Make] is for.
 func Append[T any](s []T, v ...T) []T {
 	const small = 1 << 12
-	if n := len(s); n > small && n+len(v) > cap(s) {
-		s = Grow(s, max(n/4, len(v)))
+	n := len(s)
+	if n > small {
+		if n+len(v) > cap(s) {
+			s = widen(s, len(v))
+		}
+		if n%small == 0 {
+			Touch(small * int(unsafe.Sizeof(s[0])))
+		}
 	}
 	return append(s, v...)
+}
+
+// widen makes room for n more values, and for more of them than Grow: in the Go heap for a
+// quarter of what there is. In the file it doubles the room, since pages that nobody has
+// written to take no memory.
+func widen[T any](s []T, n int) []T {
+	size := int64(unsafe.Sizeof(s[0]))
+	if full, budgeted := tight(int64(len(s)+n) * size); full {
+		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
+			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
+			copy(wide, s)
+			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)))
+			if budgeted {
+				spilled.Add(int64(n) * size)
+			}
+			return wide[:len(s)]
+		}
+	}
+	return append(make([]T, 0, len(s)+max(len(s)/4, n)), s...)
 }
 
 // Of the budget, a third is for what cannot be moved, but at least what reading and
@@ -135,6 +162,43 @@ func Room(n int64) int64 {
 // Relax gives back the pages of the file that are in memory. They are read again when
 // they are needed.
 func Relax() { file.relax() }
+
+// Touch says that so many bytes of tables are about to be read or written, one after the
+// other. A busy machine lets Watch run late, so that whoever walks over large tables says so
+// on the way: the more often, the closer the process keeps to its budget.
+func Touch(bytes int) {
+	if n := touched.Add(int64(bytes)); n >= stride.Load() && touched.CompareAndSwap(n, 0) {
+		relaxEarly()
+	}
+}
+
+// touched counts the bytes that Touch was told of since it looked at what the process holds,
+// which it does once in a stride: that takes microseconds.
+var touched, stride atomic.Int64
+
+// A stride is a part of the room that there was, since the kernel maps sixteen pages where
+// one is read, and not all that is read lies side by side.
+const (
+	partOfRoom    = 64
+	leastStride   = 16 << 10
+	longestStride = 1 << 20
+)
+
+// Each yields the numbers of n rows, of so many bytes each, of a large table that is walked
+// over, and says so to [Touch].
+func Each(n, size int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		const together = 1 << 11
+		for i := range n {
+			if i%together == 0 {
+				Touch(together * size)
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
 
 // Watch looks at what the process holds from time to time, gives back what can be
 // given back, and calls exceeded if what remains is beyond the budget. It ends with stop,
@@ -196,14 +260,23 @@ func relaxEarly() {
 	if file.isEmpty() {
 		return // without asking the kernel what the process holds
 	}
+	relaxing.Lock()
+	defer relaxing.Unlock()
 	most := int64(comfortable)
 	if budget := budget.Load(); budget > 0 {
 		most = min(most, budget/4*3)
 	}
-	if all, pages := held(); all > most && pages > leastPages {
+	all, pages := held()
+	if all > most && pages > leastPages {
 		Relax()
+		all, pages = held()
 	}
+	room := max(most-all, leastPages-pages)
+	stride.Store(min(max(room/partOfRoom, leastStride), longestStride))
 }
+
+// relaxing is held by whoever is at it, so that others wait until there is room.
+var relaxing sync.Mutex
 
 // collectEarly bounds garbage to an eighth of what is live, but at least to some: the large
 // tables hold no pointers, or are in the file, so that a cycle of the collector takes little
