@@ -18,6 +18,7 @@ type rows struct {
 	path  string
 	syms  *trace.Symbols
 	cells []*cell
+	first int64 // row at which reading begins
 	left  int64
 	width int // of the run under way
 	err   error
@@ -47,6 +48,20 @@ func (c *Capture) openRows(name string, syms *trace.Symbols) *rows {
 	return r
 }
 
+// overlapping leaves out rows, before any column is read, by what the file says of its pages: those
+// left are all that overlap a window of time, 0 is no bound, and others near them.
+func (r *rows) overlapping(from, to trace.Time) {
+	if r.file == nil || from == 0 && to == 0 {
+		return
+	}
+	start, length := r.file.Find("start"), r.file.Find("dur")
+	if start < 0 || length < 0 {
+		return
+	}
+	first, end := r.file.Overlapping(start, length, int64(from), int64(to))
+	r.first, r.left = first, end-first
+}
+
 // column begins to read a column.
 func (r *rows) column(name string) *cell {
 	x := &cell{}
@@ -55,7 +70,7 @@ func (r *rows) column(name string) *cell {
 	}
 	r.cells = append(r.cells, x)
 	if i := r.file.Find(name); i >= 0 {
-		x.reader = r.file.Column(i, 0)
+		x.reader = r.file.Column(i, r.first)
 	}
 	if r.syms != nil {
 		x.syms = trace.NewSymbolCache(r.syms)

@@ -169,9 +169,9 @@ func (r *restoring) eventsOf(file *file) error {
 		if id := correlation.int(); id != 0 {
 			link := profile.Link{Event: int32(len(p.Events)), Row: int32(s.Track), Correlation: id}
 			if file == callsFile {
-				p.Launches = append(p.Launches, link)
+				p.Launches = memory.Append(p.Launches, link)
 			} else {
-				p.Work = append(p.Work, link)
+				p.Work = memory.Append(p.Work, link)
 			}
 		}
 		p.Events = append(p.Events, s)

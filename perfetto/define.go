@@ -24,6 +24,8 @@ func newTables(t *trace.Trace) *tables {
 		categories: newDictionary(internedCategories, len(names)),
 		subjects:   newDictionary(internedCorrelationIDs, len(names)),
 		shared:     make([][]byte, len(t.Subjects)),
+		inShared:   make([]bool, len(names)),
+		fields:     typedFields(names),
 		argNames:   argNames{refs: make([]atomic.Uint32, len(names))},
 		values:     newValues(),
 	}
@@ -50,7 +52,6 @@ func (e *encoder) definitions(w io.Writer) error {
 			}
 		}
 	}
-	e.sharedNames = e.argNames.last
 	return e.flushDefinitions(w)
 }
 
@@ -87,6 +88,9 @@ func (e *encoder) subject(about trace.SubjectID) {
 	s := &e.t.Subjects[about]
 	if s.ID != 0 {
 		e.defs = e.subjects.define(e.defs, s.ID, e.names[s.ID])
+	}
+	for a := range e.t.Args.All(s.Args) {
+		e.inShared[a.Key] = true
 	}
 	e.round++
 	e.buf = e.subjectAnnotations(e.buf[:0], about)

@@ -16,7 +16,8 @@ type tables struct {
 	flows                            flows
 	shared                           [][]byte // encoded arguments of subjects; nil if not used
 	room                             []byte   // the block of them that is not full
-	sharedNames                      uint32   // the last id of a name among them
+	inShared                         []bool   // by symbol, whether it names one of them
+	fields                           []typedField
 
 	// These grow while events are written.
 	argNames argNames
@@ -35,15 +36,16 @@ type encoder struct {
 	buf    []byte // contents of packets
 	packet []byte // the packet being put together
 
-	// seen holds, by id of its name, the round in which an argument was written;
+	// seen holds, by the symbol of its name, the round in which an argument was written;
 	// there is a round per event.
 	seen       []uint32
 	round      uint32
+	typed      []byte // the typed arguments of an event
 	composites composites
 }
 
 func newEncoder(t *tables, defines bool) *encoder {
-	return &encoder{tables: t, defines: defines, composites: newComposites()}
+	return &encoder{tables: t, defines: defines, seen: make([]uint32, len(t.names)), composites: newComposites()}
 }
 
 // content appends the content of the TrackEvent of an event. It reports whether

@@ -18,6 +18,7 @@ const (
 	packetSequenceFlags   = 13
 	packetDefaults        = 59
 	packetTrackDescriptor = 60
+	packetExtension       = 72
 	packetAttributes      = 126
 
 	snapshotClock        = 1
@@ -50,6 +51,7 @@ const (
 	eventTerminatingFlow = 42 // not 48, for the same reason
 	eventDoubleValue     = 44
 	eventCorrelationIID  = 54
+	eventArgs            = 4715 // in the range of extensions that Perfetto has given to nobody
 
 	annotationNameIID   = 1
 	annotationBool      = 2
@@ -60,6 +62,28 @@ const (
 	annotationDict      = 11
 	annotationArray     = 12
 	annotationStringIID = 17
+
+	extensionSet  = 1
+	setFile       = 1
+	fileName      = 1
+	filePackage   = 2
+	fileMessage   = 4
+	fileEnum      = 5
+	fileExtension = 7
+	messageName   = 1
+	messageField  = 2
+	fieldName     = 1
+	fieldExtendee = 2
+	fieldNumber   = 3
+	fieldLabel    = 4
+	fieldKind     = 5
+	fieldTypeName = 6
+	fieldOptions  = 8
+	optionPacked  = 2
+	enumName      = 1
+	enumValue     = 2
+	valueName     = 1
+	valueNumber   = 2
 
 	internedCategories     = 1
 	internedNames          = 2
@@ -82,6 +106,10 @@ const (
 	clockRealtime    = 1
 	clockBoottime    = 6
 	clockIncremental = 64 // the first of the ids that a sequence may define
+
+	labelOptional = 1
+	labelRepeated = 3
+	kindMessage   = 11
 
 	childOrderingExplicit = 3
 	siblingMergeNone      = 2

@@ -40,6 +40,7 @@ func write(w io.Writer, t *trace.Trace, rows int) error {
 		out.Write(appendClocks(nil, uint64(from)))
 	}
 	out.Write(appendAttributes(nil, t.Attributes))
+	out.Write(appendSchema(nil, tables.fields))
 	err := cmp.Or(e.tracks(out), e.definitions(out))
 	prepared.Wait()
 	if ok && err == nil {

@@ -14,12 +14,26 @@ type Collectives struct {
 	kinds []Collective         // without Event, Time, Dur, CommsID, Seq and Correlation
 	known map[Collective]int32 // indexes of the first of them
 
-	kind       []int32 // index into kinds
-	time       []trace.Time
-	dur        numbers
-	seq, event numbers  // plus one
-	call       numbers  // Correlation
-	comms      []uint64 // zeros at the end are left out
+	rows  []collectiveRow
+	large map[largeNumber]int64
+	event []int32  // plus one; zeros at the end are left out, here and below
+	call  []int64  // Correlation
+	comms []uint64 // CommsID
+}
+
+// A collectiveRow is what tells a collective from others of its kind.
+type collectiveRow struct {
+	time     [2]uint32 // the lower half first
+	kind     int32     // index into kinds
+	dur, seq uint32    // seq plus one; isLarge of those that are elsewhere
+}
+
+// isLarge stands for a number that 4 bytes do not hold, and a largeNumber is where.
+const isLarge = math.MaxUint32
+
+type largeNumber struct {
+	row int32
+	seq bool // else dur
 }
 
 // mostKnown is how many kinds are found again. Beyond, as where each all-to-all sends something
@@ -36,12 +50,10 @@ func CollectivesOf(list ...Collective) (c Collectives) {
 }
 
 // Len returns how many collectives there are.
-func (c *Collectives) Len() int { return len(c.kind) }
+func (c *Collectives) Len() int { return len(c.rows) }
 
 // Grow makes room for n more.
-func (c *Collectives) Grow(n int) {
-	c.kind, c.time, c.dur.low = memory.Grow(c.kind, n), memory.Grow(c.time, n), memory.Grow(c.dur.low, n)
-}
+func (c *Collectives) Grow(n int) { c.rows = memory.Grow(c.rows, n) }
 
 // Add adds a collective.
 func (c *Collectives) Add(x *Collective) { c.AddOf(c.Kind(x), x) }
@@ -50,8 +62,8 @@ func (c *Collectives) Add(x *Collective) { c.AddOf(c.Kind(x), x) }
 func (c *Collectives) Kind(x *Collective) int32 {
 	kind := *x
 	kind.Event, kind.Time, kind.Dur, kind.CommsID, kind.Seq, kind.Correlation = 0, 0, 0, 0, 0, 0
-	if n := len(c.kind); n > 0 && c.kinds[c.kind[n-1]] == kind {
-		return c.kind[n-1]
+	if n := len(c.rows); n > 0 && c.kinds[c.rows[n-1].kind] == kind {
+		return c.rows[n-1].kind
 	}
 	if k, ok := c.known[kind]; ok {
 		return k
@@ -69,37 +81,67 @@ func (c *Collectives) Kind(x *Collective) int32 {
 
 // AddOf adds a collective of a kind. Of x, only what kinds do not have counts.
 func (c *Collectives) AddOf(kind int32, x *Collective) {
-	c.kind, c.time = memory.Append(c.kind, kind), memory.Append(c.time, x.Time)
-	c.setNumbers(c.Len()-1, x)
+	c.rows = memory.Append(c.rows, collectiveRow{})
+	c.set(len(c.rows)-1, kind, x)
 }
 
-// setNumbers sets what neither the kind nor the time of a collective tells.
-func (c *Collectives) setNumbers(i int, x *Collective) {
-	c.dur.set(i, x.Dur)
-	c.seq.set(i, x.Seq+1)
-	c.event.set(i, int64(x.Event)+1)
-	c.call.set(i, x.Correlation)
-	if x.CommsID != 0 || i < len(c.comms) {
-		for len(c.comms) <= i {
-			c.comms = memory.Append(c.comms, 0)
-		}
-		c.comms[i] = x.CommsID
+// Set puts x in the place of a collective.
+func (c *Collectives) Set(i int, x *Collective) { c.set(i, c.Kind(x), x) }
+
+func (c *Collectives) set(i int, kind int32, x *Collective) {
+	c.rows[i] = collectiveRow{time: [2]uint32{uint32(x.Time), uint32(x.Time >> 32)}, kind: kind,
+		dur: c.small(largeNumber{int32(i), false}, x.Dur), seq: c.small(largeNumber{int32(i), true}, x.Seq+1)}
+	c.event = setNumber(c.event, i, x.Event+1)
+	c.call = setNumber(c.call, i, x.Correlation)
+	c.comms = setNumber(c.comms, i, x.CommsID)
+}
+
+// small returns a number in 4 bytes, or isLarge of one that is large then.
+func (c *Collectives) small(at largeNumber, v int64) uint32 {
+	if v >= 0 && v < isLarge {
+		return uint32(v)
 	}
+	if c.large == nil {
+		c.large = map[largeNumber]int64{}
+	}
+	c.large[at] = v
+	return isLarge
+}
+
+// number is what small has put there.
+func (c *Collectives) number(at largeNumber, v uint32) int64 {
+	if v == isLarge {
+		return c.large[at]
+	}
+	return int64(v)
+}
+
+// setNumber sets a number of a list of which zeros at the end are left out.
+func setNumber[T int32 | int64 | uint64](list []T, i int, v T) []T {
+	if v == 0 && i >= len(list) {
+		return list
+	}
+	for len(list) <= i {
+		list = memory.Append(list, 0)
+	}
+	list[i] = v
+	return list
+}
+
+// numberOf returns a number of such a list.
+func numberOf[T int32 | int64 | uint64](list []T, i int) T {
+	if i >= len(list) {
+		return 0
+	}
+	return list[i]
 }
 
 // At returns a collective.
 func (c *Collectives) At(i int) Collective {
-	x := c.kinds[c.kind[i]]
-	x.Time, x.Dur = c.time[i], c.dur.at(i)
-	x.Seq, x.Event, x.Correlation = c.Seq(i), int32(c.event.at(i)-1), c.call.at(i)
-	x.CommsID = c.CommsID(i)
+	x := c.kinds[c.rows[i].kind]
+	x.Time, x.Dur, x.Seq = c.Start(i), c.Dur(i), c.Seq(i)
+	x.Event, x.Correlation, x.CommsID = numberOf(c.event, i)-1, numberOf(c.call, i), c.CommsID(i)
 	return x
-}
-
-// Set puts x in the place of a collective.
-func (c *Collectives) Set(i int, x *Collective) {
-	c.kind[i], c.time[i] = c.Kind(x), x.Time
-	c.setNumbers(i, x)
 }
 
 // Kinds are the kinds of the collectives, by first appearance: all that [Collectives.At]
@@ -107,53 +149,22 @@ func (c *Collectives) Set(i int, x *Collective) {
 func (c *Collectives) Kinds() []Collective { return c.kinds }
 
 // KindOf returns which of Kinds a collective is of.
-func (c *Collectives) KindOf(i int) int32 { return c.kind[i] }
+func (c *Collectives) KindOf(i int) int32 { return c.rows[i].kind }
 
-// Start and End return when a collective began and ended, Seq and CommsID its numbers.
-func (c *Collectives) Start(i int) trace.Time { return c.time[i] }
-func (c *Collectives) End(i int) trace.Time   { return c.time[i] + trace.Time(c.dur.at(i)) }
-func (c *Collectives) Seq(i int) int64        { return c.seq.at(i) - 1 }
-func (c *Collectives) CommsID(i int) uint64 {
-	if i >= len(c.comms) {
-		return 0
-	}
-	return c.comms[i]
+// Start and End return when a collective began and ended, Dur how long it took, and Seq and
+// CommsID its numbers.
+func (c *Collectives) Start(i int) trace.Time {
+	t := &c.rows[i].time
+	return trace.Time(t[1])<<32 | trace.Time(t[0])
 }
-
-// numbers are whole numbers, most of which are small, in 4 bytes each. Zeros at the end take
-// none.
-type numbers struct {
-	low  []uint32 // isWide of those that are elsewhere
-	wide map[int]int64
+func (c *Collectives) End(i int) trace.Time { return c.Start(i) + trace.Time(c.Dur(i)) }
+func (c *Collectives) Dur(i int) int64 {
+	return c.number(largeNumber{int32(i), false}, c.rows[i].dur)
 }
-
-// isWide stands for a number that 4 bytes do not hold.
-const isWide = math.MaxUint32
-
-func (x *numbers) set(i int, v int64) {
-	if v == 0 && i >= len(x.low) {
-		return
-	}
-	for len(x.low) <= i {
-		x.low = memory.Append(x.low, 0)
-	}
-	if v >= 0 && v < isWide {
-		x.low[i] = uint32(v)
-		return
-	}
-	x.low[i] = isWide
-	if x.wide == nil {
-		x.wide = map[int]int64{}
-	}
-	x.wide[i] = v
+func (c *Collectives) Seq(i int) int64 {
+	return c.number(largeNumber{int32(i), true}, c.rows[i].seq) - 1
 }
+func (c *Collectives) CommsID(i int) uint64 { return numberOf(c.comms, i) }
 
-func (x *numbers) at(i int) int64 {
-	if i >= len(x.low) {
-		return 0
-	}
-	if v := x.low[i]; v != isWide {
-		return int64(v)
-	}
-	return x.wide[i]
-}
+// HasCommsIDs reports whether some have a CommsID.
+func (c *Collectives) HasCommsIDs() bool { return len(c.comms) > 0 }

@@ -68,6 +68,18 @@ type Home struct {
 	Versions []Version
 }
 
+// WorkWithin is a stream for those who look at what devices did in a window of time alone: its
+// kernels and copies that do not overlap [from, to], 0 is no bound, may be missing, if the stream
+// can leave them out without reading them.
+func WorkWithin(s Stream, from, to trace.Time) Stream {
+	if w, ok := s.(interface {
+		WorkWithin(from, to trace.Time) Stream
+	}); ok && (from != 0 || to != 0) {
+		return w.WorkWithin(from, to)
+	}
+	return s
+}
+
 // An Absence tells that nothing was recorded of some ranks of a job.
 type Absence struct {
 	Seen int // ranks

@@ -74,12 +74,13 @@ func (c *crossing) inside(p *Part) {
 	root, server, lead := c.set.Row(p.Root), c.set.ProcOf(p.Root), c.set.Lead(p)
 	for _, t := range p.Threads {
 		th := &c.set.Threads[t]
-		if c.clockOf(th.Proc) == c.clockOf(server) || len(th.Stages) == 0 {
+		stages := c.set.StagesOf(t)
+		if c.clockOf(th.Proc) == c.clockOf(server) || len(stages) == 0 {
 			continue
 		}
-		c.before(server, root.Start, th.Proc, c.set.Row(int(th.Stages[0])).Start)
+		c.before(server, root.Start, th.Proc, c.set.Row(int(stages[0])).Start)
 		if t == lead {
-			c.before(th.Proc, c.set.Row(int(th.Stages[len(th.Stages)-1])).End, server, root.End)
+			c.before(th.Proc, c.set.Row(int(stages[len(stages)-1])).End, server, root.End)
 		}
 	}
 }

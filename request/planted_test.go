@@ -102,6 +102,7 @@ func (b *planter) thread(r, part, root, proc int, stages []plantedStage) {
 	s, t := b.s, len(b.s.Threads)
 	of := Row{Thread: int32(t), Part: int32(part)}
 	th := Thread{Part: part, Proc: proc}
+	var below []uint32
 	th.Row = b.row(r, ThreadRow, root, proc, "thread", stages[0].from, stages[len(stages)-1].to, of)
 	outer := None
 	for _, st := range stages {
@@ -112,9 +113,10 @@ func (b *planter) thread(r, part, root, proc int, stages []plantedStage) {
 		}
 		i := b.row(r, Stage, above, proc, st.name, st.from, st.to, of)
 		if above == th.Row {
-			th.Stages, outer = append(th.Stages, uint32(i)), i
+			below, outer = append(below, uint32(i)), i
 		}
 	}
+	th.stages, s.stages = ^int32(len(s.stages)), append(s.stages, below)
 	s.Threads = append(s.Threads, th)
 	s.Parts[part].Threads = append(s.Parts[part].Threads, t)
 }

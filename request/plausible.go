@@ -26,7 +26,7 @@ func (s *Set) Again(i int) bool { return s.Rows[i].Means == Reconnecting }
 // ReportTimes reports the rows whose durations are in no report, as their times cannot
 // be right. A timeline says itself what it makes of them.
 func (s *Set) ReportTimes() {
-	for i := range s.Rows {
+	for i := range s.All() {
 		if s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected || !s.Implausible(i) {
 			continue
 		}

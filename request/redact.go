@@ -37,9 +37,7 @@ func (s *Set) Redact(r *redact.Redactor) {
 	for i := range s.Requests {
 		s.Requests[i].RID, s.Requests[i].Reason = r.Request(s.Requests[i].RID), r.Reason(s.Requests[i].Reason)
 	}
-	for i := range s.Threads {
-		s.Threads[i].Reason = r.Reason(s.Threads[i].Reason)
-	}
+	s.redactReasons(r.Reason)
 	for i := range s.Files {
 		s.Files[i].Name = r.Path(s.Files[i].Name)
 	}

@@ -52,19 +52,22 @@ type Proc struct {
 	Schedules bool
 }
 
-// A Thread is the share that one Proc had in a part.
+// A Thread is the share that one Proc had in a part. It holds no pointers, so that the threads
+// of a large input can lie in a file: its stages are [Set.StagesOf], and why it was aborted or
+// failed is [Set.ReasonOf].
 type Thread struct {
 	Row  int // its own row; None when that is missing
 	Part int // index into Set.Parts
 	Proc int // index into Set.Procs
-	// Stages are the rows of the first-level stages, in order of their start.
-	Stages []uint32
 	// Start is when its own row begins, or its first stage if that is missing or its
 	// times cannot be right; End likewise.
 	Start, End trace.Time
+	// stages is how many of the rows right below its own are its first-level stages: the first
+	// ones. Below 0 it is the complement of an index into Set.stages.
+	stages int32
+	reason trace.Sym // 0 if it was not aborted and did not fail
 	// Status is Aborted or Failed if the thread says so, else Finished.
 	Status Status
-	Reason string // why it was aborted or failed; "" if it was not
 }
 
 // A Part is what one server did for a request.

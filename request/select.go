@@ -50,7 +50,7 @@ func (s *Set) Select(sel Selection) error {
 		s.keepRequestsWith(keep)
 	}
 	whole := sel.wholeRequests()
-	for i := range s.Rows {
+	for i := range s.All() {
 		switch {
 		case s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected:
 		case s.Rows[i].Part != None && s.RequestOf(i) == None,
@@ -72,7 +72,7 @@ func (sel *Selection) describesSpans() bool {
 // without stages no request span, for which keep holds.
 func (s *Set) keepRequestsWith(keep func(i int) bool) {
 	has := make([]bool, len(s.Requests))
-	for i := range s.Rows {
+	for i := range s.All() {
 		r := s.RequestOf(i)
 		if r == None || has[r] {
 			continue
@@ -195,7 +195,7 @@ func slowness(by string) (func(r *Request) int64, error) {
 // many those were, and the first of them.
 func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 	first = None
-	for i := range s.Rows {
+	for i := range s.All() {
 		row := s.Row(i)
 		if row.Start >= from && row.Start <= to && row.End <= to || s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected {
 			continue

@@ -2,9 +2,11 @@ package request
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -56,6 +58,7 @@ type Set struct {
 	// Clocks tell how times were put on one clock; nil where they are as recorded.
 	Clocks *HostClocks
 
+	stages    [][]uint32       // of threads of which they are not the first rows below their own
 	names     []string         // of all symbols that rows have
 	redact    *redact.Redactor // of what the set itself tells; nil is none
 	gatewayOf map[int]int      // request of each row of a gateway or an envelope
@@ -209,6 +212,14 @@ func (s *Set) Compare(i, j int) int {
 	return cmp.Compare(s.Ties[i], s.Ties[j])
 }
 
+// All yields the numbers of all rows, in order, with room in memory for what each of them
+// takes.
+func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), rowSize) }
+
+// rowSize is how many bytes a walk over rows looks at in each: the row itself, its place in
+// the tree, and some of its arguments.
+const rowSize = 128
+
 // Len returns the number of rows.
 func (s *Set) Len() int { return len(s.Rows) }
 
@@ -254,7 +265,7 @@ func (s *Set) Name(i int) string { return s.names[s.Rows[i].Name] }
 // Bounds returns the first and last instant of all rows; ok is false if there are
 // none.
 func (s *Set) Bounds() (from, to trace.Time, ok bool) {
-	for i := range s.Rows {
+	for i := range s.All() {
 		row := &s.Rows[i]
 		if !ok || row.Start < from {
 			from = row.Start

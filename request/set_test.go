@@ -25,7 +25,8 @@ func tables() *Set {
 	s.Instants = []Instant{{Time: 11, Kind: Scheduled, Batch: 4}, {Time: 12, Kind: Retracted, Batch: Unknown}}
 	s.Tree = Tree{Above: []int32{None, 0, 1}, First: []uint32{0, 1, 2, 2}, Below: []uint32{1, 2}}
 	s.Procs = []Proc{{Label: "Scheduler", Rank: trace.NoRank, Schedules: true}}
-	s.Threads = []Thread{{Row: None, Stages: []uint32{1}}}
+	s.Threads = []Thread{{Row: None}}
+	s.SetStages(0, []uint32{1})
 	s.Parts = []Part{{Root: 0, Role: Unified, Threads: []int{0}, Gateway: None, End: 100}}
 	s.Requests = []Request{{RID: "7ca07386", Parts: []int{0}, Gateway: None, GatewayID: "gw-1", End: 100}}
 	s.Stages = []StageInfo{
@@ -52,7 +53,7 @@ func TestTablesWithoutSpans(t *testing.T) {
 		t.Errorf("rows of the thread are %v", got)
 	}
 	var outermost []int
-	s.EachSelectedStage(s.Threads[0].Stages, true, func(i int, outer bool) {
+	s.EachSelectedStage(s.StagesOf(0), true, func(i int, outer bool) {
 		if outer {
 			outermost = append(outermost, i)
 		}

@@ -35,7 +35,7 @@ func (s *Set) EachStage(stages []uint32, f func(i int)) {
 // LastStage returns the last first-level stage of thread t that means m, nil if there
 // is none.
 func (s *Set) LastStage(t int, m Meaning) *Row {
-	for _, i := range slices.Backward(s.Threads[t].Stages) {
+	for _, i := range slices.Backward(s.StagesOf(t)) {
 		if row := &s.Rows[i]; row.Means == m {
 			return row
 		}
@@ -52,7 +52,7 @@ func (s *Set) TokenTimes(p *Part) []trace.Time {
 		return nil
 	}
 	var times []trace.Time
-	s.EachStage(s.Threads[lead].Stages, func(i int) {
+	s.EachStage(s.StagesOf(lead), func(i int) {
 		if row := &s.Rows[i]; row.Means.GivesToken() && !s.Implausible(i) {
 			times = append(times, row.End)
 		}

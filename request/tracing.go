@@ -43,7 +43,7 @@ func (s *Set) Tracing() []Tracing {
 	}
 	counts, out := map[piece]int{}, make([]Tracing, len(s.Procs))
 	extents := make([]Interval, len(s.Procs))
-	for i := range s.Rows {
+	for i := range s.All() {
 		row := &s.Rows[i]
 		if row.Proc == None || row.Kind == Duplicate || s.Implausible(i) {
 			continue

@@ -18,7 +18,7 @@ func (s *Set) ThreadRows(t int) iter.Seq[int] {
 			}
 			return true
 		}
-		walk(th.Stages)
+		walk(s.StagesOf(t))
 	}
 }
 
@@ -55,7 +55,9 @@ func (s *Set) EachSelectedStage(stages []uint32, outermost bool, f func(i int, o
 		if selected {
 			f(int(i), outermost)
 		}
-		s.EachSelectedStage(s.Tree.Children(int(i)), outermost && !selected, f)
+		if below := s.Tree.Children(int(i)); len(below) > 0 {
+			s.EachSelectedStage(below, outermost && !selected, f)
+		}
 	}
 }
 
@@ -66,7 +68,7 @@ func (s *Set) EachRowOf(r int, f func(i, proc int)) {
 	for _, part := range req.Parts {
 		for _, t := range s.Parts[part].Threads {
 			proc := s.Threads[t].Proc
-			s.EachSelectedStage(s.Threads[t].Stages, true, func(i int, _ bool) { f(i, proc) })
+			s.EachSelectedStage(s.StagesOf(t), true, func(i int, _ bool) { f(i, proc) })
 		}
 	}
 	for i := range s.GatewayRows(req) {
@@ -79,7 +81,7 @@ func (s *Set) EachRowOf(r int, f func(i, proc int)) {
 // EachRowBeside calls f for the rows that reports measure and that belong to no request, with
 // the proc of each: those of services without rules, and of gateways.
 func (s *Set) EachRowBeside(f func(i, proc int)) {
-	for i := range s.Len() {
+	for i := range s.All() {
 		if k := s.Kind(i); k == Generic || k == Gateway && s.RequestOf(i) == None {
 			f(i, s.ProcOf(i))
 		}

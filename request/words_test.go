@@ -57,7 +57,7 @@ func TestRedact(t *testing.T) {
 		q.Reason = "host aaaa1111bbbb gave up on decode-0000"
 		s.Procs[prefillProc].Instance, s.Procs[prefillProc].Service = "instance-of-prefill", "served by aaaa1111bbbb"
 		s.Parts[q.Parts[0]].Model = "tuned-for-decode-0001"
-		s.Threads[0].Reason = q.Reason
+		s.Fail(0, Failed, q.Reason)
 	}})
 	before := planted(t, plant{requests: 2})
 	r := redact.New([]byte("a key for this test"))
@@ -85,7 +85,7 @@ func TestRedact(t *testing.T) {
 	}
 	visit("procs", reflect.ValueOf(s.Procs))
 	visit("parts", reflect.ValueOf(s.Parts))
-	visit("threads", reflect.ValueOf(s.Threads))
+	visit("threads", reflect.ValueOf(s.ReasonOf(0)))
 	visit("files", reflect.ValueOf(s.Files))
 	for i := range s.Requests {
 		visit("requests", reflect.ValueOf(struct{ RID, Reason string }{s.Requests[i].RID, s.Requests[i].Reason}))

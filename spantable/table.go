@@ -7,6 +7,7 @@ package spantable
 import (
 	"iter"
 	"sort"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -147,6 +148,13 @@ func (d *Table) Span(i int) Span {
 		Origin: b.Origin, Line: b.Line, Status: id.Status, Kind: id.Kind}
 }
 
+// Numbers yields the numbers of all spans, in order, with room in memory for what each of
+// them takes.
+func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) }
+
+// spanSize is how many bytes a walk over spans looks at in each.
+const spanSize = 128
+
 // Identity returns the identity of span i.
 func (d *Table) Identity(i int) *Identity { return d.ids.at(i) }
 
@@ -163,7 +171,7 @@ func (d *Table) Traces() int { return len(d.traces) }
 // that what is made of them takes their place in memory.
 func (d *Table) GiveUp() iter.Seq2[int, Span] {
 	return func(yield func(int, Span) bool) {
-		for i := range d.Len() {
+		for i := range d.Numbers() {
 			if !yield(i, d.Span(i)) {
 				return
 			}
@@ -352,6 +360,7 @@ func (c *column[T]) push(v T) {
 		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
 		last++
 	case len(c.chunks[last]) == chunkRows:
+		memory.Touch(chunkRows * int(unsafe.Sizeof(v)))
 		c.chunks = append(c.chunks, memory.Make[T](chunkRows)[:0])
 		last++
 	}

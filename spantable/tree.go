@@ -33,7 +33,7 @@ func NewTree(d *Table) *Tree {
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
 	t.groupTraces()
 	t.findRepeated()
-	for i := range n {
+	for i := range d.Numbers() {
 		t.parent[i] = None
 		if s := d.Identity(i); s.Parent != 0 && !t.Duplicate(i) {
 			t.parent[i] = int32(t.find(s.Trace, s.Parent))
@@ -51,7 +51,7 @@ func NewTree(d *Table) *Tree {
 
 // Sort puts the children of each span in order.
 func (t *Tree) Sort(compare func(i, j uint32) int) {
-	for i := range t.parent {
+	for i := range t.dump.Numbers() {
 		if c := t.Children(i); !slices.IsSortedFunc(c, compare) {
 			slices.SortFunc(c, compare)
 		}
@@ -64,20 +64,22 @@ func (t *Tree) groupTraces() {
 	d := t.dump
 	n := d.Len()
 	t.begin, t.order = make([]uint32, d.Traces()+2), memory.Make[uint32](n)
-	for i := range n {
+	for i := range d.Numbers() {
 		t.begin[d.Identity(i).Trace+2]++
 	}
 	for k := 2; k < len(t.begin); k++ {
 		t.begin[k] += t.begin[k-1]
 	}
-	for i := range n {
+	for i := range d.Numbers() {
 		next := &t.begin[d.Identity(i).Trace+1]
 		t.order[*next] = uint32(i)
 		*next++
 	}
 	t.begin = t.begin[:d.Traces()+1]
 	for k := range d.Traces() {
-		slices.SortFunc(t.OfTrace(uint32(k)), func(i, j uint32) int {
+		of := t.OfTrace(uint32(k))
+		memory.Touch(len(of) * spanSize)
+		slices.SortFunc(of, func(i, j uint32) int {
 			return cmp.Or(cmp.Compare(d.Identity(int(i)).ID, d.Identity(int(j)).ID), cmp.Compare(i, j))
 		})
 	}
@@ -91,6 +93,7 @@ func (t *Tree) findRepeated() {
 	var repeated []uint32
 	for k := range t.dump.Traces() {
 		of := t.OfTrace(uint32(k))
+		memory.Touch(len(of) * spanSize)
 		for at := 1; at < len(of); at++ {
 			if id := t.dump.Identity(int(of[at])).ID; id != 0 && id == t.dump.Identity(int(of[at-1])).ID {
 				repeated = append(repeated, of[at])
@@ -165,7 +168,7 @@ func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]
 // forged or colliding ids can form. A span that is its own parent is one, too.
 func (t *Tree) breakCycles() {
 	walk := t.first // the walk that last saw a span, for now
-	for i := range t.parent {
+	for i := range t.dump.Numbers() {
 		number := uint32(i + 1)
 		for j := int32(i); j != None && (walk[j] == 0 || walk[j] == number); j = t.parent[j] {
 			if walk[j] == number {

@@ -22,7 +22,7 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 	}
 	var sent trace.Time // end of the first thread that hands the request on
 	for _, t := range p.Threads {
-		stages := s.Threads[t].Stages
+		stages := s.StagesOf(t)
 		if len(stages) == 0 || t != p.lead && s.OnScheduler(t) {
 			continue
 		}
@@ -38,7 +38,7 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 	if p.lead == request.None {
 		return
 	}
-	if stages := s.Threads[p.lead].Stages; sent != 0 && len(stages) > 0 {
+	if stages := s.StagesOf(p.lead); sent != 0 && len(stages) > 0 {
 		w.canvas.paint(layerIntake, sent, s.Row(int(stages[0])).Start+w.shiftOfThread(p.lead)+p.nudge)
 	}
 	if prefills {
@@ -83,7 +83,7 @@ func (w *CauseWalk) paintChunkWaits(p *placed) {
 	s := w.set
 	w.chunks, w.times = w.chunks[:0], w.times[:0]
 	forward := request.None
-	s.EachStage(s.Threads[p.lead].Stages, func(i int) {
+	s.EachStage(s.StagesOf(p.lead), func(i int) {
 		switch s.Row(i).Means {
 		case request.PrefillingChunk:
 			w.chunks = append(w.chunks, i)

@@ -70,7 +70,7 @@ func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Inter
 	if a.set.LastStage(t, request.Queueing) == nil {
 		return list
 	}
-	a.set.EachStage(a.set.Threads[t].Stages, func(i int) {
+	a.set.EachStage(a.set.StagesOf(t), func(i int) {
 		if span := a.set.Row(i); span.Means == request.Prefilling && span.Start < span.End && request.Plausible(span.Start, span.End) {
 			list = append(list, request.Interval{From: span.Start, To: span.End})
 		}

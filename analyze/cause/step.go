@@ -24,7 +24,7 @@ const noLoop = -1
 // readTokens fills w.tokens with those of thread t, in order.
 func (w *CauseWalk) readTokens(t int) {
 	w.tokens = w.tokens[:0]
-	w.set.EachStage(w.set.Threads[t].Stages, func(i int) {
+	w.set.EachStage(w.set.StagesOf(t), func(i int) {
 		span := w.set.Row(i)
 		if !request.Plausible(span.End) {
 			return
@@ -145,7 +145,7 @@ func (w *CauseWalk) addPeer(u int, means []request.Meaning) {
 	w.peers = slices.Grow(w.peers, 1)[:n+1]
 	p := &w.peers[n]
 	*p = tpPeer{proc: w.set.Threads[u].Proc, ends: p.ends[:0]}
-	w.set.EachStage(w.set.Threads[u].Stages, func(i int) {
+	w.set.EachStage(w.set.StagesOf(u), func(i int) {
 		if span := w.set.Row(i); slices.Contains(means, span.Means) {
 			p.ends = append(p.ends, span.End)
 		}

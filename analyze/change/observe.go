@@ -144,9 +144,9 @@ func (w *observer) observePart(p *request.Part) {
 		switch of := w.ranks.Of[th.Proc]; {
 		case of == request.None || !p.Serves():
 			role := w.set.Procs[th.Proc].Role
-			w.observeStages(th, w.byRole[role], place.Where{Scope: place.WholeRole, Role: role})
+			w.observeStages(t, w.byRole[role], place.Where{Scope: place.WholeRole, Role: role})
 		case t == lead && w.ranks.Leads[of]:
-			w.observeStages(th, w.byRank[of], w.ranks.Places[of])
+			w.observeStages(t, w.byRank[of], w.ranks.Places[of])
 		}
 	}
 	if p.Serves() {
@@ -154,8 +154,8 @@ func (w *observer) observePart(p *request.Part) {
 	}
 }
 
-func (w *observer) observeStages(th *request.Thread, of []*durations, at place.Where) {
-	w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
+func (w *observer) observeStages(t int, of []*durations, at place.Where) {
+	w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
 		span := w.set.Row(i)
 		k := request.WatchedIndex(span)
 		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
@@ -186,7 +186,7 @@ func (w *observer) observeLateness(p *request.Part) {
 			continue
 		}
 		counts := map[int]int{}
-		w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
+		w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
 			row := w.set.Row(i)
 			if !slices.Contains(stepStages, row.Means) {
 				return

@@ -32,7 +32,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 			if l.byRank[rank] == nil {
 				l.byRank[rank] = make([]int64, len(times)-1)
 			}
-			w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
+			w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, outermost bool) {
 				if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
 					addStretch(l.byRank[rank], times, span.Start, span.End)
 				}

@@ -64,7 +64,6 @@ func TestCollectives(t *testing.T) {
 	c := Measure(threeRanks().Set, 0, 0)
 	var got []string
 	for _, r := range c.Ranks {
-		r.late = nil
 		got = append(got, fmt.Sprint(r))
 	}
 	want := []Rank{
@@ -78,8 +77,8 @@ func TestCollectives(t *testing.T) {
 			t.Errorf("rank %d: %v\nwant %v", i, got[i], want[i])
 		}
 	}
-	if waits := [][]int64{{0, 0, 70}, {30, 0, 50}, {40, 0, 0}}; !reflect.DeepEqual(c.Waits, waits) {
-		t.Errorf("waits %v, want %v", c.Waits, waits)
+	if waits := [][]int64{{0, 0, 70}, {30, 0, 50}, {40, 0, 0}}; !reflect.DeepEqual(c.WaitMatrix(), waits) {
+		t.Errorf("waits %v, want %v", c.WaitMatrix(), waits)
 	}
 	if want := (collectiveCounts{all: 5, Sync: 4, partial: 4, impossible: 1}); c.Counts != want {
 		t.Errorf("%+v, want %+v", c.Counts, want)
@@ -138,7 +137,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 		}
 	}
 	want, got := Measure(one.Set, 0, 0), Measure(two.Set, 0, 0)
-	if !reflect.DeepEqual(want.Ranks, got.Ranks) || !reflect.DeepEqual(want.Waits, got.Waits) || !reflect.DeepEqual(want.Kinds, got.Kinds) {
+	if !reflect.DeepEqual(want.Ranks, got.Ranks) || !reflect.DeepEqual(want.WaitMatrix(), got.WaitMatrix()) || !reflect.DeepEqual(want.Kinds, got.Kinds) {
 		t.Errorf("by clocks %+v\nwithout %+v", want.Ranks, got.Ranks)
 	}
 	if got.Counts.byDuration != 200 || want.Counts.byDuration != 0 {
@@ -174,8 +173,8 @@ func TestWaitsAddUp(t *testing.T) {
 	for i, r := range c.Ranks {
 		own, others := int64(0), int64(0)
 		for k := range c.Ranks {
-			own += c.Waits[i][k]
-			others += c.Waits[k][i]
+			own += c.WaitMatrix()[i][k]
+			others += c.WaitMatrix()[k][i]
 		}
 		if own > r.Wait || others != r.Blame || r.Wait > r.Took || r.Transfer > r.Took {
 			t.Errorf("%s waits %d for others, %d in all of %d; is waited for %d, and blamed for %d", r.Rank, own, r.Wait, r.Took, others, r.Blame)

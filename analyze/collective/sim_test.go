@@ -199,7 +199,7 @@ func compareWaits(t *testing.T, run *tracedRun, severalHosts bool) {
 			t.Errorf("%s was in %d collectives, want %d", r.Rank, r.Sync, n)
 		}
 		waited := int64(0)
-		for _, ns := range got.Waits[i] {
+		for _, ns := range got.WaitMatrix()[i] {
 			waited += ns
 		}
 		if waited != r.Wait {

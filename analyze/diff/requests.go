@@ -137,7 +137,7 @@ func (c *diffSpans) addRequest(r, piece int) {
 	s := c.set
 	for _, part := range s.Requests[r].Parts {
 		for _, t := range s.Parts[part].Threads {
-			c.addStages(s.Threads[t].Stages, requests.Spot{Proc: s.Threads[t].Proc, Request: r}, piece)
+			c.addStages(s.StagesOf(t), requests.Spot{Proc: s.Threads[t].Proc, Request: r}, piece)
 		}
 	}
 	for i := range s.GatewayRows(&s.Requests[r]) {
@@ -199,7 +199,7 @@ func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
 			c.requests.add("", pieces.first+i, c.pieces, float64(last-first)/1e9/float64(pieces.own()))
 		}
 	}
-	for i := range s.Len() {
+	for i := range s.All() {
 		if at := s.Row(i).Start; at < from || to != 0 && at >= to {
 			continue
 		}

@@ -77,7 +77,7 @@ func describeRequests(s *request.Set, add func(name string, values ...string)) {
 	add("telemetry SDK", software...)
 	add("span layout", layouts...)
 	level := uint8(0)
-	for i := range s.Rows {
+	for i := range s.All() {
 		level = max(level, s.Rows[i].Level)
 	}
 	if level > 0 {

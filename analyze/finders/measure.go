@@ -112,7 +112,7 @@ func Measure(in Inputs) Measured {
 // traced reports whether there are stages of requests, and steps of decoding, selected or
 // not.
 func traced(s *request.Set) (stages, steps bool) {
-	for i := range s.Len() {
+	for i := range s.All() {
 		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {
 			continue
 		}

@@ -97,7 +97,7 @@ func survey(s *request.Set) *surveyed {
 		resources[i].layouts = s.Writers[i].Layouts
 	}
 	quality := qualityCounter{set: s}
-	for i := range s.Len() {
+	for i := range s.All() {
 		quality.add(i)
 		if s.Kind(i) == request.Duplicate {
 			continue

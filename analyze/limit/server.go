@@ -96,7 +96,7 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 	if n := len(v.served); n == 0 || v.served[n-1] != p.Request {
 		v.served = append(v.served, p.Request)
 	}
-	s.EachSelectedStage(s.Threads[thread].Stages, true, func(i int, outermost bool) {
+	s.EachSelectedStage(s.StagesOf(thread), true, func(i int, outermost bool) {
 		row := s.Row(i)
 		of, ok := stateOf(row, p.Role)
 		if !ok || s.Implausible(i) || row.Start >= row.End || !request.Plausible(row.Start, row.End) {

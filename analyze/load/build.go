@@ -125,11 +125,11 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		th := &b.set.Threads[t]
 		rank := b.ranks.Of[th.Proc]
 		if rank == request.None || !p.Serves() {
-			b.addStages(p, th, b.roles[b.set.Procs[th.Proc].Role], false)
+			b.addStages(p, t, b.roles[b.set.Procs[th.Proc].Role], false)
 			continue
 		}
 		b.arrive(b.meters[rank], p, t == leadThread)
-		b.addStages(p, th, b.meters[rank], true)
+		b.addStages(p, t, b.meters[rank], true)
 	}
 	if len(p.Threads) == 0 && leadRank != request.None && p.Serves() {
 		m := b.meters[leadRank]
@@ -154,9 +154,9 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 
 // addStages adds the stages of a thread to a place; on a rank they are load and
 // tokens, too.
-func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *meter, onRank bool) {
+func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank bool) {
 	var out outcome
-	b.set.EachSelectedStage(th.Stages, true, func(i int, outermost bool) {
+	b.set.EachSelectedStage(b.set.StagesOf(t), true, func(i int, outermost bool) {
 		span := b.set.Row(i)
 		if b.set.Implausible(i) {
 			return

@@ -92,7 +92,7 @@ func (w *listener) groupOf(rank int32) *group {
 // listen notes what the parts of all requests did on the groups.
 func (w *listener) listen() {
 	s := w.Set
-	for i := range s.Rows {
+	for i := range s.All() {
 		if s.Kind(i) != request.Duplicate && !s.Implausible(i) {
 			w.end = max(w.end, s.Row(i).End)
 		}
@@ -124,7 +124,7 @@ func (w *listener) hear(g *group, p *request.Part) {
 		}
 		g.ranks[rank] = true
 		ended = ended || th.Row != request.None
-		s.EachStage(th.Stages, func(i int) {
+		s.EachStage(s.StagesOf(t), func(i int) {
 			row := s.Row(i)
 			if s.Implausible(i) {
 				return

@@ -2,7 +2,6 @@ package page
 
 import (
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
@@ -25,10 +24,11 @@ func Collectives(m *finders.Measured, src Source) Section {
 	for i := range c.Ranks {
 		names = append(names, c.Ranks[i].Rank)
 	}
-	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
-		f := WaitMatrix(names, c.Waits, src)
+	if len(c.Waits) > 0 {
+		waits := c.WaitMatrix()
+		f := WaitMatrix(names, waits, src)
 		if len(names) > crowded {
-			f = crowdedWaits(names, hostsOf(m.Of.Profiles, names), c.Waits, src)
+			f = crowdedWaits(names, hostsOf(m.Of.Profiles, names), waits, src)
 		} else {
 			f.Body.(*chart.Heatmap).Course = sumCourse(m.Waits)
 		}

@@ -57,7 +57,7 @@ func enginesOf(set *request.Set, from, to trace.Time) (byRole [request.Other + 1
 		}
 		e.tp, ofPlace[i] = min(e.tp, tp), e
 	}
-	for i := range set.Len() {
+	for i := range set.All() {
 		row, proc := set.Row(i), set.ProcOf(i)
 		if set.Kind(i) != request.Stage || set.Implausible(i) || set.Again(i) || proc == request.None || ranks.Of[proc] == request.None ||
 			row.Start < from || row.Start > to {

@@ -121,7 +121,7 @@ func stageLines(set *request.Set) [request.Other + 1][]*line {
 	}
 	byKey := map[key]*line{}
 	var lines [request.Other + 1][]*line
-	for i := range set.Len() {
+	for i := range set.All() {
 		span := set.Row(i)
 		if set.Kind(i) != request.Stage || set.Implausible(i) || set.Again(i) {
 			continue

@@ -108,7 +108,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 		}
 		prefill := paced{tokens: req.Metrics.PrefillTokens()}
 		until := trace.Time(0)
-		s.EachSelectedStage(s.Threads[thread].Stages, true, func(i int, _ bool) {
+		s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
 			span := s.Row(i)
 			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
 				return

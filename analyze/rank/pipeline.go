@@ -164,7 +164,7 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 
 // readBatches adds the launches of a thread, in order.
 func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
-	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+	w.Set.EachSelectedStage(w.Set.StagesOf(thread), true, func(i int, _ bool) {
 		if span := w.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
 			list = append(list, request.Interval{From: span.Start, To: span.End})
 		}
@@ -176,7 +176,7 @@ func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.In
 // readEnds fills w.ends with the ends of the steps of a thread, in order.
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
-	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+	w.Set.EachSelectedStage(w.Set.StagesOf(thread), true, func(i int, _ bool) {
 		switch span := w.Set.Row(i); span.Means {
 		case request.Stepping, request.PrefillingChunk, request.Prefilling:
 			if request.Plausible(span.End) {

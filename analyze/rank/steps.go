@@ -159,7 +159,7 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 
 // addPrefills notes when a rank ended prefills.
 func (w *stepWalk) addPrefills(m teamRank) {
-	w.Set.EachSelectedStage(w.Set.Threads[m.thread].Stages, true, func(i int, _ bool) {
+	w.Set.EachSelectedStage(w.Set.StagesOf(m.thread), true, func(i int, _ bool) {
 		if span := w.Set.Row(i); span.Means == request.Prefilling || span.Means == request.PrefillingChunk {
 			w.prefills[m.team] = append(w.prefills[m.team], span.End)
 		}
@@ -168,7 +168,7 @@ func (w *stepWalk) addPrefills(m teamRank) {
 
 // readSpans adds the stages of a thread that mean the same, in order.
 func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
-	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+	w.Set.EachSelectedStage(w.Set.StagesOf(thread), true, func(i int, _ bool) {
 		span := w.Set.Row(i)
 		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
 			return

@@ -60,7 +60,7 @@ func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
 	best := request.None
 	for _, p := range r.Parts {
 		for _, t := range s.Parts[p].Threads {
-			for _, i := range s.Threads[t].Stages {
+			for _, i := range s.StagesOf(t) {
 				row := s.Row(int(i))
 				if row.Start > at || row.End <= at || s.Kind(int(i)) != request.Stage {
 					continue

@@ -72,7 +72,7 @@ func TestReportShowsWhatWasPlanted(t *testing.T) {
 			ends := map[trace.Rank]trace.Time{}
 			for _, th := range part.Threads {
 				rank := set.Procs[set.Threads[th].Proc].Rank
-				for _, i := range set.Threads[th].Stages {
+				for _, i := range set.StagesOf(th) {
 					for _, c := range set.Tree.Children(int(i)) {
 						if set.Name(int(c)) == "decode_loop" {
 							ends[rank] = max(ends[rank], set.Row(int(c)).End)

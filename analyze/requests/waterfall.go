@@ -97,8 +97,8 @@ func gatewayLane(s *request.Set, r *request.Request) (lane Lane, ok bool) {
 func threadLane(s *request.Set, t int) (lane Lane, ok bool) {
 	th := &s.Threads[t]
 	lane = newLane(s, th.Proc)
-	lane.Part, lane.Reason = th.Part, th.Reason
-	lane.Rows = appendRows(nil, s, th.Stages, 0)
+	lane.Part, lane.Reason = th.Part, s.ReasonOf(t)
+	lane.Rows = appendRows(nil, s, s.StagesOf(t), 0)
 	if len(lane.Rows) == 0 && (th.Row == request.None || s.Kind(th.Row) != request.ThreadRow) {
 		return lane, false
 	}
@@ -200,7 +200,7 @@ func holes(s *request.Set, r *request.Request) []request.Interval {
 	var stages, holes []request.Interval
 	for _, p := range r.Parts {
 		for _, t := range s.Parts[p].Threads {
-			for _, i := range s.Threads[t].Stages {
+			for _, i := range s.StagesOf(t) {
 				span := s.Row(int(i))
 				stages = append(stages, request.Interval{From: span.Start, To: span.End})
 			}

@@ -79,7 +79,7 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 			waited += int64(to - from)
 		}
 	}
-	stages := s.Threads[lead].Stages
+	stages := s.StagesOf(lead)
 	if sent := dispatched(s, p); sent != 0 && len(stages) > 0 && p.Role == request.Prefill {
 		wait(sent, s.Row(int(stages[0])).Start)
 	}
@@ -102,7 +102,7 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 func dispatched(s *request.Set, p *request.Part) trace.Time {
 	var sent trace.Time
 	for _, t := range p.Threads {
-		stages := s.Threads[t].Stages
+		stages := s.StagesOf(t)
 		if len(stages) == 0 || s.OnScheduler(t) {
 			continue
 		}

@@ -109,7 +109,7 @@ func (t *Tail) prompts() [][]prompt {
 			continue
 		}
 		proc := t.set.Threads[lead].Proc
-		t.set.EachStage(t.set.Threads[lead].Stages, func(i int) {
+		t.set.EachStage(t.set.StagesOf(lead), func(i int) {
 			row := t.set.Row(i)
 			switch list := out[proc]; {
 			case row.Means == request.Prefilling && row.Start < row.End && request.Plausible(row.Start, row.End):

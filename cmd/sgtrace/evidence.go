@@ -19,6 +19,8 @@ type needed struct {
 	convert.EvidenceOptions
 	// anyTime tells to select by everything but --from and --to, which the caller applies.
 	anyTime bool
+	// within is when the caller looks at requests, with anyTime: others need not be read.
+	within selection.Window
 	// aside tells that all has been read before: nothing is said about inputs again.
 	aside bool
 	// inventory gets what files of profilers say about themselves; nil gets nothing.
@@ -47,12 +49,13 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 
 // readFound is readEvidence for inputs that were found. It completes sel.
 func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inputs.Input, what needed) (*convert.Evidence, error) {
+	picked := *sel
 	if what.anyTime {
-		sel.Window = selection.Window{}
+		sel.Window, picked.Window = selection.Window{}, what.within
 	}
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
-		Pick: pick(sel, nil, false)}
+		Pick: pick(&picked, nil, false)}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, c.tellOf(what))
 	c.screen.Doing("matching ranks and clocks")
@@ -70,6 +73,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 		e.Close()
 		return nil, err
 	}
+	e.LeaveOutside(sel.From, sel.To)
 	c.redactEvidence(e)
 	c.screen.Doing("analyzing")
 	return e, nil

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden/weeks"
 )
 
@@ -53,6 +55,10 @@ func TestFleet(t *testing.T) {
 	if n := len(tables["fleet.runs"]); n != 3 {
 		t.Errorf("%d runs, want 3", n)
 	}
+	redacted := rowsOf(t, mustRun(t, dir, "report --format json --redact --fleet "+datasetName).out)["fleet.offenders"]
+	if uuid := redacted[0]["uuid"].(string); !strings.HasPrefix(uuid, "gpu-") {
+		t.Errorf("the pseudonym of a GPU is %q", uuid)
+	}
 	first := mustRun(t, dir, "report --fleet --to 2026-03-02T00:00:00Z "+datasetName)
 	if !strings.Contains(first.out, "\nNot enough data for repeat offenders: 1 run, 3 needed\n") {
 		t.Errorf("of the first day it says\n%s", first.out)
@@ -90,6 +96,51 @@ func TestFindingsOfWeeks(t *testing.T) {
 		if !strings.Contains(string(page), part) {
 			t.Errorf("the page has no %q", part)
 		}
+	}
+}
+
+// A window of time opens no capture of other days, and a rank none of other hosts.
+func TestOtherCapturesStayClosed(t *testing.T) {
+	dir := t.TempDir()
+	c := weeks.DefaultConfig(2, 2)
+	c.Recorded = 200 * time.Millisecond
+	for day := range c.Days {
+		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, dir, "extract --quiet -o "+datasetName+" "+inputsName)
+	commands := []string{"report --kernels --by-rank --format json --rank DP1 --from 2026-03-02T00:00:00Z", "report --by-rank --format json --rank DP1 --from 2026-03-02T00:00:00Z --to 2026-03-03T00:00:00Z"}
+	var want []result
+	for _, command := range commands {
+		of := mustRun(t, dir, command+" "+inputsName)
+		same(t, command, asInputs(of), asInputs(mustRun(t, dir, command+" "+datasetName)))
+		want = append(want, asInputs(of))
+	}
+	captures, err := dataset.Captures(filepath.Join(dir, datasetName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for _, c := range captures {
+		if c.Name == filepath.Join(weeks.Dir(inputsName, 1), "nsys", "unified-1.sqlite") {
+			continue
+		}
+		for _, name := range []string{"slices-kernels", "slices-calls", "slices-ranges"} {
+			path := filepath.Join(c.Dir, name+columnar.Suffix)
+			if _, err := os.Stat(path); err == nil {
+				damaged++
+				if err := os.WriteFile(path, []byte("not a Parquet file"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if damaged != 9 {
+		t.Fatalf("%d files are damaged", damaged)
+	}
+	for i, command := range commands {
+		same(t, command, want[i], asInputs(mustRun(t, dir, command+" "+datasetName)))
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	done = func() {}
 	switch {
 	case r.Runs:
-		in.EachRun = c.eachRun(ctx, neededBy(r))
+		in.EachRun = c.eachRun(ctx, neededBy(ctx, r))
 	case r.Needs == reports.Requests:
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())
 	default:
@@ -93,8 +93,8 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 }
 
 // neededBy is what a report needs of what profilers recorded.
-func neededBy(r *reports.Report) needed {
-	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
+func neededBy(ctx *cli.Context, r *reports.Report) needed {
+	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: r.OfMeetings(ctx)}
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
@@ -103,12 +103,12 @@ func neededBy(r *reports.Report) needed {
 
 // readEverything reads inputs of any kind.
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
-	e, sel, err := c.readEvidence(ctx, neededBy(r))
+	e, sel, err := c.readEvidence(ctx, neededBy(ctx, r))
 	if err != nil {
 		return nil, err
 	}
 	if !slices.ContainsFunc(c.read, readOnce) {
-		again := neededBy(r)
+		again := neededBy(ctx, r)
 		again.aside = true
 		in.EachRun = c.eachRun(ctx, again)
 	}

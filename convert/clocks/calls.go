@@ -108,6 +108,11 @@ func (r *rankCalls) Of(i int32) (*ranks.Capture, profile.Collective) {
 	return t.Capture, t.File.Collectives.At(row)
 }
 
+// HasCommsIDs reports whether some calls have a Comms Id.
+func (r *rankCalls) HasCommsIDs() bool {
+	return slices.ContainsFunc(r.tables, func(t captureCalls) bool { return t.Collectives.HasCommsIDs() })
+}
+
 // At returns a call in the form in which collectives are compared.
 func (r *rankCalls) At(i int) matching.Collective {
 	t, row := r.of(int32(i))

@@ -141,7 +141,7 @@ func (m *Clocks) noteTimes() {
 		c.Last = max(c.Last, to)
 	}
 	if m.Requests != nil {
-		for i := range m.Requests.Len() {
+		for i := range m.Requests.All() {
 			if p := m.Requests.ProcOf(i); p != request.None {
 				extend(m.HostClocks[m.ClockOfProc(p)], m.Requests.Row(i).Start, m.Requests.Row(i).End)
 			}

@@ -32,6 +32,12 @@ func (m *Clocks) Meetings() profile.Meetings {
 	for _, i := range m.Solution.Rejected {
 		x.refused[i] = true
 	}
+	x.moved = make([]*align.ClockFit, len(m.HostClocks))
+	for i, c := range m.HostClocks {
+		if c.Fit.Moves() {
+			x.moved[i] = &c.Fit
+		}
+	}
 	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circles()) })
 	x.byTime = sync.OnceValue(func() []int32 { return x.order(make([]int32, len(x.rank))) })
 	return x
@@ -43,6 +49,7 @@ type meetings struct {
 	rank    []int32 // of each of calls, in the set; -1 is not wanted
 	whats   []profile.Collective
 	clocks  []*HostClock
+	moved   []*align.ClockFit // by clock; nil of one that shows the time of the reference
 	matches []matching.Match
 	refused []bool // of matches: the clocks contradict them
 
@@ -125,7 +132,10 @@ func (m *meetings) order(circle []int32) []int32 {
 
 // onReference returns a time of a capture on the reference clock.
 func (m *meetings) onReference(t *captureCalls, at trace.Time) trace.Time {
-	return trace.Time(m.clocks[t.Clock].Fit.ToReference(int64(at)))
+	if fit := m.moved[t.Clock]; fit != nil {
+		return trace.Time(fit.ToReference(int64(at)))
+	}
+	return at
 }
 
 // SyncPoints implements [profile.Meetings].

@@ -32,7 +32,7 @@ func (l *layout) collectCounters(b *trace.Builder) {
 			*steps = append(*steps, change{from, 1}, change{to, -1})
 		})
 	}
-	for i := range l.set.Len() {
+	for i := range l.set.All() {
 		if t := l.set.ThreadOf(i); t == request.None || !l.drawn(i) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (l *layout) collectCounters(b *trace.Builder) {
 
 // eachLevel calls f for the stages in which a thread waits, prefills or decodes.
 func (l *layout) eachLevel(t int, f func(phase request.Phase, from, to trace.Time)) {
-	for _, i := range l.set.Threads[t].Stages {
+	for _, i := range l.set.StagesOf(t) {
 		s := l.set.Row(int(i))
 		if !l.drawn(int(i)) || s.End <= s.Start {
 			continue

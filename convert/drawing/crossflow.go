@@ -66,7 +66,7 @@ func (m *merging) linkSteps(d *drawing) {
 		}
 	}
 	runBy := m.Intern("run by")
-	for i := range m.Requests.Len() {
+	for i := range m.Requests.All() {
 		proc := m.Requests.ProcOf(i)
 		if d.slice[i] == 0 || len(batches[proc]) == 0 {
 			continue

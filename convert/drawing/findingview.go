@@ -91,7 +91,7 @@ func record(b *trace.Builder, fields []Field) trace.ArgsID {
 
 // extentOf returns when the spans of a set begin and end that are drawn.
 func (l *layout) extentOf() (e inputs.Extent) {
-	for i := range l.set.Len() {
+	for i := range l.set.All() {
 		if !l.drawn(i) {
 			continue
 		}

@@ -16,7 +16,7 @@ func (l *layout) findEdges(b *trace.Builder) {
 	}
 	next, call, route := b.Intern("next"), b.Intern("call"), b.Intern("route")
 	links := l.set.Links
-	for i := range l.set.Len() {
+	for i := range l.set.All() {
 		for ; len(links) > 0 && int(links[0].To) == i; links = links[1:] {
 			add(int(links[0].From), i, next)
 		}
@@ -74,7 +74,7 @@ func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)
 // transfer does, so that an arrow to it would point backward.
 func (l *layout) afterTransfer(t int) int {
 	arrived := false
-	for _, i := range l.set.Threads[t].Stages {
+	for _, i := range l.set.StagesOf(t) {
 		if arrived {
 			return int(i)
 		}
@@ -89,7 +89,7 @@ func (l *layout) stage(t int, m request.Meaning) int {
 	if t == request.None {
 		return found
 	}
-	for _, i := range l.set.Threads[t].Stages {
+	for _, i := range l.set.StagesOf(t) {
 		if l.set.Row(int(i)).Means == m {
 			found = int(i)
 		}

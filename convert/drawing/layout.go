@@ -109,7 +109,7 @@ func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more fu
 // reportForeign counts the spans that the request view has no place for.
 func (l *layout) reportForeign() {
 	n, first := 0, request.None
-	for i := range l.set.Len() {
+	for i := range l.set.All() {
 		if l.drawn(i) && l.set.RequestOf(i) == request.None {
 			if n++; first == request.None {
 				first = i
@@ -154,7 +154,7 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 // rows for.
 func (l *layout) room() trace.Room {
 	r := trace.Room{Flows: len(l.edges)}
-	for i := range l.set.Len() {
+	for i := range l.set.All() {
 		if !l.drawn(i) {
 			continue
 		}
@@ -191,9 +191,17 @@ func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
 	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
 	if set != nil {
 		b.Attribute("sgtrace.requests", strconv.Itoa(len(set.Requests)))
-		b.Attribute("sgtrace.spans", strconv.Itoa(set.Len()))
+		b.Attribute("sgtrace.spans", strconv.Itoa(spansOf(set)))
 		describeScopes(b, set)
 	}
+}
+
+// spansOf is how many spans the files of a set hold, read or not.
+func spansOf(set *request.Set) (n int) {
+	for i := range set.Files {
+		n += set.Files[i].Rows
+	}
+	return n
 }
 
 // drawn reports whether span i becomes slices.
@@ -311,7 +319,8 @@ func (d *drawing) rootArgs(i int) trace.ArgsID {
 
 // drawEnd marks the end of a thread span that was aborted or failed.
 func (d *drawing) drawEnd(i int, track trace.TrackID) {
-	t := &d.set.Threads[d.set.ThreadOf(i)]
+	thread := d.set.ThreadOf(i)
+	t := &d.set.Threads[thread]
 	if t.Status == request.Finished {
 		return
 	}
@@ -319,7 +328,7 @@ func (d *drawing) drawEnd(i int, track trace.TrackID) {
 	if t.Status == request.Aborted {
 		name = d.names.aborted
 	}
-	args := d.Args().Put(trace.ArgList(nil).String(d.names.reason, t.Reason))
+	args := d.Args().Put(trace.ArgList(nil).String(d.names.reason, d.set.ReasonOf(thread)))
 	d.Instant(trace.Instant{Time: d.set.Row(i).End, Track: track, Name: name, Args: args})
 }
 

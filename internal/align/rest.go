@@ -23,8 +23,11 @@ const (
 // those of its peers, and collectives whose ranks do not leave together. It returns all
 // matches: those it was given come first, with the ranks that they lacked.
 func MatchRest(ranks []matching.Rank, names *matching.Names, matches []matching.Match, sol *Solution) []matching.Match {
-	r := &rest{ranks: ranks, names: names, sol: sol, matches: slices.Clone(matches), lanes: map[restLane]int{}}
-	r.collect()
+	r := &rest{ranks: ranks, names: names, sol: sol, matches: matches, lanes: map[restLane]int{}}
+	if r.collect(); len(r.kinds) == 0 {
+		return matches
+	}
+	r.matches = slices.Clone(matches)
 	for i := range r.calls {
 		r.match(r.kinds[i], r.calls[i])
 	}
@@ -70,13 +73,19 @@ func (r *rest) collect() {
 	}
 	for i := range r.ranks {
 		for k := range of[i] {
-			if lane, kind := r.laneOf(i, k); of[i][k] == 0 && (kind == matching.KindSync || kind == matching.KindMeet) {
+			if of[i][k] != 0 {
+				continue
+			}
+			if lane, kind := r.laneOf(i, k); kind == matching.KindSync || kind == matching.KindMeet {
 				if _, ok := r.lanes[lane]; !ok {
 					r.lanes[lane] = len(r.kinds)
 					r.kinds = append(r.kinds, kind)
 				}
 			}
 		}
+	}
+	if len(r.kinds) == 0 {
+		return
 	}
 	r.calls = make([][]restCall, len(r.kinds))
 	for i := range r.ranks {

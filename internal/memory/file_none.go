@@ -2,6 +2,8 @@
 
 package memory
 
+import "unsafe"
+
 // spillFile is nothing where files that are open have to have a name: everything stays
 // in memory.
 type spillFile struct{}
@@ -9,6 +11,10 @@ type spillFile struct{}
 var file spillFile
 
 func (*spillFile) table(int64) []byte { return nil }
+
+func (*spillFile) wide(int64) []byte { return nil }
+
+func (*spillFile) giveUp(unsafe.Pointer) {}
 
 func (*spillFile) isEmpty() bool { return true }
 

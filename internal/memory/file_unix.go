@@ -3,8 +3,11 @@
 package memory
 
 import (
+	"math/bits"
 	"os"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,9 +21,15 @@ type spillFile struct {
 	size   int64
 	region []byte // a mapping of which tables have not taken all yet
 
+	// Tables that grow have a power of two of bytes. What they give up, others take: a page
+	// that was written to before has its place on the disk.
+	class map[unsafe.Pointer]int // its logarithm, by where a table begins
+	free  [64][][]byte           // that were given up, by class
+
 	// By itself, since making room for a table may wait for the disk.
 	mappedMu sync.Mutex
 	mapped   [][]byte
+	used     atomic.Bool // mapped holds something
 }
 
 // regionSize is how large the mappings are that small tables share: a process may have
@@ -33,6 +42,41 @@ var file spillFile
 func (s *spillFile) table(size int64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.cut(size)
+}
+
+// wide returns a mapping of at least so many bytes for a table that grows, nil if there is no
+// room for it. It may hold anything.
+func (s *spillFile) wide(size int64) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	class := bits.Len64(uint64(size - 1))
+	if free := s.free[class]; len(free) > 0 {
+		s.free[class] = free[:len(free)-1]
+		return free[len(free)-1]
+	}
+	table := s.cut(1 << class)
+	if table != nil {
+		if s.class == nil {
+			s.class = map[unsafe.Pointer]int{}
+		}
+		s.class[unsafe.Pointer(unsafe.SliceData(table))] = class
+	}
+	return table
+}
+
+// giveUp takes back a table that wide has made, given where it begins. Any other it leaves
+// alone.
+func (s *spillFile) giveUp(table unsafe.Pointer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if class, ok := s.class[table]; ok {
+		s.free[class] = append(s.free[class], unsafe.Slice((*byte)(table), 1<<class))
+	}
+}
+
+// cut is table for who holds the lock.
+func (s *spillFile) cut(size int64) []byte {
 	const align = 64
 	size = (size + align - 1) / align * align
 	if size > int64(len(s.region)) {
@@ -82,6 +126,7 @@ func (s *spillFile) add(size int64, prot int, fill func(offset int64) error) []b
 	s.mappedMu.Lock()
 	defer s.mappedMu.Unlock()
 	s.mapped = append(s.mapped, mapped)
+	s.used.Store(true)
 	return mapped
 }
 
@@ -99,11 +144,7 @@ func (s *spillFile) open() bool {
 }
 
 // isEmpty reports whether nothing lies in the file.
-func (s *spillFile) isEmpty() bool {
-	s.mappedMu.Lock()
-	defer s.mappedMu.Unlock()
-	return len(s.mapped) == 0
-}
+func (s *spillFile) isEmpty() bool { return !s.used.Load() }
 
 // relax tells the kernel that no page is needed in this process for now; they stay in
 // its page cache.

@@ -2,10 +2,10 @@ package memory
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,15 +22,24 @@ func reserve(f *os.File, offset, size int64) error {
 // held returns how much memory the process holds, and how much of that are pages of files;
 // what the Go runtime holds where the kernel does not tell.
 func held() (all, pages int64) {
-	data, err := os.ReadFile("/proc/self/statm")
-	if err == nil {
+	f, err := statm()
+	if err != nil {
+		return heap(), 0
+	}
+	var text [128]byte
+	n, _ := f.ReadAt(text[:], 0) // with io.EOF, as it is short
+	if counts := strings.Fields(string(text[:n])); len(counts) > 2 {
 		page := int64(os.Getpagesize())
-		if _, err := fmt.Sscan(string(data), new(int64), &all, &pages); err == nil {
-			return all * page, pages * page
-		}
+		all, _ = strconv.ParseInt(counts[1], 10, 64)
+		pages, _ = strconv.ParseInt(counts[2], 10, 64)
+		return all * page, pages * page
 	}
 	return heap(), 0
 }
+
+// statm opens the counts that the kernel keeps of the memory of the process, once: they are
+// read often.
+var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
 // Machine returns how much memory there is: that of the machine, or of the container if
 // it has less; 0 is unknown.

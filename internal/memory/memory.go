@@ -2,14 +2,17 @@
 //
 // Large tables come from [Make], [Grow], and [Append]. Once the Go heap has grown, or where
 // the budget has no room for a table, it lies in a temporary file that has no name, mapped
-// into memory: the kernel takes its pages away when it needs them for something else, and
-// [Watch] gives them back before they become many. What cannot be moved is the Go heap; when
-// that alone exceeds the budget, Watch says so, and the run has to end.
+// into memory: the kernel takes its pages away when it needs them for something else. [Touch],
+// which whoever walks over large tables calls on the way, gives them back before they become
+// many, as does [Watch]. What cannot be moved is the Go heap; when that alone exceeds the
+// budget, Watch says so, and the run has to end.
 //
 // The budget is one for the process, as its memory is.
 package memory
 
 import (
+	"iter"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -30,10 +33,6 @@ var spilled atomic.Int64
 func SetBudget(bytes int64) {
 	budget.Store(bytes)
 	spilled.Store(0)
-	if bytes > 0 {
-		// The collector works harder as the heap comes near.
-		debug.SetMemoryLimit(heapMost(bytes))
-	}
 }
 
 // heapMost is how much of a budget the Go runtime may hold.
@@ -76,14 +75,39 @@ func Grow[T any](s []T, n int) []T {
 	return append(Make[T](len(s) + n)[:0], s...)
 }
 
-// Append appends values to a table. One that is full grows by a quarter, wherever there is
-// room. It is for what [Make] is for.
+// Append appends values to a table, of which there may be no other slice: as one that is full
+// grows, it gives up its place in the file. It is for what [Make] is for.
 func Append[T any](s []T, v ...T) []T {
 	const small = 1 << 12
-	if n := len(s); n > small && n+len(v) > cap(s) {
-		s = Grow(s, max(n/4, len(v)))
+	n := len(s)
+	if n > small {
+		if n+len(v) > cap(s) {
+			s = widen(s, len(v))
+		}
+		if n%small == 0 {
+			Touch(small * int(unsafe.Sizeof(s[0])))
+		}
 	}
 	return append(s, v...)
+}
+
+// widen makes room for n more values, and for more of them than Grow: in the Go heap for a
+// quarter of what there is. In the file it doubles the room, since pages that nobody has
+// written to take no memory.
+func widen[T any](s []T, n int) []T {
+	size := int64(unsafe.Sizeof(s[0]))
+	if full, budgeted := tight(int64(len(s)+n) * size); full {
+		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
+			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
+			copy(wide, s)
+			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)))
+			if budgeted {
+				spilled.Add(int64(n) * size)
+			}
+			return wide[:len(s)]
+		}
+	}
+	return append(make([]T, 0, len(s)+max(len(s)/4, n)), s...)
 }
 
 // Of the budget, a third is for what cannot be moved, but at least what reading and
@@ -139,36 +163,86 @@ func Room(n int64) int64 {
 // they are needed.
 func Relax() { file.relax() }
 
+// Touch says that so many bytes of tables are about to be read or written, one after the
+// other. A busy machine lets Watch run late, so that whoever walks over large tables says so
+// on the way: the more often, the closer the process keeps to its budget.
+func Touch(bytes int) {
+	if n := touched.Add(int64(bytes)); n >= stride.Load() && touched.CompareAndSwap(n, 0) {
+		relaxEarly()
+	}
+}
+
+// touched counts the bytes that Touch was told of since it looked at what the process holds,
+// which it does once in a stride: that takes microseconds.
+var touched, stride atomic.Int64
+
+// A stride is a part of the room that there was, since the kernel maps sixteen pages where
+// one is read, and not all that is read lies side by side.
+const (
+	partOfRoom    = 64
+	leastStride   = 16 << 10
+	longestStride = 1 << 20
+)
+
+// Each yields the numbers of n rows, of so many bytes each, of a large table that is walked
+// over, and says so to [Touch].
+func Each(n, size int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		const together = 1 << 11
+		for i := range n {
+			if i%together == 0 {
+				Touch(together * size)
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
 // Watch looks at what the process holds from time to time, gives back what can be
-// given back, and calls exceeded if what remains is beyond the budget. It ends with stop.
+// given back, and calls exceeded if what remains is beyond the budget. It ends with stop,
+// which exceeded must not call; then the runtime has the limit that it had before. If that
+// was one, such as $GOMEMLIMIT, it holds in between, too.
 func Watch(exceeded func()) (stop func()) {
+	given := debug.SetMemoryLimit(-1)
+	if budget := budget.Load(); budget > 0 {
+		debug.SetMemoryLimit(min(given, heapMost(budget))) // the collector works harder as the heap comes near
+	}
 	done := make(chan struct{})
-	every(2*time.Millisecond, done, relaxEarly)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { every(2*time.Millisecond, done, relaxEarly) })
 	// By itself, since a change of the limit waits for the collector.
 	var limit int64
-	every(20*time.Millisecond, done, func() {
-		limit = collectEarly(limit)
-		if isExceeded() {
-			exceeded()
-		}
+	watchers.Go(func() {
+		every(20*time.Millisecond, done, func() {
+			if given == math.MaxInt64 {
+				limit = collectEarly(limit)
+			}
+			if isExceeded() {
+				exceeded()
+			}
+		})
 	})
-	return sync.OnceFunc(func() { close(done) })
+	return sync.OnceFunc(func() {
+		close(done)
+		watchers.Wait()
+		debug.SetMemoryLimit(given)
+	})
 }
 
 // every calls f from time to time until done is closed.
 func every(pause time.Duration, done <-chan struct{}, f func()) {
 	ticker := time.NewTicker(pause)
-	go func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				f()
-			}
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			f()
 		}
-	}()
+	}
 }
 
 // What is held beside what is live, in bytes: garbage, and pages of files, the program's own
@@ -186,14 +260,23 @@ func relaxEarly() {
 	if file.isEmpty() {
 		return // without asking the kernel what the process holds
 	}
+	relaxing.Lock()
+	defer relaxing.Unlock()
 	most := int64(comfortable)
 	if budget := budget.Load(); budget > 0 {
 		most = min(most, budget/4*3)
 	}
-	if all, pages := held(); all > most && pages > leastPages {
+	all, pages := held()
+	if all > most && pages > leastPages {
 		Relax()
+		all, pages = held()
 	}
+	room := max(most-all, leastPages-pages)
+	stride.Store(min(max(room/partOfRoom, leastStride), longestStride))
 }
+
+// relaxing is held by whoever is at it, so that others wait until there is room.
+var relaxing sync.Mutex
 
 // collectEarly bounds garbage to an eighth of what is live, but at least to some: the large
 // tables hold no pointers, or are in the file, so that a cycle of the collector takes little

@@ -76,6 +76,11 @@ func (d *decoder) trackEvent(b []byte) (e event, err error) {
 				e.args = map[string]any{}
 			}
 			err = d.entry(e.args, f.data)
+		case eventArgs:
+			if e.args == nil {
+				e.args = map[string]any{}
+			}
+			err = d.typedArgs(e.args, f.data)
 		case 9:
 			e.kind = f.num
 		case 10:

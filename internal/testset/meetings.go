@@ -1,7 +1,9 @@
 package testset
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -18,7 +20,9 @@ func (m *Meetings) SyncPoints(bool) iter.Seq[*profile.SyncPoint] {
 }
 
 // Parts implements [profile.Meetings].
-func (m *Meetings) Parts() iter.Seq[*profile.Part] { return each(m.Kernels) }
+func (m *Meetings) Parts() iter.Seq[*profile.Part] {
+	return each(slices.SortedStableFunc(slices.Values(m.Kernels), func(a, b profile.Part) int { return cmp.Compare(a.Rank, b.Rank) }))
+}
 
 func each[T any](list []T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {

@@ -19,7 +19,7 @@ const (
 )
 
 var eventRules = []rule{{3, varintField}, {4, repeatedBytes}, {9, varintField}, {10, varintField}, {11, varintField},
-	{30, varintField}, {36, repeatedVarint}, {42, repeatedVarint}, {44, fixedField}, {54, varintField}}
+	{30, varintField}, {36, repeatedVarint}, {42, repeatedVarint}, {44, fixedField}, {54, varintField}, {eventArgs, bytesField}}
 
 // event reads a TrackEvent.
 func (p *perfettoFile) event(b []byte) error {
@@ -111,7 +111,7 @@ func (p *perfettoFile) point(track trace.TrackID, f *fields) error {
 		return err
 	}
 	for _, y := range f.list {
-		if y.number != 4 && y.number != 9 && y.number != 10 && y.number != 11 {
+		if y.number != 4 && y.number != 9 && y.number != 10 && y.number != 11 && y.number != eventArgs {
 			return p.differ(track, "instant", x.Name, x.Time, "has field %d", y.number)
 		}
 	}
@@ -174,10 +174,23 @@ func (p *perfettoFile) joins(flow *trace.Flow, first, second trace.SliceID) bool
 	return first == flow.To && second == flow.From && (to.Time < from.Time || to.Time == from.Time && to.Dur == 0)
 }
 
-// args compares DebugAnnotations with arguments.
+// args compares typed arguments and DebugAnnotations with those of the model; each are in
+// their order.
 func (p *perfettoFile) args(f *fields, own, shared trace.ArgsID) error {
+	typed, err := p.typed(f)
+	if err != nil {
+		return err
+	}
 	next := 0
 	for a := range p.expected(own, shared) {
+		var taken bool
+		if typed, taken, err = p.takeTyped(typed, a); err != nil {
+			return fmt.Errorf("%q: %w", p.names[a.Key], err)
+		}
+		if taken {
+			p.Args++
+			continue
+		}
 		for next < len(f.list) && f.list[next].number != 4 {
 			next++
 		}
@@ -194,6 +207,9 @@ func (p *perfettoFile) args(f *fields, own, shared trace.ArgsID) error {
 		if x.number == 4 {
 			return errors.New("there are more in the file")
 		}
+	}
+	if len(typed) > 0 {
+		return errors.New("there are more typed ones in the file")
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 		of[p] = to(p)
 	}
 	maker := newRowMaker(a.dump)
-	for i := a.dump.Len() - 1; i >= 0; i-- { // the first of some duplicates last: it has their proc
+	for k := range a.dump.Numbers() {
+		i := a.dump.Len() - 1 - k // the first of some duplicates last: it has their proc
 		row, p := a.Set.Row(i), a.Set.ProcOf(i)
 		if a.tree.Duplicate(i) {
 			p = a.Set.ProcOf(a.tree.First(i))

@@ -84,7 +84,7 @@ func classify(name string) nameClass {
 // dump's diagnostics.
 func Build(d *spantable.Table) *Assembly {
 	return assemble(d, func(yield func(int, spantable.Span) bool) {
-		for i := range d.Len() {
+		for i := range d.Numbers() {
 			if !yield(i, d.Span(i)) {
 				return
 			}
@@ -176,7 +176,7 @@ func (b *builder) report(m *trace.Message, span int, values ...any) {
 
 func (b *builder) findRoots() {
 	var roots []int32 // collected first: parts are large
-	for i := range b.dump.Len() {
+	for i := range b.All() {
 		switch class := b.classOf(i); {
 		case b.tree.Duplicate(i):
 			b.Rows[i].Kind = request.Duplicate
@@ -277,7 +277,7 @@ func (b *builder) addPart(i int, role request.Role) {
 func (b *builder) findThreads() {
 	type found struct{ span, part, proc int32 }
 	var threads []found // collected first: threads are large
-	for i := range b.dump.Len() {
+	for i := range b.All() {
 		if b.Rows[i].Kind != request.Generic || b.classOf(i) == stageName {
 			continue
 		}
@@ -292,7 +292,7 @@ func (b *builder) findThreads() {
 		threads = append(threads, found{int32(i), int32(part), int32(b.procOf(i, label, b.Parts[part].Role))})
 		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, int32(part)
 	}
-	b.Threads = make([]request.Thread, 0, len(threads))
+	b.Threads = memory.Make[request.Thread](len(threads))[:0]
 	for _, t := range threads {
 		b.addThread(int(t.span), int(t.part), int(t.proc))
 	}
@@ -344,22 +344,25 @@ func (b *builder) newHeadless() int {
 
 // addThread makes a thread of span i.
 func (b *builder) addThread(i, part, proc int) {
-	t := request.Thread{Row: i, Part: part, Proc: proc}
+	t := len(b.Threads)
+	b.Threads = append(b.Threads, request.Thread{Row: i, Part: part, Proc: proc})
+	b.Rows[i].Thread = int32(t)
 	if b.dump.Identity(i).Status == spantable.StatusError {
-		t.Reason = "error"
+		reason := "error"
 		for a := range b.dump.Args.All(b.Rows[i].Args) {
 			if a.Key == b.keys.reason || a.Key == b.keys.message {
-				t.Reason = string(a.Bytes())
+				reason = string(a.Bytes())
 			}
 		}
-		t.Status = statusOfReason(t.Reason)
+		b.Fail(t, statusOfReason(reason), reason)
 	}
-	b.Rows[i].Thread = int32(len(b.Threads))
-	b.Threads = append(b.Threads, t)
 }
 
+// threadSize is about how many bytes a walk over threads looks at in each: its rows.
+const threadSize = 1 << 10
+
 func (b *builder) findStages() {
-	for t := range b.Threads {
+	for t := range memory.Each(len(b.Threads), threadSize) {
 		below := b.tree.Children(b.Threads[t].Row)
 		stages := below[:0:0]
 		for k, c := range below {
@@ -370,7 +373,7 @@ func (b *builder) findStages() {
 				stages = append(stages, c)
 			}
 		}
-		b.Threads[t].Stages = stages
+		b.SetStages(t, stages)
 	}
 }
 
@@ -419,7 +422,7 @@ func (b *builder) traceOf(p *request.Part) [2]uint64 {
 	i := p.Root
 	if i == request.None && len(p.Threads) > 0 {
 		if i = b.Threads[p.Threads[0]].Row; i == request.None {
-			i = int(b.Threads[p.Threads[0]].Stages[0])
+			i = int(b.StagesOf(p.Threads[0])[0])
 		}
 	}
 	if i == request.None {
@@ -447,13 +450,13 @@ func (b *builder) compareThreads(x, y int) int {
 // boundThread finds the bounds of a thread, by its stages if its own span is
 // missing, or says what cannot be.
 func (b *builder) boundThread(t int) {
-	th := &b.Threads[t]
-	if th.Row != request.None && (!b.Implausible(th.Row) || len(th.Stages) == 0) {
+	th, stages := &b.Threads[t], b.StagesOf(t)
+	if th.Row != request.None && (!b.Implausible(th.Row) || len(stages) == 0) {
 		row := b.Row(th.Row)
 		th.Start, th.End = row.Start, row.End
 		return
 	}
-	for k, i := range th.Stages {
+	for k, i := range stages {
 		row := b.Row(int(i))
 		if k == 0 || row.Start < th.Start {
 			th.Start = row.Start

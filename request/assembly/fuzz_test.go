@@ -93,7 +93,7 @@ func checkSet(t *testing.T, s *request.Set) {
 		}
 		in("row", thread.Row, s.Len(), true)
 		in("process", thread.Proc, len(s.Procs), false)
-		for _, stage := range thread.Stages {
+		for _, stage := range s.StagesOf(th) {
 			in("stage", int(stage), s.Len(), false)
 			if stages[stage] {
 				t.Fatalf("stage %d is in two threads", stage)

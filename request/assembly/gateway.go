@@ -38,7 +38,7 @@ func (b *builder) addRejected() {
 	for p := range b.Parts {
 		served[b.Parts[p].Gateway] = true
 	}
-	for i := range b.dump.Len() {
+	for i := range b.All() {
 		if b.Rows[i].Kind != request.Gateway || served[i] {
 			continue
 		}

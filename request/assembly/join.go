@@ -266,7 +266,7 @@ func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.St
 	for _, p := range r.Parts {
 		for _, t := range b.Parts[p].Threads {
 			if th := &b.Threads[t]; th.Status != request.Finished && (reason == "" || status == request.Aborted && th.Status == request.Failed) {
-				status, reason = th.Status, th.Reason
+				status, reason = th.Status, b.ReasonOf(t)
 			}
 		}
 	}

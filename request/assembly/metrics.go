@@ -80,12 +80,12 @@ func (b *measurer) measure(r *request.Request) {
 // what it sent to sent.
 func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role request.Role) {
 	add := func(dst *int64, d int64) { *dst = max(0, *dst) + d }
-	for _, c := range b.Threads[t].Stages {
+	for _, c := range b.StagesOf(t) {
 		if row := b.Row(int(c)); row.Means == request.PrefillingChunk && !b.Implausible(int(c)) { // v1 has the chunks beside prefill_forward, v2 inside
 			add(&m.Prefill, row.Dur())
 		}
 	}
-	b.EachStage(b.Threads[t].Stages, func(i int) { // after a retraction stages nest in decode_forward
+	b.EachStage(b.StagesOf(t), func(i int) { // after a retraction stages nest in decode_forward
 		if b.Implausible(i) {
 			return
 		}
@@ -114,7 +114,7 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 	})
 	var from, to trace.Time
 	steps := 0
-	b.EachStage(b.Threads[t].Stages, func(i int) {
+	b.EachStage(b.StagesOf(t), func(i int) {
 		s := b.Row(i)
 		if s.Means != request.Stepping || b.Implausible(i) {
 			return
@@ -185,7 +185,7 @@ func (b *measurer) unaccounted(r *request.Request) int64 {
 	stages := b.covered[:0]
 	for _, p := range r.Parts {
 		for _, t := range b.Parts[p].Threads {
-			for _, c := range b.Threads[t].Stages {
+			for _, c := range b.StagesOf(t) {
 				s := b.Row(int(c))
 				if b.Implausible(int(c)) {
 					continue

@@ -59,7 +59,7 @@ func (f *lossFinder) markPrefillHalves() {
 
 // look finds out what there is to expect.
 func (f *lossFinder) look() {
-	for i := range f.Rows {
+	for i := range f.All() {
 		row := &f.Rows[i]
 		if row.Kind == request.Duplicate {
 			continue
@@ -158,7 +158,7 @@ func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) boo
 		f.Shown[th.Proc]++
 	}
 	whole := th.Row != request.None || f.isOfVLLM(p)
-	for _, i := range th.Stages {
+	for _, i := range f.StagesOf(t) {
 		parent := f.dump.Identity(int(i)).Parent
 		if parent == 0 || !f.tree.Orphan(int(i)) {
 			continue
@@ -235,7 +235,7 @@ func (f *lossFinder) checkTeam(r *request.Request, p *request.Part, most int32) 
 func (f *lossFinder) lastStep(p *request.Part) int32 {
 	most := int32(request.Unknown)
 	for _, t := range p.Threads {
-		f.EachStage(f.Threads[t].Stages, func(i int) {
+		f.EachStage(f.StagesOf(t), func(i int) {
 			if row := f.Row(i); row.Means == request.Stepping {
 				most = max(most, row.Step)
 			}
@@ -252,7 +252,7 @@ func (f *lossFinder) checkSteps(r *request.Request, t int, most int32) bool {
 	}
 	clear(f.stepNumber)
 	own, last := int32(request.Unknown), trace.Time(0)
-	f.EachStage(f.Threads[t].Stages, func(i int) {
+	f.EachStage(f.StagesOf(t), func(i int) {
 		if row := f.Row(i); row.Means == request.Stepping && row.Step >= 0 {
 			f.stepNumber[row.Step] = true
 			own, last = max(own, row.Step), max(last, row.End)
@@ -289,7 +289,7 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 	if t == request.None {
 		return !f.scheduled[p.Role] || f.isOfVLLM(p)
 	}
-	stages := f.Threads[t].Stages
+	stages := f.StagesOf(t)
 	ends := lastStages[p.Role]
 	if len(ends) == 0 || !f.ends[roleMeaning{p.Role, ends[0]}] {
 		return true
@@ -312,7 +312,7 @@ func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 		return true
 	}
 	last, longest := trace.Time(0), int64(0)
-	f.EachStage(f.Threads[t].Stages, func(i int) {
+	f.EachStage(f.StagesOf(t), func(i int) {
 		if row := f.Row(i); row.Means == request.Stepping {
 			last, longest = max(last, row.End), max(longest, row.Dur())
 		}
@@ -322,7 +322,11 @@ func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 
 // checkLinks looks for what rows follow from.
 func (f *lossFinder) checkLinks() {
-	for k, i := 0, 0; k < len(f.Links); i++ {
+	k := 0
+	for i := range f.All() {
+		if k == len(f.Links) {
+			return
+		}
 		for l := range f.dump.Links(i) {
 			from, row := f.Links[k].From, &f.Rows[i]
 			k++

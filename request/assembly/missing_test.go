@@ -59,7 +59,7 @@ func (v victim) part(role request.Role) (*request.Part, []int) {
 // stages returns the rows of one rank's stages with a meaning, in order.
 func (v victim) stages(role request.Role, tp int, means request.Meaning) (rows []int) {
 	_, ranks := v.part(role)
-	v.EachStage(v.Threads[ranks[tp]].Stages, func(i int) {
+	v.EachStage(v.StagesOf(ranks[tp]), func(i int) {
 		if v.Row(i).Means == means {
 			rows = append(rows, i)
 		}

@@ -13,9 +13,9 @@ import (
 // were of, or to one without a span, so that they are drawn and counted. Which part and
 // rank that was is taken from the rest: the process instance, the trace, the stage's name.
 func (b *builder) adoptOrphans() {
-	threads := map[spanKey]int{}
+	threads, stages := map[spanKey]int{}, map[int][]uint32{}
 	var homes *orphanHomes
-	for i := range b.dump.Len() {
+	for i := range b.All() {
 		if b.Rows[i].Kind != request.Generic || !b.isOrphanStage(i) {
 			continue
 		}
@@ -36,11 +36,9 @@ func (b *builder) adoptOrphans() {
 			}
 		}
 		b.markStages(i, t)
-		b.Threads[t].Stages = append(b.Threads[t].Stages, uint32(i))
+		stages[t] = append(stages[t], uint32(i))
 	}
-	for _, t := range threads {
-		b.sortStages(t)
-	}
+	b.addStages(stages)
 }
 
 // orphanHomes are where stages may belong that have nothing above them.
@@ -168,8 +166,13 @@ func (b *builder) orphanPart(parts []int, role request.Role, phase request.Phase
 	return request.None
 }
 
-func (b *builder) sortStages(t int) {
-	slices.SortFunc(b.Threads[t].Stages, func(x, y uint32) int { return b.compare(int(x), int(y)) })
+// addStages adds first-level stages to those of threads.
+func (b *builder) addStages(of map[int][]uint32) {
+	for t, added := range of {
+		stages := slices.Concat(b.StagesOf(t), added)
+		slices.SortFunc(stages, func(x, y uint32) int { return b.compare(int(x), int(y)) })
+		b.SetStages(t, stages)
+	}
 }
 
 // reportGaps counts what is missing without leaving an orphan: requests of which

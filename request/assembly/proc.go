@@ -112,7 +112,7 @@ func (b *builder) serviceProc(i int, role request.Role) int {
 
 // assignProcs tells which proc emitted a span, where its thread or part does not.
 func (b *builder) assignProcs() {
-	for i := range b.Rows {
+	for i := range b.All() {
 		switch b.Rows[i].Kind {
 		case request.Duplicate, request.Stage, request.ThreadRow, request.Root:
 		case request.Envelope:
@@ -170,7 +170,7 @@ func (b *builder) orderProcs() {
 			b.Parts[i].Proc = place[b.Parts[i].Proc]
 		}
 	}
-	for i := range b.Rows {
+	for i := range b.All() {
 		switch row := &b.Rows[i]; row.Kind {
 		case request.Duplicate:
 		case request.Stage, request.ThreadRow:

@@ -11,7 +11,7 @@ import (
 
 // describe tells how writers arrange their spans, and counts those that are odd.
 func (b *builder) describe() {
-	for i := range b.Rows {
+	for i := range b.All() {
 		row := &b.Rows[i]
 		if row.Kind == request.Duplicate {
 			continue
@@ -121,17 +121,20 @@ func (m *rowMaker) row(i int, said *request.Row) request.Row {
 // fillLinks makes the table of links, and finds out which spans they name.
 func (b *builder) fillLinks() {
 	b.Links = memory.Make[request.Link](b.dump.LinkCount())[:0]
-	for i := range b.dump.Len() {
+	for i := range b.All() {
 		for l := range b.dump.Links(i) {
 			b.Links = append(b.Links, request.Link{From: int32(b.tree.Find(l.TraceHi, l.TraceLo, l.ID)), To: int32(i)})
 		}
 	}
 }
 
+// instantSize is how many bytes a walk over instants looks at in each, its arguments included.
+const instantSize = 96
+
 // fillInstants makes the table of instants.
 func (b *builder) fillInstants() {
 	b.Instants = memory.Make[request.Instant](b.dump.EventCount())
-	for n := range b.Instants {
+	for n := range memory.Each(len(b.Instants), instantSize) {
 		e := b.dump.Event(n)
 		at := request.Instant{Time: e.Time, Name: e.Name, Args: e.Args, Batch: request.Unknown, Kind: b.instantKind(e.Name)}
 		b.readBatch(&at)

@@ -37,7 +37,7 @@ func addVLLMStages(d *spantable.Table) {
 	root := d.Syms.Intern(vllmRequest)
 	names := [...]trace.Sym{d.Syms.Intern(vllmQueue), d.Syms.Intern(vllmPrefill), d.Syms.Intern(vllmDecode)}
 	var requests []int
-	for i := range d.Len() {
+	for i := range d.Numbers() {
 		switch s := d.Span(i); {
 		case s.Name == root:
 			requests = append(requests, i)
@@ -92,7 +92,7 @@ func vllmTimes(d *spantable.Table, keys *attrKeys, i int) [3]request.Interval {
 // merely in its trace.
 func (b *builder) findVLLMStages() {
 	type key struct{ part, proc int }
-	threads, parts := map[key]int{}, map[spantable.TraceID]int{}
+	threads, stages, parts := map[key]int{}, map[int][]uint32{}, map[spantable.TraceID]int{}
 	sglang := false
 	for p := range b.Parts {
 		root := b.Parts[p].Root
@@ -108,7 +108,7 @@ func (b *builder) findVLLMStages() {
 	if !sglang {
 		b.Stages = slices.Concat(vllmStageTable, stageTable) // what a stage is called, the first one with its meaning says
 	}
-	for i := range b.dump.Len() {
+	for i := range b.All() {
 		if b.Rows[i].Kind != request.Generic || !b.isVLLMStage(i) {
 			continue
 		}
@@ -124,11 +124,9 @@ func (b *builder) findVLLMStages() {
 			b.Threads = append(b.Threads, request.Thread{Row: request.None, Part: part, Proc: at.proc})
 		}
 		b.markStages(i, t)
-		b.Threads[t].Stages = append(b.Threads[t].Stages, uint32(i))
+		stages[t] = append(stages[t], uint32(i))
 	}
-	for _, t := range threads {
-		b.sortStages(t)
-	}
+	b.addStages(stages)
 }
 
 // isVLLMStage reports whether span i is a stage of vLLM that is not inside of another one.

@@ -1,6 +1,9 @@
 package matching
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind says what a collective promises about when its ranks leave it.
 type Kind uint8
@@ -233,6 +236,7 @@ type Rank struct {
 type Calls interface {
 	Len() int
 	At(i int) Collective
+	HasCommsIDs() bool // some have one
 }
 
 // A List is calls that are held as they are.
@@ -240,6 +244,9 @@ type List []Collective
 
 func (l List) Len() int            { return len(l) }
 func (l List) At(i int) Collective { return l[i] }
+func (l List) HasCommsIDs() bool {
+	return slices.ContainsFunc(l, func(c Collective) bool { return c.CommsID != 0 })
+}
 
 // Level says by which key a collective was matched, best first.
 type Level uint8

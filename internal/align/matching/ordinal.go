@@ -56,7 +56,7 @@ func (m *matcher) ordinals() {
 	var sequences [][]*sequence // by number of lane
 	for pos := range m.order {
 		current := map[int]*sequence{}
-		m.eachOpen(pos, func(i int32, c *Collective, info CallInfo) {
+		m.eachOpen(pos, func(i int32, c Collective, info CallInfo) {
 			l := lane{m.jobs[pos], c.Comm, info.lane}
 			n, ok := numbers[l]
 			if !ok {
@@ -88,7 +88,7 @@ func (m *matcher) ordinals() {
 
 // eachOpen calls f for the open calls of a rank that can be matched by order, in
 // order of start.
-func (m *matcher) eachOpen(pos int, f func(int32, *Collective, CallInfo)) {
+func (m *matcher) eachOpen(pos int, f func(int32, Collective, CallInfo)) {
 	calls, of := m.ranks[m.order[pos]].Calls, m.of[pos]
 	var list []int32
 	for i := range of {
@@ -112,7 +112,7 @@ func (m *matcher) eachOpen(pos int, f func(int32, *Collective, CallInfo)) {
 	}
 	for _, i := range list {
 		c := calls.At(int(i))
-		f(i, &c, m.names.Of(c.Call))
+		f(i, c, m.names.Of(c.Call))
 	}
 }
 

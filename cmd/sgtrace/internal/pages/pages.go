@@ -47,7 +47,7 @@ func summary(ctx *cli.Context) (d Drawer, err error) {
 	}
 	d.Args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file", "all-ranks", "hosts")...)
 	d.Draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
-		o := reports.Overview(in, objectives, mutes, true)
+		o := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
 		p, err := page.Overview(o, made, summing.Folder(in))
 		if alarms == nil || err != nil {
 			return p, nil, err

@@ -37,10 +37,10 @@ var All = []*Report{
 		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
-		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables,
+		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
-		Options: []string{"bucket", "slo"}, Tables: timelineTables,
+		Options: []string{"bucket", "slo", "hosts"}, Tables: timelineTables,
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",

@@ -29,7 +29,7 @@ func ChoicesOf(set *request.Set, sel *Chosen) *Choices {
 	o := &Choices{requests: len(set.Requests), set: set}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
-	for i := range set.Len() {
+	for i := range set.All() {
 		if len(sel.Stages) > 0 && set.Kind(i) == request.Stage {
 			seen[set.Name(i)] = true
 		}
