@@ -220,6 +220,23 @@ func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), rowSize) }
 // the tree, and some of its arguments.
 const rowSize = 128
 
+// AllParts yields the numbers of all parts, in order, with room in memory for the rows of each.
+func (s *Set) AllParts() iter.Seq[int] { return memory.Each(len(s.Parts), partSize) }
+
+// AllThreads does that for threads.
+func (s *Set) AllThreads() iter.Seq[int] { return memory.Each(len(s.Threads), threadSize) }
+
+// AllRequests does that for requests.
+func (s *Set) AllRequests() iter.Seq[int] { return memory.Each(len(s.Requests), requestSize) }
+
+// About how many bytes a walk over parts, threads, or requests looks at in each: a few of
+// its rows, and what the kernel maps with them.
+const (
+	partSize    = 4 << 10
+	threadSize  = 1 << 10
+	requestSize = 8 << 10
+)
+
 // Len returns the number of rows.
 func (s *Set) Len() int { return len(s.Rows) }
 

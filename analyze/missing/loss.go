@@ -46,7 +46,7 @@ func FindLoss(s *request.Set) *Loss {
 		l.To = max(l.To, m.Time)
 		lost[m.Proc]++
 	}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if !s.Requests[i].Complete() {
 			l.Incomplete++
 		}

@@ -182,8 +182,8 @@ var touched, stride atomic.Int64
 // A stride is a part of the room that there was, since the kernel maps sixteen pages where
 // one is read, and not all that is read lies side by side.
 const (
-	partOfRoom    = 64
-	leastStride   = 16 << 10
+	partOfRoom    = 512
+	leastStride   = 8 << 10
 	longestStride = 1 << 20
 )
 
@@ -191,7 +191,8 @@ const (
 // over, and says so to [Touch].
 func Each(n, size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		const together = 1 << 11
+		const whole = 64 << 10 // bytes, which are looked at before Touch hears of more
+		together := max(whole/size, 1)
 		for i := range n {
 			if i%together == 0 {
 				Touch(together * size)
