@@ -159,7 +159,8 @@ func (r reading) everything() []string {
 		return []string{"error " + r.err.Error()}
 	}
 	out := r.records()
-	for _, x := range r.Collectives {
+	for i := range r.Collectives.Len() {
+		x := r.Collectives.At(i)
 		y := x
 		y.Name, y.Op, y.Group, y.Ranks, y.Dtype = 0, 0, 0, 0, 0
 		out = append(out, fmt.Sprintf("collective %+v %q %q %q %q %q", y, r.name(x.Name), r.name(x.Op), r.name(x.Group), r.name(x.Ranks), r.name(x.Dtype)))

@@ -57,11 +57,11 @@ func TestFilters(t *testing.T) {
 			if r.First != base+9000 || r.Last != base+72000 || r.Total != 12 || len(r.Rows) != 5 {
 				t.Errorf("%d events of %d rows in [%d, %d]", r.Total, len(r.Rows), r.First, r.Last)
 			}
-			if len(r.Launches) != 1 || len(r.Work) != 2 || len(r.Collectives) != 1 || len(r.Steps) != 1 {
+			if len(r.Launches) != 1 || len(r.Work) != 2 || r.Collectives.Len() != 1 || len(r.Steps) != 1 {
 				t.Fatalf("%v %v %v %v", r.Launches, r.Work, r.Collectives, r.Steps)
 			}
 			for name, event := range map[string]int32{"launch": r.Launches[0].Event, "copy": r.Work[1].Event,
-				"ncclDevKernel_AllReduce": r.Collectives[0].Event, "step[DECODE bs=32]": r.Steps[0].Event} {
+				"ncclDevKernel_AllReduce": r.Collectives.At(0).Event, "step[DECODE bs=32]": r.Steps[0].Event} {
 				if kept := strings.Contains(" "+c.events+" ", " "+name+" "); kept != (event != profile.NoEvent) || kept && r.name(r.Events[event].Name) != name {
 					t.Errorf("event %d is not %s", event, name)
 				}
@@ -82,7 +82,7 @@ func TestArgsModes(t *testing.T) {
 				t.Errorf("mode %d: %s, want %s", mode, got, w)
 			}
 		}
-		if len(r.Samples) != 1 || r.Samples[0].Value != 1 || r.Collectives[0].Seq != 4 {
+		if len(r.Samples) != 1 || r.Samples[0].Value != 1 || r.Collectives.At(0).Seq != 4 {
 			t.Errorf("mode %d: %v %v", mode, r.Samples, r.Collectives)
 		}
 	}

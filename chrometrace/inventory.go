@@ -80,7 +80,8 @@ func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 // kernels.
 func collectivesOf(p *profile.Profile, in []bool) int64 {
 	var n [2]int64
-	for _, c := range p.Collectives {
+	for i := range p.Collectives.Len() {
+		c := p.Collectives.At(i)
 		if in[c.Row] && c.OnGPU {
 			n[1]++
 		} else if in[c.Row] {

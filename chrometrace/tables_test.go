@@ -19,7 +19,8 @@ func TestCollectives(t *testing.T) {
 		{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,`+abs+`,"dur":1,"args":{"correlation":1}},
 		{"ph":"X","cat":"collective_comm","name":"xccl::allreduce","pid":1,"tid":1,`+abs+`,"dur":1}]`)
 	var got []string
-	for _, c := range r.Collectives {
+	for i := range r.Collectives.Len() {
+		c := r.Collectives.At(i)
 		got = append(got, fmt.Sprintf("%d %v id %d seq %d %s group %s %s %s %d/%d of %d", c.Event, c.OnGPU, c.CommsID, c.Seq, r.name(c.Op), r.name(c.Group), r.name(c.Ranks), r.name(c.Dtype), c.In, c.Out, c.GroupSize))
 	}
 	want := []string{

@@ -3,6 +3,8 @@ package convert
 import (
 	"errors"
 	"iter"
+	"slices"
+	"time"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -20,7 +22,7 @@ type Evidence struct {
 	Requests    *request.Set // of OTLP dumps; nil without any
 	profile.Set              // of what profilers recorded; no Ranks without any
 	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
-	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
+	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
 	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
 	Walked []Walked       // inputs of which rows are walked
@@ -62,7 +64,9 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Absences = m.Absences()
 	}
 	m.LeaveOutRanks()
-	p.SyncPoints, p.Parts = m.SyncPoints(), m.Parts()
+	if opt.SyncPoints {
+		p.Meetings = m.Meetings()
+	}
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
@@ -86,7 +90,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	held := len(p.Streams) > 0
 	for _, x := range m.Sources {
-		if x.Rows == nil {
+		if x.Rows == nil || !everything && !m.tracks(x) {
 			continue
 		}
 		all := x.Rows(p.pids(m.Ranks, x, others[x]))
@@ -99,6 +103,46 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	m.ForgetMatches()
 	return p, nil
+}
+
+// tracks reports whether any rank has a capture of an input.
+func (m *Merge) tracks(x *inputs.Indexed) bool {
+	return slices.ContainsFunc(m.Tracks, func(r *ranks.Track) bool {
+		return slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return c.File.Source == x })
+	})
+}
+
+// farOff is how far from a window of time, in ns, an input is not walked over: its processes were
+// recorded at one time, but not all of them are known by name, and when these began and ended.
+const farOff = trace.Time(time.Hour)
+
+// LeaveOutside leaves out the inputs of which rows are walked and that were recorded at another time
+// than from from to to, on the clocks of their hosts; 0 is no bound.
+func (p *Evidence) LeaveOutside(from, to trace.Time) {
+	held := len(p.Streams) - len(p.Walked)
+	streams := p.Streams[:held:held]
+	walked := p.Walked[:0]
+	for i, w := range p.Walked {
+		if !p.merge.outside(w.Indexed, from, to) {
+			streams, walked = append(streams, p.Streams[held+i]), append(walked, w)
+		}
+	}
+	p.Streams, p.Walked = streams, walked
+}
+
+// outside reports whether all of an input was recorded far off a window of time.
+func (m *Merge) outside(x *inputs.Indexed, from, to trace.Time) bool {
+	known := false
+	for _, f := range m.Files {
+		if f.Source != x || f.Total == 0 {
+			continue
+		}
+		if f.Meta.Origin != profile.OriginUnix || (from == 0 || f.Last+farOff >= from) && (to == 0 || f.First-farOff <= to) {
+			return false
+		}
+		known = true
+	}
+	return known
 }
 
 // heldStreams are the recordings of which the events are held.
@@ -146,7 +190,7 @@ func (m *Merge) Profiles() *profile.Set {
 	if len(m.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
+	p := &profile.Set{Syms: m.Dump.Syms, Meetings: m.Meetings(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	if len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0 {
 		p.Absences = m.Absences()

@@ -102,7 +102,13 @@ func readSyncPoints(t *testing.T, opt inputs.Options, globs ...string) ([]profil
 		t.Fatal(err)
 	}
 	defer e.Close()
-	return e.SyncPoints, e.Ranks
+	var list []profile.SyncPoint
+	for x := range e.SyncPoints(true) {
+		x := *x
+		x.Arrivals = slices.Clone(x.Arrivals)
+		list = append(list, x)
+	}
+	return list, e.Ranks
 }
 
 // indexOfRank finds the rank that begins with the TP rank of the given one.

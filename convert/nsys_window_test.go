@@ -165,8 +165,8 @@ func checkMessages(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessT
 	t.Helper()
 	var bytes uint64
 	seqs := map[int64]bool{}
-	for i := range f.Collectives {
-		c := &f.Collectives[i]
+	for i := range f.Collectives.Len() {
+		c := f.Collectives.At(i)
 		if c.Op == 0 {
 			continue
 		}

@@ -49,7 +49,11 @@ func (c *Capture) recording(f *format.Format, in *format.Input, opt *format.Opti
 	if f.Again && !opt.Walk {
 		return c.walkedTimeline(in, opt)
 	}
-	profiles, err := c.readProfiles(in.Name, "", opt)
+	index := *opt
+	if f.Again { // rows that will be walked are no events
+		index.Filter.IndexOnly, index.Filter.Fingerprint = true, false
+	}
+	profiles, err := c.readProfiles(in.Name, "", &index)
 	if err != nil {
 		return nil, err
 	}

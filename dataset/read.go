@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -17,7 +18,9 @@ type rows struct {
 	path  string
 	syms  *trace.Symbols
 	cells []*cell
+	first int64 // row at which reading begins
 	left  int64
+	width int // of the run under way
 	err   error
 }
 
@@ -26,6 +29,7 @@ type cell struct {
 	reader *columnar.Reader // nil if the file has no such column: all rows are null
 	batch  *columnar.Batch
 	at     int
+	until  int // behind the rows from at on that have the same value; see alike
 	syms   *trace.SymbolCache
 	known  []trace.Sym // of dict
 	dict   *columnar.Dict
@@ -44,6 +48,20 @@ func (c *Capture) openRows(name string, syms *trace.Symbols) *rows {
 	return r
 }
 
+// overlapping leaves out rows, before any column is read, by what the file says of its pages: those
+// left are all that overlap a window of time, 0 is no bound, and others near them.
+func (r *rows) overlapping(from, to trace.Time) {
+	if r.file == nil || from == 0 && to == 0 {
+		return
+	}
+	start, length := r.file.Find("start"), r.file.Find("dur")
+	if start < 0 || length < 0 {
+		return
+	}
+	first, end := r.file.Overlapping(start, length, int64(from), int64(to))
+	r.first, r.left = first, end-first
+}
+
 // column begins to read a column.
 func (r *rows) column(name string) *cell {
 	x := &cell{}
@@ -52,7 +70,7 @@ func (r *rows) column(name string) *cell {
 	}
 	r.cells = append(r.cells, x)
 	if i := r.file.Find(name); i >= 0 {
-		x.reader = r.file.Column(i, 0)
+		x.reader = r.file.Column(i, r.first)
 	}
 	if r.syms != nil {
 		x.syms = trace.NewSymbolCache(r.syms)
@@ -81,6 +99,70 @@ func (r *rows) next() bool {
 	return true
 }
 
+// run moves behind the run under way to the next rows that are alike in some of the columns.
+// Whoever calls it does not call next.
+func (r *rows) run(alike []*cell) bool {
+	if r.left == 0 || r.err != nil {
+		return false
+	}
+	n := int(min(r.left, math.MaxInt32))
+	for _, x := range r.cells {
+		if x.reader == nil {
+			continue
+		}
+		if x.at += r.width; x.batch == nil || x.at == x.batch.N {
+			if x.batch, r.err = x.reader.Next(); r.err != nil {
+				if r.err == io.EOF {
+					r.err = io.ErrUnexpectedEOF
+				}
+				return false
+			}
+			x.at, x.until = 0, 0
+		}
+		n = min(n, x.batch.N-x.at)
+	}
+	for _, x := range alike {
+		n = x.alike(n)
+	}
+	r.width = n
+	r.left -= int64(n)
+	return true
+}
+
+// alike returns how many of the next n rows have the value of the first.
+func (x *cell) alike(n int) int {
+	if x.reader == nil {
+		return n
+	}
+	if x.until <= x.at {
+		b := x.batch
+		same := b.N - x.at
+		if b.Nulls != nil {
+			same = equal(b.Nulls[x.at:])
+		}
+		switch {
+		case b.Codes != nil:
+			same = min(same, equal(b.Codes[x.at:]))
+		case len(b.Ints) > 0:
+			same = min(same, equal(b.Ints[x.at:]))
+		default:
+			same = 1
+		}
+		x.until = x.at + same
+	}
+	return min(n, x.until-x.at)
+}
+
+// equal returns how many of the values equal the first.
+func equal[T comparable](values []T) int {
+	for i, v := range values {
+		if v != values[0] {
+			return i
+		}
+	}
+	return len(values)
+}
+
 // close ends the reading. The error is the first that was met.
 func (r *rows) close() error {
 	if r.err != nil {
@@ -107,6 +189,14 @@ func (x *cell) int() int64 {
 		return 0
 	}
 	return x.batch.Ints[x.at]
+}
+
+// intAt returns a number of the run under way, 0 for null.
+func (x *cell) intAt(i int) int64 {
+	if x.reader == nil {
+		return 0
+	}
+	return x.batch.Ints[x.at+i]
 }
 
 // real returns a real number, 0 for null.

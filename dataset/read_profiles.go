@@ -121,23 +121,6 @@ func (r *restoring) steps() error {
 	return in.close()
 }
 
-func (r *restoring) collectives() error {
-	in := r.openRows("collectives-0", r.opt.Syms)
-	at, start, dur, name, onGPU := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("on_gpu")
-	comms, seq, op, group, ranks, dtype := in.column("comms_id"), in.column("seq"), in.column("op"), in.column("group_name"), in.column("group_ranks"), in.column("dtype")
-	elemsIn, elemsOut, size, splits, correlation, step := in.column("elements_in"), in.column("elements_out"), in.column("group_size"), in.column("splits"), in.column("correlation"), in.column("step")
-	if len(r.profiles) == 1 {
-		r.profiles[0].Collectives = memory.Make[profile.Collective](int(in.left))[:0]
-	}
-	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-		p.Collectives = append(p.Collectives, profile.Collective{Event: profile.NoEvent, Row: row, Time: trace.Time(start.int()), Dur: dur.int(),
-			Name: name.sym(), OnGPU: onGPU.int() != 0, CommsID: uint64(comms.int()), Seq: seq.int(), Op: op.sym(), Group: group.sym(), Ranks: ranks.sym(),
-			Dtype: dtype.sym(), In: elemsIn.int(), Out: elemsOut.int(), GroupSize: int32(size.int()), Splits: splits.sym(), Correlation: correlation.int(),
-			Step: profile.StepKind(stepKinds.of(step.text()))})
-	}
-	return in.close()
-}
-
 // events reads the events that the filter keeps.
 func (r *restoring) events() error {
 	f := &r.opt.Filter
@@ -186,9 +169,9 @@ func (r *restoring) eventsOf(file *file) error {
 		if id := correlation.int(); id != 0 {
 			link := profile.Link{Event: int32(len(p.Events)), Row: int32(s.Track), Correlation: id}
 			if file == callsFile {
-				p.Launches = append(p.Launches, link)
+				p.Launches = memory.Append(p.Launches, link)
 			} else {
-				p.Work = append(p.Work, link)
+				p.Work = memory.Append(p.Work, link)
 			}
 		}
 		p.Events = append(p.Events, s)

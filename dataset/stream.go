@@ -18,6 +18,16 @@ type stream struct {
 	diags *trace.Diags
 	rank  func(pid int32) int32
 	met   func() (map[string][]trace.Diag, error) // by the walk that met it
+
+	from, to trace.Time // see [stream.WorkWithin]
+}
+
+// WorkWithin is the stream with the kernels and copies of a window of time, and others near them;
+// see [profile.WorkWithin].
+func (s *stream) WorkWithin(from, to trace.Time) profile.Stream {
+	within := *s
+	within.from, within.to = from, to
+	return &within
 }
 
 // newStream returns the rows of a capture. met tells what walks meet.
@@ -36,8 +46,17 @@ type walk struct {
 	during                        string
 }
 
-func (s *stream) walk(file, during string) *walk {
-	w := &walk{stream: s, in: s.openRows(file, s.syms), ranks: map[int64]int32{}, during: during}
+func (s *stream) walk(file, during string) *walk { return s.walkRows(s.openRows(file, s.syms), during) }
+
+// walkWork walks over what devices did.
+func (s *stream) walkWork(file *file, during string) *walk {
+	in := s.openRows(file.name, s.syms)
+	in.overlapping(s.from, s.to)
+	return s.walkRows(in, during)
+}
+
+func (s *stream) walkRows(in *rows, during string) *walk {
+	w := &walk{stream: s, in: in, ranks: map[int64]int32{}, during: during}
 	w.start, w.dur, w.name, w.correlation, w.pid = w.in.column("start"), w.in.column("dur"), w.in.column("name"), w.in.column("correlation"), w.in.column("pid")
 	return w
 }
@@ -80,7 +99,7 @@ func (w *walk) end() {
 }
 
 func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
-	w := s.walk(kernelsFile.name, duringKernels)
+	w := s.walkWork(kernelsFile, duringKernels)
 	kind, device, number := w.in.column("kind"), w.in.column("device"), w.in.column("stream")
 	var k profile.Kernel
 	w.each(func(e profile.Event) bool {
@@ -90,7 +109,7 @@ func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
 }
 
 func (s *stream) Copies(yield func(*profile.Copy) bool) {
-	w := s.walk(copiesFile.name, duringCopies)
+	w := s.walkWork(copiesFile, duringCopies)
 	device, number, size, from, to := w.in.column("device"), w.in.column("stream"), w.in.column("bytes"), w.in.column("memory_from"), w.in.column("memory_to")
 	var c profile.Copy
 	w.each(func(e profile.Event) bool {

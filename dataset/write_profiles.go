@@ -89,8 +89,9 @@ func (r *recording) profile(number int32, p *profile.Profile, view string, are [
 	for _, s := range p.Steps {
 		r.steps.write(stepRow{Start: int64(s.Time), Dur: s.Dur, Place: places[s.Row], Name: r.name(s.Name), Kind: stepKinds[s.Kind], Batch: s.Batch, OnGPU: s.OnGPU})
 	}
-	for i := range p.Collectives {
-		r.collective(&p.Collectives[i], places)
+	for i := range p.Collectives.Len() {
+		c := p.Collectives.At(i)
+		r.collective(&c, places)
 	}
 	for i := range p.Instants {
 		r.instant(&p.Instants[i], places)

@@ -1,7 +1,6 @@
 package golden
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,11 +44,5 @@ func WriteDir(dir string, r *simulator.Run, traces *torch.Config, exports *nsys.
 	if err := writing.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return spans.Write(w, r) }); err != nil {
 		return err
 	}
-	return writing.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error {
-		b := bufio.NewWriter(w)
-		if err := json.NewEncoder(b).Encode(truth); err != nil {
-			return err
-		}
-		return b.Flush()
-	})
+	return writing.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
 }

@@ -104,7 +104,7 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 		if c.Event != profile.NoEvent {
 			c.Event += int32(events)
 		}
-		f.Collectives = append(f.Collectives, c)
+		f.Collectives.Add(&c)
 	}
 	times.nodes = append(times.nodes, p.nodes...)
 	steps := p.steps

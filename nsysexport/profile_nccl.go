@@ -18,16 +18,16 @@ func (r *reader) nccl() { r.src.ReadNCCL() }
 // captured, if that was recorded; all replays are of the same one.
 func (r *profiler) findCollectives(f *process, times *callTimes) {
 	calls := r.src.NCCLCalls(int32(f.Rows[0].PID))
-	if len(calls) == 0 || len(f.Collectives) == 0 {
+	if len(calls) == 0 || f.Collectives.Len() == 0 {
 		return
 	}
 	wanted := map[int64]*rows.NCCLCall{}
 	nodes := map[uint64]*rows.NCCLCall{}
-	for i := range f.Collectives {
+	for i := range f.Collectives.Len() {
 		if node := times.nodes[i]; node != 0 {
 			nodes[node] = nil
 		} else {
-			wanted[f.Collectives[i].Correlation] = nil
+			wanted[f.Collectives.At(i).Correlation] = nil
 		}
 	}
 	for i := range f.Launches {
@@ -44,12 +44,16 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		t.put = args.Appender()
 	}
-	for i := range f.Collectives {
+	for i := range f.Collectives.Len() {
+		c := f.Collectives.At(i)
 		if call := nodes[times.nodes[i]]; call != nil {
-			t.tell(&f.Collectives[i], call, false)
-		} else if call := wanted[f.Collectives[i].Correlation]; call != nil {
-			t.tell(&f.Collectives[i], call, true)
+			t.tell(&c, call, false)
+		} else if call := wanted[c.Correlation]; call != nil {
+			t.tell(&c, call, true)
+		} else {
+			continue
 		}
+		f.Collectives.Set(i, &c)
 	}
 }
 

@@ -41,7 +41,8 @@ func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profi
 		for _, e := range p.Samples {
 			lines = append(lines, fmt.Sprintf("%s|%g %d", where(int(e.Track)), e.Value, e.Time))
 		}
-		for _, c := range p.Collectives {
+		for i := range p.Collectives.Len() {
+			c := p.Collectives.At(i)
 			lines = append(lines, fmt.Sprintf("%d|collective %s %s %s %d #%d", p.Meta.PID, opt.Syms.Name(c.Name), opt.Syms.Name(c.Op), opt.Syms.Name(c.Group), c.In, c.Seq))
 		}
 	}
@@ -143,10 +144,11 @@ func TestCollectivesOfCalls(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: collectives are\n%s\nwant\n%s", filter, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if all[0].Collectives[0].Step != profile.StepDecode {
+		if all[0].Collectives.At(0).Step != profile.StepDecode {
 			t.Errorf("%+v: the step of a collective is not known", filter)
 		}
-		for _, c := range all[0].Collectives {
+		for i := range all[0].Collectives.Len() {
+			c := all[0].Collectives.At(i)
 			if row := all[0].Rows[c.Row]; row.Kind != profile.RowStream || row.TID != 7 {
 				t.Errorf("%+v: a collective is on %+v", filter, row)
 			}

@@ -2,7 +2,6 @@ package otlpjson
 
 import (
 	"io"
-	"strconv"
 
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -76,21 +75,12 @@ func (g *glancer) parsed(to *spantable.Glance, b *batch) {
 	for i := range b.spans {
 		s := &b.spans[i]
 		number := to.Span(spantable.TraceID{s.TraceHi, s.TraceLo}, s.Start, s.End)
-		name := []byte(g.syms.Name(s.Name))
-		if g.look.Plain(name) {
+		if !to.Name(number, []byte(g.syms.Name(s.Name))) {
 			continue
 		}
-		to.Value(number, len(g.look.Keys), name)
 		for a := range b.list(s.Args).All {
-			key, ok := g.keys[a.Key]
-			if !ok {
-				continue
-			}
-			switch a.Kind {
-			case trace.ArgString:
-				to.Value(number, key, a.Bytes())
-			case trace.ArgInt:
-				to.Value(number, key, strconv.AppendInt(nil, a.Int(), 10))
+			if key, ok := g.keys[a.Key]; ok {
+				to.Attribute(number, key, a)
 			}
 		}
 	}

@@ -119,11 +119,9 @@ func (s *scan) header(begin int) (next int, ok bool) {
 // note notes a span whose attributes begin at data[rest].
 func (s *scan) note(id spantable.TraceID, name []byte, start, end trace.Time, rest int) {
 	number := s.glance.Span(id, start, end)
-	if s.look.Plain(name) {
-		return
+	if s.glance.Name(number, name) {
+		s.span, s.rest = number, rest
 	}
-	s.glance.Value(number, len(s.look.Keys), name)
-	s.span, s.rest = number, rest
 }
 
 // attributes notes those attributes of the last span that are before data[end], and reports
@@ -193,7 +191,7 @@ func plainMember(b []byte, i int) (key, value []byte, next int, ok bool) {
 	i++
 	if b[i] != '"' {
 		from := i
-		for i < len(b) && (b[i] >= '0' && b[i] <= '9' || b[i] == '-') {
+		for i < len(b) && isOfNumber(b[i]) {
 			i++
 		}
 		return key, b[from:i], i, i > from && i < len(b)
@@ -203,6 +201,10 @@ func plainMember(b []byte, i int) (key, value []byte, next int, ok bool) {
 		return nil, nil, 0, false // cut off, or escaped
 	}
 	return key, b[i+1 : end], end + 1, true
+}
+
+func isOfNumber(c byte) bool {
+	return c >= '0' && c <= '9' || c == '-' || c == '.' || c == 'e' || c == 'E' || c == '+'
 }
 
 // instant reads a time in ns.

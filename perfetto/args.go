@@ -15,43 +15,44 @@ func (e *encoder) annotations(b []byte, own trace.ArgsID, about trace.SubjectID)
 		return append(b, e.shared[about]...)
 	}
 	e.round++
+	e.typed = e.typed[:0]
 	clash := false
 	for list := e.t.Args.Raw(own); len(list) > 0; {
 		var a trace.Arg
 		a, list = e.t.Args.Next(list)
-		name := e.name(a.Key)
-		if e.first(name) {
-			clash = clash || name.id() <= e.sharedNames
-			b = e.annotation(b, a, name, false)
+		if !e.first(a.Key) {
+			continue
+		}
+		clash = clash || e.inShared[a.Key]
+		if !e.typedArg(a) {
+			b = e.annotation(b, a, e.name(a.Key), false)
 		}
 	}
 	if clash {
-		return e.subjectAnnotations(b, about)
+		b = e.subjectAnnotations(b, about)
+	} else {
+		b = append(b, e.shared[about]...)
 	}
-	return append(b, e.shared[about]...)
+	return e.appendTyped(b)
 }
 
 // subjectAnnotations appends those arguments of a subject whose names are not
 // taken.
 func (e *encoder) subjectAnnotations(b []byte, about trace.SubjectID) []byte {
 	for a := range e.t.Args.All(e.t.Subjects[about].Args) {
-		if name := e.name(a.Key); e.first(name) {
-			b = e.annotation(b, a, name, true)
+		if e.first(a.Key) {
+			b = e.annotation(b, a, e.name(a.Key), true)
 		}
 	}
 	return b
 }
 
-// first reports whether name is met for the first time in this round.
-func (e *encoder) first(name nameRef) bool {
-	id := int(name.id())
-	for id >= len(e.seen) {
-		e.seen = append(e.seen, make([]uint32, id+1)...)
-	}
-	if e.seen[id] == e.round {
+// first reports whether an argument is met for the first time in this round.
+func (e *encoder) first(key trace.Sym) bool {
+	if e.seen[key] == e.round {
 		return false
 	}
-	e.seen[id] = e.round
+	e.seen[key] = e.round
 	return true
 }
 

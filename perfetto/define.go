@@ -1,7 +1,9 @@
 package perfetto
 
 import (
+	"cmp"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,6 +24,8 @@ func newTables(t *trace.Trace) *tables {
 		categories: newDictionary(internedCategories, len(names)),
 		subjects:   newDictionary(internedCorrelationIDs, len(names)),
 		shared:     make([][]byte, len(t.Subjects)),
+		inShared:   make([]bool, len(names)),
+		fields:     typedFields(names),
 		argNames:   argNames{refs: make([]atomic.Uint32, len(names))},
 		values:     newValues(),
 	}
@@ -31,11 +35,11 @@ func newTables(t *trace.Trace) *tables {
 // event: names, categories and subjects. Arguments are not looked at; reading
 // them twice would cost more than all the rest.
 func (e *encoder) definitions(w io.Writer) error {
+	if err := e.defineNames(w); err != nil {
+		return err
+	}
 	for i := 1; i < len(e.t.Slices); i++ {
 		s := &e.t.Slices[i]
-		if e.eventNames.ids[s.Name] == 0 {
-			e.defs = e.eventNames.define(e.defs, s.Name, e.names[s.Name])
-		}
 		if s.Cat != 0 && e.categories.ids[s.Cat] == 0 {
 			e.defs = e.categories.define(e.defs, s.Cat, e.names[s.Cat])
 		}
@@ -48,8 +52,27 @@ func (e *encoder) definitions(w io.Writer) error {
 			}
 		}
 	}
+	return e.flushDefinitions(w)
+}
+
+// defineNames defines the names of events. Every event refers to one, so those
+// that most events have get the ids of one byte.
+func (e *encoder) defineNames(w io.Writer) error {
+	uses := make([]uint32, len(e.names))
+	var used []trace.Sym // in the order of first use
+	count := func(name trace.Sym) {
+		if uses[name]++; uses[name] == 1 {
+			used = append(used, name)
+		}
+	}
+	for i := 1; i < len(e.t.Slices); i++ {
+		count(e.t.Slices[i].Name)
+	}
 	for i := range e.t.Instants {
-		name := e.t.Instants[i].Name
+		count(e.t.Instants[i].Name)
+	}
+	slices.SortStableFunc(used, func(a, b trace.Sym) int { return cmp.Compare(uses[b], uses[a]) })
+	for _, name := range used {
 		e.defs = e.eventNames.define(e.defs, name, e.names[name])
 		if len(e.defs) >= definitionsSize {
 			if err := e.flushDefinitions(w); err != nil {
@@ -57,8 +80,7 @@ func (e *encoder) definitions(w io.Writer) error {
 			}
 		}
 	}
-	e.sharedNames = e.argNames.last
-	return e.flushDefinitions(w)
+	return nil
 }
 
 // subject defines what the events of a subject have in common.
@@ -66,6 +88,9 @@ func (e *encoder) subject(about trace.SubjectID) {
 	s := &e.t.Subjects[about]
 	if s.ID != 0 {
 		e.defs = e.subjects.define(e.defs, s.ID, e.names[s.ID])
+	}
+	for a := range e.t.Args.All(s.Args) {
+		e.inShared[a.Key] = true
 	}
 	e.round++
 	e.buf = e.subjectAnnotations(e.buf[:0], about)
@@ -84,7 +109,6 @@ func (e *encoder) flushDefinitions(w io.Writer) error {
 	}
 	b, packet := open(e.packet[:0], tracePacket)
 	b = appendUint(b, packetSequenceID, sequenceID)
-	b = appendUint(b, packetSequenceFlags, flagsNeeds)
 	b = appendString(b, packetInternedData, e.defs)
 	e.defs = e.defs[:0]
 	e.packet = shut(b, packet)

@@ -9,15 +9,17 @@
 //
 //  1. One packet opens the only packet sequence: it clears the interning state,
 //     declares the clocks and makes the incremental clock the default
-//     (writer.go). Attributes and one descriptor per track follow (track.go),
-//     then the names, categories and subjects of all events (define.go).
+//     (writer.go). Attributes, the declaration of arguments that are fields
+//     (schema.go), and one descriptor per track follow (track.go), then the
+//     names, categories and subjects of all events (define.go).
 //  2. Time is cut into windows of a few thousand events. For each window every
 //     track appends its begins, ends and points in the order of its own nesting
 //     (stream.go). Memory is a window for each core, not the trace.
 //  3. Workers on all cores encode windows (worker.go, encoder.go): arguments
-//     become debug annotations (args.go, composite.go), arrows become pairs of
-//     flow ids (flow.go). One stable sort by time makes the order of the tracks a
-//     global one (internal/order).
+//     become debug annotations (args.go, composite.go) or, where most events have
+//     them, fields of one message (typed.go), and arrows become pairs of flow ids
+//     (flow.go). One stable sort by time makes the order of the tracks a global
+//     one (internal/order).
 //  4. Names and values of arguments are interned on first use (intern.go,
 //     values.go), and only reading the arguments tells where that is. So a worker
 //     leaves a gap for a packet with a new one; the goroutine that writes the

@@ -1,6 +1,10 @@
 package perfetto
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // tables is what all encoders share.
 type tables struct {
@@ -12,7 +16,8 @@ type tables struct {
 	flows                            flows
 	shared                           [][]byte // encoded arguments of subjects; nil if not used
 	room                             []byte   // the block of them that is not full
-	sharedNames                      uint32   // the last id of a name among them
+	inShared                         []bool   // by symbol, whether it names one of them
+	fields                           []typedField
 
 	// These grow while events are written.
 	argNames argNames
@@ -31,15 +36,16 @@ type encoder struct {
 	buf    []byte // contents of packets
 	packet []byte // the packet being put together
 
-	// seen holds, by id of its name, the round in which an argument was written;
+	// seen holds, by the symbol of its name, the round in which an argument was written;
 	// there is a round per event.
 	seen       []uint32
 	round      uint32
+	typed      []byte // the typed arguments of an event
 	composites composites
 }
 
 func newEncoder(t *tables, defines bool) *encoder {
-	return &encoder{tables: t, defines: defines, composites: newComposites()}
+	return &encoder{tables: t, defines: defines, seen: make([]uint32, len(t.names)), composites: newComposites()}
 }
 
 // content appends the content of the TrackEvent of an event. It reports whether
@@ -59,7 +65,7 @@ func (e *encoder) content(b []byte, ev event) ([]byte, bool) {
 		b = e.annotations(b, i.Args, 0)
 	case sample:
 		b = appendHead(b, typeCounter, trackOf(ev))
-		b = appendDouble(b, eventDoubleValue, e.t.Samples[ev.Index].Value)
+		b = appendSample(b, e.t.Samples[ev.Index].Value)
 	}
 	return b, !e.missing
 }
@@ -82,6 +88,15 @@ func (e *encoder) begin(b []byte, ev event) []byte {
 	return e.flows.appendBegin(b, ev.Index)
 }
 
+// appendSample appends the value of a counter. trace_processor makes doubles of
+// integers, too; most take two bytes instead of eight.
+func appendSample(b []byte, v float64) []byte {
+	if n := uint64(v); v < 1<<49 && math.Float64bits(float64(n)) == math.Float64bits(v) { // -0 is a double
+		return appendUint(b, eventIntValue, n)
+	}
+	return appendDouble(b, eventDoubleValue, v)
+}
+
 // appendHead appends what every TrackEvent begins with.
 func appendHead(b []byte, kind byte, track uint64) []byte {
 	return appendVarint(append(b, eventType<<3|wireVarint, kind, eventTrack<<3|wireVarint), track)
@@ -89,14 +104,18 @@ func appendHead(b []byte, kind byte, track uint64) []byte {
 
 // appendEvent appends the packet of a TrackEvent that comes delta ns after the
 // one before it. All lengths are known by now, so nothing has to be moved.
+//
+// No packet but the first has sequence_flags. They would say that it relies on
+// what came before, so that a reader drops it if that was lost; nothing is lost
+// from a file.
 func appendEvent(b []byte, delta uint64, content, defs []byte) []byte {
-	size := 1 + sizeOf(delta) + 5 + sizeOf(uint64(len(content))) + len(content)
+	size := 1 + sizeOf(delta) + 3 + sizeOf(uint64(len(content))) + len(content)
 	if len(defs) > 0 {
 		size += 1 + sizeOf(uint64(len(defs))) + len(defs)
 	}
 	b = appendVarint(append(b, tracePacket<<3|wireBytes), uint64(size))
 	b = appendVarint(append(b, packetTimestamp<<3|wireVarint), delta)
-	b = append(b, packetSequenceID<<3|wireVarint, sequenceID, packetSequenceFlags<<3|wireVarint, flagsNeeds, packetTrackEvent<<3|wireBytes)
+	b = append(b, packetSequenceID<<3|wireVarint, sequenceID, packetTrackEvent<<3|wireBytes)
 	b = append(appendVarint(b, uint64(len(content))), content...)
 	if len(defs) > 0 {
 		b = appendString(b, packetInternedData, defs)
@@ -107,8 +126,7 @@ func appendEvent(b []byte, delta uint64, content, defs []byte) []byte {
 // appendEnd appends the packet that ends the innermost slice of a track.
 func appendEnd(b []byte, delta, track uint64) []byte {
 	size := 3 + sizeOf(track)
-	b = append(b, tracePacket<<3|wireBytes, byte(1+sizeOf(delta)+6+size), packetTimestamp<<3|wireVarint)
-	b = append(appendVarint(b, delta), packetSequenceID<<3|wireVarint, sequenceID, packetSequenceFlags<<3|wireVarint, flagsNeeds,
-		packetTrackEvent<<3|wireBytes, byte(size))
+	b = append(b, tracePacket<<3|wireBytes, byte(1+sizeOf(delta)+4+size), packetTimestamp<<3|wireVarint)
+	b = append(appendVarint(b, delta), packetSequenceID<<3|wireVarint, sequenceID, packetTrackEvent<<3|wireBytes, byte(size))
 	return appendHead(b, typeEnd, track)
 }

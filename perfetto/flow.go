@@ -119,9 +119,9 @@ func (f *flows) appendBegin(b []byte, s uint32) []byte {
 	for _, r := range f.of(s) {
 		switch r.end {
 		case opensAtBegin:
-			b = appendFixed64(b, eventFlow, uint64(r.id))
+			b = appendUint(b, eventFlow, uint64(r.id))
 		case endsAtBegin:
-			b = appendFixed64(b, eventTerminatingFlow, uint64(r.id))
+			b = appendUint(b, eventTerminatingFlow, uint64(r.id))
 		}
 	}
 	return b
@@ -131,7 +131,7 @@ func (f *flows) appendBegin(b []byte, s uint32) []byte {
 func (f *flows) appendEnd(b []byte, s uint32) []byte {
 	for _, r := range f.of(s) {
 		if r.end == endsAtEnd {
-			b = appendFixed64(b, eventTerminatingFlow, uint64(r.id))
+			b = appendUint(b, eventTerminatingFlow, uint64(r.id))
 		}
 	}
 	return b

@@ -18,6 +18,7 @@ const (
 	packetSequenceFlags   = 13
 	packetDefaults        = 59
 	packetTrackDescriptor = 60
+	packetExtension       = 72
 	packetAttributes      = 126
 
 	snapshotClock        = 1
@@ -45,10 +46,12 @@ const (
 	eventType            = 9
 	eventNameIID         = 10
 	eventTrack           = 11
+	eventIntValue        = 30
+	eventFlow            = 36 // not 47, which takes eight bytes for any id
+	eventTerminatingFlow = 42 // not 48, for the same reason
 	eventDoubleValue     = 44
-	eventFlow            = 47
-	eventTerminatingFlow = 48
 	eventCorrelationIID  = 54
+	eventArgs            = 4715 // in the range of extensions that Perfetto has given to nobody
 
 	annotationNameIID   = 1
 	annotationBool      = 2
@@ -59,6 +62,28 @@ const (
 	annotationDict      = 11
 	annotationArray     = 12
 	annotationStringIID = 17
+
+	extensionSet  = 1
+	setFile       = 1
+	fileName      = 1
+	filePackage   = 2
+	fileMessage   = 4
+	fileEnum      = 5
+	fileExtension = 7
+	messageName   = 1
+	messageField  = 2
+	fieldName     = 1
+	fieldExtendee = 2
+	fieldNumber   = 3
+	fieldLabel    = 4
+	fieldKind     = 5
+	fieldTypeName = 6
+	fieldOptions  = 8
+	optionPacked  = 2
+	enumName      = 1
+	enumValue     = 2
+	valueName     = 1
+	valueNumber   = 2
 
 	internedCategories     = 1
 	internedNames          = 2
@@ -77,11 +102,14 @@ const (
 	typeCounter = 4
 
 	flagsCleared = 1 // interning state starts here
-	flagsNeeds   = 2 // the packet relies on it
 
 	clockRealtime    = 1
 	clockBoottime    = 6
 	clockIncremental = 64 // the first of the ids that a sequence may define
+
+	labelOptional = 1
+	labelRepeated = 3
+	kindMessage   = 11
 
 	childOrderingExplicit = 3
 	siblingMergeNone      = 2
@@ -132,12 +160,8 @@ func appendUint(b []byte, field int, v uint64) []byte {
 	return appendVarint(appendKey(b, field, wireVarint), v)
 }
 
-func appendFixed64(b []byte, field int, v uint64) []byte {
-	return binary.LittleEndian.AppendUint64(appendKey(b, field, wireFixed64), v)
-}
-
 func appendDouble(b []byte, field int, v float64) []byte {
-	return appendFixed64(b, field, math.Float64bits(v))
+	return binary.LittleEndian.AppendUint64(appendKey(b, field, wireFixed64), math.Float64bits(v))
 }
 
 func appendString[S string | []byte](b []byte, field int, s S) []byte {

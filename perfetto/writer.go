@@ -40,6 +40,7 @@ func write(w io.Writer, t *trace.Trace, rows int) error {
 		out.Write(appendClocks(nil, uint64(from)))
 	}
 	out.Write(appendAttributes(nil, t.Attributes))
+	out.Write(appendSchema(nil, tables.fields))
 	err := cmp.Or(e.tracks(out), e.definitions(out))
 	prepared.Wait()
 	if ok && err == nil {
@@ -57,7 +58,7 @@ func write(w io.Writer, t *trace.Trace, rows int) error {
 func appendClocks(b []byte, origin uint64) []byte {
 	b, packet := open(b, tracePacket)
 	b = appendUint(b, packetSequenceID, sequenceID)
-	b = appendUint(b, packetSequenceFlags, flagsCleared|flagsNeeds)
+	b = appendUint(b, packetSequenceFlags, flagsCleared)
 	b, defaults := open(b, packetDefaults)
 	b = appendUint(b, defaultsClockID, clockIncremental)
 	b = shut(b, defaults)

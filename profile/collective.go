@@ -53,7 +53,7 @@ type Asking struct {
 // launched them: in a step, and in an annotation that says what they are, which counts
 // where the kernel itself does not tell. at returns when a launch was made.
 func (p *Profile) PlaceCollectives(at func(launch int32) trace.Time, asked []Asking) {
-	if len(p.Collectives) == 0 || len(p.Steps)+len(asked) == 0 {
+	if p.Collectives.Len() == 0 || len(p.Steps)+len(asked) == 0 {
 		return
 	}
 	threads := p.threads()
@@ -70,8 +70,8 @@ func (p *Profile) PlaceCollectives(at func(launch int32) trace.Time, asked []Ask
 	steps.settle()
 	askings.settle()
 	joins := map[string]*Join{} // of each part
-	for i := range p.Collectives {
-		c := &p.Collectives[i]
+	for i := range p.Collectives.Len() {
+		c := p.Collectives.At(i)
 		if !c.OnGPU || c.Correlation == 0 {
 			continue
 		}
@@ -92,6 +92,7 @@ func (p *Profile) PlaceCollectives(at func(launch int32) trace.Time, asked []Ask
 		if k := askings.at(thread, time); k >= 0 && c.Op == 0 {
 			c.Op = asked[k].Op
 		}
+		p.Collectives.Set(i, &c)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestPlaceCollectives(t *testing.T) {
 	for _, c := range []Collective{{Row: 3, Correlation: 1}, {Row: 3, Correlation: 2, Op: reduce}, {Row: 3, Correlation: 3}, {Row: 3, Correlation: 4},
 		{Row: 5, Correlation: 1}, {Row: 3}, {Row: 3, Correlation: 99}, {Row: 0, Correlation: 1}} {
 		c.OnGPU = p.Rows[c.Row].Kind == RowStream
-		p.Collectives = append(p.Collectives, c)
+		p.Collectives.Add(&c)
 	}
 	times := []trace.Time{20, 250, 20, 350, 60}
 	p.PlaceCollectives(func(launch int32) trace.Time { return times[launch] }, []Asking{
@@ -33,7 +33,7 @@ func TestPlaceCollectives(t *testing.T) {
 	})
 	want := []Collective{{Op: toAll, Step: StepPrefill}, {Op: reduce, Step: StepDecode}, {}, {}, {Op: toAll}, {}, {}, {}}
 	for i, w := range want {
-		if c := p.Collectives[i]; c.Op != w.Op || c.Step != w.Step {
+		if c := p.Collectives.At(i); c.Op != w.Op || c.Step != w.Step {
 			t.Errorf("%d: %s in a step of kind %d, want %s, %d", i, syms.Name(c.Op), c.Step, syms.Name(w.Op), w.Step)
 		}
 	}

@@ -1,6 +1,22 @@
 package profile
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"iter"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Meetings are the collectives of some ranks: what each rank did, and which of that is one
+// collective. There may be tens of millions: they are passed one by one, and what is passed
+// is valid until the next.
+type Meetings interface {
+	// SyncPoints passes the collectives that were seen on several ranks, on one clock. Those
+	// of ranks that meet are together, by their first arrival, as they are held; byTime asks
+	// for all by their first arrival.
+	SyncPoints(byTime bool) iter.Seq[*SyncPoint]
+	// Parts passes the kernels of collectives of all ranks, by rank and start.
+	Parts() iter.Seq[*Part]
+}
 
 // A SyncPoint is one collective as its ranks saw it: the kernels that ran on
 // each of them, on one clock.
@@ -21,11 +37,20 @@ type SyncPoint struct {
 	Bound int64
 }
 
+// FirstArrival returns when the first rank came.
+func (x *SyncPoint) FirstArrival() trace.Time {
+	first := x.Arrivals[0].Start
+	for _, a := range x.Arrivals[1:] {
+		first = min(first, a.Start)
+	}
+	return first
+}
+
 // A Part is what one rank did in a collective, whether others were seen there or not.
 type Part struct {
-	*Collective       // on the clock of its host
-	Rank        int32 // index into Set.Ranks
-	Met         bool  // it is an arrival of a SyncPoint, or one side of a transfer
+	Collective       // on the clock of its host
+	Rank       int32 // index into Set.Ranks
+	Met        bool  // it is an arrival of a SyncPoint, or one side of a transfer
 	// Refused tells that others seemed to be there, which their clocks contradict.
 	Refused bool
 }
@@ -34,4 +59,20 @@ type Part struct {
 type Arrival struct {
 	Rank       int32 // index into Set.Ranks
 	Start, End trace.Time
+}
+
+// SyncPoints passes those of s.Meetings; see there.
+func (s *Set) SyncPoints(byTime bool) iter.Seq[*SyncPoint] {
+	if s.Meetings == nil {
+		return func(func(*SyncPoint) bool) {}
+	}
+	return s.Meetings.SyncPoints(byTime)
+}
+
+// Parts passes those of s.Meetings; see there.
+func (s *Set) Parts() iter.Seq[*Part] {
+	if s.Meetings == nil {
+		return func(func(*Part) bool) {}
+	}
+	return s.Meetings.Parts()
 }

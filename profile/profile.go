@@ -31,7 +31,7 @@ type Profile struct {
 	// that were merged share correlation ids, and these Arrows say the same.
 	Launches, Work []Link
 
-	Collectives []Collective
+	Collectives Collectives
 	Steps       []Step
 
 	// Fingerprint is what devices did, by which two profilers that recorded one process

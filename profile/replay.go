@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -32,7 +33,7 @@ const (
 // that a part of p is; a part with a negative rank is left out. Annotations of
 // PyTorch's profiler are ranges, as NVTX ranges are in those of Nsight Systems.
 func (p *Profile) Stream(syms *trace.Symbols, args *trace.Args, of func(part string) (rank, pid int32)) Stream {
-	r := &replay{p: p, syms: syms, args: args, rows: make([]Event, len(p.Rows)), correlations: make([]int64, len(p.Events))}
+	r := &replay{p: p, syms: syms, args: args, rows: make([]Event, len(p.Rows)), correlations: memory.Make[int64](len(p.Events))}
 	for i := range p.Rows {
 		r.rows[i].Rank, r.rows[i].PID = of(p.Rows[i].Part)
 	}

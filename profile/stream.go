@@ -13,11 +13,8 @@ type Set struct {
 	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
 	Streams []Stream
 	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
-	// SyncPoints are collectives that were seen on several ranks, by their first
-	// arrival; nil unless they were asked for.
-	SyncPoints []SyncPoint
-	// Parts are the kernels of collectives of all ranks, by rank and start; nil as SyncPoints.
-	Parts []Part
+	// Meetings are the collectives of all ranks; nil unless they were asked for.
+	Meetings Meetings
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence
@@ -69,6 +66,18 @@ type Home struct {
 	GPU      int32
 	UUID     string
 	Versions []Version
+}
+
+// WorkWithin is a stream for those who look at what devices did in a window of time alone: its
+// kernels and copies that do not overlap [from, to], 0 is no bound, may be missing, if the stream
+// can leave them out without reading them.
+func WorkWithin(s Stream, from, to trace.Time) Stream {
+	if w, ok := s.(interface {
+		WorkWithin(from, to trace.Time) Stream
+	}); ok && (from != 0 || to != 0) {
+		return w.WorkWithin(from, to)
+	}
+	return s
 }
 
 // An Absence tells that nothing was recorded of some ranks of a job.

@@ -155,6 +155,29 @@ func (s *Set) selectRequests(sel *Selection) error {
 	return nil
 }
 
+// OnlySlowest returns how many requests sel selects if it selects by how long they took and
+// by nothing else about them; 0 if it does not.
+func (sel *Selection) OnlySlowest() int {
+	if len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces)+len(sel.Statuses) > 0 || sel.Sample > 0 || sel.SlowestBy != "" && sel.SlowestBy != "e2e" {
+		return 0
+	}
+	return sel.Slowest
+}
+
+// SlowestE2E returns how long the fastest of the n slowest requests took, in ns; Unknown if
+// there are fewer.
+func (s *Set) SlowestE2E(n int) int64 {
+	took := make([]int64, len(s.Requests))
+	for i := range s.Requests {
+		took[i] = s.Requests[i].Metrics.E2E
+	}
+	if len(took) < n {
+		return Unknown
+	}
+	slices.Sort(took)
+	return took[len(took)-n]
+}
+
 // slowness returns the metric to choose the slowest requests by.
 func slowness(by string) (func(r *Request) int64, error) {
 	switch by {

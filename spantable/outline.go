@@ -1,6 +1,8 @@
 package spantable
 
 import (
+	"strconv"
+
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -10,7 +12,7 @@ type TraceID [2]uint64
 // A Look says what an [Outline] notes of spans beside their traces and times.
 type Look struct {
 	// Plain reports whether spans with a name have nothing else that is of interest: most
-	// have not.
+	// have not. Of these, some trace with each name is noted, not all.
 	Plain func(name []byte) bool
 	// Keys are the attributes that are of interest. The name of a span counts as one more,
 	// whose number is len(Keys).
@@ -24,7 +26,14 @@ type Look struct {
 type Sighting struct {
 	ID          TraceID
 	First, Last trace.Time // the first start and the last end of its spans, as they were stamped
+	Longest     int64      // how long its longest span lasts, ns
 	Wanted      bool       // because of some value: see [Look.Mark]
+}
+
+// widen adds what was seen of the same trace elsewhere.
+func (s *Sighting) widen(o *Sighting) {
+	s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
+	s.Longest, s.Wanted = max(s.Longest, o.Longest), s.Wanted || o.Wanted
 }
 
 // A Mark says that a trace has a value.
@@ -40,25 +49,40 @@ type Glance struct {
 	traces           []Sighting
 	marks            [][]Mark // by key
 	numbers          map[TraceID]uint32
+	plain            map[string]bool // names that were noted
 }
 
 // NewGlance returns a Glance that has seen nothing.
 func (l *Look) NewGlance() *Glance {
-	return &Glance{look: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}}
+	return &Glance{look: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}, plain: map[string]bool{}}
 }
 
 // Span notes a span, and returns the number of its trace in g.
 func (g *Glance) Span(id TraceID, start, end trace.Time) uint32 {
 	g.Spans++
+	span := Sighting{ID: id, First: start, Last: end, Longest: int64(end - start)}
 	n, ok := g.numbers[id]
 	if !ok {
 		n = uint32(len(g.traces))
 		g.numbers[id] = n
-		g.traces = append(g.traces, Sighting{ID: id, First: start, Last: end})
+		g.traces = append(g.traces, span)
 	}
-	t := &g.traces[n]
-	t.First, t.Last = min(t.First, start), max(t.Last, end)
+	g.traces[n].widen(&span)
 	return n
+}
+
+// Name notes the name of a span of a trace, and reports whether its attributes are of
+// interest: see [Look.Plain].
+func (g *Glance) Name(number uint32, name []byte) bool {
+	if g.plain[string(name)] {
+		return false
+	}
+	g.Value(number, len(g.look.Keys), name)
+	if !g.look.Plain(name) {
+		return true
+	}
+	g.plain[string(name)] = true
+	return false
 }
 
 // Value notes a value that a span of a trace has.
@@ -68,6 +92,18 @@ func (g *Glance) Value(number uint32, key int, value []byte) {
 		g.marks[key] = append(g.marks[key], Mark{mark, number})
 	}
 	g.traces[number].Wanted = g.traces[number].Wanted || wanted
+}
+
+// Attribute notes an attribute that is the value of a key.
+func (g *Glance) Attribute(number uint32, key int, a trace.Arg) {
+	switch a.Kind {
+	case trace.ArgString:
+		g.Value(number, key, a.Bytes())
+	case trace.ArgInt:
+		g.Value(number, key, strconv.AppendInt(nil, a.Int(), 10))
+	case trace.ArgFloat:
+		g.Value(number, key, strconv.AppendFloat(nil, a.Float(), 'g', -1, 64))
+	}
 }
 
 // An Outline is what a look at files tells of their spans before these are read: which
@@ -115,8 +151,7 @@ func (o *Outline) Add(file string, at Stretch, g *Glance) {
 			o.numbers[s.ID] = n
 			o.Traces = append(o.Traces, *s)
 		}
-		t := &o.Traces[n]
-		t.First, t.Last, t.Wanted = min(t.First, s.First), max(t.Last, s.Last), t.Wanted || s.Wanted
+		o.Traces[n].widen(s)
 		piece.traces[i] = n
 	}
 	for key, marks := range g.marks {

@@ -33,14 +33,14 @@ func TestAbsentRanks(t *testing.T) {
 	if found, _ := Measure(s.Set, 0, 0).Absent(devices(51)); found != nil {
 		t.Errorf("less than a tenth: %+v", found)
 	}
-	for i := range s.Parts {
-		s.Parts[i].Dtype = 0 // now the size is unknown
+	for i := range s.met.Kernels {
+		s.met.Kernels[i].Dtype = 0 // now the size is unknown
 	}
 	if found, _ := Measure(s.Set, 0, 0).Absent(devices(20)); found != nil {
 		t.Errorf("of unknown size: %+v", found)
 	}
-	for i := range s.Parts {
-		s.Parts[i].Met = true
+	for i := range s.met.Kernels {
+		s.met.Kernels[i].Met = true
 	}
 	if _, judged := Measure(s.Set, 0, 0).Absent(devices(20)); judged.State() != finding.NotApplicable {
 		t.Errorf("all ranks are there: %+v", judged)

@@ -42,13 +42,19 @@ func newExchange(set *profile.Set) *exchange {
 	return &exchange{set: set, sent: map[exchangeKey]*AllToAll{}, split: map[trace.Sym][]int64{}}
 }
 
-// add takes a kernel, if it is of an all-to-all whose sizes are known.
+// exchanges reports whether an operation is an all-to-all of elements whose size is known.
+func exchanges(op, dtype string) bool {
+	rule := busRuleOf(op)
+	return rule != nil && rule.op == "alltoall" && elementBytes[dtype] != 0
+}
+
+// add takes a kernel of an all-to-all, if it tells its sizes.
 func (x *exchange) add(p *profile.Part) {
-	name := x.set.Syms.Name
-	bytes := elementBytes[name(p.Dtype)]
-	if rule := busRuleOf(name(p.Op)); rule == nil || rule.op != "alltoall" || bytes == 0 || p.In < 0 || p.GroupSize < 2 {
+	if p.In < 0 || p.GroupSize < 2 {
 		return
 	}
+	name := x.set.Syms.Name
+	bytes := elementBytes[name(p.Dtype)]
 	splits := x.splits(p)
 	for to, elements := range splits {
 		key := exchangeKey{p.Rank, p.Group, to}

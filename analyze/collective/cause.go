@@ -3,6 +3,7 @@ package collective
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// explains is the part of a lateness that something has to make up to be called its
-// cause.
-const explains = 0.5
+// What makes up this part of a lateness is called its cause, or is said at all.
+const (
+	explains    = 0.5
+	worthSaying = 0.01
+)
 
 // A lateCause looks for what a rank does longer than the others of its peer group. What
 // ranks do is counted per collective: recordings need not be equally long.
@@ -102,8 +105,15 @@ func (l *lateCause) idle() (host, other excess) {
 func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
 	host, other := l.idle()
-	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks: it computes %s, idles %s while it waits for a launch, and idles %s for other reasons",
-		words.Nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
+	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks", words.Nearly(int64(late)))
+	for _, part := range []struct {
+		format string
+		ns     float64
+	}{{"; it computes %s", compute.ns}, {"; it idles %s while it waits for a launch", host.ns}, {"; it idles %s for other reasons", other.ns}} {
+		if math.Abs(part.ns) >= worthSaying*late {
+			evidence += fmt.Sprintf(part.format, moreOrLess(part.ns))
+		}
+	}
 	switch most := max(compute.ns, host.ns, other.ns); {
 	case most < explains*late:
 		cause = "neither compute nor idle time explains it"

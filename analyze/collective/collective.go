@@ -1,13 +1,14 @@
 package collective
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,9 +17,7 @@ import (
 type Collectives struct {
 	Ranks []Rank // those that met others, in the order of the set
 	Kinds []Kind // the one that took most time first
-	// Waits[r][s] is how long rank r waited for rank s, in ns: the sum over the
-	// collectives to which s came last. Both are indexes into Ranks.
-	Waits [][]int64
+	Waits []Wait // by rank, and by last
 	// ByStep is the same by kind of the step that asked for them; nil where steps are
 	// not known.
 	ByStep []StepRank
@@ -60,7 +59,13 @@ type Rank struct {
 	Transfer         int64 // of Took, what the rank that had to wait least took
 
 	rankIndex int32 // index into Set.Ranks
-	late      []int64
+}
+
+// A Wait is how long one rank waited for another one: the sum over the collectives to which
+// that one came last. Both are indexes into [Collectives.Ranks].
+type Wait struct {
+	Rank, Last int
+	Ns         int64
 }
 
 // A StepRank is what collectives of one kind of steps were like on a rank.
@@ -70,17 +75,16 @@ type StepRank struct {
 }
 
 // Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
-// It holds about 40 bytes for each rank of a sync point.
+// It holds about 20 bytes for each rank of a sync point, and half of that may be in a file.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
-	syncPoints := within(set, from, to)
 	w := &collectiveWalk{
-		out: &Collectives{}, ranks: make([]Rank, len(set.Ranks)),
-		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, syncPoints),
+		out: &Collectives{}, syncPoints: make([]int, len(set.Ranks)),
+		waits: map[waitKey]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, within(set, from, to)),
 	}
 	for kind := range w.bySteps {
-		w.bySteps[kind] = make([]Rank, len(set.Ranks))
+		w.bySteps[kind] = make([]rankTimes, len(set.Ranks))
 	}
-	for _, x := range syncPoints {
+	for x := range within(set, from, to) {
 		w.add(x)
 	}
 	out := w.finish(set)
@@ -88,16 +92,19 @@ func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 	return out
 }
 
-// within returns the sync points that overlap [from, to]; 0 is open.
-func within(set *profile.Set, from, to trace.Time) (list []*profile.SyncPoint) {
-	for i := range set.SyncPoints {
-		x := &set.SyncPoints[i]
-		start, end := bounds(x)
-		if (from == 0 || end >= from) && (to == 0 || start <= to) {
-			list = append(list, x)
+// within passes the sync points that overlap [from, to]; 0 is open.
+func within(set *profile.Set, from, to trace.Time) iter.Seq[*profile.SyncPoint] {
+	if from == 0 && to == 0 {
+		return set.SyncPoints(false)
+	}
+	return func(yield func(*profile.SyncPoint) bool) {
+		for x := range set.SyncPoints(false) {
+			start, end := bounds(x)
+			if (from == 0 || end >= from) && (to == 0 || start <= to) && !yield(x) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // bounds returns when a sync point began and ended.
@@ -112,12 +119,13 @@ func bounds(x *profile.SyncPoint) (start, end trace.Time) {
 // A collectiveWalk goes over the sync points of a set.
 type collectiveWalk struct {
 	out        *Collectives
-	ranks      []Rank // of the whole set
-	bySteps    [stepKinds][]Rank
-	waits      map[[2]int32]int64
+	syncPoints []int // by rank of the set
+	bySteps    [stepKinds][]rankTimes
+	waits      map[waitKey]int64
 	kinds      *kindTable
 	peerGroups *peerGroupTable
 	seen       encounter // of the sync point at hand
+	sorter     timeSorter
 }
 
 func (w *collectiveWalk) add(x *profile.SyncPoint) {
@@ -128,7 +136,7 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 	}
 	w.out.Counts.all++
 	for _, a := range x.Arrivals {
-		w.ranks[a.Rank].SyncPoints++
+		w.syncPoints[a.Rank]++
 	}
 	w.kinds.add(e, w.peerGroups.first(x))
 	if !e.waits {
@@ -142,23 +150,31 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 		w.out.Counts.partial++
 	}
 	w.peerGroups.add(e)
-	addWaits(w.ranks, e)
 	addWaits(w.bySteps[x.Step], e)
 	for i, a := range x.Arrivals {
 		if wait := e.waitForLast(i); wait > 0 {
-			key := [2]int32{a.Rank, x.Arrivals[e.last].Rank}
+			key := waitKey{a.Rank, x.Arrivals[e.last].Rank}
 			w.waits[key] = distribution.AddTimes(w.waits[key], wait)
 		}
 	}
 }
 
+// A waitKey is a rank that waits, and the last one.
+type waitKey struct{ rank, last int32 }
+
+// rankTimes are the sums of a rank in steps of one kind, and how late it was.
+type rankTimes struct {
+	Rank
+	late times
+}
+
 // addWaits adds a sync point at which ranks wait to the sums of its ranks.
-func addWaits(ranks []Rank, e *encounter) {
+func addWaits(ranks []rankTimes, e *encounter) {
 	median := e.median()
 	for i, a := range e.Arrivals {
 		r := &ranks[a.Rank]
 		r.Sync++
-		r.late = append(r.late, e.arrivals[i]-median)
+		r.late.add(e.arrivals[i] - median)
 		r.Took = distribution.AddTimes(r.Took, e.took(i))
 		r.Wait = distribution.AddTimes(r.Wait, e.wait(i))
 		r.Transfer = distribution.AddTimes(r.Transfer, e.transfer)
@@ -173,35 +189,20 @@ func addWaits(ranks []Rank, e *encounter) {
 	}
 }
 
-// settle sums up when a rank came.
-func (r *Rank) settle(set *profile.Set, rank int32) {
-	r.rankIndex, r.Rank = rank, set.Ranks[rank]
-	if len(r.late) > 0 {
-		slices.Sort(r.late)
-		r.LateP50, r.LateP99 = request.NearestRank(r.late, 50), request.NearestRank(r.late, 99)
-		r.late = nil
-	}
-}
-
+// finish sums up the ranks that met others.
 func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 	out := w.out
-	at := make([]int, len(w.ranks)) // index into out.Ranks
-	for i := range w.ranks {
-		r := &w.ranks[i]
-		if r.SyncPoints == 0 {
-			continue
+	at := make([]int, len(set.Ranks)) // index into out.Ranks
+	for i, n := range w.syncPoints {
+		if n > 0 {
+			at[i] = len(out.Ranks)
+			out.Ranks = append(out.Ranks, w.rank(set, i))
 		}
-		r.settle(set, int32(i))
-		at[i] = len(out.Ranks)
-		out.Ranks = append(out.Ranks, *r)
-	}
-	out.Waits = make([][]int64, len(out.Ranks))
-	for i := range out.Waits {
-		out.Waits[i] = make([]int64, len(out.Ranks))
 	}
 	for key, ns := range w.waits {
-		out.Waits[at[key[0]]][at[key[1]]] = ns
+		out.Waits = append(out.Waits, Wait{at[key.rank], at[key.last], ns})
 	}
+	slices.SortFunc(out.Waits, func(a, b Wait) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Last, b.Last)) })
 	out.ByStep = w.finishSteps(set)
 	out.Kinds = w.kinds.finish()
 	out.peerGroups = w.peerGroups.finish()
@@ -209,6 +210,21 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 		out.lengths = distribution.AddTimes(out.lengths, c.length)
 	}
 	return out
+}
+
+// rank sums up a rank over all kinds of steps.
+func (w *collectiveWalk) rank(set *profile.Set, rank int) Rank {
+	r := Rank{Rank: set.Ranks[rank], rankIndex: int32(rank), SyncPoints: w.syncPoints[rank]}
+	var late []*times
+	for kind := range w.bySteps {
+		s := &w.bySteps[kind][rank]
+		r.Sync, r.Last = r.Sync+s.Sync, r.Last+s.Last
+		r.Took, r.Wait = distribution.AddTimes(r.Took, s.Took), distribution.AddTimes(r.Wait, s.Wait)
+		r.Blame, r.Transfer = distribution.AddTimes(r.Blame, s.Blame), distribution.AddTimes(r.Transfer, s.Transfer)
+		late = append(late, &s.late)
+	}
+	r.LateP50, r.LateP99 = w.sorter.percentiles(late...)
+	return r
 }
 
 // stepKinds is how many kinds of steps there are.
@@ -221,8 +237,9 @@ func (w *collectiveWalk) finishSteps(set *profile.Set) []StepRank {
 	for _, kind := range [...]profile.StepKind{profile.StepPrefill, profile.StepDecode, profile.StepOther} {
 		for i := range w.bySteps[kind] {
 			if r := &w.bySteps[kind][i]; r.Sync > 0 {
-				r.settle(set, int32(i))
-				out = append(out, StepRank{kind, *r})
+				r.Rank.Rank, r.rankIndex = set.Ranks[i], int32(i)
+				r.LateP50, r.LateP99 = w.sorter.percentiles(&r.late)
+				out = append(out, StepRank{kind, r.Rank})
 				known = known || kind != profile.StepOther
 			}
 		}
@@ -231,6 +248,18 @@ func (w *collectiveWalk) finishSteps(set *profile.Set) []StepRank {
 		return nil
 	}
 	return out
+}
+
+// WaitMatrix returns Waits as a matrix: of each rank, how long it waited for each one, ns.
+func (c *Collectives) WaitMatrix() [][]int64 {
+	m := make([][]int64, len(c.Ranks))
+	for i := range m {
+		m[i] = make([]int64, len(c.Ranks))
+	}
+	for _, w := range c.Waits {
+		m[w.Rank][w.Last] = w.Ns
+	}
+	return m
 }
 
 // rankOf returns the facts about a rank of the set.

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,10 +21,12 @@ import (
 // durations in ns, of rank 0, 1, ...; a start of -1 is a rank that was not there.
 type syncPointsOf struct {
 	*profile.Set
+	met *testset.Meetings // of the set
 }
 
 func newSyncPoints(ranks ...string) syncPointsOf {
-	return syncPointsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks}}
+	met := &testset.Meetings{}
+	return syncPointsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks, Meetings: met}, met}
 }
 
 // meet adds an all-reduce of 1000 elements of two bytes.
@@ -39,8 +42,8 @@ func (s syncPointsOf) meet(startsAndDurations ...int64) *profile.SyncPoint {
 			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: int32(i / 2), Start: start, End: start + dur})
 		}
 	}
-	s.SyncPoints = append(s.SyncPoints, x)
-	return &s.SyncPoints[len(s.SyncPoints)-1]
+	s.met.Points = append(s.met.Points, x)
+	return &s.met.Points[len(s.met.Points)-1]
 }
 
 // threeRanks meet six times: c comes last twice, a once, a and b together once, once
@@ -61,7 +64,6 @@ func TestCollectives(t *testing.T) {
 	c := Measure(threeRanks().Set, 0, 0)
 	var got []string
 	for _, r := range c.Ranks {
-		r.late = nil
 		got = append(got, fmt.Sprint(r))
 	}
 	want := []Rank{
@@ -75,8 +77,8 @@ func TestCollectives(t *testing.T) {
 			t.Errorf("rank %d: %v\nwant %v", i, got[i], want[i])
 		}
 	}
-	if waits := [][]int64{{0, 0, 70}, {30, 0, 50}, {40, 0, 0}}; !reflect.DeepEqual(c.Waits, waits) {
-		t.Errorf("waits %v, want %v", c.Waits, waits)
+	if waits := [][]int64{{0, 0, 70}, {30, 0, 50}, {40, 0, 0}}; !reflect.DeepEqual(c.WaitMatrix(), waits) {
+		t.Errorf("waits %v, want %v", c.WaitMatrix(), waits)
 	}
 	if want := (collectiveCounts{all: 5, Sync: 4, partial: 4, impossible: 1}); c.Counts != want {
 		t.Errorf("%+v, want %+v", c.Counts, want)
@@ -131,11 +133,11 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 		one.meet(a...)
 		two.meet(b...).Bound = []int64{-1, endSpread + 1}[i%2]
 		if i%2 == 1 {
-			two.SyncPoints[i].Bound = 10_000_000
+			two.met.Points[i].Bound = 10_000_000
 		}
 	}
 	want, got := Measure(one.Set, 0, 0), Measure(two.Set, 0, 0)
-	if !reflect.DeepEqual(want.Ranks, got.Ranks) || !reflect.DeepEqual(want.Waits, got.Waits) || !reflect.DeepEqual(want.Kinds, got.Kinds) {
+	if !reflect.DeepEqual(want.Ranks, got.Ranks) || !reflect.DeepEqual(want.WaitMatrix(), got.WaitMatrix()) || !reflect.DeepEqual(want.Kinds, got.Kinds) {
 		t.Errorf("by clocks %+v\nwithout %+v", want.Ranks, got.Ranks)
 	}
 	if got.Counts.byDuration != 200 || want.Counts.byDuration != 0 {
@@ -163,16 +165,16 @@ func TestWaitsAddUp(t *testing.T) {
 		if slices.Index(x, -1) < 0 || i > 3 {
 			s.meet(x...)
 		}
-		if last := &s.SyncPoints[len(s.SyncPoints)-1]; len(last.Arrivals) < 2 {
-			s.SyncPoints = s.SyncPoints[:len(s.SyncPoints)-1]
+		if last := &s.met.Points[len(s.met.Points)-1]; len(last.Arrivals) < 2 {
+			s.met.Points = s.met.Points[:len(s.met.Points)-1]
 		}
 	}
 	c := Measure(s.Set, 0, 0)
 	for i, r := range c.Ranks {
 		own, others := int64(0), int64(0)
 		for k := range c.Ranks {
-			own += c.Waits[i][k]
-			others += c.Waits[k][i]
+			own += c.WaitMatrix()[i][k]
+			others += c.WaitMatrix()[k][i]
 		}
 		if own > r.Wait || others != r.Blame || r.Wait > r.Took || r.Transfer > r.Took {
 			t.Errorf("%s waits %d for others, %d in all of %d; is waited for %d, and blamed for %d", r.Rank, own, r.Wait, r.Took, others, r.Blame)
@@ -222,7 +224,7 @@ func TestBusBandwidth(t *testing.T) {
 	} {
 		x := s.meet(slices.Repeat([]int64{0, 1000}, 8)...)
 		x.Op, x.Dtype, x.In, x.Out = s.Syms.Intern(c.op), s.Syms.Intern(c.dtype), c.in, c.out
-		k := Measure(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, SyncPoints: []profile.SyncPoint{*x}}, 0, 0).Kinds[0]
+		k := Measure(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, Meetings: &testset.Meetings{Points: []profile.SyncPoint{*x}}}, 0, 0).Kinds[0]
 		if k.Bytes != c.bytes || k.BusBandwidth() != c.busbw {
 			t.Errorf("%s of %s: %d bytes, %v GB/s, want %d, %v", c.op, c.dtype, k.Bytes, k.BusBandwidth(), c.bytes, c.busbw)
 		}

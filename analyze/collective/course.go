@@ -2,6 +2,7 @@ package collective
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -45,31 +46,28 @@ func (c *Collectives) WaitCourse(set *profile.Set, from, to trace.Time) *WaitCou
 }
 
 func (c *Collectives) waitCourse(set *profile.Set, from, to trace.Time, parts int) *WaitCourse {
-	var met []*profile.SyncPoint
-	var ends []trace.Time
-	var e encounter
-	for _, x := range within(set, from, to) {
-		if e.look(x) && e.waits {
-			_, end := bounds(x)
-			met, ends = append(met, x), append(ends, end)
+	met, course := 0, &WaitCourse{Met: make([]int, parts)}
+	for _, end := range endsOfWaits(set, from, to) {
+		if met == 0 || end < course.From {
+			course.From = end
 		}
+		course.To = max(course.To, end)
+		met++
 	}
-	if len(met) == 0 {
+	if met == 0 {
 		return nil
 	}
 	at := make([]int, len(set.Ranks)) // index into c.Ranks
 	for i := range c.Ranks {
 		at[c.Ranks[i].rankIndex] = i
 	}
-	course := &WaitCourse{From: slices.Min(ends), To: slices.Max(ends), Met: make([]int, parts)}
 	sums := map[WaitIn]int64{} // by keys without Wait
-	for i, x := range met {
-		e.look(x)
-		part := course.part(ends[i])
+	for e, end := range endsOfWaits(set, from, to) {
+		part := course.part(end)
 		course.Met[part]++
-		for k := range x.Arrivals {
+		for k := range e.Arrivals {
 			if wait := e.waitForLast(k); wait > 0 {
-				key := WaitIn{Part: part, Rank: at[x.Arrivals[k].Rank], Last: at[x.Arrivals[e.last].Rank]}
+				key := WaitIn{Part: part, Rank: at[e.Arrivals[k].Rank], Last: at[e.Arrivals[e.last].Rank]}
 				sums[key] = distribution.AddTimes(sums[key], wait)
 			}
 		}
@@ -82,6 +80,21 @@ func (c *Collectives) waitCourse(set *profile.Set, from, to trace.Time, parts in
 		return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Last, b.Last))
 	})
 	return course
+}
+
+// endsOfWaits passes the collectives at which ranks wait, and when each ended.
+func endsOfWaits(set *profile.Set, from, to trace.Time) iter.Seq2[*encounter, trace.Time] {
+	return func(yield func(*encounter, trace.Time) bool) {
+		var e encounter
+		for x := range within(set, from, to) {
+			if !e.look(x) || !e.waits {
+				continue
+			}
+			if _, end := bounds(x); !yield(&e, end) {
+				return
+			}
+		}
+	}
 }
 
 // part is the part of the time that a moment is in.

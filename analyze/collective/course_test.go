@@ -22,8 +22,8 @@ func TestWaitCourseAddsUp(t *testing.T) {
 		for _, n := range course.Met {
 			met += n
 		}
-		if !reflect.DeepEqual(sums, c.Waits) || met != c.Counts.Sync {
-			t.Errorf("%d parts: waits %v of %d collectives, want %v of %d", parts, sums, met, c.Waits, c.Counts.Sync)
+		if !reflect.DeepEqual(sums, c.WaitMatrix()) || met != c.Counts.Sync {
+			t.Errorf("%d parts: waits %v of %d collectives, want %v of %d", parts, sums, met, c.WaitMatrix(), c.Counts.Sync)
 		}
 	}
 	if course := c.WaitCourse(set, 1, 2); course != nil {

@@ -77,8 +77,12 @@ func TestCollectivesOfDLRM(t *testing.T) {
 	got := collective.Measure(set, 0, 0)
 	last := []int{0, 0, 0, 0, 1, 2, 0, 5}
 	wait := []int64{5580, 11125, 3280, 9571, 6370, 6041, 3342, 1534} // us
-	if len(got.Ranks) != len(last) || len(set.Parts) != 64 {
-		t.Fatalf("%d ranks, %d kernels", len(got.Ranks), len(set.Parts))
+	kernels := 0
+	for range set.Parts() {
+		kernels++
+	}
+	if len(got.Ranks) != len(last) || kernels != 64 {
+		t.Fatalf("%d ranks, %d kernels", len(got.Ranks), kernels)
 	}
 	for i, r := range got.Ranks {
 		if r.Sync != 8 || r.Last != last[i] || r.Wait != 1000*wait[i] {

@@ -74,9 +74,9 @@ type kindKey struct {
 // kindTimes collects the collectives of one kind.
 type kindTimes struct {
 	Kind
-	transfers, waits []int64
-	whole            []int64       // of transfers
-	last             map[int32]int // by rank
+	transfers, waits distribution.Sample
+	whole            distribution.Sample // of transfers
+	last             map[int32]int       // by rank
 }
 
 // kindTable tells kinds apart.
@@ -85,6 +85,17 @@ type kindTable struct {
 	bare  *profile.BareNames
 	index map[kindKey]int
 	kinds []*kindTimes
+
+	// Sync points like the one before are of its kind.
+	like  kindLike
+	known *kindTimes
+}
+
+// kindLike is what sync points of one kind, and of one group of ranks, say.
+type kindLike struct {
+	name, op, dtype, group trace.Sym
+	in, out                int64
+	size, first            int32
 }
 
 func newKindTable(set *profile.Set) *kindTable {
@@ -93,6 +104,14 @@ func newKindTable(set *profile.Set) *kindTable {
 
 // of returns the kind of a sync point of a group with a certain first rank.
 func (t *kindTable) of(x *profile.SyncPoint, first int32) *kindTimes {
+	like := kindLike{x.Name, x.Op, x.Dtype, x.Group, x.In, x.Out, x.GroupSize, first}
+	if t.known == nil || like != t.like {
+		t.like, t.known = like, t.find(x, first)
+	}
+	return t.known
+}
+
+func (t *kindTable) find(x *profile.SyncPoint, first int32) *kindTimes {
 	name := t.set.Syms.Name
 	op, dtype := name(x.Op), name(x.Dtype)
 	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, sizeOf(op, dtype, x.In, x.Out, x.GroupSize), max(-1, x.GroupSize), first}
@@ -115,9 +134,9 @@ func (t *kindTable) add(e *encounter, first int32) {
 	k := t.of(e.SyncPoint, first)
 	k.N++
 	k.Ranks = max(k.Ranks, len(e.Arrivals))
-	k.transfers = append(k.transfers, e.transfer)
+	k.transfers.Add(e.transfer, distribution.NoLimit)
 	if int(e.GroupSize) <= len(e.Arrivals) {
-		k.whole = append(k.whole, e.transfer)
+		k.whole.Add(e.transfer, distribution.NoLimit)
 	}
 	for i := range e.Arrivals {
 		k.Took = distribution.AddTimes(k.Took, e.took(i))
@@ -129,7 +148,7 @@ func (t *kindTable) add(e *encounter, first int32) {
 	latest := slices.Index(e.arrivals, e.latest)
 	for i := range e.Arrivals {
 		if i != latest {
-			k.waits = append(k.waits, e.wait(i))
+			k.waits.Add(e.wait(i), distribution.NoLimit)
 		}
 	}
 	if e.last != nobody {
@@ -139,9 +158,10 @@ func (t *kindTable) add(e *encounter, first int32) {
 
 func (t *kindTable) finish() []Kind {
 	kinds := make([]Kind, len(t.kinds))
+	var sums summarizer
 	for i, k := range t.kinds {
-		k.Transfer, k.Wait = distribution.Summarize(k.transfers), distribution.Summarize(k.waits)
-		k.Whole, k.WholeP50 = len(k.whole), distribution.Summarize(k.whole).P50
+		k.Transfer, k.Wait = sums.of(&k.transfers), sums.of(&k.waits)
+		k.Whole, k.WholeP50 = k.whole.Len(), sums.of(&k.whole).P50
 		for rank, n := range k.last {
 			if name := t.set.Ranks[rank]; n > k.LastN || n == k.LastN && name < k.Last {
 				k.Last, k.LastN = name, n

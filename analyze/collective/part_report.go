@@ -76,7 +76,8 @@ func (c *Collectives) AllToAllReport() *table.Table {
 		table.CountColumn("to", "number, in the group, of the rank that receives", func(r *row) int64 { return int64(r.To) }),
 		table.CountColumn("n", "all-to-alls", func(r *row) int64 { return int64(r.N) }),
 		{Column: table.Column{Name: "bytes", Unit: table.Bytes, Doc: "sum; equal parts where the producer tells no other"}, Cell: func(r *row) table.Cell { return table.NumberCell(r.Bytes) }},
-		table.ShareColumn("of mean", "what the receiver gets from all ranks in the files, divided by the mean over the receivers of the group", func(r *row) float64 { return r.Imbalance }),
+		{Column: table.Column{Name: "of mean", Unit: table.Factor, Doc: "what the receiver gets from all ranks in the files, divided by the mean over the receivers of the group"},
+			Cell: func(r *row) table.Cell { return table.RealCell(r.Imbalance) }},
 	}).Stay("of mean")
 }
 

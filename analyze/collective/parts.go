@@ -52,46 +52,82 @@ func (p *PartKind) BusBandwidth() float64 {
 // partTimes collects the kernels of one kind on one rank.
 type partTimes struct {
 	PartKind
-	took  []int64
-	alone []int64
+	exchanges   bool // all-to-alls of which it is known who gets how much
+	took, alone distribution.Sample
+}
+
+// partTable tells the kinds of kernels of one rank apart, and goes from rank to rank.
+type partTable struct {
+	set   *profile.Set
+	bare  *profile.BareNames
+	out   []PartKind
+	sums  summarizer
+	rank  int32
+	kinds []*partTimes
+	index map[kindKey]*partTimes
+
+	// Parts like the one before are of its kind.
+	like  kindLike
+	known *partTimes
+}
+
+// of returns the kind of a part.
+func (t *partTable) of(p *profile.Part) *partTimes {
+	if p.Rank != t.rank {
+		t.settle()
+		t.rank = p.Rank
+	}
+	like := kindLike{p.Name, p.Op, p.Dtype, p.Group, p.In, p.Out, p.GroupSize, p.Rank}
+	if t.known == nil || like != t.like {
+		t.like, t.known = like, t.find(p)
+	}
+	return t.known
+}
+
+func (t *partTable) find(p *profile.Part) *partTimes {
+	name := t.set.Syms.Name
+	op, dtype := name(p.Op), name(p.Dtype)
+	bytes := sizeOf(op, dtype, p.In, p.Out, p.GroupSize)
+	key := kindKey{p.Op, t.bare.Of(p.Name), p.Dtype, p.Group, bytes, p.GroupSize, 0}
+	k := t.index[key]
+	if k == nil {
+		k = &partTimes{PartKind: PartKind{Rank: t.set.Ranks[p.Rank], rankIndex: p.Rank, Op: op, Kernel: name(key.kernel),
+			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize)}, exchanges: exchanges(op, dtype)}
+		t.index[key] = k
+		t.kinds = append(t.kinds, k)
+	}
+	return k
+}
+
+// settle sums up the kinds of the rank at hand.
+func (t *partTable) settle() {
+	for _, k := range t.kinds {
+		k.settle(&t.sums)
+		t.out = append(t.out, k.PartKind)
+	}
+	t.kinds, t.index, t.known = nil, map[kindKey]*partTimes{}, nil
 }
 
 // measureParts sums up the kernels that overlap [from, to]; 0 is open.
 func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
-	type key struct {
-		kindKey
-		rank int32
-	}
-	index := map[key]int{}
-	bare, name := profile.NewBareNames(set.Syms), set.Syms.Name
-	var all []*partTimes
 	exchange := newExchange(set)
-	for i := range set.Parts {
-		p := &set.Parts[i]
+	table := &partTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]*partTimes{}}
+	for p := range set.Parts() {
 		if from != 0 && p.Time+trace.Time(p.Dur) < from || to != 0 && p.Time > to {
 			continue
 		}
 		c.Counts.addPart(p)
-		exchange.add(p)
-		op, dtype := name(p.Op), name(p.Dtype)
-		bytes := sizeOf(op, dtype, p.In, p.Out, p.GroupSize)
-		k := key{kindKey{p.Op, bare.Of(p.Name), p.Dtype, p.Group, bytes, p.GroupSize, 0}, p.Rank}
-		at, ok := index[k]
-		if !ok {
-			at = len(all)
-			index[k] = at
-			all = append(all, &partTimes{PartKind: PartKind{Rank: set.Ranks[p.Rank], rankIndex: p.Rank, Op: op, Kernel: name(k.kernel),
-				Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize)}})
+		k := table.of(p)
+		if k.exchanges {
+			exchange.add(p)
 		}
-		all[at].took = append(all[at].took, max(0, p.Dur))
+		k.took.Add(max(0, p.Dur), distribution.NoLimit)
 		if !p.Met {
-			all[at].alone = append(all[at].alone, max(0, p.Dur))
+			k.alone.Add(max(0, p.Dur), distribution.NoLimit)
 		}
 	}
-	for _, p := range all {
-		p.settle()
-		c.Parts = append(c.Parts, p.PartKind)
-	}
+	table.settle()
+	c.Parts = table.out
 	slices.SortFunc(c.Parts, func(a, b PartKind) int {
 		return cmp.Or(cmp.Compare(b.Took.Total, a.Took.Total), cmp.Compare(a.rankIndex, b.rankIndex), strings.Compare(a.Op, b.Op),
 			strings.Compare(a.Kernel, b.Kernel), strings.Compare(a.Dtype, b.Dtype), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.GroupSize, b.GroupSize))
@@ -110,13 +146,13 @@ func (n *collectiveCounts) addPart(p *profile.Part) {
 }
 
 // settle sums up the kernels, and finds those that were long.
-func (p *partTimes) settle() {
-	p.Took, p.Alone = distribution.Summarize(p.took), len(p.alone)
-	for _, ns := range p.alone {
+func (p *partTimes) settle(sums *summarizer) {
+	p.Took, p.Alone = sums.of(&p.took), p.alone.Len()
+	p.alone.Each(func(ns int64) {
 		p.MostWait = distribution.AddTimes(p.MostWait, ns-p.Took.Min)
 		if over := ns - p.Took.P50; p.Took.N >= fewestLong && over >= longFloor && ns/longTimes >= p.Took.P50 {
 			p.Long++
 			p.LongWait = distribution.AddTimes(p.LongWait, over)
 		}
-	}
+	})
 }

@@ -11,11 +11,11 @@ import (
 
 // part adds a kernel of an operation of 1000 elements of two bytes on eight ranks.
 func (s syncPointsOf) part(rank int32, op string, start, dur int64, met bool) *profile.Part {
-	s.Parts = append(s.Parts, profile.Part{Rank: rank, Met: met, Collective: &profile.Collective{
+	s.met.Kernels = append(s.met.Kernels, profile.Part{Rank: rank, Met: met, Collective: profile.Collective{
 		Name: s.Syms.Intern("ncclDevKernel_" + op), Op: s.Syms.Intern(op), Dtype: s.Syms.Intern("BFloat16"), Group: s.Syms.Intern("tp"),
 		In: 1000, Out: 1000, GroupSize: 8, Time: trace.Time(start), Dur: dur, OnGPU: true,
 	}})
-	return &s.Parts[len(s.Parts)-1]
+	return &s.met.Kernels[len(s.met.Kernels)-1]
 }
 
 // Of a rank alone: what was long waited for others, which are not in the files.
@@ -132,7 +132,7 @@ func TestWaitsByKindOfStep(t *testing.T) {
 			t.Errorf("%+v, want %+v", r, w)
 		}
 	}
-	s.SyncPoints = s.SyncPoints[3:]
+	s.met.Points = s.met.Points[3:]
 	if c := Measure(s.Set, 0, 0); c.ByStep != nil {
 		t.Errorf("without steps: %+v", c.ByStep)
 	}

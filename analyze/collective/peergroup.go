@@ -3,6 +3,7 @@ package collective
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func (t *peerGroupTable) keyOf(x *profile.SyncPoint) []byte {
 }
 
 // newPeerGroupTable finds the peer groups of all sync points.
-func newPeerGroupTable(set *profile.Set, syncPoints []*profile.SyncPoint) *peerGroupTable {
+func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.SyncPoint]) *peerGroupTable {
 	type subset struct {
 		ranks []int32
 		key   string
@@ -60,7 +61,7 @@ func newPeerGroupTable(set *profile.Set, syncPoints []*profile.SyncPoint) *peerG
 	t := &peerGroupTable{of: map[string]*peerGroup{}}
 	index := map[string]int{}
 	var subsets []subset
-	for _, x := range syncPoints {
+	for x := range syncPoints {
 		if !x.Sync {
 			continue
 		}

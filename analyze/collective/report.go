@@ -91,13 +91,9 @@ type waitRow struct {
 func (c *Collectives) WaitReport() *table.Table {
 	var rows []waitRow
 	all := int64(0)
-	for i, waits := range c.Waits {
-		for k, ns := range waits {
-			if ns > 0 {
-				rows = append(rows, waitRow{rank: c.Ranks[i].Rank, last: c.Ranks[k].Rank, wait: ns})
-				all = distribution.AddTimes(all, ns)
-			}
-		}
+	for _, w := range c.Waits {
+		rows = append(rows, waitRow{rank: c.Ranks[w.Rank].Rank, last: c.Ranks[w.Last].Rank, wait: w.Ns})
+		all = distribution.AddTimes(all, w.Ns)
 	}
 	for i := range rows {
 		rows[i].all = all

@@ -132,13 +132,17 @@ func TestGroups(t *testing.T) {
 	}
 	c, _ := ranksOn(4)
 	c.Hosts = hosts
-	var ranks []string
+	var ranks []Rank
 	for i := range 32 {
-		ranks = append(ranks, fmt.Sprintf("rank %d", i))
-		c.Named[ranks[i]] = i < 16 || i >= 24
+		ranks = append(ranks, Rank{Name: fmt.Sprintf("rank %d", i), Host: fmt.Sprintf("node%d", i/8)})
+		c.Named[ranks[i].Name] = i < 16 || i >= 24
 	}
-	if got := fmt.Sprint(c.Together(ranks)); got != "[all 16 ranks of rack r1 all 8 ranks of node3]" {
-		t.Errorf("named together are %s", got)
+	var got []string
+	for _, g := range c.Together(ranks) {
+		got = append(got, g.String())
+	}
+	if want := []string{"all 16 ranks of rack r1", "all 8 ranks of node3"}; !slices.Equal(got, want) {
+		t.Errorf("named together are %q", got)
 	}
 	if got := hosts.group(2, "node2.cluster.local"); got != "r2" {
 		t.Errorf("a host with a domain is in rack %q", got)
@@ -148,7 +152,7 @@ func TestGroups(t *testing.T) {
 	for i := range 40 {
 		c.Hosts.groups[fmt.Sprintf("node%d", i)] = []string{fmt.Sprintf("r%d", i/4)}
 	}
-	got := lines(c.Fold(tableOf(rows)))
+	got = lines(c.Fold(tableOf(rows)))
 	if len(got) != 13 || !strings.HasPrefix(got[0], "rack r0: p50|") || !strings.HasPrefix(got[9], "rack r9: p50|") || !strings.HasPrefix(got[10], "320 ranks on 40 hosts: least|") {
 		t.Errorf("40 hosts in 10 racks are\n%s", strings.Join(got, "\n"))
 	}

@@ -2,7 +2,6 @@ package crowd
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -244,9 +243,8 @@ func choose(unit table.Unit, rows [][]table.Cell, column int, which func(n int) 
 	if len(known) == 0 {
 		return table.Cell{N: request.Unknown, Unknown: true}
 	}
-	real := unit == table.Share || unit == table.Number
 	slices.SortFunc(known, func(a, b table.Cell) int {
-		if real {
+		if unit.Real() {
 			return cmp.Compare(a.Share, b.Share)
 		}
 		return cmp.Compare(a.N, b.N)
@@ -254,35 +252,4 @@ func choose(unit table.Unit, rows [][]table.Cell, column int, which func(n int) 
 	c := known[which(len(known))]
 	c.Tone = table.Plain
 	return c
-}
-
-// Together says which groups of hosts all named ranks of a group make up: "all 8 ranks of rack
-// r12", the largest groups first. ranks are all that there are. A rank is told of once.
-func (c *Crowd) Together(ranks []string) (list []string) {
-	told := map[string]bool{}
-	for level := len(c.Hosts.levels()) - 1; level >= 0; level-- {
-		members := map[string][]string{}
-		var names []string
-		for _, rank := range ranks {
-			name := c.Hosts.group(level, c.host(rank))
-			if name == "" {
-				continue
-			}
-			if members[name] == nil {
-				names = append(names, name)
-			}
-			members[name] = append(members[name], rank)
-		}
-		for _, name := range names {
-			all := members[name]
-			if len(all) < 2 || len(names) < 2 || slices.ContainsFunc(all, func(rank string) bool { return !c.Named[rank] || told[rank] }) {
-				continue
-			}
-			for _, rank := range all {
-				told[rank] = true
-			}
-			list = append(list, fmt.Sprintf("all %d ranks of %s", len(all), c.Hosts.title(level, name)))
-		}
-	}
-	return list
 }

@@ -34,8 +34,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diff
 func (d *Collected) addCollectives(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
 	groups := map[diffKey]*diffGroup{}
 	var starts []trace.Time
-	for i := range set.SyncPoints {
-		x := &set.SyncPoints[i]
+	for x := range set.SyncPoints(false) {
 		if !x.Sync {
 			continue
 		}

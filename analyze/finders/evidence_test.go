@@ -50,13 +50,43 @@ func cellOf(t *testing.T, reports []*table.Table, e *finding.Evidence) (float64,
 	}
 	c := column(e.Column)
 	cell := r.Cell(found, c)
-	if unit := r.Columns[c].Unit; unit == table.Share || unit == table.Number {
+	if r.Columns[c].Unit.Real() {
 		return cell.Share, !cell.Unknown
 	}
 	return float64(cell.N), !cell.Unknown
 }
 
-// The numbers that evidence refers to are in the reports where it says.
+// sharesAreParts checks that every share is part of a whole: in reports, and in the costs and
+// metrics of findings.
+func sharesAreParts(t *testing.T, seed uint64, reports []*table.Table, found []finding.Finding) {
+	t.Helper()
+	check := func(what string, share float64) {
+		if !(share >= 0 && share <= 1) {
+			t.Errorf("seed %d: %s is %v: no part of a whole", seed, what, share)
+		}
+	}
+	for _, r := range reports {
+		for c, column := range r.Columns {
+			for row := range r.Len() {
+				if cell := r.Cell(row, c); column.Unit == table.Share && !cell.Unknown {
+					check(r.Name()+"."+column.Key(), cell.Share)
+				}
+			}
+		}
+	}
+	for i := range found {
+		f := &found[i]
+		check("the cost of "+f.ID(), f.Cost)
+		for _, v := range []float64{f.Metric.Before, f.Metric.After} {
+			if f.Metric.Unit == table.Share && !math.IsNaN(v) {
+				check("the metric of "+f.ID(), v)
+			}
+		}
+	}
+}
+
+// The numbers that evidence refers to are in the reports where it says, and every share is
+// part of a whole.
 func TestEvidenceIsInReports(t *testing.T) {
 	referred := map[string]int{}
 	for seed := range uint64(3) {
@@ -73,6 +103,7 @@ func TestEvidenceIsInReports(t *testing.T) {
 			reports := m.reports()
 			ids := map[string]bool{}
 			result := m.Look(All)
+			sharesAreParts(t, seed, reports, result.Findings)
 			for i := range result.Findings {
 				f := &result.Findings[i]
 				if ids[f.ID()] {

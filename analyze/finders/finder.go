@@ -35,12 +35,13 @@ type Needs uint8
 const (
 	Requests Needs = 1 << iota
 	Profiles
-	Both = Requests | Profiles
+	Weeks // several runs
+	Both  = Requests | Profiles
 )
 
 // String names what is needed.
 func (n Needs) String() string {
-	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles"}[n]
+	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare"}[n]
 }
 
 // has tells what the inputs have.
@@ -51,6 +52,9 @@ func (m *Measured) has() Needs {
 	}
 	if m.GPUs != nil {
 		n |= Profiles
+	}
+	if m.Of.Weeks != nil {
+		n |= Weeks
 	}
 	return n
 }

@@ -84,12 +84,26 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, eagerSteps},
+	{finding.Repeat, "a GPU, a host, or a pair of hosts that is late or slow in more runs than chance explains", Weeks,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--fleet"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Repeats() }},
+	{finding.Change, "steps that take longer, or less long, from some day on", Weeks,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Drifts() }},
 	{finding.Silent, "a rank that falls silent while requests are in flight on it and others go on", Requests,
 		finding.Critical, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline"}, silences},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
+}
+
+// OfWeeks are the finders that look at what several runs say together.
+func OfWeeks() (list []Finder) {
+	for i := range All {
+		if All[i].Needs == Weeks {
+			list = append(list, All[i])
+		}
+	}
+	return list
 }
 
 // consequences: requests are sent elsewhere or pile up from when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV

@@ -23,12 +23,24 @@ import (
 type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
+	Weeks    Runs         // if there are several; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
 	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
 	// look, after all inputs were.
 	Diags *trace.Diags
 	// Drawn tells to measure over time what no finder looks at, for those who draw it.
 	Drawn bool
+}
+
+// Runs are what was found in several runs, one after another. Package fleet, which asks the
+// finders about each run, makes them.
+type Runs interface {
+	// Repeats are subjects that are found again and again.
+	Repeats() ([]finding.Finding, finding.Judged)
+	// Drifts are changes of step times by day.
+	Drifts() ([]finding.Finding, finding.Judged)
+	// Words says in one line how many runs there are, and what repeats.
+	Words() string
 }
 
 // Measured is what finders look at: what was measured of the inputs, once.
@@ -56,8 +68,8 @@ type Measured struct {
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
-// holds what it compares. It gives up the sync points and the parts of
-// Profiles, which nobody asks for again: of a large export, they take as much memory as what
+// holds what it compares. It gives up the meetings of Profiles,
+// which nobody asks for again: of a large export, they take as much memory as what
 // else is measured.
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
@@ -85,7 +97,7 @@ func Measure(in Inputs) Measured {
 			if in.Drawn {
 				m.Waits = m.Collectives.WaitCourse(in.Profiles, in.Devices.From, in.Devices.To)
 			}
-			in.Profiles.SyncPoints, in.Profiles.Parts = nil, nil
+			in.Profiles.Meetings = nil
 		})
 	}
 	parallel.Each(len(steps), func(i int) { steps[i]() })

@@ -11,10 +11,13 @@ import (
 )
 
 // Kinds are the names of the kinds that anything looks for, sorted.
-func Kinds() []string {
+func Kinds() []string { return KindsOf(All) }
+
+// KindsOf are the names of the kinds that some finders look for, sorted.
+func KindsOf(all []Finder) []string {
 	var list []string
-	for i := range All {
-		list = append(list, string(All[i].Kind))
+	for i := range all {
+		list = append(list, string(all[i].Kind))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

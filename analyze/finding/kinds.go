@@ -14,6 +14,7 @@ const (
 	Errors    Kind = "errors"    // requests or CUDA calls that failed
 	Silent    Kind = "silent"    // a rank from which nothing comes any more, with requests in flight
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump
+	Repeat    Kind = "repeat"    // what is late or slow in run after run
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
 	GPU       Kind = "gpu"       // devices that are idle, or wait for data
 	Common    Kind = "common"    // what slow requests have in common

@@ -27,7 +27,8 @@ const (
 // A Day is the step times of a series on one day.
 type Day struct {
 	Series
-	Day   string // "2026-01-15"
+	Day   string     // "2026-01-15"
+	From  trace.Time // begin of the first of its runs
 	Runs  int
 	Hosts int
 	// Median is that of the medians of hosts, ns.
@@ -35,6 +36,7 @@ type Day struct {
 	// Level is by which factor steps take longer on this day, 1 on the median day. It does not
 	// depend on which hosts a day has: see [levelsOf].
 	Level float64
+	Total int64  // of all steps, ns
 	Drift *Drift // that begins on this day; nil is none
 }
 
@@ -45,12 +47,15 @@ type Drift struct {
 	First, Last string  // the earliest and the latest day that it may be, with a confidence of 95 %
 	Ratio       float64 // of the level after to that before
 	P           float64 // of such a change if nothing changes
+	Lost        float64 // ns: how much longer all steps took until the next change; 0 if less long
 	// Versions are those that were first seen from First to Last, and followed others.
 	Versions []Use
 }
 
 // A daily is the step times of hosts on one day: a median for each run.
 type daily struct {
+	from  trace.Time
+	total int64
 	runs  map[*Run]bool
 	hosts map[string][]int64
 }
@@ -67,12 +72,12 @@ func days(runs []*Run, versions []Use) (list []Day) {
 			if by[s.Series] == nil {
 				by[s.Series] = map[string]*daily{}
 			}
-			day := dayOf(r.From)
+			day := DayOf(r.From)
 			if by[s.Series][day] == nil {
-				by[s.Series][day] = &daily{map[*Run]bool{}, map[string][]int64{}}
+				by[s.Series][day] = &daily{from: r.From, runs: map[*Run]bool{}, hosts: map[string][]int64{}}
 			}
 			d := by[s.Series][day]
-			d.runs[r] = true
+			d.runs[r], d.total = true, distribution.AddTimes(d.total, s.total)
 			d.hosts[s.host] = append(d.hosts[s.host], s.median)
 		}
 	}
@@ -87,7 +92,8 @@ func days(runs []*Run, versions []Use) (list []Day) {
 	return list
 }
 
-func dayOf(t trace.Time) string { return words.Clock(t).Format(time.DateOnly) }
+// DayOf names the day of a time: "2026-01-15".
+func DayOf(t trace.Time) string { return words.Clock(t).Format(time.DateOnly) }
 
 // A hostStep is the logarithm of the step time of a host on a day.
 type hostStep struct {
@@ -106,7 +112,7 @@ func daysOf(s Series, by map[string]*daily, versions []Use) (list []Day) {
 			m := distribution.LowerMedian(d.hosts[host])
 			medians, hosts = append(medians, m), append(hosts, hostStep{host, math.Log(float64(max(1, m)))})
 		}
-		list = append(list, Day{Series: s, Day: day, Runs: len(d.runs), Hosts: len(d.hosts), Median: distribution.LowerMedian(medians)})
+		list = append(list, Day{Series: s, Day: day, From: d.from, Total: d.total, Runs: len(d.runs), Hosts: len(d.hosts), Median: distribution.LowerMedian(medians)})
 		steps = append(steps, hosts)
 	}
 	for i, level := range levelsOf(steps) {
@@ -176,8 +182,11 @@ func findDrifts(list []Day, versions []Use) {
 		}
 		d := &Drift{Series: list[c.At].Series, Day: list[c.At].Day, First: list[c.First].Day, Last: list[min(c.Last, len(list)-1)].Day,
 			Ratio: ratio(from, c.At, to), P: c.P}
+		for j := c.At; j < to; j++ {
+			d.Lost += float64(list[j].Total) * max(0, 1-1/d.Ratio)
+		}
 		for _, u := range versions {
-			if day := dayOf(u.First); u.Before != "" && day >= d.First && day <= d.Last {
+			if day := DayOf(u.First); u.Before != "" && day >= d.First && day <= d.Last {
 				d.Versions = append(d.Versions, u)
 			}
 		}

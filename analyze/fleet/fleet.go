@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 )
 
@@ -52,8 +52,8 @@ func totals(runs []*Run) (list []Total) {
 	return list
 }
 
-// recorded returns the time of GPUs and schedulers in all runs, and that of requests, ns.
-func (f *Fleet) recorded() (gpu, requests float64) {
+// Recorded returns the time of GPUs and schedulers in all runs, and that of requests, ns.
+func (f *Fleet) Recorded() (gpu, requests float64) {
 	for _, r := range f.Runs {
 		gpu += r.Recorded()
 		requests += r.RequestTime
@@ -61,10 +61,8 @@ func (f *Fleet) recorded() (gpu, requests float64) {
 	return gpu, requests
 }
 
-// Document is the report. People see so many rows of each table.
-func (f *Fleet) Document() *document.Document {
-	d := &document.Document{LimitAll: true}
-	d.AddMain(f.offenderReport())
-	d.Add(f.totalReport(), f.dayReport(), f.versionReport(), f.runReport(), f.lossReport())
-	return d
+// Look asks the finders of what several runs say together.
+func (f *Fleet) Look() finders.Result {
+	m := finders.Measured{Of: finders.Inputs{Weeks: f}}
+	return m.Look(finders.OfWeeks())
 }

@@ -68,9 +68,15 @@ func TestRepeatOffender(t *testing.T) {
 			t.Errorf("%v is %v", o.String(), o.Sure)
 		}
 	}
-	if list := f.repeats(); len(list) != 1 || !strings.HasPrefix(list[0], "GPU 5 of node0 (GPU-0005) was late or slow in 6 of 12 runs (straggler), 0.281 expected by chance; certain; ") {
-		t.Errorf("it says %q", list)
+	list := f.Look().Findings
+	if len(list) != 1 || !strings.HasPrefix(list[0].Text, "GPU 5 of node0 (GPU-0005) was late or slow in 6 of 12 runs (straggler), 0.281 expected by chance; p = ") {
+		t.Fatalf("it says %+v", list)
 	}
+	x := &list[0]
+	if x.Kind != finding.Repeat || x.Confidence != finding.Certain || x.Since != runs[0].From || x.At.String() != "GPU 5 (node0)" {
+		t.Errorf("the finding is %+v at %s", x, x.At.String())
+	}
+
 }
 
 // P is what drawing the found GPUs of each run at random gives.
@@ -99,8 +105,9 @@ func TestTooLittle(t *testing.T) {
 				t.Errorf("%d runs: %v is %v", len(runs), o.String(), o.Sure)
 			}
 		}
-		if text := f.offenderReport().Title; !strings.HasPrefix(text, "Not enough data for repeat offenders: ") {
-			t.Errorf("%d runs: %q", len(runs), text)
+		r := f.Look()
+		if little := r.In(finding.TooLittle); len(little) == 0 || !strings.HasPrefix(little[0], "Not enough data for repeat offenders: ") {
+			t.Errorf("%d runs: %q", len(runs), little)
 		}
 	}
 }
@@ -127,7 +134,7 @@ func TestRateOfOffendersByChance(t *testing.T) {
 
 // withStep adds a step time to a run.
 func (r *Run) withStep(host string, median int64) *Run {
-	r.steps = append(r.steps, stepTime{Series: Series{ofDevices, "decode"}, host: host, median: median, n: 10})
+	r.steps = append(r.steps, stepTime{Series: Series{ofDevices, "decode"}, host: host, median: median, total: 10 * median})
 	return r
 }
 

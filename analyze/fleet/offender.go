@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -33,9 +34,13 @@ type Offender struct {
 	Expected    float64
 	P           float64 // see [offenders]
 	Sure        Sure
+	Needed      int            // runs that it takes to tell, at least, as often as its peers are found
 	First, Last trace.Time     // begin of the first and of the last run that found it; 0 is unknown
 	Kinds       []finding.Kind // of the findings, the most frequent first
 	Ranks       []string       // that ran on a GPU when it was found, in the order of time
+	// GPUTime and RequestTime are what the findings about it cost, ns: of each run that of the
+	// one that cost most.
+	GPUTime, RequestTime float64
 	// Because is, of a host, the GPU on it that each of these runs found; nil is none.
 	Because *Subject
 }
@@ -114,6 +119,8 @@ func (o *record) add(r *Run, x *seen, chance float64) {
 	}
 	o.Subject, o.Last = x.Subject, r.From
 	o.Found++
+	o.GPUTime += x.gpuTime
+	o.RequestTime += x.requestTime
 	for _, kind := range x.kinds {
 		o.kinds[kind]++
 	}
@@ -141,14 +148,14 @@ func judge(records map[key]*record, order []key, level Level) (list []Offender) 
 		if o.Found == 0 {
 			continue
 		}
-		o.P = p[i]
+		o.P, o.Needed = p[i], o.Could
 		switch {
 		case o.P <= certainP:
 			o.Sure = Certain
 		case o.P <= likelyP:
 			o.Sure = Likely
 		case least[i]*float64(len(all)) > likelyP:
-			o.Sure = TooLittle
+			o.Sure, o.Needed = TooLittle, o.enough(len(all))
 		default:
 			o.Sure = Maybe
 		}
@@ -157,6 +164,16 @@ func judge(records map[key]*record, order []key, level Level) (list []Offender) 
 		list = append(list, o.Offender)
 	}
 	return list
+}
+
+// enough is how many runs it takes, one more than there are at least, until being found in all of
+// them is no chance among so many peers.
+func (o *record) enough(peers int) int {
+	least := o.Could + 1
+	if chance := o.Expected / float64(o.Could); chance < 1 {
+		least = max(least, int(math.Ceil(math.Log(likelyP/float64(peers))/math.Log(chance))))
+	}
+	return least
 }
 
 // always returns the GPU that was found in each run that found its host; nil is none, or several.

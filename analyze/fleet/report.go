@@ -12,15 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// offenderReport makes a table of what was found late or slow. Its title is the verdict.
-func (f *Fleet) offenderReport() *table.Table {
+// OffenderReport makes a table of what was found late or slow.
+func (f *Fleet) OffenderReport() *table.Table {
 	type O = Offender
-	sentences := f.repeats()
-	title := f.nobody()
-	if len(sentences) > 0 {
-		title = "Repeat offender: " + sentences[0]
-	}
-	r := table.New("sgtrace.report.fleet.offenders/v1", title, f.Offenders, []table.Field[O]{
+	r := table.New("sgtrace.report."+offenderTable+"/v1", "Late or slow in some runs", f.Offenders, []table.Field[O]{
 		table.TextColumn("what", "gpu, host, or hosts: KV caches go from one to the other", func(o *O) string { return o.Level.String() }),
 		table.TextColumn("name", "GPU 5 of node7; a rank where nobody says on which GPU it ran", func(o *O) string { return o.String() }),
 		table.CountColumn("found", "runs that found it late or slow", func(o *O) int64 { return int64(o.Found) }),
@@ -47,39 +42,14 @@ func (f *Fleet) offenderReport() *table.Table {
 			return int64(o.GPU)
 		}),
 		table.TextColumn("ranks", "that ran on the GPU when it was found", func(o *O) string { return strings.Join(o.Ranks, ", ") }),
+		hoursColumn("gpu hours", "that devices and schedulers lost to what was found there", func(o *O) float64 { return o.GPUTime }),
+		hoursColumn("request hours", "that requests took longer because of it", func(o *O) float64 { return o.RequestTime }),
 	})
-	for i := range r.Columns[len(r.Columns)-5:] {
-		r.Columns[len(r.Columns)-5+i].Detail = true
+	for i := range r.Columns[len(r.Columns)-7:] {
+		r.Columns[len(r.Columns)-7+i].Detail = true
 	}
 	r.Stay("found", "of", "sure").Leave("expected", "kinds", "because")
-	for _, sentence := range sentences[min(1, len(sentences)):] {
-		r.Note("%s", sentence)
-	}
 	return r
-}
-
-// repeats says of each repeat offender how often it was found; of a host only what is not about
-// one of its GPUs.
-func (f *Fleet) repeats() (sentences []string) {
-	told := map[key]bool{}
-	for i := range f.Offenders {
-		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
-			told[o.key()] = true
-		}
-	}
-	for i := range f.Offenders {
-		o := &f.Offenders[i]
-		if !o.Repeats() || o.Because != nil && told[o.Because.key()] {
-			continue
-		}
-		name := o.String()
-		if o.UUID != "" && o.GPU >= 0 {
-			name += " (" + o.UUID + ")"
-		}
-		sentences = append(sentences, fmt.Sprintf("%s was late or slow in %d of %d runs (%s), %s expected by chance; %s; %s%s",
-			name, o.Found, o.Could, kindList(o.Kinds), words.ThreeDigits(o.Expected), o.Sure, words.Chance(o.P), between(o.First, o.Last)))
-	}
-	return sentences
 }
 
 // between says when the first and the last of some runs began, if that is known.
@@ -87,22 +57,10 @@ func between(first, last trace.Time) string {
 	switch {
 	case first == 0 || last == 0:
 		return ""
-	case dayOf(first) == dayOf(last):
-		return "; on " + dayOf(first)
+	case DayOf(first) == DayOf(last):
+		return "; on " + DayOf(first)
 	}
-	return fmt.Sprintf("; from %s to %s", dayOf(first), dayOf(last))
-}
-
-// nobody says that there are no repeat offenders, and why.
-func (f *Fleet) nobody() string {
-	enough := len(f.Offenders) == 0 && len(f.Runs) > 1
-	for i := range f.Offenders {
-		enough = enough || f.Offenders[i].Sure == Maybe
-	}
-	if !enough {
-		return fmt.Sprintf("Not enough data for repeat offenders: %s", words.Counted(len(f.Runs), "run"))
-	}
-	return fmt.Sprintf("No repeat offenders in %s: nothing was late or slow more often than chance explains", words.Counted(len(f.Runs), "run"))
+	return fmt.Sprintf("; from %s to %s", DayOf(first), DayOf(last))
 }
 
 func kindList(kinds []finding.Kind) string {
@@ -123,13 +81,13 @@ func hoursColumn[T any](name, doc string, of func(*T) float64) table.Field[T] {
 	return table.NumberColumn(name, doc, func(row *T) float64 { return hours(of(row)) })
 }
 
-// totalReport makes a table of what each kind of finding cost in all runs.
-func (f *Fleet) totalReport() *table.Table {
-	gpu, requests := f.recorded()
-	title := fmt.Sprintf("%s recorded in %s", gpuHours(gpu), words.Counted(len(f.Runs), "run"))
+// TotalReport makes a table of what each kind of finding cost in all runs.
+func (f *Fleet) TotalReport() *table.Table {
+	gpu, requests := f.Recorded()
+	title := fmt.Sprintf("%s recorded in %s", GPUHours(gpu), words.Counted(len(f.Runs), "run"))
 	if len(f.Totals) > 0 && f.Totals[0].GPU > 0 {
 		t := &f.Totals[0]
-		title += fmt.Sprintf(", of which %s (%s %%) were lost to %s", gpuHours(t.GPU), words.InPercent(t.GPU/gpu), t.Kind)
+		title += fmt.Sprintf(", of which %s (%s %%) were lost to %s", GPUHours(t.GPU), words.InPercent(t.GPU/gpu), t.Kind)
 	}
 	r := table.New("sgtrace.report.fleet.losses/v1", title, f.Totals, []table.Field[Total]{
 		table.TextColumn("kind", "of findings", func(t *Total) string { return string(t.Kind) }),
@@ -145,8 +103,8 @@ func (f *Fleet) totalReport() *table.Table {
 	return r
 }
 
-// runReport makes a table of the runs.
-func (f *Fleet) runReport() *table.Table {
+// RunReport makes a table of the runs.
+func (f *Fleet) RunReport() *table.Table {
 	type R = *Run
 	r := table.New("sgtrace.report.fleet.runs/v1", "Runs", f.Runs, []table.Field[R]{
 		runTime("first", "begin of the first input", func(r *R) trace.Time { return (*r).From }),
@@ -170,8 +128,8 @@ type runLoss struct {
 	Loss
 }
 
-// lossReport makes a table of what each run lost to each kind of finding.
-func (f *Fleet) lossReport() *table.Table {
+// LossReport makes a table of what each run lost to each kind of finding.
+func (f *Fleet) LossReport() *table.Table {
 	var rows []runLoss
 	for _, r := range f.Runs {
 		for _, loss := range r.Losses {
@@ -189,22 +147,9 @@ func (f *Fleet) lossReport() *table.Table {
 	})
 }
 
-// dayReport makes a table of step times by day. Its title says when they changed.
-func (f *Fleet) dayReport() *table.Table {
-	var sentences []string
-	for i := range f.Days {
-		if d := f.Days[i].Drift; d != nil {
-			sentences = append(sentences, d.String())
-		}
-	}
-	title := "Step times by day: no change"
-	switch {
-	case !f.longEnough():
-		title = fmt.Sprintf("Step times by day: not enough days to find changes; %d are needed", leastDays)
-	case len(sentences) > 0:
-		title = sentences[0]
-	}
-	r := table.New("sgtrace.report.fleet.steps/v1", title, f.Days, []table.Field[Day]{
+// DayReport makes a table of step times by day.
+func (f *Fleet) DayReport() *table.Table {
+	r := table.New("sgtrace.report."+stepTable+"/v1", "Step times by day", f.Days, []table.Field[Day]{
 		table.TextColumn("day", "on which runs began", func(d *Day) string { return d.Day }),
 		table.TextColumn("kind", "of steps", func(d *Day) string { return d.Kind }),
 		table.TextColumn("of", "devices: from the first kernel of a step to the end of the last; requests: as servers traced them", func(d *Day) string { return d.Of }),
@@ -220,40 +165,29 @@ func (f *Fleet) dayReport() *table.Table {
 		}),
 		table.TextColumn("with", "versions that changed at about that time", func(d *Day) string { return d.Drift.versions() }),
 	})
-	r.Stay("step", "change").Leave("of", "runs", "hosts")
-	for _, sentence := range sentences[min(1, len(sentences)):] {
-		r.Note("%s", sentence)
-	}
-	return r
-}
-
-// longEnough reports whether any series has so many days that a change can be found.
-func (f *Fleet) longEnough() bool {
-	count := map[Series]int{}
-	for i := range f.Days {
-		count[f.Days[i].Series]++
-		if count[f.Days[i].Series] >= leastDays {
-			return true
-		}
-	}
-	return false
+	return r.Stay("step", "change").Leave("of", "runs", "hosts")
 }
 
 // String says when step times changed, by how much, and with which versions.
 func (d *Drift) String() string {
-	direction := "longer"
-	if d.Ratio < 1 {
-		direction = "shorter"
-	}
-	when := d.Day
+	text := title(d.change())
 	if d.First != d.Last {
-		when += fmt.Sprintf(" (%s to %s)", d.First, d.Last)
+		text += fmt.Sprintf(" (%s to %s)", d.First, d.Last)
 	}
-	text := fmt.Sprintf("%s steps take %s %% %s since %s, by %s; %s", title(d.Kind), words.InPercent(math.Abs(d.Ratio-1)), direction, when, d.Of, words.Chance(d.P))
+	text += fmt.Sprintf(", by %s; %s", d.Of, words.Chance(d.P))
 	if with := d.versions(); with != "" {
 		text += "; at about that time, " + with
 	}
 	return text
+}
+
+// change says by how much step times changed, and on which day.
+func (d *Drift) change() string {
+	direction := "longer"
+	if d.Ratio < 1 {
+		direction = "shorter"
+	}
+	return fmt.Sprintf("%s steps take %s %% %s since %s", d.Kind, words.InPercent(math.Abs(d.Ratio-1)), direction, d.Day)
 }
 
 func title(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
@@ -265,14 +199,14 @@ func (d *Drift) versions() string {
 	}
 	var parts []string
 	for _, u := range d.Versions {
-		parts = append(parts, fmt.Sprintf("%s went from %s to %s", u.Of, u.Before, u.Is))
+		parts = append(parts, u.String())
 	}
 	return strings.Join(parts, ", ")
 }
 
-// versionReport makes a table of the versions that inputs tell of.
-func (f *Fleet) versionReport() *table.Table {
-	r := table.New("sgtrace.report.fleet.versions/v1", "Versions", f.Versions, []table.Field[Use]{
+// VersionReport makes a table of the versions that inputs tell of.
+func (f *Fleet) VersionReport() *table.Table {
+	r := table.New("sgtrace.report."+versionTable+"/v1", "Versions", f.Versions, []table.Field[Use]{
 		table.TextColumn("of", "software", func(u *Use) string { return u.Of }),
 		table.TextColumn("version", "as inputs call it", func(u *Use) string { return u.Is }),
 		table.CountColumn("runs", "that had it", func(u *Use) int64 { return int64(u.Runs) }),

@@ -152,8 +152,8 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 // hours are ns in hours.
 func hours(ns float64) float64 { return ns / (3600 * 1e9) }
 
-// gpuHours writes the time of GPUs, in ns, for people: "3.20 GPU-hours", "51.2 GPU-seconds".
-func gpuHours(ns float64) string {
+// GPUHours writes the time of GPUs, in ns, for people: "3.20 GPU-hours", "51.2 GPU-seconds".
+func GPUHours(ns float64) string {
 	if h := hours(ns); h >= 0.1 {
 		return words.ThreeDigits(h) + " GPU-hours"
 	}

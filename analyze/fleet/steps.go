@@ -25,12 +25,12 @@ const (
 	ofRequests = "requests"
 )
 
-// A stepTime is the median of the steps of a host in a run, ns.
+// A stepTime is about the steps of a host in a run, ns.
 type stepTime struct {
 	Series
 	host   string
 	median int64
-	n      int
+	total  int64 // of all of them
 }
 
 // stepsOfProfiles measures the steps of servers by host, on devices.
@@ -81,7 +81,10 @@ func stepsOfRequests(s *request.Set) []stepTime {
 // medians returns the median of each list, in a certain order.
 func medians(by map[stepTime][]int64) (list []stepTime) {
 	for of, durations := range by {
-		of.n, of.median = len(durations), distribution.LowerMedian(durations)
+		for _, d := range durations {
+			of.total = distribution.AddTimes(of.total, d)
+		}
+		of.median = distribution.LowerMedian(durations)
 		list = append(list, of)
 	}
 	slices.SortFunc(list, func(a, b stepTime) int {

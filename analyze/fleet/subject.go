@@ -90,6 +90,8 @@ type seen struct {
 	could bool           // there was enough to find it late or slow
 	kinds []finding.Kind // that found it so
 	on    map[key]bool   // of a host: the GPUs on it that were found
+	// gpuTime and requestTime are what the finding about it cost that cost most, ns.
+	gpuTime, requestTime float64
 }
 
 // A ranked is a rank of a run, and where it ran.

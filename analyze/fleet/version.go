@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
@@ -48,6 +49,9 @@ type Use struct {
 	// Before is the version of the same software that was seen last before First; "" is none.
 	Before string
 }
+
+// String says that the version came after another one: "GPU driver went from 550.54 to 560.28".
+func (u *Use) String() string { return fmt.Sprintf("%s went from %s to %s", u.Of, u.Before, u.Is) }
 
 // uses lists the versions of all runs, by software and first use.
 func uses(runs []*Run) (list []Use) {

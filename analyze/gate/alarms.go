@@ -68,6 +68,19 @@ func parseGoodput(bound string) (share float64, err error) {
 // NeedSLO tells whether any of the alarms is about goodput.
 func (list *Alarms) NeedSLO() bool { return len(list.goodputs) > 0 }
 
+// Other returns the first of the alarms that is none of some kinds; "" is none.
+func (list *Alarms) Other(kinds []string) string {
+	for _, kind := range list.kinds {
+		if !slices.Contains(kinds, string(kind)) {
+			return string(kind)
+		}
+	}
+	if len(list.goodputs) > 0 {
+		return list.goodputs[0].text
+	}
+	return ""
+}
+
 // Judge says which of the alarms went off. A kind of finding that was not found passes if any
 // finder of it had enough data, and none that applies to the inputs had too little. goodput may
 // be nil if no alarm needs it.

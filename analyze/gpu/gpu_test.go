@@ -111,14 +111,14 @@ note: p99 of fewer than 100 values is their maximum: prefill 1 TP0 (n=1), prefil
 	"kernels": `
 Kernels by rank
 
-rank  excess [us]  total [us]  of median [%]  n  p50 [us]  p99 [us]  kernel
-----  -----------  ----------  -------------  -  --------  --------  -----------------------
-TP1          6.00       36.00          120.0  3      12.0      12.0  gemm
-TP0          2.00       15.00          115.4  1      15.0      15.0  ncclDevKernel_AllReduce
-TP0          0.00       30.00          100.0  3      10.0      10.0  gemm
-TP1          0.00       13.00          100.0  1      13.0      13.0  ncclDevKernel_AllReduce
+rank  excess [us]  total [us]  of median  n  p50 [us]  p99 [us]  kernel
+----  -----------  ----------  ---------  -  --------  --------  -----------------------
+TP1          6.00       36.00       1.20  3      12.0      12.0  gemm
+TP0          2.00       15.00       1.15  1      15.0      15.0  ncclDevKernel_AllReduce
+TP0          0.00       30.00       1.00  3      10.0      10.0  gemm
+TP1          0.00       13.00       1.00  1      13.0      13.0  ncclDevKernel_AllReduce
 
-note: of median: 100 % is the median of the ranks that ran the kernel
+note: of median: 1 is the median of the ranks that ran the kernel
 note: communication kernels wait for each other: they are short on the rank that the others wait for
 `,
 }

@@ -143,7 +143,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: v(k)} }}
 	}
 	ratio := func(name, doc string, v func(*RankKernel) float64) table.Field[RankKernel] {
-		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc}, Cell: func(k *RankKernel) table.Cell { return table.Cell{Share: v(k), Unknown: v(k) == unknownRatio} }}
+		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Factor, Doc: doc}, Cell: func(k *RankKernel) table.Cell { return table.Cell{Share: v(k), Unknown: v(k) == unknownRatio} }}
 	}
 	r := table.New("sgtrace.report.gpu.kernels/v1", "Kernels by rank", g.Kernels, []table.Field[RankKernel]{
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Rank) }},
@@ -159,7 +159,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
 	})
 	r.Stay("excess", "of median").Leave("total", "n")
-	r.Note("of median: 100 %% is the median of the ranks that ran the kernel")
+	r.Note("of median: 1 is the median of the ranks that ran the kernel")
 	if g.perSecond {
 		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
 	}

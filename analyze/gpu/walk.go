@@ -60,6 +60,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 		r.steps = r.threads.Settle()
 		r.asked.Settle()
 	}
+	s = profile.WorkWithin(s, w.opt.From, w.opt.To)
 	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
 	join.Run(s, &walk.Options{})
 	s.Copies(w.addCopy)

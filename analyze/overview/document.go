@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/finders"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -16,15 +14,16 @@ import (
 
 // Document is the overview as all formats have it.
 func (o *Overview) Document() *document.Document {
+	list := o.list()
 	d := &document.Document{
-		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: o.again(),
+		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: list.Again(),
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
-	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), o.finderReport())
+	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), list.FinderReport())
 	if o.Goodput != nil {
 		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())
 	}
-	d.AddMain(o.findingsReport())
+	d.AddMain(list.Report())
 	return d
 }
 
@@ -115,70 +114,4 @@ func (o *Overview) latencyReport() *table.Table {
 	}
 	table.Detail(fields[:2])
 	return table.New("sgtrace.report.summary.latency/v1", "", o.Latencies, fields)
-}
-
-// finderReport says of every finder what it looked at.
-func (o *Overview) finderReport() *table.Table {
-	type J = finders.Judgment
-	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", o.Judged, []table.Field[J]{
-		table.TextColumn("kind", "of findings", func(j *J) string { return string(j.Finder.Kind) }),
-		table.TextColumn("finds", "what it looks for", func(j *J) string { return j.Finder.Doc }),
-		table.TextColumn("state", "looked at, not enough data, or not applicable", func(j *J) string { return string(j.State()) }),
-		table.TextColumn("what", "what it looks at", func(j *J) string { return j.What }),
-		table.TextColumn("of", "what that is made of", func(j *J) string { return j.Of }),
-		table.CountColumn("n", "how many of these there are", func(j *J) int64 { return int64(j.Judged.N) }),
-		table.CountColumn("needed", "how many it takes", func(j *J) int64 { return int64(j.Needed) }),
-		table.TextColumn("reason", "why it is not applicable", func(j *J) string { return j.Reason }),
-		table.CountColumn("found", "findings, before those that say the same were merged", func(j *J) int64 { return int64(j.N) }),
-	})
-}
-
-// findingsReport makes a table of the findings.
-func (o *Overview) findingsReport() *table.Table {
-	type F = finding.Finding
-	part := func(k int) func(*F) string {
-		return func(f *F) string {
-			role, host, rank := f.At.Parts()
-			return [...]string{role, host, rank}[k]
-		}
-	}
-	p := func(f *F) float64 {
-		if !f.P.Known {
-			return math.NaN()
-		}
-		return f.P.P
-	}
-	metric := func(of func(*F) float64) func(*F) float64 {
-		return func(f *F) float64 {
-			if f.Metric.Name == "" {
-				return math.NaN()
-			}
-			return of(f)
-		}
-	}
-	t := table.New("sgtrace.report.findings/v1", "Findings", o.Findings, []table.Field[F]{
-		table.TextColumn("id", "the same in every run on the same data", (*F).ID),
-		table.TextColumn("kind", "what it is about; docs/METRICS.md lists the kinds", func(f *F) string { return string(f.Kind) }),
-		table.TextColumn("severity", "critical, warning or info", func(f *F) string { return string(f.Severity) }),
-		table.TextColumn("confidence", "certain or likely", func(f *F) string { return string(f.Confidence) }),
-		table.TextColumn("scope", "all, a role, or a rank", func(f *F) string { return f.At.Scope.String() }),
-		table.TextColumn("role", "of the server", part(0)),
-		table.TextColumn("host", "machine", part(1)),
-		table.TextColumn("rank", "parallel ranks", part(2)),
-		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
-			Cell: func(f *F) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
-		table.ShareColumn("cost", "the part that it costs, 0 to 1, of what cost_of says", func(f *F) float64 { return f.Cost }),
-		table.TextColumn("cost of", "request time, rank time, GPU time, requests or CUDA calls", func(f *F) string { return string(f.Whose) }),
-		table.TextColumn("metric", "the number that it is about", func(f *F) string { return f.Metric.Name }),
-		table.TextColumn("unit", "of before and after", func(f *F) string { return f.Metric.UnitName() }),
-		table.NumberColumn("before", "what it was, or what is usual elsewhere", metric(func(f *F) float64 { return f.Metric.Before })),
-		table.NumberColumn("after", "what it is", metric(func(f *F) float64 { return f.Metric.After })),
-		table.NumberColumn("p", "probability of such a finding if nothing is wrong", p),
-		table.TextColumn("text", "what, where, since when, by how much", func(f *F) string { return f.Text }),
-		table.TextColumn("command", "what shows more", o.Command),
-	})
-	if text := o.mutedText(); text != "" {
-		t.Note("muted: %s", text)
-	}
-	return t
 }

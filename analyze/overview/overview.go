@@ -29,7 +29,10 @@ type Input struct {
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
 	AllFindings    bool            // people see them all, and not only the top ones
-	Drawn          bool            // see [finders.Inputs]
+	// Weeks reads the inputs once more, one run after another, if they are of several runs. Its
+	// result is nil if they are not, after all; nil is that nobody asks.
+	Weeks func() finders.Runs
+	Drawn bool // see [finders.Inputs]
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -93,6 +96,9 @@ func New(in Input) *Overview {
 	}
 	if o.Goodput != nil {
 		o.Goodput.Blame(o.Tail.List)
+	}
+	if o.Weeks != nil && o.severalRuns() {
+		o.Of.Weeks = o.Weeks()
 	}
 	o.Result = o.Look(finders.All)
 	o.Mute(o.Mutes)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
@@ -123,7 +124,7 @@ func TestRateOfFindingsOfTheDemo(t *testing.T) {
 		c := simulator.DefaultConfig(seed)
 		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
 		found := overviewFindings(t, c)
-		found = found[:min(mostFindings, len(found))]
+		found = found[:min(listing.Top, len(found))]
 		has := func(kind finding.Kind) bool {
 			return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == kind })
 		}

@@ -78,18 +78,33 @@ func (o *Overview) diagWarnings() []document.Warning {
 	return []document.Warning{{Severity: worst.Severity, Text: text}}
 }
 
+// mostNamed is how many inputs a warning names of which a profiler said the same.
+const mostNamed = 2
+
 // profilerWarnings are what profilers themselves said of their recordings: errors, then
 // warnings.
 func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
-	all := o.Diags.All()
 	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
-		for i := range all {
-			if x := &all[i]; x.Message == m {
-				d = append(d, document.Warning{Severity: m.Severity, Text: fmt.Sprintf("%s: %s [%s]", x.Pos, x.Msg, x.Code)})
+		var texts []string
+		said := map[string][]string{} // of which inputs, by text
+		for _, x := range o.Diags.All() {
+			if x.Message != m {
+				continue
 			}
+			if said[x.Msg] == nil {
+				texts = append(texts, x.Msg)
+			}
+			said[x.Msg] = append(said[x.Msg], x.Pos.String())
+		}
+		for _, text := range texts {
+			of := said[text]
+			if n := len(of); n > mostNamed {
+				of = []string{of[0], fmt.Sprintf("and %d more", n-1)}
+			}
+			d = append(d, document.Warning{Severity: m.Severity, Text: fmt.Sprintf("%s: %s [%s]", strings.Join(of, ", "), text, m.Code)})
 		}
 	}
 	return d

@@ -2,14 +2,12 @@ package overview
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -42,7 +40,10 @@ func (o *Overview) facts() []fact {
 		}
 	}
 	add("profiles", o.profilesText())
-	add("muted", o.mutedText())
+	if o.Of.Weeks != nil {
+		add("runs", o.Of.Weeks.Words())
+	}
+	add("muted", o.list().MutedText())
 	if o.Requests == nil && o.GPUs != nil {
 		add("tokens", tokens.Measure(o.GPUs).Words())
 	}
@@ -201,60 +202,6 @@ func (o *Overview) trustText() string {
 		return "nothing is lost or missing of what was read for this selection"
 	}
 	return "nothing is lost or missing"
-}
-
-// lookedText says what was looked at.
-func (o *Overview) lookedText() string {
-	looked := o.In(finding.LookedAt)
-	if len(looked) > 0 {
-		return "Looked at: " + strings.Join(looked, "; ")
-	}
-	return "'sgtrace inspect' lists what the inputs hold"
-}
-
-// findingsTitle heads the list of findings.
-func (o *Overview) findingsTitle() string {
-	switch n := len(o.Findings); {
-	case n == 0 && len(o.In(finding.LookedAt)) == 0:
-		return "No findings: not enough data"
-	case n == 0 && len(o.Muted) > 0:
-		return "Nothing else stands out"
-	case n == 0:
-		return "Nothing stands out"
-	case n > o.shown():
-		return fmt.Sprintf("Top %d of %d findings by cost (--all-findings shows all)", mostFindings, n)
-	case n == 1:
-		return "1 finding"
-	default:
-		return fmt.Sprintf("%d findings by cost", n)
-	}
-}
-
-// mostFindings is how many findings people are shown at once.
-const mostFindings = 3
-
-// shown is how many of the findings people are shown.
-func (o *Overview) shown() int {
-	if o.AllFindings {
-		return len(o.Findings)
-	}
-	return min(mostFindings, len(o.Findings))
-}
-
-// mutedText counts the findings that are muted; "" if none is.
-func (o *Overview) mutedText() string {
-	if len(o.Muted) == 0 {
-		return ""
-	}
-	n := map[finding.Kind]int{}
-	var parts []string
-	for i := range o.Muted {
-		n[o.Muted[i].Kind]++
-	}
-	for _, kind := range slices.Sorted(maps.Keys(n)) {
-		parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
-	}
-	return fmt.Sprintf("%s: %s", words.Counted(len(o.Muted), "finding"), strings.Join(parts, ", "))
 }
 
 // warningMark tells how bad a warning is.

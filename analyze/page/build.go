@@ -19,7 +19,7 @@ import (
 // that it looked at.
 func Overview(o *overview.Overview, made Made) (Page, error) {
 	src := Source{o.Select, o.Inputs}
-	p := Page{Title: title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
+	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
 	var sections []Section
 	var timeline *load.Timeline
 	if o.Requests != nil {
@@ -32,7 +32,7 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 			o.Goodput.Mark(timeline)
 			sections = append(sections, Goodput(o.Goodput, src))
 		}
-		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
+		sections = append(sections, Requests(o, timeline, src)...)
 	}
 	if o.GPUs != nil {
 		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, src))
@@ -46,13 +46,20 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 	if o.Profiles != nil {
 		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
 	}
-	l := newLinks(sections)
-	l.linkTables()
-	p.Sections = append([]Section{Summary(&o.Result, src, l), inputs(o)}, sections...)
+	p.Sections = append([]Section{Found(&o.Result, src, sections), inputs(o)}, sections...)
 	return p, nil
 }
 
-func title(inputs []string) string {
+// Found makes the section about what stands out, which leads to the figures of other sections
+// that show it, and makes requests in their tables lead to their waterfalls.
+func Found(r *finders.Result, src Source, sections []Section) Section {
+	l := newLinks(sections)
+	l.linkTables()
+	return Summary(r, src, l)
+}
+
+// Title names the page of some inputs.
+func Title(inputs []string) string {
 	if len(inputs) == 1 {
 		return "sgtrace report on " + filepath.Base(inputs[0])
 	}
@@ -126,11 +133,11 @@ func inputs(o *overview.Overview) Section {
 }
 
 // Requests makes the sections about requests.
-func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Finding, src Source) []Section {
-	set := m.Of.Requests
+func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Section {
+	m, set := &o.Measured, o.Requests
 	return []Section{
-		Timeline(timeline, m.Changes, src), Latencies(set, src), Tail(set, m.Tail, src),
-		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
+		Timeline(timeline, m.Changes, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
+		Waterfalls(set, o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
 }
 

@@ -2,7 +2,6 @@ package page
 
 import (
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
@@ -25,8 +24,8 @@ func Collectives(m *finders.Measured, src Source) Section {
 	for i := range c.Ranks {
 		names = append(names, c.Ranks[i].Rank)
 	}
-	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
-		f := WaitMatrix(names, c.Waits, src)
+	if len(c.Waits) > 0 {
+		f := WaitMatrix(names, c.WaitMatrix(), src)
 		f.Body.(*chart.Heatmap).Course = sumCourse(m.Waits)
 		s.Figures = append(s.Figures, f)
 	}

@@ -99,7 +99,7 @@ func samplePage(t testing.TB) Page {
 	}
 	p := Page{Title: "Report " + hostile[0], Subtitle: hostile[2], Tiles: []Tile{{Name: "Requests", Value: hostile[3], Detail: hostile[4], Href: "#findings"}}, Made: Made{Version: "v1", Command: hostile[5]},
 		Sections: []Section{Summary(lookedAt(findings, hostile), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile}}}
-	p.Sections = append(p.Sections, Requests(measured(set), timeline, nil, src)...)
+	p.Sections = append(p.Sections, Requests(measured(set), timeline, src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(&finders.Measured{GPUs: gpus}, src)...)
 	waits := make([][]int64, len(hostile))
@@ -125,10 +125,9 @@ func samplePage(t testing.TB) Page {
 	return p
 }
 
-// measured is what finders look at of some requests.
-func measured(set *request.Set) *finders.Measured {
-	m := finders.Measure(finders.Inputs{Requests: set})
-	return &m
+// measured is an overview of some requests that has what finders look at, and no findings.
+func measured(set *request.Set) *overview.Overview {
+	return &overview.Overview{Input: overview.Input{Requests: set}, Measured: finders.Measure(finders.Inputs{Requests: set})}
 }
 
 // heatOf is a heat map over time with a row for each name.

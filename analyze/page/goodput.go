@@ -30,6 +30,7 @@ func goodputTile(g *slo.Goodput) Tile {
 	if g.All.Judged() == 0 {
 		return t
 	}
+	t.Follows = "goodput"
 	t.Value = chart.InUnit(table.Share, wholePercent(g.All.Share()))
 	t.Detail = fmt.Sprintf("%s /s meet %s", words.ThreeDigits(g.PerSecond()), slo.InWords(g.Objectives))
 	if t.State = Good; g.All.Missed > 0 {

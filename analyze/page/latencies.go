@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -17,11 +18,15 @@ const mostLines = chart.Hues
 const howToReadPercentiles = "How many percent of the values last no longer than what stands below: p99 is the line near the top. " +
 	"The axis of time is logarithmic; that of percentiles gives the tail as much room as the body."
 
-// Latencies makes the section about how long requests and stages took.
-func Latencies(set *request.Set, src Source) Section {
+// Latencies makes the section about how long requests and stages took. It has what the script
+// needs of all requests; goodput is nil if there is no SLO.
+func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
 	var pack packer
 	s.Requests = pack.requests(set)
+	if goodput != nil && s.Requests != nil {
+		s.Requests.judge(goodput, len(set.Requests))
+	}
 	if lines := requestLines(set); len(lines) > 0 {
 		notes := pack.lines(lines)
 		s.Figures = append(s.Figures, &Figure{

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,13 +33,27 @@ type RequestTimes struct {
 	// Spans has two packed numbers for each request, in us: when the first microsecond begins
 	// that is not before it, since From, and how many begin in it.
 	Spans string `json:"spans"`
+	// Ended is how each request ended, a digit: its place in Statuses.
+	Ended    string   `json:"ended"`
+	Statuses []string `json:"statuses"`
+	// Met has a digit for each request, an [slo.State]; "" if there is no SLO.
+	Met string `json:"met,omitempty"`
+}
+
+// judge adds what became of each request.
+func (t *RequestTimes) judge(g *slo.Goodput, requests int) {
+	met := make([]byte, requests)
+	for i := range met {
+		met[i] = '0' + byte(g.State(i))
+	}
+	t.Met = string(met)
 }
 
 // requests packs the times of all requests of a set. It is nil if there is no room for them, or
 // they are out of reach for a script; then no values are packed either.
 func (p *packer) requests(set *request.Set) *RequestTimes {
 	t := requestTimes(set)
-	if t == nil || !p.take(t.Spans) {
+	if t == nil || !p.take(t.Spans+t.Ended) {
 		p.used = mostPacked
 		return nil
 	}
@@ -54,7 +69,11 @@ func requestTimes(set *request.Set) *RequestTimes {
 		first = min(first, set.Requests[i].Start)
 	}
 	t := &RequestTimes{From: int64(first) / 1000}
+	for status := request.Finished; status <= request.Unfinished; status++ {
+		t.Statuses = append(t.Statuses, status.String())
+	}
 	var list []int64
+	ended := make([]byte, len(set.Requests))
 	for i := range set.Requests {
 		r := &set.Requests[i]
 		if r.Start < 0 || r.End < r.Start {
@@ -62,8 +81,9 @@ func requestTimes(set *request.Set) *RequestTimes {
 		}
 		start := roundUp(r.Start)
 		list = append(list, start-t.From, int64(r.End)/1000+1-start)
+		ended[i] = '0' + byte(r.Status)
 	}
-	t.Spans = chart.Pack(list)
+	t.Spans, t.Ended = chart.Pack(list), string(ended)
 	return t
 }
 
@@ -95,7 +115,7 @@ func (p *packer) lines(lines []*line) (notes []string) {
 		}
 	}
 	if len(left) == 0 || len(left) == len(lines) {
-		return nil // the script says that the figure shows the whole time
+		return nil // the script says that the figure shows the whole run
 	}
-	return []string{fmt.Sprintf("too many values for a range of time, which the command prints: %s", strings.Join(left, ", "))}
+	return []string{fmt.Sprintf("%s: too many values to embed, so these curves show the whole run; with --from and --to, the command prints a range", strings.Join(left, ", "))}
 }

@@ -157,7 +157,7 @@ func TestPageSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(measured(set), timeline, nil, Source{})})
+	page := render(t, Page{Sections: Requests(measured(set), timeline, Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -174,7 +174,7 @@ func TestNothingToDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(measured(set), timeline, nil, Source{})
+	sections := Requests(measured(set), timeline, Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&finders.Measured{GPUs: &gpu.GPUs{}}, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {

@@ -10,10 +10,13 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/chromium"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -166,7 +169,8 @@ func TestPackedDurationsInBrowser(t *testing.T) {
 // where the range is the whole time.
 func TestWaitsOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
-	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}}
+	met := &testset.Meetings{}
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}, Meetings: met}
 	random := rand.New(rand.NewPCG(5, 6))
 	const step = 10_000_000 // ns from one collective to the next; they end 2 ms into it
 	begin := trace.Time(1_787_000_000_000_000_000)
@@ -181,7 +185,7 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 			}
 			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: int32(r), Start: at + trace.Time(1_500_000-waits[i][r]), End: at + 2_000_000})
 		}
-		set.SyncPoints = append(set.SyncPoints, x)
+		met.Points = append(met.Points, x)
 	}
 	m := finders.Measure(finders.Inputs{Profiles: set, Drawn: true})
 	m.GPUs = sampleGPUs(3, 1, hostileName)
@@ -224,4 +228,63 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 	want(t, "waits of more than the time", shown(), sums(0, n))
 	must(t, b.Eval(`document.getElementById("time-all").click()`, nil))
 	want(t, "waits of the whole time again", shown(), sums(0, n))
+}
+
+// tileIn is the value and the detail of a tile.
+func tileIn(t *testing.T, b *chromium.Browser, name string) string {
+	t.Helper()
+	return eval[string](t, b, `(() => {
+		const tile = Array.from(document.querySelectorAll(".tiles li")).find(e => e.querySelector(".name").textContent === %q);
+		return tile.querySelector(".value").firstChild.data.trim() + "; " + tile.querySelector(".detail").textContent;
+	})()`, name)
+}
+
+// The tiles of a range have the numbers that the program counts for the same --from and --to;
+// those of which the page has none say so, and commands of figures get the flags.
+func TestTilesOfARangeInBrowser(t *testing.T) {
+	b, open := browse(t)
+	objectives, err := slo.Parse("ttft=200ms")
+	must(t, err)
+	o := overview.New(overview.Input{Inputs: []string{"otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1)), SLO: objectives})
+	p, err := Overview(o, made)
+	must(t, err)
+	p.Tiles = append(p.Tiles, Tile{Name: "GPU busy", Value: "90 %", Detail: "least: 80 %"})
+	open(p)
+	names := []string{"Requests", "TTFT", "ITL", "E2E", "Goodput"}
+	var whole []string
+	for _, name := range names {
+		whole = append(whole, tileIn(t, b, name))
+	}
+	begin, end, _ := o.Requests.Bounds()
+	from := (begin + (end-begin)/3) / 1000 * 1000
+	to := (from + (end-begin)/4) / 1000 * 1000
+	chooseRange(t, b, from, to)
+
+	set := simulate(t, simulator.DefaultConfig(1))
+	must(t, set.Select(request.Selection{From: from, To: to}))
+	in := overview.New(overview.Input{Requests: set, SLO: objectives})
+	want(t, "requests", tileIn(t, b, "Requests"), outcomes(in).Value+"; "+outcomes(in).Detail)
+	for _, l := range in.Latencies {
+		if name := strings.ToUpper(l.Metric); slices.Contains(names, name) {
+			want(t, name, tileIn(t, b, name), trace.FormatDuration(l.P50)+"; p99 "+trace.FormatDuration(l.P99))
+		}
+	}
+	good := &in.Goodput.All
+	want(t, "goodput", tileIn(t, b, "Goodput"), fmt.Sprintf("%s; %d of %d requests", goodputTile(in.Goodput).Value, good.Met, good.Judged()))
+	mark := `getComputedStyle(document.querySelector(".tiles li:%s-child .detail"), "::after").content`
+	want(t, "mark of GPU busy", eval[string](t, b, mark, "last"), `" · whole run"`)
+	want(t, "mark of requests", eval[string](t, b, mark, "first"), "none")
+	command := func() string {
+		return eval[string](t, b, `document.querySelector("#tail-ttft .source code").textContent`)
+	}
+	if text := command(); !strings.Contains(text, " --from 20") || !strings.Contains(text, " --to 20") {
+		t.Errorf("command of a figure of the whole run: %s", text)
+	}
+	must(t, b.Eval(`document.getElementById("time-all").click()`, nil))
+	for i, name := range names {
+		want(t, name+" of the whole run", tileIn(t, b, name), whole[i])
+	}
+	if text := command(); strings.Contains(text, "--from") {
+		t.Errorf("command of a figure: %s", text)
+	}
 }

@@ -24,6 +24,9 @@ type Tile struct {
 	Detail string // one line
 	State  State
 	Href   string // of what shows more, "#latency"; "" is none
+	// Follows is which number of a range of time the script shows: "requests", "goodput", or
+	// the curve that has the latency, "TTFT". "" is that of the whole run only.
+	Follows string
 }
 
 // State is whether the number of a tile is as it should be.
@@ -59,7 +62,7 @@ func Tiles(o *overview.Overview) []Tile {
 
 // outcomes counts the requests by how they ended.
 func outcomes(o *overview.Overview) Tile {
-	t := Tile{Name: "Requests", Value: words.Thousands(int64(len(o.Requests.Requests))), State: Good, Href: "#requests"}
+	t := Tile{Name: "Requests", Value: words.Thousands(int64(len(o.Requests.Requests))), State: Good, Href: "#requests", Follows: "requests"}
 	var parts []string
 	for status, n := range o.Statuses {
 		if n > 0 {
@@ -81,6 +84,7 @@ func latencyTile(o *overview.Overview, metric string) Tile {
 	for i := range o.Latencies {
 		if l := &o.Latencies[i]; l.Metric == metric && l.N > 0 {
 			t.Value, t.Unit, t.Detail = words.Nearly(l.P50), "p50", "p99 "+words.Nearly(l.P99)
+			t.Follows = t.Name
 		}
 	}
 	return t

@@ -30,6 +30,8 @@ var (
 	tableScript string
 	//go:embed assets/range.js
 	rangeScript string
+	//go:embed assets/tiles.js
+	tileScript string
 	//go:embed assets/time.js
 	timeScript string
 	//go:embed assets/address.js
@@ -49,7 +51,7 @@ func parsed(name string, calls template.FuncMap, text string) func() *template.T
 
 // script is the parts of the script, in one block so that their names are their own. A
 // later part uses what the earlier ones define.
-var script = "\"use strict\";\n{\n" + tipScript + chartScript + tableScript + rangeScript + timeScript + addressScript + "}\n"
+var script = "\"use strict\";\n{\n" + tipScript + chartScript + tableScript + rangeScript + tileScript + timeScript + addressScript + "}\n"
 
 // style is the style sheet. The dark colors stand in it twice: for readers whose
 // system is dark, and for those who choose them. Paper is always light.

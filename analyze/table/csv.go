@@ -40,7 +40,7 @@ func csvCell(column Column, c Cell) string {
 	switch column.Unit {
 	case Text:
 		return defuse(words.Clean(c.Text))
-	case Share:
+	case Share, Factor:
 		return formatShare(c.Share)
 	case Number:
 		return words.FormatNumber(c.Share)

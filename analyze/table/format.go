@@ -304,7 +304,7 @@ func (f *formatter) format(c Cell) string {
 		return f.scale.Format(c.N, f.column.Tenths)
 	case Instant:
 		return words.Clock(trace.Time(c.N)).Format(f.clock.layout)
-	case Number:
+	case Number, Factor:
 		return words.ShortNumber(c.Share)
 	case Share:
 		// Half away from zero, as nsys stats rounds.

@@ -15,7 +15,7 @@ import (
 )
 
 // fuzzUnits are the units in the order of fuzzed columns.
-var fuzzUnits = []Unit{Text, Count, Duration, Instant, Bytes, Share, Number}
+var fuzzUnits = []Unit{Text, Count, Duration, Instant, Bytes, Share, Number, Factor}
 
 // fuzzReport makes a report of every unit whose words and values are data: each row
 // takes a text up to a newline, and 8 bytes for its numbers.
@@ -42,7 +42,7 @@ func fuzzReport(title, note, cells string, limit int) *Table {
 			switch {
 			case r.blank:
 				return Cell{Unknown: true}
-			case u == Share || u == Number:
+			case u.Real():
 				return RealCell(r.x)
 			case u == Text:
 				return TextCell(r.text)

@@ -25,7 +25,7 @@ type columnJSON struct {
 // String is what programs read.
 func (u Unit) String() string { return unitNames[u] }
 
-var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number"}
+var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number", Factor: "ratio"}
 
 // WriteJSON writes one object, every row on a line of its own:
 //
@@ -81,7 +81,7 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 		return append(line, "null"...)
 	case column.Unit == Text:
 		return append(line, QuoteJSON(c.Text)...)
-	case column.Unit == Share:
+	case column.Unit == Share, column.Unit == Factor:
 		return append(line, formatShare(c.Share)...)
 	case column.Unit == Number:
 		return append(line, words.FormatNumber(c.Share)...)

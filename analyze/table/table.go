@@ -21,9 +21,13 @@ const (
 	Duration             // Cell.N, ns
 	Instant              // Cell.N, Unix ns
 	Bytes                // Cell.N
-	Share                // Cell.Share, 1 is all of it
+	Share                // Cell.Share, 0 to 1: part of a whole, in percent for people
 	Number               // Cell.Share, any number
+	Factor               // Cell.Share, how many times something else, which may exceed 1
 )
+
+// Real tells that the value of a cell is Cell.Share.
+func (u Unit) Real() bool { return u == Share || u == Number || u == Factor }
 
 // A Column describes one column of a report.
 type Column struct {

@@ -69,20 +69,30 @@ func (t *Tail) compare(c *Comparison, slow, around *tailGroup) {
 	means[0], c.Slow.Mean = slow.means()
 	means[1], c.Around.Mean = around.means()
 	low, high := intervals(slow, around)
-	whole := float64(c.Slow.Mean - c.Around.Mean)
 	for k := range cause.Count {
 		if slow.sum[k] == 0 && around.sum[k] == 0 {
 			continue
 		}
 		d := Difference{Cause: k, Slow: means[0][k], Around: means[1][k], Low: low[k], High: high[k], Main: request.Unknown}
 		d.More = d.Slow - d.Around
-		if whole > 0 {
-			d.Share = float64(d.More) / whole
-		}
+		c.Added += max(0, d.More)
 		d.Where = t.where(k, slow)
 		c.Rows = append(c.Rows, d)
 	}
+	for i := range c.Rows {
+		c.Rows[i].Share = shareOf(c.Rows[i].More, c.Added)
+	}
 	slices.SortStableFunc(c.Rows, func(x, y Difference) int { return cmp.Compare(y.More, x.More) })
+}
+
+// shareOf is the share of the time that causes added which one of them has: 0 to 1. A
+// cause that took less time than usual has none, so it does not push those of others
+// over 1.
+func shareOf(more, added int64) float64 {
+	if more <= 0 {
+		return 0
+	}
+	return float64(more) / float64(added)
 }
 
 // countMain counts of how many slow requests each cause is the main one.

@@ -50,7 +50,7 @@ type tailRow struct {
 }
 
 // rows returns the rows of the table: causes, and the sum of all. Unless all are
-// asked for, those that make less than a hundredth of the difference and have
+// asked for, those that add or save less than a hundredth of what all add and have
 // less than a hundredth of the time are put together.
 func (c *Comparison) rows(all bool) []tailRow {
 	if c.Slow.N == 0 {
@@ -60,7 +60,7 @@ func (c *Comparison) rows(all bool) []tailRow {
 	var rows, minor []tailRow
 	for _, d := range c.Rows {
 		row := tailRow{Difference: d, name: d.Cause.String()}
-		if all || max(d.Share, -d.Share) >= matters || float64(max(d.Slow, d.Around)) >= matters*float64(c.Slow.Mean) {
+		if all || float64(max(d.More, -d.More)) >= matters*float64(c.Added) || float64(max(d.Slow, d.Around)) >= matters*float64(c.Slow.Mean) {
 			rows = append(rows, row)
 		} else {
 			minor = append(minor, row)
@@ -107,7 +107,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 		ns("more", "slow less usual", func(x *R) int64 { return x.More }),
 		bound("at least", "lower end of the 95 % confidence interval of more", false, func(x *R) int64 { return x.Low }),
 		bound("at most", "upper end of it", true, func(x *R) int64 { return x.High }),
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the whole difference"}, Cell: func(x *R) table.Cell { return table.Cell{Share: x.Share} }},
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the time that causes add; unknown if this one takes less"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.More) }},
 		{Column: table.Column{Name: "main", Unit: table.Count, Doc: "slow requests to which it adds most", Detail: c.Metric == MetricITL}, Cell: func(x *R) table.Cell { return table.NumberCell(int64(x.Main)) }},
 		{Column: table.Column{Name: "where", Doc: "the rank that has most of it among the slow ones"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
 		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"},
@@ -118,6 +118,12 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	r.Part = string(c.Metric)
 	t.noteComparison(r, c)
 	return r
+}
+
+// shareCell is the share that a cause has of the time that causes add; unknown for one that
+// takes less time than usual, more being negative.
+func shareCell(share float64, more int64) table.Cell {
+	return table.Cell{Share: share, Unknown: share == 0 && more < 0}
 }
 
 // noteComparison says what was compared, and what is doubtful.
@@ -216,7 +222,7 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 		{Column: table.Column{Name: "cause", Doc: "of which it has most more than those around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
 		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),
 		ns("usual", "mean of that around the median", true, func(x *R) int64 { return x.Usual }),
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "took less usual, of what the request takes more than the mean around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Share: x.Share} }},
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "took less usual, of the time that all causes add to the request"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.Took-x.Usual) }},
 		{Column: table.Column{Name: "where", Doc: "host and rank"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
 		count("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
 		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),

@@ -138,8 +138,11 @@ type Comparison struct {
 	N             int   // values: requests, or gaps between tokens
 	Value, Median int64 // ns: the percentile, and the p50; nearest rank
 	Slow, Around  Side  // Slow.N is 0 where there are too few to compare
-	// Rows are the causes that either side has time of, those that make most of the
-	// difference first. Their means add up to those of the sides, to the ns.
+	// Added is what the causes that take longer in the slow ones add, together, in ns: as much
+	// as the means differ by, or more if other causes take less.
+	Added int64
+	// Rows are the causes that either side has time of, those that add most
+	// first. Their means add up to those of the sides, to the ns.
 	Rows []Difference
 	// Slowest are requests, slowest first; nil for gaps.
 	Slowest []SlowRequest
@@ -159,11 +162,11 @@ type Side struct {
 // A Difference is what one cause contributes to it.
 type Difference struct {
 	Cause        cause.Cause
-	Slow, Around int64 // mean over the sides, ns
-	More         int64 // Slow - Around
-	Low, High    int64 // 95 % confidence interval of More, ns
-	Share        float64
-	Main         int // slow requests to which it adds most; request.Unknown of gaps
+	Slow, Around int64   // mean over the sides, ns
+	More         int64   // Slow - Around
+	Low, High    int64   // 95 % confidence interval of More, ns
+	Share        float64 // More of Added, 0 to 1; 0 if this cause takes less in slow ones
+	Main         int     // slow requests to which it adds most; request.Unknown of gaps
 	Where        Place
 	StandsOut    bool // it is a finding
 }

@@ -17,14 +17,14 @@ import (
 // server interrupts decoding for a prefill now and then.
 var standsOut = map[Metric]float64{MetricE2E: 1.0 / 3, MetricTTFT: 3, MetricITL: 8}
 
-// findingShare is the least share of the difference that is a finding, and
+// findingShare is the least share of the extra time that is a finding, and
 // findingMain of how many requests the cause has to be the main one.
 const (
 	findingShare = 1.0 / 3
 	findingMain  = 2
 )
 
-// judge finds the causes that stand out: they make a third of the difference or
+// judge finds the causes that stand out: they make a third of the extra time or
 // more, add much compared with the median, and half of that with 95 % confidence,
 // and are the main cause of several requests. A false alarm is worse than
 // silence.
@@ -53,10 +53,10 @@ func phraseAt(c cause.Cause, at Place) string {
 // them slow, whether or not there are enough of them for a finding.
 const severalTimes = 2
 
-// toldShare is the least share of the difference that a verdict tells.
+// toldShare is the least share of the extra time that a verdict tells.
 const toldShare = 0.1
 
-// tells reports whether a cause makes enough of the difference to be looked into.
+// tells reports whether a cause makes enough of the extra time to be looked into.
 func (c *Comparison) tells(k cause.Cause) bool {
 	return slices.ContainsFunc(c.Rows, func(d Difference) bool { return d.Cause == k && d.Share >= toldShare })
 }
@@ -74,7 +74,7 @@ func (c *Comparison) Verdict() string {
 	case c.Slow.N == 0:
 		return text + "nearly all are equal"
 	}
-	const enough, most = 0.8, 3 // until so much of the difference is told
+	const enough, most = 0.8, 3 // until so much of the extra time is told
 	var causes []string
 	told, found := 0.0, false
 	for i := range c.Rows {
@@ -111,8 +111,8 @@ type SlowRequest struct {
 	Cause   cause.Cause
 	Took    int64 // ns that went into the cause
 	Usual   int64 // ns that do around the median
-	// Share is Took - Usual, of what the request takes more than the mean around the
-	// median.
+	// Share is Took - Usual, of that of all causes that took longer than usual. 0 if none
+	// did.
 	Share float64
 	Where Place
 }
@@ -121,11 +121,24 @@ type SlowRequest struct {
 func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	times := timeOf(a, c.Metric)
 	main, more := c.mainCause(times)
-	out := SlowRequest{Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around}
-	if whole := times.Total() - c.Around.Mean; whole > 0 {
-		out.Share = float64(more) / float64(whole)
+	out := SlowRequest{
+		Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around, Share: shareOf(more, c.added(times)),
 	}
 	proc := homeOf(main.Cause, a)
 	out.Where = Place{int(proc), t.rankName(proc), 1, t.oneHome[main.Cause]}
 	return out
+}
+
+// added is how much the causes that took longer in a request than around the median
+// exceed that, together, in ns.
+func (c *Comparison) added(times *cause.Causes) int64 {
+	more := *times
+	for i := range c.Rows {
+		more[c.Rows[i].Cause] -= c.Rows[i].Around
+	}
+	sum := int64(0)
+	for _, ns := range more {
+		sum += max(0, ns)
+	}
+	return sum
 }

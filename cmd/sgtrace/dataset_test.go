@@ -54,7 +54,7 @@ func everyReport() (commands []string) {
 		commands = append(commands, strings.TrimSpace("report --format json --"+r.Name+" "+flagSamples[r.Name]))
 	}
 	return append(commands, "report --kernels --format csv", "report --gaps --format markdown", "requests --format json", "inspect --format json",
-		"report --kernels --by-rank --rank TP0", "report --by-stage --slowest 3", "report --timeline --from +1s --to +3s", "report --stacks --format folded",
+		"report --kernels --by-rank --rank TP0", "report --format json --rank TP0 --from +1s --to +1500ms", "report --kernels --from +1100ms --to +1200ms", "report --memcpy --from +1100ms", "report --by-stage --slowest 3", "report --timeline --from +1s --to +3s", "report --stacks --format folded",
 		"merge -o out.pftrace", "merge --from +1s --to +2s -o out.pftrace")
 }
 

@@ -203,7 +203,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 
 // addCapture reads a capture of a side.
 func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window selection.Window) error {
-	capture, err := c.readCapture(ctx, arg)
+	capture, err := c.readCapture(ctx, arg, window)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 			return sides, nil, err
 		}
 	}
-	capture, err := c.readCapture(ctx, args[0])
+	capture, err := c.readCapture(ctx, args[0], selection.Window{})
 	if err != nil {
 		return sides, nil, err
 	}
@@ -249,9 +249,9 @@ type readCapture struct {
 	zone       *time.Location
 }
 
-// readCapture reads what the selection flags but for times leave of an input. The caller
-// closes its evidence.
-func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error) {
+// readCapture reads what the selection flags but for times leave of an input, of large dumps
+// what is needed within a window. The caller closes its evidence.
+func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Window) (*readCapture, error) {
 	label, path := tracename.SplitLabel(arg, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
@@ -261,7 +261,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 	if ops || gaps {
 		events = reports.HostEvents
 	}
-	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, within: within, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
 		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true, Attribute: ops || gaps}})
 	if err != nil {
 		return nil, err

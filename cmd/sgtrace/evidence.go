@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // needed is what a report needs of what profilers recorded.
@@ -18,6 +19,10 @@ type needed struct {
 	convert.EvidenceOptions
 	// anyTime tells to select by everything but --from and --to, which the caller applies.
 	anyTime bool
+	// within is when the caller looks at requests, with anyTime: others need not be read.
+	within selection.Window
+	// aside tells that all has been read before: nothing is said about inputs again.
+	aside bool
 	// inventory gets what files of profilers say about themselves; nil gets nothing.
 	inventory *inventory.Inventory
 }
@@ -44,19 +49,22 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 
 // readFound is readEvidence for inputs that were found. It completes sel.
 func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inputs.Input, what needed) (*convert.Evidence, error) {
+	picked := *sel
 	if what.anyTime {
-		sel.Window = selection.Window{}
+		sel.Window, picked.Window = selection.Window{}, what.within
 	}
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
-		Pick: pick(sel, nil, false)}
+		Pick: pick(&picked, nil, false)}
 	c.collectEarly()
-	m, err := convert.Read(files, opt, &c.diags)
+	m, err := convert.Read(files, opt, c.tellOf(what))
 	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
 		return nil, err
 	}
-	c.read = append(c.read, m.Taken...)
+	if !what.aside {
+		c.read = append(c.read, m.Taken...)
+	}
 	e, err := m.Evidence(what.EvidenceOptions)
 	if err != nil {
 		return nil, err
@@ -65,9 +73,18 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 		e.Close()
 		return nil, err
 	}
+	e.LeaveOutside(sel.From, sel.To)
 	c.redactEvidence(e)
 	c.screen.Doing("analyzing")
 	return e, nil
+}
+
+// tellOf is where to say what is wrong with inputs.
+func (c *command) tellOf(what needed) *trace.Diags {
+	if what.aside {
+		return &trace.Diags{}
+	}
+	return &c.diags
 }
 
 // choose applies the selection flags.

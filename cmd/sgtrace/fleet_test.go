@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden/weeks"
 )
 
@@ -47,12 +49,94 @@ func TestFleet(t *testing.T) {
 	if after[weeks.Releases[1]] != weeks.Releases[0] || after[weeks.Drivers[1]] != weeks.Drivers[0] {
 		t.Errorf("versions came after others: %v", after)
 	}
+	if found := tables["findings"]; len(found) != 1 || found[0]["kind"] != "repeat" || found[0]["host"] != "unified-1" {
+		t.Errorf("findings are %v", found)
+	}
 	if n := len(tables["fleet.runs"]); n != 3 {
 		t.Errorf("%d runs, want 3", n)
 	}
 	first := mustRun(t, dir, "report --fleet --to 2026-03-02T00:00:00Z "+datasetName)
-	if !strings.HasPrefix(first.out, "Not enough data for repeat offenders: 1 run\n") {
+	if !strings.Contains(first.out, "\nNot enough data for repeat offenders: 1 run, 3 needed\n") {
 		t.Errorf("of the first day it says\n%s", first.out)
+	}
+}
+
+// The summary says what repeats in several runs, of files as of a dataset; what somebody knows can
+// be muted, and scripts and pages have it, too.
+func TestFindingsOfWeeks(t *testing.T) {
+	dir := t.TempDir()
+	c := weeks.DefaultConfig(3, 2)
+	c.SlowEvery, c.Recorded = 1, 200*time.Millisecond
+	for day := range c.Days {
+		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, dir, "extract --quiet -o "+datasetName+" "+inputsName)
+	want, got := mustRun(t, dir, "report --all-findings "+inputsName), mustRun(t, dir, "report --all-findings "+datasetName)
+	same(t, "summary", asInputs(want), asInputs(got))
+	const sentence = "GPU 2 of unified-1"
+	facts, _, _ := strings.Cut(got.out, "\ntrust")
+	if !strings.Contains(strings.Join(strings.Fields(facts), " "), " runs 3; from 2026-03-01 to 2026-03-03; "+sentence+" was late or slow in 3 of") {
+		t.Errorf("the head of the summary says\n%s", facts)
+	}
+	if got := mustRun(t, dir, "report --fleet --mute repeat@GPU "+datasetName); strings.Contains(got.out, sentence+" (") || !strings.Contains(got.out, "Muted: 1 finding: 1 repeat") {
+		t.Errorf("muted, it says\n%s", got.out)
+	}
+	failed := sgtrace(t, dir, "report", "--fleet", "--fail-on", "repeat", "-o", "page.html", datasetName)
+	page, err := os.ReadFile(filepath.Join(dir, "page.html"))
+	if failed.status != exitGate || err != nil {
+		t.Fatalf("--fail-on repeat: status %d, %v", failed.status, err)
+	}
+	for _, part := range []string{sentence + " (", `id="table-fleet.offenders"`, `id="losses-by-day"`, `id="steps-by-day"`, "sglang went from 0.5.2 to 0.5.3", `id="gate"`} {
+		if !strings.Contains(string(page), part) {
+			t.Errorf("the page has no %q", part)
+		}
+	}
+}
+
+// A window of time opens no capture of other days, and a rank none of other hosts.
+func TestOtherCapturesStayClosed(t *testing.T) {
+	dir := t.TempDir()
+	c := weeks.DefaultConfig(2, 2)
+	c.Recorded = 200 * time.Millisecond
+	for day := range c.Days {
+		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, dir, "extract --quiet -o "+datasetName+" "+inputsName)
+	commands := []string{"report --kernels --by-rank --format json --rank DP1 --from 2026-03-02T00:00:00Z", "report --by-rank --format json --rank DP1 --from 2026-03-02T00:00:00Z --to 2026-03-03T00:00:00Z"}
+	var want []result
+	for _, command := range commands {
+		of := mustRun(t, dir, command+" "+inputsName)
+		same(t, command, asInputs(of), asInputs(mustRun(t, dir, command+" "+datasetName)))
+		want = append(want, asInputs(of))
+	}
+	captures, err := dataset.Captures(filepath.Join(dir, datasetName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for _, c := range captures {
+		if c.Name == filepath.Join(weeks.Dir(inputsName, 1), "nsys", "unified-1.sqlite") {
+			continue
+		}
+		for _, name := range []string{"slices-kernels", "slices-calls", "slices-ranges"} {
+			path := filepath.Join(c.Dir, name+columnar.Suffix)
+			if _, err := os.Stat(path); err == nil {
+				damaged++
+				if err := os.WriteFile(path, []byte("not a Parquet file"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if damaged != 9 {
+		t.Fatalf("%d files are damaged", damaged)
+	}
+	for i, command := range commands {
+		same(t, command, want[i], asInputs(mustRun(t, dir, command+" "+datasetName)))
 	}
 }
 

@@ -179,6 +179,9 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
+	if !ctx.IsSet("around") && len(flags.given) == 0 { // or times may move by any amount
+		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
+	}
 	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)

@@ -81,8 +81,8 @@ func forms(name string, k *kind, data, other []byte, with string) []*subject {
 	}
 }
 
-// pages returns an export, which is damaged by pages.
-func pages(name string, data, other []byte, with string) *subject {
+// exportPages returns an export, which is damaged by pages.
+func exportPages(name string, data, other []byte, with string) *subject {
 	return &subject{damage.Subject{
 		Data: data, Cuts: damage.Pages(data, damage.SQLitePage),
 		Other: other, OtherCuts: damage.Pages(other, damage.SQLitePage),
@@ -156,7 +156,7 @@ func simulatedSubjects(t testing.TB, requests int) []*subject {
 	nodeA, nodeB := largestFile(t, a, "nsys"), largestFile(t, b, "nsys")
 	list := forms("otlp", kindOTLP, readFile(t, dumpA), readFile(t, dumpB), rankA)
 	list = append(list, forms("torch", kindTorch, readFile(t, rankA), readFile(t, rankB), dumpA)...)
-	return append(list, pages("nsys", readFile(t, nodeA), readFile(t, nodeB), rankA))
+	return append(list, exportPages("nsys", readFile(t, nodeA), readFile(t, nodeB), rankA))
 }
 
 // realSubjects returns files from the field: some of each kind, form and producer, the
@@ -190,7 +190,7 @@ func realSubjects(t *testing.T) (list []*subject) {
 	other := readFile(t, path("nsys", "synth", "s_json.sqlite"))
 	for _, name := range []string{"synth/s_anom.sqlite", "synth/s_v2022_graph.sqlite", "synth/s_v2026_none.sqlite",
 		"real/Meghakoranga+cupqc-openssl-core__report1__28fcd158.sqlite", "real/bwyogatama+Mordred-Deprecated__report1__95afc3a6.sqlite"} {
-		list = append(list, pages(name, readFile(t, path("nsys", name)), other, trace))
+		list = append(list, exportPages(name, readFile(t, path("nsys", name)), other, trace))
 	}
 	return list
 }

@@ -13,8 +13,11 @@ func pick(sel *selection.Chosen, byID request.IDTest, asRecorded bool) *assembly
 	if byID == nil {
 		byID = sel.ByID()
 	}
-	if byID == nil && sel.Window == (selection.Window{}) {
-		return nil
+	if byID != nil || sel.Window != (selection.Window{}) {
+		return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
-	return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
+	if n := sel.OnlySlowest(); n > 0 {
+		return &assembly.Pick{Slowest: n, Window: sel.Bounds, AsRecorded: asRecorded}
+	}
+	return nil
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/pages"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
@@ -77,7 +78,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	done = func() {}
 	switch {
 	case r.Runs:
-		in.EachRun = func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, neededBy(r), reduce) }
+		in.EachRun = c.eachRun(ctx, neededBy(ctx, r))
 	case r.Needs == reports.Requests:
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())
 	default:
@@ -92,8 +93,8 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 }
 
 // neededBy is what a report needs of what profilers recorded.
-func neededBy(r *reports.Report) needed {
-	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
+func neededBy(ctx *cli.Context, r *reports.Report) needed {
+	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: r.OfMeetings(ctx)}
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
@@ -102,9 +103,14 @@ func neededBy(r *reports.Report) needed {
 
 // readEverything reads inputs of any kind.
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
-	e, sel, err := c.readEvidence(ctx, neededBy(r))
+	e, sel, err := c.readEvidence(ctx, neededBy(ctx, r))
 	if err != nil {
 		return nil, err
+	}
+	if !slices.ContainsFunc(c.read, readOnce) {
+		again := neededBy(ctx, r)
+		again.aside = true
+		in.EachRun = c.eachRun(ctx, again)
 	}
 	in.Requests, in.Clocks, in.From, in.To = e.Requests, hostClocks(e.Clocks), sel.From, sel.To
 	in.Selected = sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0
@@ -125,44 +131,26 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 	return list
 }
 
-// reportPage writes the summary as a page to look at.
+// reportPage writes a report as a page to look at.
 func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	objectives, err := reports.Objectives(ctx)
+	drawer, err := pages.Of(ctx, r)
 	if err != nil {
 		return err
 	}
-	mutes, err := reports.Mutes(ctx)
-	if err != nil {
-		return err
-	}
-	alarms, err := reports.FailOn(ctx)
-	if err != nil {
-		return err
-	}
-	var judged error
-	args := append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file")...)
+	var failed error
 	given := c.given(ctx, ctx.Args().Slice())
-	err = c.writePage(ctx, files, given, args, func(made page.Made) (page.Page, error) {
+	err = c.writePage(ctx, files, given, drawer.Args, func(made page.Made) (p page.Page, err error) {
 		in, done, err := c.reading(ctx, r)
 		if err != nil {
-			return page.Page{}, err
+			return p, err
 		}
 		defer done()
-		o := reports.Overview(in, objectives, mutes, true)
-		p, err := page.Overview(o, made)
-		if alarms != nil {
-			gate := alarms.Judge(&o.Result, o.Goodput)
-			judged = gate.Err()
-			p.AddGate(gate, c.commandLine(ctx, args, given))
-		}
+		p, failed, err = drawer.Draw(in, made, c.commandLine(ctx, drawer.Args, given))
 		return p, err
 	})
-	if err != nil {
-		return err
-	}
-	return judged
+	return cmp.Or(err, failed)
 }

@@ -14,6 +14,17 @@ import (
 	"github.com/sgtrace/sgtrace/convert/runs"
 )
 
+// eachRun is what reads one run after another: see [command.readRuns].
+func (c *command) eachRun(ctx *cli.Context, what needed) func(func(*reports.OneRun)) error {
+	return func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, what, reduce) }
+}
+
+// readOnce reports whether an input, such as a pipe, can be read once only.
+func readOnce(in inputs.Input) bool {
+	size, _ := in.Size()
+	return size < 0
+}
+
 // readRuns divides the inputs into runs and lets reduce look at one after another: at those
 // that overlap the window of time that is selected. A run in which nothing is of the selection
 // is left out, unless none is left.
@@ -26,7 +37,7 @@ func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.O
 	if err != nil {
 		return err
 	}
-	list, err := runs.Divide(files, inputs.Options{Stdin: c.in, Meter: c.screen.Reading(size(files))}, &c.diags)
+	list, err := runs.Divide(files, inputs.Options{Stdin: c.in, Meter: c.screen.Reading(size(files))}, c.tellOf(what))
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func allToAll(t *testing.T) string {
 	return path
 }
 
-// fitsSchema checks what a command printed by docs/schema.json.
+// fitsSchema checks what a command printed by docs/schema.json, and its shares.
 func fitsSchema(t *testing.T, args []string, text []byte) {
 	t.Helper()
 	var v any
@@ -122,6 +122,7 @@ func fitsSchema(t *testing.T, args []string, text []byte) {
 	for _, wrong := range schema.check(schema.root, v, "") {
 		t.Errorf("%v: %s", args, wrong)
 	}
+	sharesAreParts(t, args, v)
 }
 
 func runJSON(t *testing.T, args []string) []byte {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -26,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in golden/s
 var scriptDir, _ = filepath.Abs(filepath.Join("..", "..", "golden", "script"))
 
 func TestMain(m *testing.M) {
+	runtime.MemProfileRate = 0 // as in the program, which has no profiler: each collection would sum up a profile
 	testscript.Main(m, map[string]func(){
 		"sgtrace": main,
 		"peak":    peak,

@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -15,7 +16,8 @@ type Clocks struct {
 	alignRanks []matching.Rank          // the collectives of each rank that has any
 	alignNames *matching.Names          // of their communicators and calls
 	AlignOf    []*ranks.Track           // which rank that is
-	Calls      [][]call                 // where each of their collectives comes from
+	Calls      []*rankCalls             // their collectives
+	whats      []profile.Collective     // kinds of collectives
 	Matches    []matching.Match         // the same collective on several ranks
 	Solution   align.Solution
 }

@@ -1,54 +1,34 @@
 package clocks
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align/matching"
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// call is a collective of a capture.
-type call struct {
-	Capture *ranks.Capture
-	index   int32 // into File.Collectives
-}
-
 // matchCollectives finds the same collective on several ranks, by its kernels.
 func (m *Clocks) matchCollectives() {
-	n := namer{syms: m.Dump.Syms, comms: map[profile.Collective]matching.CommID{}, calls: map[profile.Collective]matching.CallID{}}
+	n := namer{syms: m.Dump.Syms, known: map[profile.Collective]int32{}}
 	jobs := m.Jobs()
-	n.replicated = m.replicated(jobs)
+	replicated := m.replicated(jobs)
 	rivals := m.Rivals(jobs)
 	m.alignRanks, m.AlignOf, m.Calls = nil, nil, nil
 	for k, r := range m.Tracks {
 		if rivals[k] {
 			continue
 		}
-		rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global()}
-		var calls []call
-		for _, c := range r.Captures {
-			for i := range c.File.Collectives {
-				if x := &c.File.Collectives[i]; x.OnGPU && c.File.Rows[x.Row].Part == c.Part {
-					calls = append(calls, call{c, int32(i)})
-				}
-			}
-		}
-		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.Collective().Time, b.Collective().Time) })
-		rank.Calls = memory.Make[matching.Collective](len(calls))[:0]
-		for _, c := range calls {
-			rank.Calls = append(rank.Calls, n.collective(r, jobs[k], c))
-		}
-		if len(calls) > 0 {
+		usual := usualGroup(r, replicated[jobs[k]])
+		calls := newRankCalls(r, func(kind *profile.Collective) callName { return n.name(kind, usual) })
+		if calls.Len() > 0 {
+			rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global(), Calls: calls}
 			m.alignRanks, m.AlignOf, m.Calls = append(m.alignRanks, rank), append(m.AlignOf, r), append(m.Calls, calls)
 		}
 	}
-	m.alignNames = &n.names
+	m.alignNames, m.whats = &n.names, n.whats
 	m.Matches, _ = matching.Find(m.alignRanks, m.alignNames, matching.Options{})
 }
 
@@ -70,49 +50,48 @@ func (m *Clocks) replicated(jobs []int) map[int]bool {
 	return replicated
 }
 
-func (c call) Collective() *profile.Collective { return &c.Capture.File.Collectives[c.index] }
-
-// namer numbers communicators and calls. Strings are looked at once for each
-// combination of symbols.
+// namer numbers communicators and calls.
 type namer struct {
-	syms       *trace.Symbols
-	names      matching.Names
-	comms      map[profile.Collective]matching.CommID
-	calls      map[profile.Collective]matching.CallID
-	replicated map[int]bool // by job
+	syms  *trace.Symbols
+	names matching.Names
+	whats []profile.Collective         // the kinds that were met, whatever their row
+	known map[profile.Collective]int32 // indexes into whats
+	named []callName                   // of whats; without comm where they have no group
 }
 
-// collective returns c in the form in which collectives are compared.
-func (n *namer) collective(r *ranks.Track, job int, c call) matching.Collective {
-	x := c.Collective()
-	out := matching.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
-	if strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix) {
-		out.Seq = -1 // counted by us: where one range was lost, all numbers behind it are wrong, but not the order
-	}
-	comm := profile.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
-	id, ok := n.comms[comm]
-	if !ok && x.Group != 0 {
-		id = n.names.Comm(matching.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
-		n.comms[comm] = id
-	}
-	if x.Group == 0 {
-		id = n.names.Comm(matching.Comm{Group: n.usualGroup(r, job)})
-	}
-	out.Comm = id
-	what := profile.Collective{Op: x.Op, Dtype: x.Dtype, In: x.In, Out: x.Out, Name: x.Name}
-	out.Call, ok = n.calls[what]
+// name returns what a kind of collectives is called. usual is the group of those that do not
+// tell theirs.
+func (n *namer) name(kind *profile.Collective, usual string) callName {
+	key := *kind
+	key.Row = 0
+	what, ok := n.known[key]
 	if !ok {
-		out.Call = n.names.Call(matching.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
-			Family: family(n.syms.Name(x.Name))})
-		n.calls[what] = out.Call
+		what = int32(len(n.whats))
+		n.known[key] = what
+		n.whats = append(n.whats, key)
+		n.named = append(n.named, n.nameOf(&key, what))
 	}
-	return out
+	name := n.named[what]
+	if key.Group == 0 {
+		name.comm = n.names.Comm(matching.Comm{Group: usual})
+	}
+	return name
+}
+
+func (n *namer) nameOf(x *profile.Collective, what int32) callName {
+	name := callName{what: what, counted: strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix)}
+	if x.Group != 0 {
+		name.comm = n.names.Comm(matching.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
+	}
+	name.call = n.names.Call(matching.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
+		Family: family(n.syms.Name(x.Name))})
+	return name
 }
 
 // usualGroup names the group that kernels without metadata run in as a rule: the TP ranks
 // of a stage of a pipeline.
-func (n *namer) usualGroup(r *ranks.Track, job int) string {
-	if !n.replicated[job] {
+func usualGroup(r *ranks.Track, replicated bool) string {
+	if !replicated {
 		return fmt.Sprintf("TP ranks of PP%d", r.Rank.PP)
 	}
 	return fmt.Sprintf("TP ranks of PP%d DP%d", r.Rank.PP, r.Rank.DP)

@@ -49,7 +49,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]strin
 		}
 	}
 	alone := func(r *ranks.Track) bool {
-		return !slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return len(c.File.Collectives) > 0 })
+		return !slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return c.File.Collectives.Len() > 0 })
 	}
 	mine, others = slices.DeleteFunc(mine, alone), slices.DeleteFunc(others, alone)
 	if len(mine) == 0 || len(others) == 0 {

@@ -1,14 +1,10 @@
 package clocks
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
-	"github.com/sgtrace/sgtrace/internal/align/matching"
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -53,77 +49,6 @@ func (m *Clocks) ReadCollectives() {
 	})
 }
 
-// SyncPoints returns the collectives that were matched, as far as their ranks are
-// wanted, on the reference clock, by their first arrival. Those that the clocks
-// contradict are left out.
-func (m *Clocks) SyncPoints() []profile.SyncPoint {
-	index := map[*ranks.Track]int32{}
-	for i, r := range m.Tracks {
-		index[r] = int32(i)
-	}
-	rejected := map[int]bool{}
-	for _, i := range m.Solution.Rejected {
-		rejected[i] = true
-	}
-	size := 0
-	for _, match := range m.Matches {
-		size += len(match.Members)
-	}
-	arrivals := memory.Make[profile.Arrival](size)[:0]
-	clocks := make([]int, 0, len(m.Tracks)) // of the members at hand
-	out := make([]profile.SyncPoint, 0, len(m.Matches))
-	for i, match := range m.Matches {
-		if rejected[i] || match.Kind == matching.KindSend {
-			continue
-		}
-		from := len(arrivals)
-		x := profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet, In: -1, Out: -1, GroupSize: -1}
-		clocks = clocks[:0]
-		for _, member := range match.Members {
-			rank, wanted := index[m.AlignOf[member.Rank]]
-			if !wanted {
-				continue
-			}
-			c := m.Calls[member.Rank][member.Index]
-			clock := m.HostClocks[c.Capture.Clock]
-			p := c.Collective()
-			arrivals = append(arrivals, profile.Arrival{Rank: rank,
-				Start: trace.Time(clock.Fit.ToReference(int64(p.Time))), End: trace.Time(clock.Fit.ToReference(int64(p.Time) + p.Dur))})
-			x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
-			x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
-			x.Name, x.Step = cmp.Or(x.Name, p.Name), cmp.Or(x.Step, p.Step)
-			clocks = append(clocks, c.Capture.Clock)
-		}
-		if x.Arrivals = arrivals[from:len(arrivals):len(arrivals)]; len(x.Arrivals) < 2 {
-			arrivals = arrivals[:from]
-			continue
-		}
-		x.Bound = m.apart(clocks, int64(x.Arrivals[0].Start))
-		slices.SortFunc(x.Arrivals, func(a, b profile.Arrival) int { return cmp.Compare(a.Rank, b.Rank) })
-		out = append(out, x)
-	}
-	return byFirstArrival(out)
-}
-
-// byFirstArrival sorts sync points; those that begin at the same time stay in their order. What
-// is sorted is small, as sync points are not.
-func byFirstArrival(points []profile.SyncPoint) []profile.SyncPoint {
-	type place struct {
-		first trace.Time
-		index int
-	}
-	order := make([]place, len(points))
-	for i := range points {
-		order[i] = place{firstArrival(&points[i]), i}
-	}
-	slices.SortFunc(order, func(a, b place) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.index, b.index)) })
-	sorted := make([]profile.SyncPoint, len(points))
-	for i, p := range order {
-		sorted[i] = points[p.index]
-	}
-	return sorted
-}
-
 // Ahead returns how far the clock of each wanted rank is ahead of the reference, in the
 // middle of what was recorded of it, ns.
 func (m *Clocks) Ahead() []int64 {
@@ -140,87 +65,13 @@ func (m *Clocks) Ahead() []int64 {
 	return ahead
 }
 
-// ForgetMatches gives up which collectives are the same, and those of inputs whose rows are
-// walked: SyncPoints and Parts have told all that reports want of it.
+// ForgetMatches gives up which collectives are the same, and the collectives themselves:
+// [Clocks.Meetings] has all that reports want of them.
 func (m *Clocks) ForgetMatches() {
-	m.alignRanks, m.AlignOf, m.Calls, m.Matches = nil, nil, nil, nil
+	m.alignRanks, m.AlignOf, m.Calls, m.Matches, m.whats = nil, nil, nil, nil, nil
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
-			if c.File.Source.Rows != nil {
-				c.File.Collectives = nil
-			}
+			c.File.Collectives = profile.Collectives{}
 		}
 	}
-}
-
-// Parts returns what wanted ranks did in collectives, by rank and start. It is to be called
-// beside [Clocks.SyncPoints].
-func (m *Clocks) Parts() []profile.Part {
-	index := map[*ranks.Track]int32{}
-	for i, r := range m.Tracks {
-		index[r] = int32(i)
-	}
-	first := make([]int, len(m.Calls)) // of each rank, in parts; -1 is not wanted
-	size := 0
-	for _, calls := range m.Calls {
-		size += len(calls)
-	}
-	parts := make([]profile.Part, 0, size)
-	for i, calls := range m.Calls {
-		rank, wanted := index[m.AlignOf[i]]
-		if first[i] = len(parts); !wanted {
-			first[i] = -1
-			continue
-		}
-		for _, c := range calls {
-			parts = append(parts, profile.Part{Collective: c.Collective(), Rank: rank})
-		}
-	}
-	next := 0 // of the rejected
-	for i, match := range m.Matches {
-		refused := next < len(m.Solution.Rejected) && m.Solution.Rejected[next] == i
-		if refused {
-			next++
-		}
-		members := slices.DeleteFunc(slices.Clone(match.Members), func(x matching.Member) bool { return first[x.Rank] < 0 })
-		for _, x := range members {
-			p := &parts[first[x.Rank]+int(x.Index)]
-			p.Met, p.Refused = len(members) > 1 && !refused, refused
-		}
-	}
-	slices.SortStableFunc(parts, func(a, b profile.Part) int { return cmp.Compare(a.Rank, b.Rank) })
-	return parts
-}
-
-func firstArrival(x *profile.SyncPoint) trace.Time {
-	first := x.Arrivals[0].Start
-	for _, a := range x.Arrivals {
-		first = min(first, a.Start)
-	}
-	return first
-}
-
-// apart returns how far some clocks may be off each other about the time t of the
-// reference: the sum of the two largest bounds, align.Unknown if one is not known.
-func (m *Clocks) apart(clocks []int, t int64) int64 {
-	slices.Sort(clocks)
-	clocks = slices.Compact(clocks)
-	if len(clocks) < 2 {
-		return 0
-	}
-	first, second := int64(0), int64(0)
-	component := m.HostClocks[clocks[0]].Fit.Component
-	for _, i := range clocks {
-		fit := &m.HostClocks[i].Fit
-		b := fit.BoundAt(t)
-		if b == align.Unknown || fit.Component != component {
-			return align.Unknown
-		}
-		if b > first {
-			first, second = b, first
-		} else {
-			second = max(second, b)
-		}
-	}
-	return first + second
 }

@@ -30,8 +30,8 @@ func (m *merging) linkRanks() {
 		})
 		prev := trace.SliceID(0)
 		for _, member := range members {
-			c := m.Calls[member.Rank][member.Index]
-			at := m.drawn[c.Capture.File].joined[c.Collective().Event]
+			capture, c := m.Calls[member.Rank].Of(member.Index)
+			at := m.drawn[capture.File].joined[c.Event]
 			if prev != 0 && at != 0 {
 				m.Flow(trace.Flow{From: prev, To: at, Name: name})
 			}
@@ -42,8 +42,8 @@ func (m *merging) linkRanks() {
 
 // arrival returns when a rank began a collective, on the common clock.
 func (m *merging) arrival(x matching.Member) trace.Time {
-	c := m.Calls[x.Rank][x.Index]
-	return c.Capture.Time(c.Collective().Time)
+	capture, c := m.Calls[x.Rank].Of(x.Index)
+	return capture.Time(c.Time)
 }
 
 func (m *merging) nameOf(x matching.Member) string { return m.AlignOf[x.Rank].Name }

@@ -191,9 +191,17 @@ func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
 	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
 	if set != nil {
 		b.Attribute("sgtrace.requests", strconv.Itoa(len(set.Requests)))
-		b.Attribute("sgtrace.spans", strconv.Itoa(set.Len()))
+		b.Attribute("sgtrace.spans", strconv.Itoa(spansOf(set)))
 		describeScopes(b, set)
 	}
+}
+
+// spansOf is how many spans the files of a set hold, read or not.
+func spansOf(set *request.Set) (n int) {
+	for i := range set.Files {
+		n += set.Files[i].Rows
+	}
+	return n
 }
 
 // drawn reports whether span i becomes slices.

@@ -74,8 +74,8 @@ func (j joinedSlices) has(event int32) bool {
 // joinable returns the events of a recording that arrows between files may join.
 func joinable(f *profile.Profile) joinedSlices {
 	joined := joinedSlices{}
-	for i := range f.Collectives {
-		if c := &f.Collectives[i]; c.Event != profile.NoEvent && c.OnGPU {
+	for i := range f.Collectives.Len() {
+		if c := f.Collectives.At(i); c.Event != profile.NoEvent && c.OnGPU {
 			joined[c.Event] = 0
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/internal/spool"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -111,7 +112,7 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	case opt.Each != nil:
 		m.showEach(recordings)
 		m.indexRequests(dumps)
-	case opt.Pick != nil && len(recordings) == 0 && worthAPick(dumps):
+	case opt.Pick != nil && len(recordings) == 0 && canPick(dumps):
 		if err := m.indexPicked(dumps); err != nil {
 			return nil, err
 		}
@@ -207,7 +208,8 @@ type Indexed struct {
 	stream *Stream  // whose head was looked at; nil if it was closed or is read
 	meter  Meter    // of the first time that it is read; nil from then on
 	stdin  io.Reader
-	zeros  bool // the head is nothing else
+	spool  *spool.Spool // of what can be opened once only and is read twice; nil otherwise
+	zeros  bool         // the head is nothing else
 	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
 	// which remove removes.
 	unpacked bool
@@ -288,6 +290,9 @@ func (x *Indexed) closeStream() error {
 // open returns the content of the input: the stream whose head was looked at, or the
 // file opened anew, as for a window of time.
 func (x *Indexed) open() (io.ReadCloser, error) {
+	if x.spool != nil && x.spool.Full() {
+		return x.spool.Open()
+	}
 	s, meter := x.stream, x.meter
 	x.stream, x.meter = nil, nil
 	switch {
@@ -303,7 +308,10 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 			return nil, err
 		}
 	}
-	if s.Compression == "" && !x.Once {
+	switch {
+	case x.spool != nil:
+		return x.spool.Keep(s), nil
+	case s.Compression == "" && !x.Once:
 		return plainStream{s}, nil
 	}
 	return s, nil
@@ -355,6 +363,10 @@ func (x *Indexed) close() error {
 	if x.remove != nil {
 		errs = append(errs, x.remove())
 		x.remove = nil
+	}
+	if x.spool != nil {
+		errs = append(errs, x.spool.Close())
+		x.spool = nil
 	}
 	for _, o := range x.reopened {
 		errs = append(errs, o.close())

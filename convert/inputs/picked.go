@@ -1,6 +1,9 @@
 package inputs
 
 import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/internal/spool"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -10,29 +13,56 @@ import (
 // read: below, all is read in no time.
 var leastPicked = int64(8 << 20)
 
-// worthAPick reports whether dumps can be read twice, and are so large that it pays to look
-// which traces to read.
-func worthAPick(dumps []*Indexed) bool {
-	size := int64(0)
+// canPick reports whether all dumps can be outlined, and may be so large that it pays to look
+// which traces to read: how large a pipe is, nobody knows.
+func canPick(dumps []*Indexed) bool {
+	size, once := int64(0), false
 	for _, x := range dumps {
-		if x.Once || x.Format.Outline == nil && !x.Input.Extracted() {
+		if x.Format.Outline == nil && !x.Input.Extracted() {
 			return false
 		}
-		if bytes, folder := x.Input.Size(); !folder {
-			size += bytes
-		}
+		size, once = size+x.size(), once || x.Once
 	}
-	return size >= leastPicked
+	return once || size >= leastPicked
+}
+
+// size is that of a dump on the disk, or of what came through a pipe.
+func (x *Indexed) size() int64 {
+	if x.spool != nil {
+		return x.spool.Size()
+	}
+	bytes, folder := x.Input.Size()
+	if folder {
+		return 0
+	}
+	return max(0, bytes)
 }
 
 // indexPicked reads those traces of the dumps that Options.Pick chooses. If they turn out not
-// to be enough, it reads again. Messages are about what is read at last.
+// to be enough, it reads again. Messages are about what is read at last. Pipes are kept until
+// then.
 func (m *Inputs) indexPicked(dumps []*Indexed) error {
-	o := spantable.NewOutline(m.Opt.Pick.Look())
+	o, size := spantable.NewOutline(m.Opt.Pick.Look()), int64(0)
 	for _, x := range dumps {
+		if x.Once {
+			x.spool = new(spool.Spool)
+			defer x.close()
+		}
 		// What cannot be read is reported when that is tried.
-		_ = x.outline(o)
+		if err := x.outline(o); err != nil && x.spool != nil && x.spool.Failed() != nil {
+			return fmt.Errorf("%s: %w", x.name(), err)
+		}
+		size += x.size()
 	}
+	if size < leastPicked {
+		m.indexRequests(dumps)
+		return nil
+	}
+	return m.indexChosen(dumps, o)
+}
+
+// indexChosen is indexPicked behind the look.
+func (m *Inputs) indexChosen(dumps []*Indexed, o *spantable.Outline) error {
 	told := m.Diags
 	for {
 		chosen, err := m.Opt.Pick.Choose(o)

@@ -1,6 +1,8 @@
 package inputs
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,9 +21,13 @@ import (
 // selected reads a dump and selects from it. With a pick, only what it chooses is read.
 func selected(t *testing.T, path string, sel request.Selection, oneClock, picks bool) (*request.Set, error) {
 	t.Helper()
-	opt := Options{Requests: true}
+	return selectedOf(t, Options{Requests: true}, path, sel, oneClock, picks)
+}
+
+func selectedOf(t *testing.T, opt Options, path string, sel request.Selection, oneClock, picks bool) (*request.Set, error) {
+	t.Helper()
 	if picks {
-		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock,
+		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock, Slowest: sel.OnlySlowest(),
 			Window: func(trace.Time) (from, to trace.Time, err error) { return sel.From, sel.To, nil }}
 	}
 	in, err := Index([]Input{{Name: path}}, opt, &trace.Diags{})
@@ -97,6 +103,7 @@ func checkPicked(t *testing.T, path string) {
 			{RIDs: []string{whole.IDs(r)[rng.IntN(len(whole.IDs(r)))]}, From: from},
 			{Traces: []string{strings.TrimLeft(whole.TraceID(r), "0")}},
 			{Sample: 0.02},
+			{Slowest: 1 + rng.IntN(9)},
 			{Rooms: slices.DeleteFunc([]string{r.Room}, func(room string) bool { return room == "" })},
 		} {
 			want, wantErr := selected(t, path, sel, oneClock, false)
@@ -115,5 +122,50 @@ func checkPicked(t *testing.T, path string) {
 	}
 	if fewer < runs/3 {
 		t.Errorf("%s: %d of %d runs have read less than half", path, fewer, runs)
+	}
+}
+
+// What is selected of a file is what is selected of it compressed, and through a pipe; and as
+// little of it is read.
+func TestPickedOfPipes(t *testing.T) {
+	defer func(n int64) { leastPicked = n }(leastPicked)
+	leastPicked = 0
+	config := simulator.DefaultConfig(20)
+	config.Mode, config.Requests, config.Level = simulator.PDGateway, 200, 2
+	data, _ := testinput.Simulate(t, config)
+	path := filepath.Join(t.TempDir(), "otel.jsonl")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(data)
+	z.Close()
+	for name, content := range map[string][]byte{path: data, path + ".gz": packed.Bytes()} {
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, _ := selected(t, path, request.Selection{}, true, false)
+	first, last, _ := whole.Bounds()
+	for _, sel := range []request.Selection{
+		{From: first + (last-first)/2, To: first + (last-first)*6/10},
+		{RIDs: []string{whole.Requests[7].RID}},
+		{Slowest: 3},
+		{Sample: 0.05},
+		{RIDs: []string{"none has this"}}, // all is read
+	} {
+		want, wantErr := selected(t, path, sel, true, true)
+		zipped, zippedErr := selected(t, path+".gz", sel, true, true)
+		piped, pipedErr := selectedOf(t, Options{Requests: true, Stdin: bytes.NewReader(data)}, Stdin, sel, true, true)
+		for name, got := range map[string]*request.Set{"gzip": zipped, "pipe": piped} {
+			got.Files[0].Name = want.Files[0].Name
+			if g, w := told(got), told(want); !slices.Equal(g, w) || len(got.Rows) != len(want.Rows) {
+				t.Errorf("%s: %+v: %d rows, want %d:\n got %.2000q\nwant %.2000q", name, sel, len(got.Rows), len(want.Rows), g, w)
+			}
+		}
+		if fmt.Sprint(zippedErr, pipedErr) != fmt.Sprint(wantErr, wantErr) {
+			t.Errorf("%+v: %v and %v, want %v", sel, zippedErr, pipedErr, wantErr)
+		}
+		if wantErr == nil && len(want.Rows) > len(whole.Rows)*2/3 {
+			t.Errorf("%+v: %d of %d rows are read", sel, len(want.Rows), len(whole.Rows))
+		}
 	}
 }

@@ -181,10 +181,14 @@ func (o *Output) WriteFunc(write func(w io.Writer) error) (int64, error) {
 
 // writeChecked is like WriteFunc, but the file gets its name only if check returns nil.
 func (o *Output) writeChecked(write func(w io.Writer) error, check func() error) (size int64, err error) {
+	out := bufio.NewWriterSize(o.file, 1<<16) // templates write word by word, and gzip a few hundred bytes
 	if o.gzip {
-		err = compress(o.file, write)
+		err = compress(out, write)
 	} else {
-		err = write(o.file)
+		err = write(out)
+	}
+	if err == nil {
+		err = out.Flush()
 	}
 	if err == nil {
 		err = check()

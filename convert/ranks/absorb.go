@@ -239,14 +239,14 @@ func (a *absorption) addCollectives(m *Ranks) {
 		held, which := collectiveMoments(p.trace.File.Profile, p.trace.Part, names)
 		found, known, traces = append(found, p.duplicates.For(held).Search()), append(known, which), append(traces, p.trace.File)
 	}
-	count := len(f.Collectives)
-	for i := range n.Collectives {
-		c := n.Collectives[i]
+	count := f.Collectives.Len()
+	for i := range n.Collectives.Len() {
+		c := n.Collectives.At(i)
 		isDuplicate := false
 		for k, search := range found {
 			at, ok := search.Find(names.Of(c.Name), c.Time, c.Dur)
 			if ok && traces[k] == f && int(known[k][at]) < count {
-				learnCollective(&f.Collectives[known[k][at]], &c)
+				learnCollective(&f.Collectives, int(known[k][at]), &c)
 			}
 			isDuplicate = isDuplicate || ok
 		}
@@ -256,31 +256,33 @@ func (a *absorption) addCollectives(m *Ranks) {
 		end := a.held(c.Time + trace.Time(c.Dur))
 		c.Time, c.Row, c.Event = a.held(c.Time), a.rows[c.Row], a.place(c.Event)
 		c.Dur = int64(end - c.Time)
-		f.Collectives = append(f.Collectives, c)
+		f.Collectives.Add(&c)
 	}
 }
 
 // collectiveMoments are the kernels of collectives of a part of a profile.
 func collectiveMoments(p *profile.Profile, part string, names *profile.BareNames) (profile.Moments, []int32) {
 	var which []int32
-	for i := range p.Collectives {
-		if c := &p.Collectives[i]; c.OnGPU && p.Rows[c.Row].Part == part {
+	kinds := p.Collectives.Kinds()
+	for i := range p.Collectives.Len() {
+		if c := &kinds[p.Collectives.KindOf(i)]; c.OnGPU && p.Rows[c.Row].Part == part {
 			which = append(which, int32(i))
 		}
 	}
-	slices.SortStableFunc(which, func(a, b int32) int { return cmp.Compare(p.Collectives[a].Time, p.Collectives[b].Time) })
+	slices.SortStableFunc(which, func(a, b int32) int { return cmp.Compare(p.Collectives.Start(int(a)), p.Collectives.Start(int(b))) })
 	var m profile.Moments
 	for _, i := range which {
-		c := &p.Collectives[i]
+		c := p.Collectives.At(int(i))
 		m.Start, m.Dur, m.Name = append(m.Start, c.Time), append(m.Dur, c.Dur), append(m.Name, names.Of(c.Name))
 	}
 	return m, which
 }
 
-// learnCollective fills in what a trace does not know of a collective.
-func learnCollective(c, from *profile.Collective) {
-	if c.Group == 0 && c.CommsID == 0 && c.Op == 0 {
+// learnCollective fills in what a trace does not know of its i-th collective.
+func learnCollective(of *profile.Collectives, i int, from *profile.Collective) {
+	if c := of.At(i); c.Group == 0 && c.CommsID == 0 && c.Op == 0 {
 		c.Group, c.Op, c.Dtype, c.In, c.GroupSize, c.Seq = from.Group, from.Op, from.Dtype, from.In, from.GroupSize, from.Seq
+		of.Set(i, &c)
 	}
 }
 

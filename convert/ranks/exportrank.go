@@ -137,7 +137,7 @@ func (m *Ranks) countRanks(captures []*Capture) {
 	var uncounted [][]*Capture
 	for _, host := range names {
 		all := hosts[host]
-		communicates := slices.ContainsFunc(all, func(c *Capture) bool { return len(c.File.Collectives) > 0 || c.File.Meta.Backend != "" })
+		communicates := slices.ContainsFunc(all, func(c *Capture) bool { return c.File.Collectives.Len() > 0 || c.File.Meta.Backend != "" })
 		// Where the ranks of some are known, the others are hardly the first ones.
 		known := slices.ContainsFunc(all, func(c *Capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.File.Source] != nil })
 		if communicates && !known && len(pidsOf(all)) > 1 {

@@ -101,8 +101,9 @@ func (m *Ranks) Communities() map[*Track]string {
 // communicators returns the groups of the collectives of a rank, by first appearance.
 func (r *Track) communicators() (groups []trace.Sym) {
 	for _, c := range r.Captures {
-		for i := range c.File.Collectives {
-			x := &c.File.Collectives[i]
+		kinds := c.File.Collectives.Kinds()
+		for i := range kinds {
+			x := &kinds[i]
 			if x.Group != 0 && c.File.Rows[x.Row].Part == c.Part && !slices.Contains(groups, x.Group) {
 				groups = append(groups, x.Group)
 			}

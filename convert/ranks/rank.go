@@ -172,8 +172,8 @@ func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 			one(sample, f.Samples[i].Time, 0, 0, math.Float64bits(f.Samples[i].Value))
 		}
 	}
-	for i := range f.Collectives {
-		if x := &f.Collectives[i]; f.Rows[x.Row].Part == c.Part {
+	for i := range f.Collectives.Len() {
+		if x := f.Collectives.At(i); f.Rows[x.Row].Part == c.Part {
 			one(collective, x.Time, x.Dur, x.Name, 0)
 		}
 	}

@@ -87,19 +87,17 @@ func (s *solution) writeClocks() {
 // writeArrivals writes the collectives that were seen on several ranks.
 func (s *solution) writeArrivals() {
 	e := s.evidence
-	for i := range e.SyncPoints {
-		p := &e.SyncPoints[i]
-		first := p.Arrivals[0].Start
-		for _, a := range p.Arrivals {
-			first = min(first, a.Start)
-		}
-		row := dataset.ArrivalRow{Collective: int64(i), Name: e.Syms.Name(p.Name), Op: e.Syms.Name(p.Op), Group: e.Syms.Name(p.Group), Size: p.GroupSize,
+	n := int64(0)
+	for p := range e.SyncPoints(true) {
+		first := p.FirstArrival()
+		row := dataset.ArrivalRow{Collective: n, Name: e.Syms.Name(p.Name), Op: e.Syms.Name(p.Op), Group: e.Syms.Name(p.Group), Size: p.GroupSize,
 			Dtype: e.Syms.Name(p.Dtype), Elements: p.In, Step: dataset.StepKind(p.Step), Sync: p.Sync, Bound: p.Bound}
 		for _, a := range p.Arrivals {
 			row.Rank, row.Host = e.Ranks[a.Rank], s.hostOf(int(a.Rank))
 			row.Start, row.Dur, row.Late = int64(a.Start), int64(a.End-a.Start), int64(a.Start-first)
 			s.Arrival(row)
 		}
+		n++
 	}
 }
 

@@ -39,11 +39,13 @@ func (r *Run) deploy(rng *rand.Rand) {
 func (r *Run) addHosts(rng *rand.Rand, does Role, c Clock, size Parallel) int {
 	first := len(r.Hosts)
 	ranks := size.TP * size.PP * size.DP
+	const firstAddress = 10
 	for i := range (ranks-1)/r.Config.SchedulersPerHost(ranks) + 1 {
+		address := firstAddress + len(r.Hosts)
 		r.Hosts = append(r.Hosts, Host{
 			Name:    fmt.Sprintf("%s-%d", does, i),
 			ID:      HexDigits(rng, 32),
-			Address: fmt.Sprintf("10.0.0.%d", 10+len(r.Hosts)),
+			Address: fmt.Sprintf("10.0.%d.%d", address>>8, address&0xff),
 			Clock:   c,
 		})
 		c.skew += int64(r.Config.HostSkew)

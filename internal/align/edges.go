@@ -38,13 +38,18 @@ func (s *side) end() int64 {
 	return lo + (hi-lo)/2
 }
 
+// call returns the collective that a member is.
+func (p *Problem) call(m matching.Member) matching.Collective {
+	return p.Ranks[m.Rank].Calls.At(int(m.Index))
+}
+
 // useful reports whether m says something about clocks.
 func (p *Problem) useful(m *matching.Match) bool {
 	if m.Kind != matching.KindSync {
 		return false
 	}
 	for _, member := range m.Members {
-		if !p.Ranks[member.Rank].Calls[member.Index].Timed() {
+		if c := p.call(member); !c.Timed() {
 			return false
 		}
 	}
@@ -174,7 +179,7 @@ func (s *state) sidesOf(m *matching.Match, idOf func(clock int) int, ids []int, 
 	for _, member := range m.Members {
 		rank := &s.p.Ranks[member.Rank]
 		place, _ := slices.BinarySearch(ids, idOf(rank.Clock))
-		side, c := &sides[place], &rank.Calls[member.Index]
+		side, c := &sides[place], s.p.call(member)
 		start, end := s.toRoot(rank.Clock, c.Start), s.toRoot(rank.Clock, c.End)
 		side.ends = append(side.ends, end)
 		side.last, side.first = max(side.last, start), min(side.first, end)
@@ -239,7 +244,7 @@ func (s *state) rankMedians() []float64 {
 		for from, to := 0, 0; from < len(members); from = to {
 			ends = ends[:0]
 			for to < len(members) && clockOf(members[to]) == clockOf(members[from]) {
-				ends = append(ends, s.p.Ranks[members[to].Rank].Calls[members[to].Index].End)
+				ends = append(ends, s.p.call(members[to]).End)
 				to++
 			}
 			if len(ends) < 2 {
@@ -247,7 +252,7 @@ func (s *state) rankMedians() []float64 {
 			}
 			middle := (&side{ends: ends}).end()
 			for _, o := range members[from:to] {
-				end := s.p.Ranks[o.Rank].Calls[o.Index].End
+				end := s.p.call(o).End
 				deviations[o.Rank] = append(deviations[o.Rank], float64(end-middle))
 			}
 		}

@@ -50,7 +50,7 @@ func (d *draw) problem() (*Problem, *matching.Names) {
 	p := &Problem{Clocks: 1 + d.pick(6)}
 	p.Reference = d.pick(p.Clocks)
 	for range d.pick(8) {
-		r := matching.Rank{Clock: d.pick(p.Clocks), Job: d.pick(2), Global: int32(d.pick(9)) - 1}
+		r := matching.Rank{Clock: d.pick(p.Clocks), Job: d.pick(2), Global: int32(d.pick(9)) - 1, Calls: matching.List{}}
 		for range d.pick(40) {
 			c := matching.Collective{Start: d.time(), Seq: int64(d.pick(12)) - 1, CommsID: uint64(d.pick(6)), Step: int32(d.pick(4)) - 1}
 			c.End = c.Start + int64(d.byte())*1000
@@ -59,7 +59,7 @@ func (d *draw) problem() (*Problem, *matching.Names) {
 			}
 			c.Comm = names.Comm(matching.Comm{Group: []string{"", "tp", "dp"}[d.pick(3)], Size: int32(d.pick(4))})
 			c.Call = names.Call(matching.Call{Op: ops[d.pick(len(ops))], In: int64(d.pick(2)), Family: []string{"", "ncclDevKernel_AllReduce"}[d.pick(2)]})
-			r.Calls = append(r.Calls, c)
+			r.Calls = append(callsOf(r), c)
 		}
 		p.Ranks = append(p.Ranks, r)
 	}
@@ -94,7 +94,7 @@ func checkMatching(t *testing.T, p *Problem, report matching.Report) {
 				t.Fatalf("%+v: a member twice, a rank twice, or of another job", m)
 			}
 			seen[x], ranks[x.Rank] = true, true
-			_ = p.Ranks[x.Rank].Calls[x.Index]
+			_ = p.Ranks[x.Rank].Calls.At(int(x.Index))
 		}
 		if len(m.Members) < 2 {
 			t.Fatalf("a match of one: %+v", m)
@@ -106,7 +106,7 @@ func checkMatching(t *testing.T, p *Problem, report matching.Report) {
 		sum += n
 	}
 	for _, r := range p.Ranks {
-		collectives += len(r.Calls)
+		collectives += r.Calls.Len()
 	}
 	if sum != matched || report.Collectives != collectives || report.Alone != collectives-matched {
 		t.Fatalf("%+v of %d collectives, %d of which are matched", report, collectives, matched)

@@ -54,8 +54,8 @@ var scenarios = []struct {
 		s := truthCase(seed, 1_734_500, 12e-6, true)
 		for _, r := range s.ranks {
 			late := s.rng.Int64N(2000)
-			for i := range r.Calls {
-				r.Calls[i].End += late
+			for i := range callsOf(r) {
+				callsOf(r)[i].End += late
 			}
 		}
 		sol, _, _ := s.solve(nil)
@@ -125,12 +125,12 @@ func (s *simulation) spoil(share float64) {
 		if r.Clock == 0 {
 			continue
 		}
-		rng := rand.New(rand.NewPCG(uint64(share*1e6), uint64(len(r.Calls))))
-		for i := range r.Calls {
+		rng := rand.New(rand.NewPCG(uint64(share*1e6), uint64(r.Calls.Len())))
+		for i := range callsOf(r) {
 			if rng.Float64() < share {
 				d := rng.Int64N(60_000_000) - 30_000_000
-				r.Calls[i].Start += d
-				r.Calls[i].End += d
+				callsOf(r)[i].Start += d
+				callsOf(r)[i].End += d
 			}
 		}
 	}

@@ -84,8 +84,7 @@ func (sol *Solution) comparable(p *Problem, m *matching.Match) bool {
 
 // times returns start and end of a member on the reference's time.
 func (sol *Solution) times(p *Problem, m matching.Member) (start, end int64) {
-	rank := &p.Ranks[m.Rank]
-	c, clock := &rank.Calls[m.Index], &sol.Clocks[rank.Clock]
+	c, clock := p.call(m), &sol.Clocks[p.Ranks[m.Rank].Clock]
 	return clock.ToReference(c.Start), clock.ToReference(c.End)
 }
 
@@ -103,7 +102,7 @@ func (sol *Solution) impossible(p *Problem, m *matching.Match, limit int64) bool
 		lastStart, firstEnd, lastEnd = max(lastStart, start), min(firstEnd, end), max(lastEnd, end)
 		if clock := p.Ranks[member.Rank].Clock; clock != seen {
 			seen = clock
-			b := sol.Clocks[clock].BoundAt(p.Ranks[member.Rank].Calls[member.Index].End)
+			b := sol.Clocks[clock].BoundAt(p.call(member).End)
 			bounds = [2]int64{max(bounds[0], b), max(bounds[1], min(bounds[0], b))}
 		}
 	}

@@ -27,8 +27,8 @@ func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[matchi
 	truth := map[matching.Member]int64{}
 	s.sorted()
 	for r := range s.ranks {
-		all := s.ranks[r].Calls
-		var calls []matching.Collective
+		all := callsOf(s.ranks[r])
+		calls := matching.List{}
 		for i, c := range all {
 			if keep != nil && !keep(r, i, len(all)) {
 				continue
@@ -46,8 +46,8 @@ func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[matchi
 func (s *simulation) anonymous() {
 	call := s.names.Call(matching.Call{Family: "cross_device_reduce_1stage"})
 	for _, r := range s.ranks {
-		for i := range r.Calls {
-			r.Calls[i].Comm, r.Calls[i].Call = 0, call
+		for i := range callsOf(r) {
+			callsOf(r)[i].Comm, callsOf(r)[i].Call = 0, call
 		}
 	}
 }
@@ -138,9 +138,9 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 	}
 	// The known relation of the clocks decides.
 	ranks := s.sorted()
-	for i := range ranks[1].Calls {
-		ranks[1].Calls[i].Start -= 77_000_000
-		ranks[1].Calls[i].End -= 77_000_000
+	for i := range callsOf(ranks[1]) {
+		callsOf(ranks[1])[i].Start -= 77_000_000
+		callsOf(ranks[1])[i].End -= 77_000_000
 	}
 	if matches, report = matching.Find(ranks, s.names, matching.Options{MaxSkew: 400_000}); len(matches) != 380 {
 		t.Errorf("%d matches, %+v", len(matches), report)
@@ -154,7 +154,7 @@ func TestStepsAnchor(t *testing.T) {
 	for k := range int64(400) {
 		s.run(g, simBase+k*1_000_000, 800_000)
 		for r := range s.ranks {
-			s.ranks[r].Calls[k].Step = int32(k / 20)
+			callsOf(s.ranks[r])[k].Step = int32(k / 20)
 		}
 	}
 	truth := s.stripped(func(r, i, n int) bool { return i >= 10*r && i < n-10*(1-r) })
@@ -174,12 +174,12 @@ func TestKeys(t *testing.T) {
 		return matching.Collective{Start: seq * 1000, End: seq*1000 + 500, CommsID: id, Seq: seq, Step: -1, Comm: comm, Call: call}
 	}
 	ranks := []matching.Rank{
-		{Global: 0, Calls: []matching.Collective{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
-		{Global: 1, Calls: []matching.Collective{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
-		{Global: 0, Job: 1, Calls: []matching.Collective{c(2, 2, call)}},
-		{Global: 1, Job: 1, Calls: []matching.Collective{c(2, 2, call)}},
-		{Global: 0, Job: 2, Calls: []matching.Collective{c(2, 2, call)}},
-		{Global: 0, Job: 2, Calls: []matching.Collective{c(2, 2, call)}},
+		{Global: 0, Calls: matching.List{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 1, Calls: matching.List{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 0, Job: 1, Calls: matching.List{c(2, 2, call)}},
+		{Global: 1, Job: 1, Calls: matching.List{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: matching.List{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: matching.List{c(2, 2, call)}},
 	}
 	matches, report := matching.Find(ranks, names, matching.Options{})
 	member := func(rank, index int32) matching.Member { return matching.Member{Rank: rank, Index: index} }
@@ -242,7 +242,7 @@ func many(n int, ids bool) *simulation {
 		ranks = append(ranks, s.addRanks(c, 8)...)
 	}
 	for _, r := range ranks {
-		s.ranks[r].Calls = make([]matching.Collective, 0, n)
+		s.ranks[r].Calls = make(matching.List, 0, n)
 	}
 	s.steps(s.group("3", ids, ranks...), simBase, n/100, 100, 12_000_000)
 	return s

@@ -69,7 +69,7 @@ func TransferBounds(ranks []matching.Rank, names *matching.Names, matches []matc
 		for i, from := range m.Members {
 			to := m.Members[1-i]
 			a, b := &ranks[from.Rank], &ranks[to.Rank]
-			send, recv := &a.Calls[from.Index], &b.Calls[to.Index]
+			send, recv := a.Calls.At(int(from.Index)), b.Calls.At(int(to.Index))
 			if names.Of(send.Call).Kind == matching.KindSend && names.Of(recv.Call).Kind == matching.KindRecv && a.Clock != b.Clock {
 				list = append(list, Bound{A: a.Clock, B: b.Clock, At: recv.End, Lo: NoLo, Hi: sub(recv.End, send.Start)})
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 const (
@@ -22,8 +23,11 @@ const (
 // those of its peers, and collectives whose ranks do not leave together. It returns all
 // matches: those it was given come first, with the ranks that they lacked.
 func MatchRest(ranks []matching.Rank, names *matching.Names, matches []matching.Match, sol *Solution) []matching.Match {
-	r := &rest{ranks: ranks, names: names, sol: sol, matches: slices.Clone(matches), lanes: map[restLane]int{}}
-	r.collect()
+	r := &rest{ranks: ranks, names: names, sol: sol, matches: matches, lanes: map[restLane]int{}}
+	if r.collect(); len(r.kinds) == 0 {
+		return matches
+	}
+	r.matches = slices.Clone(matches)
 	for i := range r.calls {
 		r.match(r.kinds[i], r.calls[i])
 	}
@@ -60,7 +64,7 @@ type rest struct {
 func (r *rest) collect() {
 	of := make([][]int32, len(r.ranks)) // match plus one of every call
 	for i := range r.ranks {
-		of[i] = make([]int32, len(r.ranks[i].Calls))
+		of[i] = memory.Make[int32](r.ranks[i].Calls.Len())
 	}
 	for i := range r.matches {
 		for _, m := range r.matches[i].Members {
@@ -68,8 +72,11 @@ func (r *rest) collect() {
 		}
 	}
 	for i := range r.ranks {
-		for k := range r.ranks[i].Calls {
-			if lane, kind := r.laneOf(i, k); of[i][k] == 0 && (kind == matching.KindSync || kind == matching.KindMeet) {
+		for k := range of[i] {
+			if of[i][k] != 0 {
+				continue
+			}
+			if lane, kind := r.laneOf(i, k); kind == matching.KindSync || kind == matching.KindMeet {
 				if _, ok := r.lanes[lane]; !ok {
 					r.lanes[lane] = len(r.kinds)
 					r.kinds = append(r.kinds, kind)
@@ -77,13 +84,16 @@ func (r *rest) collect() {
 			}
 		}
 	}
+	if len(r.kinds) == 0 {
+		return
+	}
 	r.calls = make([][]restCall, len(r.kinds))
 	for i := range r.ranks {
 		clock := &r.sol.Clocks[r.ranks[i].Clock]
-		for k := range r.ranks[i].Calls {
+		for k := range of[i] {
 			lane, _ := r.laneOf(i, k)
 			if n, ok := r.lanes[lane]; ok {
-				c := &r.ranks[i].Calls[k]
+				c := r.ranks[i].Calls.At(k)
 				r.calls[n] = append(r.calls[n], restCall{start: clock.ToReference(c.Start), end: clock.ToReference(c.End),
 					member: matching.Member{Rank: int32(i), Index: int32(k)}, match: of[i][k] - 1})
 			}
@@ -94,7 +104,7 @@ func (r *rest) collect() {
 // laneOf returns the lane of a call, and KindUnknown if it has none.
 func (r *rest) laneOf(rank, call int) (restLane, matching.Kind) {
 	x := &r.ranks[rank]
-	c := &x.Calls[call]
+	c := x.Calls.At(call)
 	info := r.names.Of(c.Call)
 	if !c.Timed() || info.Seq == 0 {
 		return restLane{}, matching.KindUnknown

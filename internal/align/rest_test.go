@@ -45,7 +45,7 @@ func TestRestJoinsMatches(t *testing.T) {
 	for i := range int64(40) {
 		s.run(g, simBase+i*1_000_000, 100_000)
 	}
-	s.ranks[3].Calls = s.ranks[3].Calls[18:20]
+	s.ranks[3].Calls = callsOf(s.ranks[3])[18:20]
 	got := restOf(s, 1)
 	if len(got) != 40 {
 		t.Fatalf("%d matches", len(got))
@@ -67,8 +67,8 @@ func TestRestIsNotGuessed(t *testing.T) {
 		for i := range int64(3) {
 			s.run(g, simBase+i*3_000_000, 10_000)
 		}
-		for i := range s.ranks[1].Calls {
-			s.ranks[1].Calls[i].End += spread
+		for i := range callsOf(s.ranks[1]) {
+			callsOf(s.ranks[1])[i].End += spread
 		}
 		sol := &Solution{Clocks: make([]ClockFit, 2)}
 		if spread == 0 {
@@ -91,7 +91,7 @@ func TestRanksThatLeaveApartAreMatched(t *testing.T) {
 		last := slices.Max(free)
 		for r := range ranks {
 			end := last + 20_000 + s.rng.Int64N(400_000)
-			s.ranks[r].Calls = append(s.ranks[r].Calls, matching.Collective{Start: simBase + free[r], End: simBase + end, Seq: -1, Step: -1, Comm: comm, Call: call})
+			s.ranks[r].Calls = append(callsOf(s.ranks[r]), matching.Collective{Start: simBase + free[r], End: simBase + end, Seq: -1, Step: -1, Comm: comm, Call: call})
 			free[r] = end + s.rng.Int64N(300_000)
 		}
 	}

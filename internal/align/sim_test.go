@@ -35,12 +35,15 @@ func newSimulation(seed uint64, clocks ...simClock) *simulation {
 	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), names: &matching.Names{}, clocks: clocks}
 }
 
+// callsOf returns the collectives of a rank, to be changed in place.
+func callsOf(r matching.Rank) matching.List { return r.Calls.(matching.List) }
+
 // addRanks puts n ranks on a clock and returns their numbers.
 func (s *simulation) addRanks(clock, n int) []int {
 	var list []int
 	for range n {
 		list = append(list, len(s.ranks))
-		s.ranks = append(s.ranks, matching.Rank{Clock: clock, Global: int32(len(s.ranks))})
+		s.ranks = append(s.ranks, matching.Rank{Clock: clock, Global: int32(len(s.ranks)), Calls: matching.List{}})
 	}
 	return list
 }
@@ -84,7 +87,7 @@ func (s *simulation) run(g *simGroup, t, early int64) (end int64) {
 		if g.ids {
 			c.Seq, c.CommsID = g.seq, hash.Mix(g.name+uint64(g.seq))
 		}
-		s.ranks[r].Calls = append(s.ranks[r].Calls, c)
+		s.ranks[r].Calls = append(callsOf(s.ranks[r]), c)
 	}
 	return end
 }
@@ -109,7 +112,7 @@ func (s *simulation) steps(g *simGroup, t int64, steps, n int, period int64) {
 // sorted returns the ranks with their calls in order of start.
 func (s *simulation) sorted() []matching.Rank {
 	for _, r := range s.ranks {
-		sort.Slice(r.Calls, func(i, j int) bool { return r.Calls[i].Start < r.Calls[j].Start })
+		sort.Slice(callsOf(r), func(i, j int) bool { return callsOf(r)[i].Start < callsOf(r)[j].Start })
 	}
 	return s.ranks
 }

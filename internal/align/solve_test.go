@@ -131,9 +131,9 @@ func TestCycle(t *testing.T) {
 		s.steps(s.group("a", true, a[0], b[0]), simBase, 2, 72, 1_000_000_000)
 		s.steps(s.group("bb", true, b[1], c[1]), simBase, 2, 72, 1_000_000_000)
 		s.steps(s.group("ccc", true, a[2], c[2]), simBase, 2, 40, 1_000_000_000)
-		for i := range s.ranks[c[2]].Calls {
-			s.ranks[c[2]].Calls[i].Start += wrong
-			s.ranks[c[2]].Calls[i].End += wrong
+		for i := range callsOf(s.ranks[c[2]]) {
+			callsOf(s.ranks[c[2]])[i].Start += wrong
+			callsOf(s.ranks[c[2]])[i].End += wrong
 		}
 		return s
 	}
@@ -154,9 +154,9 @@ func TestCycle(t *testing.T) {
 // Ranks of one host stay where they are, and one that is far off is named.
 func TestRankApart(t *testing.T) {
 	s := truthCase(2, 1_734_500, 12e-6, true)
-	for i := range s.ranks[6].Calls {
-		s.ranks[6].Calls[i].Start += 30_000
-		s.ranks[6].Calls[i].End += 30_000
+	for i := range callsOf(s.ranks[6]) {
+		callsOf(s.ranks[6])[i].Start += 30_000
+		callsOf(s.ranks[6])[i].End += 30_000
 	}
 	sol, _, _ := s.solve(nil)
 	for r, f := range sol.Ranks {
@@ -175,7 +175,7 @@ func TestWrongMatchesAreRejected(t *testing.T) {
 	sol, matches, _ := s.solve(nil)
 	wrong := 0
 	for _, m := range matches {
-		a, b := s.ranks[m.Members[0].Rank].Calls[m.Members[0].Index], s.ranks[m.Members[7].Rank].Calls[m.Members[7].Index]
+		a, b := callsOf(s.ranks[m.Members[0].Rank])[m.Members[0].Index], callsOf(s.ranks[m.Members[7].Rank])[m.Members[7].Index]
 		if d := b.End - a.End - 1_734_500; max(d, -d) > 200_000 {
 			wrong++
 		}
@@ -189,17 +189,17 @@ func TestWrongMatchesAreRejected(t *testing.T) {
 func TestRefusedMatches(t *testing.T) {
 	s := truthCase(2, 1_734_500, 12e-6, true)
 	for _, r := range s.ranks[4:] {
-		for i := range r.Calls { // as if shifted by a whole collective: later starts than others' ends
-			r.Calls[i].Start, r.Calls[i].End = r.Calls[i].End+1_000_000, r.Calls[i].End+1_100_000
+		for i := range callsOf(r) { // as if shifted by a whole collective: later starts than others' ends
+			callsOf(r)[i].Start, callsOf(r)[i].End = callsOf(r)[i].End+1_000_000, callsOf(r)[i].End+1_100_000
 		}
-		r.Calls = r.Calls[:100]
+		r.Calls = callsOf(r)[:100]
 	}
-	for i := range s.ranks[0].Calls {
+	for i := range callsOf(s.ranks[0]) {
 		for r := range 4 {
-			s.ranks[r].Calls[i].Start = s.ranks[r].Calls[i].End - 5_000_000
+			callsOf(s.ranks[r])[i].Start = callsOf(s.ranks[r])[i].End - 5_000_000
 		}
 		for r := 4; r < 8; r++ { // ends that wander by 20 ms
-			s.ranks[r].Calls[i].End += int64(s.rng.NormFloat64() * 20_000_000)
+			callsOf(s.ranks[r])[i].End += int64(s.rng.NormFloat64() * 20_000_000)
 		}
 	}
 	sol, _, _ := s.solve(nil)
@@ -283,7 +283,7 @@ func TestTransfers(t *testing.T) {
 			start, end int64
 		}{{send, at, at + 60_000}, {recv, at - s.rng.Int64N(2_000_000), at + 50_000 + s.rng.Int64N(50_000)}} {
 			clock := s.clocks[r^from]
-			s.ranks[r^from].Calls = append(s.ranks[r^from].Calls, matching.Collective{
+			s.ranks[r^from].Calls = append(callsOf(s.ranks[r^from]), matching.Collective{
 				Start: clock.show(c.start), End: clock.show(c.end), Seq: k, Step: -1, Comm: comm, Call: c.call,
 			})
 		}
@@ -312,7 +312,7 @@ func TestNonsense(t *testing.T) {
 			s.run(g, simBase+rng.Int64N(1e9), 1000)
 		}
 		for range rng.IntN(3) {
-			r := s.ranks[rng.IntN(4)].Calls
+			r := callsOf(s.ranks[rng.IntN(4)])
 			for i := range r {
 				r[i].Start, r[i].End = any(), any()
 			}

@@ -12,6 +12,7 @@ package memory
 
 import (
 	"iter"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -32,10 +33,6 @@ var spilled atomic.Int64
 func SetBudget(bytes int64) {
 	budget.Store(bytes)
 	spilled.Store(0)
-	if bytes > 0 {
-		// The collector works harder as the heap comes near.
-		debug.SetMemoryLimit(heapMost(bytes))
-	}
 }
 
 // heapMost is how much of a budget the Go runtime may hold.
@@ -205,35 +202,48 @@ func Each(n, size int) iter.Seq[int] {
 }
 
 // Watch looks at what the process holds from time to time, gives back what can be
-// given back, and calls exceeded if what remains is beyond the budget. It ends with stop.
+// given back, and calls exceeded if what remains is beyond the budget. It ends with stop,
+// which exceeded must not call; then the runtime has the limit that it had before. If that
+// was one, such as $GOMEMLIMIT, it holds in between, too.
 func Watch(exceeded func()) (stop func()) {
+	given := debug.SetMemoryLimit(-1)
+	if budget := budget.Load(); budget > 0 {
+		debug.SetMemoryLimit(min(given, heapMost(budget))) // the collector works harder as the heap comes near
+	}
 	done := make(chan struct{})
-	every(2*time.Millisecond, done, relaxEarly)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { every(2*time.Millisecond, done, relaxEarly) })
 	// By itself, since a change of the limit waits for the collector.
 	var limit int64
-	every(20*time.Millisecond, done, func() {
-		limit = collectEarly(limit)
-		if isExceeded() {
-			exceeded()
-		}
+	watchers.Go(func() {
+		every(20*time.Millisecond, done, func() {
+			if given == math.MaxInt64 {
+				limit = collectEarly(limit)
+			}
+			if isExceeded() {
+				exceeded()
+			}
+		})
 	})
-	return sync.OnceFunc(func() { close(done) })
+	return sync.OnceFunc(func() {
+		close(done)
+		watchers.Wait()
+		debug.SetMemoryLimit(given)
+	})
 }
 
 // every calls f from time to time until done is closed.
 func every(pause time.Duration, done <-chan struct{}, f func()) {
 	ticker := time.NewTicker(pause)
-	go func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				f()
-			}
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			f()
 		}
-	}()
+	}
 }
 
 // What is held beside what is live, in bytes: garbage, and pages of files, the program's own

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -115,6 +116,29 @@ func TestCollectEarly(t *testing.T) {
 	SetBudget(0)
 	if limit = collectEarly(limit); limit != leastHeap {
 		t.Errorf("a limit of %d for a small heap", limit)
+	}
+}
+
+// A run bounds the runtime by what is live, or by the limit that there is, and leaves the
+// limit as it was.
+func TestWatchLeavesLimit(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	SetBudget(1 << 30)
+	defer SetBudget(0)
+	for _, given := range []int64{math.MaxInt64, 200 << 20} {
+		debug.SetMemoryLimit(given)
+		stop := Watch(func() { t.Error("too little memory") })
+		first := debug.SetMemoryLimit(-1)
+		if first != min(given, heapMost(1<<30)) {
+			t.Errorf("a limit of %d for a budget of 1 GiB, %d before", first, given)
+		}
+		for given == math.MaxInt64 && debug.SetMemoryLimit(-1) == first {
+			time.Sleep(time.Millisecond) // until it follows what is live
+		}
+		stop()
+		if limit := debug.SetMemoryLimit(-1); limit != given {
+			t.Errorf("a limit of %d is left, %d was given", limit, given)
+		}
 	}
 }
 

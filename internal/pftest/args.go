@@ -16,6 +16,7 @@ func (d *decoder) entry(args map[string]any, b []byte) error {
 	if key == "" {
 		return errors.New("argument without a name")
 	}
+	key = pathless(key)
 	if _, ok := args[key]; ok {
 		return fmt.Errorf("argument %q repeats", key)
 	}

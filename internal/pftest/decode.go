@@ -61,6 +61,8 @@ type decoder struct {
 	now      int64  // of the incremental clock
 	clock    bool   // the snapshot was read
 	interned [interningFields]map[uint64]string
+	typed    map[protowire.Number]declared
+	words    map[uint64]string
 	flows    map[uint64]*flow
 	flowIDs  []uint64 // in the order of their first events
 }
@@ -77,13 +79,16 @@ const (
 
 // packet reads all but descriptors.
 func (d *decoder) packet(p packet) error {
-	for _, alone := range []protowire.Number{60, 126} {
+	for _, alone := range []protowire.Number{60, 72, 126} {
 		if has(p, alone) && len(p) != 1 {
 			return fmt.Errorf("field %d shares its packet", alone)
 		}
 	}
 	if has(p, 60) {
 		return nil
+	}
+	if f, ok := p.field(72); ok {
+		return d.schema(f.data)
 	}
 	if f, ok := p.field(126); ok {
 		return d.attributes(f.data)
@@ -123,14 +128,14 @@ func (d *decoder) enterSequence(p packet) error {
 	case id == 0:
 		return errors.New("no trusted_packet_sequence_id")
 	case d.sequence == 0:
-		if flags != 3 {
+		if flags != 1 {
 			return fmt.Errorf("first packet of the sequence has flags %d", flags)
 		}
 		d.sequence = id
 		return d.clocks(defaults.data, snapshot.data)
 	case id != d.sequence:
 		return fmt.Errorf("second sequence %d", id)
-	case flags != 2:
+	case flags != 0:
 		return fmt.Errorf("sequence_flags %d", flags)
 	case defaults.data != nil || snapshot.data != nil:
 		return errors.New("defaults or clocks after the first packet")

@@ -1,6 +1,7 @@
 package pftest
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -18,21 +19,21 @@ func msg(pairs ...any) (b []byte) {
 			b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(v))
 		case string:
 			b = protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
+		case float64:
+			b = protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), math.Float64bits(v))
 		case []byte:
 			b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
-		case uint64:
-			b = protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
 		}
 	}
 	return b
 }
 
 // packetOf is a packet of the sequence with a track event.
-func packetOf(event ...any) []byte { return msg(8, 5, 10, 1, 13, 2, 11, msg(event...)) }
+func packetOf(event ...any) []byte { return msg(8, 5, 10, 1, 11, msg(event...)) }
 
 var (
 	clockAt = func(id, at int) []byte { return msg(1, id, 2, at) }
-	start   = msg(10, 1, 13, 3, 59, msg(58, 64),
+	start   = msg(10, 1, 13, 1, 59, msg(58, 64),
 		6, msg(1, clockAt(1, 100), 1, clockAt(6, 100), 1, msg(1, 64, 2, 100, 3, 1), 2, 1),
 		12, msg(2, msg(1, 1, 2, "name")))
 	lane      = msg(60, msg(1, 1, 2, "lane", 12, 0, 15, 2))
@@ -58,21 +59,22 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{"begin without end", [][]byte{start, lane, beginName}, "never ends"},
 		{"end without begin", [][]byte{start, lane, endLane}, "closes nothing"},
-		{"events before the sequence starts", [][]byte{lane, beginName}, "flags 2"},
-		{"cleared twice", [][]byte{start, start}, "sequence_flags 3"},
-		{"no sequence id", [][]byte{start, lane, msg(8, 5, 13, 2, 11, msg(9, 2, 11, 1))}, "sequence_id"},
+		{"events before the sequence starts", [][]byte{lane, beginName}, "flags 0"},
+		{"cleared twice", [][]byte{start, start}, "sequence_flags 1"},
+		{"no sequence id", [][]byte{start, lane, msg(8, 5, 11, msg(9, 2, 11, 1))}, "sequence_id"},
 		{"undeclared track", [][]byte{start, beginName}, "not declared"},
 		{"undefined name", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 7)}, "id 7"},
-		{"id defined twice", [][]byte{start, msg(10, 1, 13, 2, 12, msg(2, msg(1, 1, 2, "other")))}, "defined twice"},
+		{"id defined twice", [][]byte{start, msg(10, 1, 12, msg(2, msg(1, 1, 2, "other")))}, "defined twice"},
 		{"missing parent", [][]byte{msg(60, msg(1, 2, 5, 9, 12, 0, 15, 2))}, "parent 9"},
 		{"tracks in a loop", [][]byte{msg(60, msg(1, 2, 5, 3, 11, 3, 12, 0, 15, 2)), msg(60, msg(1, 3, 5, 2, 11, 3, 12, 0, 15, 2))}, "loop"},
 		{"equal ranks", [][]byte{lane, msg(60, msg(1, 2, 12, 0, 15, 2))}, "rank 0"},
+		{"counter with two values", [][]byte{start, lane, packetOf(9, 4, 11, 1, 30, 1, 44, 2.5)}, "two values"},
 		{"counter without a value", [][]byte{start, lane, packetOf(9, 4, 11, 1)}, "type 4"},
-		{"flow with one end", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 47, uint64(9)), endLane}, "one end"},
-		{"flow ended first", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 48, uint64(9)), endLane}, "before it is opened"},
+		{"flow with one end", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 36, 9), endLane}, "one end"},
+		{"flow ended first", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 42, 9), endLane}, "before it is opened"},
 		{"argument without a value", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 4, msg()), endLane}, "no value"},
 		{"unknown field", [][]byte{msg(99, 1)}, "field 99"},
-		{"clocks that differ", [][]byte{msg(10, 1, 13, 3, 59, msg(58, 64), 6, msg(1, clockAt(1, 100), 1, clockAt(6, 101), 2, 1))}, "clocks"},
+		{"clocks that differ", [][]byte{msg(10, 1, 13, 1, 59, msg(58, 64), 6, msg(1, clockAt(1, 100), 1, clockAt(6, 101), 2, 1))}, "clocks"},
 	} {
 		var file []byte
 		for _, p := range c.packets {

@@ -76,18 +76,29 @@ func (d *decoder) trackEvent(b []byte) (e event, err error) {
 				e.args = map[string]any{}
 			}
 			err = d.entry(e.args, f.data)
+		case eventArgs:
+			if e.args == nil {
+				e.args = map[string]any{}
+			}
+			err = d.typedArgs(e.args, f.data)
 		case 9:
 			e.kind = f.num
 		case 10:
 			e.name, err = d.lookup(eventNames, f.num)
 		case 11:
 			e.track = d.tracks[f.num]
-		case 44:
-			v := f.double()
+		case 30, 44:
+			v := float64(int64(f.num))
+			if f.number == 44 {
+				v = f.double()
+			}
+			if e.value != nil {
+				return e, errors.New("counter with two values")
+			}
 			e.value = &v
-		case 47:
+		case 36:
 			e.opens = append(e.opens, f.num)
-		case 48:
+		case 42:
 			e.ends = append(e.ends, f.num)
 		case 54:
 			e.correlation, err = d.lookup(correlations, f.num)
@@ -126,7 +137,7 @@ func (d *decoder) begin(time int64, e event) error {
 
 func (d *decoder) end(time int64, e event) error {
 	for _, f := range e.fields {
-		if n := f.number; n != 9 && n != 11 && n != 48 {
+		if n := f.number; n != 9 && n != 11 && n != 42 {
 			return fmt.Errorf("END with field %d", n)
 		}
 	}

@@ -72,15 +72,15 @@ type rule struct {
 var (
 	varint   = rule{wire: protowire.VarintType}
 	fixed    = rule{wire: protowire.Fixed64Type}
-	fixeds   = rule{wire: protowire.Fixed64Type, repeated: true}
+	varints  = rule{wire: protowire.VarintType, repeated: true}
 	bytes    = rule{wire: protowire.BytesType}
 	messages = rule{wire: protowire.BytesType, repeated: true}
 )
 
 // The messages of which a file has many.
 var (
-	packetRules     = rules{6: bytes, 8: varint, 10: varint, 11: bytes, 12: bytes, 13: varint, 59: bytes, 60: bytes, 126: bytes}
-	eventRules      = rules{3: varint, 4: messages, 9: varint, 10: varint, 11: varint, 44: fixed, 47: fixeds, 48: fixeds, 54: varint}
+	packetRules     = rules{6: bytes, 8: varint, 10: varint, 11: bytes, 12: bytes, 13: varint, 59: bytes, 60: bytes, 72: bytes, 126: bytes}
+	eventRules      = rules{3: varint, 4: messages, 9: varint, 10: varint, 11: varint, 30: varint, 36: varints, 42: varints, 44: fixed, 54: varint, eventArgs: bytes}
 	annotationRules = rules{1: varint, 2: varint, 3: varint, 4: varint, 5: fixed, 6: bytes, 11: messages, 12: messages, 17: varint}
 	internedRules   = rules{1: varint, 2: bytes}
 	descriptorRules = rules{1: varint, 2: bytes, 5: varint, 8: bytes, 11: varint, 12: varint, 14: bytes, 15: varint}

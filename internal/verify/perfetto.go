@@ -54,6 +54,9 @@ type perfettoFile struct {
 	parents   []bool // tracks that have children
 	open      [][]trace.SliceID
 	scratch   fields
+
+	schema       schema
+	typedScratch fields
 }
 
 // The tables of InternedData. Ids count from 1, in the order of the file.
@@ -76,6 +79,9 @@ func (p *perfettoFile) packet(b []byte) error {
 	}
 	if d := f.find(60); d != nil {
 		return p.alone(f, p.descriptor, d.data)
+	}
+	if s := f.find(72); s != nil {
+		return p.alone(f, p.declarations, s.data)
 	}
 	if a := f.find(126); a != nil {
 		return p.alone(f, p.attributes, a.data)
@@ -103,7 +109,7 @@ func (p *perfettoFile) packet(b []byte) error {
 }
 
 var packetRules = []rule{{6, bytesField}, {8, varintField}, {10, varintField}, {11, bytesField}, {12, bytesField}, {13, varintField},
-	{59, bytesField}, {60, bytesField}, {126, bytesField}}
+	{59, bytesField}, {60, bytesField}, {72, bytesField}, {126, bytesField}}
 
 // alone reads a message that must be alone in its packet.
 func (p *perfettoFile) alone(f *fields, read func(b []byte) error, b []byte) error {
@@ -116,10 +122,10 @@ func (p *perfettoFile) alone(f *fields, read func(b []byte) error, b []byte) err
 // sequence checks that a packet belongs to the only sequence, which the first one
 // starts.
 func (p *perfettoFile) sequence(f *fields) error {
-	flags := uint64(2) // SEQ_NEEDS_INCREMENTAL_STATE
+	flags := uint64(0)
 	starts := !p.started
 	if starts && p.hasEvents {
-		flags = 3 // and SEQ_INCREMENTAL_STATE_CLEARED
+		flags = 1 // SEQ_INCREMENTAL_STATE_CLEARED
 	}
 	if f.number(10) != 1 || f.number(13) != flags {
 		return fmt.Errorf("sequence %d with flags %d; want 1 with %d", f.number(10), f.number(13), flags)

@@ -19,7 +19,7 @@ const (
 )
 
 var eventRules = []rule{{3, varintField}, {4, repeatedBytes}, {9, varintField}, {10, varintField}, {11, varintField},
-	{44, fixedField}, {47, repeatedFixed}, {48, repeatedFixed}, {54, varintField}}
+	{30, varintField}, {36, repeatedVarint}, {42, repeatedVarint}, {44, fixedField}, {54, varintField}, {eventArgs, bytesField}}
 
 // event reads a TrackEvent.
 func (p *perfettoFile) event(b []byte) error {
@@ -40,11 +40,14 @@ func (p *perfettoFile) event(b []byte) error {
 	case typeInstant:
 		return p.point(track, f)
 	case typeCounter:
-		value := f.find(44)
-		if value == nil || len(f.list) != 3 {
+		integer, double := f.find(30), f.find(44)
+		switch {
+		case len(f.list) != 3 || integer == nil && double == nil:
 			return errors.New("a sample without a value, or with more than that")
+		case integer != nil:
+			return p.sample(track, p.now, float64(int64(integer.num)))
 		}
-		return p.sample(track, p.now, math.Float64frombits(value.num))
+		return p.sample(track, p.now, math.Float64frombits(double.num))
 	}
 	return fmt.Errorf("event of type %d", f.number(9))
 }
@@ -88,7 +91,7 @@ func (p *perfettoFile) end(track trace.TrackID, f *fields) error {
 	p.open[track] = open[:len(open)-1]
 	s := &p.t.Slices[id]
 	for _, x := range f.list {
-		if x.number != 9 && x.number != 11 && x.number != 48 {
+		if x.number != 9 && x.number != 11 && x.number != 42 {
 			return p.differ(track, "slice", s.Name, s.Time, "has field %d on its end", x.number)
 		}
 	}
@@ -108,7 +111,7 @@ func (p *perfettoFile) point(track trace.TrackID, f *fields) error {
 		return err
 	}
 	for _, y := range f.list {
-		if y.number != 4 && y.number != 9 && y.number != 10 && y.number != 11 {
+		if y.number != 4 && y.number != 9 && y.number != 10 && y.number != 11 && y.number != eventArgs {
 			return p.differ(track, "instant", x.Name, x.Time, "has field %d", y.number)
 		}
 	}
@@ -138,7 +141,7 @@ func (p *perfettoFile) symbol(x *field, table int, sym trace.Sym) error {
 // file, and turns it around if that slice starts later.
 func (p *perfettoFile) arrows(id trace.SliceID, f *fields) error {
 	for _, x := range f.list {
-		if x.number != 47 && x.number != 48 {
+		if x.number != 36 && x.number != 42 {
 			continue
 		}
 		if x.num == 0 || x.num > uint64(len(p.flows)) {
@@ -147,9 +150,9 @@ func (p *perfettoFile) arrows(id trace.SliceID, f *fields) error {
 		flow, begun := &p.t.Flows[x.num-1], &p.flows[x.num-1]
 		s := &p.t.Slices[id]
 		switch {
-		case (x.number == 47) != (*begun == 0) || *begun == flowDone:
+		case (x.number == 36) != (*begun == 0) || *begun == flowDone:
 			return p.differ(s.Track, "slice", s.Name, s.Time, "has an end of arrow %d that does not fit the other one", x.num)
-		case x.number == 47:
+		case x.number == 36:
 			*begun = id
 		case !p.joins(flow, *begun, id):
 			return p.differ(s.Track, "slice", s.Name, s.Time, "ends arrow %d (%q), which joins other slices in the model", x.num, p.names[flow.Name])
@@ -171,10 +174,23 @@ func (p *perfettoFile) joins(flow *trace.Flow, first, second trace.SliceID) bool
 	return first == flow.To && second == flow.From && (to.Time < from.Time || to.Time == from.Time && to.Dur == 0)
 }
 
-// args compares DebugAnnotations with arguments.
+// args compares typed arguments and DebugAnnotations with those of the model; each are in
+// their order.
 func (p *perfettoFile) args(f *fields, own, shared trace.ArgsID) error {
+	typed, err := p.typed(f)
+	if err != nil {
+		return err
+	}
 	next := 0
 	for a := range p.expected(own, shared) {
+		var taken bool
+		if typed, taken, err = p.takeTyped(typed, a); err != nil {
+			return fmt.Errorf("%q: %w", p.names[a.Key], err)
+		}
+		if taken {
+			p.Args++
+			continue
+		}
 		for next < len(f.list) && f.list[next].number != 4 {
 			next++
 		}
@@ -191,6 +207,9 @@ func (p *perfettoFile) args(f *fields, own, shared trace.ArgsID) error {
 		if x.number == 4 {
 			return errors.New("there are more in the file")
 		}
+	}
+	if len(typed) > 0 {
+		return errors.New("there are more typed ones in the file")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
@@ -151,6 +152,27 @@ func TestLostAndRepeatedEventsAreNoticed(t *testing.T) {
 				fails("cut", i, before, unit[:len(unit)-1])
 				fails("last", i, before)
 			}
+		}
+	}
+}
+
+// Arguments that are fields of a message are compared as others are.
+func TestTypedArgumentsAreCompared(t *testing.T) {
+	model := func(shape, dtype string, grid int64) *trace.Trace {
+		b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+		args := trace.ArgList(nil).Array(b.Intern("Concrete Inputs"), trace.ArgList(nil).String(0, "").String(0, shape)).
+			String(b.Intern("dtype"), dtype).Array(b.Intern("grid"), trace.ArgList(nil).Int(0, 1).Int(0, grid)).Int(b.Intern("other"), 1)
+		b.Slice(trace.Slice{Dur: 1, Track: b.Track(trace.Track{}), Args: b.Args().Put(args)}, 0)
+		return b.Finish()
+	}
+	tr := model("1", "Float", 300)
+	file := written(t, perfetto.Write, tr)
+	if _, err := Perfetto(bytes.NewReader(file), tr); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []*trace.Trace{model("2", "Float", 300), model("1", "Half", 300), model("1", "no word", 300), model("1", "Float", 301)} {
+		if _, err := Perfetto(bytes.NewReader(file), other); err == nil || !strings.Contains(err.Error(), "other arguments") {
+			t.Errorf("a difference is not noticed: %v", err)
 		}
 	}
 }

@@ -75,11 +75,11 @@ type form struct {
 }
 
 var (
-	varintField   = form{protowire.VarintType, false}
-	bytesField    = form{protowire.BytesType, false}
-	repeatedBytes = form{protowire.BytesType, true}
-	fixedField    = form{protowire.Fixed64Type, false}
-	repeatedFixed = form{protowire.Fixed64Type, true}
+	varintField    = form{protowire.VarintType, false}
+	bytesField     = form{protowire.BytesType, false}
+	repeatedBytes  = form{protowire.BytesType, true}
+	fixedField     = form{protowire.Fixed64Type, false}
+	repeatedVarint = form{protowire.VarintType, true}
 )
 
 // fields are those of one message, in the order of the file.

@@ -2,7 +2,9 @@ package assembly
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
@@ -15,10 +17,14 @@ import (
 // requests that it may select, all traces of each, and those of others that tell what
 // selecting needs to know of the whole:
 //
-//   - one trace with each thread, since names of ranks and hosts depend on which there are;
+//   - one trace with each thread, since names of ranks and hosts depend on which there are,
+//     and with each stage, since reports tell what servers trace;
 //   - the first and the last trace, from which times are counted;
 //   - requests that share an ID with a chosen one, which is flagged for that;
 //   - a sample of all, by which the clocks of several hosts are related.
+//
+// Of the slowest requests, Choose takes at first those with the longest spans, and twice as
+// many as are wanted; [Pick.Suffices] tells whether another one may be slower.
 type Pick struct {
 	// ByID chooses by IDs; nil takes all.
 	ByID request.IDTest
@@ -26,9 +32,14 @@ type Pick struct {
 	Window func(first trace.Time) (from, to trace.Time, err error)
 	// AsRecorded tells that the window is on the clocks of the hosts.
 	AsRecorded bool
+	// Slowest is how many requests are wanted of those that took longest; 0 is all. It goes
+	// with neither ByID nor a window.
+	Slowest int
 
 	margin  trace.Time // by how much clocks may differ
 	sampled bool       // the clocks of hosts are related by a sample
+	least   int64      // ns: requests that cannot have taken as long are not among the slowest
+	longest int64      // ns: none that was not chosen took longer
 }
 
 // What attributes tell of a trace, by number in [spantable.Look.Keys].
@@ -38,6 +49,7 @@ const (
 	pickGatewayID
 	pickRoom
 	pickHost
+	pickE2E
 	pickName // of a span
 )
 
@@ -59,11 +71,13 @@ const (
 func (p *Pick) Look() spantable.Look {
 	return spantable.Look{
 		Plain: func(name []byte) bool { return stageByName[string(name)] != nil },
-		Keys:  []string{"rid", "gen_ai.request.id", "request_id", "bootstrap_room", "host_id"},
+		Keys:  []string{"rid", "gen_ai.request.id", "request_id", "bootstrap_room", "host_id", "gen_ai.latency.e2e"},
 		Mark: func(key int, value []byte) (mark uint64, wanted bool) {
 			text := string(value)
 			switch {
 			case key == pickHost:
+			case key == pickE2E:
+				return p.tookAtMost(text), false
 			case key == pickName:
 				if class := classify(text); class == requestName || class == envelopeName {
 					return 0, false // each has its own
@@ -79,6 +93,16 @@ func (p *Pick) Look() spantable.Look {
 			return hash.Text(text), wanted
 		},
 	}
+}
+
+// tookAtMost returns what a server says that a request took, in ns, if that matters: it counts
+// where the span of the request is missing.
+func (p *Pick) tookAtMost(seconds string) uint64 {
+	s, err := strconv.ParseFloat(seconds, 64)
+	if p.Slowest == 0 || err != nil || !(s > 0) {
+		return 0
+	}
+	return uint64(min(math.Ceil(s*1e9), 1<<62))
 }
 
 // A picking is a choice that is being made. What is true of a group of traces that are
@@ -107,6 +131,9 @@ func (p *Pick) Choose(o *spantable.Outline) (*spantable.Chosen, error) {
 	}
 	c.joinRooms()
 	c.pick(from, to)
+	if c.Slowest > 0 {
+		c.pickSlowest()
+	}
 	if !slices.Contains(c.keep, true) {
 		return nil, nil
 	}
@@ -192,7 +219,31 @@ func (c *picking) pick(from, to trace.Time) {
 	}
 }
 
-// addNames keeps a trace with each thread and service.
+// pickSlowest keeps the requests that may be among the slowest: a request took as long as one
+// of its spans, or as its server says.
+func (c *picking) pickSlowest() {
+	most := make([]int64, len(c.Traces)) // that requests may have taken, at their first traces
+	for t := range c.Traces {
+		g := c.groups.find(t)
+		most[g] = max(most[g], c.Traces[t].Longest)
+	}
+	for _, m := range c.Marks[pickE2E] {
+		g := c.groups.find(int(m.Trace))
+		most[g] = max(most[g], int64(m.Value))
+	}
+	if c.least == 0 {
+		sorted := slices.Sorted(slices.Values(most))
+		c.least = max(1, sorted[max(0, len(sorted)-2*c.Slowest)])
+	}
+	c.longest = 0
+	for t := range c.keep {
+		if c.keep[t] && most[t] < c.least {
+			c.keep[t], c.longest = false, max(c.longest, most[t])
+		}
+	}
+}
+
+// addNames keeps a trace with each thread, service, and stage.
 func (c *picking) addNames() {
 	n := 0
 	alike(c.Marks[pickName], func(traces []uint32) {
@@ -238,6 +289,12 @@ func (c *picking) addAlike() {
 // Suffices reports whether what was chosen is enough to select from what was made of it.
 // If not, another Choose takes more.
 func (p *Pick) Suffices(set *request.Set) bool {
+	if p.Slowest > 0 {
+		if took := set.SlowestE2E(p.Slowest); took <= p.longest {
+			p.least = max(took, 1)
+			return false
+		}
+	}
 	if p.AsRecorded {
 		return true
 	}

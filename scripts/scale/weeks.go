@@ -3,9 +3,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/golden/weeks"
@@ -55,20 +58,23 @@ func (b *bench) weeks(size string) error {
 	return b.named(&c)
 }
 
-// named prints the verdicts, and checks that they name what was planted.
+// named prints the findings, and checks that they name what was planted.
 func (b *bench) named(c *weeks.Config) error {
-	out, err := b.run("report", "--fleet", datasetName)
+	out, err := b.run("report", "--fleet", "--format", "csv", "--table", "findings", datasetName)
 	if err != nil {
 		return err
 	}
-	text := string(out)
-	for _, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(line, "Repeat offender: ") || strings.Contains(line, "steps take ") {
-			fmt.Println(line)
-		}
+	rows, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
+	if err != nil {
+		return err
 	}
+	text := ""
+	for _, row := range rows[1:] {
+		text += row[slices.Index(rows[0], "text")] + "\n"
+	}
+	fmt.Print(text)
 	for _, want := range []string{
-		fmt.Sprintf("Repeat offender: GPU %d of %s (", c.SlowGPU, c.SlowHost()),
+		fmt.Sprintf("GPU %d of %s (", c.SlowGPU, c.SlowHost()),
 		fmt.Sprintf("since %s", c.Start.AddDate(0, 0, c.ChangeDay).Format("2006-01-02")),
 		fmt.Sprintf("GPU driver went from %s to %s", weeks.Drivers[0], weeks.Drivers[1]),
 	} {

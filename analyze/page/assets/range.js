@@ -68,6 +68,22 @@ const requestsIn = (times, r) => {
 	return chosen;
 };
 
+// valuesIn returns the values of a line of requests that are chosen, ascending, and marks those
+// requests in seen; null if the values are not in the page.
+const valuesIn = (l, chosen, seen) => {
+	if (!l.packed) return null;
+	if (!l.list) l.list = unpack(l.packed);
+	const values = [];
+	for (let i = 0, reading = 0; i < l.list.length; i += 2) {
+		reading += l.list[i];
+		const request = l.list[i + 1];
+		if (!chosen[request]) continue;
+		seen[request] = 1;
+		values.push(durationOf(reading));
+	}
+	return values;
+};
+
 // followPercentiles draws the curves of a figure anew where a range is chosen.
 const followPercentiles = (figure, data, times) => {
 	const note = noteOf(figure);
@@ -77,24 +93,10 @@ const followPercentiles = (figure, data, times) => {
 		cells: Array.from(figure.querySelectorAll(".numbers tbody tr")[i].cells).slice(1).map((cell) => ({ cell, text: cell.textContent })),
 	}));
 	for (const l of lines) l.legend = l.label.textContent;
+	figure.lines = lines;
 	const percents = data.labels.map((label) => Math.round(label.slice(1) * 1000));
 	const place = (ns) => Math.log(Math.max(ns, data.low) / data.low) / Math.log(data.high / data.low);
 
-	// valuesIn returns the values of requests that are chosen, ascending, and marks those
-	// requests in seen; null if the values are not in the page.
-	const valuesIn = (l, chosen, seen) => {
-		if (!l.packed) return null;
-		if (!l.list) l.list = unpack(l.packed);
-		const values = [];
-		for (let i = 0, reading = 0; i < l.list.length; i += 2) {
-			reading += l.list[i];
-			const request = l.list[i + 1];
-			if (!chosen[request]) continue;
-			seen[request] = 1;
-			values.push(durationOf(reading));
-		}
-		return values;
-	};
 	// draw draws a line; without values that are enough, nothing.
 	const draw = (l, values, requests) => {
 		const known = values !== null && requests >= enough;
@@ -201,8 +203,16 @@ for (const figure of all("figure")) {
 	section.times = section.times || JSON.parse(section.querySelector("script.requests").textContent);
 	followPercentiles(figure, figure.data, section.times);
 }
-// Figures that show all of the time whatever range is chosen say so.
+// Figures that show the whole run whatever range is chosen say so, and their commands get the
+// flags that print the range.
 for (const figure of all("figure")) {
 	const follows = figure.setRange || figure.querySelector("svg[data-from], tr[data-t], details.request, .findings");
-	if (!follows) figure.classList.add("whole");
+	if (follows) continue;
+	figure.classList.add("whole");
+	const command = figure.querySelector(".source code");
+	if (!command) continue;
+	const whole = command.textContent;
+	figure.setRange = (r) => {
+		command.textContent = r ? `${whole.replace(/ --(from|to)[ =]\S+/g, "")} ${timeFlags(r)}` : whole;
+	};
 }

@@ -20,6 +20,9 @@ const timeFlag = (ms) => {
 	return wallTime(ms) + String(micros).padStart(3, "0") + (zoneText(ms) || "Z"); // as --from and --to take it
 };
 
+// timeFlags are the flags that choose a range.
+const timeFlags = (r) => `--from ${timeFlag(r.from)} --to ${timeFlag(r.to)}`;
+
 // parseTime reads a time with the microseconds that Date.parse leaves out.
 const parseTime = (text) => {
 	const micros = /\.\d{3}(\d{1,3})/.exec(text);
@@ -68,14 +71,14 @@ const setRange = (r) => {
 	if (r) r = { from: wholeMicros(r.from), to: wholeMicros(r.to) };
 	range = r;
 	for (const chart of timeCharts) zoom(chart, r);
-	for (const box of all(".table, figure")) if (box.setRange) box.setRange(r);
+	for (const box of all(".table, figure, .tiles li")) if (box.setRange) box.setRange(r);
 	timeBar.hidden = !r;
 	document.body.classList.toggle("ranged", !!r);
 	if (r) {
 		const [from, to] = all("input", timeBar);
 		from.value = timeFlag(r.from);
 		to.value = timeFlag(r.to);
-		timeBar.querySelector("code").textContent = `--from ${from.value} --to ${to.value}`;
+		timeBar.querySelector("code").textContent = timeFlags(r);
 	}
 	writeAddress();
 };

@@ -2,6 +2,7 @@
 package writing
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +16,10 @@ func WriteFile(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
+	b := bufio.NewWriterSize(f, 1<<16) // gzip writes a few hundred bytes at once
+	if err = write(b); err == nil {
+		err = b.Flush()
+	}
 	if closing := f.Close(); err == nil {
 		err = closing
 	}

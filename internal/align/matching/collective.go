@@ -1,6 +1,9 @@
 package matching
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind says what a collective promises about when its ranks leave it.
 type Kind uint8
@@ -225,7 +228,24 @@ type Rank struct {
 	// Global is the number of the rank in its job; -1 is unknown. Two inputs with
 	// the same number cannot have been in the same collective.
 	Global int32
-	Calls  []Collective
+	Calls  Calls
+}
+
+// Calls are the collectives of a rank. There may be very many of all ranks together, which
+// is why those who have them choose how they are held.
+type Calls interface {
+	Len() int
+	At(i int) Collective
+	HasCommsIDs() bool // some have one
+}
+
+// A List is calls that are held as they are.
+type List []Collective
+
+func (l List) Len() int            { return len(l) }
+func (l List) At(i int) Collective { return l[i] }
+func (l List) HasCommsIDs() bool {
+	return slices.ContainsFunc(l, func(c Collective) bool { return c.CommsID != 0 })
 }
 
 // Level says by which key a collective was matched, best first.
@@ -247,5 +267,5 @@ type Match struct {
 	Kind    Kind // KindSend for the two sides of a transfer
 }
 
-// A Member is Ranks[Rank].Calls[Index].
+// A Member is Ranks[Rank].Calls.At(Index).
 type Member struct{ Rank, Index int32 }

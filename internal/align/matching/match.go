@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Options tell what the caller knows about the clocks. The zero value is
@@ -42,12 +43,8 @@ type Report struct {
 // that follows from their content.
 func Find(ranks []Rank, names *Names, opts Options) ([]Match, Report) {
 	m := newMatcher(ranks, names, opts)
-	m.keyed(ByCommsID, func(job uint64, c *Collective) (uint64, bool) {
-		return hash.Mix(c.CommsID + job*0x9e3779b97f4a7c15), c.CommsID != 0
-	})
-	m.keyed(BySeq, func(job uint64, c *Collective) (uint64, bool) {
-		return hash.Mix(hash.Mix(uint64(c.Comm)<<32|job) + uint64(c.Seq)), c.Seq >= 0 && c.Comm != 0
-	})
+	m.byCommsID()
+	m.bySeq()
 	m.ordinals()
 	return m.result()
 }
@@ -93,7 +90,7 @@ func newMatcher(ranks []Rank, names *Names, opts Options) *matcher {
 			jobs[rank.Job] = uint64(len(jobs))
 		}
 		m.jobs = append(m.jobs, jobs[rank.Job])
-		of := make([]int32, len(rank.Calls))
+		of := memory.Make[int32](rank.Calls.Len())
 		for i := range of {
 			of[i] = open
 		}
@@ -107,37 +104,72 @@ func newMatcher(ranks []Rank, names *Names, opts Options) *matcher {
 // unless two ranks are equal in everything.
 func Compare(a, b *Rank) int {
 	c := cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Global, b.Global), cmp.Compare(a.Clock, b.Clock),
-		cmp.Compare(len(b.Calls), len(a.Calls)))
-	if c != 0 {
-		return c
-	}
-	return slices.CompareFunc(a.Calls, b.Calls, func(x, y Collective) int {
-		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End),
+		cmp.Compare(b.Calls.Len(), a.Calls.Len()))
+	for i := 0; c == 0 && i < a.Calls.Len(); i++ {
+		x, y := a.Calls.At(i), b.Calls.At(i)
+		c = cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End),
 			cmp.Compare(x.CommsID, y.CommsID), cmp.Compare(x.Seq, y.Seq))
+	}
+	return c
+}
+
+// byCommsID puts all collectives with equal Comms Ids into one group.
+func (m *matcher) byCommsID() {
+	table := newKeyTable()
+	m.keyed(ByCommsID, func(rank *Rank) bool { return rank.Calls.HasCommsIDs() }, func(job uint64, c Collective, next int32) (int32, bool) {
+		if c.CommsID == 0 {
+			return open, false
+		}
+		return table.find(hash.Mix(c.CommsID+job*0x9e3779b97f4a7c15), next)
 	})
 }
 
-// keyed puts all open collectives with equal keys into one group.
-func (m *matcher) keyed(level Level, key func(job uint64, c *Collective) (uint64, bool)) {
-	table := newKeyTable()
+// bySeq puts all open collectives with equal numbers in one communicator into one group.
+func (m *matcher) bySeq() {
+	type place struct {
+		job  uint64
+		comm CommID
+	}
+	tables := map[place]*seqTable{}
+	var at place
+	var table *seqTable // at that place
+	m.keyed(BySeq, func(*Rank) bool { return true }, func(job uint64, c Collective, next int32) (int32, bool) {
+		if c.Seq < 0 || c.Comm == 0 {
+			return open, false
+		}
+		if to := (place{job, c.Comm}); table == nil || at != to {
+			at, table = to, tables[to]
+			if table == nil {
+				table = &seqTable{first: c.Seq}
+				tables[to] = table
+			}
+		}
+		return table.find(c.Seq, next)
+	})
+}
+
+// keyed puts all open collectives with equal keys into one group. find returns the group of
+// a collective, which is next if there is none yet, and open of one without a key.
+func (m *matcher) keyed(level Level, wanted func(*Rank) bool, find func(job uint64, c Collective, next int32) (g int32, found bool)) {
 	first := int32(len(m.groups))
 	for pos, r := range m.order {
 		calls, of := m.ranks[r].Calls, m.of[pos]
-		for i := range calls {
+		if !wanted(&m.ranks[r]) {
+			continue
+		}
+		for i := range of {
 			if of[i] != open {
 				continue
 			}
-			k, ok := key(m.jobs[pos], &calls[i])
-			if !ok {
-				continue
+			c := calls.At(i)
+			switch g, found := find(m.jobs[pos], c, int32(len(m.groups))); {
+			case g == open:
+			case found:
+				m.join(&m.groups[g], m.names.Of(c.Call), pos)
+				of[i] = g
+			default:
+				of[i] = m.addGroup(level, m.names.Of(c.Call), pos)
 			}
-			g, found := table.find(k, int32(len(m.groups)))
-			if !found {
-				m.addGroup(level, m.names.Of(calls[i].Call), pos)
-			} else {
-				m.join(&m.groups[g], m.names.Of(calls[i].Call), pos)
-			}
-			of[i] = g
 		}
 	}
 	m.settle(first)
@@ -204,7 +236,7 @@ func (m *matcher) result() ([]Match, Report) {
 			}
 		}
 	}
-	members := make([]Member, total)
+	members := memory.Make[Member](total)
 	matches := make([]Match, 0, len(m.groups))
 	place := make([]int32, len(m.groups)) // in matches
 	for g, n := range counts {
@@ -228,6 +260,38 @@ func (m *matcher) result() ([]Match, Report) {
 		}
 	}
 	return matches, m.report
+}
+
+// A seqTable numbers the collectives of a communicator by what they are counted with, most
+// of which follow each other.
+type seqTable struct {
+	first int64
+	near  []int32         // from first on: the number plus one; 0 is none
+	far   map[int64]int32 // the others
+}
+
+// find returns the number of seq, which is next if it is a new one.
+func (t *seqTable) find(seq int64, next int32) (number int32, found bool) {
+	const spare = 1 << 10
+	if number, found = t.far[seq]; found {
+		return number, true // near may reach it by now
+	}
+	at := seq - t.first
+	if at < 0 || at >= int64(4*len(t.near)+spare) {
+		if t.far == nil {
+			t.far = map[int64]int32{}
+		}
+		t.far[seq] = next
+		return next, false
+	}
+	for int64(len(t.near)) <= at {
+		t.near = append(t.near, 0)
+	}
+	if n := t.near[at]; n != 0 {
+		return n - 1, true
+	}
+	t.near[at] = next + 1
+	return next, false
 }
 
 // A keyTable numbers 64-bit keys that are already well mixed. It is several times

@@ -56,7 +56,7 @@ func (m *matcher) ordinals() {
 	var sequences [][]*sequence // by number of lane
 	for pos := range m.order {
 		current := map[int]*sequence{}
-		m.eachOpen(pos, func(i int32, c *Collective, info CallInfo) {
+		m.eachOpen(pos, func(i int32, c Collective, info CallInfo) {
 			l := lane{m.jobs[pos], c.Comm, info.lane}
 			n, ok := numbers[l]
 			if !ok {
@@ -88,25 +88,31 @@ func (m *matcher) ordinals() {
 
 // eachOpen calls f for the open calls of a rank that can be matched by order, in
 // order of start.
-func (m *matcher) eachOpen(pos int, f func(int32, *Collective, CallInfo)) {
+func (m *matcher) eachOpen(pos int, f func(int32, Collective, CallInfo)) {
 	calls, of := m.ranks[m.order[pos]].Calls, m.of[pos]
 	var list []int32
-	for i := range calls {
-		info := m.names.Of(calls[i].Call)
+	for i := range of {
+		if of[i] != open {
+			continue
+		}
+		c := calls.At(i)
+		info := m.names.Of(c.Call)
 		// Calls without a communicator and without a kernel's name could be anyone's, and
 		// ends that are uneven show no order: see MatchRest.
-		if of[i] == open && info.Kind != KindMeet && calls[i].Timed() && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
+		if info.Kind != KindMeet && c.Timed() && (c.Comm != 0 && info.op != 0 || info.lane != 0) {
 			list = append(list, int32(i))
 		}
 	}
 	byStart := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(calls[a].Start, calls[b].Start), cmp.Compare(calls[a].End, calls[b].End), cmp.Compare(a, b))
+		x, y := calls.At(int(a)), calls.At(int(b))
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End), cmp.Compare(a, b))
 	}
 	if !slices.IsSortedFunc(list, byStart) {
 		slices.SortFunc(list, byStart)
 	}
 	for _, i := range list {
-		f(i, &calls[i], m.names.Of(calls[i].Call))
+		c := calls.At(int(i))
+		f(i, c, m.names.Of(c.Call))
 	}
 }
 
@@ -194,7 +200,7 @@ func (m *matcher) joinPairs(level Level, a, b *sequence, pairs []pair) {
 }
 
 func (m *matcher) info(s *sequence, call int32) CallInfo {
-	return m.names.Of(m.ranks[m.order[s.pos]].Calls[call].Call)
+	return m.names.Of(m.ranks[m.order[s.pos]].Calls.At(int(call)).Call)
 }
 
 type outcome uint8

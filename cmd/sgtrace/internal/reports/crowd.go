@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
@@ -22,26 +23,36 @@ type Summing struct {
 // in which order, gets ranks one by one.
 func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 	s.all = ctx.Bool("all-ranks") || ctx.IsSet("limit") || ctx.IsSet("sort")
+	s.hosts, err = Hosts(ctx)
+	return s, err
+}
+
+// Hosts reads the flag --hosts; nil is that it is not given.
+func Hosts(ctx *cli.Context) (*crowd.Hosts, error) {
 	name := ctx.String("hosts")
 	if name == "" {
-		return s, nil
+		return nil, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return s, commandline.Usage("--hosts: %v", err)
+		return nil, commandline.Usage("--hosts: %v", err)
 	}
 	defer f.Close()
-	if s.hosts, err = crowd.ReadHosts(f, name); err != nil {
-		return s, commandline.Usage("--hosts: %v", err)
+	hosts, err := crowd.ReadHosts(f, name)
+	if err != nil {
+		return nil, commandline.Usage("--hosts: %v", err)
 	}
-	return s, nil
+	return hosts, nil
 }
 
 // Apply sums up the ranks of a document for people, if it is printed as tables, and says which
 // hosts or groups of them the stragglers are all ranks of.
 func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
 	c := &crowd.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
-	ranks := in.ranks(c.HostOf)
+	ranks := in.ranks()
+	for _, rank := range ranks {
+		c.HostOf[rank.Name] = rank.Host
+	}
 	for _, t := range d.Tables {
 		if t.Name() != stragglers {
 			continue
@@ -53,8 +64,8 @@ func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
 		for row := range t.Len() {
 			c.Named[t.Cell(row, column).Text] = true
 		}
-		for _, text := range c.Together(ranks) {
-			t.Note("together these are %s", text)
+		for _, group := range c.Together(ranks) {
+			t.Note("together these are %s", &group)
 		}
 	}
 	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
@@ -69,25 +80,28 @@ func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
 // stragglers is the table of ranks that others wait for.
 const stragglers = "stragglers"
 
-// ranks lists the ranks by name, each once, and notes their hosts.
-func (in *Reading) ranks(hosts map[string]string) (names []string) {
-	add := func(name, host string) {
-		if _, ok := hosts[name]; !ok {
-			names = append(names, name)
-			hosts[name] = host
+// ranks lists the ranks, each once.
+func (in *Reading) ranks() (list []crowd.Rank) {
+	known := map[string]bool{}
+	add := func(name, host string, at place.Where) {
+		if !known[name] {
+			known[name] = true
+			list = append(list, crowd.Rank{Name: name, Host: host, At: at})
 		}
 	}
 	if p := in.Profiles; p != nil {
 		for i := range p.Homes {
-			add(p.Ranks[i], p.Homes[i].Host)
+			at := place.Named(p.Ranks[i])
+			at.Host = p.Homes[i].Host
+			add(p.Ranks[i], at.Host, at)
 		}
 	}
 	if s := in.Requests; s != nil {
 		for p := range s.Procs {
 			if s.Procs[p].Schedules && s.Procs[p].Role != request.Router {
-				add(s.RankName(p), s.HostOf(p))
+				add(s.RankName(p), s.HostOf(p), place.NewWhere(s, p))
 			}
 		}
 	}
-	return names
+	return list
 }

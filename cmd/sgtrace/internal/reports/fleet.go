@@ -1,24 +1,95 @@
 package reports
 
 import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/fleet"
+	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/analyze/listing"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // fleetTables are the tables about weeks.
-var fleetTables = []string{"fleet.offenders", "fleet.losses", "fleet.steps", "fleet.versions", "fleet.runs", "fleet.costs"}
+var fleetTables = []string{"fleet.offenders", "fleet.losses", "fleet.steps", "fleet.versions", "fleet.runs", "fleet.costs", "findings", "summary.finders", "gate"}
 
-// fleetReport looks at one run after another, as the summary would, and says what they tell
-// together.
-func fleetReport(in *Reading) (*document.Document, error) {
+// parseFleet makes the report that looks at one run after another, as the summary would, and says
+// what they tell together.
+func parseFleet(ctx *cli.Context) (Run, error) {
+	o, err := ReadFleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := ctx.Bool("all-findings")
+	return func(in *Reading) (*document.Document, error) {
+		f, found, err := o.Look(in)
+		if err != nil {
+			return nil, err
+		}
+		d := f.Document(&listing.List{Result: found, Select: in.Select, Inputs: in.Given, All: all})
+		if o.Alarms != nil {
+			addGate(d, o.Alarms.Judge(found, nil))
+		}
+		return d, nil
+	}, nil
+}
+
+// Fleet are the options of the report on weeks.
+type Fleet struct {
+	Alarms *gate.Alarms // nil is none
+	mutes  []finders.Mute
+}
+
+// ReadFleet reads the flags of the report on weeks.
+func ReadFleet(ctx *cli.Context) (o Fleet, err error) {
+	if err := CheckPage(ctx); err != nil {
+		return o, err
+	}
+	if o.mutes, err = Mutes(ctx); err != nil {
+		return o, err
+	}
+	if o.Alarms, err = FailOn(ctx); err != nil || o.Alarms == nil {
+		return o, err
+	}
+	kinds := finders.KindsOf(finders.OfWeeks())
+	if other := o.Alarms.Other(kinds); other != "" {
+		return o, commandline.Usage("--fail-on %s: --fleet looks for %s", other, strings.Join(kinds, ", "))
+	}
+	return o, nil
+}
+
+// Look reads the runs and says what they tell together, but for what is muted.
+func (o *Fleet) Look(in *Reading) (*fleet.Fleet, *finders.Result, error) {
+	f, err := in.fleet()
+	if err != nil {
+		return nil, nil, err
+	}
+	found := f.Look()
+	found.Mute(o.mutes)
+	return f, &found, nil
+}
+
+// fleet reads one run after another.
+func (in *Reading) fleet() (*fleet.Fleet, error) {
 	var list []*fleet.Run
 	err := in.EachRun(func(r *OneRun) {
 		m := finders.Measure(finders.Inputs{Requests: r.Requests, Profiles: r.Profiles})
 		list = append(list, fleet.Reduce(&m, r.From, r.To, r.Inputs))
 	})
-	if err != nil {
-		return nil, err
+	return fleet.New(list), err
+}
+
+// weeks is what several runs say together; nil if there is one, or they cannot be read.
+func (in *Reading) weeks() finders.Runs {
+	if in.EachRun == nil {
+		return nil
 	}
-	return fleet.New(list).Document(), nil
+	f, err := in.fleet()
+	if err != nil || len(f.Runs) < 2 {
+		return nil
+	}
+	return f
 }

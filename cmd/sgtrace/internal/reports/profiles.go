@@ -43,8 +43,8 @@ func copyTables(set *profile.Set, opt walk.Options) []*table.Table {
 	return kernel.SumCopies(set, opt).Reports()
 }
 
-// listing makes a report of a sum; rows is what it lists, for inputs that have none.
-func listing(rows string, tables sum) func(*cli.Context) (Run, error) {
+// sumOf makes a report of a sum; rows is what it lists, for inputs that have none.
+func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 	return func(ctx *cli.Context) (Run, error) {
 		byRank, open := ctx.Bool("by-rank"), ctx.Bool("open-ranges")
 		return func(in *Reading) (*document.Document, error) {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,11 +20,12 @@ import (
 
 // rankTables are the tables by rank. The main one is of stages, without requests of
 // kernels.
-var rankTables = []string{
-	"stages", "gpu.kernels", "stragglers", "collectives.ranks", "collectives.waits", "collectives.kinds",
-	"collectives.parts", "collectives.steps", "collectives.alltoall",
+var rankTables = slices.Concat([]string{"stages", "gpu.kernels", "stragglers"}, collectiveTables, []string{
 	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline", "slo.ranks",
-}
+})
+
+// collectiveTables are those of them that are made of collectives alone.
+var collectiveTables = []string{"collectives.ranks", "collectives.waits", "collectives.kinds", "collectives.parts", "collectives.steps", "collectives.alltoall"}
 
 // parseRanks makes the report that compares ranks.
 func parseRanks(ctx *cli.Context) (Run, error) {
@@ -38,11 +40,17 @@ func parseRanks(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	alone := slices.Contains(collectiveTables, ctx.String("table"))
 	return func(in *Reading) (*document.Document, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
 		opt.From, opt.To = in.From, in.To
+		if alone && in.Profiles != nil {
+			d := &document.Document{}
+			d.Add(collective.Measure(in.Profiles, opt.From, opt.To).Reports()...)
+			return d, nil
+		}
 		return compareRanks(in, opt, objectives)
 	}, nil
 }

@@ -40,6 +40,9 @@ type Report struct {
 	ArgNames   []string // of these, those that it needs besides the usual ones
 	Attribute  bool     // work is attributed to the ranges that launched it
 	SyncPoints bool     // collectives are matched across ranks
+	// Meetings are tables that are made of collectives alone: where --table asks for one, no
+	// event is read.
+	Meetings []string
 
 	// Runs tells that it looks at one run after another, by [Reading.EachRun].
 	Runs bool
@@ -81,7 +84,8 @@ type Reading struct {
 	Inputs   []document.Input
 	Diags    *trace.Diags
 	// EachRun reads the inputs of one run after another, in the order of time, and gives each to
-	// reduce; nil unless the report has Runs. Requests and Profiles are nil then.
+	// reduce; nil if they can be read only once. Of a report that has Runs, Requests and Profiles are
+	// nil; others read inputs again.
 	EachRun func(reduce func(*OneRun)) error
 	// Select and Given are the selection flags and the inputs as they were given, for
 	// command lines that show more.
@@ -109,6 +113,11 @@ func (r *Report) Flag() cli.Flag {
 		return &cli.StringFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs]}
 	}
 	return &cli.BoolFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs], DisableDefaultText: true}
+}
+
+// OfMeetings reports whether the flags ask for a table that is made of collectives alone.
+func (r *Report) OfMeetings(ctx *cli.Context) bool {
+	return slices.Contains(r.Meetings, ctx.String("table"))
 }
 
 // asked reports whether its flag is given.

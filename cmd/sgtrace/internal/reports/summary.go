@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gate"
@@ -41,12 +42,16 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	hosts, err := Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all := ctx.Bool("all-findings")
 	return func(in *Reading) (*document.Document, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
-		o := Overview(in, objectives, mutes, false)
+		o := Overview(in, objectives, mutes, hosts, false)
 		o.AllFindings = all
 		d := o.Document()
 		if alarms != nil {
@@ -160,10 +165,12 @@ func addGate(d *document.Document, r *gate.Result) {
 }
 
 // Overview looks at everything that was read, but for what is muted, and which requests meet
-// the objectives; drawn tells that it is for a page.
-func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, drawn bool) *overview.Overview {
-	return overview.New(overview.Input{
+// the objectives. Findings tell of groups of hosts; nil knows none. drawn tells that it is for a page.
+func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *crowd.Hosts, drawn bool) *overview.Overview {
+	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn,
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Weeks: in.weeks,
 	})
+	hosts.Tell(o.Findings, in.ranks())
+	return o
 }

@@ -3,11 +3,13 @@ package reports
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
@@ -35,6 +37,10 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	hosts, err := Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return func(in *Reading) (*document.Document, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
@@ -42,7 +48,7 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 		d := &document.Document{}
 		var parts []drawn
 		if in.Requests != nil {
-			texts, err := loadOverTime(d, in, bucket, objectives)
+			texts, err := loadOverTime(d, in, bucket, objectives, hosts)
 			if err != nil {
 				return nil, commandline.AsUsage(err)
 			}
@@ -79,7 +85,7 @@ func writeParts(w io.Writer, style table.Style, parts []drawn) error {
 }
 
 // loadOverTime adds the tables of requests over time.
-func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective) ([]drawn, error) {
+func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective, hosts *crowd.Hosts) ([]drawn, error) {
 	timeline, err := load.New(in.Requests, bucket)
 	if err != nil {
 		return nil, err
@@ -90,9 +96,19 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 	changes := change.Find(in.Requests)
 	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
 	limits := limit.Find(in.Requests).Report()
-	d.Tables = append(d.Tables, changes.Report(), limits)
+	changed, groups := changes.Report(), groupsChanged(changes, hosts, in.ranks())
+	for _, text := range groups {
+		changed.Note("%s", text)
+	}
+	d.Tables = append(d.Tables, changed, limits)
 	d.AddMain(marked.Report())
 	parts := []drawn{changes.Write}
+	if len(groups) > 0 {
+		parts = append(parts, func(w io.Writer, _ table.Style) error {
+			_, err := fmt.Fprintln(w, strings.Join(groups, "\n"))
+			return err
+		})
+	}
 	if limits.Len() > 0 {
 		parts = append(parts, func(w io.Writer, style table.Style) error { return limits.Write(w, table.FormatText, style) })
 	}

@@ -1,0 +1,177 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Names of the tables that findings have their numbers from.
+const (
+	offenderTable = "fleet.offenders"
+	stepTable     = "fleet.steps"
+	versionTable  = "fleet.versions"
+)
+
+// Repeats are the repeat offenders as findings; of a host only what is not about one of its GPUs.
+func (f *Fleet) Repeats() (found []finding.Finding, judged finding.Judged) {
+	told := map[key]int{} // index into found
+	for i := range f.Offenders {
+		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
+			told[o.key()] = len(found)
+			found = append(found, f.repeat(o))
+		}
+	}
+	for i := range f.Offenders {
+		o := &f.Offenders[i]
+		if !o.Repeats() || o.Because == nil {
+			continue
+		}
+		if at, ok := told[o.Because.key()]; ok {
+			found[at].Evidence = append(found[at].Evidence, o.evidence("its host "+o.String()))
+			continue
+		}
+		found = append(found, f.repeat(o))
+	}
+	return found, finding.Judged{What: "repeat offenders", Of: "run", N: len(f.Runs), Needed: f.runsNeeded()}
+}
+
+// repeat is the finding about an offender.
+func (f *Fleet) repeat(o *Offender) finding.Finding {
+	x := finding.Finding{
+		Topic: o.Level.String() + " " + o.String() + " " + o.UUID, At: o.where(), Since: o.First, Text: o.sentence(),
+		Metric: finding.Metric{Name: "runs", Unit: table.Number, Before: o.Expected, After: float64(o.Found)}, P: finding.Chance(o.P),
+		Evidence: []finding.Evidence{o.evidence(o.String())},
+		Show:     [][]string{{"--fleet", "--table", offenderTable}},
+	}
+	gpu, requests := f.Recorded()
+	switch {
+	case o.GPUTime > 0:
+		x.Cost, x.Whose = share(o.GPUTime, gpu), finding.GPUTime
+		x.Evidence = append(x.Evidence, finding.Sentence("%s were lost to what was found there", GPUHours(o.GPUTime)).
+			In(offenderTable, o.row(), "gpu_hours", hours(o.GPUTime)))
+	case o.RequestTime > 0:
+		x.Cost, x.Whose = share(o.RequestTime, requests), finding.RequestTime
+	}
+	return x
+}
+
+// sentence says how often the offender was found.
+func (o *Offender) sentence() string {
+	name := o.String()
+	if o.UUID != "" && o.GPU >= 0 {
+		name += " (" + o.UUID + ")"
+	}
+	return fmt.Sprintf("%s was late or slow in %d of %d runs (%s), %s expected by chance; %s%s",
+		name, o.Found, o.Could, kindList(o.Kinds), words.ThreeDigits(o.Expected), words.Chance(o.P), between(o.First, o.Last))
+}
+
+// evidence is what the table of offenders has about it.
+func (o *Offender) evidence(name string) finding.Evidence {
+	return finding.Sentence("%s was found in %d of %d runs", name, o.Found, o.Could).In(offenderTable, o.row(), "found", float64(o.Found))
+}
+
+// row names the row of the table of offenders. Two GPUs may have one name, but not one UUID.
+func (o *Offender) row() []finding.Key {
+	return finding.Row("what", o.Level.String(), "name", o.String(), "uuid", o.UUID)
+}
+
+// where is the place of the offender: a GPU of a host, a host, or the way out of it.
+func (o *Offender) where() place.Where {
+	at := place.Where{Scope: place.OneRank, Role: request.Other, Host: o.Host, Rank: trace.NoRank}
+	switch {
+	case o.Level == Host:
+		at.Label = "host"
+	case o.Level == Hosts:
+		at.Label = "to " + o.To
+	default:
+		alone := o.Subject
+		alone.Host = ""
+		at.Label = alone.String()
+	}
+	return at
+}
+
+// runsNeeded is how many runs it takes to tell whether anything is found more often than by
+// chance: at least as many as would be enough for what was always found, or two.
+func (f *Fleet) runsNeeded() int {
+	if len(f.Offenders) == 0 {
+		return 2
+	}
+	needed := math.MaxInt
+	for i := range f.Offenders {
+		o := &f.Offenders[i]
+		if o.Sure == TooLittle { // of other runs, too, there may be too few
+			needed = min(needed, max(o.Needed, len(f.Runs)+1))
+			continue
+		}
+		needed = min(needed, o.Needed)
+	}
+	return needed
+}
+
+// Drifts are changes of step times by day as findings.
+func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Judged) {
+	gpu, requests := f.Recorded()
+	judged = finding.Judged{What: "step times by day", Of: "day", Needed: leastDays}
+	days := map[Series]int{}
+	for i := range f.Days {
+		day := &f.Days[i]
+		days[day.Series]++
+		judged.N = max(judged.N, days[day.Series])
+		d := day.Drift
+		if d == nil {
+			continue
+		}
+		x := finding.Finding{
+			Topic: "steps by day: " + d.Kind + ", " + d.Of, Since: day.From, Text: d.String(),
+			Metric: finding.Metric{Name: "level", Unit: table.Number, Before: 1, After: d.Ratio}, P: finding.Chance(d.P),
+		}
+		x.Evidence = []finding.Evidence{finding.Sentence("from %s on, they take %s times as long as before", d.Day, words.ThreeDigits(d.Ratio)).
+			In(stepTable, finding.Row("day", day.Day, "kind", day.Kind, "of", day.Of), "change", d.Ratio)}
+		if x.Cost, x.Whose = share(d.Lost, gpu), finding.GPUTime; d.Of == ofRequests {
+			x.Cost, x.Whose = share(d.Lost, requests), finding.RequestTime
+		}
+		if math.IsNaN(x.Cost) {
+			x.Cost = 0
+		}
+		for _, u := range d.Versions {
+			x.Evidence = append(x.Evidence, finding.Sentence("%s %s, after %s, was seen in %s", u.Of, u.Is, u.Before, words.Counted(u.Runs, "run")).
+				In(versionTable, finding.Row("of", u.Of, "version", u.Is), "runs", float64(u.Runs)))
+		}
+		found = append(found, x)
+	}
+	if len(f.Days) == 0 {
+		judged.Reason = "no run tells steps"
+	}
+	return found, judged
+}
+
+// Words says how many runs there are, which GPUs and hosts are late or slow again and again, and
+// when step times changed.
+func (f *Fleet) Words() string {
+	parts := []string{words.Thousands(int64(len(f.Runs))) + between(f.Runs[0].From, f.Runs[len(f.Runs)-1].From)}
+	repeats := false
+	for i := range f.Offenders {
+		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
+			repeats = true
+			parts = append(parts, fmt.Sprintf("%s was late or slow in %d of %d", o.String(), o.Found, o.Could))
+		}
+	}
+	if !repeats {
+		parts = append(parts, "no repeat offender")
+	}
+	for i := range f.Days {
+		if d := f.Days[i].Drift; d != nil {
+			parts = append(parts, d.change())
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,125 @@
+package clocks
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// rankCalls are the kernels of collectives of a rank, by start. They stay in the tables of
+// its captures.
+type rankCalls struct {
+	tables []captureCalls
+	places []callPlace // nil: the rows of the only table, in their order
+}
+
+// captureCalls are the collectives of a capture.
+type captureCalls struct {
+	*ranks.Capture
+	profile.Collectives
+	names []callName // by kind
+}
+
+// A callPlace is a row of a table.
+type callPlace struct{ table, row int32 }
+
+// A callName is what a kind of collectives is called where collectives are compared.
+type callName struct {
+	comm matching.CommID
+	call matching.CallID
+	what int32 // in namer.whats
+	// counted tells that we counted Seq. Where one range was lost, all numbers behind it are
+	// wrong, but not the order.
+	counted bool
+}
+
+// newRankCalls returns the collectives of a rank.
+func newRankCalls(r *ranks.Track, name func(*profile.Collective) callName) *rankCalls {
+	calls := &rankCalls{}
+	total, whole := 0, len(r.Captures) == 1
+	for _, c := range r.Captures {
+		t := captureCalls{Capture: c, Collectives: c.File.Collectives}
+		for k := range t.Kinds() {
+			t.names = append(t.names, name(&t.Kinds()[k]))
+		}
+		n := 0
+		for i := range t.Len() {
+			if t.has(i) {
+				n++
+			}
+			whole = whole && (i == 0 || t.Start(i-1) <= t.Start(i))
+		}
+		total, whole = total+n, whole && n == t.Len()
+		calls.tables = append(calls.tables, t)
+	}
+	if !whole {
+		calls.sort(total)
+	}
+	return calls
+}
+
+// has reports whether a row is a kernel of the part that the capture is of.
+func (t *captureCalls) has(row int) bool {
+	k := &t.Kinds()[t.KindOf(row)]
+	return k.OnGPU && t.File.Rows[k.Row].Part == t.Part
+}
+
+// sort finds the places of the n calls, by start.
+func (r *rankCalls) sort(n int) {
+	r.places = memory.Make[callPlace](n)[:0]
+	for k := range r.tables {
+		t := &r.tables[k]
+		for i := range t.Len() {
+			if t.has(i) {
+				r.places = append(r.places, callPlace{int32(k), int32(i)})
+			}
+		}
+	}
+	start := func(p callPlace) trace.Time { return r.tables[p.table].Start(int(p.row)) }
+	slices.SortStableFunc(r.places, func(a, b callPlace) int { return cmp.Compare(start(a), start(b)) })
+}
+
+// Len returns how many calls there are.
+func (r *rankCalls) Len() int {
+	if r.places == nil && len(r.tables) > 0 {
+		return r.tables[0].Len()
+	}
+	return len(r.places)
+}
+
+// of returns the table of a call, and its row there.
+func (r *rankCalls) of(i int32) (*captureCalls, int) {
+	if r.places == nil {
+		return &r.tables[0], int(i)
+	}
+	p := r.places[i]
+	return &r.tables[p.table], int(p.row)
+}
+
+// Of returns a call as its file has it now, which may have been read again, and the capture
+// that has it.
+func (r *rankCalls) Of(i int32) (*ranks.Capture, profile.Collective) {
+	t, row := r.of(i)
+	return t.Capture, t.File.Collectives.At(row)
+}
+
+// HasCommsIDs reports whether some calls have a Comms Id.
+func (r *rankCalls) HasCommsIDs() bool {
+	return slices.ContainsFunc(r.tables, func(t captureCalls) bool { return t.Collectives.HasCommsIDs() })
+}
+
+// At returns a call in the form in which collectives are compared.
+func (r *rankCalls) At(i int) matching.Collective {
+	t, row := r.of(int32(i))
+	n := &t.names[t.KindOf(row)]
+	c := matching.Collective{Start: int64(t.Start(row)), End: int64(t.End(row)), CommsID: t.CommsID(row), Seq: -1, Comm: n.comm, Call: n.call, Step: -1}
+	if !n.counted {
+		c.Seq = t.Seq(row)
+	}
+	return c
+}

@@ -1,0 +1,285 @@
+package clocks
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Meetings returns the collectives of the wanted ranks. Those that the clocks contradict are
+// left out.
+func (m *Clocks) Meetings() profile.Meetings {
+	index := map[*ranks.Track]int32{}
+	for i, r := range m.Tracks {
+		index[r] = int32(i)
+	}
+	x := &meetings{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, len(m.Matches))}
+	for i, r := range m.AlignOf {
+		rank, wanted := index[r]
+		if !wanted {
+			rank = -1
+		}
+		x.rank[i] = rank
+	}
+	for _, i := range m.Solution.Rejected {
+		x.refused[i] = true
+	}
+	x.moved = make([]*align.ClockFit, len(m.HostClocks))
+	for i, c := range m.HostClocks {
+		if c.Fit.Moves() {
+			x.moved[i] = &c.Fit
+		}
+	}
+	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circles()) })
+	x.byTime = sync.OnceValue(func() []int32 { return x.order(make([]int32, len(x.rank))) })
+	return x
+}
+
+// meetings tells from the matches and the collectives of ranks how these met.
+type meetings struct {
+	calls   []*rankCalls
+	rank    []int32 // of each of calls, in the set; -1 is not wanted
+	whats   []profile.Collective
+	clocks  []*HostClock
+	moved   []*align.ClockFit // by clock; nil of one that shows the time of the reference
+	matches []matching.Match
+	refused []bool // of matches: the clocks contradict them
+
+	byRanks, byTime func() []int32 // orders of sync points, as indexes of matches
+}
+
+// counts reports whether a match is one that ranks came to, as far as they are wanted.
+func (m *meetings) counts(match int) bool {
+	return !m.refused[match] && m.matches[match].Kind != matching.KindSend
+}
+
+// circles numbers the sets of ranks that meet, directly or not, by calls.
+func (m *meetings) circles() []int32 {
+	circle := make([]int32, len(m.calls))
+	for i := range circle {
+		circle[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for circle[i] != i {
+			circle[i] = circle[circle[i]]
+			i = circle[i]
+		}
+		return i
+	}
+	for i := range m.matches {
+		if !m.counts(i) {
+			continue
+		}
+		members := m.matches[i].Members
+		to := find(members[0].Rank)
+		for _, x := range members[1:] {
+			if from := find(x.Rank); from != to {
+				to, from = min(to, from), max(to, from)
+				circle[from] = to
+			}
+		}
+	}
+	for i := range circle {
+		circle[i] = find(int32(i))
+	}
+	return circle
+}
+
+// order returns the matches that count, by the circle of their ranks and by first arrival.
+func (m *meetings) order(circle []int32) []int32 {
+	type place struct {
+		first  trace.Time
+		circle int32
+		match  int32
+	}
+	places := memory.Make[place](len(m.matches))[:0]
+	for i := range m.matches {
+		if !m.counts(i) {
+			continue
+		}
+		p, there := place{circle: circle[m.matches[i].Members[0].Rank], match: int32(i)}, 0
+		for _, x := range m.matches[i].Members {
+			if m.rank[x.Rank] < 0 {
+				continue
+			}
+			t, row := m.calls[x.Rank].of(x.Index)
+			if start := m.onReference(t, t.Start(row)); there == 0 || start < p.first {
+				p.first = start
+			}
+			there++
+		}
+		if there > 1 {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.circle, b.circle), cmp.Compare(a.first, b.first), cmp.Compare(a.match, b.match))
+	})
+	order := memory.Make[int32](len(places))
+	for i := range places {
+		order[i] = places[i].match
+	}
+	return order
+}
+
+// onReference returns a time of a capture on the reference clock.
+func (m *meetings) onReference(t *captureCalls, at trace.Time) trace.Time {
+	if fit := m.moved[t.Clock]; fit != nil {
+		return trace.Time(fit.ToReference(int64(at)))
+	}
+	return at
+}
+
+// SyncPoints implements [profile.Meetings].
+func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
+	return func(yield func(*profile.SyncPoint) bool) {
+		order := m.byRanks
+		if byTime {
+			order = m.byTime
+		}
+		w := syncPointWalk{meetings: m}
+		for _, i := range order() {
+			if !yield(w.look(&m.matches[i])) {
+				return
+			}
+		}
+	}
+}
+
+// A syncPointWalk makes sync points of matches, one after another in the same place.
+type syncPointWalk struct {
+	*meetings
+	at     profile.SyncPoint
+	clocks []int // of the members at hand
+}
+
+func (w *syncPointWalk) look(match *matching.Match) *profile.SyncPoint {
+	x := &w.at
+	*x = profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
+		In: -1, Out: -1, GroupSize: -1, Arrivals: x.Arrivals[:0]}
+	w.clocks = w.clocks[:0]
+	what := int32(-1)
+	for _, member := range match.Members {
+		rank := w.rank[member.Rank]
+		if rank < 0 {
+			continue
+		}
+		t, row := w.calls[member.Rank].of(member.Index)
+		x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: rank, Start: w.onReference(t, t.Start(row)), End: w.onReference(t, t.End(row))})
+		if n := t.names[t.KindOf(row)].what; n != what {
+			what = n
+			merge(x, &w.whats[n])
+		}
+		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Clock {
+			w.clocks = append(w.clocks, t.Clock)
+		}
+	}
+	x.Bound = w.apart(w.clocks, int64(x.Arrivals[0].Start))
+	byRank := func(a, b profile.Arrival) int { return cmp.Compare(a.Rank, b.Rank) }
+	if !slices.IsSortedFunc(x.Arrivals, byRank) {
+		slices.SortFunc(x.Arrivals, byRank)
+	}
+	return x
+}
+
+// merge adds what one rank says about a collective.
+func merge(x *profile.SyncPoint, p *profile.Collective) {
+	x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
+	x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
+	x.Name, x.Step = cmp.Or(x.Name, p.Name), cmp.Or(x.Step, p.Step)
+}
+
+// apart returns how far some clocks may be off each other about the time t of the
+// reference: the sum of the two largest bounds, align.Unknown if one is not known.
+func (m *meetings) apart(clocks []int, t int64) int64 {
+	if len(clocks) < 2 {
+		return 0
+	}
+	slices.Sort(clocks)
+	clocks = slices.Compact(clocks)
+	if len(clocks) < 2 {
+		return 0
+	}
+	first, second := int64(0), int64(0)
+	component := m.clocks[clocks[0]].Fit.Component
+	for _, i := range clocks {
+		fit := &m.clocks[i].Fit
+		b := fit.BoundAt(t)
+		if b == align.Unknown || fit.Component != component {
+			return align.Unknown
+		}
+		if b > first {
+			first, second = b, first
+		} else {
+			second = max(second, b)
+		}
+	}
+	return first + second
+}
+
+// How a call met others.
+const (
+	isAlone = iota
+	hasMet
+	isRefused
+)
+
+// Parts implements [profile.Meetings].
+func (m *meetings) Parts() iter.Seq[*profile.Part] {
+	return func(yield func(*profile.Part) bool) {
+		met := m.met()
+		order := make([]int, len(m.calls))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.rank[a], m.rank[b]) })
+		var p profile.Part
+		for _, r := range order {
+			if m.rank[r] < 0 {
+				continue
+			}
+			for i, how := range met[r] {
+				t, row := m.calls[r].of(int32(i))
+				p = profile.Part{Collective: t.Collectives.At(row), Rank: m.rank[r], Met: how == hasMet, Refused: how == isRefused}
+				if !yield(&p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// met returns how each call of each rank met others that are wanted.
+func (m *meetings) met() [][]uint8 {
+	met := make([][]uint8, len(m.calls))
+	for r, calls := range m.calls {
+		met[r] = memory.Make[uint8](calls.Len())
+	}
+	for i := range m.matches {
+		wanted := 0
+		for _, x := range m.matches[i].Members {
+			if m.rank[x.Rank] >= 0 {
+				wanted++
+			}
+		}
+		how := uint8(isAlone)
+		switch {
+		case m.refused[i]:
+			how = isRefused
+		case wanted > 1:
+			how = hasMet
+		}
+		for _, x := range m.matches[i].Members {
+			met[x.Rank][x.Index] = how
+		}
+	}
+	return met
+}
