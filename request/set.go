@@ -212,15 +212,15 @@ func (s *Set) Compare(i, j int) int {
 	return cmp.Compare(s.Ties[i], s.Ties[j])
 }
 
-// All yields the numbers of all rows, in order, with room in memory for what each of them
-// takes.
+// All yields the numbers of all rows, in order. Large tables are walked over with it: see
+// [memory.Each].
 func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), rowSize) }
 
 // rowSize is how many bytes a walk over rows looks at in each: the row itself, its place in
 // the tree, and some of its arguments.
 const rowSize = 128
 
-// AllParts yields the numbers of all parts, in order, with room in memory for the rows of each.
+// AllParts does that for parts.
 func (s *Set) AllParts() iter.Seq[int] { return memory.Each(len(s.Parts), partSize) }
 
 // AllThreads does that for threads.
