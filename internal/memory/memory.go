@@ -76,7 +76,8 @@ func Grow[T any](s []T, n int) []T {
 }
 
 // Append appends values to a table, like append. One that is full gives up its place in the
-// file when it grows, so that no other slice of it may be in use. It is for what [Make] is for.
+// file when it grows, so that no other slice of it may be in use; one that was cut off from the
+// rest, as in s[:n:n], gives up nothing. It is for what [Make] is for.
 func Append[T any](s []T, v ...T) []T {
 	const small = 1 << 12
 	n := len(s)
@@ -100,7 +101,7 @@ func widen[T any](s []T, n int) []T {
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
-			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)))
+			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)), cap(s), int(size))
 			if budgeted {
 				spilled.Add(int64(len(wide)-cap(s)) * size)
 			}
