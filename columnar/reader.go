@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -53,16 +54,21 @@ func (d *Dict) Bytes(code int32) []byte { return d.data[d.bounds[code]:d.bounds[
 // batchSize is how many values a batch has at most.
 const batchSize = 2048
 
+// batches are those that no reader has: a dataset has tens of thousands of small files, and a
+// batch takes more than most of their columns.
+var batches = sync.Pool{New: func() any { return &Batch{} }}
+
 // A Reader reads one column. It is for one goroutine.
 type Reader struct {
 	of     *File
 	column Column
 	group  int   // that is read next
 	skip   int64 // rows of that group
+	cut    bool  // the page at hand does not begin where the file has it begin
 	pages  parquet.Pages
 	page   parquet.Page
 	values pageValues
-	batch  Batch
+	batch  *Batch // nil once the reader is closed
 	dict   parquet.Dictionary // of the page, nil without
 	texts  *Dict              // that dict has
 	ints   []int64            // that dict has
@@ -78,6 +84,7 @@ type pageValues struct {
 	levels    []byte // 0 of a row without a value; nil if all have one
 	int64s    []int64
 	int32s    []int32 // numbers, or places in a dictionary
+	bits      []byte  // truth values, the lowest bit first
 	doubles   []float64
 	floats    []float32
 	data      []byte
@@ -88,7 +95,7 @@ type pageValues struct {
 // Column begins to read a column, by its place in Columns, at a row. The caller closes the
 // Reader.
 func (f *File) Column(column int, row int64) *Reader {
-	r := &Reader{of: f, column: f.columns[column]}
+	r := &Reader{of: f, column: f.columns[column], batch: batches.Get().(*Batch)}
 	groups := f.content.RowGroups()
 	for r.group < len(groups) && row >= groups[r.group].NumRows() {
 		row -= groups[r.group].NumRows()
@@ -113,7 +120,7 @@ func (r *Reader) Next() (b *Batch, err error) {
 		return r.nextBoxed(n)
 	}
 	r.fill(n)
-	return &r.batch, nil
+	return r.batch, nil
 }
 
 // nextPage moves to the next page that has values, of this group of rows or the next one.
@@ -129,7 +136,7 @@ func (r *Reader) nextPage() error {
 				if err := r.pages.SeekToRow(r.skip); err != nil {
 					return err
 				}
-				r.skip = 0
+				r.skip, r.cut = 0, true
 			}
 			r.group++
 		}
@@ -152,7 +159,7 @@ func (r *Reader) nextPage() error {
 func (r *Reader) endPage() {
 	if r.page != nil {
 		parquet.Release(r.page)
-		r.page, r.values = nil, pageValues{}
+		r.page, r.values, r.cut = nil, pageValues{}, false
 	}
 }
 
@@ -177,7 +184,11 @@ func (r *Reader) load() {
 		v.floats = data.Float()
 	case encoding.ByteArray:
 		v.data, v.offsets = data.ByteArray()
-	default: // bits, and what nobody writes
+	case encoding.Boolean:
+		if v.bits = data.Boolean(); r.cut { // in the middle of a byte
+			v.each = p.Values()
+		}
+	default: // what nobody writes
 		v.each = p.Values()
 	}
 	r.dict = dict
@@ -221,7 +232,7 @@ func (r *Reader) widened(x int32) int64 {
 
 // reset begins a batch of n values.
 func (r *Reader) reset(n int) *Batch {
-	b := &r.batch
+	b := r.batch
 	*b = Batch{N: n, Nulls: b.Nulls[:0], Ints: b.Ints[:0], Reals: b.Reals[:0], Codes: b.Codes[:0], data: b.data[:0], bounds: append(b.bounds[:0], 0)}
 	return b
 }
@@ -266,6 +277,10 @@ func (r *Reader) fillInts(b *Batch, from, to int) {
 		}
 	case v.int64s != nil:
 		b.Ints = append(b.Ints, v.int64s[from:to]...)
+	case v.bits != nil:
+		for i := from; i < to; i++ {
+			b.Ints = append(b.Ints, int64(v.bits[i/8]>>(i%8)&1))
+		}
 	default:
 		for _, x := range v.int32s[from:to] {
 			b.Ints = append(b.Ints, r.widened(x))
@@ -367,9 +382,14 @@ func truth(v parquet.Value) int64 {
 	return 0
 }
 
-// Close ends the reading.
+// Close ends the reading, and the batch at hand.
 func (r *Reader) Close() error {
 	r.endPage()
+	if r.batch != nil {
+		r.batch.Dict = nil
+		batches.Put(r.batch)
+		r.batch = nil
+	}
 	if r.pages == nil {
 		return nil
 	}

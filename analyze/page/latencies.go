@@ -22,7 +22,7 @@ const howToReadPercentiles = "How many percent of the values last no longer than
 // needs of all requests; goodput is nil if there is no SLO.
 func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
-	var pack packer
+	pack := newPacker(set)
 	s.Requests = pack.requests(set)
 	if goodput != nil && s.Requests != nil {
 		s.Requests.judge(goodput, len(set.Requests))

@@ -119,6 +119,10 @@ func (g *Gathering) settle() {
 	}
 }
 
+// unsettle gives up what settle found out, and the order. A job has a gathering for each group
+// of its ranks, and judges one after another.
+func (g *Gathering) unsettle() { g.settled, g.late, g.offset, g.order = false, nil, nil, nil }
+
 // judge finds the last one of the arrivals, which are there sorted, too.
 func (m *syncPoint) judge(arrivals, sorted []int64) {
 	latest := sorted[len(sorted)-1]

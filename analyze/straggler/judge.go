@@ -75,6 +75,7 @@ func (g *Gathering) judgeAll() {
 	}
 	Sort(g.found)
 	Sort(g.likely)
+	g.unsettle()
 }
 
 // judgeOnce judges the ranks that are not found yet, and reports whether some are now. Of

@@ -19,26 +19,27 @@ func reserve(f *os.File, offset, size int64) error {
 	return err
 }
 
-// statm is where the kernel tells what the process holds: opened once, as it is read every
-// few milliseconds.
-var statm = sync.OnceValue(func() *os.File {
-	f, _ := os.Open("/proc/self/statm") // nil can be read, and is empty
-	return f
-})
-
 // held returns how much memory the process holds, and how much of that are pages of files;
 // what the Go runtime holds where the kernel does not tell.
 func held() (all, pages int64) {
+	f, err := statm()
+	if err != nil {
+		return heap(), 0
+	}
 	var text [128]byte
-	n, _ := statm().ReadAt(text[:], 0) // which ends early
-	if f := strings.Fields(string(text[:n])); len(f) > 2 {
+	n, _ := f.ReadAt(text[:], 0) // with io.EOF, as it is short
+	if counts := strings.Fields(string(text[:n])); len(counts) > 2 {
 		page := int64(os.Getpagesize())
-		all, _ = strconv.ParseInt(f[1], 10, 64)
-		pages, _ = strconv.ParseInt(f[2], 10, 64)
+		all, _ = strconv.ParseInt(counts[1], 10, 64)
+		pages, _ = strconv.ParseInt(counts[2], 10, 64)
 		return all * page, pages * page
 	}
 	return heap(), 0
 }
+
+// statm opens the counts that the kernel keeps of the memory of the process, once: they are
+// read often.
+var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
 // Machine returns how much memory there is: that of the machine, or of the container if
 // it has less; 0 is unknown.
