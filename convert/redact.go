@@ -67,7 +67,7 @@ func (p *Evidence) Redact(r *redact.Redactor) {
 		p.Ranks[i] = r.Scrub(name)
 	}
 	for i := range p.Homes {
-		p.Homes[i].Host, p.Homes[i].UUID = r.Host(p.Homes[i].Host), r.Scrub(p.Homes[i].UUID)
+		p.Homes[i].Host, p.Homes[i].UUID = r.Host(p.Homes[i].Host), r.GPU(p.Homes[i].UUID)
 	}
 	if p.Clocks != nil {
 		redactClocks(p.Clocks, r)

@@ -18,3 +18,17 @@ func Spans(encoding string, read func(to *spantable.Filler, in io.Reader)) func(
 		return &Source{}, r.Close()
 	}
 }
+
+// Look returns the Outline of a format that is nothing but spans, which read reads.
+func Look(read func(to *spantable.Filler, in io.Reader)) func(*Input, *spantable.Outline) error {
+	return func(in *Input, o *spantable.Outline) error {
+		r, err := in.Open()
+		if err != nil {
+			return err
+		}
+		to, ended := o.Fill(in.Name)
+		read(to, r)
+		ended()
+		return r.Close()
+	}
+}

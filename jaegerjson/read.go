@@ -1,6 +1,7 @@
 package jaegerjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strconv"
@@ -88,6 +89,9 @@ func (r *reader) span() error {
 	if err != nil {
 		return err
 	}
+	if hi, lo, ok := traceOf(raw); ok && r.Leaves(hi, lo) {
+		return nil
+	}
 	var s span
 	if err := json.Unmarshal(raw, &s); err != nil {
 		r.Tell(trace.OTLPInvalidSpan, at, err)
@@ -95,6 +99,24 @@ func (r *reader) span() error {
 	}
 	r.spans, r.offsets = append(r.spans, s), append(r.offsets, at)
 	return nil
+}
+
+// traceOf returns the trace of a span that begins with it, as Jaeger writes them.
+func traceOf(raw []byte) (hi, lo uint64, ok bool) {
+	const key = `"traceID"`
+	i := jsonscan.Space(raw, 1)
+	if !bytes.HasPrefix(raw[i:], []byte(key)) {
+		return 0, 0, false
+	}
+	if i = jsonscan.Space(raw, i+len(key)); raw[i] != ':' {
+		return 0, 0, false
+	}
+	text, escaped, _, err := jsonscan.String(raw, jsonscan.Space(raw, i+1))
+	if err != nil || escaped {
+		return 0, 0, false
+	}
+	hi, lo = spantable.ParseID(string(text))
+	return hi, lo, hi|lo != 0
 }
 
 // flush adds the spans of the trace that was read.
@@ -117,6 +139,9 @@ func (r *reader) add(s *span, resource trace.ArgList, at int64) {
 	to.Start = spantable.Micros(s.StartTime)
 	to.End = to.Start + spantable.Micros(s.Duration)
 	to.Name, to.Resource = r.Table.Syms.Intern(s.OperationName), resource
+	if r.Leaves(to.TraceHi, to.TraceLo) {
+		return
+	}
 	for _, ref := range s.References {
 		hi, lo := spantable.ParseID(ref.TraceID)
 		id := spantable.ParseSpanID(ref.SpanID)
@@ -134,6 +159,9 @@ func (r *reader) add(s *span, resource trace.ArgList, at int64) {
 	}
 	to.Attrs = r.attributes(nil, rest, at)
 	for _, l := range s.Logs {
+		if r.Looks() {
+			break
+		}
 		to.Events = append(to.Events, r.event(spantable.Micros(l.Timestamp), l.Fields, at))
 	}
 	r.Add(&to, at)

@@ -41,13 +41,14 @@ type glancer struct {
 	worker worker
 	batch  batch
 	keys   map[trace.Sym]int // of Look.Keys
+	texts  map[string]int    // the same
 	syms   *trace.Symbols
 }
 
 func (o outliner) newGlancer(syms *trace.Symbols) *glancer {
-	g := &glancer{look: &o.Look, keys: map[trace.Sym]int{}, syms: syms}
+	g := &glancer{look: &o.Look, keys: map[trace.Sym]int{}, texts: map[string]int{}, syms: syms}
 	for k, key := range o.Look.Keys {
-		g.keys[syms.Intern(key)] = k
+		g.keys[syms.Intern(key)], g.texts[key] = k, k
 	}
 	const keepSecrets = true // as nothing of what is read stays
 	g.worker = worker{recorder: newRecorder(syms, keepSecrets), limits: o.limits, blocks: o.blocks,
@@ -58,15 +59,25 @@ func (o outliner) newGlancer(syms *trace.Symbols) *glancer {
 // glance looks at a piece, and parses it where a look does not tell.
 func (g *glancer) glance(p *piece) {
 	p.glance = g.look.NewGlance()
-	if p.kind == notFramed && p.rest == nil {
-		s := scan{data: p.data, look: g.look, glance: p.glance}
-		if s.all() {
-			close(p.done)
-			return
-		}
-		p.glance = g.look.NewGlance()
+	if g.scan(p) {
+		close(p.done)
+		return
 	}
+	p.glance = g.look.NewGlance()
 	g.worker.parse(p)
+}
+
+// scan reports whether a look at a piece tells all.
+func (g *glancer) scan(p *piece) bool {
+	switch {
+	case p.kind == notFramed && p.rest == nil:
+		s := scan{data: p.data, look: g.look, glance: p.glance}
+		return s.all()
+	case p.kind == protoFrames && !p.cut:
+		s := protoScan{glance: p.glance, keys: g.texts}
+		return s.all(p.data)
+	}
+	return false
 }
 
 // parsed notes the spans of a batch.

@@ -208,9 +208,24 @@ func (p *protoParser) scopeSpans(in protoField) {
 	})
 }
 
+// passOver reports whether a span begins with its trace, as all exporters write it, and that is
+// not chosen.
+func (p *protoParser) passOver(in protoField) bool {
+	const head, idSize = "\x0a\x10", 16
+	if p.chosen == nil || in.clipped || len(in.data) < len(head)+idSize || string(in.data[:len(head)]) != head {
+		return false
+	}
+	id := in.data[len(head):]
+	return !p.chosen.Has(binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
+}
+
 // span reads a span. One that is cut off is left out; its message is reported.
 func (p *protoParser) span(in protoField, origin spantable.OriginID) {
 	p.settle(p.at)
+	if p.passOver(in) {
+		p.out.left++
+		return
+	}
 	undo := p.out.mark()
 	s := batchSpan{Span: spantable.Span{Origin: origin}, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
 	list := p.list[:0]

@@ -22,6 +22,36 @@ type Filler struct {
 	service trace.Sym
 	inst    trace.Sym
 	fields  FieldKeys
+	// Of a filler that only looks: see [Outline.Fill].
+	glance *Glance
+	keys   map[trace.Sym]int // of Look.Keys
+}
+
+// Fill begins a look at a file: what is filled goes to the outline, and no table. ended is to be
+// called behind the last span.
+func (o *Outline) Fill(name string) (f *Filler, ended func()) {
+	table := New(&trace.Diags{}) // of what is read, nothing stays
+	table.KeepSecrets = true
+	f = table.Fill(name, "")
+	f.glance, f.keys = o.Look.NewGlance(), map[trace.Sym]int{}
+	for k, key := range o.Look.Keys {
+		f.keys[table.Syms.Intern(key)] = k
+	}
+	return f, func() { o.Add(name, Stretch{Documents: f.File().Documents}, f.glance) }
+}
+
+// Looks reports whether nothing but the identity, the name, the times, and the attributes of
+// spans is of interest.
+func (f *Filler) Looks() bool { return f.glance != nil }
+
+// Leaves reports whether a span of a trace is left out, as nobody asks for it, and counts it
+// then.
+func (f *Filler) Leaves(hi, lo uint64) bool {
+	if f.Table.Chosen.Has(hi, lo) {
+		return false
+	}
+	f.File().Spans++
+	return true
 }
 
 // Fill begins a file; encoding is what reports call its form.
@@ -79,6 +109,10 @@ func (f *Filler) Add(r *Record, offset int64) {
 		f.Tell(trace.OTLPInvalidSpan, offset, ErrMissing)
 		return
 	}
+	if f.glance != nil {
+		f.look(r)
+		return
+	}
 	t := f.Table
 	t.Frame(offset)
 	var service, instance trace.Sym
@@ -94,6 +128,19 @@ func (f *Filler) Add(r *Record, offset int64) {
 	s.Args = t.Args.Put(f.fields.Append(r.Attrs, &Fields{Kind: s.Kind, Message: []byte(r.Message)}, f.secrets == nil))
 	t.Add(*s, r.Events, r.Links)
 	f.File().Spans++
+}
+
+// look notes a span.
+func (f *Filler) look(r *Record) {
+	number := f.glance.Span(TraceID{r.TraceHi, r.TraceLo}, r.Start, r.End)
+	if !f.glance.Name(number, []byte(f.Table.Syms.Name(r.Name))) {
+		return
+	}
+	for a := range r.Attrs.All {
+		if key, ok := f.keys[a.Key]; ok {
+			f.glance.Attribute(number, key, a)
+		}
+	}
 }
 
 // Attribute appends an attribute that stands at an offset to a list: a string, an int64, a

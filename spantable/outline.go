@@ -141,7 +141,7 @@ func NewOutline(look Look) *Outline {
 
 // Add adds what was seen of the next piece of a file, of which at says where it is.
 func (o *Outline) Add(file string, at Stretch, g *Glance) {
-	at.Spans, at.Documents = g.Spans, g.Documents
+	at.Spans, at.Documents = g.Spans, at.Documents+g.Documents
 	piece := stretch{Stretch: at, traces: make([]uint32, len(g.traces))}
 	for i := range g.traces {
 		s := &g.traces[i]

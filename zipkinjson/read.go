@@ -41,15 +41,23 @@ func read(to *spantable.Filler, in io.Reader) {
 func (r *reader) value() error {
 	var s span
 	var wrong error
+	left := false // as traces come first
 	bracket, at, err := jsonscan.Each(r.d, func(key string) error {
 		raw, _, err := jsonscan.Next(r.d)
+		if left {
+			return err
+		}
 		if field := s.field(key); err == nil && field != nil && wrong == nil {
 			wrong = json.Unmarshal(raw, field)
+		}
+		if key == "traceId" && wrong == nil {
+			hi, lo := spantable.ParseID(s.traceID)
+			left = hi|lo != 0 && r.Leaves(hi, lo)
 		}
 		return err
 	}, r.value)
 	switch {
-	case err != nil || bracket != '{':
+	case err != nil || bracket != '{' || left:
 	case wrong != nil:
 		r.Tell(trace.OTLPInvalidSpan, at, wrong)
 	default:
@@ -106,6 +114,9 @@ func (r *reader) add(s *span, at int64) {
 		to.Resource = r.Attribute(to.Resource, "service.name", name, at)
 	}
 	for _, a := range s.annotations {
+		if r.Looks() {
+			break
+		}
 		to.Events = append(to.Events, r.event(spantable.Micros(a.Timestamp), a.Value, at))
 	}
 	r.Add(&to, at)

@@ -49,7 +49,7 @@ func TestOneRowAddsAFinder(t *testing.T) {
 			}
 		}
 	}
-	p, err := page.Overview(o, page.Made{})
+	p, err := page.Overview(o, page.Made{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,9 @@ import (
 )
 
 // Overview makes the page of an overview: what it says, and a section for everything
-// that it looked at.
-func Overview(o *overview.Overview, made Made) (Page, error) {
+// that it looked at. shorten puts tables of few rows in the place of those of very many ranks;
+// nil leaves them as they are.
+func Overview(o *overview.Overview, made Made, shorten func([]*table.Table)) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
 	var sections []Section
@@ -45,6 +46,9 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 	}
 	if o.Profiles != nil {
 		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
+	}
+	if shorten != nil {
+		shortenTables(sections, shorten)
 	}
 	p.Sections = append([]Section{Found(&o.Result, src, sections), inputs(o)}, sections...)
 	return p, nil

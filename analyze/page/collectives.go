@@ -25,8 +25,13 @@ func Collectives(m *finders.Measured, src Source) Section {
 		names = append(names, c.Ranks[i].Rank)
 	}
 	if len(c.Waits) > 0 {
-		f := WaitMatrix(names, c.WaitMatrix(), src)
-		f.Body.(*chart.Heatmap).Course = sumCourse(m.Waits)
+		waits := c.WaitMatrix()
+		f := WaitMatrix(names, waits, src)
+		if len(names) > crowded {
+			f = crowdedWaits(names, hostsOf(m.Of.Profiles, names), waits, src)
+		} else {
+			f.Body.(*chart.Heatmap).Course = sumCourse(m.Waits)
+		}
 		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range c.Reports() {
@@ -51,10 +56,11 @@ func sumCourse(w *collective.WaitCourse) *chart.SumCourse {
 const waitedFor = "waited for it "
 
 // WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
-// long names[r] waited for names[s], in ns. Nobody waits for itself.
+// long names[r] waited for names[s], in ns. Nobody waits for itself. Without waits, its cells
+// are yet to be added.
 func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 	heat := &chart.Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
-	for r := range names {
+	for r := range waits {
 		cells := make([]chart.HeatCell, len(names))
 		for s := range names {
 			cells[s] = chart.HeatCell{Value: math.NaN()}

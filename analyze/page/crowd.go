@@ -1,15 +1,22 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// crowded is how many columns a heat map of ranks has at most before those of a host are one.
-const crowded = 64
+// Above crowded ranks, a figure shows hosts, or some of the ranks. Of many hosts a heat map has
+// mostHosts.
+const (
+	crowded   = 64
+	mostHosts = 32
+)
 
 // hostsOf returns the hosts of ranks, by name; "" is unknown.
 func hostsOf(set *profile.Set, ranks []string) []string {
@@ -61,5 +68,128 @@ func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 		}
 		heat.Cells[r] = worst
 	}
-	return fmt.Sprintf("of the %d ranks, each cell shows the one of its host that differs most", len(ranks))
+	note = fmt.Sprintf("of the %d ranks, each cell shows the one of its host that differs most", len(ranks))
+	if len(names) > mostHosts {
+		keepColumns(heat, mostDiffering(heat))
+		note += fmt.Sprintf("; %d of %d hosts are drawn, those that differ most", mostHosts, len(names))
+	}
+	return note
+}
+
+// mostDiffering returns the columns that have the cells that differ most from 1, by a
+// factor, in their order.
+func mostDiffering(heat *chart.Heatmap) []int {
+	most := make([]float64, len(heat.Columns))
+	for _, row := range heat.Cells {
+		for i, cell := range row {
+			if d := math.Abs(math.Log(cell.Value)); d > most[i] {
+				most[i] = d
+			}
+		}
+	}
+	return largest(most, mostHosts)
+}
+
+// largest returns the indexes of the n largest values, ascending.
+func largest(values []float64, n int) []int {
+	list := make([]int, len(values))
+	for i := range list {
+		list[i] = i
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
+	return slices.Sorted(slices.Values(list[:min(n, len(list))]))
+}
+
+// keepColumns leaves some columns of a heat map.
+func keepColumns(heat *chart.Heatmap, columns []int) {
+	heat.Columns = chosen(heat.Columns, columns)
+	for r, row := range heat.Cells {
+		heat.Cells[r] = chosen(row, columns)
+	}
+}
+
+func chosen[T any](list []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = list[k]
+	}
+	return out
+}
+
+// mostWaiting is how many hosts, or ranks, a matrix of the waits of a crowd has on a side.
+const mostWaiting = 24
+
+// crowdedWaits is the matrix of the waits of very many ranks: a cell for each pair of hosts, with
+// the pair of their ranks that waited longest, or for each pair of ranks if a host is unknown.
+// Only those are drawn that waited, or were waited for, the longest. It has no sums of a range of
+// time: the longest wait is none.
+func crowdedWaits(names, hosts []string, waits [][]int64, src Source) *Figure {
+	groups, what := hosts, "hosts"
+	if slices.Contains(hosts, "") {
+		groups, what = names, "ranks"
+	}
+	var sides []string
+	index := map[string]int{}
+	for _, g := range groups {
+		if _, known := index[g]; !known {
+			index[g] = len(sides)
+			sides = append(sides, g)
+		}
+	}
+	type pair struct {
+		r, s int
+		wait int64
+	}
+	longest := make([][]pair, len(sides))
+	weight := make([]float64, len(sides))
+	for i := range longest {
+		longest[i] = make([]pair, len(sides))
+	}
+	for r, row := range waits {
+		for s, wait := range row {
+			a, b := index[groups[r]], index[groups[s]]
+			if r != s && wait > longest[a][b].wait {
+				longest[a][b] = pair{r, s, wait}
+			}
+			weight[a], weight[b] = max(weight[a], float64(wait)), max(weight[b], float64(wait))
+		}
+	}
+	drawn := largest(weight, mostWaiting)
+	f := WaitMatrix(chosen(sides, drawn), nil, src)
+	heat := f.Body.(*chart.Heatmap)
+	for _, a := range drawn {
+		cells := make([]chart.HeatCell, len(drawn))
+		for i, b := range drawn {
+			cells[i] = chart.HeatCell{Value: math.NaN()}
+			if p := longest[a][b]; p.wait > 0 {
+				cells[i] = chart.HeatCell{Value: float64(p.wait), Text: fmt.Sprintf("%s waited %s for %s", names[p.r], durationText(p.wait), names[p.s])}
+			}
+		}
+		heat.Cells = append(heat.Cells, cells)
+	}
+	if what == "hosts" {
+		f.Caption = "How long ranks on the host in a row waited in collectives at which a rank on the host in a column arrived last: the pair of ranks that waited longest. " +
+			"A column that stands out is a host that others wait for."
+	}
+	if len(drawn) < len(sides) {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d %s are drawn, those with the longest waits; the command prints all pairs of ranks", len(drawn), len(sides), what))
+	}
+	return f
+}
+
+// shortenTables changes the tables of sections, all together: one names ranks that others keep.
+func shortenTables(sections []Section, shorten func([]*table.Table)) {
+	var bodies []*Table
+	var tables []*table.Table
+	for _, s := range sections {
+		for _, f := range s.Figures {
+			if t, ok := f.Body.(*Table); ok {
+				bodies, tables = append(bodies, t), append(tables, t.Report)
+			}
+		}
+	}
+	shorten(tables)
+	for i, t := range tables {
+		bodies[i].Report = t
+	}
 }

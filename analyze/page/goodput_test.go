@@ -30,7 +30,7 @@ func TestGoodput(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := overview.New(overview.Input{Inputs: []string{"otel.jsonl"}, Requests: set, SLO: objectives})
-		p, err := Overview(o, made)
+		p, err := Overview(o, made, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

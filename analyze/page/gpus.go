@@ -1,8 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
@@ -39,7 +42,8 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		bars.Parts = append(bars.Parts, p.Part)
 	}
 	names := gpuNames(g)
-	for i := range g.GPUs {
+	drawn := leastBusy(g)
+	for _, i := range drawn {
 		gpu := &g.GPUs[i]
 		bar := chart.Bar{Name: names[i], Total: durationText(gpu.Length())}
 		for _, p := range gpuParts {
@@ -52,11 +56,15 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		}
 		bars.Rows = append(bars.Rows, bar)
 	}
-	s.Figures = append(s.Figures, &Figure{
+	f := &Figure{
 		ID: "gpu-time", Shows: []finding.Kind{finding.GPU}, Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
 		Caption: "Shares of the time from the first kernel or copy to the end of the last one; this time is printed after the bar. " +
 			"Exposed is what runs while nothing computes.",
-	})
+	}
+	if len(drawn) < len(g.GPUs) {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d GPUs are drawn: the least busy ones; the command prints all", len(drawn), len(g.GPUs)))
+	}
+	s.Figures = append(s.Figures, f)
 	for _, t := range []struct {
 		report  *table.Table
 		defined string
@@ -70,6 +78,24 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		}
 	}
 	return s
+}
+
+// mostBars is how many GPUs of a crowd have a bar.
+const mostBars = 32
+
+// leastBusy returns the GPUs that have a bar, in their order: all, or of a crowd those that are
+// busy for the smallest part of their time.
+func leastBusy(g *gpu.GPUs) []int {
+	list := make([]int, len(g.GPUs))
+	for i := range list {
+		list[i] = i
+	}
+	if len(list) <= crowded {
+		return list
+	}
+	busy := func(i int) float64 { return distribution.Fraction(g.GPUs[i].Busy(), g.GPUs[i].Length()) }
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(busy(a), busy(b)) })
+	return slices.Sorted(slices.Values(list[:mostBars]))
 }
 
 // gpuNames names devices by their ranks, with the device where ranks have several.

@@ -22,7 +22,7 @@ func incident(t *testing.T) (*overview.Overview, Page) {
 	if planted == nil {
 		planted = plant(t)
 	}
-	p, err := Overview(planted, made)
+	p, err := Overview(planted, made, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

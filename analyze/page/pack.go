@@ -11,18 +11,32 @@ import (
 )
 
 // mostPacked is how many letters of packed numbers a page has: enough for the metrics of
-// 25,000 requests and most of their stages.
-const mostPacked = 1_600_000
+// 25,000 requests and most of their stages. One about very many ranks has less, as more on it is
+// by rank.
+const (
+	mostPacked    = 1_600_000
+	crowdedPacked = 300_000
+)
 
 // A packer packs the values of a page for its script, as long as there is room.
-type packer struct{ used int }
+type packer struct {
+	room int // letters
+}
+
+// newPacker has the room of a page about a set.
+func newPacker(set *request.Set) *packer {
+	if len(set.Procs) > crowded {
+		return &packer{crowdedPacked}
+	}
+	return &packer{mostPacked}
+}
 
 // take reports whether there is room for a packed text, and uses it.
 func (p *packer) take(text string) bool {
-	if p.used+len(text) > mostPacked {
+	if len(text) > p.room {
 		return false
 	}
-	p.used += len(text)
+	p.room -= len(text)
 	return true
 }
 
@@ -54,7 +68,7 @@ func (t *RequestTimes) judge(g *slo.Goodput, requests int) {
 func (p *packer) requests(set *request.Set) *RequestTimes {
 	t := requestTimes(set)
 	if t == nil || !p.take(t.Spans+t.Ended) {
-		p.used = mostPacked
+		p.room = 0
 		return nil
 	}
 	return t
@@ -100,7 +114,7 @@ func roundUp(t trace.Time) int64 {
 func (p *packer) lines(lines []*line) (notes []string) {
 	var left []string
 	for _, l := range lines {
-		if p.used == mostPacked || l.ns[0] < 0 {
+		if p.room == 0 || l.ns[0] < 0 {
 			left = append(left, l.name)
 			continue
 		}

@@ -114,7 +114,7 @@ var made = Made{Version: "v1.2.3", Command: "sgtrace report -o page.html dumps/o
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
 	o := overview.New(overview.Input{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
-	p, err := Overview(o, made)
+	p, err := Overview(o, made, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -246,7 +246,7 @@ func TestTilesOfARangeInBrowser(t *testing.T) {
 	objectives, err := slo.Parse("ttft=200ms")
 	must(t, err)
 	o := overview.New(overview.Input{Inputs: []string{"otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1)), SLO: objectives})
-	p, err := Overview(o, made)
+	p, err := Overview(o, made, nil)
 	must(t, err)
 	p.Tiles = append(p.Tiles, Tile{Name: "GPU busy", Value: "90 %", Detail: "least: 80 %"})
 	open(p)

@@ -58,8 +58,43 @@ func Waterfalls(set *request.Set, found []finding.Finding, t *tail.Tail, src Sou
 		return s
 	}
 	s.Lead = fmt.Sprintf("The %d slowest requests, and those that findings name. Click one to see its stages on every rank.", min(slowest, len(list.List)))
-	s.Figures = []*Figure{{ID: "waterfalls", Title: "Waterfalls", Shows: []finding.Kind{finding.Errors}, Command: src.Of("requests", "--sort", "-e2e"), Defined: "One request", Body: list}}
+	f := &Figure{ID: "waterfalls", Title: "Waterfalls", Shows: []finding.Kind{finding.Errors}, Command: src.Of("requests", "--sort", "-e2e"), Defined: "One request", Body: list}
+	all := len(list.List)
+	if list.List = fitting(list.List); len(list.List) < all {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d requests are drawn, to keep the page small: the %d slowest and those that findings name come first", len(list.List), all, firstFalls))
+	}
+	s.Figures = []*Figure{f}
 	return s
+}
+
+// Waterfalls of requests over very many ranks are long. A page has room for so many rows of
+// all of them, and so many of the slowest requests come before those that findings name.
+const (
+	mostFallRows = 2400
+	firstFalls   = 20
+)
+
+// fitting leaves the requests of which a page has room for the waterfalls, in their order: those
+// that come first, then those that findings name, which follow the slowest, then the others.
+func fitting(list []RequestView) []RequestView {
+	drawn := make([]bool, len(list))
+	room := mostFallRows
+	draw := func(from, to int) {
+		for i := min(from, len(list)); i < min(to, len(list)); i++ {
+			room -= list[i].Fall.Rows()
+			drawn[i] = room >= 0
+		}
+	}
+	draw(0, firstFalls)
+	draw(slowest, len(list))
+	draw(firstFalls, slowest)
+	var out []RequestView
+	for i := range list {
+		if drawn[i] {
+			out = append(out, list[i])
+		}
+	}
+	return out
 }
 
 // One makes the page of a request, or of several that one ID names: indexes into

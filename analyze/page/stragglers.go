@@ -19,7 +19,7 @@ import (
 const (
 	latenessParts  = 100 // of the time
 	latenessGroups = 8
-	latenessRows   = 64
+	latenessRows   = 40
 )
 
 // latenessSteps are the parts of a step from which on lateness has another color. Less

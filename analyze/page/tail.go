@@ -132,8 +132,11 @@ func (b *tailBuilder) color(c cause.Cause) int {
 // that of requests that are not slow.
 const otherCauses = chart.Hues + 2
 
-// mostDots is how many requests are drawn one by one.
-const mostDots = 6000
+// How many requests are drawn one by one, and on a page about very many ranks.
+const (
+	mostDots    = 6000
+	crowdedDots = 2000
+)
 
 // scatter shows every request; nil if there are too few to tell causes.
 func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
@@ -144,7 +147,11 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	usual := chart.Group{Name: "up to " + durationText(c.Around.To), Color: chart.Gray}
 	byCause := map[cause.Cause]*chart.Group{}
 	var causes []cause.Cause
-	drawn := thin(points)
+	most := mostDots
+	if len(b.set.Procs) > crowded {
+		most = crowdedDots
+	}
+	drawn := thin(points, most)
 	count := 0
 	for i, p := range points {
 		g := &usual
@@ -175,7 +182,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 		Defined: "Causes", Command: b.command(c.Metric), Body: body,
 	}
 	if count < len(points) {
-		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d requests are drawn: the slowest %d, and others at even distances", count, len(points), mostDots/2))
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d requests are drawn: the slowest %d, and others at even distances", count, len(points), most/2))
 	}
 	if n := unfinished(b.set); n > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d requests that did not finish are not drawn", n))
@@ -183,11 +190,11 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	return f
 }
 
-// thin chooses the points that are drawn: all, or half of mostDots the slowest ones
-// and for the rest others, evenly.
-func thin(points []tail.Point) []bool {
+// thin chooses the points that are drawn: all, or half of most the slowest ones and for the
+// rest others, evenly.
+func thin(points []tail.Point, most int) []bool {
 	drawn := make([]bool, len(points))
-	if len(points) <= mostDots {
+	if len(points) <= most {
 		for i := range drawn {
 			drawn[i] = true
 		}
@@ -198,11 +205,11 @@ func thin(points []tail.Point) []bool {
 		slowest[i] = i
 	}
 	slices.SortStableFunc(slowest, func(x, y int) int { return cmp.Compare(points[y].Value, points[x].Value) })
-	for _, i := range slowest[:mostDots/2] {
+	for _, i := range slowest[:most/2] {
 		drawn[i] = true
 	}
-	const others = mostDots - mostDots/2
-	rest, seen, taken := len(points)-mostDots/2, 0, 0
+	others := most - most/2
+	rest, seen, taken := len(points)-most/2, 0, 0
 	for i := range points {
 		if drawn[i] {
 			continue

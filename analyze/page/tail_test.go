@@ -69,7 +69,7 @@ func TestThin(t *testing.T) {
 		for i := range points {
 			points[i].Value = int64(i * 7919 % 1_000_003)
 		}
-		drawn, count := thin(points), 0
+		drawn, count := thin(points, mostDots), 0
 		slowest, quarter := int64(-1), [4]int{}
 		for i, p := range points {
 			if drawn[i] {

@@ -55,6 +55,10 @@ func TestFleet(t *testing.T) {
 	if n := len(tables["fleet.runs"]); n != 3 {
 		t.Errorf("%d runs, want 3", n)
 	}
+	redacted := rowsOf(t, mustRun(t, dir, "report --format json --redact --fleet "+datasetName).out)["fleet.offenders"]
+	if uuid := redacted[0]["uuid"].(string); !strings.HasPrefix(uuid, "gpu-") {
+		t.Errorf("the pseudonym of a GPU is %q", uuid)
+	}
 	first := mustRun(t, dir, "report --fleet --to 2026-03-02T00:00:00Z "+datasetName)
 	if !strings.Contains(first.out, "\nNot enough data for repeat offenders: 1 run, 3 needed\n") {
 		t.Errorf("of the first day it says\n%s", first.out)

@@ -131,7 +131,7 @@ func TestPickedOfPipes(t *testing.T) {
 	defer func(n int64) { leastPicked = n }(leastPicked)
 	leastPicked = 0
 	config := simulator.DefaultConfig(20)
-	config.Mode, config.Requests, config.Level = simulator.PDGateway, 200, 2
+	config.Mode, config.Requests, config.Level = simulator.PDGateway, 200, 1
 	data, _ := testinput.Simulate(t, config)
 	path := filepath.Join(t.TempDir(), "otel.jsonl")
 	var packed bytes.Buffer
@@ -167,5 +167,20 @@ func TestPickedOfPipes(t *testing.T) {
 		if wantErr == nil && len(want.Rows) > len(whole.Rows)*2/3 {
 			t.Errorf("%+v: %d of %d rows are read", sel, len(want.Rows), len(whole.Rows))
 		}
+	}
+}
+
+// So it is for the formats of other tools.
+func TestPickedOfOtherFormats(t *testing.T) {
+	config := simulator.DefaultConfig(21)
+	config.Mode, config.Requests, config.Level = simulator.Unified, 60, 1
+	data, _ := testinput.Simulate(t, config)
+	spans := decodeOTLP(t, data)
+	for name, content := range map[string][]byte{"jaeger.json": asJaeger(spans), "zipkin.json": asZipkin(spans)} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		checkPicked(t, path)
 	}
 }

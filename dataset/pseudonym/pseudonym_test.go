@@ -101,12 +101,12 @@ func TestNamesOfFiles(t *testing.T) {
 }
 
 func TestStruct(t *testing.T) {
-	type list struct{ Host, File string }
+	type list struct{ Host, File, UUID string }
 	m := newMaker()
-	v := []list{{"node7", "/home/jane/a.json"}}
+	v := []list{{"node7", "/home/jane/a.json", "0000000a-6060-4242-8a8a-000000000002"}}
 	made, err := Struct(m, &v)
 	text, _ := json.Marshal(made)
-	if err != nil || strings.Contains(string(text), "jane") || (*made)[0].Host != m.all.Host("node7") || v[0].Host != "node7" {
+	if err != nil || strings.Contains(string(text), "jane") || (*made)[0].Host != m.all.Host("node7") || v[0].Host != "node7" || !strings.HasPrefix((*made)[0].UUID, "gpu-") {
 		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -60,8 +60,11 @@ func (m *Maker) json(text string) string {
 func (m *Maker) value(member string, v any) any {
 	switch v := v.(type) {
 	case string:
-		if member == "Host" {
+		switch member {
+		case "Host":
 			return m.all.Host(v)
+		case "UUID":
+			return m.all.GPU(v)
 		}
 		return m.all.Scrub(v)
 	case []any:

@@ -19,7 +19,8 @@ type Browser struct {
 	cmd     *exec.Cmd
 	dir     string
 	in      io.WriteCloser
-	session string // of the page
+	target  string // the page, "" before the first one
+	session string // with it
 
 	mutex    sync.Mutex
 	next     int
@@ -83,9 +84,15 @@ func Start(path string) (*Browser, error) {
 	return b, nil
 }
 
-// NewPage opens an empty page, which all methods are about from then on.
+// NewPage opens an empty page, which all methods are about from then on, and closes the one
+// before it, which would go on drawing.
 func (b *Browser) NewPage() error {
 	b.session = ""
+	if b.target != "" {
+		if err := b.Call("Target.closeTarget", map[string]any{"targetId": b.target}, nil); err != nil {
+			return err
+		}
+	}
 	var target struct{ TargetID string }
 	var session struct{ SessionID string }
 	if err := b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
@@ -94,7 +101,7 @@ func (b *Browser) NewPage() error {
 	if err := b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session); err != nil {
 		return err
 	}
-	b.session = session.SessionID
+	b.target, b.session = target.TargetID, session.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		if err := b.Call(domain+".enable", nil, nil); err != nil {
 			return err

@@ -1,10 +1,10 @@
 // Package redact replaces names that reveal whose incident it is with pseudonyms:
-// host names, ids of requests, paths, addresses and free text.
+// host names, ids of requests, GPUs, paths, addresses and free text.
 //
 // A name is made of the text that it stands for and a key, by HMAC-SHA256: the same
 // text has the same name everywhere, whatever it is part of and in every run with the
 // same key, and nobody without the key can find the text by trying. Names tell their
-// kind: host-mzxw6ytboi, req-..., path-..., text-....
+// kind: host-mzxw6ytboi, req-..., gpu-..., path-..., text-....
 //
 // A [Redactor] learns hosts, ids and files from the tables of what was read. Names of
 // tracks and events, messages and the like are put together from these in many places;
@@ -102,6 +102,9 @@ func (r *Redactor) Host(host string) string {
 
 // Request returns the name of an id: of a request, a trace, an instance of a server.
 func (r *Redactor) Request(id string) string { return r.name("req", id) }
+
+// GPU returns the name of a GPU, by its UUID.
+func (r *Redactor) GPU(uuid string) string { return r.name("gpu", uuid) }
 
 // Text returns the name of free text.
 func (r *Redactor) Text(text string) string { return r.name("text", text) }

@@ -55,12 +55,25 @@ func (b *bench) costs(list []string) error {
 	return nil
 }
 
+// simulateApart is simulate in a process of its own: the kernel counts the memory of this one as that
+// of the programs that it starts.
+func simulateApart(dir string, ranks int) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return exec.Command(program, "-simulate", "-ranks", strconv.Itoa(ranks), dir).Run()
+}
+
 // costsOf prints the row of one number of ranks. Each shard is a process, as under a scheduler.
 func (b *bench) costsOf(ranks int) error {
 	traces, dataset := filepath.Join(b.dir, tracesName), filepath.Join(b.dir, datasetName)
 	defer os.RemoveAll(traces)
 	defer os.RemoveAll(dataset)
-	size, err := simulate(traces, ranks)
+	if err := simulateApart(traces, ranks); err != nil {
+		return err
+	}
+	size, err := sizeOf(traces)
 	if err != nil {
 		return err
 	}

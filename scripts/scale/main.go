@@ -44,8 +44,15 @@ func main() {
 	cache := flag.String("cache", filepath.Join(os.TempDir(), "sgtrace-scale"), "keep Slurm and the engines in `DIR`")
 	costs := flag.String("costs", "", "print what each step costs for these numbers of `RANKS`, such as 64,512")
 	arrivals := flag.String("arrivals", "", "print what it costs to say who is late of these numbers of `RANKS`, such as 512,4096")
+	only := flag.Bool("simulate", false, "write the recordings of -ranks to the folder that is the argument, and no more")
 	weeks := flag.String("weeks", "", "print what `DAYSxSERVERS` cost, such as 30x20")
 	flag.Parse()
+	if *only {
+		if _, err := simulate(flag.Arg(0), *ranks); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
 		log.Fatal(err)

@@ -96,7 +96,11 @@ func (s *svg) title(text string) {
 
 // label writes text at a place. class is how it is aligned and looks.
 func (s *svg) label(x, y float64, class, text string) {
-	s.open("text", "x", px(x), "y", px(y), "class", class)
+	attributes := []string{"x", px(x), "y", px(y)}
+	if class != "" {
+		attributes = append(attributes, "class", class)
+	}
+	s.open("text", attributes...)
 	s.content(table.Printable(text))
 	s.close("text")
 }

@@ -33,6 +33,15 @@ type WaterfallRow struct {
 // A Span is a piece of time.
 type Span struct{ From, To trace.Time }
 
+// Rows counts the rows of all lanes.
+func (w *Waterfall) Rows() int {
+	n := 0
+	for i := range w.Lanes {
+		n += len(w.Lanes[i].Rows)
+	}
+	return n
+}
+
 // Sizes of waterfalls, in pixels.
 const (
 	laneHigh      = 20

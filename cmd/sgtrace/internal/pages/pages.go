@@ -41,14 +41,14 @@ func summary(ctx *cli.Context) (d Drawer, err error) {
 	if err != nil {
 		return d, err
 	}
-	hosts, err := reports.Hosts(ctx)
+	summing, err := reports.ReadSumming(ctx)
 	if err != nil {
 		return d, err
 	}
-	d.Args = append([]string{"report"}, commandline.Given(ctx, "slo", "hosts", "fail-on", "mute", "mute-file")...)
+	d.Args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file", "all-ranks", "hosts")...)
 	d.Draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
-		o := reports.Overview(in, objectives, mutes, hosts, true)
-		p, err := page.Overview(o, made)
+		o := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
+		p, err := page.Overview(o, made, summing.Folder(in))
 		if alarms == nil || err != nil {
 			return p, nil, err
 		}

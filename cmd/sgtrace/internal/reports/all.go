@@ -34,7 +34,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file", "hosts"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,

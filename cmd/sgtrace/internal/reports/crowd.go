@@ -27,6 +27,9 @@ func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 	return s, err
 }
 
+// Hosts returns what --hosts says; nil is that it is not given.
+func (s Summing) Hosts() *crowd.Hosts { return s.hosts }
+
 // Hosts reads the flag --hosts; nil is that it is not given.
 func Hosts(ctx *cli.Context) (*crowd.Hosts, error) {
 	name := ctx.String("hosts")
@@ -48,12 +51,24 @@ func Hosts(ctx *cli.Context) (*crowd.Hosts, error) {
 // Apply sums up the ranks of a document for people, if it is printed as tables, and says which
 // hosts or groups of them the stragglers are all ranks of.
 func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
+	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
+	s.sum(d.Tables, in, forPeople)
+}
+
+// Folder returns a function that sums up the ranks of the tables of a page, in place, as those
+// of a document for people.
+func (s Summing) Folder(in *Reading) func([]*table.Table) {
+	return func(tables []*table.Table) { s.sum(tables, in, true) }
+}
+
+// sum puts tables of few rows in the place of those of very many ranks, if people read them.
+func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
 	c := &crowd.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
 	ranks := in.ranks()
 	for _, rank := range ranks {
 		c.HostOf[rank.Name] = rank.Host
 	}
-	for _, t := range d.Tables {
+	for _, t := range tables {
 		if t.Name() != stragglers {
 			continue
 		}
@@ -68,12 +83,11 @@ func (s Summing) Apply(d *document.Document, in *Reading, format table.Format) {
 			t.Note("together these are %s", &group)
 		}
 	}
-	forPeople := format == table.FormatText && d.Text == nil || format == table.FormatMarkdown && d.Markdown == nil
 	if s.all || !forPeople {
 		return
 	}
-	for i, t := range d.Tables {
-		d.Tables[i] = c.Fold(t)
+	for i, t := range tables {
+		tables[i] = c.Fold(t)
 	}
 }
 
