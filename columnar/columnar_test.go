@@ -280,3 +280,28 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// A reader gets the batch of one that was closed, which has no lists of another kind.
+func TestBatchesOfClosedReaders(t *testing.T) {
+	records, _ := makeRecords(10)
+	f, err := Open(write(t, records))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range 3 {
+		for i, c := range f.Columns() {
+			r := f.Column(i, 0)
+			b, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Kind != Integer && b.Ints != nil || c.Kind != Real && b.Reals != nil || c.Kind != Bytes && b.Codes != nil {
+				t.Errorf("%s has lists of other kinds", c.Name)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -54,9 +54,10 @@ func (d *Dict) Bytes(code int32) []byte { return d.data[d.bounds[code]:d.bounds[
 // batchSize is how many values a batch has at most.
 const batchSize = 2048
 
-// batches are those that no reader has: a dataset has tens of thousands of small files, and a
-// batch takes more than most of their columns.
-var batches = sync.Pool{New: func() any { return &Batch{} }}
+// batches are those that no reader has, by the kind of their columns, as a batch has the lists
+// of its kind only: a dataset has tens of thousands of small files, and a batch takes more than
+// most of their columns.
+var batches [Bytes + 1]sync.Pool
 
 // A Reader reads one column. It is for one goroutine.
 type Reader struct {
@@ -68,7 +69,7 @@ type Reader struct {
 	pages  parquet.Pages
 	page   parquet.Page
 	values pageValues
-	batch  *Batch // nil once the reader is closed
+	batch  *Batch             // nil once the reader is closed
 	dict   parquet.Dictionary // of the page, nil without
 	texts  *Dict              // that dict has
 	ints   []int64            // that dict has
@@ -95,7 +96,10 @@ type pageValues struct {
 // Column begins to read a column, by its place in Columns, at a row. The caller closes the
 // Reader.
 func (f *File) Column(column int, row int64) *Reader {
-	r := &Reader{of: f, column: f.columns[column], batch: batches.Get().(*Batch)}
+	r := &Reader{of: f, column: f.columns[column]}
+	if r.batch, _ = batches[r.column.Kind].Get().(*Batch); r.batch == nil {
+		r.batch = &Batch{}
+	}
 	groups := f.content.RowGroups()
 	for r.group < len(groups) && row >= groups[r.group].NumRows() {
 		row -= groups[r.group].NumRows()
@@ -387,7 +391,7 @@ func (r *Reader) Close() error {
 	r.endPage()
 	if r.batch != nil {
 		r.batch.Dict = nil
-		batches.Put(r.batch)
+		batches[r.column.Kind].Put(r.batch)
 		r.batch = nil
 	}
 	if r.pages == nil {
