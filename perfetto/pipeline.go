@@ -12,9 +12,9 @@ const (
 	bufferSize = 64 << 10
 	// maxWorkers is how many workers one goroutine can keep busy with pieces.
 	maxWorkers = 8
-	// relaxAfter is the amount of output after which the memory that its
-	// arguments took is given back.
-	relaxAfter = 32 << 20
+	// readPerWritten is about how many bytes of the timeline and its arguments are read for
+	// one that is written.
+	readPerWritten = 4
 )
 
 // piece is the part of the output that is in one window of time. A worker turns
@@ -84,7 +84,6 @@ func (e *encoder) events(w io.Writer, c *cutter) (err error) {
 		w := &worker{encoder: newEncoder(e.tables, false)}
 		go w.run(todo)
 	}
-	size := 0
 	for p := range order {
 		<-p.done
 		if err != nil {
@@ -94,10 +93,7 @@ func (e *encoder) events(w io.Writer, c *cutter) (err error) {
 			close(free) // that ends all the others
 			continue
 		}
-		if size += len(p.out); size >= relaxAfter {
-			size = 0
-			e.t.Args.Relax()
-		}
+		trace.Touch(readPerWritten * len(p.out))
 		free <- p
 	}
 	return err

@@ -8,11 +8,11 @@ import (
 // Own notes anew which rows and parts are of which request: the parts of a request,
 // its gateway's rows and its envelope are its own.
 func (s *Set) Own() {
-	for p := range s.Parts {
+	for p := range s.AllParts() {
 		s.Parts[p].Request = None
 	}
 	clear(s.gatewayOf)
-	for r := range s.Requests {
+	for r := range s.AllRequests() {
 		s.ownRows(r)
 	}
 }

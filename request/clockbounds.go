@@ -12,7 +12,7 @@ import (
 // when somebody gives up.
 func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
 	c := crossing{set: s, clockOf: clockOf}
-	for r := range s.Requests {
+	for r := range s.AllRequests() {
 		q := &s.Requests[r]
 		if q.Status != Finished {
 			continue

@@ -81,7 +81,7 @@ func (s *Set) keepRequestsWith(keep func(i int) bool) {
 		has[r] = (s.Rows[i].Kind == Stage || s.Rows[i].Kind == Gateway || bare) && keep(i)
 	}
 	var kept []Request
-	for r := range s.Requests {
+	for r := range s.AllRequests() {
 		if has[r] {
 			kept = append(kept, s.Requests[r])
 		}
@@ -220,7 +220,7 @@ func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 	wanted := map[string]bool{}
 	for _, id := range ids {
 		exact, prefix := false, map[string]bool{}
-		for i := range s.Requests {
+		for i := range s.AllRequests() {
 			for _, have := range s.IDs(&s.Requests[i]) {
 				exact = exact || have == id
 				if len(id) >= 4 && strings.HasPrefix(have, id) {

@@ -212,13 +212,30 @@ func (s *Set) Compare(i, j int) int {
 	return cmp.Compare(s.Ties[i], s.Ties[j])
 }
 
-// All yields the numbers of all rows, in order, with room in memory for what each of them
-// takes.
+// All yields the numbers of all rows, in order. Large tables are walked over with it: see
+// [memory.Each].
 func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), rowSize) }
 
 // rowSize is how many bytes a walk over rows looks at in each: the row itself, its place in
 // the tree, and some of its arguments.
 const rowSize = 128
+
+// AllParts does that for parts.
+func (s *Set) AllParts() iter.Seq[int] { return memory.Each(len(s.Parts), partSize) }
+
+// AllThreads does that for threads.
+func (s *Set) AllThreads() iter.Seq[int] { return memory.Each(len(s.Threads), threadSize) }
+
+// AllRequests does that for requests.
+func (s *Set) AllRequests() iter.Seq[int] { return memory.Each(len(s.Requests), requestSize) }
+
+// About how many bytes a walk over parts, threads, or requests looks at in each: a few of
+// its rows, and what the kernel maps with them.
+const (
+	partSize    = 4 << 10
+	threadSize  = 1 << 10
+	requestSize = 8 << 10
+)
 
 // Len returns the number of rows.
 func (s *Set) Len() int { return len(s.Rows) }

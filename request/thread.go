@@ -48,7 +48,7 @@ func (s *Set) Fail(t int, status Status, reason string) {
 
 // redactReasons gives the reasons of threads the texts of a redactor.
 func (s *Set) redactReasons(redacted func(string) string) {
-	for t := range s.Threads {
+	for t := range s.AllThreads() {
 		if reason := &s.Threads[t].reason; *reason != 0 {
 			*reason = s.Syms.Intern(redacted(s.Syms.Name(*reason)))
 		}

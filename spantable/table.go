@@ -148,8 +148,8 @@ func (d *Table) Span(i int) Span {
 		Origin: b.Origin, Line: b.Line, Status: id.Status, Kind: id.Kind}
 }
 
-// Numbers yields the numbers of all spans, in order, with room in memory for what each of
-// them takes.
+// Numbers yields the numbers of all spans, in order. Large tables are walked over with it: see
+// [memory.Each].
 func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) }
 
 // spanSize is how many bytes a walk over spans looks at in each.

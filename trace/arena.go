@@ -69,9 +69,9 @@ func (a *Args) Raw(id ArgsID) []byte {
 	return b[h : h+int(n)]
 }
 
-// Relax gives back the memory that reading lists from the temporary file has
-// taken. A reader calls it from time to time.
-func (a *Args) Relax() { memory.Relax() }
+// Touch says that about so many bytes of tables and arguments are being read, which may lie in
+// a temporary file. A reader calls it from time to time: see [memory.Touch].
+func Touch(bytes int) { memory.Touch(bytes) }
 
 // Appender returns an appender, with which one goroutine fills blocks of its own
 // without waiting for others. It takes at least one block.

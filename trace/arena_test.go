@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Lists of several appenders come back, in memory, spilled and too long for a
@@ -52,7 +54,7 @@ func TestAppendersSpill(t *testing.T) {
 				}
 			}
 		}
-		args.Relax()
+		memory.Relax()
 	}
 }
 

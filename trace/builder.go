@@ -159,6 +159,10 @@ func (b *Builder) Finish() *Trace {
 	return b.t
 }
 
+// scattered is about how many bytes the kernel maps for each slice of a track: they lie between
+// those of others.
+const scattered = 512
+
 // orderSlices sorts slices by track, time and falling duration, and renames
 // them in the flows. Tracks are ordered by counting, so that the comparison
 // sort sees one track at a time, and none that was filled in order.
@@ -184,7 +188,9 @@ func (b *Builder) orderSlices() {
 	}
 	for from := uint32(1); from < uint32(n); {
 		to := at[b.t.Slices[by[from]].Track]
-		if group := by[from:to]; !slices.IsSortedFunc(group, before) {
+		group := by[from:to]
+		memory.Touch(len(group) * scattered)
+		if !slices.IsSortedFunc(group, before) {
 			slices.SortFunc(group, before)
 		}
 		from = to

@@ -153,7 +153,7 @@ func NewAttributor(s *request.Set) *Attributor {
 // All attributes the finished requests; they do not touch each other.
 func (a *Attributor) All() []Attribution {
 	var requests []int
-	for i := range a.set.Requests {
+	for i := range a.set.AllRequests() {
 		if Attributable(a.set, &a.set.Requests[i]) {
 			requests = append(requests, i)
 		}

@@ -20,7 +20,7 @@ type rankLoad struct {
 func (a *Attributor) loadRanks() {
 	a.ranks = make([]rankLoad, len(a.set.Procs))
 	prefills := make([][]request.Interval, len(a.set.Procs))
-	for p := range a.set.Parts {
+	for p := range a.set.AllParts() {
 		part := &a.set.Parts[p]
 		lead := a.set.Lead(part)
 		if lead == request.None || part.Role != request.Unified && part.Role != request.Prefill {
@@ -38,7 +38,7 @@ func (a *Attributor) loadRanks() {
 	}
 	gaps := make([][]int64, len(a.set.Procs))
 	w := &CauseWalk{Attributor: a}
-	for r := range a.set.Requests {
+	for r := range a.set.AllRequests() {
 		lead, ok := a.SteppingRank(r)
 		if !ok {
 			continue

@@ -46,7 +46,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		cost, waiting := b.WaitsFor(&f.Where)
 		out = append(out, finding.Finding{
 			Kind: finding.Straggler, At: f.Where, Cost: cost, Affected: waiting, Metric: f.metric(),
-			Text: fmt.Sprintf("%s ends %s late all the time, by %s (median); its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
+			Text: fmt.Sprintf("%s always ends %s late, by %s (median); its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
 	return out

@@ -60,7 +60,7 @@ func newObserver(s *request.Set) *observer {
 // requests returns those that are looked at.
 func (w *observer) requests() []*request.Request {
 	if w.within == nil {
-		for i := range w.set.Requests {
+		for i := range w.set.AllRequests() {
 			if r := &w.set.Requests[i]; w.bulk.Holds(r) {
 				w.within = append(w.within, r)
 			}

@@ -62,7 +62,7 @@ const setupsApart = " or "
 // describeRequests tells the setup of the servers that answered requests.
 func describeRequests(s *request.Set, add func(name string, values ...string)) {
 	var models, services, software, layouts []string
-	for i := range s.Parts {
+	for i := range s.AllParts() {
 		models = append(models, s.Parts[i].Model)
 	}
 	for i := range s.Writers {

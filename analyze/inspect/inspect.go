@@ -89,7 +89,7 @@ func survey(s *request.Set) *surveyed {
 	for i := range s.Procs {
 		v.ranks[i] = rankRow{Proc: s.Procs[i], host: s.HostOf(i), rank: s.Names.Short(s.Procs[i].Rank), tracing: tracing[i]}
 	}
-	for t := range s.Threads {
+	for t := range s.AllThreads() {
 		v.ranks[s.Threads[t].Proc].threads++
 	}
 	resources := make([]serviceRow, len(s.Writers))
@@ -154,7 +154,7 @@ func mergeServices(s *request.Set, resources []serviceRow) []serviceRow {
 func requestCounts(s *request.Set) []countRow {
 	type key struct{ of, what string }
 	counts := map[key]int{}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		counts[key{"requests", s.RolesOf(r) + " " + r.Status.String()}]++
 		for _, word := range r.Flags.Words() {

@@ -202,7 +202,7 @@ func (v *server) e2e(s *request.Set) int64 {
 func arrivals(s *request.Set) (during request.Interval) {
 	bulk := load.BulkOf(s)
 	during.From = bulk.From
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; bulk.Holds(r) {
 			during.To = max(during.To, r.Start)
 		}

@@ -44,7 +44,7 @@ func serversOf(s *request.Set) []*server {
 	ranks := place.NewRankSet(s)
 	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
 	bulk := load.BulkOf(s)
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if !bulk.Holds(&s.Requests[i]) {
 			continue
 		}

@@ -96,7 +96,7 @@ func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
 }
 
 func (b *timelineBuilder) BuildSet() {
-	for i := range b.set.Requests {
+	for i := range b.set.AllRequests() {
 		r := &b.set.Requests[i]
 		if !b.bulk.Holds(r) {
 			continue

@@ -26,7 +26,7 @@ func BulkOf(s *request.Set) Bulk {
 		return Bulk{}
 	}
 	starts, ends := make([]trace.Time, n), make([]trace.Time, n)
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		starts[i], ends[i] = s.Requests[i].Start, s.Requests[i].End
 	}
 	slices.Sort(starts)
@@ -37,7 +37,7 @@ func BulkOf(s *request.Set) Bulk {
 		b.From, b.To = max(b.From, from-long), min(b.To, to+long)
 	}
 	tight := Bulk{From: b.To, To: b.From}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; b.Holds(r) {
 			tight.From, tight.To = min(tight.From, r.Start), max(tight.To, r.End)
 		} else {

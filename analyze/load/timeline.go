@@ -107,7 +107,7 @@ func ChooseBucket(extent int64) int64 {
 func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := BulkOf(s)
 	t := &Timeline{From: e.From, To: e.To, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.Outside}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Unfinished && e.Holds(r) {
 			t.Unfinished++
 		}

@@ -46,7 +46,7 @@ func FindLoss(s *request.Set) *Loss {
 		l.To = max(l.To, m.Time)
 		lost[m.Proc]++
 	}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if !s.Requests[i].Complete() {
 			l.Incomplete++
 		}
@@ -90,7 +90,7 @@ func (l *Loss) Findings() ([]finding.Finding, finding.Judged) {
 		Metric: finding.Metric{Name: "share of lost spans", Unit: table.Share, Before: math.NaN(), After: l.Share()}}
 	const few = 3
 	for _, p := range l.Procs[:min(few, len(l.Procs))] {
-		f.Evidence = append(f.Evidence, finding.Sentence("%s lost %s %% of what others show of it: %s of %s",
+		f.Evidence = append(f.Evidence, finding.Sentence("%s lost %s %% of the spans that other processes imply: %s of %s",
 			p.Name, words.InPercent(float64(p.Lost)/float64(p.Shown)), words.Thousands(int64(p.Lost)), words.Counted(p.Shown, "span")))
 	}
 	return []finding.Finding{f}, judged

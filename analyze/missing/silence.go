@@ -225,7 +225,7 @@ func SilenceFindings(s *request.Set, silences []Silence) ([]finding.Finding, fin
 
 func (x *Silence) finding(s *request.Set) finding.Finding {
 	waiting := 0
-	for r := range s.Requests {
+	for r := range s.AllRequests() {
 		if q := &s.Requests[r]; q.Status == request.Unfinished && q.Start >= x.Since {
 			waiting++
 		}

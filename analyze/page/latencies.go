@@ -15,8 +15,8 @@ import (
 // mostLines is how many curves a figure has: as many as there are colors.
 const mostLines = chart.Hues
 
-const howToReadPercentiles = "How many percent of the values last no longer than what stands below: p99 is the line near the top. " +
-	"The axis of time is logarithmic; that of percentiles gives the tail as much room as the body."
+const howToReadPercentiles = "A point of a curve says what percentage of the values took that long or less; p99 is near the top. " +
+	"The time axis is logarithmic. The percentile axis is stretched, so that the tail has as much room as the body."
 
 // Latencies makes the section about how long requests and stages took. It has what the script
 // needs of all requests; goodput is nil if there is no SLO.

@@ -54,7 +54,7 @@ func Stacks(s *stacks.Stacks, src Source) Section {
 	cpu := flameFigure(s, stacks.CPU, &Figure{
 		ID:    "flame-cpu",
 		Title: "CPU time by stack", Defined: "Stacks", Command: src.Command("--stacks"),
-		Caption: "Time of threads. Each box is a frame, as wide as the time in it; below it are the frames that it entered. What threads waited is left out.",
+		Caption: "Time of threads. Each box is a frame, as wide as the time in it; below it are the frames that it entered. Time that threads spent waiting is left out.",
 		Notes:   missing,
 	})
 	gpu := flameFigure(s, stacks.GPU, &Figure{

@@ -180,7 +180,7 @@ func (r *RankSet) findLeads() {
 
 // EachPart calls f for the parts of servers that compute.
 func (r *RankSet) EachPart(f func(p *request.Part)) {
-	for i := range r.Set.Requests {
+	for i := range r.Set.AllRequests() {
 		for _, p := range r.Set.Requests[i].Parts {
 			if part := &r.Set.Parts[p]; part.Serves() {
 				f(part)

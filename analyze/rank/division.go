@@ -190,7 +190,7 @@ func (d *Division) evidence() []finding.Evidence {
 		list = append(list, finding.Sentence("its decode steps take %s (p50), those of the other ranks %s", words.Nearly(int64(own)), words.Nearly(int64(others))).
 			In("ranks", row, "step_ns", float64(d.Most.Step)))
 	}
-	return append(list, finding.Sentence("it computes for %s requests at a time on average; all %d ranks together for %s",
+	return append(list, finding.Sentence("it runs %s requests at a time on average; the %d ranks together run %s",
 		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())).In("ranks", row, "running", d.Most.Running))
 }
 

@@ -90,7 +90,7 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 // of each role nobody knows a rank of.
 func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, unrouted [request.Other + 1]int) {
 	s := of.Set
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		req := &s.Requests[i]
 		if !all.Holds(req) {
 			continue

@@ -79,7 +79,7 @@ type e2eSum struct {
 
 func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
 	sum := e2eSum{on: map[place.Where]float64{}}
-	for i := range of.Set.Requests {
+	for i := range of.Set.AllRequests() {
 		if r := &of.Set.Requests[i]; r.Status == request.Finished {
 			sum.all += float64(max(0, r.Metrics.E2E))
 		}

@@ -43,7 +43,7 @@ func Measure(s *request.Set) *Ranks {
 
 func meanE2E(s *request.Set) int64 {
 	var e2e []int64
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Finished && r.Metrics.E2E >= 0 {
 			e2e = append(e2e, r.Metrics.E2E)
 		}

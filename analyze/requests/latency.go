@@ -50,7 +50,7 @@ func MeasureLatencies(s *request.Set) *Latencies {
 	}
 	values := make([][]int64, len(RequestMetrics))
 	var gaps []int64
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		if r.Status != request.Finished {
 			l.Unfinished[r.Status]++
@@ -78,7 +78,7 @@ func MeasureLatencies(s *request.Set) *Latencies {
 // partTimes returns how long the request spans of a role took, and what TTFT
 // they report.
 func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
-	for i := range s.Parts {
+	for i := range s.AllParts() {
 		p := &s.Parts[i]
 		if p.Role != role || p.Root == request.None || s.Kind(p.Root) != request.Root {
 			continue

@@ -62,7 +62,7 @@ func (s *Stages) Report() *table.Table {
 		r.Note("%s left out because of impossible times", words.Counted(s.Implausible, "span"))
 	}
 	if s.Again > 0 {
-		r.Note("%s left out that began anew after a retraction: they seem to last since the first time", words.Counted(s.Again, "span"))
+		r.Note("%s left out: they restarted after a retraction, and their recorded time includes the first attempt", words.Counted(s.Again, "span"))
 	}
 	return r
 }

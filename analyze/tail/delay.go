@@ -84,7 +84,7 @@ func (t *Tail) medianE2E() int64 {
 	for i := range t.List {
 		e2e = append(e2e, t.List[i].E2E.Total())
 	}
-	for i := range t.set.Requests {
+	for i := range t.set.AllRequests() {
 		if r := &t.set.Requests[i]; r.Status == request.Finished && !r.Complete() && r.Metrics.E2E >= 0 {
 			e2e = append(e2e, r.Metrics.E2E)
 		}

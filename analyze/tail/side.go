@@ -41,7 +41,7 @@ func (t *Tail) sideRanks() []SideRank {
 	s := t.set
 	loads := make([]sideLoad, len(s.Procs))
 	var during [request.Other + 1]request.Interval
-	for p := range s.Parts {
+	for p := range s.AllParts() {
 		part := &s.Parts[p]
 		lead := s.Lead(part)
 		if part.Role != request.Prefill && part.Role != request.Decode || lead == request.None || part.Request == request.None ||

@@ -102,7 +102,7 @@ type prompt struct {
 // prompts lists the prefills of every proc that leads a unified server, by start.
 func (t *Tail) prompts() [][]prompt {
 	out := make([][]prompt, len(t.set.Procs))
-	for i := range t.set.Parts {
+	for i := range t.set.AllParts() {
 		p := &t.set.Parts[i]
 		lead := t.set.Lead(p)
 		if p.Role != request.Unified || lead == request.None || p.Request == request.None {

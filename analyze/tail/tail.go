@@ -103,7 +103,7 @@ func New(s *request.Set, o Options) *Tail {
 	}
 	a := cause.NewAttributor(s)
 	t := &Tail{Options: o, ClocksMoved: s.Clocks.Moves(), set: s, List: a.All()}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		switch r := &s.Requests[i]; {
 		case r.Status != request.Finished:
 		case !r.Complete():

@@ -22,7 +22,7 @@ type procCounters struct{ queued, running, batch []change }
 // collectCounters collects the counters of every proc.
 func (l *layout) collectCounters(b *trace.Builder) {
 	all := make([]procCounters, len(l.set.Procs))
-	for t := range l.set.Threads {
+	for t := range l.set.AllThreads() {
 		c := &all[l.set.Threads[t].Proc]
 		l.eachLevel(t, func(phase request.Phase, from, to trace.Time) {
 			steps := &c.running

@@ -66,7 +66,7 @@ func failures(set *request.Set, within inputs.Extent) (list []*request.Request) 
 	if set == nil {
 		return nil
 	}
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		if r := &set.Requests[i]; r.Status != request.Finished && within.Has(r.End) {
 			list = append(list, r)
 		}

@@ -33,7 +33,7 @@ func (l *layout) findEdges(b *trace.Builder) {
 		}
 	}
 	transfer, send := b.Intern("kv transfer"), b.Intern("kv send")
-	for r := range l.set.Requests {
+	for r := range l.set.AllRequests() {
 		l.handovers(&l.set.Requests[r], func(from, to int) { add(from, to, transfer) }, func(from, to int) { add(from, to, send) })
 	}
 }

@@ -166,7 +166,7 @@ func (v *loadView) drawServers(l *layout) {
 // the same; the lowest one counts.
 func (l *layout) serverLoads(single bool) []*serverLoad {
 	loads := map[naming.Place]*serverLoad{}
-	for r := range l.set.Requests {
+	for r := range l.set.AllRequests() {
 		for _, p := range l.set.Requests[r].Parts {
 			part := &l.set.Parts[p]
 			t := l.set.Lead(part)

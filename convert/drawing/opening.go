@@ -14,6 +14,10 @@ import (
 // mostPinned is how many rows are pinned at most: more would fill the screen.
 const mostPinned = 12
 
+// mostSamples is how many samples a counter has at most to be pinned. A viewer without a GPU takes
+// 50 ms a frame for one of 50,000, and the same is among the load, in buckets.
+const mostSamples = 20_000
+
 // pinned are the rows that are pinned, the most telling first, by what their names begin
 // with.
 var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], "queued", "running"}
@@ -38,12 +42,12 @@ type candidate struct {
 // rowsToPin returns the paths of the rows to pin. Rows of one name cannot be told apart
 // there: the first one is enough.
 func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
-	names := t.Syms.Names()
+	names, samples := t.Syms.Names(), samplesOf(t)
 	var all []candidate
 	for id := 1; id < len(t.Tracks); id++ {
 		what, rank, ok := strings.Cut(names[t.Tracks[id].Name], naming.Separator)
 		k := slices.Index(pinned, what)
-		if !ok || k < 0 || !isPinnable(t.Tracks, trace.TrackID(id), names) {
+		if !ok || k < 0 || samples[id] > mostSamples || !isPinnable(t.Tracks, trace.TrackID(id), names) {
 			continue
 		}
 		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Rank == rank })
@@ -65,6 +69,15 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// samplesOf counts the samples of each track.
+func samplesOf(t *trace.Trace) []int {
+	n := make([]int, len(t.Tracks))
+	for i := range t.Samples {
+		n[t.Samples[i].Track]++
+	}
+	return n
 }
 
 // isPinnable reports whether a track is a counter of a process, or a row of those that are

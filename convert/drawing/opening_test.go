@@ -70,3 +70,18 @@ func TestTimeToShow(t *testing.T) {
 		}
 	}
 }
+
+// A counter of very many samples is not pinned: it would be drawn in every frame.
+func TestDenseCountersAreNotPinned(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	process := b.Track(trace.Track{Kind: trace.KindProcess, Name: b.Intern("process")})
+	for name, samples := range map[string]int{"queued · TP0": mostSamples + 1, "running · TP0": mostSamples} {
+		counter := b.Track(trace.Track{Parent: process, Kind: trace.KindCounter, Name: b.Intern(name)})
+		for i := range samples {
+			b.Sample(trace.Sample{Time: trace.Time(i), Value: 1, Track: counter})
+		}
+	}
+	if got := rowsToPin(b.Finish(), nil); len(got) != 1 || !strings.HasSuffix(got[0], "running · TP0") {
+		t.Errorf("pinned are %q", got)
+	}
+}

@@ -76,7 +76,7 @@ type rootSlice struct {
 func (l *layout) drawRequests(b *trace.Builder) *drawing {
 	outermost := make([]int, len(l.set.Requests))
 	isOutermost := make(map[int]bool, l.requestsDrawn())
-	for r := range l.set.Requests {
+	for r := range l.set.AllRequests() {
 		if l.places[r].drawn {
 			outermost[r] = l.outermost(r)
 			isOutermost[outermost[r]] = true

@@ -13,7 +13,7 @@ func (l *layout) addSubjects(b *trace.Builder) {
 	var list trace.ArgList
 	rid, full, room := b.Intern("rid"), b.Intern("request"), b.Intern("bootstrap_room")
 	l.subject, l.identity = make([]trace.SubjectID, len(l.set.Parts)), make([]trace.ArgsID, len(l.set.Parts))
-	for r := range l.set.Requests {
+	for r := range l.set.AllRequests() {
 		req := &l.set.Requests[r]
 		id := b.Intern(l.uniqueID(req))
 		for _, p := range req.Parts {
@@ -42,7 +42,7 @@ type requestSubjects struct {
 // addRequestSubjects adds the subjects of the requests that the view by request has.
 func (l *layout) addRequestSubjects(b *trace.Builder) {
 	l.colored = requestSubjects{make([]trace.SubjectID, len(l.set.Parts)), make([]trace.SubjectID, len(l.set.Requests))}
-	for r := range l.set.Requests {
+	for r := range l.set.AllRequests() {
 		if !l.places[r].drawn {
 			continue
 		}

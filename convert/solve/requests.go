@@ -11,14 +11,14 @@ import (
 
 // writeRequests writes requests, their parts, and the stages that reports measure.
 func (s *solution) writeRequests(set *request.Set) {
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		s.Request(requestRow(set, i))
 		for _, p := range set.Requests[i].Parts {
 			s.Part(partRow(set, i, &set.Parts[p]))
 		}
 	}
 	w := newStageWriter(set)
-	for r := range set.Requests {
+	for r := range set.AllRequests() {
 		set.EachRowOf(r, func(i, proc int) { s.Stage(w.row(i, proc, r)) })
 	}
 	set.EachRowBeside(func(i, proc int) { s.Stage(w.row(i, proc, request.None)) })
@@ -79,7 +79,7 @@ func newStageWriter(set *request.Set) *stageWriter {
 			w.stages[name], names = 0, append(names, name)
 		}
 	}
-	for r := range set.Requests {
+	for r := range set.AllRequests() {
 		set.EachRowOf(r, note)
 	}
 	set.EachRowBeside(note)

@@ -14,7 +14,7 @@ func (*spillFile) table(int64) []byte { return nil }
 
 func (*spillFile) wide(int64) []byte { return nil }
 
-func (*spillFile) giveUp(unsafe.Pointer) {}
+func (*spillFile) giveUp(unsafe.Pointer, int, int) {}
 
 func (*spillFile) isEmpty() bool { return true }
 

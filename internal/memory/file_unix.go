@@ -65,12 +65,12 @@ func (s *spillFile) wide(size int64) []byte {
 	return table
 }
 
-// giveUp takes back a table that wide has made, given where it begins. Any other it leaves
-// alone.
-func (s *spillFile) giveUp(table unsafe.Pointer) {
+// giveUp takes back a table that wide has made, given where it begins, and the number and size
+// of the values that it has room for. Any other, and a part of one, it leaves alone.
+func (s *spillFile) giveUp(table unsafe.Pointer, values, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if class, ok := s.class[table]; ok {
+	if class, ok := s.class[table]; ok && values == 1<<class/size {
 		s.free[class] = append(s.free[class], unsafe.Slice((*byte)(table), 1<<class))
 	}
 }

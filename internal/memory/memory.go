@@ -75,8 +75,9 @@ func Grow[T any](s []T, n int) []T {
 	return append(Make[T](len(s) + n)[:0], s...)
 }
 
-// Append appends values to a table, of which there may be no other slice: as one that is full
-// grows, it gives up its place in the file. It is for what [Make] is for.
+// Append appends values to a table, like append. One that is full gives up its place in the
+// file when it grows, so that no other slice of it may be in use; one that was cut off from the
+// rest, as in s[:n:n], gives up nothing. It is for what [Make] is for.
 func Append[T any](s []T, v ...T) []T {
 	const small = 1 << 12
 	n := len(s)
@@ -91,18 +92,18 @@ func Append[T any](s []T, v ...T) []T {
 	return append(s, v...)
 }
 
-// widen makes room for n more values, and for more of them than Grow: in the Go heap for a
-// quarter of what there is. In the file it doubles the room, since pages that nobody has
-// written to take no memory.
+// widen makes room for n more values, and for some that may follow: in the Go heap for a
+// quarter of what there is, and in the file for as much as there is, since pages that nobody
+// has written to take no memory.
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
 	if full, budgeted := tight(int64(len(s)+n) * size); full {
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
-			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)))
+			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)), cap(s), int(size))
 			if budgeted {
-				spilled.Add(int64(n) * size)
+				spilled.Add(int64(len(wide)-cap(s)) * size)
 			}
 			return wide[:len(s)]
 		}
@@ -176,19 +177,20 @@ func Touch(bytes int) {
 // which it does once in a stride: that takes microseconds.
 var touched, stride atomic.Int64
 
-// A stride is a part of the room that there was, since the kernel maps sixteen pages where
-// one is read, and not all that is read lies side by side.
+// A stride is a small part of the room that there was: the kernel maps sixteen pages where one
+// is read, and what is read may lie far apart.
 const (
-	partOfRoom    = 64
-	leastStride   = 16 << 10
+	partOfRoom    = 512
+	leastStride   = 8 << 10
 	longestStride = 1 << 20
 )
 
-// Each yields the numbers of n rows, of so many bytes each, of a large table that is walked
-// over, and says so to [Touch].
+// Each yields the numbers of the n rows of a large table, and says to [Touch] that a walk over
+// them looks at so many bytes in each.
 func Each(n, size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		const together = 1 << 11
+		const whole = 64 << 10 // bytes, which are looked at before Touch hears of more
+		together := max(whole/size, 1)
 		for i := range n {
 			if i%together == 0 {
 				Touch(together * size)

@@ -94,6 +94,67 @@ func TestAppendToLargeHeap(t *testing.T) {
 	runtime.KeepAlive(ballast)
 }
 
+// A table that grows in the file takes the place that another has given up, but not one that a
+// part of a table would.
+func TestAppendTakesWhatWasGivenUp(t *testing.T) {
+	defer SetBudget(0)
+	SetBudget(1)
+	const n = 300_000
+	grow := func(first uint64) []uint64 {
+		var table []uint64
+		for i := range uint64(n) {
+			table = Append(table, first+i)
+		}
+		return table
+	}
+	taken := func() (bytes int) {
+		for _, class := range file.class {
+			bytes += 1 << class
+		}
+		return bytes
+	}
+	grow(n)
+	before := taken()
+	table := grow(0)
+	if added := taken() - before; added > 2*8*n {
+		t.Errorf("the file grew by %d bytes for a table of %d", added, 8*n)
+	}
+	Append(table[:n:n], 0) // which cuts it off from the rest
+	grow(n)
+	for i, v := range table {
+		if v != uint64(i) {
+			t.Fatalf("value %d is %d", i, v)
+		}
+	}
+}
+
+// Whoever walks over a large table keeps few pages of it in memory, though nobody watches.
+func TestEachGivesPagesBack(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel does not say how many pages there are")
+	}
+	defer SetBudget(0)
+	SetBudget(1)
+	table := Make[uint64](16 << 20)
+	const page = 512 // values
+	most := int64(0)
+	for i := range Each(len(table)/page, 8*page) {
+		table[i*page] = uint64(i)
+		if i%256 == 0 {
+			_, pages := held()
+			most = max(most, pages)
+		}
+	}
+	if most > leastPages+8<<20 {
+		t.Errorf("%d MB of pages are in memory", most>>20)
+	}
+	for i := range Each(len(table)/page, 8*page) {
+		if table[i*page] != uint64(i) {
+			t.Fatalf("page %d is lost", i)
+		}
+	}
+}
+
 // The limit of the runtime follows what is live, within the budget.
 func TestCollectEarly(t *testing.T) {
 	defer func() { SetBudget(0); debug.SetMemoryLimit(math.MaxInt64) }()

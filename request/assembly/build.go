@@ -199,7 +199,7 @@ func (b *builder) findRoots() {
 		}
 		b.addPart(int(i), role)
 	}
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		b.lookAbove(&b.Parts[p])
 	}
 }
@@ -358,11 +358,8 @@ func (b *builder) addThread(i, part, proc int) {
 	}
 }
 
-// threadSize is about how many bytes a walk over threads looks at in each: its rows.
-const threadSize = 1 << 10
-
 func (b *builder) findStages() {
-	for t := range memory.Each(len(b.Threads), threadSize) {
+	for t := range b.AllThreads() {
 		below := b.tree.Children(b.Threads[t].Row)
 		stages := below[:0:0]
 		for k, c := range below {
@@ -394,12 +391,12 @@ func (b *builder) markStages(i, t int) bool {
 
 // finishParts derives what the threads of a part tell about it.
 func (b *builder) finishParts() {
-	for t := range b.Threads {
+	for t := range b.AllThreads() {
 		b.boundThread(t)
 		p := &b.Parts[b.Threads[t].Part]
 		p.Threads = append(p.Threads, t)
 	}
-	for i := range b.Parts {
+	for i := range b.AllParts() {
 		p := &b.Parts[i]
 		slices.SortFunc(p.Threads, b.compareThreads)
 		p.Trace = b.traceOf(p)

@@ -35,7 +35,7 @@ func (b *builder) gatewayID(i int) string {
 // requests unless they failed.
 func (b *builder) addRejected() {
 	served := map[int]bool{}
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		served[b.Parts[p].Gateway] = true
 	}
 	for i := range b.All() {

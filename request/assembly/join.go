@@ -22,7 +22,7 @@ func (b *builder) join() {
 
 	members := make([][]int, len(b.Parts)) // by the lowest part of a group
 	requests := 0
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		root := g.find(p)
 		if members[root] == nil {
 			requests++
@@ -42,7 +42,7 @@ func (b *builder) join() {
 
 func (b *builder) joinEnvelopes(g groups) {
 	first := map[int]int{}
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		if b.Parts[p].Root == request.None {
 			continue
 		}
@@ -62,7 +62,7 @@ func (b *builder) joinEnvelopes(g groups) {
 func (b *builder) joinRooms(g groups, flags []request.Flags) {
 	rooms := map[string][]int{}
 	var order []string
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		if room := b.Parts[p].Room; room != "" {
 			if rooms[room] == nil {
 				order = append(order, room)
@@ -106,7 +106,7 @@ func (b *builder) count(parts []int, role request.Role) int {
 // joinTraces joins the halves that have no room to go by.
 func (b *builder) joinTraces(g groups) {
 	traces := map[[2]uint64][]int{}
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		if r := b.Parts[p].Role; (r == request.Prefill || r == request.Decode) && b.Parts[p].Trace != [2]uint64{} {
 			traces[b.Parts[p].Trace] = append(traces[b.Parts[p].Trace], p)
 		}
@@ -229,7 +229,7 @@ func (b *builder) sortRequests() {
 // others. SGLang cuts a rid at its last "_", so that user_42_turn_1 becomes 1.
 func (b *builder) flagCollisions() {
 	rids, gateways := map[string][]int{}, map[int][]int{}
-	for r := range b.Requests {
+	for r := range b.AllRequests() {
 		seen := map[string]bool{}
 		for _, p := range b.Requests[r].Parts {
 			if part := &b.Parts[p]; part.RID != "" && part.Role != request.Sender && part.Role != request.Router && !seen[part.RID] {

@@ -37,7 +37,7 @@ func (b *builder) findMissing() {
 	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, teams: map[teamKey]*team{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
-	for r := range b.Requests {
+	for r := range b.AllRequests() {
 		f.checkRequest(&b.Requests[r])
 	}
 	f.checkLinks()
@@ -49,7 +49,7 @@ func (b *builder) findMissing() {
 // markPrefillHalves marks the prefill parts that no decode part follows, where no request has
 // both: what would join them was lost, and with it when the request ended.
 func (f *lossFinder) markPrefillHalves() {
-	for i := range f.Requests {
+	for i := range f.AllRequests() {
 		r := &f.Requests[i]
 		if r.Flags&request.Unjoined != 0 && f.count(r.Parts, request.Prefill) > 0 {
 			r.Flags |= request.MissingRows
@@ -73,7 +73,7 @@ func (f *lossFinder) look() {
 		}
 	}
 	f.served = slices.ContainsFunc(f.Parts, func(p request.Part) bool { return p.Serves() })
-	for r := range f.Requests {
+	for r := range f.AllRequests() {
 		parts := f.Requests[r].Parts
 		f.joined = f.joined || f.count(parts, request.Prefill) > 0 && f.count(parts, request.Decode) > 0
 		for _, p := range parts {

@@ -52,7 +52,7 @@ type partProc struct{ part, proc int }
 
 func (b *builder) newOrphanHomes() *orphanHomes {
 	h := &orphanHomes{parts: b.partsByTrace(), threads: make(map[partProc]int, len(b.Threads))}
-	for t := range b.Threads {
+	for t := range b.AllThreads() {
 		h.threads[partProc{b.Threads[t].Part, b.Threads[t].Proc}] = t
 	}
 	return h
@@ -76,13 +76,13 @@ func (b *builder) partsByTrace() map[spantable.TraceID][]int {
 		m[key] = append(m[key], part)
 	}
 	seen := make([]bool, len(b.Parts))
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		if b.Parts[p].Root != request.None {
 			add(b.Parts[p].Root, p)
 			seen[p] = true
 		}
 	}
-	for t := range b.Threads {
+	for t := range b.AllThreads() {
 		if p := b.Threads[t].Part; !seen[p] {
 			add(b.Threads[t].Row, p)
 			seen[p] = true
@@ -178,7 +178,7 @@ func (b *builder) addStages(of map[int][]uint32) {
 // reportGaps counts what is missing without leaving an orphan: requests of which
 // nothing but the outermost span is there, and links to spans that are not.
 func (b *builder) reportGaps() {
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		part := &b.Parts[p]
 		// An aborted Mooncake transfer has none, nor has what a gateway rejected.
 		if part.Root != request.None && len(part.Threads) == 0 && part.Role != request.Sender && part.Role != request.Router && b.Name(part.Root) != vllmRequest {

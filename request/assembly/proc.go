@@ -162,10 +162,10 @@ func (b *builder) orderProcs() {
 		sorted[i], place[old] = b.Procs[old], i
 	}
 	b.Procs = sorted
-	for i := range b.Threads {
+	for i := range b.AllThreads() {
 		b.Threads[i].Proc = place[b.Threads[i].Proc]
 	}
-	for i := range b.Parts {
+	for i := range b.AllParts() {
 		if b.Parts[i].Proc != request.None {
 			b.Parts[i].Proc = place[b.Parts[i].Proc]
 		}

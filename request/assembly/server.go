@@ -78,7 +78,7 @@ func (b *builder) components() []*component {
 		x, y = root(x), root(y)
 		parent[max(x, y)] = min(x, y)
 	}
-	for i := range b.Parts {
+	for i := range b.AllParts() {
 		b.joinWorkers(&b.Parts[i], join)
 	}
 	of := make([]*component, len(b.Procs))
@@ -125,7 +125,7 @@ func (b *builder) timeComponents(of []*component) {
 			starts[of[proc]] = append(list, p.Start)
 		}
 	}
-	for i := range b.Parts {
+	for i := range b.AllParts() {
 		p := &b.Parts[i]
 		if p.Proc != request.None {
 			note(p, p.Proc)

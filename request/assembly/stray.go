@@ -25,7 +25,7 @@ func (b *builder) resolveStrays() {
 	if several {
 		only = request.Other
 	}
-	for t := range b.Threads {
+	for t := range b.AllThreads() {
 		th := &b.Threads[t]
 		p := &b.Procs[th.Proc]
 		if p.Role != request.Other {
@@ -37,7 +37,7 @@ func (b *builder) resolveStrays() {
 			p.Role = only
 		}
 	}
-	for i := range b.Parts {
+	for i := range b.AllParts() {
 		if p := &b.Parts[i]; p.Root == request.None {
 			b.finishHeadless(p)
 		}

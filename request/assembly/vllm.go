@@ -94,7 +94,7 @@ func (b *builder) findVLLMStages() {
 	type key struct{ part, proc int }
 	threads, stages, parts := map[key]int{}, map[int][]uint32{}, map[spantable.TraceID]int{}
 	sglang := false
-	for p := range b.Parts {
+	for p := range b.AllParts() {
 		root := b.Parts[p].Root
 		if root == request.None || b.classOf(root) != vllmName {
 			sglang = true
