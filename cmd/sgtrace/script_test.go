@@ -48,6 +48,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"demo":     simulating(t.TempDir()),
 			"exits":    exits,
 			"pfdump":   pfdump,
 			"otlp":     otlp,

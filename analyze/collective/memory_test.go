@@ -1,0 +1,69 @@
+package collective
+
+import (
+	"iter"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// passing are collectives of eight ranks of which nothing is held.
+type passing struct {
+	set *profile.Set
+	n   int
+}
+
+func (p passing) SyncPoints(bool) iter.Seq[*profile.SyncPoint] {
+	return func(yield func(*profile.SyncPoint) bool) {
+		r := rand.New(rand.NewPCG(1, 2))
+		x := profile.SyncPoint{Op: p.set.Syms.Intern("allreduce"), In: 1000, Out: 1000, GroupSize: 8, Sync: true, Arrivals: make([]profile.Arrival, len(p.set.Ranks))}
+		for i := range p.n {
+			end := trace.Time(1<<60 + i*2_000_000)
+			for rank := range x.Arrivals {
+				x.Arrivals[rank] = profile.Arrival{Rank: int32(rank), Start: end - 400_000 + trace.Time(r.Int64N(50_000)), End: end}
+			}
+			if !yield(&x) {
+				return
+			}
+		}
+	}
+}
+
+func (p passing) Parts() iter.Seq[*profile.Part] {
+	return func(yield func(*profile.Part) bool) {
+		for rank := range p.set.Ranks {
+			for i := range p.n {
+				c := profile.Collective{Op: p.set.Syms.Intern("allreduce"), OnGPU: true, In: 1000, Out: 1000, GroupSize: 8, Time: trace.Time(i * 2_000_000), Dur: 400_000 + int64(i%100)}
+				if !yield(&profile.Part{Collective: c, Rank: int32(rank), Met: true}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// What is held of an arrival is when it was, for the judge of stragglers: 14 bytes, and the room
+// in which tables grow.
+func TestMemoryOfArrivals(t *testing.T) {
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
+	live := func(n int) int64 {
+		var before, after runtime.MemStats
+		set.Meetings = passing{set, n}
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		c := Measure(set, 0, 0)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if c.Counts.Sync != n || len(c.Ranks) != len(set.Ranks) || c.Counts.kernels != n*len(set.Ranks) {
+			t.Fatalf("%d collectives of %d", c.Counts.Sync, n)
+		}
+		return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	}
+	const few, many, most = 2_000, 22_000, 20
+	if grown := live(many) - live(few); grown > (many-few)*int64(len(set.Ranks))*most {
+		t.Errorf("%d bytes for each of %d arrivals, %d at most", grown/((many-few)*int64(len(set.Ranks))), many*len(set.Ranks), most)
+	}
+}
