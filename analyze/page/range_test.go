@@ -239,6 +239,13 @@ func tileIn(t *testing.T, b *chromium.Browser, name string) string {
 	})()`, name)
 }
 
+// spaced is a duration with a space before its unit.
+func spaced(ns int64) string {
+	text := trace.FormatDuration(ns)
+	at := strings.IndexAny(text, "munps")
+	return text[:at] + " " + text[at:]
+}
+
 // The tiles of a range have the numbers that the program counts for the same --from and --to;
 // those of which the page has none say so, and commands of figures get the flags.
 func TestTilesOfARangeInBrowser(t *testing.T) {
@@ -266,7 +273,7 @@ func TestTilesOfARangeInBrowser(t *testing.T) {
 	want(t, "requests", tileIn(t, b, "Requests"), outcomes(in).Value+"; "+outcomes(in).Detail)
 	for _, l := range in.Latencies {
 		if name := strings.ToUpper(l.Metric); slices.Contains(names, name) {
-			want(t, name, tileIn(t, b, name), trace.FormatDuration(l.P50)+"; p99 "+trace.FormatDuration(l.P99))
+			want(t, name, tileIn(t, b, name), spaced(l.P50)+"; p99 "+spaced(l.P99))
 		}
 	}
 	good := &in.Goodput.All

@@ -21,7 +21,8 @@ const numbersIn = {
 const latencyIn = (line) => (chosen) => {
 	const values = valuesIn(line, chosen, []);
 	if (!values.length) return ["–", "of no request known", ""];
-	return [durationText(nearestRank(values, 50e3)), "p99 " + durationText(nearestRank(values, 99e3)), ""];
+	const [p50, p99] = [50e3, 99e3].map((p) => durationText(nearestRank(values, p)).replace(/[a-z]/, " $&"));
+	return [p50, "p99 " + p99, ""];
 };
 
 for (const tile of all(".tiles li")) {
