@@ -46,7 +46,7 @@ func TestOneRowAddsAReport(t *testing.T) {
 		{"report --toy-count --limit 1 --sort requests otel.jsonl", exitOK, "Toy"},
 		{"report --toy-count --kernels otel.jsonl", exitUsage, "--kernels and --toy-count are two reports"},
 		{"report --toy-count --bucket 1s otel.jsonl", exitUsage, "--toy-count does not take --bucket; --timeline takes --bucket"},
-		{"report --toy-count -o page.html otel.jsonl", exitUsage, "--toy-count does not take -o; --summary takes -o"},
+		{"report --toy-count -o page.html otel.jsonl", exitUsage, "--toy-count does not take -o; --summary and --fleet take -o"},
 		{"report --sort requests otel.jsonl", exitUsage, "and --toy-count take --sort"},
 		{"report --help", exitOK, "--toy-count           how many requests there are"},
 		{"help man", exitOK, "toy\\-count"},

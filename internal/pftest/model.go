@@ -17,7 +17,7 @@ var hostile = []string{
 }
 
 // keys are names of arguments; no two become the same when written.
-var keys = []string{"", "rid", "bs", "k\"1\\", "bad \xff", "emoji 😀", "true_start_ns", "grid", "Concrete Inputs", "In split size", "warps per SM"}
+var keys = []string{"", "rid", "bs", "k\"1\\", "bad \xff", "emoji 😀", "true_start_ns", "grid", "Group size", "In split size", "warps per SM"}
 
 // chooser turns bytes into choices: 0 when they have run out, so that short
 // inputs make small models.

@@ -46,25 +46,24 @@ func parseRanks(ctx *cli.Context) (Run, error) {
 			return nil, err
 		}
 		opt.From, opt.To = in.From, in.To
-		if alone && in.Profiles != nil {
-			d := &document.Document{}
-			d.Add(collective.Measure(in.Profiles, opt.From, opt.To).Reports()...)
-			return d, nil
-		}
-		return compareRanks(in, opt, objectives)
+		return compareRanks(in, opt, objectives, alone && in.Profiles != nil)
 	}, nil
 }
 
 // compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
-// then what requests tell about them.
-func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*document.Document, error) {
+// then what requests tell about them. Collectives alone, without what else devices did, are
+// followed by nothing.
+func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective, alone bool) (*document.Document, error) {
 	d := &document.Document{}
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
 	var ranks *rank.Ranks
 	var suspects []straggler.Suspects
 	if in.Profiles != nil {
-		gpus, collectives = gpu.Measure(in.Profiles, opt), collective.Measure(in.Profiles, opt.From, opt.To)
+		if !alone {
+			gpus = gpu.Measure(in.Profiles, opt)
+		}
+		collectives = collective.Measure(in.Profiles, opt.From, opt.To)
 		found := collectives.Stragglers(gpus)
 		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
 	}
@@ -73,8 +72,13 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
 	d.Add(straggler.Find(suspects...).Report())
-	if gpus != nil {
+	if collectives != nil {
 		d.Add(collectives.Reports()...)
+	}
+	if alone {
+		return d, nil
+	}
+	if gpus != nil {
 		d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())
 		if len(gpus.StepShares()) > 0 {
 			d.Add(gpus.StepShareReport())
