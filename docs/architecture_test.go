@@ -97,7 +97,8 @@ var layers = []layer{
 	{of: []string{"analyze/crowd"}, may: slices.Concat(reported, base), reason: "it sums up the rows of tables, whatever they are about"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
-	{of: []string{"analyze/finders", "analyze/gate", "analyze/listing", "analyze/overview", "analyze/fleet", "analyze/page", "analyze/fleetpage"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
+	{of: []string{"analyze/page/embed"}, may: []string{"request", "trace", "analyze/slo", "analyze/page/chart"}, reason: "it packs numbers of requests, and does not know where the page shows them"},
+	{of: []string{"analyze/finders", "analyze/gate", "analyze/listing", "analyze/overview", "analyze/fleet", "analyze/page", "analyze/fleetpage"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart", "analyze/page/embed"}), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},

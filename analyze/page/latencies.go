@@ -2,11 +2,13 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-
+	"github.com/sgtrace/sgtrace/analyze/page/embed"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/request"
@@ -22,13 +24,13 @@ const howToReadPercentiles = "A point of a curve says what percentage of the val
 // needs of all requests; goodput is nil if there is no SLO.
 func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
-	pack := newPacker(set)
-	s.Requests = pack.requests(set)
+	pack := embed.NewPacker(len(set.Procs) > crowded)
+	s.Requests = pack.Requests(set)
 	if goodput != nil && s.Requests != nil {
-		s.Requests.judge(goodput, len(set.Requests))
+		s.Requests.Judge(goodput, len(set.Requests))
 	}
 	if lines := requestLines(set); len(lines) > 0 {
-		notes := pack.lines(lines)
+		notes := packLines(pack, lines)
 		s.Figures = append(s.Figures, &Figure{
 			ID: "requests-percentiles", Title: "Finished requests", Caption: howToReadPercentiles, Defined: "Metrics of a request",
 			Command: src.Command("--latency"), Body: &chart.Percentiles{Lines: distributions(lines)}, Notes: notes,
@@ -46,7 +48,7 @@ func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 			f.Notes = append(f.Notes, roomNote(mostLines, len(lines), "stages"))
 			lines = lines[:mostLines]
 		}
-		f.Notes = append(f.Notes, pack.lines(lines)...)
+		f.Notes = append(f.Notes, packLines(pack, lines)...)
 		f.Body = &chart.Percentiles{Lines: distributions(lines)}
 		s.Figures = append(s.Figures, f)
 	}
@@ -163,4 +165,22 @@ func distributions(lines []*line) []chart.Distribution {
 		list = append(list, chart.Distribution{Name: l.name, Values: l.ns, Packed: l.packed, Color: i % chart.Hues})
 	}
 	return list
+}
+
+// packLines packs the values of lines, and says of which there is no room for them.
+func packLines(pack *embed.Packer, lines []*line) (notes []string) {
+	var left []string
+	for _, l := range lines {
+		owners := make([]int32, len(l.requests))
+		for i, r := range l.requests {
+			owners[i] = r + 1
+		}
+		if l.packed = pack.Durations(l.ns, owners); l.packed == "" {
+			left = append(left, l.name)
+		}
+	}
+	if len(left) == 0 || len(left) == len(lines) {
+		return nil // the script says that the figure shows the whole run
+	}
+	return []string{fmt.Sprintf("%s: too many values to embed, so these curves show the whole run; with --from and --to, the command prints a range", strings.Join(left, ", "))}
 }

@@ -1,9 +1,7 @@
-package page
+// Package embed packs what the script of a page computes with, as long as the page has room for it.
+package embed
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/request"
@@ -18,21 +16,33 @@ const (
 	crowdedPacked = 300_000
 )
 
-// A packer packs the values of a page for its script, as long as there is room.
-type packer struct {
+// A Packer packs the values of a page for its script, as long as there is room.
+type Packer struct {
 	room int // letters
 }
 
-// newPacker has the room of a page about a set.
-func newPacker(set *request.Set) *packer {
-	if len(set.Procs) > crowded {
-		return &packer{crowdedPacked}
+// NewPacker has the room of a page; one about very many ranks is crowded.
+func NewPacker(crowded bool) *Packer {
+	if crowded {
+		return &Packer{crowdedPacked}
 	}
-	return &packer{mostPacked}
+	return &Packer{mostPacked}
+}
+
+// Durations packs durations, ascending, in ns, with the numbers of the requests that they are of,
+// counted from 1; 0 is none. It is "" if there is no room, or one is negative.
+func (p *Packer) Durations(ns []int64, requests []int32) string {
+	if p.room == 0 || ns[0] < 0 {
+		return ""
+	}
+	if text := chart.PackDurations(ns, requests); p.take(text) {
+		return text
+	}
+	return ""
 }
 
 // take reports whether there is room for a packed text, and uses it.
-func (p *packer) take(text string) bool {
+func (p *Packer) take(text string) bool {
 	if len(text) > p.room {
 		return false
 	}
@@ -54,8 +64,8 @@ type RequestTimes struct {
 	Met string `json:"met,omitempty"`
 }
 
-// judge adds what became of each request.
-func (t *RequestTimes) judge(g *slo.Goodput, requests int) {
+// Judge adds what became of each request.
+func (t *RequestTimes) Judge(g *slo.Goodput, requests int) {
 	met := make([]byte, requests)
 	for i := range met {
 		met[i] = '0' + byte(g.State(i))
@@ -63,9 +73,9 @@ func (t *RequestTimes) judge(g *slo.Goodput, requests int) {
 	t.Met = string(met)
 }
 
-// requests packs the times of all requests of a set. It is nil if there is no room for them, or
+// Requests packs the times of all requests of a set. It is nil if there is no room for them, or
 // they are out of reach for a script; then no values are packed either.
-func (p *packer) requests(set *request.Set) *RequestTimes {
+func (p *Packer) Requests(set *request.Set) *RequestTimes {
 	t := requestTimes(set)
 	if t == nil || !p.take(t.Spans+t.Ended) {
 		p.room = 0
@@ -108,28 +118,4 @@ func roundUp(t trace.Time) int64 {
 		us++
 	}
 	return us
-}
-
-// lines packs the values of lines, and says of which there is no room for them.
-func (p *packer) lines(lines []*line) (notes []string) {
-	var left []string
-	for _, l := range lines {
-		if p.room == 0 || l.ns[0] < 0 {
-			left = append(left, l.name)
-			continue
-		}
-		owners := make([]int32, len(l.requests))
-		for i, r := range l.requests {
-			owners[i] = r + 1 // 0 is none
-		}
-		if text := chart.PackDurations(l.ns, owners); p.take(text) {
-			l.packed = text
-		} else {
-			left = append(left, l.name)
-		}
-	}
-	if len(left) == 0 || len(left) == len(lines) {
-		return nil // the script says that the figure shows the whole run
-	}
-	return []string{fmt.Sprintf("%s: too many values to embed, so these curves show the whole run; with --from and --to, the command prints a range", strings.Join(left, ", "))}
 }
