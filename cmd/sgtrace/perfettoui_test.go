@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/chromium"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/internal/serve"
+	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -170,5 +171,62 @@ func TestViewerArrangesTimeline(t *testing.T) {
 	}
 	if len(have.Dialogs) > 0 {
 		t.Errorf("the page complains: %q", have.Dialogs)
+	}
+}
+
+// What is done in each frame that is measured.
+const (
+	pointing = `canvas.parentElement.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.x + 300 + 10 * (i % 50), clientY: box.y + 200}))`
+	panning  = `trace.timeline.pan((i % 20 < 10 ? 1 : -1) * span / 500)`
+)
+
+// frame returns how long the median frame takes, in ms, in each of which something is done.
+func (v *viewer) frame(action string) (median float64) {
+	v.t.Helper()
+	v.must(v.browser.Eval(`(async () => {
+		const trace = self.app._activeTrace
+		const canvas = document.querySelector('canvas')
+		const box = canvas.getBoundingClientRect()
+		const span = Number(trace.timeline.visibleWindow.duration)
+		const times = []
+		let last = performance.now()
+		for (let i = 0; i < 60; i++) {
+			`+action+`
+			await new Promise(requestAnimationFrame)
+			const now = performance.now()
+			if (i >= 20) times.push(now - last)
+			last = now
+		}
+		return times.sort((a, b) => a - b)[times.length / 2]
+	})()`, &median))
+	return median
+}
+
+// A frame of a dump of 25,000 requests takes hardly longer than one of its 200 slowest: both are
+// opened twice, in turn, and the better counts.
+func TestViewerDrawsLargeDumpsFast(t *testing.T) {
+	v := viewed(t)
+	dump := testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")
+	dir := t.TempDir()
+	mustRun(t, dir, "convert otel2perfetto "+dump+" -o all.pftrace")
+	mustRun(t, dir, "convert otel2perfetto --slowest 200 "+dump+" -o slowest.pftrace")
+	best := map[string]float64{}
+	for _, file := range []string{"slowest", "all", "slowest", "all"} {
+		v.open(filepath.Join(dir, file+".pftrace"))
+		time.Sleep(5 * time.Second) // the page still asks for what it shows
+		for _, action := range []string{pointing, panning} {
+			took := v.frame(action)
+			if have, ok := best[file+action]; !ok || took < have {
+				best[file+action] = took
+			}
+		}
+	}
+	const most = 1.3
+	for name, action := range map[string]string{"pointing": pointing, "panning": panning} {
+		all, slowest := best["all"+action], best["slowest"+action]
+		t.Logf("%s: %.1f ms, of the 200 slowest %.1f ms", name, all, slowest)
+		if all > most*slowest {
+			t.Errorf("%s takes %.2f times a frame of the 200 slowest, want %.1f at most", name, all/slowest, most)
+		}
 	}
 }

@@ -55,6 +55,7 @@ type layout struct {
 	phases   [request.DecodePhase + 1]trace.Sym // category of stages of each phase
 	names    layoutNames
 	scopes   scopes
+	outlined bool // views of very many spans have an outline
 }
 
 type layoutNames struct {
@@ -88,22 +89,39 @@ func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more fu
 		l.reportForeign()
 		draw, own = l.drawRequests, byRequest
 	}
+	own.Slices++ // the outline
+	byRequest.Slices++
 	room = trace.Room{Slices: own.Slices + room.Slices, Instants: own.Instants + room.Instants, Flows: own.Flows + room.Flows}
 	if view != ViewBoth {
 		b.Grow(room.Slices, room.Instants, room.Flows)
-		more(draw(b))
+		more(draw(b, own.Slices))
 		return b.Finish()
 	}
 	fork := b.Fork(room, byRequest)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		l.drawRequests(fork.Builder)
+		l.drawRequests(fork.Builder, byRequest.Slices)
 		fork.Finish()
 	})
-	more(draw(b))
+	more(draw(b, own.Slices))
 	b.Finish()
 	wg.Wait()
 	return fork.Join()
+}
+
+// fewSpans is how many spans the viewer draws fast in a closed group.
+const fewSpans = 20_000
+
+// outline gives the group of a view with very many spans a slice over all of its time. The viewer
+// draws a closed group from all that lies below it, unless the group has slices itself: of
+// 400,000, that took three quarters of a frame. A timeline without findings is for programs
+// rather than for people, and has the spans only.
+func (l *layout) outline(b *trace.Builder, group trace.TrackID, spans int) {
+	if !l.outlined || spans <= fewSpans {
+		return
+	}
+	of := l.extentOf()
+	b.Slice(trace.Slice{Time: of.From, Dur: int64(of.To - of.From), Track: group, Name: b.Intern("expand this row to see the spans")}, 0)
 }
 
 // reportForeign counts the spans that the request view has no place for.
@@ -124,7 +142,7 @@ func (l *layout) reportForeign() {
 // newLayout collects what the views share. From then on the arguments of spans
 // are not read any more, since the views add to them.
 func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
-	l := &layout{set: set, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
+	l := &layout{set: set, outlined: opt.Findings != nil, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.Kind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
 		request.ThreadRow: "thread", request.Gateway: "gateway",

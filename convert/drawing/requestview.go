@@ -71,9 +71,9 @@ type rootSlice struct {
 	about trace.SubjectID
 }
 
-// drawRequests draws the request view: request > thread > stages. The track of
-// a request itself holds its outermost span.
-func (l *layout) drawRequests(b *trace.Builder) *drawing {
+// drawRequests draws the request view, of so many spans: request > thread > stages. The track
+// of a request itself holds its outermost span.
+func (l *layout) drawRequests(b *trace.Builder, spans int) *drawing {
 	outermost := make([]int, len(l.set.Requests))
 	isOutermost := make(map[int]bool, l.requestsDrawn())
 	for r := range l.set.AllRequests() {
@@ -95,7 +95,7 @@ func (l *layout) drawRequests(b *trace.Builder) *drawing {
 		}
 		return labels[l.set.ProcOf(i)].thread
 	}
-	groups := d.groupTracks()
+	groups := d.groupTracks(spans)
 	eachGroup(units, byRequest, func(units []unit) {
 		r := int(units[0].request)
 		track := d.requestTrack(r, groups(r))
@@ -131,14 +131,15 @@ func (d *drawing) rootSlices(outermost []int) map[int]rootSlice {
 }
 
 // groupTracks adds the track of the view, and returns what the tracks of requests lie
-// below: a group is added with its first request.
-func (d *drawing) groupTracks() func(r int) trace.TrackID {
+// below: a group is added with its first request. spans is how many spans the view has.
+func (d *drawing) groupTracks(spans int) func(r int) trace.TrackID {
 	name, desc := "By request", "every request with the threads that worked on it, by arrival"
 	if n := d.requestsDrawn(); n < len(d.set.Requests) {
 		name += fmt.Sprintf("%s%d of %d", naming.Separator, n, len(d.set.Requests))
 		desc = fmt.Sprintf("%d of %d requests with the threads that worked on them; --requests all draws all of them", n, len(d.set.Requests))
 	}
 	root := d.Track(trace.Track{Name: d.Intern(name), Order: 1, Rank: trace.NoRank, Desc: d.Intern(desc)})
+	d.outline(d.Builder, root, spans)
 	tracks := make([]trace.TrackID, len(d.groups))
 	return func(r int) trace.TrackID {
 		g := d.places[r].group

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// drawThreads draws the thread view: host > process > lanes and counters.
-func (l *layout) drawThreads(b *trace.Builder) *drawing {
+// drawThreads draws the thread view, of so many spans: host > process > lanes and counters.
+func (l *layout) drawThreads(b *trace.Builder, spans int) *drawing {
 	units, isTop := l.findUnits(func(int) bool { return true }, func(int) bool { return false })
 	d := l.newDrawing(b, isTop)
 	// A thread span says which request it serves, since its row already says
@@ -19,6 +19,7 @@ func (l *layout) drawThreads(b *trace.Builder) *drawing {
 	d.name = func(i int, _ request.Kind) trace.Sym { return l.parts[l.set.PartOf(i)] }
 	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
+	l.outline(b, root, spans)
 	hosts := d.hostTracks(root)
 	eachGroup(units, byProc, func(units []unit) {
 		p := int(units[0].proc)
