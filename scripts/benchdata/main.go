@@ -4,6 +4,10 @@
 //
 //	go run ./scripts/benchdata [-mb 100] [-ranks 8] DIR
 //	go run ./scripts/benchdata -nsys-rows 12500000 [-nsys-samples 1000000] DIR
+//
+// Or it writes a large dump of a small one, to standard output, since the disk may be too small:
+//
+//	go run ./scripts/benchdata -repeat 10 DUMP | sgtrace report -
 package main
 
 import (
@@ -21,11 +25,15 @@ func main() {
 	ranks := flag.Int("ranks", 8, "number of ranks")
 	rows := flag.Int("nsys-rows", 0, "write an Nsight Systems export with so many rows of kernels and calls instead")
 	samples := flag.Int("nsys-samples", 0, "with so many samples of threads")
+	times := flag.Int("repeat", 0, "write a dump so many times instead, each with other requests and later")
 	flag.Parse()
-	err := error(nil)
-	if *rows > 0 {
+	var err error
+	switch {
+	case *times > 0:
+		err = repeat(os.Stdout, flag.Arg(0), *times)
+	case *rows > 0:
 		err = writeExport(flag.Arg(0), *rows, *samples)
-	} else {
+	default:
 		err = write(flag.Arg(0), *mb, *ranks)
 	}
 	if err != nil {
