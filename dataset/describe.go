@@ -26,25 +26,25 @@ type Column struct {
 
 // Tables are all tables of a capture.
 var Tables = []Table{
-	describe[inputRow]("inputs", "The input that the capture is of, one row. What `sgtrace inspect` says about it is in the metadata of the file."),
-	describe[diagRow]("diagnostics", "What was found wrong with the input, as messages say it. A capture without is whole."),
-	describe[spanRow]("spans", "Spans of a dump: what requests are made of, in the order of the file, without duplicates being removed."),
+	describe[inputRow]("inputs", "The input, in one row. The file's metadata has what `sgtrace inspect` says about it."),
+	describe[diagRow]("diagnostics", "Problems with the input, one message per row. A capture without this table is complete."),
+	describe[spanRow]("spans", "Spans of a dump, in file order. Duplicates are still there."),
 	describe[eventRow]("events", "Events of spans, in the order of their spans."),
 	describe[linkRow]("links", "Links of spans to others, in the order of their spans."),
 	describe[resourceRow]("resources", "Processes that emitted spans."),
 	describe[processRow]("processes", "Processes that a profiler recorded. A file of several ranks, as SGLang merges them, is one."),
-	describe[rankRow]("ranks", "Which rank each process is, by what its own input says."),
-	describe[threadRow]("threads", "Where events lie: threads, streams, counters."),
-	describe[sliceRow]("slices", "What devices did, and what threads asked of them. Each kind has a file.",
+	describe[rankRow]("ranks", "Which rank each process is, as far as its own input says."),
+	describe[threadRow]("threads", "Tracks that hold events: threads, streams, counters."),
+	describe[sliceRow]("slices", "Work on devices, and the calls and ranges of threads. Each kind has its own file.",
 		"kernels", "copies", "calls", "ranges", "other"),
-	describe[operatorRow]("operators", "What threads did beside that: operators of PyTorch, Python functions, calls into the operating system.",
+	describe[operatorRow]("operators", "Other work of threads: PyTorch operators, Python functions, system calls.",
 		"operators", "python", "system"),
-	describe[stepRow]("steps", "Batches of a server, and iterations of a training loop, as annotations tell them."),
-	describe[collectiveRow]("collectives", "Communication kernels, and the calls that asked for them."),
-	describe[instantRow]("instants", "Moments that a profiler noted, such as allocations."),
-	describe[counterRow]("counters", "Counters of traces, and samples of devices, their memory, and network cards.", "traces", "samples"),
-	describe[sampleRow]("samples", "What threads ran whenever they were interrupted, stacks of calls, and when threads had a core.", "samples", "backtraces", "runs"),
-	describe[stackRow]("stacks", "Stacks of functions, of which samples name the innermost one.", "samples", "backtraces"),
+	describe[stepRow]("steps", "Batches of a server and iterations of a training loop, from annotations."),
+	describe[collectiveRow]("collectives", "Communication kernels, and the calls that launched them."),
+	describe[instantRow]("instants", "Events without a duration, such as allocations."),
+	describe[counterRow]("counters", "Counters in traces, and sampled metrics of devices, their memory, and network cards.", "traces", "samples"),
+	describe[sampleRow]("samples", "Stack samples, backtraces of calls, and when threads ran on a core.", "samples", "backtraces", "runs"),
+	describe[stackRow]("stacks", "Call stacks; samples name the innermost function.", "samples", "backtraces"),
 }
 
 // describe returns a table whose rows are T.

@@ -17,10 +17,10 @@ var SolvedTables = []Table{
 	describe[RequestRow]("requests", "Requests, joined from their parts, as `sgtrace requests` lists them."),
 	describe[PartRow]("parts", "What each server did for a request."),
 	describe[StageRow]("stages", "Stages of requests, spans of gateways, and those of services without stages."),
-	describe[ClockRow]("clocks", "How the clocks of hosts relate to the one clock: `t - ahead - drift_ppb * (t - t0) / 1e9`. There are rows if profilers recorded anything."),
-	describe[ArrivalRow]("arrivals", "Collectives that were seen on several ranks, one row for each of these."),
-	describe[PlaceRow]("places", "Which rank the rows of `slices`, `operators`, `steps`, and other tables of profilers are of. A row without a place does not count, because another capture has it, too."),
-	describe[RepeatedRow]("repeated", "Rows of `slices` that do not count although they have a place, because another profiler recorded them, too."),
+	describe[ClockRow]("clocks", "How each host's clock maps to the common clock: `t - ahead - drift_ppb * (t - t0) / 1e9`. Empty without profiler data."),
+	describe[ArrivalRow]("arrivals", "Collectives recorded on more than one rank, one row per collective and rank."),
+	describe[PlaceRow]("places", "Maps rows of `slices`, `operators`, `steps`, and the other profiler tables to ranks. Reports skip a row without a place, because another capture has it, too."),
+	describe[RepeatedRow]("repeated", "Rows of `slices` that have a place, but that reports skip because another profiler recorded them, too."),
 }
 
 // A Solution is what is written of what captures say together, table by table.
