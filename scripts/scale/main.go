@@ -132,7 +132,7 @@ func (b *bench) run(args ...string) ([]byte, error) {
 	return out, err
 }
 
-// refuseShards checks that shards that there are not are an error of usage.
+// refuseShards checks that shard numbers out of range are usage errors.
 func (b *bench) refuseShards() error {
 	for _, shard := range []string{"64/64", "-1/64", "0/0", "3", "1/x"} {
 		err := exec.Command(b.program, "extract", "-o", filepath.Join(b.dir, "refused"), "--shard="+shard, b.dir).Run()
@@ -140,7 +140,7 @@ func (b *bench) refuseShards() error {
 			return fmt.Errorf("--shard %s: %v, want status 2", shard, err)
 		}
 	}
-	log.Print("shards that there are not are refused")
+	log.Print("shard numbers out of range are refused")
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (b *bench) sameDatasets() error {
 	if err != nil {
 		return fmt.Errorf("the datasets of xargs and of Slurm differ: %s", out)
 	}
-	log.Print("the datasets of xargs and of Slurm have the same bytes")
+	log.Print("datasets of xargs and Slurm are byte-identical")
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (b *bench) sameReport() error {
 			return fmt.Errorf("sgtrace %s differs on the dataset", strings.Join(args, " "))
 		}
 	}
-	log.Print("reports of the dataset and of the files have the same bytes")
+	log.Print("reports on the dataset and on the files are byte-identical")
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (b *bench) sameTables(ctx context.Context) error {
 		if len(differences) > 0 {
 			return errors.New(strings.Join(differences, "\n"))
 		}
-		log.Printf("%s: every cell of %d views is as reports print it", e.Dialect, len(engines.SameTables))
+		log.Printf("%s: every cell of %d views equals the reports", e.Dialect, len(engines.SameTables))
 	}
 	return nil
 }
