@@ -102,7 +102,7 @@ fuzz:
 # Benchmarks, and the large dump against a bare decompression and a bare decode.
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	@sh scripts/bench.sh bin/sgtrace
+	$(GO) run ./scripts/bench bin/sgtrace
 
 clean:
 	rm -rf bin demo dist

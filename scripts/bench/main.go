@@ -1,0 +1,149 @@
+// Bench measures the commands that people run, at three sizes of each kind of input, beside what
+// bounds them: reading, decompressing, or parsing the same bytes. It prints the tables of
+// docs/PERFORMANCE.md:
+//
+//	go run ./scripts/bench [-only dumps,traces] [-largest 2] [-converter FILE] SGTRACE
+//
+// Inputs are simulated, some of them several gigabytes, in a temporary folder.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("bench: ")
+	b := bench{}
+	only := flag.String("only", "", "groups to measure: "+groupNames()+"; all unless given")
+	flag.IntVar(&b.largest, "largest", 2, "largest size to measure: 0, 1, or 2")
+	flag.IntVar(&b.runs, "runs", 3, "runs of each command, of which the fastest counts; half of them for those above ten seconds")
+	flag.StringVar(&b.converter, "converter", "", "SGLang's convert_otel_2_perfetto.py, to measure it beside ours")
+	flag.StringVar(&b.dir, "dir", "", "folder for the inputs, which stay there; a temporary one unless given")
+	flag.Parse()
+	if err := b.run(flag.Arg(0), *only); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A bench has what all measurements share.
+type bench struct {
+	program, dir, converter string
+	largest, runs           int
+}
+
+// A group is an input at several sizes, and the tables that are measured on it.
+type group struct {
+	name   string
+	doc    string
+	sizes  []size
+	tables []section
+}
+
+// A size makes an input in a folder, unless it is there, and returns its paths.
+type size struct {
+	name string
+	make func(b *bench, dir string) error
+}
+
+// A section is a table: commands, and which sizes they run on.
+type section struct {
+	title    string
+	smallest int // the first size, as an index
+	rows     func(b *bench, dir string) ([]row, error)
+}
+
+// A row is a command.
+type row struct {
+	name  string
+	shell string // run by sh in the folder of the input; sgtrace is the program that is measured
+}
+
+func groupNames() string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (b *bench) run(program, only string) (err error) {
+	if b.program, err = filepath.Abs(program); err != nil {
+		return err
+	}
+	if b.dir == "" {
+		if b.dir, err = os.MkdirTemp("", "sgtrace-bench"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(b.dir)
+	}
+	for _, g := range groups {
+		if only != "" && !slices.Contains(strings.Split(only, ","), g.name) {
+			continue
+		}
+		if err := b.measureGroup(&g); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	return nil
+}
+
+// measureGroup makes the inputs of a group and prints its tables.
+func (b *bench) measureGroup(g *group) error {
+	fmt.Printf("## %s\n\n", g.doc)
+	sizes := g.sizes[:min(b.largest+1, len(g.sizes))]
+	var dirs []string
+	for _, s := range sizes {
+		dir := filepath.Join(b.dir, g.name+"-"+strings.ReplaceAll(s.name, " ", ""))
+		if _, err := os.Stat(dir); err != nil {
+			log.Printf("making %s", dir)
+			if err := s.make(b, dir); err != nil {
+				return err
+			}
+		}
+		dirs = append(dirs, dir)
+	}
+	for _, t := range g.tables {
+		if t.smallest < len(sizes) {
+			if err := b.measureTable(&t, sizes[t.smallest:], dirs[t.smallest:]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measureTable prints a Markdown table: a command per row, and a column for each size.
+func (b *bench) measureTable(t *section, sizes []size, dirs []string) error {
+	fmt.Printf("%s\n\n| command |", t.title)
+	for _, s := range sizes {
+		fmt.Printf(" %s: wall, CPU, memory |", s.name)
+	}
+	fmt.Printf("\n|---|%s\n", strings.Repeat("---|", len(sizes)))
+	rows := make([][]row, len(sizes))
+	for i, dir := range dirs {
+		var err error
+		if rows[i], err = t.rows(b, dir); err != nil {
+			return err
+		}
+	}
+	for r := range rows[0] {
+		fmt.Printf("| `%s` |", rows[0][r].name)
+		for i, dir := range dirs {
+			cost, err := b.best(dir, rows[i][r].shell)
+			if err != nil {
+				return fmt.Errorf("%s: %w", rows[i][r].name, err)
+			}
+			fmt.Printf(" %s |", cost)
+		}
+		fmt.Println()
+	}
+	fmt.Println()
+	return nil
+}
