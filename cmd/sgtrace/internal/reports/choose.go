@@ -58,28 +58,38 @@ func askedFor(ctx *cli.Context) (*Report, error) {
 	return nil, commandline.Usage("--%s and --%s are two reports; ask for one at a time", asked[1].Name, asked[2].Name)
 }
 
-// noReportTakes says which reports take the options that are given without one.
+// noReportTakes says which reports take the options that are given without one: "--limit needs one of
+// --latency, --by-stage and --tail; --metric needs --tail".
 func noReportTakes(options []string) error {
 	var parts []string
 	for _, flag := range options {
-		parts = append(parts, takers(flag))
+		takers := takersOf(flag)
+		needs := " needs one of "
+		if len(takers) == 1 {
+			needs = " needs "
+		}
+		parts = append(parts, commandline.Dashed(flag)+needs+listed(dashedAll(takers)))
 	}
-	return commandline.Usage("no report is asked for that takes %s: %s", listed(dashedAll(options)), strings.Join(parts, "; "))
+	return commandline.Usage("%s", strings.Join(parts, "; "))
 }
 
-// takers says which reports take a flag: "--tail takes --metric".
-func takers(flag string) string {
-	var names []string
+// takersOf returns the reports that take a flag.
+func takersOf(flag string) (names []string) {
 	for _, r := range All {
 		if r.Takes(flag) {
 			names = append(names, r.Name)
 		}
 	}
-	verb := "take"
+	return names
+}
+
+// takers says which reports take a flag: "--tail takes --metric".
+func takers(flag string) string {
+	names, verb := takersOf(flag), " take "
 	if len(names) == 1 {
-		verb = "takes"
+		verb = " takes "
 	}
-	return listed(dashedAll(names)) + " " + verb + " " + commandline.Dashed(flag)
+	return listed(dashedAll(names)) + verb + commandline.Dashed(flag)
 }
 
 func dashedAll(names []string) []string {
