@@ -38,7 +38,7 @@ func (e *encoder) definitions(w io.Writer) error {
 	if err := e.defineNames(w); err != nil {
 		return err
 	}
-	for i := 1; i < len(e.t.Slices); i++ {
+	for i := range e.t.AllSlices() {
 		s := &e.t.Slices[i]
 		if s.Cat != 0 && e.categories.ids[s.Cat] == 0 {
 			e.defs = e.categories.define(e.defs, s.Cat, e.names[s.Cat])
@@ -65,10 +65,10 @@ func (e *encoder) defineNames(w io.Writer) error {
 			used = append(used, name)
 		}
 	}
-	for i := 1; i < len(e.t.Slices); i++ {
+	for i := range e.t.AllSlices() {
 		count(e.t.Slices[i].Name)
 	}
-	for i := range e.t.Instants {
+	for i := range e.t.AllInstants() {
 		count(e.t.Instants[i].Name)
 	}
 	slices.SortStableFunc(used, func(a, b trace.Sym) int { return cmp.Compare(uses[b], uses[a]) })

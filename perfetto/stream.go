@@ -55,10 +55,10 @@ func streams(t *trace.Trace) []stream {
 		}
 		r.end = uint32(i) + 1
 	}
-	for i := 1; i < len(t.Slices); i++ {
-		extend(&all[t.Slices[i].Track].slices, i)
+	for i := range t.AllSlices() {
+		extend(&all[t.Slices[i].Track].slices, int(i))
 	}
-	for i := range t.Instants {
+	for i := range t.AllInstants() {
 		extend(&all[t.Instants[i].Track].instants, i)
 	}
 	for i := range t.Samples {
@@ -123,6 +123,8 @@ const (
 	firstRows  = 1 << 8 // in the first window
 	// windowProbes is the number of rows that decide where a window ends.
 	windowProbes = 64
+	// mappedPerProbe is how many bytes the kernel maps for the time of one row.
+	mappedPerProbe = 64 << 10
 )
 
 // windows cuts the time of the trace, which ends at to, into stretches that begin
@@ -136,9 +138,11 @@ func windows(t *trace.Trace, to trace.Time, rows int) []trace.Time {
 	step := max(1, rows/windowProbes)
 	var times []trace.Time
 	for i := 1; i < len(t.Slices); i += step {
+		trace.Touch(mappedPerProbe)
 		times = append(times, t.Slices[i].Time)
 	}
 	for i := 0; i < len(t.Instants); i += step {
+		trace.Touch(mappedPerProbe)
 		times = append(times, t.Instants[i].Time)
 	}
 	for i := 0; i < len(t.Samples); i += step {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -24,6 +25,7 @@ func (s *Set) EachAsked(r *Request, f func(Asked)) {
 		if row == None {
 			return
 		}
+		memory.Touch(partSize)
 		for a := range s.Args.All(s.Rows[row].Args) {
 			if asked, ok := s.asked(a); ok {
 				f(asked)

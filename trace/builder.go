@@ -148,7 +148,7 @@ func (b *Builder) Finish() *Trace {
 		for to < len(b.t.Slices) && b.t.Slices[to].Track == b.t.Slices[from].Track {
 			to++
 		}
-		memory.Touch((to - from) * sliceSize)
+		memory.Touch((to - from) * int(unsafe.Sizeof(Slice{})))
 		b.nest(b.t.Slices[from:to])
 		from = to
 	}
@@ -165,12 +165,9 @@ func (b *Builder) Finish() *Trace {
 // those of others.
 const scattered = 512
 
-// How many bytes a walk over slices in their order looks at, and one over arrows: what these
-// have of the slices at their ends lies apart.
-const (
-	sliceSize = int(unsafe.Sizeof(Slice{}))
-	flowSize  = 256
-)
+// flowSize is about how many bytes a walk over arrows looks at in each: what it has of the slices
+// at its ends lies apart.
+const flowSize = 256
 
 // orderSlices sorts slices by track, time and falling duration, and renames
 // them in the flows. Tracks are ordered by counting, so that the comparison
@@ -178,17 +175,17 @@ const (
 func (b *Builder) orderSlices() {
 	n := len(b.t.Slices)
 	at := make([]uint32, len(b.t.Tracks)+1)
-	for i := range memory.Each(n-1, sliceSize) {
-		at[b.t.Slices[i+1].Track+1]++
+	for i := range b.t.AllSlices() {
+		at[b.t.Slices[i].Track+1]++
 	}
 	at[0] = 1
 	for i := 1; i < len(at); i++ {
 		at[i] += at[i-1]
 	}
 	by := memory.Make[SliceID](n)
-	for i := range memory.Each(n-1, sliceSize) {
-		track := b.t.Slices[i+1].Track
-		by[at[track]] = SliceID(i + 1)
+	for i := range b.t.AllSlices() {
+		track := b.t.Slices[i].Track
+		by[at[track]] = i
 		at[track]++
 	}
 	before := func(x, y SliceID) int {

@@ -57,8 +57,8 @@ func (f *Fork) Join() *Trace {
 		}
 		t.Tracks = append(t.Tracks, x)
 	}
-	for i := range memory.Each(len(o.Slices)-1, sliceSize) {
-		o.Slices[i+1].Track += track
+	for i := range o.AllSlices() {
+		o.Slices[i].Track += track
 	}
 	for i := range o.Instants {
 		o.Instants[i].Track += track

@@ -2,9 +2,13 @@ package trace
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
+	"unsafe"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Indexes into the tables of a [Trace]; 0 is none.
@@ -248,6 +252,23 @@ type Trace struct {
 
 // An Attribute is one key and value of a trace's description.
 type Attribute struct{ Key, Value string }
+
+// AllSlices yields the ids of all slices, in order. Large tables are walked over with it: see
+// [memory.Each].
+func (t *Trace) AllSlices() iter.Seq[SliceID] {
+	return func(yield func(SliceID) bool) {
+		for i := range memory.Each(len(t.Slices)-1, int(unsafe.Sizeof(Slice{}))) {
+			if !yield(SliceID(i + 1)) {
+				return
+			}
+		}
+	}
+}
+
+// AllInstants does that for instants, whose numbers begin with 0.
+func (t *Trace) AllInstants() iter.Seq[int] {
+	return memory.Each(len(t.Instants), int(unsafe.Sizeof(Instant{})))
+}
 
 // Bounds returns the first and the last instant of the trace; ok is false when
 // it has no events.

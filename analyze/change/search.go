@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -240,6 +242,7 @@ func (d *durations) time(k int) trace.Time {
 
 // level describes the durations [from, to).
 func (d *durations) level(from, to int) Level {
+	memory.Touch((to - from) * int(unsafe.Sizeof(observed{})))
 	ns := make([]int64, 0, to-from)
 	for _, v := range d.values[from:to] {
 		ns = append(ns, v.ns)

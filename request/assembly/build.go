@@ -293,10 +293,14 @@ func (b *builder) findThreads() {
 		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, int32(part)
 	}
 	b.Threads = memory.Make[request.Thread](len(threads))[:0]
-	for _, t := range threads {
+	for k := range memory.Each(len(threads), threadSize) {
+		t := threads[k]
 		b.addThread(int(t.span), int(t.part), int(t.proc))
 	}
 }
+
+// threadSize is about how many bytes the kernel maps for what a thread is made of.
+const threadSize = 4 << 10
 
 // threadLabel returns the label of span i if it is a thread. A span with a
 // module besides is a stage that carries its own identity (hicache).

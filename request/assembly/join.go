@@ -30,9 +30,9 @@ func (b *builder) join() {
 		members[root] = append(members[root], p)
 	}
 	b.Requests = make([]request.Request, 0, requests)
-	for _, parts := range members {
-		if parts != nil {
-			b.addRequest(parts, flags)
+	for p := range b.AllParts() {
+		if members[p] != nil {
+			b.addRequest(members[p], flags)
 		}
 	}
 	b.sortRequests()
