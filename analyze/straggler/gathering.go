@@ -69,6 +69,11 @@ func NewGathering(names []string, floor int64) *Gathering {
 	return &Gathering{Names: names, Floor: floor, Share: Matters}
 }
 
+// Grow makes room for n more sync points.
+func (g *Gathering) Grow(n int) {
+	g.SyncPoints, g.arrivals = memory.Grow(g.SyncPoints, n), memory.Grow(g.arrivals, n*len(g.Names))
+}
+
 // Meet notes a sync point at a time, which the order goes by and the time since which
 // a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
 // took is how long the group was at it, in ns; 0 is unknown, and any part of it

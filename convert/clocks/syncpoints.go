@@ -38,7 +38,8 @@ func (m *Clocks) Meetings() profile.Meetings {
 			x.moved[i] = &c.Fit
 		}
 	}
-	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circles()) })
+	x.circle = sync.OnceValue(x.circles)
+	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circle()) })
 	x.byTime = sync.OnceValue(func() []int32 { return x.order(make([]int32, len(x.rank))) })
 	return x
 }
@@ -53,6 +54,7 @@ type meetings struct {
 	matches []matching.Match
 	refused []bool // of matches: the clocks contradict them
 
+	circle          func() []int32 // of each of calls; see circles
 	byRanks, byTime func() []int32 // orders of sync points, as indexes of matches
 }
 
@@ -145,7 +147,7 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 		if byTime {
 			order = m.byTime
 		}
-		w := syncPointWalk{meetings: m}
+		w := syncPointWalk{meetings: m, circle: m.circle()}
 		for _, i := range order() {
 			if !yield(w.look(&m.matches[i])) {
 				return
@@ -157,6 +159,7 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 // A syncPointWalk makes sync points of matches, one after another in the same place.
 type syncPointWalk struct {
 	*meetings
+	circle []int32 // of each of calls
 	at     profile.SyncPoint
 	clocks []int // of the members at hand
 }
@@ -164,7 +167,7 @@ type syncPointWalk struct {
 func (w *syncPointWalk) look(match *matching.Match) *profile.SyncPoint {
 	x := &w.at
 	*x = profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
-		In: -1, Out: -1, GroupSize: -1, Arrivals: x.Arrivals[:0]}
+		In: -1, Out: -1, GroupSize: -1, Circle: w.circle[match.Members[0].Rank], Arrivals: x.Arrivals[:0]}
 	w.clocks = w.clocks[:0]
 	what := int32(-1)
 	for _, member := range match.Members {
