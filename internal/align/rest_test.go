@@ -12,7 +12,7 @@ func restOf(s *simulation, clocks int) []matching.Match {
 	sol := &Solution{Clocks: make([]ClockFit, clocks)}
 	ranks := s.sorted()
 	matches, _ := matching.Find(ranks, s.names, matching.Options{})
-	return MatchRest(ranks, s.names, matches, sol)
+	return listOf(MatchRest(ranks, s.names, matches, sol))
 }
 
 // Three collectives are too few for their order to say anything, but not for their ends.

@@ -289,7 +289,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	matches, _ := matching.Find(s.ranks, s.names, matching.Options{})
-	bounds := TransferBounds(s.ranks, s.names, matches)
+	bounds := TransferBounds(s.ranks, s.names, &matches)
 	sol := Solve(Problem{Clocks: 2, Ranks: s.ranks, Matches: matches, Bounds: bounds})
 	fit := sol.Clocks[1]
 	if e := s.worstErr(fit, simBase, simBase+500_000_000); len(bounds) != 100 || fit.By != ByRequests || e > fit.Bound || fit.Bound > 100_000 {
