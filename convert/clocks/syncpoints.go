@@ -245,19 +245,31 @@ func (m *meetings) Parts() iter.Seq[*profile.Part] {
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.rank[a], m.rank[b]) })
 		var p profile.Part
+		var like callKind // whose kind p has
 		for _, r := range order {
 			if m.rank[r] < 0 {
 				continue
 			}
+			p.Rank = m.rank[r]
 			for i, how := range met[r] {
 				t, row := m.calls[r].of(int32(i))
-				p = profile.Part{Collective: t.Collectives.At(row), Rank: m.rank[r], Met: how == hasMet, Refused: how == isRefused}
+				if of := (callKind{t, t.KindOf(row)}); of != like {
+					like, p.Collective = of, t.Kinds()[of.kind]
+				}
+				t.Tell(row, &p.Collective)
+				p.Met, p.Refused = how == hasMet, how == isRefused
 				if !yield(&p) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// A callKind is a kind of collectives of a capture.
+type callKind struct {
+	*captureCalls
+	kind int32
 }
 
 // met returns how each call of each rank met others that are wanted.

@@ -74,8 +74,8 @@ func TestRestIsNotGuessed(t *testing.T) {
 		if spread == 0 {
 			sol.Clocks[1].Bound = Unknown
 		}
-		if got := MatchRest(s.sorted(), s.names, nil, sol); len(got) != 0 {
-			t.Errorf("%s: %+v", name, got)
+		if got := MatchRest(s.sorted(), s.names, matching.Matches{}, sol); got.Len() != 0 {
+			t.Errorf("%s: %+v", name, listOf(got))
 		}
 	}
 }

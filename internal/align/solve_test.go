@@ -263,7 +263,7 @@ func TestEmpty(t *testing.T) {
 	if sol := Solve(Problem{Clocks: 2, Reference: 1}); sol.Components != 2 || sol.Clocks[0].Bound != Unknown || sol.Clocks[1].Bound != 0 {
 		t.Errorf("%+v", sol)
 	}
-	if m, r := matching.Find(nil, nil, matching.Options{}); len(m) != 0 || r != (matching.Report{}) {
+	if m, r := matching.Find(nil, nil, matching.Options{}); m.Len() != 0 || r != (matching.Report{}) {
 		t.Errorf("%v %v", m, r)
 	}
 }
