@@ -181,7 +181,7 @@ func (o *Overview) traceWarnings() []document.Warning {
 	case !o.Stages:
 		return []document.Warning{notice("servers traced no stages, only whole requests: nothing tells where their time went")}
 	case !o.Steps:
-		return []document.Warning{notice("no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding")}
+		return []document.Warning{notice("no decode steps were traced: no ITL, and no slow ranks in decoding (SGLang traces them from SGLANG_TRACE_LEVEL=3 on)")}
 	}
 	return costWarnings(s)
 }
