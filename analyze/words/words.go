@@ -30,10 +30,18 @@ func Size(bytes int64) string {
 	return ThreeDigits(value) + " " + unit
 }
 
-// Nearly prints a duration to three digits.
+// Nearly prints a duration to three digits, from two hours or two days on in these.
 func Nearly(ns int64) string {
-	unit, size := UnitFor(max(ns, -ns))
-	return ThreeDigits(float64(ns)/size) + " " + unit
+	const hour, day = 3600e9, 24 * 3600e9
+	size := max(ns, -ns)
+	switch {
+	case size >= 2*day:
+		return ThreeDigits(float64(ns)/day) + " days"
+	case size >= 2*hour:
+		return ThreeDigits(float64(ns)/hour) + " h"
+	}
+	unit, of := UnitFor(size)
+	return ThreeDigits(float64(ns)/of) + " " + unit
 }
 
 // When prints a time that is known to lie between first and last, as precisely as it is known:
