@@ -151,9 +151,14 @@ func numberOf[T int32 | int64 | uint64](list []T, i int) T {
 // At returns a collective.
 func (c *Collectives) At(i int) Collective {
 	x := c.kinds[c.rows[i].kind]
+	c.Tell(i, &x)
+	return x
+}
+
+// Tell puts all that tells a collective from others of its kind into x, which is of that kind.
+func (c *Collectives) Tell(i int, x *Collective) {
 	x.Time, x.Dur, x.Seq = c.Start(i), c.Dur(i), c.Seq(i)
 	x.Event, x.Correlation, x.CommsID = numberOf(c.event, i)-1, numberOf(c.call, i), c.CommsID(i)
-	return x
 }
 
 // Kinds are the kinds of the collectives, by first appearance: all that [Collectives.At]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -101,7 +102,7 @@ func (g *Gathering) settle() {
 	g.settled = true
 	slices.SortStableFunc(g.SyncPoints, func(x, y syncPoint) int { return cmp.Compare(x.at, y.at) })
 	k := len(g.Names)
-	g.late, g.offset = memory.Make[int64](len(g.arrivals)), memory.Make[int64](len(g.arrivals))
+	g.makeSettled()
 	sorted := make([]int64, 0, k)
 	for i := range g.SyncPoints {
 		m := &g.SyncPoints[i]
@@ -124,9 +125,25 @@ func (g *Gathering) settle() {
 	}
 }
 
-// unsettle gives up what settle found out, and the order. A job has a gathering for each group
+// settledTables are what gatherings had for late and offset: a job has a gathering for each group
 // of its ranks, and judges one after another.
-func (g *Gathering) unsettle() { g.settled, g.late, g.offset, g.order = false, nil, nil, nil }
+var settledTables sync.Pool
+
+// makeSettled makes late and offset, which may hold anything.
+func (g *Gathering) makeSettled() {
+	n := len(g.arrivals)
+	if tables, _ := settledTables.Get().(*[2][]int64); tables != nil && cap(tables[0]) >= n && cap(tables[1]) >= n {
+		g.late, g.offset = tables[0][:n], tables[1][:n]
+		return
+	}
+	g.late, g.offset = memory.Make[int64](n), memory.Make[int64](n)
+}
+
+// unsettle gives up what settle found out, and the order.
+func (g *Gathering) unsettle() {
+	settledTables.Put(&[2][]int64{g.late, g.offset})
+	g.settled, g.late, g.offset, g.order = false, nil, nil, nil
+}
 
 // judge finds the last one of the arrivals, which are there sorted, too.
 func (m *syncPoint) judge(arrivals, sorted []int64) {
