@@ -13,12 +13,14 @@
 package columnar
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -50,7 +52,8 @@ type Column struct {
 
 // A File is an open Parquet file. Its columns may be read from several goroutines at once.
 type File struct {
-	file    *os.File
+	file    *os.File // nil of a small one, which is read at once
+	whole   []byte   // of a small one
 	content *parquet.File
 	columns []Column
 }
@@ -66,11 +69,18 @@ func Open(path string) (*File, error) {
 	}
 	f := &File{file: file}
 	if err := f.open(); err != nil {
-		file.Close()
+		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
+
+// small is the size up to which a file is read at once, in bytes: that takes less time than one
+// read for each column, and a dataset has tens of thousands of such files.
+const small = 128 << 10
+
+// buffers are those that no small file has, of small bytes each.
+var buffers sync.Pool
 
 func (f *File) open() (err error) {
 	defer recovered(&err)
@@ -78,10 +88,17 @@ func (f *File) open() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := checkEnds(f.file, info.Size()); err != nil {
+	content := io.ReaderAt(f.file)
+	if info.Size() <= small {
+		if err := f.readWhole(int(info.Size())); err != nil {
+			return err
+		}
+		content = bytes.NewReader(f.whole)
+	}
+	if err := checkEnds(content, info.Size()); err != nil {
 		return err
 	}
-	f.content, err = parquet.OpenFile(f.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	f.content, err = parquet.OpenFile(content, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
@@ -92,6 +109,21 @@ func (f *File) open() (err error) {
 		}
 	}
 	return nil
+}
+
+// readWhole reads all of a small file, and closes it.
+func (f *File) readWhole(size int) error {
+	buffer, _ := buffers.Get().(*[small]byte)
+	if buffer == nil {
+		buffer = new([small]byte)
+	}
+	f.whole = buffer[:size]
+	if _, err := io.ReadFull(f.file, f.whole); err != nil {
+		return err
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
 }
 
 // checkEnds looks at both ends of a file: what lies before the end says how long the
@@ -159,7 +191,16 @@ func (f *File) Find(name string) int {
 func (f *File) Rows() int64 { return f.content.NumRows() }
 
 // Close closes the file. Readers have ended.
-func (f *File) Close() error { return f.file.Close() }
+func (f *File) Close() error {
+	if f.whole != nil {
+		buffers.Put((*[small]byte)(f.whole[:small]))
+		f.whole = nil
+	}
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
 
 // Name returns what a file is the table of, by its path: "NVTX_EVENTS" of
 // "NVTX_EVENTS.parquet"; ok is false of other files.

@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,10 @@ type Batch struct {
 	Dict   *Dict
 	data   []byte // of other texts, one behind the other
 	bounds []int  // of these, in data: N+1
+
+	// What the lists of the same names lie in, which these may be without.
+	nulls []bool
+	codes []int32
 }
 
 // Bytes returns the text of a row, valid until the next batch.
@@ -237,7 +242,7 @@ func (r *Reader) widened(x int32) int64 {
 // reset begins a batch of n values.
 func (r *Reader) reset(n int) *Batch {
 	b := r.batch
-	*b = Batch{N: n, Nulls: b.Nulls[:0], Ints: b.Ints[:0], Reals: b.Reals[:0], Codes: b.Codes[:0], data: b.data[:0], bounds: append(b.bounds[:0], 0)}
+	*b = Batch{N: n, Ints: b.Ints[:0], Reals: b.Reals[:0], data: b.data[:0], bounds: append(b.bounds[:0], 0), nulls: b.nulls[:0], codes: b.codes[:0]}
 	return b
 }
 
@@ -246,14 +251,14 @@ func (r *Reader) fill(n int) {
 	b, v := r.reset(n), &r.values
 	values := n
 	if v.levels != nil {
-		values = 0
-		for _, level := range v.levels[v.row : v.row+n] {
-			b.Nulls = append(b.Nulls, level == 0)
-			values += int(level)
+		levels := v.levels[v.row : v.row+n]
+		if nulls := bytes.Count(levels, []byte{0}); nulls > 0 {
+			values -= nulls
+			for _, level := range levels {
+				b.nulls = append(b.nulls, level == 0)
+			}
+			b.Nulls = b.nulls
 		}
-	}
-	if values == n {
-		b.Nulls = nil
 	}
 	from, to := v.at, v.at+values
 	v.at, v.row = to, v.row+n
@@ -266,9 +271,6 @@ func (r *Reader) fill(n int) {
 		b.Reals = spread(b.Reals, b.Nulls)
 	default:
 		r.fillBytes(b, from, to)
-	}
-	if r.column.Kind != Bytes || r.dict == nil {
-		b.Codes = nil
 	}
 }
 
@@ -311,7 +313,8 @@ func (r *Reader) fillReals(b *Batch, from, to int) {
 func (r *Reader) fillBytes(b *Batch, from, to int) {
 	v := &r.values
 	if r.dict != nil {
-		b.Codes, b.Dict = spread(append(b.Codes, v.int32s[from:to]...), b.Nulls), r.texts
+		b.codes = spread(append(b.codes, v.int32s[from:to]...), b.Nulls)
+		b.Codes, b.Dict = b.codes, r.texts
 		return
 	}
 	for row := range b.N {
@@ -361,7 +364,7 @@ func (r *Reader) nextBoxed(n int) (*Batch, error) {
 	nulls := false
 	for _, v := range r.boxed[:got] {
 		nulls = nulls || v.IsNull()
-		b.Nulls = append(b.Nulls, v.IsNull())
+		b.nulls = append(b.nulls, v.IsNull())
 		if r.column.Kind == Integer {
 			b.Ints = append(b.Ints, truth(v))
 			continue
@@ -371,10 +374,9 @@ func (r *Reader) nextBoxed(n int) (*Batch, error) {
 		}
 		b.bounds = append(b.bounds, len(b.data))
 	}
-	if !nulls {
-		b.Nulls = nil
+	if nulls {
+		b.Nulls = b.nulls
 	}
-	b.Codes = nil
 	return b, nil
 }
 

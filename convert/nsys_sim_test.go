@@ -402,7 +402,7 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 			t.Errorf("the ranks are of jobs %v", jobs)
 		}
 	}
-	if len(m.Matches) == 0 {
+	if m.Matches.Len() == 0 {
 		t.Error("no collectives are matched")
 	}
 }

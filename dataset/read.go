@@ -191,12 +191,12 @@ func (x *cell) int() int64 {
 	return x.batch.Ints[x.at]
 }
 
-// intAt returns a number of the run under way, 0 for null.
-func (x *cell) intAt(i int) int64 {
+// ints returns the numbers of the n rows of the run under way; nil if the file has no such column.
+func (x *cell) ints(n int) []int64 {
 	if x.reader == nil {
-		return 0
+		return nil
 	}
-	return x.batch.Ints[x.at+i]
+	return x.batch.Ints[x.at : x.at+n]
 }
 
 // real returns a real number, 0 for null.

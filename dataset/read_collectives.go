@@ -1,9 +1,6 @@
 package dataset
 
-import (
-	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/trace"
-)
+import "github.com/sgtrace/sgtrace/profile"
 
 // collectiveCells are the columns of collectives. The correlation has told what it can: the
 // step, and what the call says of the kernel.
@@ -52,12 +49,7 @@ func (r *restoring) collectives() error {
 			in.err = errDamaged
 			break
 		}
-		kind := p.Collectives.Kind(&x)
-		for i := range in.width {
-			x.Time, x.Dur, x.Seq = trace.Time(c.start.intAt(i)), c.dur.intAt(i), c.seq.intAt(i)
-			x.CommsID = uint64(c.comms.intAt(i))
-			p.Collectives.AddOf(kind, &x)
-		}
+		p.Collectives.AddRun(p.Collectives.Kind(&x), c.start.ints(in.width), c.dur.ints(in.width), c.seq.ints(in.width), c.comms.ints(in.width))
 	}
 	return in.close()
 }

@@ -56,9 +56,27 @@ func (c *Collectives) Len() int { return len(c.rows) }
 func (c *Collectives) Grow(n int) { c.rows = memory.Grow(c.rows, n) }
 
 // Add adds a collective.
-func (c *Collectives) Add(x *Collective) { c.AddOf(c.Kind(x), x) }
+func (c *Collectives) Add(x *Collective) {
+	kind := c.Kind(x)
+	c.rows = memory.Append(c.rows, collectiveRow{})
+	c.set(len(c.rows)-1, kind, x)
+}
 
-// Kind returns the number of the kind that x is of, for [Collectives.AddOf].
+// AddRun adds collectives of a kind: when each began, how long it took, its Seq, and its CommsID.
+// They have no Event and no Correlation. Zeros
+// at the end of the last three lists may be left out.
+func (c *Collectives) AddRun(kind int32, start, dur, seq, comms []int64) {
+	rows := c.rows
+	for i, at := range start {
+		row := int32(len(rows))
+		rows = memory.Append(rows, collectiveRow{time: [2]uint32{uint32(at), uint32(at >> 32)}, kind: kind,
+			dur: c.small(largeNumber{row, false}, numberOf(dur, i)), seq: c.small(largeNumber{row, true}, numberOf(seq, i)+1)})
+		c.comms = setNumber(c.comms, int(row), uint64(numberOf(comms, i)))
+	}
+	c.rows = rows
+}
+
+// Kind returns the number of the kind that x is of, for [Collectives.AddRun].
 func (c *Collectives) Kind(x *Collective) int32 {
 	kind := *x
 	kind.Event, kind.Time, kind.Dur, kind.CommsID, kind.Seq, kind.Correlation = 0, 0, 0, 0, 0, 0
@@ -77,12 +95,6 @@ func (c *Collectives) Kind(x *Collective) int32 {
 		c.known[kind] = k
 	}
 	return k
-}
-
-// AddOf adds a collective of a kind. Of x, only what kinds do not have counts.
-func (c *Collectives) AddOf(kind int32, x *Collective) {
-	c.rows = memory.Append(c.rows, collectiveRow{})
-	c.set(len(c.rows)-1, kind, x)
 }
 
 // Set puts x in the place of a collective.
@@ -139,9 +151,14 @@ func numberOf[T int32 | int64 | uint64](list []T, i int) T {
 // At returns a collective.
 func (c *Collectives) At(i int) Collective {
 	x := c.kinds[c.rows[i].kind]
+	c.Tell(i, &x)
+	return x
+}
+
+// Tell puts all that tells a collective from others of its kind into x, which is of that kind.
+func (c *Collectives) Tell(i int, x *Collective) {
 	x.Time, x.Dur, x.Seq = c.Start(i), c.Dur(i), c.Seq(i)
 	x.Event, x.Correlation, x.CommsID = numberOf(c.event, i)-1, numberOf(c.call, i), c.CommsID(i)
-	return x
 }
 
 // Kinds are the kinds of the collectives, by first appearance: all that [Collectives.At]

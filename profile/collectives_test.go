@@ -34,6 +34,7 @@ func TestCollectives(t *testing.T) {
 				table.Set(i, &x)
 				list[i] = x
 			}
+			list = append(list, addRun(&table, random(), number, r.IntN(3))...)
 		}
 		if table.Len() != len(list) {
 			t.Fatalf("%d of %d", table.Len(), len(list))
@@ -47,6 +48,24 @@ func TestCollectives(t *testing.T) {
 			}
 		}
 	}
+}
+
+// addRun adds some collectives of a kind at once, of which not all numbers are told, and returns
+// them.
+func addRun(table *Collectives, x Collective, number func() int64, n int) (list []Collective) {
+	x.Event, x.Correlation = NoEvent, 0
+	var start, dur, seq, comms []int64
+	for i := range n {
+		start, dur, seq = append(start, number()), append(dur, number()), append(seq, number())
+		x.Time, x.Dur, x.Seq, x.CommsID = trace.Time(start[i]), dur[i], seq[i], 0
+		if i == 0 {
+			comms = append(comms, number())
+			x.CommsID = uint64(comms[0])
+		}
+		list = append(list, x)
+	}
+	table.AddRun(table.Kind(&x), start, dur, seq, comms)
+	return list
 }
 
 // Collectives of a few kinds take 20 bytes each, whatever kinds there are, and numbers that

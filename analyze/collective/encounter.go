@@ -27,6 +27,7 @@ type encounter struct {
 	// that leave apart show it by clocks alone.
 	waits    bool
 	arrivals []int64 // of SyncPoint.Arrivals, ns
+	took     []int64 // by these: how long the kernel of the rank ran, ns
 	last     int     // index of the one after all others, or nobody
 	latest   int64   // arrival of the last
 	transfer int64   // the shortest duration, ns
@@ -40,15 +41,20 @@ func (e *encounter) look(x *profile.SyncPoint) bool {
 	e.SyncPoint = x
 	e.byClock = x.Bound >= 0 && x.Bound <= endSpread
 	e.waits = x.Sync && (e.byClock || !x.Apart)
-	e.arrivals = e.arrivals[:0]
+	e.arrivals, e.took = e.arrivals[:0], e.took[:0]
 	firstEnd, lastStart := x.Arrivals[0].End, x.Arrivals[0].Start
 	for i := range x.Arrivals {
 		a := &x.Arrivals[i]
 		firstEnd, lastStart = min(firstEnd, a.End), max(lastStart, a.Start)
+		took := int64(0)
+		if a.End > a.Start {
+			took = distribution.Between(a.Start, a.End)
+		}
+		e.took = append(e.took, took)
 		if e.byClock {
 			e.arrivals = append(e.arrivals, int64(a.Start))
 		} else {
-			e.arrivals = append(e.arrivals, -e.took(i))
+			e.arrivals = append(e.arrivals, -took)
 		}
 	}
 	if x.Sync && !x.Apart && x.Bound >= 0 && lastStart-firstEnd > trace.Time(endSpread+x.Bound) {
@@ -61,20 +67,8 @@ func (e *encounter) look(x *profile.SyncPoint) bool {
 	if e.sorted[len(e.sorted)-2] == e.latest {
 		e.last = nobody
 	}
-	e.transfer = e.took(0)
-	for i := range x.Arrivals {
-		e.transfer = min(e.transfer, e.took(i))
-	}
+	e.transfer = slices.Min(e.took)
 	return true
-}
-
-// took returns how long the kernel of a rank ran, in ns.
-func (e *encounter) took(i int) int64 {
-	a := &e.Arrivals[i]
-	if a.End < a.Start {
-		return 0
-	}
-	return distribution.Between(a.Start, a.End)
 }
 
 // wait returns how long a rank waited for the last one, in ns. One that may leave before
@@ -82,7 +76,7 @@ func (e *encounter) took(i int) int64 {
 func (e *encounter) wait(i int) int64 {
 	wait := e.latest - e.arrivals[i]
 	if e.Apart {
-		wait = min(wait, e.took(i))
+		wait = min(wait, e.took[i])
 	}
 	return wait
 }

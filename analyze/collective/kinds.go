@@ -85,6 +85,8 @@ type kindTable struct {
 	bare  *profile.BareNames
 	index map[kindKey]int
 	kinds []*kindTimes
+	held  int // of kinds: from here on, their times are held
+	sums  summarizer
 
 	// Sync points like the one before are of its kind.
 	like  kindLike
@@ -138,8 +140,8 @@ func (t *kindTable) add(e *encounter, first int32) {
 	if int(e.GroupSize) <= len(e.Arrivals) {
 		k.whole.Add(e.transfer, distribution.NoLimit)
 	}
-	for i := range e.Arrivals {
-		k.Took = distribution.AddTimes(k.Took, e.took(i))
+	for _, took := range e.took {
+		k.Took = distribution.AddTimes(k.Took, took)
 	}
 	if !e.waits {
 		return
@@ -156,12 +158,24 @@ func (t *kindTable) add(e *encounter, first int32) {
 	}
 }
 
+// settle sums up the kinds of the circle of ranks at hand, and gives up their times.
+func (t *kindTable) settle() {
+	for _, k := range t.kinds[t.held:] {
+		k.Transfer, k.Wait = t.sums.of(&k.transfers), t.sums.of(&k.waits)
+		if k.Whole = k.whole.Len(); k.Whole == k.N {
+			k.WholeP50 = k.Transfer.P50
+		} else {
+			k.WholeP50 = t.sums.of(&k.whole).P50
+		}
+		k.transfers, k.waits, k.whole = distribution.Sample{}, distribution.Sample{}, distribution.Sample{}
+	}
+	t.held, t.known = len(t.kinds), nil
+}
+
+// finish returns the kinds, all of which are settled.
 func (t *kindTable) finish() []Kind {
 	kinds := make([]Kind, len(t.kinds))
-	var sums summarizer
 	for i, k := range t.kinds {
-		k.Transfer, k.Wait = sums.of(&k.transfers), sums.of(&k.waits)
-		k.Whole, k.WholeP50 = k.whole.Len(), sums.of(&k.whole).P50
 		for rank, n := range k.last {
 			if name := t.set.Ranks[rank]; n > k.LastN || n == k.LastN && name < k.Last {
 				k.Last, k.LastN = name, n

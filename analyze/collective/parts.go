@@ -2,6 +2,7 @@ package collective
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -112,10 +113,7 @@ func (t *partTable) settle() {
 func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 	exchange := newExchange(set)
 	table := &partTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]*partTimes{}}
-	for p := range set.Parts() {
-		if from != 0 && p.Time+trace.Time(p.Dur) < from || to != 0 && p.Time > to {
-			continue
-		}
+	for p := range partsWithin(set, from, to) {
 		c.Counts.addPart(p)
 		k := table.of(p)
 		if k.exchanges {
@@ -133,6 +131,17 @@ func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 			strings.Compare(a.Kernel, b.Kernel), strings.Compare(a.Dtype, b.Dtype), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.GroupSize, b.GroupSize))
 	})
 	c.AllToAlls = exchange.finish()
+}
+
+// partsWithin passes the kernels that overlap [from, to]; 0 is open.
+func partsWithin(set *profile.Set, from, to trace.Time) iter.Seq[*profile.Part] {
+	return func(yield func(*profile.Part) bool) {
+		for p := range set.Parts() {
+			if (from == 0 || p.Time+trace.Time(p.Dur) >= from) && (to == 0 || p.Time <= to) && !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 func (n *collectiveCounts) addPart(p *profile.Part) {

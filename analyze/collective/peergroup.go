@@ -23,6 +23,8 @@ type peerGroup struct {
 	length    int64      // how long the group was at it, once for each rank, ns
 	bound     int64      // the largest of its sync points' that were ordered by clock
 	whole     bool       // all ranks that meet anybody are of it
+	n         int        // sync points, those that cannot be among them
+	waits     waitTable
 }
 
 // longestWork is how long ranks work from one collective to the next at most, in ns.
@@ -39,7 +41,14 @@ type peerGroupTable struct {
 	of         map[string]*peerGroup // by key
 	peerGroups []*peerGroup
 	key        []byte
-	arrivals   []int64
+
+	// Most sync points are of the ranks of the one before.
+	known   *peerGroup
+	knownOf []int32
+
+	// Of the sync point at hand, by rank of its group, and by rank that was there.
+	arrivals []int64
+	places   []int32
 }
 
 // keyOf returns the ranks of a sync point as bytes, which hold until the next call.
@@ -92,6 +101,10 @@ func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.SyncPoint]
 			c := newPeerGroup(set, s.ranks)
 			t.of[s.key], t.peerGroups = c, append(t.peerGroups, c)
 		}
+		t.of[s.key].n += s.n
+	}
+	for _, c := range t.peerGroups {
+		c.gathering.Grow(c.n)
 	}
 	return t
 }
@@ -138,10 +151,21 @@ func inList(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
+// groupOf returns the peer group that meets; nil if ranks do not wait in any such sync point.
+func (t *peerGroupTable) groupOf(x *profile.SyncPoint) *peerGroup {
+	if !slices.EqualFunc(x.Arrivals, t.knownOf, func(a profile.Arrival, rank int32) bool { return a.Rank == rank }) {
+		t.known, t.knownOf = t.of[string(t.keyOf(x))], t.knownOf[:0]
+		for i := range x.Arrivals {
+			t.knownOf = append(t.knownOf, x.Arrivals[i].Rank)
+		}
+	}
+	return t.known
+}
+
 // first returns the first rank of the peer group that meets, or of those that were seen
 // where ranks do not wait.
 func (t *peerGroupTable) first(x *profile.SyncPoint) int32 {
-	if c := t.of[string(t.keyOf(x))]; c != nil {
+	if c := t.groupOf(x); c != nil {
 		return c.ranks[0]
 	}
 	return x.Arrivals[0].Rank
@@ -150,17 +174,17 @@ func (t *peerGroupTable) first(x *profile.SyncPoint) int32 {
 // add hands a sync point at which ranks wait to its peer group. The time that the peer group was
 // at it goes back to the sync point before, unless there was a pause in between.
 func (t *peerGroupTable) add(e *encounter) {
-	c := t.of[string(t.keyOf(e.SyncPoint))]
-	t.arrivals = t.arrivals[:0]
-	there := 0
-	for _, rank := range c.ranks {
+	c := t.groupOf(e.SyncPoint)
+	t.arrivals, t.places = t.arrivals[:0], t.places[:0]
+	for place, rank := range c.ranks {
 		arrival := int64(straggler.NoArrival)
-		if there < len(e.Arrivals) && e.Arrivals[there].Rank == rank {
+		if there := len(t.places); there < len(e.Arrivals) && e.Arrivals[there].Rank == rank {
 			arrival = e.arrivals[there]
-			there++
+			t.places = append(t.places, int32(place))
 		}
 		t.arrivals = append(t.arrivals, arrival)
 	}
+	c.waits.add(e, t.places, len(c.ranks))
 	if e.byClock {
 		c.bound = max(c.bound, e.Bound)
 	}
@@ -169,7 +193,7 @@ func (t *peerGroupTable) add(e *encounter) {
 	end := e.Arrivals[0].End
 	took := int64(0)
 	if c.end != 0 && end > c.end {
-		took = min(distribution.Between(c.end, end), e.took(0)+longestWork)
+		took = min(distribution.Between(c.end, end), e.took[0]+longestWork)
 	}
 	c.end = max(c.end, end)
 	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))

@@ -13,7 +13,10 @@ import (
 func (c *Collectives) Reports() []*table.Table {
 	var out []*table.Table
 	if len(c.Ranks) > 0 {
-		out = append(out, c.RankReport(), c.WaitReport(), c.KindReport())
+		out = append(out, c.RankReport(), c.WaitReport())
+	}
+	if len(c.Kinds) > 0 {
+		out = append(out, c.KindReport())
 	}
 	if len(c.ByStep) > 0 {
 		out = append(out, c.StepReport())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -69,6 +70,11 @@ func NewGathering(names []string, floor int64) *Gathering {
 	return &Gathering{Names: names, Floor: floor, Share: Matters}
 }
 
+// Grow makes room for n more sync points.
+func (g *Gathering) Grow(n int) {
+	g.SyncPoints, g.arrivals = memory.Grow(g.SyncPoints, n), memory.Grow(g.arrivals, n*len(g.Names))
+}
+
 // Meet notes a sync point at a time, which the order goes by and the time since which
 // a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
 // took is how long the group was at it, in ns; 0 is unknown, and any part of it
@@ -96,7 +102,7 @@ func (g *Gathering) settle() {
 	g.settled = true
 	slices.SortStableFunc(g.SyncPoints, func(x, y syncPoint) int { return cmp.Compare(x.at, y.at) })
 	k := len(g.Names)
-	g.late, g.offset = memory.Make[int64](len(g.arrivals)), memory.Make[int64](len(g.arrivals))
+	g.makeSettled()
 	sorted := make([]int64, 0, k)
 	for i := range g.SyncPoints {
 		m := &g.SyncPoints[i]
@@ -109,19 +115,36 @@ func (g *Gathering) settle() {
 		}
 		slices.Sort(sorted)
 		m.judge(arrivals, sorted)
+		median := request.NearestRank(sorted, 50)
 		for r, a := range arrivals {
 			g.late[i*k+r], g.offset[i*k+r] = NoArrival, NoArrival
 			if a != NoArrival {
 				g.late[i*k+r] = a - medianOfOthers(sorted, a)
-				g.offset[i*k+r] = a - request.NearestRank(sorted, 50)
+				g.offset[i*k+r] = a - median
 			}
 		}
 	}
 }
 
-// unsettle gives up what settle found out, and the order. A job has a gathering for each group
+// settledTables are what gatherings had for late and offset: a job has a gathering for each group
 // of its ranks, and judges one after another.
-func (g *Gathering) unsettle() { g.settled, g.late, g.offset, g.order = false, nil, nil, nil }
+var settledTables sync.Pool
+
+// makeSettled makes late and offset, which may hold anything.
+func (g *Gathering) makeSettled() {
+	n := len(g.arrivals)
+	if tables, _ := settledTables.Get().(*[2][]int64); tables != nil && cap(tables[0]) >= n && cap(tables[1]) >= n {
+		g.late, g.offset = tables[0][:n], tables[1][:n]
+		return
+	}
+	g.late, g.offset = memory.Make[int64](n), memory.Make[int64](n)
+}
+
+// unsettle gives up what settle found out, and the order.
+func (g *Gathering) unsettle() {
+	settledTables.Put(&[2][]int64{g.late, g.offset})
+	g.settled, g.late, g.offset, g.order = false, nil, nil, nil
+}
 
 // judge finds the last one of the arrivals, which are there sorted, too.
 func (m *syncPoint) judge(arrivals, sorted []int64) {
@@ -138,9 +161,9 @@ func (m *syncPoint) judge(arrivals, sorted []int64) {
 
 // medianOfOthers returns the median (nearest rank) of sorted values without one of
 // value own.
-func medianOfOthers[T cmp.Ordered](sorted []T, own T) T {
+func medianOfOthers(sorted []int64, own int64) int64 {
 	middle := len(sorted)/2 - 1 // of the others: ceil((n-1)/2), from 0
-	if at, _ := slices.BinarySearch(sorted, own); at <= middle {
+	if own <= sorted[middle] {
 		middle++
 	}
 	return sorted[middle]

@@ -162,7 +162,7 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 // pointers, so that a cycle of the garbage collector is cheap.
 func (c *command) collectEarly() {
 	if c.env("GOGC") == "" {
-		debug.SetGCPercent(20)
+		debug.SetGCPercent(50)
 	}
 }
 

@@ -229,7 +229,7 @@ func (m *Clocks) solve(fixed []align.Fixed, find bool) align.Solution {
 
 // crossingBounds returns what requests and messages that crossed hosts say.
 func (m *Clocks) crossingBounds() []align.Bound {
-	bounds := align.TransferBounds(m.alignRanks, m.alignNames, m.Matches)
+	bounds := align.TransferBounds(m.alignRanks, m.alignNames, &m.Matches)
 	if m.Requests != nil {
 		bounds = append(bounds, m.Requests.ClockBounds(m.ClockOfProc)...)
 	}

@@ -18,6 +18,6 @@ type Clocks struct {
 	AlignOf    []*ranks.Track           // which rank that is
 	Calls      []*rankCalls             // their collectives
 	whats      []profile.Collective     // kinds of collectives
-	Matches    []matching.Match         // the same collective on several ranks
+	Matches    matching.Matches         // the same collective on several ranks
 	Solution   align.Solution
 }

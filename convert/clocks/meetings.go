@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -68,7 +69,7 @@ func (m *Clocks) Ahead() []int64 {
 // ForgetMatches gives up which collectives are the same, and the collectives themselves:
 // [Clocks.Meetings] has all that reports want of them.
 func (m *Clocks) ForgetMatches() {
-	m.alignRanks, m.AlignOf, m.Calls, m.Matches, m.whats = nil, nil, nil, nil, nil
+	m.alignRanks, m.AlignOf, m.Calls, m.Matches, m.whats = nil, nil, nil, matching.Matches{}, nil
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
 			c.File.Collectives = profile.Collectives{}

@@ -21,7 +21,7 @@ func (m *Clocks) Meetings() profile.Meetings {
 	for i, r := range m.Tracks {
 		index[r] = int32(i)
 	}
-	x := &meetings{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, len(m.Matches))}
+	x := &meetings{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, m.Matches.Len())}
 	for i, r := range m.AlignOf {
 		rank, wanted := index[r]
 		if !wanted {
@@ -38,7 +38,8 @@ func (m *Clocks) Meetings() profile.Meetings {
 			x.moved[i] = &c.Fit
 		}
 	}
-	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circles()) })
+	x.circle = sync.OnceValue(x.circles)
+	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circle()) })
 	x.byTime = sync.OnceValue(func() []int32 { return x.order(make([]int32, len(x.rank))) })
 	return x
 }
@@ -50,15 +51,16 @@ type meetings struct {
 	whats   []profile.Collective
 	clocks  []*HostClock
 	moved   []*align.ClockFit // by clock; nil of one that shows the time of the reference
-	matches []matching.Match
+	matches matching.Matches
 	refused []bool // of matches: the clocks contradict them
 
+	circle          func() []int32 // of each of calls; see circles
 	byRanks, byTime func() []int32 // orders of sync points, as indexes of matches
 }
 
 // counts reports whether a match is one that ranks came to, as far as they are wanted.
-func (m *meetings) counts(match int) bool {
-	return !m.refused[match] && m.matches[match].Kind != matching.KindSend
+func (m *meetings) counts(match int, kind matching.Kind) bool {
+	return !m.refused[match] && kind != matching.KindSend
 }
 
 // circles numbers the sets of ranks that meet, directly or not, by calls.
@@ -74,11 +76,11 @@ func (m *meetings) circles() []int32 {
 		}
 		return i
 	}
-	for i := range m.matches {
-		if !m.counts(i) {
+	for i, match := range m.matches.All() {
+		if !m.counts(i, match.Kind) {
 			continue
 		}
-		members := m.matches[i].Members
+		members := match.Members
 		to := find(members[0].Rank)
 		for _, x := range members[1:] {
 			if from := find(x.Rank); from != to {
@@ -100,13 +102,13 @@ func (m *meetings) order(circle []int32) []int32 {
 		circle int32
 		match  int32
 	}
-	places := memory.Make[place](len(m.matches))[:0]
-	for i := range m.matches {
-		if !m.counts(i) {
+	places := memory.Make[place](m.matches.Len())[:0]
+	for i, match := range m.matches.All() {
+		if !m.counts(i, match.Kind) {
 			continue
 		}
-		p, there := place{circle: circle[m.matches[i].Members[0].Rank], match: int32(i)}, 0
-		for _, x := range m.matches[i].Members {
+		p, there := place{circle: circle[match.Members[0].Rank], match: int32(i)}, 0
+		for _, x := range match.Members {
 			if m.rank[x.Rank] < 0 {
 				continue
 			}
@@ -145,9 +147,9 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 		if byTime {
 			order = m.byTime
 		}
-		w := syncPointWalk{meetings: m}
+		w := syncPointWalk{meetings: m, circle: m.circle()}
 		for _, i := range order() {
-			if !yield(w.look(&m.matches[i])) {
+			if !yield(w.look(m.matches.At(int(i)))) {
 				return
 			}
 		}
@@ -157,14 +159,15 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 // A syncPointWalk makes sync points of matches, one after another in the same place.
 type syncPointWalk struct {
 	*meetings
+	circle []int32 // of each of calls
 	at     profile.SyncPoint
 	clocks []int // of the members at hand
 }
 
-func (w *syncPointWalk) look(match *matching.Match) *profile.SyncPoint {
+func (w *syncPointWalk) look(match matching.Match) *profile.SyncPoint {
 	x := &w.at
 	*x = profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
-		In: -1, Out: -1, GroupSize: -1, Arrivals: x.Arrivals[:0]}
+		In: -1, Out: -1, GroupSize: -1, Circle: w.circle[match.Members[0].Rank], Arrivals: x.Arrivals[:0]}
 	w.clocks = w.clocks[:0]
 	what := int32(-1)
 	for _, member := range match.Members {
@@ -242,13 +245,19 @@ func (m *meetings) Parts() iter.Seq[*profile.Part] {
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.rank[a], m.rank[b]) })
 		var p profile.Part
+		var like callKind // whose kind p has
 		for _, r := range order {
 			if m.rank[r] < 0 {
 				continue
 			}
+			p.Rank = m.rank[r]
 			for i, how := range met[r] {
 				t, row := m.calls[r].of(int32(i))
-				p = profile.Part{Collective: t.Collectives.At(row), Rank: m.rank[r], Met: how == hasMet, Refused: how == isRefused}
+				if of := (callKind{t, t.KindOf(row)}); of != like {
+					like, p.Collective = of, t.Kinds()[of.kind]
+				}
+				t.Tell(row, &p.Collective)
+				p.Met, p.Refused = how == hasMet, how == isRefused
 				if !yield(&p) {
 					return
 				}
@@ -257,15 +266,21 @@ func (m *meetings) Parts() iter.Seq[*profile.Part] {
 	}
 }
 
+// A callKind is a kind of collectives of a capture.
+type callKind struct {
+	*captureCalls
+	kind int32
+}
+
 // met returns how each call of each rank met others that are wanted.
 func (m *meetings) met() [][]uint8 {
 	met := make([][]uint8, len(m.calls))
 	for r, calls := range m.calls {
 		met[r] = memory.Make[uint8](calls.Len())
 	}
-	for i := range m.matches {
+	for i, match := range m.matches.All() {
 		wanted := 0
-		for _, x := range m.matches[i].Members {
+		for _, x := range match.Members {
 			if m.rank[x.Rank] >= 0 {
 				wanted++
 			}
@@ -277,7 +292,7 @@ func (m *meetings) met() [][]uint8 {
 		case wanted > 1:
 			how = hasMet
 		}
-		for _, x := range m.matches[i].Members {
+		for _, x := range match.Members {
 			met[x.Rank][x.Index] = how
 		}
 	}

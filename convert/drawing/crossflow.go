@@ -17,14 +17,14 @@ import (
 func (m *merging) linkRanks() {
 	name := m.Intern("collective")
 	rejected := m.Solution.Rejected
-	for i := range m.Matches {
+	for i, match := range m.Matches.All() {
 		if len(rejected) > 0 && rejected[0] == i {
 			rejected = rejected[1:]
-			if m.Matches[i].Level > matching.BySeq {
+			if match.Level > matching.BySeq {
 				continue // ids hold whatever the clocks say, the order of calls does not
 			}
 		}
-		members := slices.DeleteFunc(slices.Clone(m.Matches[i].Members), func(x matching.Member) bool { return m.AlignOf[x.Rank].IsOut })
+		members := slices.DeleteFunc(slices.Clone(match.Members), func(x matching.Member) bool { return m.AlignOf[x.Rank].IsOut })
 		slices.SortFunc(members, func(a, b matching.Member) int {
 			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
 		})

@@ -42,12 +42,39 @@ func (c *Capture) processOfMachine() int64 {
 }
 
 // peers are captures by the process of an export that they are, 0 for all others: only
-// those of one number may have the same events. A node has more processes than anybody
-// could compare in pairs.
-type peers map[int64][]*Capture
+// those of one number may have the same events, and only those of one rank, if all tell theirs. A
+// node has more processes, and a job more ranks, than anybody could compare in pairs.
+type peers map[int64]*peerList
 
-func (p peers) add(c *Capture)           { p[c.processOfMachine()] = append(p[c.processOfMachine()], c) }
-func (p peers) of(c *Capture) []*Capture { return p[c.processOfMachine()] }
+// A peerList is captures of one number.
+type peerList struct {
+	all     []*Capture
+	byRank  map[int32][]*Capture // by the number of the rank in its job
+	unknown bool                 // some do not tell theirs
+}
+
+func (p peers) add(c *Capture) {
+	l := p[c.processOfMachine()]
+	if l == nil {
+		l = &peerList{byRank: map[int32][]*Capture{}}
+		p[c.processOfMachine()] = l
+	}
+	rank := c.known.Rank.Global
+	l.all, l.byRank[rank] = append(l.all, c), append(l.byRank[rank], c)
+	l.unknown = l.unknown || rank < 0
+}
+
+// of returns those that c may have events of, in the order in which they were added.
+func (p peers) of(c *Capture) []*Capture {
+	l := p[c.processOfMachine()]
+	switch {
+	case l == nil:
+		return nil
+	case l.unknown || c.known.Rank.Global < 0:
+		return l.all
+	}
+	return l.byRank[c.known.Rank.Global]
+}
 
 func peersOf(captures []*Capture) peers {
 	p := peers{}

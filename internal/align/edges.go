@@ -68,11 +68,7 @@ func (s *state) sets(idOf func(clock int) int) []*clockSet {
 	var order []*clockSet
 	var key []byte
 	var ids []int
-	for i := range s.p.Matches {
-		m := &s.p.Matches[i]
-		if !s.p.useful(m) {
-			continue
-		}
+	for i, m := range s.p.Matches.All() {
 		ids = ids[:0]
 		for _, member := range m.Members {
 			if id := idOf(s.p.Ranks[member.Rank].Clock); len(ids) == 0 || ids[len(ids)-1] != id {
@@ -80,7 +76,7 @@ func (s *state) sets(idOf func(clock int) int) []*clockSet {
 			}
 		}
 		slices.Sort(ids)
-		if ids = slices.Compact(ids); len(ids) < 2 {
+		if ids = slices.Compact(ids); len(ids) < 2 || !s.p.useful(&m) {
 			continue
 		}
 		key = key[:0]
@@ -131,7 +127,7 @@ func (s *state) edges(idOf func(clock int) int, keep func(a, b int) bool) []*edg
 		most := min(n, maxSamples, max(fewSamples, maxSamples*manyClocks/len(set.ids)))
 		for k := range most {
 			m := set.matches[k*n/most]
-			s.sidesOf(&s.p.Matches[m], idOf, set.ids, sides)
+			s.sidesOf(s.p.Matches.At(int(m)), idOf, set.ids, sides)
 			for _, p := range pairs {
 				a, b := &sides[p[0]], &sides[p[1]]
 				e := found[[2]int{a.id, b.id}]
@@ -172,7 +168,7 @@ func (set *clockSet) pairs(weight map[int]int) [][2]int {
 }
 
 // sidesOf fills in what each of ids saw of m.
-func (s *state) sidesOf(m *matching.Match, idOf func(clock int) int, ids []int, sides []side) {
+func (s *state) sidesOf(m matching.Match, idOf func(clock int) int, ids []int, sides []side) {
 	for i := range sides {
 		sides[i] = side{id: ids[i], ends: sides[i].ends[:0], last: math.MinInt64, first: math.MaxInt64}
 	}
@@ -230,12 +226,12 @@ func (s *state) asymmetries(list []*edge, idOf func(clock int) int) {
 func (s *state) rankMedians() []float64 {
 	deviations := make([][]float64, len(s.p.Ranks))
 	sum, count := make([]float64, s.p.Clocks), make([]float64, s.p.Clocks)
-	n := len(s.p.Matches)
+	n := s.p.Matches.Len()
 	var ends []int64
 	var members []matching.Member
 	for k := range min(n, maxSamples/4) {
-		m := &s.p.Matches[k*n/min(n, maxSamples/4)]
-		if !s.p.useful(m) {
+		m := s.p.Matches.At(k * n / min(n, maxSamples/4))
+		if !s.p.useful(&m) {
 			continue
 		}
 		clockOf := func(m matching.Member) int { return s.p.Ranks[m.Rank].Clock }

@@ -86,7 +86,7 @@ func checkMatching(t *testing.T, p *Problem, report matching.Report) {
 	t.Helper()
 	seen := map[matching.Member]bool{}
 	matched := 0
-	for _, m := range p.Matches {
+	for _, m := range p.Matches.All() {
 		ranks := map[int32]bool{}
 		job := p.Ranks[m.Members[0].Rank].Job
 		for _, x := range m.Members {
@@ -130,8 +130,8 @@ func checkSolution(t *testing.T, p *Problem, sol *Solution) {
 			t.Fatalf("clock %d is known by another component's word: %+v", i, c)
 		}
 	}
-	if !slices.IsSorted(sol.Rejected) || len(sol.Rejected) > 0 && sol.Rejected[len(sol.Rejected)-1] >= len(p.Matches) {
-		t.Fatalf("rejected: %v of %d", sol.Rejected, len(p.Matches))
+	if !slices.IsSorted(sol.Rejected) || len(sol.Rejected) > 0 && sol.Rejected[len(sol.Rejected)-1] >= p.Matches.Len() {
+		t.Fatalf("rejected: %v of %d", sol.Rejected, p.Matches.Len())
 	}
 }
 
@@ -143,7 +143,7 @@ func solve(t *testing.T, p *Problem, names *matching.Names) Solution {
 	var report matching.Report
 	p.Matches, report = matching.Find(p.Ranks, names, matching.Options{})
 	checkMatching(t, p, report)
-	p.Bounds = append(p.Bounds, TransferBounds(p.Ranks, names, p.Matches)...)
+	p.Bounds = append(p.Bounds, TransferBounds(p.Ranks, names, &p.Matches)...)
 	sol := Solve(*p)
 	checkSolution(t, p, &sol)
 	return sol

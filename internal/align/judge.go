@@ -39,8 +39,8 @@ func (sol *Solution) judge(p *Problem) {
 		}
 	}
 	limit := rejectFloor + int64(trimMAD*order.Median(all))
-	for i := range p.Matches {
-		if m := &p.Matches[i]; p.useful(m) && sol.impossible(p, m, limit) {
+	for i, m := range p.Matches.All() {
+		if p.useful(&m) && sol.impossible(p, &m, limit) {
 			sol.Rejected = append(sol.Rejected, i)
 		}
 	}
@@ -50,11 +50,11 @@ func (sol *Solution) judge(p *Problem) {
 // matches, on the reference's time. Of very many matches, of some.
 func (sol *Solution) deviations(p *Problem) [][]float64 {
 	list := make([][]float64, len(p.Ranks))
-	n := len(p.Matches)
+	n := p.Matches.Len()
 	var s side
 	for k := range min(n, 2*maxSamples) {
-		m := &p.Matches[k*n/min(n, 2*maxSamples)]
-		if !p.useful(m) || !sol.comparable(p, m) {
+		m := p.Matches.At(k * n / min(n, 2*maxSamples))
+		if !p.useful(&m) || !sol.comparable(p, &m) {
 			continue
 		}
 		s.ends = s.ends[:0]

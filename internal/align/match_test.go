@@ -142,8 +142,8 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 		callsOf(ranks[1])[i].Start -= 77_000_000
 		callsOf(ranks[1])[i].End -= 77_000_000
 	}
-	if matches, report = matching.Find(ranks, s.names, matching.Options{MaxSkew: 400_000}); len(matches) != 380 {
-		t.Errorf("%d matches, %+v", len(matches), report)
+	if found, report := matching.Find(ranks, s.names, matching.Options{MaxSkew: 400_000}); found.Len() != 380 {
+		t.Errorf("%d matches, %+v", found.Len(), report)
 	}
 }
 
@@ -193,8 +193,8 @@ func TestKeys(t *testing.T) {
 		both(matching.BySeq, member(0, 4), member(1, 4)),
 		both(matching.BySeq, member(0, 5), member(1, 5)),
 	}
-	if !reflect.DeepEqual(matches, want) {
-		t.Errorf("%+v", matches)
+	if got := listOf(matches); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
 	}
 	if report != (matching.Report{Collectives: 16, Matched: [matching.Levels]int{4, 6}, Repeated: 4, Contradictory: 4, Alone: 6}) {
 		t.Errorf("%+v", report)
@@ -213,8 +213,9 @@ func TestOrderOfRanks(t *testing.T) {
 			for i, p := range perm {
 				mixed[p], back[p] = s.ranks[i], int32(i)
 			}
-			m, r := matching.Find(mixed, s.names, matching.Options{})
-			got := Solve(Problem{Clocks: 2, Ranks: mixed, Matches: m})
+			found, r := matching.Find(mixed, s.names, matching.Options{})
+			got := Solve(Problem{Clocks: 2, Ranks: mixed, Matches: found})
+			m := listOf(found)
 			for _, x := range m {
 				for k := range x.Members {
 					x.Members[k].Rank = back[x.Members[k].Rank]
@@ -257,7 +258,7 @@ func BenchmarkMatch(b *testing.B) {
 			for b.Loop() {
 				matches, report := matching.Find(ranks, s.names, matching.Options{})
 				if report.Alone != 0 {
-					b.Fatalf("%d %+v", len(matches), report)
+					b.Fatalf("%d %+v", matches.Len(), report)
 				}
 			}
 		})

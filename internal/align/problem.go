@@ -13,7 +13,7 @@ type Problem struct {
 	Reference int
 	Fixed     []Fixed
 	Ranks     []matching.Rank
-	Matches   []matching.Match // as from MatchCollectives(Ranks)
+	Matches   matching.Matches // as from MatchCollectives(Ranks)
 	Bounds    []Bound
 	// Claims tells which clocks claim to show Unix time: see keep.go. It may be nil.
 	Claims []bool
@@ -60,9 +60,9 @@ func (b Bound) sound() bool {
 // TransferBounds returns what matched sends and receives say: nobody has received
 // before the other one began to send. (The opposite does not hold: a send may be
 // buffered.)
-func TransferBounds(ranks []matching.Rank, names *matching.Names, matches []matching.Match) []Bound {
+func TransferBounds(ranks []matching.Rank, names *matching.Names, matches *matching.Matches) []Bound {
 	var list []Bound
-	for _, m := range matches {
+	for _, m := range matches.All() {
 		if m.Kind != matching.KindSend || len(m.Members) != 2 {
 			continue
 		}

@@ -21,13 +21,12 @@ const (
 // MatchRest matches by time alone what [matching.Find] left, on clocks that sol relates:
 // families of kernels that are too few to show an order, calls that a rank has beyond
 // those of its peers, and collectives whose ranks do not leave together. It returns all
-// matches: those it was given come first, with the ranks that they lacked.
-func MatchRest(ranks []matching.Rank, names *matching.Names, matches []matching.Match, sol *Solution) []matching.Match {
+// matches, and takes over those it was given, which come first, with the ranks that they lacked.
+func MatchRest(ranks []matching.Rank, names *matching.Names, matches matching.Matches, sol *Solution) matching.Matches {
 	r := &rest{ranks: ranks, names: names, sol: sol, matches: matches, lanes: map[restLane]int{}}
 	if r.collect(); len(r.kinds) == 0 {
 		return matches
 	}
-	r.matches = slices.Clone(matches)
 	for i := range r.calls {
 		r.match(r.kinds[i], r.calls[i])
 	}
@@ -54,7 +53,7 @@ type rest struct {
 	ranks   []matching.Rank
 	names   *matching.Names
 	sol     *Solution
-	matches []matching.Match
+	matches matching.Matches
 	lanes   map[restLane]int
 	kinds   []matching.Kind // of lanes
 	calls   [][]restCall    // of lanes
@@ -66,8 +65,8 @@ func (r *rest) collect() {
 	for i := range r.ranks {
 		of[i] = memory.Make[int32](r.ranks[i].Calls.Len())
 	}
-	for i := range r.matches {
-		for _, m := range r.matches[i].Members {
+	for i, match := range r.matches.All() {
+		for _, m := range match.Members {
 			of[m.Rank][m.Index] = int32(i) + 1
 		}
 	}
@@ -125,7 +124,7 @@ func (r *rest) match(kind matching.Kind, calls []restCall) {
 	}
 	for _, g := range groups {
 		if len(g.members) > 1 {
-			r.matches = append(r.matches, matching.Match{Members: g.members, Level: matching.ByTime, Kind: kind})
+			r.matches.Add(matching.Match{Members: g.members, Level: matching.ByTime, Kind: kind})
 		}
 	}
 }
@@ -183,8 +182,7 @@ func (r *rest) together(calls []restCall) []*restGroup {
 		}
 		if k := nearestGroup(known, c); k >= 0 {
 			known[k].add(c)
-			m := &r.matches[matchOf[k]]
-			m.Members = append(slices.Clone(m.Members), c.member)
+			r.matches.Join(int(matchOf[k]), c.member)
 			continue
 		}
 		if k := nearestGroup(found, c); k >= 0 {

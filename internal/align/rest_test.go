@@ -12,7 +12,7 @@ func restOf(s *simulation, clocks int) []matching.Match {
 	sol := &Solution{Clocks: make([]ClockFit, clocks)}
 	ranks := s.sorted()
 	matches, _ := matching.Find(ranks, s.names, matching.Options{})
-	return MatchRest(ranks, s.names, matches, sol)
+	return listOf(MatchRest(ranks, s.names, matches, sol))
 }
 
 // Three collectives are too few for their order to say anything, but not for their ends.
@@ -74,8 +74,8 @@ func TestRestIsNotGuessed(t *testing.T) {
 		if spread == 0 {
 			sol.Clocks[1].Bound = Unknown
 		}
-		if got := MatchRest(s.sorted(), s.names, nil, sol); len(got) != 0 {
-			t.Errorf("%s: %+v", name, got)
+		if got := MatchRest(s.sorted(), s.names, matching.Matches{}, sol); got.Len() != 0 {
+			t.Errorf("%s: %+v", name, listOf(got))
 		}
 	}
 }

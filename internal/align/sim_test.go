@@ -121,7 +121,14 @@ func (s *simulation) sorted() []matching.Rank {
 func (s *simulation) solve(bounds []Bound, fixed ...Fixed) (Solution, []matching.Match, matching.Report) {
 	ranks := s.sorted()
 	matches, report := matching.Find(ranks, s.names, matching.Options{})
-	return Solve(Problem{Clocks: len(s.clocks), Fixed: fixed, Ranks: ranks, Matches: matches, Bounds: bounds}), matches, report
+	return Solve(Problem{Clocks: len(s.clocks), Fixed: fixed, Ranks: ranks, Matches: matches, Bounds: bounds}), listOf(matches), report
+}
+
+func listOf(matches matching.Matches) (list []matching.Match) {
+	for _, m := range matches.All() {
+		list = append(list, m)
+	}
+	return list
 }
 
 // err returns how far the fit of a clock is from the truth at the true time t.

@@ -263,7 +263,7 @@ func TestEmpty(t *testing.T) {
 	if sol := Solve(Problem{Clocks: 2, Reference: 1}); sol.Components != 2 || sol.Clocks[0].Bound != Unknown || sol.Clocks[1].Bound != 0 {
 		t.Errorf("%+v", sol)
 	}
-	if m, r := matching.Find(nil, nil, matching.Options{}); len(m) != 0 || r != (matching.Report{}) {
+	if m, r := matching.Find(nil, nil, matching.Options{}); m.Len() != 0 || r != (matching.Report{}) {
 		t.Errorf("%v %v", m, r)
 	}
 }
@@ -289,7 +289,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	matches, _ := matching.Find(s.ranks, s.names, matching.Options{})
-	bounds := TransferBounds(s.ranks, s.names, matches)
+	bounds := TransferBounds(s.ranks, s.names, &matches)
 	sol := Solve(Problem{Clocks: 2, Ranks: s.ranks, Matches: matches, Bounds: bounds})
 	fit := sol.Clocks[1]
 	if e := s.worstErr(fit, simBase, simBase+500_000_000); len(bounds) != 100 || fit.By != ByRequests || e > fit.Bound || fit.Bound > 100_000 {

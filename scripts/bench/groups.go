@@ -74,9 +74,6 @@ func wholeDump(b *bench, dir string) ([]row, error) {
 import json
 for line in open("otel.jsonl", "rb"): json.loads(line)'`},
 	}
-	if b.converter != "" {
-		rows = append(rows, row{"convert_otel_2_perfetto.py", "exec python3 $CONVERTER --input otel.jsonl --output out.json"})
-	}
 	rows = append(rows, sgtrace("otel.jsonl", "", "report", "report --by-stage", "report --by-rank", "report --tail", "report --timeline",
 		"report -o out.html", "requests", "inspect", "convert otel2perfetto -o out.pftrace",
 		"convert otel2perfetto --requests all -o out.pftrace", "convert otel2perfetto --requests all --no-findings -o out.pftrace",

@@ -2,7 +2,7 @@
 // bounds them: reading, decompressing, or parsing the same bytes. It prints the tables of
 // docs/PERFORMANCE.md:
 //
-//	go run ./scripts/bench [-only dumps,traces] [-largest 2] [-converter FILE] SGTRACE
+//	go run ./scripts/bench [-only dumps,traces] [-largest 2] SGTRACE
 //
 // Inputs are simulated, some of them several gigabytes, in a temporary folder.
 package main
@@ -24,7 +24,6 @@ func main() {
 	only := flag.String("only", "", "groups to measure: "+groupNames()+"; all unless given")
 	flag.IntVar(&b.largest, "largest", 2, "largest size to measure: 0, 1, or 2")
 	flag.IntVar(&b.runs, "runs", 3, "runs of each command, of which the fastest counts; half of them for those above ten seconds")
-	flag.StringVar(&b.converter, "converter", "", "SGLang's convert_otel_2_perfetto.py, to measure it beside ours")
 	flag.StringVar(&b.dir, "dir", "", "folder for the inputs, which stay there; a temporary one unless given")
 	flag.Parse()
 	if err := b.run(flag.Arg(0), *only); err != nil {
@@ -34,8 +33,8 @@ func main() {
 
 // A bench has what all measurements share.
 type bench struct {
-	program, dir, converter string
-	largest, runs           int
+	program, dir  string
+	largest, runs int
 }
 
 // A group is an input at several sizes, and the tables that are measured on it.

@@ -53,7 +53,7 @@ func (b *bench) best(dir, shell string) (best cost, err error) {
 func (b *bench) once(dir, shell string) (cost, error) {
 	cmd := exec.Command("sh", "-c", shell)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SGTRACE="+b.program, "CONVERTER="+b.converter)
+	cmd.Env = append(os.Environ(), "SGTRACE="+b.program)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	wall := time.Since(start)

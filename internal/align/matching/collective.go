@@ -259,13 +259,3 @@ const (
 	ByTime                 // no order that fits: when they ended, on related clocks
 	Levels                 // how many there are
 )
-
-// A Match is one collective, seen on two ranks or more.
-type Match struct {
-	Members []Member // at most one for each rank
-	Level   Level
-	Kind    Kind // KindSend for the two sides of a transfer
-}
-
-// A Member is Ranks[Rank].Calls.At(Index).
-type Member struct{ Rank, Index int32 }

@@ -41,7 +41,7 @@ type Report struct {
 // The result does not depend on the order of ranks, except for the numbers in
 // Member: matches are ordered by where they first appear in an order of ranks
 // that follows from their content.
-func Find(ranks []Rank, names *Names, opts Options) ([]Match, Report) {
+func Find(ranks []Rank, names *Names, opts Options) (Matches, Report) {
 	m := newMatcher(ranks, names, opts)
 	m.byCommsID()
 	m.bySeq()
@@ -176,7 +176,7 @@ func (m *matcher) keyed(level Level, wanted func(*Rank) bool, find func(job uint
 }
 
 func (m *matcher) addGroup(level Level, info CallInfo, pos int) int32 {
-	m.groups = append(m.groups, group{level: level, kind: info.Kind, op: info.op, count: 1, last: int32(pos)})
+	m.groups = memory.Append(m.groups, group{level: level, kind: info.Kind, op: info.op, count: 1, last: int32(pos)})
 	return int32(len(m.groups) - 1)
 }
 
@@ -225,8 +225,8 @@ func (m *matcher) settle(first int32) {
 }
 
 // result lists the groups that have members left.
-func (m *matcher) result() ([]Match, Report) {
-	counts := make([]int32, len(m.groups))
+func (m *matcher) result() (Matches, Report) {
+	counts := memory.Make[int32](len(m.groups))
 	total := 0
 	for _, of := range m.of {
 		for _, g := range of {
@@ -236,30 +236,32 @@ func (m *matcher) result() ([]Match, Report) {
 			}
 		}
 	}
-	members := memory.Make[Member](total)
-	matches := make([]Match, 0, len(m.groups))
-	place := make([]int32, len(m.groups)) // in matches
+	out := Matches{places: memory.Make[matchPlace](len(m.groups))[:0], members: memory.Make[Member](total)}
+	place := memory.Make[int32](len(m.groups)) // in out
+	first := int64(0)
 	for g, n := range counts {
 		if n < 2 {
 			place[g] = -1
 			continue
 		}
-		place[g] = int32(len(matches))
-		matches = append(matches, Match{Members: members[:0:n], Level: m.groups[g].level, Kind: m.groups[g].kind})
-		members = members[n:]
+		place[g] = int32(len(out.places))
+		out.places = append(out.places, matchPlace{first, 0, m.groups[g].level, m.groups[g].kind})
+		first += int64(n)
 		m.report.Matched[m.groups[g].level] += int(n)
 	}
+	out.members = out.members[:first]
 	for pos, of := range m.of {
 		for i, g := range of {
 			if g < 0 || place[g] < 0 {
 				m.report.Alone++
 				continue
 			}
-			match := &matches[place[g]]
-			match.Members = append(match.Members, Member{int32(m.order[pos]), int32(i)})
+			p := &out.places[place[g]]
+			out.members[p.first+int64(p.n)] = Member{int32(m.order[pos]), int32(i)}
+			p.n++
 		}
 	}
-	return matches, m.report
+	return out, m.report
 }
 
 // A seqTable numbers the collectives of a communicator by what they are counted with, most
@@ -273,8 +275,10 @@ type seqTable struct {
 // find returns the number of seq, which is next if it is a new one.
 func (t *seqTable) find(seq int64, next int32) (number int32, found bool) {
 	const spare = 1 << 10
-	if number, found = t.far[seq]; found {
-		return number, true // near may reach it by now
+	if len(t.far) > 0 {
+		if number, found = t.far[seq]; found {
+			return number, true // near may reach it by now
+		}
 	}
 	at := seq - t.first
 	if at < 0 || at >= int64(4*len(t.near)+spare) {

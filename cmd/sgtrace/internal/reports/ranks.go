@@ -40,32 +40,52 @@ func parseRanks(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	alone := slices.Contains(collectiveTables, ctx.String("table"))
+	table := ctx.String("table")
 	return func(in *Reading) (*document.Document, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
 		opt.From, opt.To = in.From, in.To
-		return compareRanks(in, opt, objectives, alone && in.Profiles != nil)
+		if in.Profiles != nil && slices.Contains(collectiveTables, table) {
+			return compareArrivals(in, table), nil
+		}
+		return compareRanks(in, opt, objectives)
 	}, nil
 }
 
+// compareArrivals has the tables of collectives, at least the one that is asked for, and who
+// is late.
+func compareArrivals(in *Reading, table string) *document.Document {
+	measure := collective.Measure
+	switch table {
+	case "collectives.ranks", "collectives.waits", "collectives.steps":
+		measure = collective.MeasureRanks
+	}
+	collectives := measure(in.Profiles, in.From, in.To)
+	d := &document.Document{}
+	d.Add(straggler.Find(suspectsOf(collectives, nil)).Report())
+	d.Add(collectives.Reports()...)
+	return d
+}
+
+// suspectsOf returns the ranks that are late to collectives; gpus explain why, if known.
+func suspectsOf(collectives *collective.Collectives, gpus *gpu.GPUs) straggler.Suspects {
+	found := collectives.Stragglers(gpus)
+	return straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)}
+}
+
 // compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
-// then what requests tell about them. Collectives alone, without what else devices did, are
-// followed by nothing.
-func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective, alone bool) (*document.Document, error) {
+// then what requests tell about them.
+func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*document.Document, error) {
 	d := &document.Document{}
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
 	var ranks *rank.Ranks
 	var suspects []straggler.Suspects
 	if in.Profiles != nil {
-		if !alone {
-			gpus = gpu.Measure(in.Profiles, opt)
-		}
+		gpus = gpu.Measure(in.Profiles, opt)
 		collectives = collective.Measure(in.Profiles, opt.From, opt.To)
-		found := collectives.Stragglers(gpus)
-		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
+		suspects = append(suspects, suspectsOf(collectives, gpus))
 	}
 	if in.Requests != nil {
 		ranks = rank.Measure(in.Requests)
@@ -74,9 +94,6 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective, alon
 	d.Add(straggler.Find(suspects...).Report())
 	if collectives != nil {
 		d.Add(collectives.Reports()...)
-	}
-	if alone {
-		return d, nil
 	}
 	if gpus != nil {
 		d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())
