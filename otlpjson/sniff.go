@@ -2,13 +2,17 @@ package otlpjson
 
 import "bytes"
 
-// marks are keys that only OTLP has; one of them is in the head of any dump,
-// even of one whose beginning was rotated away in the middle of a line.
-var marks = [][]byte{
-	[]byte(`"resourceSpans"`), []byte(`"resource_spans"`), []byte(`"scopeSpans"`), []byte(`"scope_spans"`),
-	[]byte(`"startTimeUnixNano"`), []byte(`"start_time_unix_nano"`),
-	[]byte(`"resourceLogs"`), []byte(`"resourceMetrics"`), []byte(`"resourceProfiles"`), []byte(`"parentSpanId"`),
-	[]byte(`"instrumentationLibrarySpans"`),
+// onlyOTLP reports whether only OTLP has a key; one such is in the head of any dump, even
+// of one whose beginning was rotated away in the middle of a line.
+func onlyOTLP(key []byte) bool {
+	switch string(key) {
+	case "resourceSpans", "resource_spans", "scopeSpans", "scope_spans",
+		"startTimeUnixNano", "start_time_unix_nano",
+		"resourceLogs", "resourceMetrics", "resourceProfiles", "parentSpanId",
+		"instrumentationLibrarySpans":
+		return true
+	}
+	return false
 }
 
 // Sniff reports whether a file with the given (decompressed) head is an OTLP dump.
@@ -16,8 +20,13 @@ func Sniff(head []byte) bool {
 	if sniffFraming(head) != notFramed {
 		return true
 	}
-	for _, m := range marks {
-		if bytes.Contains(head, m) {
+	// What is between any two quotes may be a key: nobody knows here which of them opens a
+	// string. One pass over the head sees them all.
+	quote := []byte{'"'}
+	_, rest, found := bytes.Cut(head, quote)
+	for found {
+		var key []byte
+		if key, rest, found = bytes.Cut(rest, quote); found && onlyOTLP(key) {
 			return true
 		}
 	}

@@ -45,6 +45,13 @@ type flows struct {
 	atEnd bool // whether any is endsAtEnd
 }
 
+// Of how many arrows [trace.Touch] hears at once, and about how many bytes the kernel maps for
+// each: slices at its ends lie apart.
+const (
+	arrowsAtOnce = 64
+	readPerArrow = 512
+)
+
 func newFlows(t *trace.Trace) flows {
 	if len(t.Flows) == 0 {
 		return flows{}
@@ -64,6 +71,9 @@ func newFlows(t *trace.Trace) flows {
 		*at++
 	}
 	for i, arrow := range t.Flows {
+		if i%arrowsAtOnce == 0 {
+			trace.Touch(arrowsAtOnce * readPerArrow)
+		}
 		id := uint32(i) + 1
 		from, to := &t.Slices[arrow.From], &t.Slices[arrow.To]
 		// Slices that begin at the same time do so in the order of their ids.

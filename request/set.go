@@ -233,7 +233,7 @@ func (s *Set) AllRequests() iter.Seq[int] { return memory.Each(len(s.Requests), 
 // its rows, and what the kernel maps with them.
 const (
 	partSize    = 4 << 10
-	threadSize  = 1 << 10
+	threadSize  = 4 << 10
 	requestSize = 8 << 10
 )
 

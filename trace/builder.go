@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -147,6 +148,7 @@ func (b *Builder) Finish() *Trace {
 		for to < len(b.t.Slices) && b.t.Slices[to].Track == b.t.Slices[from].Track {
 			to++
 		}
+		memory.Touch((to - from) * sliceSize)
 		b.nest(b.t.Slices[from:to])
 		from = to
 	}
@@ -163,13 +165,20 @@ func (b *Builder) Finish() *Trace {
 // those of others.
 const scattered = 512
 
+// How many bytes a walk over slices in their order looks at, and one over arrows: what these
+// have of the slices at their ends lies apart.
+const (
+	sliceSize = int(unsafe.Sizeof(Slice{}))
+	flowSize  = 256
+)
+
 // orderSlices sorts slices by track, time and falling duration, and renames
 // them in the flows. Tracks are ordered by counting, so that the comparison
 // sort sees one track at a time, and none that was filled in order.
 func (b *Builder) orderSlices() {
 	n := len(b.t.Slices)
 	at := make([]uint32, len(b.t.Tracks)+1)
-	for i := range b.t.Slices[1:] {
+	for i := range memory.Each(n-1, sliceSize) {
 		at[b.t.Slices[i+1].Track+1]++
 	}
 	at[0] = 1
@@ -177,9 +186,9 @@ func (b *Builder) orderSlices() {
 		at[i] += at[i-1]
 	}
 	by := memory.Make[SliceID](n)
-	for i := 1; i < n; i++ {
-		track := b.t.Slices[i].Track
-		by[at[track]] = SliceID(i)
+	for i := range memory.Each(n-1, sliceSize) {
+		track := b.t.Slices[i+1].Track
+		by[at[track]] = SliceID(i + 1)
 		at[track]++
 	}
 	before := func(x, y SliceID) int {
@@ -207,7 +216,7 @@ func (b *Builder) permute(by []SliceID) {
 		for i, old := range by {
 			place[old] = SliceID(i)
 		}
-		for i := range b.t.Flows {
+		for i := range memory.Each(len(b.t.Flows), flowSize) {
 			f := &b.t.Flows[i]
 			f.From, f.To = place[f.From], place[f.To]
 		}

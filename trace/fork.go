@@ -1,6 +1,10 @@
 package trace
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+)
 
 // Room is how many rows a table of a [Builder] has room for.
 type Room struct{ Slices, Instants, Flows int }
@@ -53,7 +57,7 @@ func (f *Fork) Join() *Trace {
 		}
 		t.Tracks = append(t.Tracks, x)
 	}
-	for i := range o.Slices[1:] {
+	for i := range memory.Each(len(o.Slices)-1, sliceSize) {
 		o.Slices[i+1].Track += track
 	}
 	for i := range o.Instants {
@@ -65,7 +69,7 @@ func (f *Fork) Join() *Trace {
 	}
 	for _, x := range o.Samples {
 		x.Track += track
-		t.Samples = append(t.Samples, x)
+		t.Samples = memory.Append(t.Samples, x)
 	}
 	t.Slices, t.About = join(f.rows, t.Slices, o.Slices[1:]), join(f.about, t.About, o.About[1:])
 	t.Instants, t.Flows = join(f.instants, t.Instants, o.Instants), join(f.flows, t.Flows, o.Flows)

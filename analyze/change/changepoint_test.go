@@ -87,7 +87,7 @@ func TestGoldenChanges(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	want := "decode DP1's share of requests rose from 25 to 60 % at 10:49:47.2 ± 0.3 s; arrivals rose from 12.1 to 36.4 /s; " +
-		"ttft p50 rose from 90.0 to 415 ms; its prefill_waiting p50 rose from 0.190 to 330 ms"
+		"TTFT p50 rose from 90.0 to 415 ms; its prefill_waiting p50 rose from 0.190 to 330 ms"
 	if got := exampleChanges().List[0].Sentence(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -164,6 +164,7 @@ func TestWhen(t *testing.T) {
 	}{
 		{0, "20:53:20.188 ± 0.001 s"}, {4_000_000, "20:53:20.188 ± 0.004 s"}, {42_000_000, "20:53:20.19 ± 0.05 s"},
 		{300_000_000, "20:53:20.2 ± 0.3 s"}, {310_000_000, "20:53:20.2 ± 0.4 s"}, {12 * second, "20:53:20 ± 12 s"},
+		{119 * second, "20:53:20 ± 119 s"}, {121 * second, "20:53 ± 3 min"}, {43199 * second, "2026-08-17 20:53 ± 12 h"}, {172801 * second, "2026-08-17 21:00 ± 3 days"},
 	} {
 		if got := words.When(at, at-c.within, at); got != c.want {
 			t.Errorf("within %d: %s, want %s", c.within, got, c.want)

@@ -67,9 +67,17 @@ func (f *Shift) subject() string {
 	case LatenessChanged:
 		return of + "lateness in " + f.Stage
 	case TailChanged:
-		return fmt.Sprintf("%s%s beyond %s", of, f.Stage, words.Nearly(f.Limit))
+		return fmt.Sprintf("%s%s beyond %s", of, f.stageWords(), words.Nearly(f.Limit))
 	}
-	return of + f.Stage + " p50"
+	return of + f.stageWords() + " p50"
+}
+
+// stageWords is what people call the duration that changed.
+func (f *Shift) stageWords() string {
+	if f.Stage == "ttft" || f.Stage == "tpot" {
+		return strings.ToUpper(f.Stage)
+	}
+	return f.Stage
 }
 
 // change says from what to what it did.

@@ -67,3 +67,16 @@ func TestMemoryOfArrivals(t *testing.T) {
 		t.Errorf("%d bytes for each of %d arrivals, %d at most", grown/((many-few)*int64(len(set.Ranks))), many*len(set.Ranks), most)
 	}
 }
+
+// BenchmarkMeasureRanks says who is late of 40,000 arrivals.
+func BenchmarkMeasureRanks(b *testing.B) {
+	const n = 5_000
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
+	set.Meetings = passing{set, n}
+	for b.Loop() {
+		if c := MeasureRanks(set, 0, 0); len(c.Stragglers(nil)) != 0 {
+			b.Fatal("a rank is late")
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n*len(set.Ranks)), "ns/arrival")
+}

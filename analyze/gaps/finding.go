@@ -109,12 +109,13 @@ func (s *suspect) stands(length, wait int64) bool {
 }
 
 // counts reports whether a finding may be about a cause: the host was late, and there was
-// something to launch. Between steps there may have been none, unless the host did something
-// that it does not do while it waits for requests: a lock that another thread keeps while it
-// works is no such wait.
+// something to launch. A host that waits for work that was not recorded is not late: the
+// device was busy. Between steps there may have been nothing to launch, unless the host did
+// something that it does not do while it waits for requests: a lock that another thread keeps
+// while it works is no such wait.
 func (c *Cause) counts() bool {
 	busy := !c.Did.Idle() || c.Did == host.Locked && c.Other != ""
-	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
+	return c.Did != host.OnDevice && c.Reason != gpu.Unseen && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }
 
 // suspicion returns how much a cause explains.

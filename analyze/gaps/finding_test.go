@@ -7,6 +7,16 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/host"
 )
 
+// A host that waits for work that was not recorded is not late: the device was busy.
+func TestUnrecordedWorkIsNoHostWait(t *testing.T) {
+	for reason, want := range map[gpu.Reason]bool{gpu.Unseen: false, gpu.BlockingCopy: true, gpu.AfterSync: true} {
+		cause := Cause{Reason: reason, Did: host.Copying, Call: "hipMemcpyWithStream"}
+		if cause.counts() != want {
+			t.Errorf("%s: %v", gpu.ReasonWords[reason], cause.counts())
+		}
+	}
+}
+
 // Between steps, a host that waits for requests is no cause, whatever other threads do; one
 // that waits for a thread that works is.
 func TestCausesBetweenSteps(t *testing.T) {

@@ -201,10 +201,6 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	for _, reason := range reasons {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*t.part(t.waits[reason])))
 	}
-	mostly := ""
-	if t.waits[most] < t.idle()/10*9 {
-		mostly = "mostly "
-	}
 	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(t, most)}
 	switch most {
 	case Migration:
@@ -215,12 +211,23 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	if most.ofHost() {
 		evidence = append(evidence, g.burdens()...)
 	}
-	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
+	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, howMuch(distribution.Fraction(t.waits[most], t.idle())), reasonClauses[most])
 	f := shareFinding(most.topic(), "idle time", idle, text, evidence...)
 	if most == Unseen {
 		f.Confidence = finding.Likely // a call may wait for something else
 	}
 	return f
+}
+
+// howMuch says which part of idle time the largest reason is, in front of its clause.
+func howMuch(part float64) string {
+	switch {
+	case part < 0.5:
+		return "partly "
+	case part < 0.9:
+		return "mostly "
+	}
+	return ""
 }
 
 // burdens say why the host may be faster than the capture shows: recording takes its time.

@@ -176,3 +176,12 @@ func TestNoGraphs(t *testing.T) {
 		}
 	}
 }
+
+// A reason of less than half of the idle time is not most of it.
+func TestHowMuch(t *testing.T) {
+	for part, want := range map[float64]string{0.32: "partly ", 0.5: "mostly ", 0.89: "mostly ", 0.9: ""} {
+		if got := howMuch(part); got != want {
+			t.Errorf("%g: %q", part, got)
+		}
+	}
+}

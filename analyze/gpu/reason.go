@@ -131,7 +131,7 @@ type callRow struct {
 	mustSucceed bool
 }
 
-// add counts a call, and its result if it lies in the window, and returns its reason.
+// add counts a call if it lies in the window, and returns its reason.
 func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 	row := c.rows.At(int64(call.Name))
 	if row.Name == "" {
@@ -141,11 +141,14 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 			c.used = append(c.used, call.Name)
 		}
 	}
+	if !inWindow {
+		return row.Reason
+	}
 	if row.Reason != NoReason {
 		dur := call.Dur()
 		row.add(&CallTime{N: 1, Time: dur, Max: dur})
 	}
-	if row.mustSucceed && inWindow {
+	if row.mustSucceed {
 		row.Results.Add(call.Result)
 	}
 	return row.Reason

@@ -133,8 +133,7 @@ func (l *Limit) runs() string {
 
 // when says when requests waited.
 func (l *Limit) when() string {
-	layout := words.TenthLayout
-	from, to := words.At(l.From, layout), words.At(l.To, layout)
+	from, to := words.Tenths(l.From, l.To)
 	var text string
 	switch {
 	case l.Always && l.Open:

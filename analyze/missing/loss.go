@@ -67,7 +67,6 @@ func (l *Loss) Share() float64 { return distribution.Ratio(float64(l.Lost), floa
 // Text says how much is lost, and when. It is the least: where all is lost that shows a
 // span, nobody knows of it.
 func (l *Loss) Text() string {
-	const layout = words.TenthLayout
 	about := "less than 0.1"
 	if share := l.Share(); share >= 0.001 {
 		about = "at least " + words.InPercent(share)
@@ -76,8 +75,8 @@ func (l *Loss) Text() string {
 	if l.Incomplete > 0 {
 		incomplete = fmt.Sprintf("%s of %s are incomplete", words.Thousands(int64(l.Incomplete)), words.Counted(l.Requests, "request"))
 	}
-	return fmt.Sprintf("%s %% of the spans were lost on their way to the dump, between %s and %s; %s",
-		about, words.At(l.From, layout), words.At(l.To, layout), incomplete)
+	from, to := words.Tenths(l.From, l.To)
+	return fmt.Sprintf("%s %% of the spans were lost on their way to the dump, between %s and %s; %s", about, from, to, incomplete)
 }
 
 // Findings tells of the loss, and where it was.

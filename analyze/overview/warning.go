@@ -26,6 +26,7 @@ func (o *Overview) warnings() []document.Warning {
 	d := append(o.diagWarnings(), o.profilerWarnings()...)
 	if o.Requests != nil {
 		d = append(d, o.requestWarnings()...)
+		d = append(d, o.unitWarnings()...)
 		d = append(d, o.traceWarnings()...)
 		d = append(d, o.rankWarnings()...)
 		d = append(d, o.hostWarnings()...)
@@ -171,6 +172,22 @@ func (o *Overview) hostWarnings() []document.Warning {
 	return []document.Warning{notice("servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared")}
 }
 
+// unitWarnings tell that the times of dumps are in another unit than OTLP's, if that would
+// make them times at which captures can be.
+func (o *Overview) unitWarnings() []document.Warning {
+	const from, to = 946684800e9, 4102444800e9 // the years 2000 and 2100, in ns
+	for _, unit := range [...]struct {
+		size int64 // ns
+		name string
+	}{{1e3, "microseconds"}, {1e6, "milliseconds"}} {
+		if at := int64(o.From); at >= from/unit.size && at < to/unit.size {
+			return []document.Warning{notice(fmt.Sprintf("times look like %s since 1970, but OTLP has nanoseconds: if so, everything took %s times as long as shown; set the unit right where they were exported",
+				unit.name, words.Thousands(unit.size)))}
+		}
+	}
+	return nil
+}
+
 // traceWarnings are about what the level of tracing does not show.
 func (o *Overview) traceWarnings() []document.Warning {
 	s := o.Requests
@@ -181,7 +198,7 @@ func (o *Overview) traceWarnings() []document.Warning {
 	case !o.Stages:
 		return []document.Warning{notice("servers traced no stages, only whole requests: nothing tells where their time went")}
 	case !o.Steps:
-		return []document.Warning{notice("no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding")}
+		return []document.Warning{notice("no decode steps were traced: no ITL, and no slow ranks in decoding (SGLang traces them from SGLANG_TRACE_LEVEL=3 on)")}
 	}
 	return costWarnings(s)
 }

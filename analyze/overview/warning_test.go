@@ -112,3 +112,16 @@ func TestCostOfTracing(t *testing.T) {
 		}
 	}
 }
+
+// Times that are plausible in another unit than OTLP's come with a warning.
+func TestUnitWarnings(t *testing.T) {
+	for from, want := range map[trace.Time]string{
+		1787000000e9: "", 1787000000e6: "microseconds", 1787000000e3: "milliseconds", 5e9: "", 0: "",
+	} {
+		o := Overview{From: from}
+		warnings := o.unitWarnings()
+		if (want == "") != (len(warnings) == 0) || want != "" && !strings.Contains(warnings[0].Text, want) {
+			t.Errorf("from %d: %v, want %s", from, warnings, want)
+		}
+	}
+}

@@ -135,19 +135,34 @@ func (o *Overview) loadText() string {
 	for _, r := range []struct {
 		rate float64
 		of   string
-	}{{o.RequestRate, "requests/s"}, {o.PromptRate, "prompt tokens/s"}, {o.OutputRate, "output tokens/s"}} {
+	}{{o.RequestRate, "requests"}, {o.PromptRate, "prompt tokens"}, {o.OutputRate, "output tokens"}} {
 		if !math.IsNaN(r.rate) {
-			parts = append(parts, rateText(r.rate)+" "+r.of)
+			parts = append(parts, rateText(r.rate, r.of))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-func rateText(v float64) string {
-	if v >= 1000 {
-		return words.Thousands(int64(math.Round(v)))
+// fewPerUnit is the rate below which people count by a longer unit of time.
+const fewPerUnit = 0.1
+
+// rateText prints how many there are per second, or per minute, hour, or day if that says more.
+func rateText(perSecond float64, of string) string {
+	v, per := perSecond, "s"
+	for _, longer := range [...]struct {
+		seconds float64
+		name    string
+	}{{60, "min"}, {3600, "h"}, {86400, "day"}} {
+		if v >= fewPerUnit || perSecond == 0 {
+			break
+		}
+		v, per = perSecond*longer.seconds, longer.name
 	}
-	return words.ThreeDigits(v)
+	digits := words.ThreeDigits(v)
+	if v >= 1000 {
+		digits = words.Thousands(int64(math.Round(v)))
+	}
+	return digits + " " + of + "/" + per
 }
 
 // profilesText says whose devices were captured, and how long.

@@ -34,7 +34,7 @@ func WhereColumns[T any](of func(*T) *Where) []table.Field[T] {
 
 // BetweenTimes tells when the first and the last of some requests started.
 func BetweenTimes(s *request.Set, list []int) string {
-	first, last := words.At(s.Requests[list[0]].Start, words.TenthLayout), words.At(s.Requests[list[len(list)-1]].Start, words.TenthLayout)
+	first, last := words.Tenths(s.Requests[list[0]].Start, s.Requests[list[len(list)-1]].Start)
 	switch {
 	case len(list) == 1:
 		return "it started at " + first

@@ -115,11 +115,12 @@ func (g *Gathering) settle() {
 		}
 		slices.Sort(sorted)
 		m.judge(arrivals, sorted)
+		median := request.NearestRank(sorted, 50)
 		for r, a := range arrivals {
 			g.late[i*k+r], g.offset[i*k+r] = NoArrival, NoArrival
 			if a != NoArrival {
 				g.late[i*k+r] = a - medianOfOthers(sorted, a)
-				g.offset[i*k+r] = a - request.NearestRank(sorted, 50)
+				g.offset[i*k+r] = a - median
 			}
 		}
 	}
@@ -160,9 +161,9 @@ func (m *syncPoint) judge(arrivals, sorted []int64) {
 
 // medianOfOthers returns the median (nearest rank) of sorted values without one of
 // value own.
-func medianOfOthers[T cmp.Ordered](sorted []T, own T) T {
+func medianOfOthers(sorted []int64, own int64) int64 {
 	middle := len(sorted)/2 - 1 // of the others: ceil((n-1)/2), from 0
-	if at, _ := slices.BinarySearch(sorted, own); at <= middle {
+	if own <= sorted[middle] {
 		middle++
 	}
 	return sorted[middle]

@@ -30,14 +30,29 @@ func Size(bytes int64) string {
 	return ThreeDigits(value) + " " + unit
 }
 
-// Nearly prints a duration to three digits.
+// Nearly prints a duration to three digits, from two hours or two days on in these.
 func Nearly(ns int64) string {
-	unit, size := UnitFor(max(ns, -ns))
-	return ThreeDigits(float64(ns)/size) + " " + unit
+	const hour, day = 3600e9, 24 * 3600e9
+	size := max(ns, -ns)
+	switch {
+	case size >= 2*day:
+		return ThreeDigits(float64(ns)/day) + " days"
+	case size >= 2*hour:
+		return ThreeDigits(float64(ns)/hour) + " h"
+	}
+	unit, of := UnitFor(size)
+	return ThreeDigits(float64(ns)/of) + " " + unit
 }
 
+// When prints a time that is known to lie between first and last, as precisely as it is known:
+// "12:04:33.1 ± 0.2 s", "2026-08-17 14:30 ± 12 h".
 func When(t, first, last trace.Time) string {
 	within := max(t-first, last-t)
+	for _, coarse := range coarseTimes {
+		if within >= 2*coarse.unit {
+			return fmt.Sprintf("%s ± %d %s", At(t+coarse.step/2, coarse.layout), (within+coarse.unit-1)/coarse.unit, coarse.name)
+		}
+	}
 	decimals := 0
 	for unit := trace.Time(1_000_000_000); decimals < 3 && within < unit; unit /= 10 {
 		decimals++
@@ -46,6 +61,17 @@ func When(t, first, last trace.Time) string {
 	step := math.Pow10(-decimals)
 	bound := math.Max(step, math.Ceil(float64(within)/1e9/step)*step)
 	return fmt.Sprintf("%s ± %s s", At(t+rounding(decimals), layout), strconv.FormatFloat(bound, 'f', decimals, 64))
+}
+
+// coarseTimes are the units for times that are known to two of them or less, the longest first:
+// nobody reads an hour in seconds. step is the last digit of the layout.
+var coarseTimes = [...]struct {
+	unit, step   trace.Time // ns
+	layout, name string
+}{
+	{86400e9, 3600e9, "2006-01-02 15:00", "days"},
+	{3600e9, 60e9, "2006-01-02 15:04", "h"},
+	{60e9, 60e9, "15:04", "min"},
 }
 
 // rounding is half of the last decimal of a second, in ns: formatting cuts off.

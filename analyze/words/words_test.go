@@ -29,3 +29,13 @@ func TestQuoteShell(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, args)
 	}
 }
+
+func TestNearly(t *testing.T) {
+	for ns, want := range map[int64]string{
+		1500: "1.50 us", 7199e9: "7199 s", 7200e9: "2.00 h", 172799e9: "48.0 h", 1791011e9: "20.7 days", -172800e9: "-2.00 days",
+	} {
+		if got := Nearly(ns); got != want {
+			t.Errorf("%d: %s, want %s", ns, got, want)
+		}
+	}
+}

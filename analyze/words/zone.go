@@ -46,6 +46,15 @@ func ZoneAt(t trace.Time) string {
 	return c.Format("UTC-07:00")
 }
 
+// Tenths writes two times to a tenth of a second, with their dates if these differ.
+func Tenths(from, to trace.Time) (first, last string) {
+	layout := TenthLayout
+	if Clock(from).Format(time.DateOnly) != Clock(to).Format(time.DateOnly) {
+		layout = time.DateOnly + " " + layout
+	}
+	return At(from, layout), At(to, layout)
+}
+
 // Between writes a period: "2026-08-17 20:53:20.049 to 20:53:41.823 UTC". The zone is there
 // twice if the clocks change in between.
 func Between(from, to trace.Time) string {

@@ -65,3 +65,15 @@ func TestBetween(t *testing.T) {
 		}
 	}
 }
+
+func TestTenths(t *testing.T) {
+	inZone(t, "UTC")
+	for _, c := range []struct{ from, to, first, last string }{
+		{"2026-08-17T20:53:20Z", "2026-08-17T20:53:41Z", "20:53:20.0", "20:53:41.0"},
+		{"2026-08-17T20:53:20Z", "2026-09-05T08:53:29Z", "2026-08-17 20:53:20.0", "2026-09-05 08:53:29.0"},
+	} {
+		if first, last := Tenths(instant(t, c.from), instant(t, c.to)); first != c.first || last != c.last {
+			t.Errorf("%s to %s: %s and %s", c.from, c.to, first, last)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -29,7 +30,7 @@ func (l *layout) collectCounters(b *trace.Builder) {
 			if phase == request.QueuePhase {
 				steps = &c.queued
 			}
-			*steps = append(*steps, change{from, 1}, change{to, -1})
+			*steps = memory.Append(*steps, change{from, 1}, change{to, -1})
 		})
 	}
 	for i := range l.set.All() {
@@ -39,7 +40,7 @@ func (l *layout) collectCounters(b *trace.Builder) {
 		for _, e := range l.set.InstantsOf(i) {
 			if e.Kind == request.Scheduled && e.Batch != request.Unknown {
 				c := &all[l.set.ProcOf(i)]
-				c.batch = append(c.batch, change{e.Time, int64(e.Batch)})
+				c.batch = memory.Append(c.batch, change{e.Time, int64(e.Batch)})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package drawing
 
 import (
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -11,7 +12,7 @@ import (
 func (l *layout) findEdges(b *trace.Builder) {
 	add := func(from, to int, name trace.Sym) {
 		if from != request.None && to != request.None && from != to && l.drawn(from) && l.drawn(to) {
-			l.edges = append(l.edges, edge{int32(from), int32(to), name})
+			l.edges = memory.Append(l.edges, edge{int32(from), int32(to), name})
 		}
 	}
 	next, call, route := b.Intern("next"), b.Intern("call"), b.Intern("route")
@@ -116,9 +117,14 @@ func (l *layout) threadOfTP(p *request.Part, tp int16) int {
 	return l.set.Lead(p)
 }
 
+// edgeSize is about how many bytes [drawing.link] looks at for each edge, or the kernel maps for it:
+// the slices of its ends lie apart.
+const edgeSize = 256
+
 // link draws the edges whose ends are in this view.
 func (d *drawing) link() {
-	for _, e := range d.edges {
+	for i := range memory.Each(len(d.edges), edgeSize) {
+		e := d.edges[i]
 		if from, to := d.slice[e.from], d.slice[e.to]; from != 0 && to != 0 {
 			d.Flow(trace.Flow{From: from, To: to, Name: e.name})
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -263,12 +264,17 @@ type drawing struct {
 }
 
 func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
-	return &drawing{layout: l, Builder: b, isTop: isTop, subject: l.subject, slice: make([]trace.SliceID, l.set.Len())}
+	return &drawing{layout: l, Builder: b, isTop: isTop, subject: l.subject, slice: memory.Make[trace.SliceID](l.set.Len())}
 }
+
+// unitSize is about how many bytes the drawing of a unit looks at: some rows, their places in the
+// tree, and their arguments, and what the kernel maps with them.
+const unitSize = 4 << 10
 
 // draw draws units on the given track.
 func (d *drawing) draw(units []unit, track trace.TrackID) {
 	for _, u := range units {
+		memory.Touch(unitSize)
 		d.drawSpan(int(u.span), 0, track, d.about(int(u.span)))
 	}
 }

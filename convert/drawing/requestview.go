@@ -36,7 +36,7 @@ func (l *layout) byRequest(i int) bool {
 
 // requestRoom returns how many rows the view by request has at most.
 func (l *layout) requestRoom() (room trace.Room) {
-	for i := range l.set.Len() {
+	for i := range l.set.All() {
 		if l.drawn(i) && l.byRequest(i) {
 			room.Slices++
 			room.Instants += len(l.set.InstantsOf(i)) + 1 // how its thread ended

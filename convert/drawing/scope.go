@@ -36,7 +36,7 @@ func newScopes(set *request.Set, b *trace.Builder) scopes {
 // eachSource calls f for all sources that rows come from.
 func eachSource(set *request.Set, f func(*request.Source)) {
 	used := make([]bool, len(set.Sources))
-	for i := range set.Rows {
+	for i := range set.All() {
 		if s := set.Rows[i].Source; !used[s] {
 			used[s] = true
 			f(&set.Sources[s])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,9 +26,8 @@ type unit struct {
 // findUnits finds the units of a view, ordered by start, then longest first.
 // of tells of a span that the view has it, alone that nothing nests in it.
 func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bool) {
-	n := l.set.Len()
-	isTop = make([]bool, n)
-	for i := range n {
+	isTop = memory.Make[bool](l.set.Len())
+	for i := range l.set.All() {
 		if !l.drawn(i) || !of(i) {
 			continue
 		}
@@ -42,8 +42,8 @@ func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bo
 			tops++
 		}
 	}
-	units = make([]unit, 0, tops)
-	for i := range n {
+	units = memory.Make[unit](tops)[:0]
+	for i := range l.set.All() {
 		if isTop[i] && of(i) {
 			s := l.set.Row(i)
 			units = append(units, unit{s.Start, max(s.Start, s.End), int32(i), int32(l.set.ProcOf(i)), int32(l.set.RequestOf(i))})
@@ -101,7 +101,7 @@ func pack(units []unit) (lanes [][]unit) {
 		}
 		ends.set(k, u.to)
 		home[u.request] = k
-		lanes[k] = append(lanes[k], u)
+		lanes[k] = memory.Append(lanes[k], u)
 	}
 	return lanes
 }
@@ -124,7 +124,7 @@ func eachGroup(units []unit, group func(u *unit) int32, f func(units []unit)) {
 	if len(ends) == 0 {
 		return
 	}
-	sorted := make([]unit, ends[len(ends)-1])
+	sorted := memory.Make[unit](ends[len(ends)-1])
 	for i := len(units) - 1; i >= 0; i-- {
 		if g := group(&units[i]); g != request.None {
 			ends[g]--

@@ -81,7 +81,7 @@ func (s *spillFile) cut(size int64) []byte {
 	size = (size + align - 1) / align * align
 	if size > int64(len(s.region)) {
 		whole := max(size, regionSize)
-		region := s.add(whole, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return reserve(s.file, offset, whole) })
+		region := s.add(whole, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, whole) })
 		if region == nil {
 			return nil
 		}
@@ -157,12 +157,16 @@ func (s *spillFile) relax() {
 	}
 }
 
+// zeros is what a part of the file holds at first. The kernel keeps what is written at once together,
+// and maps all of that where one byte is touched: of a part that was only reserved, 2 MB, and
+// then a walk in no order holds the whole file within moments.
+var zeros [64 << 10]byte
+
 // zero fills a part of a file, so that its blocks are there: without them, a full disk
 // would show as a signal when a page is written.
 func zero(f *os.File, offset, size int64) error {
-	block := make([]byte, min(size, 1<<20))
-	for end := offset + size; offset < end; offset += int64(len(block)) {
-		if _, err := f.WriteAt(block[:min(int64(len(block)), end-offset)], offset); err != nil {
+	for end := offset + size; offset < end; offset += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), end-offset)], offset); err != nil {
 			return err
 		}
 	}

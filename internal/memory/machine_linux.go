@@ -1,23 +1,11 @@
 package memory
 
 import (
-	"errors"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
-
-// reserve makes room for a part of a file on the disk.
-func reserve(f *os.File, offset, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, offset, size)
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return zero(f, offset, size)
-	}
-	return err
-}
 
 // held returns how much memory the process holds, and how much of that are pages of files;
 // what the Go runtime holds where the kernel does not tell.

@@ -149,10 +149,10 @@ func live() int64 {
 }
 
 // Room returns how many bytes of n, which are convenient to keep in memory, there is room
-// for beside everything else: a sixteenth of the budget, and little once the heap has grown.
+// for beside everything else: a 64th of the budget, and little once the heap has grown.
 func Room(n int64) int64 {
 	if limit := budget.Load(); limit > 0 {
-		n = min(n, limit/16)
+		n = min(n, limit/64)
 	}
 	if heap() > easy {
 		n = min(n, easy/16)

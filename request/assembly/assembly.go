@@ -80,6 +80,10 @@ func (a *Assembly) Release() {
 	}
 }
 
+// scattered is about how many bytes the kernel maps for each span of a trace: traces are in no
+// order here.
+const scattered = 512
+
 // BreakTies fills the column Ties, which a timeline needs: by the ids of traces, then
 // those of spans. Spans with equal ids stay tied.
 func (a *Assembly) BreakTies() {
@@ -95,6 +99,7 @@ func (a *Assembly) BreakTies() {
 	ties, next := memory.Make[uint32](a.dump.Len()), uint32(0)
 	for _, t := range order {
 		spans := a.tree.OfTrace(t)
+		memory.Touch(len(spans) * scattered)
 		for k, i := range spans {
 			ties[i] = next
 			if k > 0 && a.dump.Identity(int(spans[k-1])).ID == a.dump.Identity(int(i)).ID {
