@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -286,11 +287,15 @@ func TestAllocationsDoNotGrowWithEvents(t *testing.T) {
 		for i := range tr.About {
 			tr.About[i] = 0 // every subject has a string to intern
 		}
-		return testing.AllocsPerRun(3, func() {
-			if err := Write(io.Discard, tr); err != nil {
-				t.Fatal(err)
-			}
-		})
+		least := math.Inf(1) // of three: others may allocate, too, and buffers are given up when the collector runs
+		for range 3 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				if err := Write(io.Discard, tr); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
+		return least
 	}
 	small, large := allocs(20_000), allocs(80_000)
 	if large > small+100 {
