@@ -199,14 +199,8 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if c.redact != nil {
 		m.Learn(c.redact)
 	}
-	clocks := m.Report()
-	for i := range clocks.Clocks {
-		fmt.Fprintln(c.screen.Notices, printable(clocks.Clocks[i].String()))
-	}
-	if flags.clocks != nil {
-		if _, err := flags.clocks.WriteFunc(clocks.WriteJSON); err != nil {
-			return nil, err
-		}
+	if err := c.reportClocks(m, flags); err != nil {
+		return nil, err
 	}
 	if windowed {
 		c.screen.Doing("reading the window of time")
@@ -235,6 +229,19 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, nothingLeft(ctx)
 	}
 	return t, nil
+}
+
+// reportClocks prints a line for each clock, and writes the file that --clock-report names.
+func (c *command) reportClocks(m *convert.Merge, flags *mergeFlags) error {
+	clocks := m.Report()
+	for i := range clocks.Clocks {
+		fmt.Fprintln(c.screen.Notices, printable(clocks.Clocks[i].String()))
+	}
+	if flags.clocks == nil {
+		return nil
+	}
+	_, err := flags.clocks.WriteFunc(clocks.WriteJSON)
+	return err
 }
 
 // nothingLeft says why there is nothing to draw.
