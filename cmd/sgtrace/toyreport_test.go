@@ -47,7 +47,7 @@ func TestOneRowAddsAReport(t *testing.T) {
 		{"report --toy-count --kernels otel.jsonl", exitUsage, "--kernels and --toy-count are two reports"},
 		{"report --toy-count --bucket 1s otel.jsonl", exitUsage, "--toy-count does not take --bucket; --timeline takes --bucket"},
 		{"report --toy-count -o page.html otel.jsonl", exitUsage, "--toy-count does not take -o; --summary and --fleet take -o"},
-		{"report --sort requests otel.jsonl", exitUsage, "and --toy-count take --sort"},
+		{"report --sort requests otel.jsonl", exitUsage, "--stacks and --toy-count"},
 		{"report --help", exitOK, "--toy-count           how many requests there are"},
 		{"help man", exitOK, "toy\\-count"},
 		{"__complete report --toy", exitOK, "--toy-count\thow many requests there are"},

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"os"
 	"strconv"
 	"strings"
@@ -14,16 +15,28 @@ func held() (all, pages int64) {
 	if err != nil {
 		return heap(), 0
 	}
-	var text [128]byte
-	n, _ := f.ReadAt(text[:], 0) // with io.EOF, as it is short
-	if counts := strings.Fields(string(text[:n])); len(counts) > 2 {
-		page := int64(os.Getpagesize())
-		all, _ = strconv.ParseInt(counts[1], 10, 64)
-		pages, _ = strconv.ParseInt(counts[2], 10, 64)
-		return all * page, pages * page
+	counts.Lock()
+	defer counts.Unlock()
+	n, _ := f.ReadAt(counts.text[:], 0) // with io.EOF, as it is short
+	_, rest, _ := bytes.Cut(counts.text[:n], space)
+	resident, rest, _ := bytes.Cut(rest, space)
+	shared, _, found := bytes.Cut(rest, space)
+	if !found {
+		return heap(), 0
 	}
-	return heap(), 0
+	page := int64(os.Getpagesize())
+	all, _ = strconv.ParseInt(string(resident), 10, 64)
+	pages, _ = strconv.ParseInt(string(shared), 10, 64)
+	return all * page, pages * page
 }
+
+// counts holds what statm said last, so that asking allocates nothing.
+var counts struct {
+	sync.Mutex
+	text [128]byte
+}
+
+var space = []byte(" ")
 
 // statm opens the counts that the kernel keeps of the memory of the process, once: they are
 // read often.
