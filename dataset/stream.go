@@ -19,12 +19,12 @@ type stream struct {
 	rank  func(pid int32) int32
 	met   func() (map[string][]trace.Diag, error) // by the walk that met it
 
-	from, to trace.Time // see [stream.WorkWithin]
+	from, to trace.Time // see [stream.Within]
 }
 
-// WorkWithin is the stream with the kernels and copies of a window of time, and others near them;
-// see [profile.WorkWithin].
-func (s *stream) WorkWithin(from, to trace.Time) profile.Stream {
+// Within is the stream without most of what a window of time does not need; see [profile.Within].
+// Of calls, it leaves out none.
+func (s *stream) Within(from, to trace.Time) profile.Stream {
 	within := *s
 	within.from, within.to = from, to
 	return &within
@@ -48,8 +48,8 @@ type walk struct {
 
 func (s *stream) walk(file, during string) *walk { return s.walkRows(s.openRows(file, s.syms), during) }
 
-// walkWork walks over what devices did.
-func (s *stream) walkWork(file *file, during string) *walk {
+// walkWithin walks over rows that may matter to the window.
+func (s *stream) walkWithin(file *file, during string) *walk {
 	in := s.openRows(file.name, s.syms)
 	in.overlapping(s.from, s.to)
 	return s.walkRows(in, during)
@@ -99,7 +99,7 @@ func (w *walk) end() {
 }
 
 func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
-	w := s.walkWork(kernelsFile, duringKernels)
+	w := s.walkWithin(kernelsFile, duringKernels)
 	kind, device, number := w.in.column("kind"), w.in.column("device"), w.in.column("stream")
 	var k profile.Kernel
 	w.each(func(e profile.Event) bool {
@@ -109,7 +109,7 @@ func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
 }
 
 func (s *stream) Copies(yield func(*profile.Copy) bool) {
-	w := s.walkWork(copiesFile, duringCopies)
+	w := s.walkWithin(copiesFile, duringCopies)
 	device, number, size, from, to := w.in.column("device"), w.in.column("stream"), w.in.column("bytes"), w.in.column("memory_from"), w.in.column("memory_to")
 	var c profile.Copy
 	w.each(func(e profile.Event) bool {
@@ -136,7 +136,7 @@ func (s *stream) Calls(yield func(*profile.Call) bool) {
 }
 
 func (s *stream) Ranges(yield func(*profile.Range) bool) {
-	w := s.walk(rangesFile.name, duringRanges)
+	w := s.walkWithin(rangesFile, duringRanges)
 	tid, style, open := w.in.column("tid"), w.in.column("style"), w.in.column("never_closed")
 	var r profile.Range
 	w.each(func(e profile.Event) bool {
@@ -146,7 +146,7 @@ func (s *stream) Ranges(yield func(*profile.Range) bool) {
 }
 
 func (s *stream) Frames(yield func(*profile.Frame) bool) {
-	w := s.walk(systemFile.name, duringFrames)
+	w := s.walkWithin(systemFile, duringFrames)
 	tid, kind, shapes, types := w.in.column("tid"), w.in.column("kind"), w.in.column("shapes"), w.in.column("types")
 	var f profile.Frame
 	w.each(func(e profile.Event) bool {

@@ -147,9 +147,9 @@ func (r *reader) dims(key trace.Sym, v [3]uint32) {
 // collective notes a kernel that communicates, of which more may become known when
 // the calls have been read.
 func (p *piece) collective(k *rows.Kernel, row, event int32) {
-	p.collectives = append(p.collectives, profile.Collective{Event: event, Row: row, Time: k.Start, Dur: int64(k.End - k.Start), Name: k.Name,
+	p.collectives.Add(&profile.Collective{Event: event, Row: row, Time: k.Start, Dur: int64(k.End - k.Start), Name: k.Name,
 		OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1, Correlation: int64(k.Correlation)})
-	p.nodes = append(p.nodes, k.Node)
+	p.nodes.add(k.Node)
 }
 
 // graphRuns reads the runs of graphs that were traced as a whole: this is all the

@@ -35,10 +35,10 @@ func (c *callTimes) span(work int) (from, to trace.Time) {
 
 // add puts the pieces of a process together, and gives them up.
 func (f *process) add(pieces []*piece) *callTimes {
-	var events, launches, times, work, spans, samples, steps int
+	var events, launches, times, work, spans, samples, collectives, steps int
 	for i, p := range pieces {
 		events, launches, times = events+p.events.n, launches+p.launches.n, times+p.times.n
-		work, spans, samples = work+p.work.n, spans+p.spans.n, samples+p.samples.n
+		work, spans, samples, collectives = work+p.work.n, spans+p.spans.n, samples+p.samples.n, collectives+p.collectives.Len()
 		if i == 0 {
 			f.First, f.Last = p.first, p.last
 		}
@@ -47,6 +47,7 @@ func (f *process) add(pieces []*piece) *callTimes {
 		steps += len(p.steps) + len(p.forwards)
 	}
 	events += steps // on the GPU, which are found later
+	f.Collectives.Grow(collectives)
 	f.Events, f.Work, f.Samples = memory.Make[trace.Slice](events)[:0], memory.Make[profile.Link](work)[:0], memory.Make[trace.Sample](samples)[:0]
 	f.Launches = memory.Make[profile.Link](launches)[:0]
 	out := &callTimes{p: f}
@@ -99,14 +100,16 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 		x.Track = trace.TrackID(rows[x.Track])
 		f.Instants = append(f.Instants, x)
 	}
-	for _, c := range p.collectives {
+	for i := range p.collectives.Len() {
+		c := p.collectives.At(i)
 		c.Row = rows[c.Row]
 		if c.Event != profile.NoEvent {
 			c.Event += int32(events)
 		}
 		f.Collectives.Add(&c)
 	}
-	times.nodes = append(times.nodes, p.nodes...)
+	p.collectives = profile.Collectives{}
+	times.nodes = p.nodes.appendTo(times.nodes)
 	steps := p.steps
 	if len(steps) == 0 {
 		steps = p.forwards

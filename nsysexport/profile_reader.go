@@ -56,9 +56,9 @@ type piece struct {
 	launches    list[profile.Link]
 	times       list[trace.Time] // of launches; empty if the events have them
 	work        list[profile.Link]
-	collectives []profile.Collective
+	collectives profile.Collectives
 	prints      list[trace.Slice] // of the fingerprint
-	nodes       []uint64          // of collectives; 0 is not of a graph
+	nodes       list[uint64]      // of collectives; 0 is not of a graph
 	steps       []profile.Step
 	forwards    []profile.Step // parts of steps that run the model
 	spans       list[span]     // of work; empty if the events have them

@@ -134,7 +134,7 @@ func (st stream) Samples(yield func(*profile.Sample) bool) {
 		return
 	}
 	w, c, stacks := st.walk(), &chains{}, &profile.Stacks{}
-	readChains(st.src, rows.SampleChains, true, c, stacks)
+	readChains(st.src.Source, rows.SampleChains, true, c, stacks)
 	out := profile.Sample{Stacks: stacks}
 	st.src.StackSamples(func(x *rows.StackSample) bool {
 		out.Stack = c.of(x.Chain)
@@ -160,7 +160,7 @@ func (st stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile
 		for i, kind := range []rows.ChainKind{rows.CUDAChains, rows.OSChains} {
 			if st.src.HasChains(kind) {
 				calls[i].read(w, kind, wanted)
-				readChains(st.src, kind, false, &calls[i].chains, stacks)
+				readChains(st.src.Source, kind, false, &calls[i].chains, stacks)
 			}
 		}
 		out := profile.Sample{CPU: -1, Stacks: stacks}

@@ -14,11 +14,18 @@ import (
 // NewStream returns the rows of an export as a [profile.Stream]. rank tells which rank
 // a process is; with a negative one its rows are left out. It may be called from
 // several goroutines at once.
-func NewStream(src *rows.Source, rank func(pid int32) int32) profile.Stream { return stream{src, rank} }
+func NewStream(src *rows.Source, rank func(pid int32) int32) profile.Stream {
+	return stream{src.Within(0, 0), rank}
+}
 
 type stream struct {
-	src  *rows.Source
+	src  *rows.Window
 	rank func(pid int32) int32
+}
+
+// Within is the stream with what a window of time needs: see [profile.Within].
+func (st stream) Within(from, to trace.Time) profile.Stream {
+	return stream{st.src.Within(from, to), st.rank}
 }
 
 // walk is one walk over the rows of a stream. It remembers the ranks of processes,
@@ -57,7 +64,7 @@ func (w *walk) rankOf(pid int32) int32 {
 func (w *walk) event(e *profile.Event, pid int32, start, end trace.Time, correlation uint32, name trace.Sym) bool {
 	e.Start, e.End, e.Correlation, e.Name, e.Rank, e.PID = start, end, 0, name, w.rankOf(pid), pid
 	if end < start {
-		reportBackwards(w.src)
+		reportBackwards(w.src.Source)
 	}
 	if correlation != 0 {
 		// Several processes may be one rank, if nobody tells them apart.

@@ -68,14 +68,14 @@ type Home struct {
 	Versions []Version
 }
 
-// WorkWithin is a stream for those who look at what devices did in a window of time alone: its
-// kernels and copies that do not overlap [from, to], 0 is no bound, may be missing, if the stream
-// can leave them out without reading them.
-func WorkWithin(s Stream, from, to trace.Time) Stream {
+// Within is a stream for those who look at a window of time alone. Events that do not overlap
+// [from, to], 0 is no bound, may be missing, if the stream can leave them out without reading
+// them; but no calls that launched what does.
+func Within(s Stream, from, to trace.Time) Stream {
 	if w, ok := s.(interface {
-		WorkWithin(from, to trace.Time) Stream
+		Within(from, to trace.Time) Stream
 	}); ok && (from != 0 || to != 0) {
-		return w.WorkWithin(from, to)
+		return w.Within(from, to)
 	}
 	return s
 }

@@ -46,7 +46,7 @@ func (d *Collected) addGaps(set *profile.Set, window *walk.Options, pieces *diff
 	collector := gaps.Collect(set)
 	gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Gaps: collector.Add})
 	ranks := make([]gapTimes, len(set.Ranks))
-	collector.Measure(gaps.Options{Each: func(rank int32, c *gaps.Cause, gap trace.Time, ns int64) {
+	collector.Measure(gaps.Options{From: window.From, To: window.To, Each: func(rank int32, c *gaps.Cause, gap trace.Time, ns int64) {
 		if ranks[rank] == nil {
 			ranks[rank] = gapTimes{}
 		}

@@ -91,7 +91,7 @@ func Measure(in Inputs) Measured {
 			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
 			m.OverTime = watch.Timeline(m.GPUs)
-			m.Gaps = collector.Measure(gaps.Options{Brief: true, Length: m.GPUs.Length()})
+			m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length()})
 		}, func() {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
 			if in.Drawn {

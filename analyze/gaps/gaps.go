@@ -16,8 +16,9 @@ import (
 
 // Options say how causes are listed.
 type Options struct {
-	ByRank  bool // one list for each rank
-	Longest int  // how many of the longest gaps; 0 is [mostLongest]
+	ByRank   bool       // one list for each rank
+	From, To trace.Time // the window that gaps were collected in; 0 is open
+	Longest  int        // how many of the longest gaps; 0 is [mostLongest]
 	// Each takes every part of a gap that a late launch ended: its cause, and when the gap
 	// began. Several ranks call it at once. nil is nobody.
 	Each func(rank int32, c *Cause, gap trace.Time, ns int64)
@@ -78,7 +79,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	streams := make([]*rankHosts, len(c.set.Streams))
 	seen := !opt.Brief || distribution.Fraction(c.late(), opt.Length) >= ofThing
 	walk.EachStream(c.set, func(i int, s profile.Stream) {
-		streams[i] = readHosts(s, late)
+		streams[i] = readHosts(s, late, &opt)
 		if seen {
 			c.readObserved(s, streams[i])
 		}
@@ -99,7 +100,11 @@ func (c *Collector) Measure(opt Options) *Gaps {
 		ranks[i].measure(c.ranks[i])
 		ranks[i].host.threads, ranks[i].names = nil, nil
 	})
-	return c.sumUp(ranks, &opt)
+	g := c.sumUp(ranks, &opt)
+	for _, of := range streams {
+		g.Recorded.Join(&of.has)
+	}
+	return g
 }
 
 // late is the time of all gaps that late launches ended, in ns.
@@ -125,7 +130,6 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	g := &Gaps{Late: c.late(), byRank: opt.ByRank, several: c.devices() > 1, export: c.set.Exports}
 	for i := range ranks {
 		h := ranks[i].host
-		g.Recorded.Join(&h.has)
 		g.saw.Join(&h.saw)
 	}
 	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })

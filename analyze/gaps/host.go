@@ -24,7 +24,6 @@ type rankHost struct {
 	threads []*thread
 	index   map[host.ThreadID]*thread
 	last    *thread // that was asked for
-	has     host.Recorded
 	saw     host.Seen
 	// withRuns are the threads of which it is known when they had a core.
 	withRuns map[host.ThreadID]bool
@@ -35,6 +34,7 @@ type rankHost struct {
 // rankHosts are what a stream has of the threads of its ranks.
 type rankHosts struct {
 	late  []spans // by rank
+	has   host.Recorded
 	ranks walk.PerRank[rankHost]
 }
 
@@ -61,13 +61,18 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 	return t
 }
 
-// readHosts reads what the threads of all ranks did in late gaps, in a stream.
-func readHosts(s profile.Stream, late []spans) *rankHosts {
+// readHosts reads what the threads of all ranks did in late gaps, in a stream. Those are in the
+// window of opt.
+func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
 	hosts := &rankHosts{late: late}
+	if opt.From != 0 || opt.To != 0 {
+		hosts.has = host.KindsOf(s)
+	}
 	pageable := pageableCopies(s)
-	host.Read(s, func(kind host.Kind, e *profile.Event, tid int64) {
+	host.Read(profile.Within(s, opt.From, opt.To), func(kind host.Kind, e *profile.Event, tid int64) {
+		hosts.has[kind] = true
 		h, f := hosts.of(e.Rank), host.FrameOf(kind, e)
-		if h.has[kind] = true; !h.during(f.From, f.To) {
+		if !h.during(f.From, f.To) {
 			return
 		}
 		if kind == host.CallFrame && pageable[correlated{e.Rank, e.Correlation}] {
@@ -101,7 +106,6 @@ func joinHosts(streams []*rankHosts, ranks int) []rankHost {
 	for _, of := range streams {
 		for rank, h := range of.ranks.All() {
 			to := &hosts[rank]
-			to.has.Join(&h.has)
 			to.saw.Join(&h.saw)
 			for _, t := range h.threads {
 				joined := to.thread(t.id)

@@ -55,12 +55,12 @@ func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
+	s = profile.Within(s, w.opt.From, w.opt.To)
 	s.Ranges(w.addRange)
 	for _, r := range w.ranks.All() {
 		r.steps = r.threads.Settle()
 		r.asked.Settle()
 	}
-	s = profile.WorkWithin(s, w.opt.From, w.opt.To)
 	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
 	join.Run(s, &walk.Options{})
 	s.Copies(w.addCopy)

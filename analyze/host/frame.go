@@ -46,6 +46,25 @@ func (t ThreadID) Compare(o ThreadID) int {
 	return cmp.Or(cmp.Compare(t.PID, o.PID), cmp.Compare(t.TID, o.TID))
 }
 
+// KindsOf returns the kinds of frames that a stream has, as far as the first calls, ranges, and
+// others tell.
+func KindsOf(s profile.Stream) (has Recorded) {
+	for range s.Calls {
+		has[CallFrame] = true
+		break
+	}
+	for r := range s.Ranges {
+		if has[RangeFrame] = isFrame(r); has[RangeFrame] {
+			break
+		}
+	}
+	for f := range s.Frames {
+		has[frameKinds[f.Kind]] = true
+		break
+	}
+	return has
+}
+
 // Read passes what threads did in a stream: calls, then ranges that nest and were closed, then
 // frames. Each comes in about the order of time.
 func Read(s profile.Stream, what func(kind Kind, e *profile.Event, tid int64)) {
@@ -54,17 +73,22 @@ func Read(s profile.Stream, what func(kind Kind, e *profile.Event, tid int64)) {
 		return true
 	})
 	s.Ranges(func(r *profile.Range) bool {
-		if r.Style == profile.PushPop && !r.Open {
+		if isFrame(r) {
 			what(RangeFrame, &r.Event, r.TID)
 		}
 		return true
 	})
-	kinds := [...]Kind{profile.OperatorFrame: OperatorFrame, profile.PythonFrame: PythonFrame, profile.SystemFrame: SystemFrame}
 	s.Frames(func(f *profile.Frame) bool {
-		what(kinds[f.Kind], &f.Event, f.TID)
+		what(frameKinds[f.Kind], &f.Event, f.TID)
 		return true
 	})
 }
+
+// frameKinds are the kinds of what [profile.Stream.Frames] passes.
+var frameKinds = [...]Kind{profile.OperatorFrame: OperatorFrame, profile.PythonFrame: PythonFrame, profile.SystemFrame: SystemFrame}
+
+// isFrame reports whether a thread is in a range until it is closed.
+func isFrame(r *profile.Range) bool { return r.Style == profile.PushPop && !r.Open }
 
 // walks tells the passes of [Read] apart.
 var walks = [...]uint8{CallFrame: 0, PageableFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2, StackFrame: 3}

@@ -42,7 +42,7 @@ func SumCopies(set *profile.Set, opt walk.Options) *CopySums {
 	in := opt.Store()
 	walk.EachStream(set, func(i int, stream profile.Stream) {
 		b := walk.NewByName[copies](set, &opt)
-		for c := range profile.WorkWithin(stream, opt.From, opt.To).Copies {
+		for c := range profile.Within(stream, opt.From, opt.To).Copies {
 			if !opt.Keeps(&c.Event) {
 				continue
 			}

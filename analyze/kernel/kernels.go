@@ -41,7 +41,7 @@ type NameSums struct {
 func SumKernels(set *profile.Set, opt walk.Options) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
 	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[timed], in *distribution.Store) {
-		for k := range profile.WorkWithin(stream, opt.From, opt.To).Kernels {
+		for k := range profile.Within(stream, opt.From, opt.To).Kernels {
 			kind := uint8(0)
 			if k.Graph {
 				kind = 1

@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
@@ -34,6 +35,9 @@ type Database struct {
 	tables []string
 	state  store.State
 	remove func() error // removes a repaired copy; nil if there is none
+
+	zonesMu sync.Mutex
+	zones   map[zoneKey]*zones // of tables that were passed with a window
 }
 
 // Open checks the file at path and opens it. Its errors tell what to do. The caller closes

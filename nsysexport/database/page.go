@@ -43,6 +43,8 @@ type cell struct {
 	size   int   // of all of the row, bytes
 	from   int   // where it begins, behind its number
 	to     int   // where it ends, or goes on elsewhere: the number of that page is next
+	// outside tells that the row does not matter to who reads it: see [sieve].
+	outside bool
 }
 
 // soundCells appends the cells of a leaf to a list, and reports whether SQLite takes the page,

@@ -9,6 +9,9 @@ import (
 // A row is what a statement is at.
 type row struct{ stmt *sqlite.Stmt }
 
+// Within leaves nothing out.
+func (r row) Within(*store.Window) {}
+
 func (r row) Null(column int) bool { return r.stmt.ColumnIsNull(column) }
 
 func (r row) Kind(column int) store.Kind {

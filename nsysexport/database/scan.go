@@ -10,6 +10,7 @@ import (
 // those of a [pass], which makes sense of anything.
 type scan struct {
 	tree *tree // nil from then on
+	of   *Database
 	*pass
 }
 
@@ -27,7 +28,7 @@ func (c *conn) newScan(table string, columns []string) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &scan{c.of.newTree(declared, columns, own), p}, nil
+	return &scan{c.of.newTree(declared, columns, own), c.of, p}, nil
 }
 
 // newTree returns how to read columns of a table from its pages; nil where SQLite has to, since
@@ -61,23 +62,31 @@ func (d *Database) newTree(declared []store.Column, columns []string, own bounds
 	return t
 }
 
+// Within leaves out what does not matter, as far as that is cheaper than reading it.
+func (s *scan) Within(w *store.Window) {
+	if s.tree != nil {
+		s.of.sift(s.tree, s.table, w)
+	}
+}
+
 // Next moves to the next row, and returns false if there is none.
 func (s *scan) Next() bool {
 	if s.tree == nil {
 		return s.pass.Next()
 	}
 	ok, over := s.tree.move()
+	passed := s.tree.read
 	switch {
 	case ok:
-		s.read++
+		s.read = passed
 		return true
 	case over:
+		s.read = passed
 		s.holes = s.tree.holes
 		s.checkHoles()
 		return false
 	}
 	// What SQLite says of the rows before matters, too: how far the numbers were in order.
-	passed := s.read
 	s.tree, s.read = nil, 0
 	for s.read < passed {
 		if !s.pass.Next() {

@@ -158,6 +158,19 @@ func varint(b []byte) (v uint64, n int) {
 }
 
 func longVarint(b []byte) (v uint64, n int) {
+	if len(b) >= 4 { // as nearly all numbers of rows are
+		v = uint64(b[0]&0x7f)<<7 | uint64(b[1]&0x7f)
+		if b[1] < 0x80 {
+			return v, 2
+		}
+		if v = v<<7 | uint64(b[2]&0x7f); b[2] < 0x80 {
+			return v, 3
+		}
+		if b[3] < 0x80 {
+			return v<<7 | uint64(b[3]), 4
+		}
+		v = 0
+	}
 	for i := range min(len(b), 9) {
 		if i == 8 {
 			return v<<8 | uint64(b[i]), 9

@@ -3,6 +3,7 @@ package database
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 )
 
 // A tree passes the rows of a table straight from the pages of a file, in the order of their
@@ -17,31 +18,61 @@ type tree struct {
 	last  int64
 	began bool
 	holes int64 // rows whose numbers are missing between those of others
+	read  int64 // rows, with those that were left out
 	rows  rowReader
+	sieve *sieve // nil leaves nothing out
 }
 
 // move moves to the next row. over tells that there are no more; if neither holds, something
 // is odd.
 func (t *tree) move() (ok, over bool) {
-	if t.next == len(t.cells) {
-		if t.leaf, ok, over = t.pages.next(); !ok {
-			return false, over
+	for {
+		if t.next == len(t.cells) {
+			if ok, over = t.turn(); !ok {
+				return false, over
+			}
 		}
-		if t.cells, ok = t.leaf.soundCells(t.cells[:0]); !ok {
+		c := &t.cells[t.next]
+		if !c.outside && !t.rows.read(t.leaf.data, c) {
 			return false, false
 		}
-		t.next = 0
+		if t.began {
+			if c.number <= t.last {
+				return false, false
+			}
+			t.holes += c.number - t.last - 1
+		}
+		t.next, t.last, t.began, t.read = t.next+1, c.number, true, t.read+1
+		if !c.outside {
+			return true, false
+		}
 	}
-	if !t.rows.read(t.leaf.data, &t.cells[t.next]) {
+}
+
+// turn turns to the next leaf that may have rows that matter.
+func (t *tree) turn() (ok, over bool) {
+	s := t.sieve
+	if t.leaf, ok, over = t.pages.next(); !ok {
+		switch {
+		case !over || s == nil:
+		case s.known == nil:
+			s.of.keep(s, &zones{slices.Clip(s.zones), t.read, t.holes})
+		default:
+			t.read, t.holes = s.known.rows, s.known.holes
+		}
+		return false, over
+	}
+	if t.cells, ok = t.leaf.soundCells(t.cells[:0]); !ok {
 		return false, false
 	}
-	if t.began {
-		if t.rows.number <= t.last {
-			return false, false
-		}
-		t.holes += t.rows.number - t.last - 1
+	t.next = 0
+	if s == nil {
+		return true, false
 	}
-	t.next, t.last, t.began = t.next+1, t.rows.number, true
+	s.mark(t.leaf, t.pages.at, t.cells)
+	if len(s.jumps) > 0 && s.jumps[0].page == t.pages.at {
+		t.began, t.read, s.jumps = false, s.jumps[0].rows, s.jumps[1:]
+	}
 	return true, false
 }
 
@@ -50,6 +81,7 @@ type leafPages struct {
 	file  pageFile
 	root  uint32
 	path  [][]uint32 // of each page from the root to the leaf, the pages below that come next
+	at    uint32     // the leaf
 	began bool
 }
 
@@ -75,6 +107,7 @@ func (l *leafPages) next() (leaf page, ok, over bool) {
 		case !ok:
 			return page{}, false, false
 		case p.isLeaf():
+			l.at = number
 			return p, true, false
 		case !p.isInterior() || !p.soundInterior() || len(l.path) == deepest:
 			return page{}, false, false

@@ -41,6 +41,9 @@ func (c *column) next() (err error) {
 	return err
 }
 
+// Within leaves nothing out.
+func (r *rows) Within(*store.Window) {}
+
 // Next moves to the next row. What is behind damage in one column is lost: there is no
 // telling where its rows go on.
 func (r *rows) Next() bool {

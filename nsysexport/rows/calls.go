@@ -94,14 +94,16 @@ var libraryTables = []struct {
 }
 
 // API yields the calls of the CUDA runtime and driver.
-func (s *Source) API(yield func(*Call) bool) {
+func (s *Source) API(yield func(*Call) bool) { s.api(&apiTable, &driverTable, yield) }
+
+func (s *Source) api(runtime, driver *tableSpec, yield func(*Call) bool) {
 	more := true
-	s.calls(&apiTable, ClassRuntime, func(c *Call) bool {
+	s.calls(runtime, ClassRuntime, func(c *Call) bool {
 		more = yield(c)
 		return more
 	})
 	if more {
-		s.calls(&driverTable, ClassDriver, yield)
+		s.calls(driver, ClassDriver, yield)
 	}
 }
 

@@ -27,9 +27,11 @@ var graphTable = tableSpec{
 }
 
 // GraphRuns yields the runs of graphs.
-func (s *Source) GraphRuns(yield func(*GraphRun) bool) {
+func (s *Source) GraphRuns(yield func(*GraphRun) bool) { s.graphRuns(&graphTable, yield) }
+
+func (s *Source) graphRuns(spec *tableSpec, yield func(*GraphRun) bool) {
 	var g GraphRun
-	s.scan(&graphTable, func(c *cursor) bool {
+	s.scan(spec, func(c *cursor) bool {
 		g = GraphRun{
 			GreenContext: uint32(c.int(runGreen)),
 			Graph:        uint32(c.int(runGraph)), Exec: uint32(c.int(runExec)),

@@ -72,9 +72,11 @@ var memcpyTable = tableSpec{
 }
 
 // Memcpys yields the copies.
-func (s *Source) Memcpys(yield func(*Memcpy) bool) {
+func (s *Source) Memcpys(yield func(*Memcpy) bool) { s.memcpys(&memcpyTable, yield) }
+
+func (s *Source) memcpys(spec *tableSpec, yield func(*Memcpy) bool) {
 	var m Memcpy
-	s.scan(&memcpyTable, func(c *cursor) bool {
+	s.scan(spec, func(c *cursor) bool {
 		m = Memcpy{
 			Start: c.time(opStart), End: c.time(opEnd),
 			Bytes: uint64(c.int(memBytes)), Node: uint64(c.int(memNode)), Kind: CopyKind(c.int(memKind)),
@@ -115,9 +117,11 @@ var memsetTable = tableSpec{
 }
 
 // Memsets yields the fills.
-func (s *Source) Memsets(yield func(*Memset) bool) {
+func (s *Source) Memsets(yield func(*Memset) bool) { s.memsets(&memsetTable, yield) }
+
+func (s *Source) memsets(spec *tableSpec, yield func(*Memset) bool) {
 	var m Memset
-	s.scan(&memsetTable, func(c *cursor) bool {
+	s.scan(spec, func(c *cursor) bool {
 		m = Memset{
 			Start: c.time(opStart), End: c.time(opEnd),
 			Bytes: uint64(c.int(setBytes)), Node: uint64(c.int(setNode)),

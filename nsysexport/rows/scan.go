@@ -125,6 +125,11 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 		return
 	}
 	defer rows.Close()
+	if spec.within != nil {
+		if w := sel.overlapping(spec); w != nil {
+			rows.Within(w)
+		}
+	}
 	cur := s.newCursor(rows, sel, c.names)
 	c.names.begin(sel.table, rows.Read)
 	for rows.Next() {

@@ -18,6 +18,8 @@ type tableSpec struct {
 	quiet bool
 	// when is which rows are read; nil is all.
 	when *condition
+	// within is which rows matter, by columns of the spec: others may be left out. nil is all.
+	within *store.Window
 }
 
 // A condition is one on a column. Of rows that are not wanted, nothing else is read.

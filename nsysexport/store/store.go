@@ -71,6 +71,9 @@ type Column struct {
 // Rows are the rows of a table that are read, of which one is the current one. Columns are
 // called by their place in the list of [Conn.Scan].
 type Rows interface {
+	// Within tells, before the first row, that only those of a window matter. Others may be
+	// left out; they count as read.
+	Within(w *Window)
 	// Next moves to the next row, and returns false if there is none.
 	Next() bool
 	Null(column int) bool
@@ -87,6 +90,19 @@ type Rows interface {
 	Loss() *Loss
 	Close() error
 }
+
+// A Window is a window of time. A row matters to it if it begins by To and ends at From or
+// later; and if its number lies in [Least, Most]. Columns are called by their place in the list
+// of [Conn.Scan].
+type Window struct {
+	Start, End  int
+	From, To    int64
+	Number      int // NoColumn is none
+	Least, Most int64
+}
+
+// NoColumn is the place of a column that is not there.
+const NoColumn = -1
 
 // Ints is [Rows.Ints] for rows that have nothing better.
 func Ints(row interface {

@@ -21,6 +21,7 @@ func parseGaps(ctx *cli.Context) (Run, error) {
 		}
 		collector := gaps.Collect(in.Profiles)
 		gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Gaps: collector.Add})
+		opt.From, opt.To = in.From, in.To
 		return document.Of(collector.Measure(opt).Reports()...), nil
 	}, nil
 }

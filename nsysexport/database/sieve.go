@@ -1,0 +1,169 @@
+package database
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// A sieve tells which rows of a table lie outside of a [store.Window] without laying them out:
+// times are the first two columns of the tables of events. It notes those of each leaf, so that
+// the next scan does not read leaves of which all rows lie outside. The order of rows alone would
+// not tell, as a long call or kernel may be anywhere before the window.
+type sieve struct {
+	store.Window
+	number int // the column of the table; [store.NoColumn]
+	of     *Database
+	key    zoneKey
+	zones  []zone // that were passed
+	known  *zones // of all leaves, which are not passed then; nil if they are not known
+	jumps  []jump // over leaves of known
+}
+
+// A zone is some leaves, one page after the other, and the times and numbers of all their rows.
+type zone struct {
+	from, to    int64
+	least, most int64
+	page        uint32 // the first one
+	pages, rows uint32
+}
+
+// mostOfZone is how many leaves a zone has.
+const mostOfZone = mostHeld
+
+// A zoneKey says what zones are of.
+type zoneKey struct {
+	table  string
+	number int
+}
+
+// A jump says how many rows lie before a leaf.
+type jump struct {
+	page uint32
+	rows int64
+}
+
+// zones are those of all leaves of a table.
+type zones struct {
+	list  []zone
+	rows  int64
+	holes int64 // see [tree]
+}
+
+// sift sets a tree to pass the rows that matter to a window. It does nothing where rows do not
+// show their times at once.
+func (d *Database) sift(t *tree, table string, w *store.Window) {
+	isInteger := func(column int) bool { return t.rows.columns[column] == integers }
+	if t.rows.selected[w.Start] != 0 || t.rows.selected[w.End] != 1 || !isInteger(0) || !isInteger(1) {
+		return
+	}
+	s := &sieve{Window: *w, number: store.NoColumn, of: d}
+	if w.Number != store.NoColumn {
+		if s.number = t.rows.selected[w.Number]; s.number < 2 || !isInteger(s.number) {
+			return
+		}
+	}
+	s.key = zoneKey{table, s.number}
+	d.zonesMu.Lock()
+	s.known = d.zones[s.key]
+	d.zonesMu.Unlock()
+	t.sieve = s
+	if s.known != nil {
+		t.pages.path, t.pages.began = [][]uint32{s.wanted()}, true
+	}
+}
+
+// keep keeps the zones of all leaves of a table.
+func (d *Database) keep(s *sieve, all *zones) {
+	d.zonesMu.Lock()
+	defer d.zonesMu.Unlock()
+	if d.zones == nil {
+		d.zones = map[zoneKey]*zones{}
+	}
+	d.zones[s.key] = all
+}
+
+// wanted returns the pages of the leaves that matter, of those that are known.
+func (s *sieve) wanted() (pages []uint32) {
+	before := int64(0)
+	for i := range s.known.list {
+		z := &s.known.list[i]
+		if z.to >= s.From && z.from <= s.To || s.number != store.NoColumn && z.most >= s.Least && z.least <= s.Most {
+			s.jumps = append(s.jumps, jump{z.page, before})
+			for n := range z.pages {
+				pages = append(pages, z.page+n)
+			}
+		}
+		before += int64(z.rows)
+	}
+	return pages
+}
+
+// mark marks the rows of a leaf that lie outside.
+func (s *sieve) mark(leaf page, number uint32, cells []cell) {
+	z := s.zoneOf(number)
+	z.rows += uint32(len(cells))
+	data := leaf.data[:len(leaf.data)+slack]
+	for i := range cells {
+		c := &cells[i]
+		start, end, number, ok := s.times(data[c.from:], c.to-c.from)
+		if !ok {
+			z.from, z.to = math.MinInt64, math.MaxInt64
+			continue
+		}
+		z.from, z.to = min(z.from, start), max(z.to, end)
+		z.least, z.most = min(z.least, number), max(z.most, number)
+		c.outside = (end < s.From || start > s.To) && (s.number == store.NoColumn || number < s.Least || number > s.Most)
+	}
+}
+
+// zoneOf returns the zone of the next leaf.
+func (s *sieve) zoneOf(page uint32) *zone {
+	if n := len(s.zones); n > 0 {
+		if z := &s.zones[n-1]; z.page+z.pages == page && z.pages < mostOfZone {
+			z.pages++
+			return z
+		}
+	}
+	s.zones = append(s.zones, zone{from: math.MaxInt64, to: math.MinInt64, least: math.MaxInt64, most: math.MinInt64, page: page, pages: 1})
+	return &s.zones[len(s.zones)-1]
+}
+
+// times returns what shows of the row that begins with b, of which n bytes are its own; eight
+// more can be read. ok is false if that is not all.
+func (s *sieve) times(b []byte, n int) (start, end, number int64, ok bool) {
+	head := int(b[0])
+	if head < 1+max(2, s.number+1) || head >= 0x80 || head > n || !isInteger(uint64(b[1])) || !isInteger(uint64(b[2])) {
+		return 0, 0, 0, false
+	}
+	first, second := kindSizes[b[1]], kindSizes[b[2]]
+	at := head + first + second
+	if at > n {
+		return 0, 0, 0, false
+	}
+	start, end = integerOf(b[head:], first), integerOf(b[head+first:], second)
+	if s.number == store.NoColumn {
+		return start, end, 0, true
+	}
+	for _, kind := range b[3 : 1+s.number] {
+		if kind >= kindBytes {
+			return 0, 0, 0, false
+		}
+		at += kindSizes[kind]
+	}
+	switch kind := b[1+s.number]; {
+	case kind == kindNull || kind == kindZero:
+		return start, end, 0, true
+	case kind == kindOne:
+		return start, end, 1, true
+	case isInteger(uint64(kind)) && at+kindSizes[kind] <= n:
+		return start, end, integerOf(b[at:], kindSizes[kind]), true
+	}
+	return 0, 0, 0, false
+}
+
+// integerOf returns the integer that begins with b, of up to eight bytes.
+func integerOf(b []byte, size int) int64 {
+	return int64(binary.BigEndian.Uint64(b)) >> (64 - 8*size)
+}
