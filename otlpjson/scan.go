@@ -21,7 +21,17 @@ type scan struct {
 	glance *spantable.Glance
 	span   uint32 // trace of the span whose attributes are from rest on
 	rest   int    // 0 is none
+	last   sighted
 }
+
+// sighted is the trace of the last span: the next one is often of the same.
+type sighted struct {
+	hex    [traceDigits]byte
+	number uint32
+	ok     bool
+}
+
+const traceDigits = 32
 
 var (
 	documentBegins = []byte(`{"resourceSpans":[`)
@@ -78,9 +88,12 @@ func (s *scan) documents() bool {
 // header notes the span that begins at data[begin], and returns the index behind its times.
 // A link begins like a span.
 func (s *scan) header(begin int) (next int, ok bool) {
-	id, i, ok := traceAt(s.data, begin)
+	hex, i, ok := traceAt(s.data, begin)
 	if !ok {
 		return 0, false
+	}
+	if name, start, end, next := usualSpan(s.data, i); next > 0 {
+		return next, s.attributes(begin) && s.note(hex, name, start, end, next)
 	}
 	var name []byte
 	var start trace.Time
@@ -103,11 +116,7 @@ func (s *scan) header(begin int) (next int, ok bool) {
 			}
 		case "endTimeUnixNano":
 			end, ok := instant(value)
-			if !ok || start == 0 || !s.attributes(begin) {
-				return 0, false
-			}
-			s.note(id, name, start, end, i)
-			return i, true
+			return i, ok && start != 0 && s.attributes(begin) && s.note(hex, name, start, end, i)
 		default:
 			return 0, false // a link with attributes is none of SGLang's
 		}
@@ -116,12 +125,67 @@ func (s *scan) header(begin int) (next int, ok bool) {
 	return i, isLink
 }
 
-// note notes a span whose attributes begin at data[rest].
-func (s *scan) note(id spantable.TraceID, name []byte, start, end trace.Time, rest int) {
-	number := s.glance.Span(id, start, end)
-	if s.glance.Name(number, name) {
+// usualSpan reads what follows the trace of a span whose members are those that exporters write,
+// in their order. next is the index behind its times; 0 stands for any other form.
+func usualSpan(b []byte, i int) (name []byte, start, end trace.Time, next int) {
+	const id, time = 16, 19
+	if i = behind(b, i, `,"spanId":"`); i == 0 {
+		return nil, 0, 0, 0
+	}
+	if i += id; behind(b, i, `","parentSpanId":"`) > 0 {
+		i = behind(b, i, `","parentSpanId":"`) + id
+	}
+	if i = behind(b, i, `"`); i == 0 {
+		return nil, 0, 0, 0
+	}
+	if flags := behind(b, i, `,"flags":`); flags > 0 {
+		for i = flags; i < len(b) && b[i]-'0' <= 9; i++ {
+		}
+	}
+	if i = behind(b, i, `,"name":"`); i == 0 {
+		return nil, 0, 0, 0
+	}
+	to := jsonscan.EndOfRun(b, i)
+	name = b[i:to]
+	if i = behind(b, to, `","kind":`); i == 0 {
+		return nil, 0, 0, 0
+	}
+	if i = behind(b, i+1, `,"startTimeUnixNano":"`); i == 0 || i+time > len(b) {
+		return nil, 0, 0, 0
+	}
+	start, ok := instant(b[i : i+time])
+	if i = behind(b, i+time, `","endTimeUnixNano":"`); !ok || start == 0 || i == 0 || i+time > len(b) {
+		return nil, 0, 0, 0
+	}
+	end, ok = instant(b[i : i+time])
+	if i = behind(b, i+time, `"`); !ok {
+		return nil, 0, 0, 0
+	}
+	return name, start, end, i
+}
+
+// behind returns the index behind a text that is at b[i]; 0 if it is not.
+func behind(b []byte, i int, text string) int {
+	if i > len(b)-len(text) || string(b[i:i+len(text)]) != text {
+		return 0
+	}
+	return i + len(text)
+}
+
+// note notes a span whose attributes begin at data[rest], and reports whether its trace is one.
+func (s *scan) note(hex []byte, name []byte, start, end trace.Time, rest int) bool {
+	if !s.last.ok || string(hex) != string(s.last.hex[:]) {
+		id, ok := traceID(hex)
+		if !ok {
+			return false
+		}
+		s.last = sighted{[traceDigits]byte(hex), s.glance.Trace(id), true}
+	}
+	number := s.last.number
+	if s.glance.Span(number, start, end); s.glance.Name(number, name) {
 		s.span, s.rest = number, rest
 	}
+	return true
 }
 
 // attributes notes those attributes of the last span that are before data[end], and reports
@@ -160,18 +224,22 @@ func (s *scan) attributes(end int) bool {
 	}
 }
 
-// traceAt reads the trace of the span or link at b[i], if that is its first member, and
-// returns the index behind it.
-func traceAt(b []byte, i int) (id spantable.TraceID, next int, ok bool) {
-	const begins, digits = `{"traceId":"`, 32
-	next = i + len(begins) + digits + 1
+// traceAt returns the trace of the span or link at b[i], if that is its first member, as it is
+// written, and the index behind it.
+func traceAt(b []byte, i int) (hex []byte, next int, ok bool) {
+	const begins = `{"traceId":"`
+	next = i + len(begins) + traceDigits + 1
 	if next > len(b) || string(b[i:i+len(begins)]) != begins || b[next-1] != '"' {
-		return id, 0, false
+		return nil, 0, false
 	}
-	hex := b[i+len(begins) : next-1]
-	hi, ok := jsonscan.Hex(hex[:digits/2])
-	lo, ok2 := jsonscan.Hex(hex[digits/2:])
-	return spantable.TraceID{hi, lo}, next, ok && ok2
+	return b[i+len(begins) : next-1], next, true
+}
+
+// traceID returns the ID that is written as so many digits.
+func traceID(hex []byte) (spantable.TraceID, bool) {
+	hi, ok := jsonscan.Hex(hex[:traceDigits/2])
+	lo, ok2 := jsonscan.Hex(hex[traceDigits/2:])
+	return spantable.TraceID{hi, lo}, ok && ok2
 }
 
 // plainMember reads the member at b[i]: its key, and its value, which is a text without escapes
@@ -213,6 +281,13 @@ func instant(text []byte) (trace.Time, bool) {
 		return 0, false
 	}
 	t := uint64(0)
+	for ; len(text) >= 8; text = text[8:] {
+		eight, ok := jsonscan.EightDigits(text)
+		if !ok {
+			return 0, false
+		}
+		t = t*1e8 + eight
+	}
 	for _, c := range text {
 		if c < '0' || c > '9' {
 			return 0, false

@@ -34,7 +34,11 @@ func (p *parser) span() error {
 // trace that is chosen, and ends in the buffer and on its line, so that no other record
 // can be inside.
 func (p *parser) passOver() bool {
-	id, _, ok := traceAt(p.buf, p.pos)
+	hex, _, ok := traceAt(p.buf, p.pos)
+	if !ok {
+		return false
+	}
+	id, ok := traceID(hex)
 	if !ok || p.chosen.Has(id[0], id[1]) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package spantable
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -57,18 +58,21 @@ func (l *Look) NewGlance() *Glance {
 	return &Glance{look: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}, plain: map[string]bool{}}
 }
 
-// Span notes a span, and returns the number of its trace in g.
-func (g *Glance) Span(id TraceID, start, end trace.Time) uint32 {
-	g.Spans++
-	span := Sighting{ID: id, First: start, Last: end, Longest: int64(end - start)}
+// Trace returns the number of a trace in g, which has a span then.
+func (g *Glance) Trace(id TraceID) uint32 {
 	n, ok := g.numbers[id]
 	if !ok {
 		n = uint32(len(g.traces))
 		g.numbers[id] = n
-		g.traces = append(g.traces, span)
+		g.traces = append(g.traces, Sighting{ID: id, First: math.MaxInt64, Last: math.MinInt64, Longest: math.MinInt64})
 	}
-	g.traces[n].widen(&span)
 	return n
+}
+
+// Span notes a span of a trace.
+func (g *Glance) Span(number uint32, start, end trace.Time) {
+	g.Spans++
+	g.traces[number].widen(&Sighting{First: start, Last: end, Longest: int64(end - start)})
 }
 
 // Name notes the name of a span of a trace, and reports whether its attributes are of

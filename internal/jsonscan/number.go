@@ -1,6 +1,9 @@
 package jsonscan
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Int parses a JSON number, or the digits inside a JSON string, as an exact
 // int64. Fractions and exponents are taken if the value is whole (1787e15,
@@ -35,6 +38,19 @@ func Int(text []byte) (v int64, ok bool) {
 		return int64(u), true
 	}
 	return 0, false
+}
+
+// EightDigits returns the number that the first eight bytes of b are the digits of: pairs of
+// digits are added up, then pairs of pairs.
+func EightDigits(b []byte) (v uint64, ok bool) {
+	const zeros, sixes, upper = 0x3030303030303030, 0x0606060606060606, 0xf0f0f0f0f0f0f0f0
+	v = binary.LittleEndian.Uint64(b)
+	if v&upper != zeros || (v+sixes)&upper != zeros {
+		return 0, false
+	}
+	v = (v - zeros) * (10<<8 + 1) >> 8
+	v = (v & 0x00ff00ff00ff00ff) * (100<<16 + 1) >> 16
+	return (v & 0x0000ffff0000ffff) * (10000<<32 + 1) >> 32, true
 }
 
 // scale applies the fraction and exponent in rest to u, exactly.

@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -218,4 +219,23 @@ func FuzzHex(f *testing.F) {
 			t.Fatalf("%q reads as %x, %v; want %x, %v", in, got, ok, want, err)
 		}
 	})
+}
+
+func TestEightDigits(t *testing.T) {
+	for _, n := range []int{0, 9, 10, 12345678, 99999999, 80706050, 5060708} {
+		text := fmt.Sprintf("%08d", n)
+		if got, ok := EightDigits([]byte(text + "9")); !ok || got != uint64(n) {
+			t.Errorf("%s is %d, %v", text, got, ok)
+		}
+		for i := range 8 {
+			for c := range 256 {
+				b := []byte(text)
+				b[i] = byte(c)
+				want, err := strconv.ParseUint(string(b), 10, 64)
+				if got, ok := EightDigits(b); ok != (err == nil && c >= '0' && c <= '9') || ok && got != want {
+					t.Fatalf("%q is %d, %v", b, got, ok)
+				}
+			}
+		}
+	}
 }
