@@ -168,10 +168,10 @@ func (c *picking) ends() (first, last int) {
 	return first, last
 }
 
-// alike calls f with the traces that share a value, in the order of the files.
+// alike calls f with the traces that share a value, in the order in which they were seen first.
 func alike(marks []spantable.Mark, f func(traces []uint32)) {
 	marks = slices.Clone(marks)
-	slices.SortStableFunc(marks, func(x, y spantable.Mark) int { return cmp.Compare(x.Value, y.Value) })
+	slices.SortFunc(marks, func(x, y spantable.Mark) int { return cmp.Or(cmp.Compare(x.Value, y.Value), cmp.Compare(x.Trace, y.Trace)) })
 	var traces []uint32
 	for i, m := range marks {
 		if i > 0 && marks[i-1].Value != m.Value {
