@@ -2,6 +2,7 @@ package nsysexport
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -107,5 +108,55 @@ func TestOutlineIsInOrder(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("processes %v, want %v", got, want)
+	}
+}
+
+// TestStreamWithin compares what is left of a stream in a window with all of it: events that
+// overlap the window, and the calls that launched them.
+func TestStreamWithin(t *testing.T) {
+	src, err := rows.Open(nsystest.Database(t, nsystest.EveryTable(3000)), rows.Options{Syms: trace.NewSymbols(), Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	st := NewStream(src, func(int32) int32 { return 0 })
+	first := trace.Time(math.MaxInt64)
+	for k := range st.Kernels {
+		first = min(first, k.Start)
+	}
+	for _, window := range [][2]trace.Time{{first + 1e6, first + 2e6}, {first + 12_345_678, 0}, {0, first + 9137}, {first + 5e6, first + 5e6}, {first - 9, first - 8}} {
+		from, to := window[0], window[1]
+		overlaps := func(e *profile.Event) bool { return (from == 0 || e.End >= from) && (to == 0 || e.Start <= to) }
+		launched := map[int64]bool{}
+		// list returns what matters of a stream, and how much does not.
+		list := func(s profile.Stream) (all []string, others int) {
+			event := func(kind string, e *profile.Event, more ...any) bool {
+				if overlaps(e) || kind == "call" && launched[e.Correlation] {
+					all = append(all, fmt.Sprint(kind, *e, more))
+				} else {
+					others++
+				}
+				return true
+			}
+			s.Kernels(func(k *profile.Kernel) bool {
+				launched[k.Correlation] = launched[k.Correlation] || overlaps(&k.Event)
+				return event("kernel", &k.Event, k.Device, k.Stream, k.Graph)
+			})
+			s.Copies(func(c *profile.Copy) bool {
+				launched[c.Correlation] = launched[c.Correlation] || overlaps(&c.Event)
+				return event("copy", &c.Event, c.Bytes)
+			})
+			s.Calls(func(c *profile.Call) bool { return event("call", &c.Event, c.TID) })
+			s.Ranges(func(r *profile.Range) bool { return event("range", &r.Event, r.TID) })
+			s.Frames(func(f *profile.Frame) bool { return event("frame", &f.Event, f.TID) })
+			return all, others
+		}
+		want, all := list(st)
+		for range 2 { // the second time, it is known which pages matter
+			got, others := list(profile.Within(st, from, to))
+			if !slices.Equal(got, want) || others > all/2 && from != 0 && to != 0 {
+				t.Errorf("[%d, %d]: %d events and %d of %d others, want %d", from-first, to-first, len(got), others, all, len(want))
+			}
+		}
 	}
 }

@@ -1,0 +1,173 @@
+package database
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/damage"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// A timedRow is a row with the columns that windows go by.
+type timedRow struct {
+	text               string
+	start, end, number int64
+	read               int64 // rows, up to this one
+}
+
+// rowsWithin reads a table of d as far as w wants it; all, and by SQLite, if whole is true. The
+// columns must be those of events. left tells that rows were left out.
+func rowsWithin(t *testing.T, d *Database, table string, w *store.Window, whole bool) (list []timedRow, left bool) {
+	t.Helper()
+	connection, err := d.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	c := connection.(*conn)
+	columns, err := c.Columns(table)
+	if err != nil || len(columns) < 3 || columns[0].Name != "start" || columns[1].Name != "end" {
+		return nil, false
+	}
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	s, err := c.newScan(table, names)
+	if err != nil {
+		return nil, false
+	}
+	defer s.Close()
+	if whole {
+		s.tree = nil
+	} else {
+		s.Within(w)
+	}
+	ints := make([]int64, len(columns))
+	for s.Next() {
+		s.Ints(make([]int64, len(columns)), ints)
+		r := timedRow{text: fmt.Sprint(ints), start: ints[0], end: ints[1], read: s.Read()}
+		if w.Number != store.NoColumn {
+			r.number = ints[w.Number%len(ints)]
+		}
+		list = append(list, r)
+	}
+	return list, s.Read() > int64(len(list))
+}
+
+// checkWindows compares what windows leave of the tables of a file with what SQLite reads. It
+// returns how many scans left something out. Rows that are damaged count as read where nobody
+// looks at them.
+func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned int) {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		return 0 // as it may be
+	}
+	defer d.Close()
+	for _, table := range d.Tables() {
+		all, _ := rowsWithin(t, d, table, &store.Window{Number: store.NoColumn}, true)
+		for i := range 6 { // the first ones find out about leaves, the others know
+			if len(all) == 0 {
+				break
+			}
+			from, to := all[r.IntN(len(all))], all[r.IntN(len(all))]
+			w := &store.Window{Start: 0, End: 1, From: from.end, To: max(from.end, min(to.start, from.end+200_000)), Number: store.NoColumn}
+			if i%2 == 1 {
+				w.Number, w.Least = 2, int64(r.IntN(300))
+				w.Most = w.Least + int64(r.IntN(30))
+			}
+			if checkWindow(t, d, table, w, intact) {
+				pruned++
+			}
+			if t.Failed() {
+				t.Fatalf("%s of %s, %+v, scan %d", table, path, *w, i)
+			}
+		}
+	}
+	return pruned
+}
+
+// checkWindow checks that a window leaves out no row that matters, and passes no others but those
+// of the table, in order.
+func checkWindow(t *testing.T, d *Database, table string, w *store.Window, intact bool) (left bool) {
+	t.Helper()
+	all, _ := rowsWithin(t, d, table, w, true)
+	got, left := rowsWithin(t, d, table, w, false)
+	next := 0
+	for _, row := range all {
+		switch {
+		case next < len(got) && got[next].text == row.text:
+			if intact && got[next].read != row.read {
+				t.Errorf("%d rows were read up to %+v", got[next].read, row)
+				return left
+			}
+			next++
+		case row.end >= w.From && row.start <= w.To, w.Number != store.NoColumn && row.number >= w.Least && row.number <= w.Most:
+			t.Errorf("left out %+v", row)
+			return left
+		}
+	}
+	if next < len(got) {
+		t.Errorf("%d rows too many: %+v", len(got)-next, got[next])
+	}
+	return left
+}
+
+// intsOfAllSizes is a table of events with all there is: integers of each size, rows longer than
+// a page, rows that were deleted, and events that last long.
+const intsOfAllSizes = `
+	CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, number INTEGER, more INTEGER, text TEXT);
+	WITH RECURSIVE i(x) AS (SELECT 0 UNION ALL SELECT x+1 FROM i WHERE x<4000)
+	INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT
+		CASE x%7 WHEN 0 THEN x WHEN 1 THEN x*1000 WHEN 2 THEN -x WHEN 3 THEN x*1000000007 WHEN 4 THEN 0 WHEN 5 THEN 1 ELSE NULL END,
+		CASE x%11 WHEN 0 THEN x WHEN 1 THEN x*100000 WHEN 2 THEN 1 WHEN 3 THEN x*1000000009*1000 ELSE x*1001 END,
+		CASE x%5 WHEN 0 THEN NULL WHEN 1 THEN x WHEN 2 THEN -1 WHEN 3 THEN 1 ELSE x*70000 END, x,
+		CASE WHEN x%97=0 THEN hex(zeroblob(9000)) END FROM i;
+	DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE rowid BETWEEN 1000 AND 1400 OR rowid%13=0;`
+
+func TestWithin(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	path := nsystest.Database(t, nsystest.EveryTable(400))
+	if pruned := checkWindows(t, path, r, true); pruned < 10 {
+		t.Errorf("%d scans left something out", pruned)
+	}
+	if pruned := checkWindows(t, nsystest.Database(t, intsOfAllSizes), r, true); pruned == 0 {
+		t.Error("no scan left anything out")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := damage.Subject{Data: data, Cuts: damage.Pages(data, 4096)}
+	mutant := filepath.Join(t.TempDir(), "mutant.sqlite")
+	for seed := range damage.Kinds() {
+		m := subject.Mutate(uint64(seed))
+		if err := os.WriteFile(mutant, m.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if checkWindows(t, mutant, r, false); t.Failed() {
+			t.Fatalf("seed %d: %s", seed, m.Name)
+		}
+	}
+}
+
+// TestWithinRealExports reads windows of what nsys wrote.
+func TestWithinRealExports(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(testinput.Shared(t, "data", "nsys", "real"), "*.sqlite"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no exports", err)
+	}
+	pruned := 0
+	for _, path := range paths {
+		pruned += checkWindows(t, path, rand.New(rand.NewPCG(3, 4)), true)
+	}
+	if pruned < len(paths) {
+		t.Errorf("%d scans of %d exports left something out", pruned, len(paths))
+	}
+}
