@@ -61,15 +61,15 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 
 // held reads all that the filter keeps.
 func held(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
-	files, err := readEvents(in, path, opt)
+	files, err := readEvents(in, path, nil, opt)
 	return &format.Source{Profiles: files, Close: func() error { return nil },
-		Stream:   func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, opt) },
+		Stream:   func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, nil, opt) },
 		Observed: func(rank func(pid int32) int32) profile.Stream { return observed{in.Name, path, opt.Syms, rank} }}, err
 }
 
-// readEvents reads the events that the filter keeps.
-func readEvents(in *format.Input, path string, opt *format.Options) ([]*profile.Profile, error) {
-	files, err := ReadProfiles(path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
+// readEvents reads the events that the filter keeps. The export may be open beside.
+func readEvents(in *format.Input, path string, beside *rows.Source, opt *format.Options) ([]*profile.Profile, error) {
+	files, err := ReadProfiles(path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Beside: beside, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 	if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
 		debug.FreeOSMemory() // of the pieces that tables were put together from
 	}
@@ -85,7 +85,7 @@ func walkable(in *format.Input, path string, opt *format.Options) (*format.Sourc
 	reportMessages(src)
 	processes := Outline(src)
 	return &format.Source{Profiles: processes, Print: printOf(src), Close: src.Close,
-		Stream: func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, opt) },
+		Stream: func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, src, opt) },
 		Rows:   func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },
 		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
 			Inventory(v, src, size, processes, slices.Concat(are...))

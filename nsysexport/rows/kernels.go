@@ -1,8 +1,10 @@
 package rows
 
 import (
+	"math"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -128,9 +130,11 @@ func (s *Source) Kernels(yield func(*Kernel) bool) {
 	s.kernels(&kernelTable, yield)
 }
 
-// KernelsCalled yields the kernels with names that are wanted. Of others, only the name is read.
+// KernelsCalled yields the kernels with names that are wanted. Of others, only the name is read;
+// and their times, for the sake of a [Window] that is read later.
 func (s *Source) KernelsCalled(wanted func(name trace.Sym) bool, yield func(*Kernel) bool) {
 	spec := kernelTable
+	spec.within = &store.Window{From: math.MinInt64, To: math.MaxInt64, Number: store.NoColumn}
 	spec.when = &condition{kerName, func(c *cursor) bool { return wanted(c.name(kerName)) }}
 	s.kernels(&spec, yield)
 }

@@ -26,6 +26,9 @@ type Options struct {
 	Brief bool
 	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
 	KeepSecrets bool
+	// Beside is another source of the same file, which stays open for longer: what it found out
+	// about the file is not found out again.
+	Beside *Source
 	// Workers is how many tables a reader of all of them reads at a time; 0 is one for
 	// every core, at most four.
 	Workers int
@@ -79,7 +82,9 @@ func Open(path string, opt Options) (*Source, error) {
 
 func (s *Source) open(path string) error {
 	var err error
-	if s.store, err = openStore(path); err != nil {
+	if s.Options.Beside != nil {
+		s.store = s.Options.Beside.store
+	} else if s.store, err = openStore(path); err != nil {
 		return err
 	}
 	c, err := s.connect()
@@ -124,7 +129,7 @@ func (s *Source) Close() error {
 		errs = append(errs, c.names.close(), c.Close())
 	}
 	s.free = nil
-	if s.store != nil {
+	if s.store != nil && s.Options.Beside == nil {
 		// What was read may be partly old and partly new.
 		if s.store.Changed() {
 			s.Diag(trace.NsysChanged, "", 0)
