@@ -171,7 +171,9 @@ func (c *picking) ends() (first, last int) {
 // alike calls f with the traces that share a value, in the order in which they were seen first.
 func alike(marks []spantable.Mark, f func(traces []uint32)) {
 	marks = slices.Clone(marks)
-	slices.SortFunc(marks, func(x, y spantable.Mark) int { return cmp.Or(cmp.Compare(x.Value, y.Value), cmp.Compare(x.Trace, y.Trace)) })
+	slices.SortFunc(marks, func(x, y spantable.Mark) int {
+		return cmp.Or(cmp.Compare(x.Value, y.Value), cmp.Compare(x.Trace, y.Trace))
+	})
 	var traces []uint32
 	for i, m := range marks {
 		if i > 0 && marks[i-1].Value != m.Value {
