@@ -111,7 +111,7 @@ func TestOutlineIsInOrder(t *testing.T) {
 	}
 }
 
-// TestStreamWithin compares what is left of a stream in a window with all of it: events that
+// TestStreamWithin compares a stream in a window with all of it: events that
 // overlap the window, and the calls that launched them.
 func TestStreamWithin(t *testing.T) {
 	src, err := rows.Open(nsystest.Database(t, nsystest.EveryTable(3000)), rows.Options{Syms: trace.NewSymbols(), Brief: true})
