@@ -162,8 +162,8 @@ func TestGroups(t *testing.T) {
 func TestReadHostsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "hosts.csv: is empty; want a header such as host,node,rack",
-		"name,rack\n":                         "hosts.csv:1: want a header such as host,node,rack, the smallest group first; it is name,rack",
-		"host\na\n":                           "hosts.csv:1: want a header such as host,node,rack, the smallest group first; it is host",
+		"name,rack\n":                         "hosts.csv:1: want a header such as host,node,rack, the smallest group first; it is \"name,rack\"",
+		"host\na\n":                           "hosts.csv:1: want a header such as host,node,rack, the smallest group first; it is \"host\"",
 		"host,rack\na,r1\nb\n":                "hosts.csv:3: wrong number of fields",
 		"host,rack\n,r1\n":                    "hosts.csv:2: no host",
 		"host,rack\na,r1\nb,r1\na,r1\na,r2\n": "hosts.csv:5: a is there twice, in different groups",

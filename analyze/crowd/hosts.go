@@ -33,7 +33,7 @@ func ReadHosts(r io.Reader, name string) (*Hosts, error) {
 		return nil, at(name, err)
 	}
 	if header[0] = strings.TrimPrefix(header[0], "\ufeff"); header[0] != hostLevel || len(header) < 2 {
-		return nil, fmt.Errorf("%s:1: want a header such as host,node,rack, the smallest group first; it is %s", name, strings.Join(header, ","))
+		return nil, fmt.Errorf("%s:1: want a header such as host,node,rack, the smallest group first; it is %.80q", name, strings.Join(header, ","))
 	}
 	h := &Hosts{Levels: header[1:], groups: map[string][]string{}}
 	for {

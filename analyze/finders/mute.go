@@ -37,9 +37,9 @@ func ParseMute(text string) (Mute, error) {
 	kind, place = strings.TrimSpace(kind), strings.TrimSpace(place)
 	switch {
 	case !slices.Contains(Kinds(), kind):
-		return Mute{}, fmt.Errorf("%q: no kind of finding is called %q; 'sgtrace help findings' lists them", text, kind)
+		return Mute{}, fmt.Errorf("%.80q: no kind of finding is called %.40q; 'sgtrace help findings' lists them", text, kind)
 	case at && place == "":
-		return Mute{}, fmt.Errorf("%q: want a place after @, such as %s@decode", text, kind)
+		return Mute{}, fmt.Errorf("%.80q: want a place after @, such as %s@decode", text, kind)
 	}
 	return Mute{finding.Kind(kind), place}, nil
 }
