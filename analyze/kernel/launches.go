@@ -61,7 +61,7 @@ func joinLaunches(set *profile.Set, stream profile.Stream, opt *walk.Options, in
 		}
 		return l.addKernel(k, in)
 	}
-	j.Run(stream, opt)
+	j.Run(profile.Within(stream, opt.From, opt.To), opt)
 	l.calls, l.long = nil, nil
 	return l
 }

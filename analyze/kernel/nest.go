@@ -99,10 +99,12 @@ type nestThread struct {
 // of them lies there, too.
 func newNest(set *profile.Set, stream profile.Stream, opt *walk.Options) *nest {
 	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}, opt: opt}
-	for r := range stream.Ranges {
-		if r.Open && !opt.Open {
+	for r := range profile.Within(stream, opt.From, opt.To).Ranges {
+		switch {
+		case !opt.Keeps(&r.Event):
+		case r.Open && !opt.Open:
 			b.nest.open.add(1, r.Name)
-		} else if opt.Keeps(&r.Event) {
+		default:
 			b.add(r)
 		}
 	}

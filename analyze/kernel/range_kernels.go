@@ -72,7 +72,7 @@ func attribute(set *profile.Set, stream profile.Stream, opt *walk.Options) *attr
 		}
 		return true
 	}
-	j.Run(stream, opt)
+	j.Run(profile.Within(stream, opt.From, opt.To), opt)
 	a.links = make([]link, len(n.spans))
 	for i := range n.spans {
 		a.links[i] = link{n.spans[i].parent, n.spans[i].class}
