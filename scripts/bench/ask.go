@@ -46,9 +46,9 @@ func (b *bench) window(dir, input string) (string, error) {
 	return fmt.Sprintf(" --from %s --to %s", middle.UTC().Format(time.RFC3339Nano), middle.Add(to.Sub(from)/12).UTC().Format(time.RFC3339Nano)), nil
 }
 
-// slowest returns the ID of the slowest request of a dump.
-func (b *bench) slowest(dir, input string) (string, error) {
-	r, err := b.ask(dir, "requests", "--sort", "-e2e", "--limit", "1", input)
+// slowest returns the ID of the slowest request of a dump, of those that flags leave.
+func (b *bench) slowest(dir, input string, flags ...string) (string, error) {
+	r, err := b.ask(dir, append([]string{"requests", "--sort", "-e2e", "--limit", "1", input}, flags...)...)
 	if err != nil {
 		return "", err
 	}

@@ -9,19 +9,22 @@ import (
 
 // groups are the inputs, and what is measured on each.
 var groups = []group{
-	{"dumps", "OTLP dumps", []size{dump(750, "23 MB"), dump(6000, "186 MB"), dump(66000, "2.04 GB")}, []section{
+	{"dumps", "OTLP dumps", []size{dump(750, "23 MB"), dump(6000, "186 MB"), dump(largeDump, "2.04 GB")}, []section{
 		{"All of it:", 0, wholeDump},
 		{"A twelfth of the time, or some of the requests:", 0, partOfDump},
 		{"With a limit:", 2, limitedDump},
-	}},
+	}, false},
+	{"huge", "OTLP dumps of 20 GB", []size{repeated(10, "20.4 GB")}, []section{
+		{"All of it, and a tenth:", 0, hugeDump},
+	}, true},
 	{"traces", "PyTorch traces of eight ranks", []size{traces(10, "83 MB"), traces(104, "832 MB"), traces(500, "4 GB")}, []section{
 		{"All of it:", 0, wholeTraces},
 		{"A twelfth of the time:", 0, partOfTraces},
-	}},
+	}, false},
 	{"exports", "Nsight Systems exports of eight ranks", []size{export(125e3, "19 MB"), export(1250e3, "186 MB"), export(12500e3, "1.86 GB")}, []section{
 		{"All of it:", 0, wholeExport},
 		{"A twelfth of the time:", 0, partOfExport},
-	}},
+	}, false},
 }
 
 // dump simulates a dump, also as zstd.
@@ -31,6 +34,19 @@ func dump(requests int, name string) size {
 			return err
 		}
 		return run("zstd", "-q", filepath.Join(dir, "otel.jsonl"))
+	}}
+}
+
+// largeDump is how many requests the largest simulated dump has.
+const largeDump = 66000
+
+// repeated writes the largest simulated dump so many times, one behind the other.
+func repeated(times int, name string) size {
+	return size{name, func(b *bench, dir string) error {
+		if err := dump(largeDump, "").make(b, filepath.Join(dir, "once")); err != nil {
+			return err
+		}
+		return run("sh", "-c", fmt.Sprintf("go run ./scripts/benchdata -repeat %d %[2]s/once/otel.jsonl >%[2]s/otel.jsonl && rm -r %[2]s/once", times, dir))
 	}}
 }
 
@@ -106,6 +122,22 @@ func limitedDump(*bench, string) (rows []row, err error) {
 			rows = append(rows, sgtrace("otel.jsonl", "", line+" --max-memory "+limit)...)
 		}
 		rows = append(rows, sgtrace("otel.jsonl otel.jsonl", "", "diff --max-memory "+limit)...)
+	}
+	return rows, nil
+}
+
+// hugeDump has repeats that begin six hours after each other.
+func hugeDump(b *bench, dir string) ([]row, error) {
+	const oneRepeat = " --from +30h --to +32h"
+	rid, err := b.slowest(dir, "otel.jsonl", "--from", "+30h", "--to", "+30h5m")
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"report", "requests", "convert otel2perfetto -o out.pftrace", "merge -o out.pftrace", "report -o out.html"}
+	rows := append(sgtrace("otel.jsonl", "", lines...), row{"request ID", "exec $SGTRACE request --quiet " + rid + " otel.jsonl >/dev/null"})
+	for _, r := range sgtrace("otel.jsonl", oneRepeat, lines...) {
+		r.name += oneRepeat
+		rows = append(rows, r)
 	}
 	return rows, nil
 }
