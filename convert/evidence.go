@@ -26,9 +26,10 @@ type Evidence struct {
 	Clocks *clocks.Report
 	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
 	Walked []Walked       // inputs of which rows are walked
-	First  trace.Time     // when the first capture or request begins, as its host stamped it
-	merge  *Merge
-	hosts  []string // as files call them, some repeatedly
+	// First and Last are the bounds of captures and requests, as their hosts stamped them.
+	First, Last trace.Time
+	merge       *Merge
+	hosts       []string // as files call them, some repeatedly
 }
 
 // Walked is an input of which rows are walked.
@@ -68,7 +69,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Meetings = m.Meetings()
 	}
 	if m.Requests != nil {
-		p.First, _, _ = m.Requests.Bounds()
+		p.First, p.Last, _ = m.Requests.Bounds()
 	}
 	for _, r := range m.Tracks {
 		p.Ranks = append(p.Ranks, r.Name)
@@ -76,6 +77,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 			if p.First == 0 || c.First < p.First {
 				p.First = c.First
 			}
+			p.Last = max(p.Last, c.Last)
 		}
 	}
 	p.Recorded, p.GraphCapture = m.Burdens()

@@ -218,7 +218,8 @@ func (st stream) Frames(yield func(*profile.Frame) bool) {
 }
 
 // Outline returns the facts about the processes of an export without reading
-// what they did: profiles without events, by process id, which last as long as the session.
+// what they did: profiles without events, by process id, which last from the first event of
+// the export to the last.
 func Outline(src *rows.Source) []*profile.Profile {
 	r := newProfiler(src)
 	for _, p := range src.Processes {
@@ -237,9 +238,10 @@ func Outline(src *rows.Source) []*profile.Profile {
 		strangers(src, func(pid int32) { r.file(pid) })
 	}
 	var outlines []*profile.Profile
+	first, last := src.Extent()
 	for _, pid := range slices.Sorted(maps.Keys(r.profiles)) {
 		p := r.profiles[pid]
-		p.First, p.Last, p.Total = src.Meta.SessionStart, src.Meta.SessionStart+trace.Time(max(0, src.Meta.Duration)), 1
+		p.First, p.Last, p.Total = first, last, 1
 		outlines = append(outlines, p.Profile)
 	}
 	return outlines

@@ -296,6 +296,11 @@ func (g *GPUs) Length() int64 {
 	return total
 }
 
+// Ran reports whether any device ran kernels or copies.
+func (g *GPUs) Ran() bool {
+	return slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Rows > 0 })
+}
+
 // Bounds returns when the first device began to work and the last one ended.
 func (g *GPUs) Bounds() (from, to trace.Time) {
 	for i := range g.GPUs {

@@ -106,6 +106,11 @@ func New(in Input) *Overview {
 	return o
 }
 
+// Empty reports whether there are no requests, and nothing that a device did or that was called.
+func (o *Overview) Empty() bool {
+	return o.Requests == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
+}
+
 // measureRequests counts the requests, where they were served, and how they did.
 func (o *Overview) measureRequests() {
 	s := o.Requests

@@ -37,7 +37,7 @@ func (o *Overview) warnings() []document.Warning {
 	}
 	if o.GPUs != nil {
 		d = append(d, runWarnings(o.GPUs)...)
-		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.Absences) > 0)...)
+		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.Absences) > 0, o.Devices.From != 0 || o.Devices.To != 0)...)
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -335,10 +335,14 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 const muchUnclassified = 1.0 / 4
 
 // deviceWarnings are about what the captures of devices do not tell. more tells that there
-// are ranks without a capture.
-func deviceWarnings(g *gpu.GPUs, more bool) []document.Warning {
+// are ranks without a capture; windowed, that only a window of time was looked at.
+func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 	var d []document.Warning
-	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Rows > 0 }) {
+	switch {
+	case g.Ran():
+	case windowed:
+		d = append(d, notice("no kernels or copies of any device are between --from and --to"))
+	default:
 		d = append(d, notice("the profiles hold no kernels and copies of any device"))
 	}
 	if rows, missing := g.Launched(); 10*missing >= rows && missing > 0 {

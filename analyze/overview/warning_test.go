@@ -75,7 +75,7 @@ func TestUnclassifiedKernels(t *testing.T) {
 		g := &gpu.GPUs{GPUs: make([]gpu.GPU, c.devices),
 			Kernels: []gpu.RankKernel{{Name: "mystery", Summary: distribution.Summary{Total: c.unknown}, Unknown: true}}}
 		g.GPUs[0] = gpu.GPU{Rows: 1, Called: 1, KernelTime: 1000, UnknownTime: c.unknown}
-		warnings := deviceWarnings(g, c.more)
+		warnings := deviceWarnings(g, c.more, false)
 		if got := len(warnings) == 1; got != c.warned || got && (!strings.Contains(warnings[0].Text, "kernel time is from kernels that match no rule") || !strings.Contains(warnings[0].Text, "`mystery`")) {
 			t.Errorf("%+v: %+v", c, warnings)
 		}

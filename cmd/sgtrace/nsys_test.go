@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -109,6 +110,35 @@ func TestNsysSecrets(t *testing.T) {
 	for _, name := range []string{"out.json", "out.pftrace", "clocks.json"} {
 		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Contains(data, []byte(nsysSecret)) {
 			t.Errorf("%s has a secret: %v", name, err)
+		}
+	}
+}
+
+// Times that are relative count from the first event of an export, not from the start of its
+// session, which may be minutes before. A window that holds nothing is an error that says so.
+func TestNsysWindow(t *testing.T) {
+	dir := t.TempDir()
+	nsysExport(t, filepath.Join(dir, "node7.sqlite")) // calls and kernels begin 1 s into the session
+	for report, column := range map[string]int{"--kernels": 2, "--launches": 1, "--api": 2} {
+		count := 0
+		for _, row := range csvOf(t, dir, "report "+report+" --from +0s --to +99500us --format csv node7.sqlite") {
+			n, err := strconv.Atoi(row[column])
+			if err != nil {
+				t.Fatal(err)
+			}
+			count += n
+		}
+		if count != 100 {
+			t.Errorf("%s: %d in the first 99.5 of 400 ms, want 100", report, count)
+		}
+	}
+	for _, command := range []string{
+		"report --from +1h", "report -o out.html --from +1h", "report --kernels --from +1h", "report --gaps --from +1h", "report --by-rank --from +1h", "report --ops --from +1h", "report --stacks --from +1h", "report --timeline --from +1h",
+		"report --memcpy --to +50ms", "report --to 2026-08-17T20:53:20.5Z",
+	} {
+		if got := sgtrace(t, dir, strings.Fields(command+" node7.sqlite")...); got.status != exitFailed ||
+			!strings.Contains(got.err, "--from and --to select no") || !strings.Contains(got.err, "2026-08-17 20:53:20.999 to 20:53:21.399 UTC") {
+			t.Errorf("%s: status %d: %s", command, got.status, got.err)
 		}
 	}
 }

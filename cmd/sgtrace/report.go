@@ -66,6 +66,9 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := in.Missed(d); err != nil {
+		return err
+	}
 	summing.Apply(d, in, how.format)
 	d.Schema = r.Schema()
 	r.NoteIgnored(ctx, d)
@@ -113,6 +116,7 @@ func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *report
 		in.EachRun = c.eachRun(ctx, again)
 	}
 	in.Requests, in.Clocks, in.From, in.To = e.Requests, hostClocks(e.Clocks), sel.From, sel.To
+	in.First, in.Last = e.First, e.Last
 	in.Selected = sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0
 	if len(e.Ranks) > 0 {
 		in.Profiles = &e.Set

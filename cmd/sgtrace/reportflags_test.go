@@ -26,7 +26,7 @@ import (
 // leaves something and leaves something out of the fixture.
 var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
-	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.3", "status": "failed",
+	"format": "json", "slowest": "12", "sample": "0.3", "status": "failed",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
 	"fail-on": "change", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv",
 }
@@ -91,6 +91,9 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	}
 	samples = maps.Clone(flagSamples)
 	truth := r.Truth()
+	for name, ms := range map[string]int64{"from": 1480, "to": 1520} {
+		samples[name] = time.Unix(0, truth.StartNs+ms*1e6).UTC().Format(time.RFC3339Nano)
+	}
 	samples["rid"], samples["room"] = truth.Requests[2].RID, truth.Requests[1].BootstrapRoom
 	leavesOut := func(flag string) bool {
 		var out, errOut bytes.Buffer
@@ -200,7 +203,7 @@ func TestPairsOfReportFlags(t *testing.T) {
 }
 
 // selectedNothing matches what the program says about a selection of nothing.
-var selectedNothing = regexp.MustCompile(`leaves? nothing|not there|none of|nothing matches|no trace is from|not in the inputs`)
+var selectedNothing = regexp.MustCompile(`leaves? nothing|select (no|nothing)|not there|none of|nothing matches|no trace is from|not in the inputs`)
 
 // flagPairs tries flags in pairs.
 type flagPairs struct {

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -71,6 +72,37 @@ func (s *Source) EventTables() []EventTable {
 		tables = append(tables, t)
 	}
 	return tables
+}
+
+// Extent returns when the first of what processes did begins and the last ends, as far as the
+// first and last rows of their tables tell without reading the rest, within the session. Damage is
+// reported by those who read the tables.
+func (s *Source) Extent() (first, last trace.Time) {
+	begins, ends := s.Meta.SessionStart, s.Meta.SessionStart+trace.Time(max(0, s.Meta.Duration))
+	first, last = math.MaxInt64, math.MinInt64
+	c, err := s.connect()
+	if err != nil {
+		return begins, ends
+	}
+	defer s.release(c)
+	for _, spec := range []*tableSpec{&kernelTable, &graphTable, &memcpyTable, &memsetTable, &apiTable, &driverTable, &nvtxTable, &osTable} {
+		quiet := *spec
+		quiet.quiet = true
+		sel := s.readable(c, &quiet)
+		if sel == nil {
+			continue
+		}
+		if from, _, ok := s.rowTimes(c.Scan, &quiet, sel); ok && from >= begins {
+			first = min(first, from)
+		}
+		if _, to, ok := s.rowTimes(c.Last, &quiet, sel); ok && (to <= ends || ends == begins) {
+			last = max(last, to)
+		}
+	}
+	if first > last {
+		return begins, ends
+	}
+	return first, last
 }
 
 // rowTimes returns the times of the first row that begin leads to.

@@ -47,7 +47,10 @@ func summary(ctx *cli.Context) (d Drawer, err error) {
 	}
 	d.Args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file", "all-ranks", "hosts")...)
 	d.Draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
-		o := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
+		o, err := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
+		if err != nil {
+			return page.Page{}, nil, err
+		}
 		p, err := page.Overview(o, made, summing.Folder(in))
 		if alarms == nil || err != nil {
 			return p, nil, err

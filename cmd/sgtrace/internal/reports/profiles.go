@@ -2,6 +2,8 @@ package reports
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -9,13 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 var (
-	errNoProfiles = errors.New("no input is a PyTorch trace or an Nsight Systems export")
-	// errNothingSelected is for what profilers recorded, of which reports hold no list.
-	errNothingSelected = errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
+	errNoProfiles      = errors.New("no input is a PyTorch trace or an Nsight Systems export")
+	errNothingSelected = errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks, and times")
 )
 
 // needProfiles returns an error if there are no profiles to report on.
@@ -27,6 +29,26 @@ func (in *Reading) needProfiles() error {
 		return errNothingSelected
 	}
 	return errNoProfiles
+}
+
+// noneSelected is the error of a selection that leaves none of what is listed.
+func (in *Reading) noneSelected(what string) error {
+	if in.From == 0 && in.To == 0 || in.Last == 0 {
+		return errNothingSelected
+	}
+	return fmt.Errorf("--from and --to select %s: the captures are from %s", what, words.Between(in.First, in.Last))
+}
+
+// Missed returns an error if a report has no rows because the window of time lies before or after
+// all that was read.
+func (in *Reading) Missed(d *document.Document) error {
+	if before, behind := in.To != 0 && in.To < in.First, in.From > in.Last; in.Last == 0 || !before && !behind {
+		return nil
+	}
+	if slices.ContainsFunc(d.Tables, func(t *table.Table) bool { return t.Len() > 0 }) {
+		return nil
+	}
+	return in.noneSelected("nothing")
 }
 
 // A sum makes the tables of a report that sums up events of profilers, the main one first.
@@ -54,7 +76,7 @@ func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 			list := tables(in.Profiles, walk.Options{ByRank: byRank, Open: open, From: in.From, To: in.To})
 			t := list[0]
 			if t.Len() == 0 && in.Selected {
-				return nil, errNothingSelected
+				return nil, in.noneSelected("no " + rows)
 			}
 			if t.Len() == 0 && len(t.Footnotes) == 0 {
 				t.Note("no %s are in the inputs; 'sgtrace inspect' lists what is", rows)

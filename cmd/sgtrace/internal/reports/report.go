@@ -76,13 +76,14 @@ var groups = [...]string{
 
 // A Reading is what was read and selected for a report.
 type Reading struct {
-	Requests *request.Set // nil if there are none
-	Profiles *profile.Set // nil if there are none
-	From, To trace.Time   // selected; 0 is no bound
-	Selected bool         // the selection may have left something out
-	Clocks   []overview.HostClock
-	Inputs   []document.Input
-	Diags    *trace.Diags
+	Requests    *request.Set // nil if there are none
+	Profiles    *profile.Set // nil if there are none
+	From, To    trace.Time   // selected; 0 is no bound
+	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
+	Selected    bool         // the selection may have left something out
+	Clocks      []overview.HostClock
+	Inputs      []document.Input
+	Diags       *trace.Diags
 	// EachRun reads the inputs of one run after another, in the order of time, and gives each to
 	// reduce; nil if they can be read only once. Of a report that has Runs, Requests and Profiles are
 	// nil; others read inputs again.

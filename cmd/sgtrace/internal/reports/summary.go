@@ -51,7 +51,10 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
-		o := Overview(in, objectives, mutes, hosts, false)
+		o, err := Overview(in, objectives, mutes, hosts, false)
+		if err != nil {
+			return nil, err
+		}
 		o.AllFindings = all
 		d := o.Document()
 		if alarms != nil {
@@ -166,11 +169,15 @@ func addGate(d *document.Document, r *gate.Result) {
 
 // Overview looks at everything that was read, but for what is muted, and which requests meet
 // the objectives. Findings tell of groups of hosts; nil knows none. drawn tells that it is for a page.
-func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *crowd.Hosts, drawn bool) *overview.Overview {
+// It is an error if the selection leaves nothing to look at.
+func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *crowd.Hosts, drawn bool) (*overview.Overview, error) {
 	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
 		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Weeks: in.weeks,
 	})
+	if in.Selected && o.Empty() {
+		return nil, in.noneSelected("nothing")
+	}
 	hosts.Tell(o.Findings, in.ranks())
-	return o
+	return o, nil
 }
