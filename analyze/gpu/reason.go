@@ -144,9 +144,9 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 	if !inWindow {
 		return row.Reason
 	}
+	row.N++
 	if row.Reason != NoReason {
-		dur := call.Dur()
-		row.add(&CallTime{N: 1, Time: dur, Max: dur})
+		row.Time, row.Max = distribution.AddTimes(row.Time, call.Dur()), max(row.Max, call.Dur())
 	}
 	if row.mustSucceed {
 		row.Results.Add(call.Result)
@@ -154,10 +154,12 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 	return row.Reason
 }
 
-// close keeps the sums only.
+// close keeps the sums only, of names that calls in the window have.
 func (c *callTimes) close() {
 	for _, name := range c.used {
-		c.sums = append(c.sums, c.rows.At(int64(name)).CallTime)
+		if row := c.rows.At(int64(name)); row.N > 0 {
+			c.sums = append(c.sums, row.CallTime)
+		}
 	}
 	c.rows, c.used = walk.Paged[callRow]{}, nil
 }

@@ -161,7 +161,7 @@ func (c *Change) part() string {
 // Notes say what was not recorded, and how it would have been.
 func (t *Timeline) Notes() []string {
 	if t.N() == 0 {
-		return []string{"no calls, annotations, kernels, or copies were recorded, so that there is no time to divide"}
+		return []string{"there are no calls, annotations, kernels, or copies, so there is no time to divide"}
 	}
 	var have [3]bool // by profile.CounterKind
 	for i := range t.Counters {

@@ -66,7 +66,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := in.Missed(d); err != nil {
+	if err := in.CheckWindow(d); err != nil {
 		return err
 	}
 	summing.Apply(d, in, how.format)

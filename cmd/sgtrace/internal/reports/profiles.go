@@ -39,16 +39,19 @@ func (in *Reading) noneSelected(what string) error {
 	return fmt.Errorf("--from and --to select %s: the captures are from %s", what, words.Between(in.First, in.Last))
 }
 
-// Missed returns an error if a report has no rows because the window of time lies before or after
-// all that was read.
-func (in *Reading) Missed(d *document.Document) error {
-	if before, behind := in.To != 0 && in.To < in.First, in.From > in.Last; in.Last == 0 || !before && !behind {
+// CheckWindow returns an error if a report has no rows because the window of time lies before or
+// after all that was read. If it lies within, the report says where it looked.
+func (in *Reading) CheckWindow(d *document.Document) error {
+	if in.Profiles == nil || in.From == 0 && in.To == 0 || slices.ContainsFunc(d.Tables, func(t *table.Table) bool { return t.Len() > 0 }) {
 		return nil
 	}
-	if slices.ContainsFunc(d.Tables, func(t *table.Table) bool { return t.Len() > 0 }) {
-		return nil
+	if in.To != 0 && in.To < in.First || in.From > in.Last {
+		return in.noneSelected("nothing")
 	}
-	return in.noneSelected("nothing")
+	if len(d.Tables) > 0 {
+		d.Tables[0].Note("only what is between --from and --to counts; the captures are from %s", words.Between(in.First, in.Last))
+	}
+	return nil
 }
 
 // A sum makes the tables of a report that sums up events of profilers, the main one first.
