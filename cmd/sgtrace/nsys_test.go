@@ -141,6 +141,11 @@ func TestNsysWindow(t *testing.T) {
 			t.Errorf("%s: status %d: %s", command, got.status, got.err)
 		}
 	}
+	// One call, whose kernel begins after the window.
+	got := mustRun(t, dir, "report --from +1ms --to +1000850ns node7.sqlite")
+	if !strings.Contains(got.out, "no kernels or copies of any device are between --from and --to") {
+		t.Errorf("a call without its kernel: %s", got.out)
+	}
 }
 
 // Damaged exports end with status 1 or 3 and a word about the file and what to do.

@@ -178,9 +178,10 @@ func Touch(bytes int) {
 var touched, stride atomic.Int64
 
 // A stride is a small part of the room that there was: the kernel maps sixteen pages where one
-// is read, and what is read may lie far apart.
+// is read, and what is read may lie far apart. Far from the budget, more of them do no harm.
 const (
 	partOfRoom    = 512
+	partFarOff    = 32
 	leastStride   = 8 << 10
 	longestStride = 1 << 20
 )
@@ -254,6 +255,7 @@ const (
 	leastHeap    = 160 << 20 // which is not worth an early collection
 	leastPages   = 48 << 20  // of which 30 are the program's
 	comfortable  = 240 << 20 // with less, pages stay
+	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
 )
 
 // relaxEarly gives back the pages of the file if the process holds much. Pages come back one
@@ -264,17 +266,18 @@ func relaxEarly() {
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
-	most := int64(comfortable)
-	if budget := budget.Load(); budget > 0 {
-		most = min(most, budget/4*3)
+	most, part := int64(comfortable), int64(partFarOff)
+	if budget := budget.Load(); budget > 0 && budget < 2*comfortable {
+		most, part = min(most, budget/4*3), partOfRoom
 	}
 	all, pages := held()
-	if all > most && pages > leastPages {
+	mostPages := max(leastPages, (all-pages)/partOfHeap)
+	if all > most && pages > mostPages {
 		Relax()
 		all, pages = held()
 	}
-	room := max(most-all, leastPages-pages)
-	stride.Store(min(max(room/partOfRoom, leastStride), longestStride))
+	room := max(most-all, mostPages-pages)
+	stride.Store(min(max(room/part, leastStride), longestStride))
 }
 
 // relaxing is held by whoever is at it, so that others wait until there is room.
