@@ -321,7 +321,7 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 		return nil
 	}
 	which := fmt.Sprintf("%d runs that do not overlap", len(g.Runs))
-	if words.Clock(g.Runs[0].To).Year() < firstYear {
+	if !words.IsDate(g.Runs[0].To) {
 		which += ", as far as their clocks tell"
 	}
 	if !g.Divided() {

@@ -100,16 +100,12 @@ func (o *Overview) timeText() string {
 	return text
 }
 
-// firstYear is the first that captures can be from. Times before it count from something
-// else than 1970.
-const firstYear = 2000
-
 // periodText says when something was, "" if that is unknown.
 func periodText(first, last trace.Time) string {
 	if first == 0 || last < first {
 		return ""
 	}
-	if words.Clock(last).Year() < firstYear {
+	if !words.IsDate(last) {
 		return words.Nearly(int64(last-first)) + "; the files do not say when: times count from some beginning"
 	}
 	return fmt.Sprintf("%s (%s)", words.Between(first, last), words.Nearly(int64(last-first)))

@@ -55,6 +55,10 @@ func Tenths(from, to trace.Time) (first, last string) {
 	return At(from, layout), At(to, layout)
 }
 
+// IsDate reports whether a time counts from 1970. One before 2000 counts from something else, as no
+// capture is that old.
+func IsDate(t trace.Time) bool { return Clock(t).Year() >= 2000 }
+
 // Between writes a period: "2026-08-17 20:53:20.049 to 20:53:41.823 UTC". The zone is there
 // twice if the clocks change in between.
 func Between(from, to trace.Time) string {

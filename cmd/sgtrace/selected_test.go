@@ -47,3 +47,16 @@ func TestSelectionsReadLess(t *testing.T) {
 		same(t, command, want, got)
 	}
 }
+
+// Captures that do not say when they began have no dates.
+func TestWindowBehindUndatedCapture(t *testing.T) {
+	dir := t.TempDir()
+	trace := `{"traceEvents":[{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1000000,"dur":2500,"args":{"stream":7,"device":0}}]}`
+	if err := os.WriteFile(filepath.Join(dir, "trace.json"), []byte(trace), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := sgtrace(t, dir, "report", "--from", "+1h", "trace.json")
+	if want := "--from and --to select nothing: the captures last 2.50 ms, and do not say when they began"; got.status != exitFailed || !strings.Contains(got.err, want) {
+		t.Errorf("status %d: %s", got.status, got.err)
+	}
+}
