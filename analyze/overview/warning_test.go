@@ -125,3 +125,19 @@ func TestUnitWarnings(t *testing.T) {
 		}
 	}
 }
+
+// Where no process used a device, the ranks are named, and of many others only the number is told.
+func TestIdleProcesses(t *testing.T) {
+	for want, names := range map[string][]string{
+		"python3 7":                       {"python3 7"},
+		"2 processes: bash 1, sh 2":       {"bash 1", "sh 2"},
+		"1,200 processes":                 make([]string, 1200),
+		"rank 3":                          {"systemd 1", "bash 2", "rank 3", "other processes"},
+		"4 ranks: rank 0, ... rank 3":     {"bash 2", "rank 0", "rank 1", "rank 2", "rank 3"},
+		"2 ranks: decode TP0, decode TP1": {"decode TP0", "decode TP1", "systemd 1"},
+	} {
+		if got := idleText(names); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -167,7 +167,7 @@ func (o *Overview) profilesText() string {
 		return ""
 	}
 	if o.GPUs == nil || len(o.GPUs.GPUs) == 0 {
-		return abbreviated(o.Profiles.Ranks)
+		return idleText(o.Profiles.Ranks)
 	}
 	var names []string // of those that used devices: exports name all processes of a host
 	least, most := o.GPUs.GPUs[0].Captured, o.GPUs.GPUs[0].Captured
@@ -185,9 +185,29 @@ func (o *Overview) profilesText() string {
 	return fmt.Sprintf("%s, %s captured", abbreviated(names), captured)
 }
 
+// fewNames is how many ranks or processes are named.
+const fewNames = 3
+
+// idleText tells of processes of which none used a device. Exports name all processes of a host, so
+// those of many that have no rank are only counted.
+func idleText(names []string) string {
+	var ranks []string
+	for _, name := range names {
+		if isRank(name) {
+			ranks = append(ranks, name)
+		}
+	}
+	if len(ranks) == 0 && len(names) > fewNames {
+		return words.Thousands(int64(len(names))) + " processes"
+	}
+	if len(ranks) > 0 {
+		names = ranks
+	}
+	return abbreviated(names)
+}
+
 // abbreviated lists a few of many names.
 func abbreviated(names []string) string {
-	const most = 3
 	if len(names) == 1 {
 		return names[0]
 	}
@@ -195,7 +215,7 @@ func abbreviated(names []string) string {
 	if !slices.ContainsFunc(names, isRank) {
 		what = "processes"
 	}
-	if len(names) <= most {
+	if len(names) <= fewNames {
 		return fmt.Sprintf("%d %s: %s", len(names), what, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("%d %s: %s, ... %s", len(names), what, names[0], names[len(names)-1])
