@@ -20,8 +20,8 @@ func (c *Capture) Outline(name string, o *spantable.Outline) error {
 	for in.next() && r.err == nil {
 		var id spantable.TraceID
 		id[0], id[1] = r.traceID(traceID.text())
-		number := g.Trace(id)
-		if g.Span(number, trace.Time(start.int()), trace.Time(start.int()+dur.int())); !g.Name(number, called.text()) {
+		number := g.Span(id, trace.Time(start.int()), trace.Time(start.int()+dur.int()))
+		if !g.Name(number, called.text()) {
 			continue
 		}
 		if r.list, r.err = r.parser.attributes(r.list[:0], attributes.text()); r.err != nil {

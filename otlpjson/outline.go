@@ -85,8 +85,8 @@ func (g *glancer) parsed(to *spantable.Glance, b *batch) {
 	to.Documents += b.documents
 	for i := range b.spans {
 		s := &b.spans[i]
-		number := to.Trace(spantable.TraceID{s.TraceHi, s.TraceLo})
-		if to.Span(number, s.Start, s.End); !to.Name(number, []byte(g.syms.Name(s.Name))) {
+		number := to.Span(spantable.TraceID{s.TraceHi, s.TraceLo}, s.Start, s.End)
+		if !to.Name(number, []byte(g.syms.Name(s.Name))) {
 			continue
 		}
 		for a := range b.list(s.Args).All {

@@ -94,8 +94,7 @@ func (s *protoScan) span(message []byte) bool {
 	if !whole || !hasID || id == (spantable.TraceID{}) || start <= 0 || end <= 0 {
 		return false
 	}
-	number := s.glance.Trace(id)
-	if s.glance.Span(number, start, end); s.glance.Name(number, name) && attributes {
+	if number := s.glance.Span(id, start, end); s.glance.Name(number, name) && attributes {
 		return eachMessage(message, 9, func(attribute []byte) bool { return s.attribute(number, attribute) })
 	}
 	return true

@@ -132,8 +132,9 @@ func usualSpan(b []byte, i int) (name []byte, start, end trace.Time, next int) {
 	if i = behind(b, i, `,"spanId":"`); i == 0 {
 		return nil, 0, 0, 0
 	}
-	if i += id; behind(b, i, `","parentSpanId":"`) > 0 {
-		i = behind(b, i, `","parentSpanId":"`) + id
+	i += id
+	if parent := behind(b, i, `","parentSpanId":"`); parent > 0 {
+		i = parent + id
 	}
 	if i = behind(b, i, `"`); i == 0 {
 		return nil, 0, 0, 0
@@ -182,7 +183,7 @@ func (s *scan) note(hex []byte, name []byte, start, end trace.Time, rest int) bo
 		s.last = sighted{[traceDigits]byte(hex), s.glance.Trace(id), true}
 	}
 	number := s.last.number
-	if s.glance.Span(number, start, end); s.glance.Name(number, name) {
+	if s.glance.SpanOf(number, start, end); s.glance.Name(number, name) {
 		s.span, s.rest = number, rest
 	}
 	return true

@@ -148,11 +148,9 @@ func (r *recorder) id(b []byte, i int) (hi, lo uint64, next int, err error) {
 	switch len(raw) {
 	case 0:
 		return 0, 0, next, nil
-	case 32:
-		hi, ok1 := jsonscan.Hex(raw[:16])
-		lo, ok2 := jsonscan.Hex(raw[16:])
-		if ok1 && ok2 {
-			return hi, lo, next, nil
+	case traceDigits:
+		if id, ok := traceID(raw); ok {
+			return id[0], id[1], next, nil
 		}
 	case 16:
 		if lo, ok := jsonscan.Hex(raw); ok {

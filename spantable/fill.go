@@ -132,8 +132,8 @@ func (f *Filler) Add(r *Record, offset int64) {
 
 // look notes a span.
 func (f *Filler) look(r *Record) {
-	number := f.glance.Trace(TraceID{r.TraceHi, r.TraceLo})
-	if f.glance.Span(number, r.Start, r.End); !f.glance.Name(number, []byte(f.Table.Syms.Name(r.Name))) {
+	number := f.glance.Span(TraceID{r.TraceHi, r.TraceLo}, r.Start, r.End)
+	if !f.glance.Name(number, []byte(f.Table.Syms.Name(r.Name))) {
 		return
 	}
 	for a := range r.Attrs.All {

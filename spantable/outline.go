@@ -58,6 +58,13 @@ func (l *Look) NewGlance() *Glance {
 	return &Glance{look: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}, plain: map[string]bool{}}
 }
 
+// Span notes a span, and returns the number of its trace in g.
+func (g *Glance) Span(id TraceID, start, end trace.Time) uint32 {
+	n := g.Trace(id)
+	g.SpanOf(n, start, end)
+	return n
+}
+
 // Trace returns the number of a trace in g, which has a span then.
 func (g *Glance) Trace(id TraceID) uint32 {
 	n, ok := g.numbers[id]
@@ -69,8 +76,8 @@ func (g *Glance) Trace(id TraceID) uint32 {
 	return n
 }
 
-// Span notes a span of a trace.
-func (g *Glance) Span(number uint32, start, end trace.Time) {
+// SpanOf notes a span of a trace of which the number is known.
+func (g *Glance) SpanOf(number uint32, start, end trace.Time) {
 	g.Spans++
 	g.traces[number].widen(&Sighting{First: start, Last: end, Longest: int64(end - start)})
 }

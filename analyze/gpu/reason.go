@@ -146,7 +146,8 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 	}
 	row.N++
 	if row.Reason != NoReason {
-		row.Time, row.Max = distribution.AddTimes(row.Time, call.Dur()), max(row.Max, call.Dur())
+		dur := call.Dur()
+		row.add(&CallTime{Time: dur, Max: dur})
 	}
 	if row.mustSucceed {
 		row.Results.Add(call.Result)

@@ -191,17 +191,12 @@ const fewNames = 3
 // idleText tells of processes of which none used a device. Exports name all processes of a host, so
 // those of many that have no rank are only counted.
 func idleText(names []string) string {
-	var ranks []string
-	for _, name := range names {
-		if isRank(name) {
-			ranks = append(ranks, name)
-		}
-	}
-	if len(ranks) == 0 && len(names) > fewNames {
+	ranks := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isRank(name) })
+	switch {
+	case len(ranks) > 0:
+		return abbreviated(ranks)
+	case len(names) > fewNames:
 		return words.Thousands(int64(len(names))) + " processes"
-	}
-	if len(ranks) > 0 {
-		names = ranks
 	}
 	return abbreviated(names)
 }

@@ -203,7 +203,7 @@ func TestPairsOfReportFlags(t *testing.T) {
 }
 
 // selectedNothing matches what the program says about a selection of nothing.
-var selectedNothing = regexp.MustCompile(`leaves? nothing|select (no|nothing)|not there|none of|nothing matches|no trace is from|not in the inputs`)
+var selectedNothing = regexp.MustCompile(`leaves? nothing|--from and --to select no|not there|none of|nothing matches|no trace is from|not in the inputs`)
 
 // flagPairs tries flags in pairs.
 type flagPairs struct {

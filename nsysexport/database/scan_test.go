@@ -63,9 +63,25 @@ func compareScans(t *testing.T, path string) (rows, odd int64) {
 	return rows, odd
 }
 
-// scanTable returns a table as text, read by a connection of its own: what SQLite says of
-// damage depends on what else it has read.
+// scanTable returns a table as text.
 func scanTable(t *testing.T, d *Database, table string, pages bool) (text string, read int64, fromPages bool) {
+	t.Helper()
+	err := withScan(t, d, table, func(s *scan, columns []store.Column) {
+		if !pages {
+			s.tree = nil
+		}
+		text = allRows(s, columns)
+		read, fromPages = s.Read(), s.tree != nil
+	})
+	if err != nil {
+		return err.Error(), 0, false
+	}
+	return text, read, fromPages
+}
+
+// withScan calls f with a scan of all columns of a table, by a connection of its own: what SQLite
+// says of damage depends on what else it has read.
+func withScan(t *testing.T, d *Database, table string, f func(s *scan, columns []store.Column)) error {
 	t.Helper()
 	connection, err := d.Connect()
 	if err != nil {
@@ -75,7 +91,7 @@ func scanTable(t *testing.T, d *Database, table string, pages bool) (text string
 	c := connection.(*conn)
 	columns, err := c.Columns(table)
 	if err != nil {
-		return err.Error(), 0, false
+		return err
 	}
 	var names []string
 	for _, c := range columns {
@@ -83,14 +99,11 @@ func scanTable(t *testing.T, d *Database, table string, pages bool) (text string
 	}
 	s, err := c.newScan(table, names)
 	if err != nil {
-		return err.Error(), 0, false
+		return err
 	}
 	defer s.Close()
-	if !pages {
-		s.tree = nil
-	}
-	text = allRows(s, columns)
-	return text, s.Read(), s.tree != nil
+	f(s, columns)
+	return nil
 }
 
 // TestScan reads intact files and damaged ones: what is read from pages must be what

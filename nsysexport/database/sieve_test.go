@@ -24,40 +24,27 @@ type timedRow struct {
 // columns must be those of events. left tells that rows were left out.
 func rowsWithin(t *testing.T, d *Database, table string, w *store.Window, whole bool) (list []timedRow, left bool) {
 	t.Helper()
-	connection, err := d.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	c := connection.(*conn)
-	columns, err := c.Columns(table)
-	if err != nil || len(columns) < 3 || columns[0].Name != "start" || columns[1].Name != "end" {
-		return nil, false
-	}
-	var names []string
-	for _, c := range columns {
-		names = append(names, c.Name)
-	}
-	s, err := c.newScan(table, names)
-	if err != nil {
-		return nil, false
-	}
-	defer s.Close()
-	if whole {
-		s.tree = nil
-	} else {
-		s.Within(w)
-	}
-	ints := make([]int64, len(columns))
-	for s.Next() {
-		s.Ints(make([]int64, len(columns)), ints)
-		r := timedRow{text: fmt.Sprint(ints), start: ints[0], end: ints[1], read: s.Read()}
-		if w.Number != store.NoColumn {
-			r.number = ints[w.Number%len(ints)]
+	withScan(t, d, table, func(s *scan, columns []store.Column) { // a table that cannot be read has no rows
+		if len(columns) < 3 || columns[0].Name != "start" || columns[1].Name != "end" {
+			return
 		}
-		list = append(list, r)
-	}
-	return list, s.Read() > int64(len(list))
+		if whole {
+			s.tree = nil
+		} else {
+			s.Within(w)
+		}
+		ints := make([]int64, len(columns))
+		for s.Next() {
+			s.Ints(make([]int64, len(columns)), ints)
+			r := timedRow{text: fmt.Sprint(ints), start: ints[0], end: ints[1], read: s.Read()}
+			if w.Number != store.NoColumn {
+				r.number = ints[w.Number%len(ints)]
+			}
+			list = append(list, r)
+		}
+		left = s.Read() > int64(len(list))
+	})
+	return list, left
 }
 
 // checkWindows compares what windows leave of the tables of a file with what SQLite reads. It

@@ -92,7 +92,7 @@ type Rows interface {
 }
 
 // A Window is a window of time. A row matters to it if it begins by To and ends at From or
-// later; and if its number lies in [Least, Most]. Columns are called by their place in the list
+// later, or if its number lies in [Least, Most]. Columns are called by their place in the list
 // of [Conn.Scan].
 type Window struct {
 	Start, End  int

@@ -95,10 +95,14 @@ for line in open("otel.jsonl", "rb"): json.loads(line)'`},
 		"convert otel2perfetto --requests all -o out.pftrace", "convert otel2perfetto --requests all --no-findings -o out.pftrace",
 		"merge -o out.pftrace")...)
 	return append(rows,
-		row{"request ID", "exec $SGTRACE request --quiet " + rid + " otel.jsonl >/dev/null"},
+		requestRow(rid),
 		row{"diff with itself", "exec $SGTRACE diff --quiet otel.jsonl otel.jsonl >/dev/null"},
 		row{"extract", "rm -rf out.dataset; exec $SGTRACE extract --quiet -o out.dataset otel.jsonl"},
 		row{"report of that dataset", "exec $SGTRACE report --quiet out.dataset >/dev/null"}), nil
+}
+
+func requestRow(rid string) row {
+	return row{"request ID", "exec $SGTRACE request --quiet " + rid + " otel.jsonl >/dev/null"}
 }
 
 func partOfDump(b *bench, dir string) ([]row, error) {
@@ -134,7 +138,7 @@ func hugeDump(b *bench, dir string) ([]row, error) {
 		return nil, err
 	}
 	lines := []string{"report", "requests", "convert otel2perfetto -o out.pftrace", "merge -o out.pftrace", "report -o out.html"}
-	rows := append(sgtrace("otel.jsonl", "", lines...), row{"request ID", "exec $SGTRACE request --quiet " + rid + " otel.jsonl >/dev/null"})
+	rows := append(sgtrace("otel.jsonl", "", lines...), requestRow(rid))
 	for _, r := range sgtrace("otel.jsonl", oneRepeat, lines...) {
 		r.name += oneRepeat
 		rows = append(rows, r)

@@ -43,7 +43,7 @@ type group struct {
 	doc    string
 	sizes  []size
 	tables []section
-	asked  bool // it is measured only if -only names it, as it takes an hour and 30 GB
+	asked  bool // it is measured only if -only names it, as it takes half an hour and 30 GB
 }
 
 // A size makes an input in a folder, unless it is there, and returns its paths.

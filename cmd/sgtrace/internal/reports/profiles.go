@@ -31,9 +31,12 @@ func (in *Reading) needProfiles() error {
 	return errNoProfiles
 }
 
+// windowed reports whether a window of time is selected.
+func (in *Reading) windowed() bool { return in.From != 0 || in.To != 0 }
+
 // noneSelected is the error of a selection that leaves none of what is listed.
 func (in *Reading) noneSelected(what string) error {
-	if in.From == 0 && in.To == 0 || in.Last == 0 {
+	if !in.windowed() || in.Last == 0 {
 		return errNothingSelected
 	}
 	return fmt.Errorf("--from and --to select %s: the captures %s", what, in.period())
@@ -50,7 +53,7 @@ func (in *Reading) period() string {
 // CheckWindow returns an error if a report has no rows because the window of time lies before or
 // after all that was read. If it lies within, the report says where it looked.
 func (in *Reading) CheckWindow(d *document.Document) error {
-	if in.Profiles == nil || in.From == 0 && in.To == 0 || slices.ContainsFunc(d.Tables, func(t *table.Table) bool { return t.Len() > 0 }) {
+	if in.Profiles == nil || !in.windowed() || slices.ContainsFunc(d.Tables, func(t *table.Table) bool { return t.Len() > 0 }) {
 		return nil
 	}
 	if in.To != 0 && in.To < in.First || in.From > in.Last {
