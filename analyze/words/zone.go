@@ -72,3 +72,12 @@ func Between(from, to trace.Time) string {
 	}
 	return text + " to " + last.Format(layout) + " " + ZoneAt(to)
 }
+
+// Were says when several things were, behind what they are: "are from 2026-08-17 20:53:20.049 to
+// 20:53:41.823 UTC"; or how long they last, if their times are no dates.
+func Were(from, to trace.Time) string {
+	if !IsDate(to) {
+		return "last " + Nearly(int64(to-from)) + ", and do not say when they began"
+	}
+	return "are from " + Between(from, to)
+}

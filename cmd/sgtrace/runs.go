@@ -47,7 +47,7 @@ func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.O
 	}
 	what.anyTime = true
 	last := slices.MaxFunc(list, func(a, b runs.Run) int { return cmp.Compare(a.To, b.To) }).To
-	nothing := fmt.Errorf("--from and --to select nothing: the runs are from %s", words.Between(list[0].From, last))
+	nothing := fmt.Errorf("--from and --to select nothing: the runs %s", words.Were(list[0].From, last))
 	read := 0
 	for _, run := range list {
 		if from != 0 && run.To < from || to != 0 && run.From > to {

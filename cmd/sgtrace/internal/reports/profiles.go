@@ -39,15 +39,7 @@ func (in *Reading) noneSelected(what string) error {
 	if !in.windowed() || in.Last == 0 {
 		return errNothingSelected
 	}
-	return fmt.Errorf("--from and --to select %s: the captures %s", what, in.period())
-}
-
-// period says when the captures were, behind "the captures".
-func (in *Reading) period() string {
-	if !words.IsDate(in.Last) {
-		return fmt.Sprintf("last %s, and do not say when they began", words.Nearly(int64(in.Last-in.First)))
-	}
-	return "are from " + words.Between(in.First, in.Last)
+	return fmt.Errorf("--from and --to select %s: the captures %s", what, words.Were(in.First, in.Last))
 }
 
 // CheckWindow returns an error if a report has no rows because the window of time lies before or
@@ -60,7 +52,7 @@ func (in *Reading) CheckWindow(d *document.Document) error {
 		return in.noneSelected("nothing")
 	}
 	if len(d.Tables) > 0 {
-		d.Tables[0].Note("only what is between --from and --to counts; the captures %s", in.period())
+		d.Tables[0].Note("only what is between --from and --to counts; the captures %s", words.Were(in.First, in.Last))
 	}
 	return nil
 }

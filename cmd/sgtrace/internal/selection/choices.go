@@ -56,7 +56,7 @@ func (o *Choices) noTime(sel *Chosen) error {
 	if (sel.From == 0 || sel.From <= o.last) && (sel.To == 0 || sel.To >= o.first) {
 		return nil
 	}
-	return fmt.Errorf("--from and --to select nothing: the requests are from %s", words.Between(o.first, o.last))
+	return fmt.Errorf("--from and --to select nothing: the requests %s", words.Were(o.first, o.last))
 }
 
 func (o *Choices) noRole(sel *Chosen) error {
