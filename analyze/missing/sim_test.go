@@ -70,7 +70,8 @@ func TestRateOfIdleHungRanks(t *testing.T) {
 
 // Nobody is silent in a dump whose end is missing, as of a running server, nor in one that
 // lost spans. No more is told to be lost than is: of what is
-// lost together with all that shows it nobody knows.
+// lost together with all that shows it nobody knows, such as what one rank wrote for a request,
+// or what a process wrote last: a tenth shows at least.
 func TestRateOfLossAndNoSilence(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, by := range testset.Losses {
@@ -91,7 +92,7 @@ func TestRateOfLossAndNoSilence(t *testing.T) {
 				t.Logf("seed %d: %s", seed, found[i].Text())
 			}
 			really := 1 - float64(lossy.Len())/float64(whole.Len()) // about share: batches differ
-			if none.Lost > 0 || some.Share() > 1.05*really || by == testset.ByBatch && some.Share() < really/5 {
+			if none.Lost > 0 || some.Share() > 1.05*really || by == testset.ByBatch && some.Share() < really/10 {
 				wrong++
 				t.Logf("seed %d: %d lost of a whole dump; %.3f lost %s, told as %.3f", seed, none.Lost, really, by, some.Share())
 			}

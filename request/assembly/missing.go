@@ -8,20 +8,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// exportDelay is how much later than others a process may hand on what it wrote, in ns:
-// exporters wait half a second (SGLang) to five (the SDK's default).
+// exportDelay is for how long a process may hold what it wrote, in ns: exporters wait half
+// a second (SGLang) to five (the SDK's default).
 const exportDelay = 5_000_000_000
 
-// A lossFinder finds what others show to be missing.
+// A lossFinder finds what others show to be missing: a row that is the parent of one, that
+// one follows from, or whose step lies between two that are there. Nothing else proves a
+// loss. That a rank tells nothing of a request does not: ranks of one server may have
+// different work, as the senders of KV have, and a server that was started anew has others.
 type lossFinder struct {
 	*builder
 	known      map[spanKey]bool // missing ones that have been counted
-	cut, end   trace.Time       // before cut, and until exportDelay before end, everybody wrote
+	cut        trace.Time       // before it nobody wrote
+	last       []trace.Time     // sign of each proc: the end of its life, or of the input
 	gateways   map[int]bool     // procs of whose requests some come through a gateway
 	joined     bool             // prefill and decode parts are
 	served     bool             // parts of servers are there, not only of routers
 	scheduled  [request.Other + 1]bool
-	teams      map[teamKey]*team
 	ends       map[roleMeaning]bool // stages that there are
 	stepNumber map[int32]bool       // scratch space
 }
@@ -34,7 +37,7 @@ type roleMeaning struct {
 
 // findMissing marks the requests of which rows are missing, and lists these.
 func (b *builder) findMissing() {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, teams: map[teamKey]*team{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
 	for r := range b.AllRequests() {
@@ -67,7 +70,9 @@ func (f *lossFinder) look() {
 		if i == 0 || row.End < f.cut {
 			f.cut = row.End
 		}
-		f.end = max(f.end, row.End)
+		if row.Proc != request.None {
+			f.last[row.Proc] = max(f.last[row.Proc], row.End)
+		}
 		if row.Kind == request.Stage && row.Means != request.NoMeaning {
 			f.ends[roleMeaning{f.Parts[row.Part].Role, row.Means}] = true
 		}
@@ -83,7 +88,6 @@ func (f *lossFinder) look() {
 			if role := f.Parts[p].Role; f.Lead(&f.Parts[p]) != request.None {
 				f.scheduled[role] = true
 			}
-			f.joinTeam(&f.Parts[p])
 		}
 	}
 }
@@ -98,9 +102,10 @@ func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 }
 
 // lose notes n missing rows of a proc, unless the head of the input is cut off there, or
-// its end, where other processes have already handed on what they wrote.
+// the proc was near its end: what a process still holds when it dies, or when the input
+// ends, is not lost on the way. One that wrote later has handed on what it held.
 func (f *lossFinder) lose(at trace.Time, proc, n int) {
-	if at <= f.cut || at > f.end-exportDelay {
+	if at <= f.cut || at > f.last[proc]-exportDelay {
 		return
 	}
 	f.Shown[proc] += n
@@ -117,7 +122,6 @@ func (f *lossFinder) checkRequest(r *request.Request) {
 		part := &f.Parts[p]
 		whole = f.checkRoot(r, part) && whole
 		most := f.lastStep(part)
-		f.checkTeam(r, part, most)
 		for _, t := range part.Threads {
 			whole = f.checkThread(r, part, t) && whole
 			whole = f.checkSteps(r, t, most) && whole
@@ -176,60 +180,6 @@ func (f *lossFinder) isOfVLLM(p *request.Part) bool {
 	return p.Root != request.None && f.Name(p.Root) == vllmRequest
 }
 
-// A team are the ranks that do the same work side by side.
-type team struct {
-	parts   int
-	members map[int]int // of every proc, how many of the parts it worked on
-}
-
-// A teamKey is what the ranks of a team have in common.
-type teamKey struct {
-	host   string
-	role   request.Role
-	server int
-	dp     int16
-}
-
-// teamOf returns the team of a scheduler.
-func (f *lossFinder) teamOf(proc int) *team {
-	p := &f.Procs[proc]
-	key := teamKey{p.Host, p.Role, f.Server(proc), p.Rank.DP}
-	if f.teams[key] == nil {
-		f.teams[key] = &team{members: map[int]int{}}
-	}
-	return f.teams[key]
-}
-
-// joinTeam notes who worked together on a part.
-func (f *lossFinder) joinTeam(p *request.Part) {
-	var counted *team
-	for _, t := range p.Threads {
-		if !f.OnScheduler(t) {
-			continue
-		}
-		of := f.teamOf(f.Threads[t].Proc)
-		if of.members[f.Threads[t].Proc]++; counted != of {
-			of.parts++
-			counted = of
-		}
-	}
-}
-
-// checkTeam counts what the ranks wrote that work beside others for most of the parts, and
-// of which nothing at all is there for this one: their share in it, and as many steps.
-func (f *lossFinder) checkTeam(r *request.Request, p *request.Part, most int32) {
-	lead := f.Lead(p)
-	if r.Status != request.Finished || lead == request.None || !f.OnScheduler(lead) {
-		return
-	}
-	of := f.teamOf(f.Threads[lead].Proc)
-	for proc, n := range of.members {
-		if 2*n > of.parts && !slices.ContainsFunc(p.Threads, func(t int) bool { return f.Threads[t].Proc == proc }) {
-			f.lose(p.End, proc, int(most)+2)
-		}
-	}
-}
-
 // lastStep returns the greatest number of a decode step of a part, on any rank; Unknown if
 // they have none.
 func (f *lossFinder) lastStep(p *request.Part) int32 {
@@ -245,7 +195,8 @@ func (f *lossFinder) lastStep(p *request.Part) int32 {
 }
 
 // checkSteps reports whether a scheduler has all steps of a part: the numbers from zero to
-// the last one. The ranks of one that goes on need not be equally far.
+// the last one, of any rank if it has ended its share. The ranks of one that goes on need
+// not be equally far.
 func (f *lossFinder) checkSteps(r *request.Request, t int, most int32) bool {
 	if most == request.Unknown || !f.OnScheduler(t) {
 		return true
@@ -258,7 +209,7 @@ func (f *lossFinder) checkSteps(r *request.Request, t int, most int32) bool {
 			own, last = max(own, row.Step), max(last, row.End)
 		}
 	})
-	if r.Status != request.Finished {
+	if r.Status != request.Finished || f.Threads[t].Row == request.None {
 		most = own
 	}
 	proc := f.Threads[t].Proc

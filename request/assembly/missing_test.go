@@ -132,20 +132,15 @@ func TestRulesOfMissingSpans(t *testing.T) {
 	checkLostRank(t, d, v)
 }
 
-// checkLostRank loses all that one rank wrote for a request: its peers tell how much that is.
+// checkLostRank loses all that one rank wrote for a request: nothing that is left names any
+// of it, so nothing is told.
 func checkLostRank(t *testing.T, d *spantable.Table, v victim) {
 	t.Helper()
 	_, ranks := v.part(request.Decode)
 	rows := slices.Collect(v.ThreadRows(ranks[1]))
 	got := without(d, func(i int) bool { return slices.Contains(rows, i) })
-	steps := len(v.stages(request.Decode, 1, request.Stepping))
-	if n := len(got.Missing); n < steps || n > len(rows) {
-		t.Errorf("a rank of a request is lost, %d spans with %d steps: %d are told to be missing", len(rows), steps, n)
-	}
-	for _, m := range got.Missing {
-		if p, q := &got.Procs[m.Proc], &v.Procs[v.Threads[ranks[1]].Proc]; p.Rank != q.Rank || p.Label != q.Label {
-			t.Errorf("%s %v lost it, want %s %v", p.Label, p.Rank, q.Label, q.Rank)
-		}
+	if n := len(got.Missing); n > 0 {
+		t.Errorf("all %d spans of a rank of a request are lost, and nothing shows it: %d are told to be missing", len(rows), n)
 	}
 }
 
