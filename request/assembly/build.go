@@ -288,6 +288,7 @@ func (b *builder) findThreads() {
 		part := b.partAbove(i)
 		if part == request.None {
 			part = b.headlessPart(i)
+			b.Parts[part].Role = roleOfHeadless(string(label), b.Parts[part].Role)
 		}
 		threads = append(threads, found{int32(i), int32(part), int32(b.procOf(i, label, b.Parts[part].Role))})
 		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, int32(part)
@@ -297,6 +298,15 @@ func (b *builder) findThreads() {
 		t := threads[k]
 		b.addThread(int(t.span), int(t.part), int(t.proc))
 	}
+}
+
+// roleOfHeadless returns the role of a part without a root, as the label of one of its
+// threads tells it: the stages of the other half of a request are not its own.
+func roleOfHeadless(label string, known request.Role) request.Role {
+	if role := roleOfLabel(label, known); role == request.Decode || role == request.Prefill && !strings.HasPrefix(label, "mooncake") {
+		return role
+	}
+	return known
 }
 
 // threadSize is about how many bytes the kernel maps for what a thread is made of.

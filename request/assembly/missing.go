@@ -14,7 +14,7 @@ const exportDelay = 5_000_000_000
 
 // A lossFinder finds what others show to be missing: a row that is the parent of one, that
 // one follows from, or whose step lies between two that are there. Nothing else proves a
-// loss. That a rank tells nothing of a request does not: ranks of one server may have
+// loss. A rank without any row of a request does not: ranks of one server may have
 // different work, as the senders of KV have, and a server that was started anew has others.
 type lossFinder struct {
 	*builder
