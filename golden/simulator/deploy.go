@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/golden/internal/writing"
 )
 
 // Pids are those of containers: all hosts have the same.
@@ -44,7 +46,7 @@ func (r *Run) addHosts(rng *rand.Rand, does Role, c Clock, size Parallel) int {
 		address := firstAddress + len(r.Hosts)
 		r.Hosts = append(r.Hosts, Host{
 			Name:    fmt.Sprintf("%s-%d", does, i),
-			ID:      HexDigits(rng, 32),
+			ID:      writing.HexDigits(rng, 32),
 			Address: fmt.Sprintf("10.0.%d.%d", address>>8, address&0xff),
 			Clock:   c,
 		})
@@ -141,14 +143,4 @@ func (k RankID) String() string {
 		b.WriteString(strconv.Itoa(part.n))
 	}
 	return b.String()
-}
-
-// HexDigits returns n random lower case hex digits.
-func HexDigits(rng *rand.Rand, n int) string {
-	const digits = "0123456789abcdef"
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = digits[rng.IntN(len(digits))]
-	}
-	return string(b)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/golden/internal/writing"
 )
 
 const (
@@ -39,8 +41,8 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 	c := &r.Config
 	q := &Request{
 		Arrival:     at,
-		Prompt:      c.Prompt.draw(rng),
-		output:      c.Output.draw(rng),
+		Prompt:      c.Prompt.Draw(rng),
+		output:      c.Output.Draw(rng),
 		Temperature: []float64{0, 0.6, 0.7, 1}[rng.IntN(4)],
 		stop:        "stop",
 	}
@@ -68,7 +70,7 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 		q.Room = 1 + rng.Uint64N(1<<63-1) // 0 would be no room
 	}
 	for i := range r.Instances {
-		h := &Half{Instance: i, ID: HexDigits(rng, 32)}
+		h := &Half{Instance: i, ID: writing.HexDigits(rng, 32)}
 		if c.Mode == Unified && rng.Float64() < namedShare {
 			h.ID = "chat_" + letters(rng, 6) + "_" + h.ID
 		}
@@ -94,8 +96,8 @@ func (r *Run) drawTraits(rng *rand.Rand, q *Request) {
 	}
 }
 
-// draw returns a length in tokens.
-func (l Lengths) draw(rng *rand.Rand) int {
+// Draw returns a length in tokens.
+func (l Lengths) Draw(rng *rand.Rand) int {
 	n := l.Median * math.Exp(l.Sigma*rng.NormFloat64())
 	return int(min(max(n, 1), float64(l.Max)))
 }

@@ -3,39 +3,39 @@ package spans
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // scribe writes the spans of one half as SGLang's tracing does.
 type scribe struct {
-	x      *exporter
+	x      *writer
 	rng    *rand.Rand
 	req    *simulator.Request
 	half   *simulator.Half
-	trace  traceID
+	trace  otlp.TraceID
 	root   uint64
-	parent uint64  // the gateway's span, or 0
-	last   spanRef // the last slice of the sender, which the next thread links to
+	parent uint64   // the gateway's span, or 0
+	last   otlp.Ref // the last slice of the sender, which the next thread links to
 }
 
 // request puts down the spans of a request. Its ids depend on nothing but the
 // seed and its number.
-func (x *exporter) request(number int, q *simulator.Request) {
+func (x *writer) request(number int, q *simulator.Request) {
 	rng := rand.New(rand.NewPCG(x.run.Config.Seed, simulator.StreamIDs|uint64(number+1)<<8))
 	gateway := x.run.Config.Mode == simulator.PDGateway
-	var trace traceID
+	var trace otlp.TraceID
 	var parent uint64
 	if gateway {
-		trace, parent = newTraceID(rng, true), newSpanID(rng)
+		trace, parent = otlp.NewTraceID(rng, true), otlp.NewSpanID(rng)
 		x.gateway(rng, q, trace, parent)
 	}
 	for _, h := range q.Halves {
 		if !gateway {
-			trace = newTraceID(rng, false)
+			trace = otlp.NewTraceID(rng, false)
 		}
-		s := &scribe{x: x, rng: rng, req: q, half: h, trace: trace, root: newSpanID(rng), parent: parent}
+		s := &scribe{x: x, rng: rng, req: q, half: h, trace: trace, root: otlp.NewSpanID(rng), parent: parent}
 		for _, t := range x.run.Threads(h) {
 			s.thread(&t)
 		}
@@ -51,12 +51,15 @@ func (s *scribe) thread(t *simulator.Thread) {
 	run := s.x.run
 	p := &run.Processes[t.Process]
 	clock := &run.Hosts[p.Host].Clock
-	id := newSpanID(s.rng)
+	who := otlp.Process{
+		Label: p.Label, HostID: run.Hosts[p.Host].ID, TP: p.Rank.TP, PP: p.Rank.PP, DP: p.Rank.DP, PID: p.PID,
+	}
+	id := otlp.NewSpanID(s.rng)
 
 	remote := t.Process != run.Instances[s.half.Instance].Tokenizer
-	s.last.flags = flagLocal
+	s.last.Flags = otlp.FlagLocal
 	if remote {
-		s.last.flags = flagRemote
+		s.last.Flags = otlp.FlagRemote
 	}
 	spans := s.slices(t, clock, id)
 	pending := t.Events
@@ -66,60 +69,60 @@ func (s *scribe) thread(t *simulator.Thread) {
 		} else if t.End == 0 {
 			continue
 		}
-		s.x.end(t.Process, t.Stages[i].End, &spans[i])
+		s.x.End(t.Process, t.Stages[i].End, &spans[i])
 	}
 	if t.End == 0 {
 		return
 	}
 
-	out := span{trace: s.trace, id: id, parent: s.root, flags: flagLocal, name: threadName(run, p)}
-	out.start, out.end = clock.At(t.Start), clock.At(t.End)
+	out := otlp.Span{Trace: s.trace, ID: id, Parent: s.root, Flags: otlp.FlagLocal, Name: who.ThreadName()}
+	out.Start, out.End = clock.At(t.Start), clock.At(t.End)
 	if remote {
-		out.flags = flagRemote
+		out.Flags = otlp.FlagRemote
 	} else {
-		out.start = grid(out.start)
+		out.Start = otlp.Grid(out.Start)
 	}
 	if p.Rank == simulator.NoRank { // closed together with its last slice
-		out.end = grid(out.end)
+		out.End = otlp.Grid(out.End)
 	}
-	out.attributes = threadAttributes(run, p)
+	out.Attributes = who.ThreadAttributes()
 	if reason := s.reason(p); reason != "" && p.Rank != simulator.NoRank {
-		out.attributes.text("reason", reason)
-		out.failed = true
+		out.Attributes.Text("reason", reason)
+		out.Failed = true
 	}
 	for _, e := range pending {
-		out.events = append(out.events, s.event(t, e, grid(clock.At(e.At))))
+		out.Events = append(out.Events, s.event(t, e, otlp.Grid(clock.At(e.At))))
 	}
-	s.x.end(t.Process, t.End, &out)
+	s.x.End(t.Process, t.End, &out)
 }
 
 // slices makes the spans of the stages of a thread. Outer ones are linked in a
 // chain that starts at the sender's last slice.
-func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint64) []span {
-	spans := make([]span, len(t.Stages))
+func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint64) []otlp.Span {
+	spans := make([]otlp.Span, len(t.Stages))
 	previous := s.last
 	for i := range t.Stages {
 		st := &t.Stages[i]
 		out := &spans[i]
-		*out = span{
-			trace: s.trace, id: newSpanID(s.rng), parent: thread, flags: flagLocal,
-			name: st.Name(), start: grid(clock.At(st.Start)), end: grid(clock.At(st.End)),
+		*out = otlp.Span{
+			Trace: s.trace, ID: otlp.NewSpanID(s.rng), Parent: thread, Flags: otlp.FlagLocal,
+			Name: st.Name(), Start: otlp.Grid(clock.At(st.Start)), End: otlp.Grid(clock.At(st.End)),
 		}
 		if st.Open {
-			out.end = clock.At(st.End) // closed by the thread, by another clock
+			out.End = clock.At(st.End) // closed by the thread, by another clock
 		}
 		if key := st.NumberKey(); key != "" {
-			out.attributes.integer(key, int64(st.Number))
+			out.Attributes.Integer(key, int64(st.Number))
 		}
 		if st.Parent >= 0 {
-			out.parent = spans[st.Parent].id
+			out.Parent = spans[st.Parent].ID
 			continue
 		}
-		if previous.id != 0 {
+		if previous.ID != 0 {
 			link := previous
-			out.link = &link
+			out.Link = &link
 		}
-		previous = spanRef{out.id, flagLocal}
+		previous = otlp.Ref{ID: out.ID, Flags: otlp.FlagLocal}
 	}
 	if s.x.run.Processes[t.Process].Rank == simulator.NoRank {
 		s.last = previous
@@ -130,11 +133,11 @@ func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint
 // attach gives a slice that ends the pending events inside it, and returns the
 // others, in the place of all. An event goes to the first slice around it to end; a slice
 // that is closed by its thread gets none.
-func (s *scribe) attach(t *simulator.Thread, pending []simulator.Event, to *span, clock *simulator.Clock) []simulator.Event {
+func (s *scribe) attach(t *simulator.Thread, pending []simulator.Event, to *otlp.Span, clock *simulator.Clock) []simulator.Event {
 	outside := pending[:0]
 	for _, e := range pending {
-		if at := grid(clock.At(e.At)); to.start <= at && at < to.end {
-			to.events = append(to.events, s.event(t, e, at))
+		if at := otlp.Grid(clock.At(e.At)); to.Start <= at && at < to.End {
+			to.Events = append(to.Events, s.event(t, e, at))
 		} else {
 			outside = append(outside, e)
 		}
@@ -143,16 +146,16 @@ func (s *scribe) attach(t *simulator.Thread, pending []simulator.Event, to *span
 }
 
 // event makes an event of a thread, at a time on the clock of its host.
-func (s *scribe) event(t *simulator.Thread, e simulator.Event, at int64) spanEvent {
-	out := spanEvent{at: at, name: "retract"}
+func (s *scribe) event(t *simulator.Thread, e simulator.Event, at int64) otlp.Event {
+	out := otlp.Event{At: at, Name: "retract"}
 	if e.Step >= 0 {
 		run := s.x.run
 		st := &run.Steps[e.Step]
 		rank := run.Processes[t.Process].Rank
-		out.name = "schedule"
-		out.attributes.text("bid", batchID(run, e.Step, rank.PP*run.Instances[st.Instance].Size.TP+rank.TP))
-		out.attributes.integer("batch_size", int64(st.Requests))
-		out.attributes.text("forward_mode", string(st.Mode))
+		out.Name = "schedule"
+		out.Attributes.Text("bid", batchID(run, e.Step, rank.PP*run.Instances[st.Instance].Size.TP+rank.TP))
+		out.Attributes.Integer("batch_size", int64(st.Requests))
+		out.Attributes.Text("forward_mode", string(st.Mode))
 	}
 	return out
 }
@@ -172,39 +175,24 @@ func (s *scribe) endRoot() {
 	if in.Role != simulator.RoleUnified {
 		prefix = string(in.Role)
 	}
-	out := span{
-		trace: s.trace, id: s.root, parent: s.parent, flags: flagLocal,
-		name:  fmt.Sprintf("%s Req %.8s", prefix, h.RID),
-		start: grid(clock.At(h.Received)), end: grid(clock.At(h.End)),
+	out := otlp.Span{
+		Trace: s.trace, ID: s.root, Parent: s.parent, Flags: otlp.FlagLocal,
+		Name:  fmt.Sprintf("%s Req %.8s", prefix, h.RID),
+		Start: otlp.Grid(clock.At(h.Received)), End: otlp.Grid(clock.At(h.End)),
 	}
 	if s.parent != 0 {
-		out.flags = flagRemote
+		out.Flags = otlp.FlagRemote
 	}
-	a := &out.attributes
-	a.text("rid", h.RID)
-	a.text("module", "sglang::request")
-	if q.Room != 0 {
-		a.text("bootstrap_room", fmt.Sprintf("0x%x", q.Room))
-	}
-	if q.Tenant != "" {
-		a.text("http.request.header.x-tenant-id", q.Tenant)
-	}
+	about := otlp.Root{RID: h.RID, Room: q.Room, Tenant: q.Tenant}
 	if h.Finish != "" {
-		a.integer("gen_ai.usage.completion_tokens", int64(h.Tokens))
-		a.integer("gen_ai.usage.prompt_tokens", int64(q.Prompt))
-		a.integer("gen_ai.usage.cached_tokens", int64(q.Cached))
-		a.text("gen_ai.request.id", h.ID)
-		a.integer("gen_ai.request.max_tokens", int64(q.MaxTokens))
-		a.double("gen_ai.request.top_p", 0.95)
-		if q.Temperature != 0 {
-			a.double("gen_ai.request.temperature", q.Temperature)
+		about.Answer = &otlp.Answer{
+			ID: h.ID, Completion: h.Tokens, Prompt: q.Prompt, Cached: q.Cached, Max: q.MaxTokens, Temperature: q.Temperature,
+			Model: run.Config.Model, Finish: h.Finish,
+			FirstToken: clock.Length(h.Received, h.FirstToken), Prefilling: clock.Length(h.Dispatched, h.FirstToken),
 		}
-		a.text("gen_ai.response.model", run.Config.Model)
-		a.text("gen_ai.response.finish_reasons", `["`+h.Finish+`"]`)
-		a.double("gen_ai.latency.time_to_first_token", seconds(clock.Length(h.Received, h.FirstToken)))
-		a.double("gen_ai.latency.time_in_model_prefill", seconds(clock.Length(h.Dispatched, h.FirstToken)))
 	}
-	s.x.end(in.Tokenizer, h.End, &out)
+	out.Attributes = about.Attributes()
+	s.x.End(in.Tokenizer, h.End, &out)
 }
 
 // reason returns the text with which a rank closed its thread in error.
@@ -222,41 +210,3 @@ func (s *scribe) reason(p *simulator.Process) string {
 	}
 	return ""
 }
-
-// threadName returns the name of a thread span. The double blanks are real.
-func threadName(run *simulator.Run, p *simulator.Process) string {
-	var b strings.Builder
-	b.WriteString(p.Label)
-	if p.Rank != simulator.NoRank {
-		fmt.Fprintf(&b, " [TP %d]  [PP %d] ", p.Rank.TP, p.Rank.PP)
-		if p.Rank.DP >= 0 {
-			fmt.Fprintf(&b, " [DP %d] ", p.Rank.DP)
-		}
-	}
-	fmt.Fprintf(&b, "(host:%.8s | pid:%d)", run.Hosts[p.Host].ID, p.PID)
-	return b.String()
-}
-
-func threadAttributes(run *simulator.Run, p *simulator.Process) attributes {
-	var a attributes
-	if p.Rank != simulator.NoRank {
-		a.integer("tp_rank", int64(p.Rank.TP))
-		a.integer("pp_rank", int64(p.Rank.PP))
-	}
-	if p.Rank.DP >= 0 {
-		a.integer("dp_rank", int64(p.Rank.DP))
-	}
-	a.text("host_id", run.Hosts[p.Host].ID)
-	a.integer("pid", int64(p.PID))
-	a.text("thread_label", p.Label)
-	return a
-}
-
-// grid returns the time that SGLang writes for t: it goes through a float of
-// seconds, which leaves multiples of 256 ns, less than that away from t.
-func grid(t int64) int64 {
-	s := float64(t/1e9) + float64(t%1e9)/1e9
-	return int64(s * 1e9)
-}
-
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }

@@ -1,4 +1,4 @@
-package spans
+package otlp
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/internal/writing"
 )
 
 // Units of time, in nanoseconds.
@@ -28,32 +28,13 @@ const (
 	lineSpans   = 8192
 )
 
-// Write writes the run as a Collector's file exporter would have: one JSON
-// object per line, with what arrived at the Collector within 200 ms, and in it
+// An Exporter is the exporting half of every process, and the Collector, whose file
+// exporter writes one JSON object per line, with what arrived within 200 ms, and in it
 // one resourceSpans per batch of a process. Spans come in the order in which they
 // ended, so children before parents and the spans of a request on many lines.
 //
-// Only the spans of requests that overlap in time are in memory at once.
-func Write(w io.Writer, r *simulator.Run) error {
-	x := newExporter(r, w)
-	for i, q := range r.Requests {
-		x.endUntil(q.Arrival) // nothing of q, or of later requests, ends before
-		x.request(i, q)
-		if x.err != nil {
-			return x.err
-		}
-	}
-	x.endUntil(math.MaxInt64)
-	x.fire(math.MaxInt64)
-	if x.err != nil {
-		return x.err
-	}
-	return x.w.Flush()
-}
-
-// exporter is the exporting half of every process, and the Collector.
-type exporter struct {
-	run     *simulator.Run
+// Only the spans between the last EndUntil and the last End are in memory at once.
+type Exporter struct {
 	w       *bufio.Writer
 	err     error // of the first failed write
 	live    endings
@@ -69,29 +50,30 @@ type batch struct {
 	json     []byte // elements, each with a comma in front
 	spans    int
 	due      int64 // true time; meaningless while empty
+	dies     int64 // client: from this true time on it exports nothing; 0 is never
 }
 
-func newExporter(r *simulator.Run, w io.Writer) *exporter {
-	x := &exporter{run: r, w: bufio.NewWriterSize(w, 1<<16)}
-	rng := rand.New(rand.NewPCG(r.Config.Seed, simulator.StreamIDs))
-	for _, p := range r.Processes {
-		var b batch
-		if p.Role == simulator.RoleRouter {
-			b.resource = gatewayResource()
-		} else {
-			b.resource = sglangResource(uuid(rng), r.Config.Release)
-		}
-		x.clients = append(x.clients, b)
+// NewExporter returns an exporter for processes, of each of which it takes the resource.
+func NewExporter(w io.Writer, resources []Resource) *Exporter {
+	x := &Exporter{w: bufio.NewWriterSize(w, 1<<16)}
+	for _, r := range resources {
+		x.clients = append(x.clients, batch{resource: r})
 	}
 	return x
 }
 
-// endUntil ends all spans that ended before a true time.
-func (x *exporter) endUntil(t int64) {
+// Kill ends a process at a true time: what it has not exported by then is lost.
+func (x *Exporter) Kill(process int, at int64) { x.clients[process].dies = at }
+
+// EndUntil ends all spans that ended before a true time, and reports the first error.
+func (x *Exporter) EndUntil(t int64) error {
 	for len(x.live) > 0 && x.live[0].at < t {
 		s := heap.Pop(&x.live).(*ended)
 		x.fire(s.at)
 		c := &x.clients[s.process]
+		if c.dies != 0 && s.at >= c.dies {
+			continue
+		}
 		if c.spans == 0 {
 			c.due = s.at + clientDelay
 		}
@@ -100,11 +82,22 @@ func (x *exporter) endUntil(t int64) {
 			x.export(c, s.at)
 		}
 	}
+	return x.err
+}
+
+// Close ends all spans and writes what is left.
+func (x *Exporter) Close() error {
+	x.EndUntil(math.MaxInt64)
+	x.fire(math.MaxInt64)
+	if x.err != nil {
+		return x.err
+	}
+	return x.w.Flush()
 }
 
 // fire does what clients and Collector do by the clock until a true time, in
 // the order in which it is due.
-func (x *exporter) fire(t int64) {
+func (x *Exporter) fire(t int64) {
 	for {
 		var next *batch
 		for i := range x.clients {
@@ -127,23 +120,25 @@ func (x *exporter) fire(t int64) {
 }
 
 // export sends the batch of a client to the Collector at a true time.
-func (x *exporter) export(c *batch, at int64) {
-	l := &x.line
-	if l.spans == 0 {
-		l.due = at + lineDelay
+func (x *Exporter) export(c *batch, at int64) {
+	if c.dies == 0 || at < c.dies {
+		l := &x.line
+		if l.spans == 0 {
+			l.due = at + lineDelay
+		}
+		l.json = append(append(l.json, ','), c.resource...)
+		l.json = append(l.json, c.json[1:]...)
+		l.json = append(l.json, "]}]}"...)
+		l.spans += c.spans
 	}
-	l.json = append(append(l.json, ','), c.resource...)
-	l.json = append(l.json, c.json[1:]...)
-	l.json = append(l.json, "]}]}"...)
-	l.spans += c.spans
 	c.json, c.spans = c.json[:0], 0
-	if l.spans >= lineSpans {
+	if x.line.spans >= lineSpans {
 		x.writeLine()
 	}
 }
 
 // writeLine writes what the Collector holds.
-func (x *exporter) writeLine() {
+func (x *Exporter) writeLine() {
 	l := &x.line
 	for _, part := range [][]byte{[]byte(`{"resourceSpans":[`), l.json[1:], []byte("]}\n")} {
 		if x.err == nil {
@@ -153,8 +148,8 @@ func (x *exporter) writeLine() {
 	l.json, l.spans = l.json[:0], 0
 }
 
-// end puts down that a span of a process ended, at a true time.
-func (x *exporter) end(process int, at int64, s *span) {
+// End puts down that a span of a process ended, at a true time.
+func (x *Exporter) End(process int, at int64, s *Span) {
 	x.count++
 	x.scratch = s.append(x.scratch[:0])
 	heap.Push(&x.live, &ended{at: at, seq: x.count, process: process, json: bytes.Clone(x.scratch)})
@@ -187,32 +182,35 @@ func (e *endings) Pop() any {
 	return last
 }
 
-// sglangResource returns the head of a resourceSpans of an SGLang process. SGLang does not tell its
-// release; whoever runs it may, by OTEL_RESOURCE_ATTRIBUTES.
-func sglangResource(instanceID, release string) []byte {
-	var a attributes
-	a.text("telemetry.sdk.language", "python")
-	a.text("telemetry.sdk.name", "opentelemetry")
-	a.text("telemetry.sdk.version", "1.44.0")
-	a.text("service.instance.id", instanceID)
-	a.text("service.name", "sglang")
+// A Resource is the head of a resourceSpans, up to its first span.
+type Resource []byte
+
+// SGLang returns the resource of an SGLang process, which draws its instance id. SGLang does
+// not tell its release; whoever runs it may, by OTEL_RESOURCE_ATTRIBUTES.
+func SGLang(rng *rand.Rand, release string) Resource {
+	var a Attributes
+	a.Text("telemetry.sdk.language", "python")
+	a.Text("telemetry.sdk.name", "opentelemetry")
+	a.Text("telemetry.sdk.version", "1.44.0")
+	a.Text("service.instance.id", uuid(rng))
+	a.Text("service.name", "sglang")
 	if release != "" {
-		a.text("service.version", release)
+		a.Text("service.version", release)
 	}
 	return resource(a, "sglang server")
 }
 
-// gatewayResource returns the same of the gateway, whose SDK sets no instance id.
-func gatewayResource() []byte {
-	var a attributes
-	a.text("telemetry.sdk.language", "rust")
-	a.text("service.name", "smg")
-	a.text("telemetry.sdk.version", "0.27.1")
-	a.text("telemetry.sdk.name", "opentelemetry")
+// SMG returns the same of the gateway, whose SDK sets no instance id.
+func SMG() Resource {
+	var a Attributes
+	a.Text("telemetry.sdk.language", "rust")
+	a.Text("service.name", "smg")
+	a.Text("telemetry.sdk.version", "0.27.1")
+	a.Text("telemetry.sdk.name", "opentelemetry")
 	return resource(a, "smg")
 }
 
-func resource(a attributes, scope string) []byte {
+func resource(a Attributes, scope string) Resource {
 	b := append([]byte(`{"resource":{"attributes":[`), a...)
 	b = append(b, `]},"scopeSpans":[{"scope":{"name":`...)
 	b = strconv.AppendQuote(b, scope)
@@ -221,7 +219,7 @@ func resource(a attributes, scope string) []byte {
 
 // uuid returns a random UUID of version 4.
 func uuid(rng *rand.Rand) string {
-	h := []byte(simulator.HexDigits(rng, 32))
+	h := []byte(writing.HexDigits(rng, 32))
 	h[12] = '4'
 	h[16] = "89ab"[rng.IntN(4)]
 	s := string(h)

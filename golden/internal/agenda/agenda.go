@@ -1,11 +1,15 @@
-package simulator
+// Package agenda is the virtual time of simulators.
+package agenda
 
-import "container/heap"
+import (
+	"container/heap"
+	"math"
+)
 
-// agenda is what will happen, in the order of virtual time; things of the same
+// Agenda is what will happen, in the order of virtual time; things of the same
 // time happen in the order in which they were put down. The zero value is empty.
-type agenda struct {
-	now   int64
+type Agenda struct {
+	Now   int64
 	count uint64
 	due   entries
 }
@@ -16,17 +20,20 @@ type entry struct {
 	do  func()
 }
 
-// at puts something down for a time, which must not have passed.
-func (a *agenda) at(t int64, do func()) {
+// At puts something down for a time, which must not have passed.
+func (a *Agenda) At(t int64, do func()) {
 	a.count++
 	heap.Push(&a.due, entry{t, a.count, do})
 }
 
-// play does everything, including what is put down meanwhile.
-func (a *agenda) play() {
-	for len(a.due) > 0 {
+// Play does everything, including what is put down meanwhile.
+func (a *Agenda) Play() { a.PlayUntil(math.MaxInt64) }
+
+// PlayUntil does what is put down for times up to end.
+func (a *Agenda) PlayUntil(end int64) {
+	for len(a.due) > 0 && a.due[0].at <= end {
 		e := heap.Pop(&a.due).(entry)
-		a.now = max(a.now, e.at)
+		a.Now = max(a.Now, e.at)
 		e.do()
 	}
 }

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+)
+
+// Config describes servers, their load, and what goes wrong.
+type Config struct {
+	// Seed decides everything that is random.
+	Seed uint64
+	// Level is SGLANG_TRACE_LEVEL, from 1 to 3.
+	Level int
+	// Start is the true time at which requests begin to arrive, for Length; the dump ends
+	// Tail later.
+	Start        time.Time
+	Length, Tail time.Duration
+	// Gateway tells that an smg gateway sends the requests; else the clients do.
+	Gateway bool
+	// ClockSkew is how far the clocks of the servers' hosts are ahead of the gateway's or
+	// behind it at most.
+	ClockSkew time.Duration
+	// HealthEvery is how often each server gets a health check, past the gateway; 0 is never.
+	HealthEvery time.Duration
+	// Patience is how long clients wait for the end of an answer; 0 is forever.
+	Patience time.Duration
+	Pools    []Pool
+	Faults   []Fault
+}
+
+// Pool is servers of one model, among which requests go round robin. With Prefill servers,
+// the others decode.
+type Pool struct {
+	Model            string
+	Embedding        bool
+	Prefill, Servers int
+	TP               int
+	// Rate is how many requests arrive in a second.
+	Rate           float64
+	Prompt, Output simulator.Lengths
+	// Cached is the mean part of a prompt that is in the prefix cache; Accepted how many
+	// drafted tokens a step accepts on average.
+	Cached, Accepted float64
+	// Tenants is how many tenants send requests; 0 is that they do not say who they are.
+	Tenants int
+	Costs   Costs
+}
+
+// Costs are what steps take on average.
+type Costs struct {
+	Prefill, PerToken      time.Duration // a prefill, and each of its tokens
+	Decode, PerJob, PerKV  time.Duration // a decode step, each of its requests, and each 1000 tokens of their KV
+	Transfer, TransferPer1 time.Duration // of KV, and of 1000 tokens of it
+}
+
+// Models that a pool may have.
+var (
+	small = Pool{
+		Model: "meta-llama/Llama-3.1-8B-Instruct", TP: 1,
+		Prompt: simulator.Lengths{Median: 600, Sigma: 1, Max: 16000}, Output: simulator.Lengths{Median: 60, Sigma: 0.75, Max: 2048},
+		Costs: Costs{
+			Prefill: 6 * time.Millisecond, PerToken: 9500 * time.Nanosecond,
+			Decode: 8 * time.Millisecond, PerJob: 60 * time.Microsecond, PerKV: 30 * time.Microsecond,
+			Transfer: 1200 * time.Microsecond, TransferPer1: 2 * time.Millisecond,
+		},
+	}
+	large = Pool{
+		Model: "meta-llama/Llama-3.3-70B-Instruct", TP: 2,
+		Prompt: simulator.Lengths{Median: 600, Sigma: 1, Max: 16000}, Output: simulator.Lengths{Median: 60, Sigma: 0.75, Max: 2048},
+		Costs: Costs{
+			Prefill: 15 * time.Millisecond, PerToken: 45 * time.Microsecond,
+			Decode: 24 * time.Millisecond, PerJob: 150 * time.Microsecond, PerKV: 60 * time.Microsecond,
+			Transfer: 2 * time.Millisecond, TransferPer1: 4 * time.Millisecond,
+		},
+	}
+	embedding = Pool{
+		Model: "BAAI/bge-m3", Embedding: true, TP: 1,
+		Prompt: simulator.Lengths{Median: 250, Sigma: 0.8, Max: 8000}, Output: simulator.Lengths{Median: 1, Max: 1},
+		Costs: Costs{Prefill: 6 * time.Millisecond, PerToken: 4 * time.Microsecond},
+	}
+)
+
+// of returns a pool with servers and a rate per server.
+func (p Pool) of(servers int, rate float64) Pool {
+	p.Servers, p.Rate = servers, rate*float64(servers)
+	return p
+}
+
+// DefaultConfig is three servers of a small model behind a gateway, in which nothing goes
+// wrong, for two minutes.
+func DefaultConfig(seed uint64) Config {
+	return Config{
+		Seed: seed, Level: 2, Gateway: true,
+		Start: time.Unix(1_840_000_000, 0), Length: 2 * time.Minute, Tail: 10 * time.Second,
+		ClockSkew: 4 * time.Millisecond,
+		Pools:     []Pool{small.of(3, 2)},
+	}
+}
+
+// Calm returns c without its faults: the run that would have been.
+func (c Config) Calm() Config {
+	c.Faults = nil
+	return c
+}
+
+// check returns the first thing in c that cannot be played.
+func (c *Config) check() error {
+	if c.Level < 1 || c.Level > 3 || c.Length <= 0 || c.Tail < 0 || len(c.Pools) == 0 {
+		return fmt.Errorf("cluster: level %d, %v of requests and %v more, %d pools", c.Level, c.Length, c.Tail, len(c.Pools))
+	}
+	servers := 0
+	for i, p := range c.Pools {
+		if p.Servers < 1 || p.Prefill < 0 || p.TP < 1 || p.Rate <= 0 || p.Accepted < 0 || p.Accepted > 4 || p.Cached < 0 || p.Cached > 0.5 {
+			return fmt.Errorf("cluster: pool %d cannot be played: %+v", i, p)
+		}
+		servers += p.Servers + p.Prefill
+	}
+	for i, f := range c.Faults {
+		if faults[f.Name].plant == nil || f.Server < All || f.Server >= servers || f.Other < 0 || f.Other >= servers || f.At < 0 {
+			return fmt.Errorf("cluster: fault %d cannot be planted: %+v", i, f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+// Package cluster plays many SGLang servers behind a gateway in virtual time, with the faults
+// of a table: restarts and deploys, hangs and deaths, changes of speed and of load.
+//
+// A [Config] describes pools of servers, each of one model, and their load; its faults are
+// rows of one table, in fault.go. [Play] plays it step by step; [Write] writes the dump. Unlike
+// package simulator, which looks into the ranks of one deployment, this one looks at lives of
+// servers: what it knows of a step is when it ended.
+//
+// The same seed has the same arrivals, lengths, and noise, whatever the faults: each request
+// and each server draws from a stream of its own. [Extra] compares a run with the one without
+// its faults, request by request. [Scenarios] are runs with their truth: what there is to find,
+// where, since when, and what it costs.
+//
+// What it has of the way in which SGLang serves: batches of prefill before decode, chunked
+// prefill, TP ranks that end a step microseconds apart, prefill and decode servers with KV
+// transfers, prefix caches, speculative decoding, aborts. It has no limit of KV memory.
+package cluster

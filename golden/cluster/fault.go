@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// All is every server.
+const All = -1
+
+// Fault is something that goes wrong, or only changes. What Size, Share, Every, and Other
+// mean, the table of faults tells.
+type Fault struct {
+	Name          string
+	Server, Other int           // which; All is every one
+	At            time.Duration // since the start of the run
+	Size, Share   float64
+	Every         time.Duration
+}
+
+// faults are all that can be planted: what it does to a run that has been planned.
+var faults map[string]struct {
+	doc   string
+	plant func(s *sim, f *Fault)
+}
+
+func init() { // not where it is declared: a fault may look others up
+	type row = struct {
+		doc   string
+		plant func(s *sim, f *Fault)
+	}
+	faults = map[string]row{
+		"slow steps":     {"all steps take Size times as long", slowSteps},
+		"slow decode":    {"decode steps take Size times as long", slowDecode},
+		"restart":        {"drains, is away for Every, then comes back with other pids; with Share 1 with the same", restart},
+		"rolling deploy": {"all servers restart one after the other, away for Every each; then steps take Size times as long", deploy},
+		"hang":           {"the scheduler hangs: when it has nothing to do, or with Share 1 at once", hang},
+		"death":          {"all processes die at once", death},
+	}
+}
+
+// each calls plant for the servers of a fault.
+func (f *Fault) each(s *sim, plant func(v *server)) {
+	for _, v := range s.servers {
+		if f.Server == All || f.Server == v.index {
+			plant(v)
+		}
+	}
+}
+
+// since returns the true time at which the fault begins.
+func (f *Fault) since(s *sim) int64 { return s.run.Start + int64(f.At) }
+
+// rng returns random numbers of the fault's own.
+func (f *Fault) rng(s *sim) *rand.Rand { return s.run.Config.stream(streamFault, int(f.At)) }
+
+func slowSteps(s *sim, f *Fault) {
+	f.each(s, func(v *server) {
+		v.pace = append(v.pace, func(at int64, _ bool) float64 {
+			if at < f.since(s) {
+				return 1
+			}
+			return f.Size
+		})
+	})
+}
+
+func slowDecode(s *sim, f *Fault) {
+	f.each(s, func(v *server) {
+		v.pace = append(v.pace, func(at int64, decode bool) float64 {
+			if at < f.since(s) || !decode {
+				return 1
+			}
+			return f.Size
+		})
+	})
+}
+
+// again restarts a server, and calls then when it is back.
+func again(v *server, f *Fault, then func()) {
+	s := v.sim
+	v.drain(func() {
+		s.At(s.Now+20*ms, func() {
+			v.stop()
+			pid := s.run.Processes[v.life().Tokenizer].PID
+			if f.Share != 1 {
+				pid = 4000 + (pid+f.rng(s).IntN(40_000))%56_000
+			}
+			s.At(s.Now+int64(f.Every), func() {
+				v.start(s.Now, pid)
+				then()
+			})
+		})
+	})
+}
+
+func restart(s *sim, f *Fault) {
+	f.each(s, func(v *server) {
+		s.At(f.since(s), func() { again(v, f, func() {}) })
+	})
+}
+
+func deploy(s *sim, f *Fault) {
+	var next func(i int)
+	next = func(i int) {
+		if i == len(s.servers) {
+			return
+		}
+		v := s.servers[i]
+		again(v, f, func() {
+			if f.Size > 0 {
+				v.pace = append(v.pace, func(int64, bool) float64 { return f.Size })
+			}
+			s.At(s.Now+2*second, func() { next(i + 1) })
+		})
+	}
+	s.At(f.since(s), func() { next(0) })
+}
+
+func hang(s *sim, f *Fault) {
+	f.each(s, func(v *server) {
+		s.At(f.since(s), func() {
+			if f.Share == 1 {
+				v.hang()
+				return
+			}
+			v.hangsIdle = true
+			v.rest()
+		})
+	})
+}
+
+func death(s *sim, f *Fault) {
+	f.each(s, func(v *server) { s.At(f.since(s), v.die) })
+}
+
+// FaultNames returns the names of all faults, in order, each with what it does.
+func FaultNames() (names [][2]string) {
+	for name, row := range faults {
+		names = append(names, [2]string{name, row.doc})
+	}
+	slices.SortFunc(names, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	return names
+}

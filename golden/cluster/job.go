@@ -1,0 +1,186 @@
+package cluster
+
+// job is a half on its way through its server.
+type job struct {
+	req      *Request
+	half     *Half
+	peer     *job // the other half of a PD request, or the job itself
+	server   *server
+	left     int  // tokens of the prompt to compute
+	over     bool // it has ended
+	canceled bool // it ends with its next token
+}
+
+// alive reports whether the server that has the job still lives the life in which it got it.
+func (j *job) alive() bool {
+	v := j.server
+	return v.up && j.half.Life == len(v.sim.run.Servers[v.index].Lives)-1
+}
+
+// at does something later, if the job's server lives then and the job has not ended.
+func (j *job) at(t int64, do func()) {
+	j.server.sim.At(t, func() {
+		if j.alive() && !j.over {
+			do()
+		}
+	})
+}
+
+// receive is the request coming to the server: its root begins when the tokenizer process
+// gets to it.
+func (j *job) receive() {
+	v, h, d := j.server, j.half, &j.req.draws
+	if !j.alive() {
+		return
+	}
+	begin := max(v.sim.Now, v.tokenizing)
+	v.tokenizing = begin + int64(float64(d.between(300*us, 500*us)+int64(j.req.Prompt)*600)*v.slow)
+	h.Received, h.Tokenized = begin, v.tokenizing
+	h.Dispatching = h.Tokenized + 40*us
+	h.Dispatched = h.Dispatching + d.between(90*us, 260*us)
+	v.tokenizing = h.Dispatched
+	j.at(h.Dispatched+d.between(60*us, 150*us), func() { v.post(j) })
+}
+
+// admit is the scheduler taking the job in at a time; it returns how long that takes.
+func (j *job) admit(at int64) int64 {
+	v, h, d := j.server, j.half, &j.req.draws
+	h.Begin = at
+	h.Queued = at + d.between(40*us, 130*us)
+	switch v.role {
+	case Unified:
+		h.Waiting = h.Queued
+		v.enqueue(j)
+	case Prefill:
+		j.at(h.Queued, j.reserve)
+	case Decode:
+		h.Reserved = h.Queued + d.between(400*us, 900*us)
+		j.at(h.Reserved, func() { j.peer.reserve() })
+	}
+	return h.Queued - at
+}
+
+// reserve begins the prefill of a PD request when both halves are there.
+func (j *job) reserve() {
+	h, d, now := j.half, j.peer.half, j.server.sim.Now
+	if !j.alive() || j.over || h.Queued == 0 || h.Queued > now || d.Reserved == 0 || d.Reserved > now || h.Waiting != 0 {
+		return
+	}
+	h.Waiting = now + j.req.draws.between(100*us, 400*us)
+	j.at(h.Waiting, func() { j.server.enqueue(j) })
+}
+
+// prefilled is the end of a prefill step of the job.
+func (j *job) prefilled(at int64) {
+	h := j.half
+	if len(h.Chunks) > 0 || j.left > 0 {
+		h.Chunks = append(h.Chunks, at)
+	}
+	if j.left > 0 {
+		return
+	}
+	h.Prefilled = at
+	switch {
+	case j.server.role == Prefill:
+		j.transfer()
+	case j.server.pool.Embedding:
+		j.answer(at)
+		j.finish(at, "length")
+	default:
+		if j.token(at, 1); !j.over {
+			j.server.running = append(j.server.running, j)
+		}
+	}
+}
+
+// transfer sends the KV to the decode half.
+func (j *job) transfer() {
+	s, h, c := j.server.sim, j.half, &j.server.pool.Costs
+	h.TransferStart = s.Now + 60*us
+	takes := float64(c.Transfer) + float64(c.TransferPer1)*float64(j.req.Prompt)/1000
+	takes *= 1 + 0.2*float64(j.req.draws.between(0, 1000))/1000
+	t := h.TransferStart + int64(takes)
+	for _, slow := range s.slowWay {
+		t += slow(j.server, j.peer.server)
+	}
+	j.at(t, func() {
+		h.TransferEnd, h.Produced = t, 1
+		j.finish(t, "length")
+	})
+	d := j.peer
+	d.at(t+j.req.draws.between(100*us, 300*us), func() {
+		d.half.Waiting = s.Now
+		d.server.enqueue(d)
+	})
+}
+
+// token counts tokens that are known at a time, and ends the job with the last one.
+func (j *job) token(at int64, n int) {
+	h := j.half
+	if j.answer(at); h.Produced+n > j.req.Output {
+		n = j.req.Output - h.Produced
+	}
+	h.Produced += n
+	switch {
+	case h.Produced >= j.req.Output:
+		j.finish(at, j.req.Stop)
+	case j.canceled:
+		j.finish(at, "abort")
+	}
+}
+
+// answer is the first sign of an answer at the tokenizer.
+func (j *job) answer(at int64) {
+	if j.half.FirstToken == 0 {
+		j.half.FirstToken = max(at, j.server.tokenizing) + j.req.draws.between(200*us, 400*us)
+	}
+}
+
+// accepted draws how many drafted tokens a step accepts: of four, so that the k-th step of a
+// request accepts as many in every run of a seed.
+func (j *job) accepted() (n int) {
+	const most = 4
+	for range most {
+		if j.server.pool.Accepted > 0 && j.req.draws.rng.Float64() < j.server.pool.Accepted/most {
+			n++
+		}
+	}
+	return n
+}
+
+// finish ends the job. The tokenizer hears of it when it is free.
+func (j *job) finish(at int64, finish string) {
+	h, d, v := j.half, &j.req.draws, j.server
+	h.Finish, h.Ended = finish, at+d.between(30*us, 70*us)
+	h.End = max(at, v.tokenizing) + d.between(450*us, 750*us)
+	if h.FirstToken = min(h.FirstToken, h.End); v.role == Prefill {
+		h.FirstToken = h.End
+	}
+	v.forget(j)
+	if h != j.req.answering() {
+		return
+	}
+	how := Finished
+	if finish == "abort" {
+		how = GaveUp
+	}
+	v.sim.end(j.req, h.End, how)
+}
+
+// cancel aborts the job of a client that has gone: one that runs with its next token, one
+// that waits at once.
+func (j *job) cancel() {
+	h, v := j.half, j.server
+	if h.Formed != 0 || h.TransferStart != 0 || v.role == Prefill {
+		j.canceled = true
+		return
+	}
+	now := v.sim.Now
+	if h.Begin != 0 {
+		h.Reason, h.Ended = "Aborted", now+ms
+	}
+	if h.End = now + 2*ms; h == j.req.answering() {
+		v.sim.end(j.req, h.End, GaveUp)
+	}
+	v.forget(j)
+}

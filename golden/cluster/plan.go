@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/golden/internal/writing"
+)
+
+// Streams of random numbers: each use of a seed has its own.
+const (
+	streamDeploy = iota + 1
+	streamArrivals
+	streamRequest
+	streamServer
+	streamFault
+	streamIDs
+	streamScenario
+)
+
+// Requests that a fault adds are numbered from these on.
+const (
+	firstHealth = 1 << 21
+	firstFlood  = 1 << 22
+	firstRetry  = 1 << 23
+)
+
+func (c *Config) stream(use, number int) *rand.Rand {
+	return rand.New(rand.NewPCG(c.Seed, uint64(use)|uint64(number)<<8))
+}
+
+// draws are what is random about a request besides its lengths: numbers from 0 to 1 for the
+// ways it takes, and a stream for the drafts that its steps accept and what faults ask.
+type draws struct {
+	way  [12]float64
+	next int
+	rng  *rand.Rand
+}
+
+// between returns the request's next random duration in [lo, hi).
+func (d *draws) between(lo, hi int64) int64 {
+	u := d.way[d.next%len(d.way)]
+	d.next++
+	return lo + int64(u*float64(hi-lo))
+}
+
+// deploy lays out hosts, servers, and their first processes.
+func (s *sim) deploy() {
+	rng := s.run.Config.stream(streamDeploy, 0)
+	s.addHost(rng, 0)
+	s.addProcess(Process{Host: 0, TP: -1, Label: "smg"})
+	for i, p := range s.run.Config.Pools {
+		for n := range p.Prefill + p.Servers {
+			role := Unified
+			if p.Prefill > 0 {
+				role = Decode
+				if n < p.Prefill {
+					role = Prefill
+				}
+			}
+			skew := int64((2*rng.Float64() - 1) * float64(s.run.Config.ClockSkew))
+			at := len(s.run.Servers)
+			s.run.Servers = append(s.run.Servers, Server{Pool: i, Host: s.addHost(rng, skew), Role: role})
+			v := &server{sim: s, index: at, pool: &s.run.Config.Pools[i], role: role, rng: s.run.Config.stream(streamServer, at), slow: 1}
+			s.servers = append(s.servers, v)
+			v.start(s.run.Start, 4000+rng.IntN(56_000))
+		}
+	}
+}
+
+func (s *sim) addHost(rng *rand.Rand, skew int64) int {
+	n := len(s.run.Hosts)
+	s.run.Hosts = append(s.run.Hosts, Host{
+		ID: writing.HexDigits(rng, 32), Address: fmt.Sprintf("10.2.%d.%d", (10+n)>>8, (10+n)&0xff), Clock: Clock{Skew: skew},
+	})
+	return n
+}
+
+func (s *sim) addProcess(p Process) int {
+	s.run.Processes = append(s.run.Processes, p)
+	return len(s.run.Processes) - 1
+}
+
+// plan draws the requests of all pools, and the health checks.
+func (s *sim) plan() {
+	c := &s.run.Config
+	for i, p := range c.Pools {
+		rng := c.stream(streamArrivals, i)
+		at := s.run.Start
+		for n := 0; ; n++ {
+			if at += int64(rng.ExpFloat64() / p.Rate * 1e9); at >= s.run.Start+int64(c.Length) {
+				break
+			}
+			s.planned = append(s.planned, s.request(i, n*len(c.Pools)+i, at))
+		}
+	}
+	slices.SortStableFunc(s.planned, func(a, b *Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	if c.HealthEvery > 0 {
+		s.planHealth()
+	}
+}
+
+// planHealth puts down the health checks of all servers.
+func (s *sim) planHealth() {
+	c := &s.run.Config
+	number := firstHealth
+	for at := s.run.Start; at < s.run.Start+int64(c.Length); at += int64(c.HealthEvery) {
+		for _, v := range s.servers {
+			q := s.request(s.run.Servers[v.index].Pool, number, at+int64(v.index)*int64(100*ms))
+			number++
+			q.Health, q.Prompt, q.Cached, q.Output, q.MaxTokens, q.Stop = true, 1, 0, 1, 1, "length"
+			if v.role == Unified {
+				s.At(q.Arrival, func() { s.check(q, v) })
+			}
+		}
+	}
+}
+
+// request draws one request.
+func (s *sim) request(pool, number int, at int64) *Request {
+	c := &s.run.Config
+	p := &c.Pools[pool]
+	rng := c.stream(streamRequest, number)
+	q := &Request{
+		Number: number, Pool: pool, Arrival: at, ID: "chatcmpl-" + writing.HexDigits(rng, 24),
+		Prompt: p.Prompt.Draw(rng), Output: p.Output.Draw(rng), MaxTokens: 1024, Stop: "stop",
+		Room: 1 + rng.Uint64N(1<<63-1),
+	}
+	if rng.IntN(4) == 0 || p.Embedding || q.Output >= 1024 {
+		q.Stop, q.MaxTokens = "length", q.Output
+	}
+	tenant, cached := rng.IntN(max(1, p.Tenants)), rng.Float64()
+	if p.Tenants > 0 {
+		q.Tenant = fmt.Sprintf("tenant-%02d", tenant)
+	}
+	q.Cached = int(2 * p.Cached * cached * float64(q.Prompt-1))
+	for i := range q.draws.way {
+		q.draws.way[i] = rng.Float64()
+	}
+	q.draws.rng = rng
+	return q
+}

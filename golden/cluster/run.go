@@ -1,0 +1,117 @@
+package cluster
+
+// Run is what happened. Times are true nanoseconds of the Unix epoch; zero means "never".
+type Run struct {
+	Config     Config
+	Start, End int64 // of the dump
+	Hosts      []Host
+	Processes  []Process
+	Servers    []Server
+	Requests   []*Request // in order of arrival
+}
+
+// Host is a machine with a clock of its own. The first one is the gateway's.
+type Host struct {
+	ID, Address string
+	Clock       Clock
+}
+
+// Clock is how far a host's clock is ahead; from Stepped on, Step more.
+type Clock struct{ Skew, Step, Stepped int64 }
+
+// At returns what c shows at a true time.
+func (c *Clock) At(t int64) int64 {
+	if c.Stepped != 0 && t >= c.Stepped {
+		t += c.Step
+	}
+	return t + c.Skew
+}
+
+// Role is what a server does for a request.
+type Role string
+
+const (
+	Unified Role = ""
+	Prefill Role = "prefill"
+	Decode  Role = "decode"
+)
+
+// Process is one operating system process.
+type Process struct {
+	Host, TP, PID int // TP -1 is no scheduler
+	Label         string
+	Killed        int64 // it exports nothing from then on
+}
+
+// Server is one server and its lives: each restart begins a new one.
+type Server struct {
+	Pool, Host int
+	Role       Role
+	Lives      []Life
+}
+
+// Life is a server's processes from a start to an end.
+type Life struct {
+	Tokenizer  int   // index of a process
+	Schedulers []int // by TP rank
+	From, To   int64
+	Hung       int64 // since when its scheduler does nothing
+}
+
+// Request is one request of a user, or a health check.
+type Request struct {
+	Number                 int // of the seed: the same request with other faults
+	ID                     string
+	Pool                   int
+	Arrival, Sent, End     int64
+	Prompt, Cached, Output int
+	MaxTokens              int
+	Stop                   string // finish reason if left alone
+	Tenant                 string
+	Room                   uint64
+	Health                 bool
+	Extra                  bool // it is there because of a fault: a retry, or a tenant's flood
+	Outcome                Outcome
+	Halves                 []*Half // unified; or prefill, then decode
+	gaveUp                 bool
+	draws                  draws
+}
+
+// Outcome is how a request ended for its user.
+type Outcome string
+
+const (
+	Finished Outcome = "finished"
+	GaveUp   Outcome = "gave up" // the client did
+	Broken   Outcome = "broken"  // the server died
+	Open     Outcome = ""        // it never ended
+)
+
+// Half is what one server does for a request. It becomes one root span.
+type Half struct {
+	Server, Life int
+	RID          string
+
+	Received, Tokenized, Dispatching, Dispatched int64 // by the tokenizer
+	Begin, Queued                                int64 // by the scheduler
+	Reserved                                     int64 // decode: the prefill half may begin
+	Waiting                                      int64 // in the queue for a batch
+	Formed                                       int64 // first batch
+	Chunks                                       []int64
+	Prefilled                                    int64
+	Prebuilt                                     int64 // decode: it has joined the batch
+	TransferStart, TransferEnd                   int64
+	Scheduled                                    int64   // its first decode step began
+	Tokens                                       []int64 // ends of decode steps
+	Batches                                      []int   // requests in these, and in the prefill before them
+	Ended, End                                   int64   // by the scheduler, by the tokenizer
+	FirstToken                                   int64
+	Produced                                     int
+	Finish, Reason                               string // gen_ai's; and of an error of the scheduler's threads
+}
+
+// answering returns the half whose tokens the user sees.
+func (q *Request) answering() *Half { return q.Halves[len(q.Halves)-1] }
+
+// Name returns how reports call a server: the first eight digits of its host.
+func (r *Run) Name(server int) string { return r.Hosts[r.Servers[server].Host].ID[:8] }

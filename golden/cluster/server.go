@@ -1,0 +1,290 @@
+package cluster
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// How much steps vary, and how often and how long a server hiccups.
+const (
+	stepNoise  = 0.03
+	hiccups    = 5000 // one in so many steps
+	hiccupMin  = 10 * ms
+	hiccupMax  = 50 * ms
+	chunk      = 2048 // prompt tokens in a prefill step at most
+	maxRunning = 64   // requests in a batch at most
+	tpSpread   = 4 * us
+)
+
+// server is one server that runs: a tokenizer that takes requests one after the other, and a
+// scheduler that prefills whenever somebody waits, and decodes else.
+type server struct {
+	sim   *sim
+	index int
+	pool  *Pool
+	role  Role
+	rng   *rand.Rand
+
+	up, draining bool
+	hung         bool
+	hangsIdle    bool    // it will hang when it has nothing to do
+	jobs         []*job  // of its life that have not ended
+	tokenizing   int64   // until when the tokenizer is busy
+	slow         float64 // factor of tokenizing
+
+	busy    bool
+	inbox   []*job // what the scheduler has not taken in yet, between two steps
+	waiting []*job
+	running []*job
+	pace    []func(at int64, decode bool) float64
+	pauses  []func(at int64) int64
+	drained func()
+}
+
+// start begins a life of v, with processes from a pid on.
+func (v *server) start(at int64, pid int) {
+	s := v.sim
+	host := s.run.Servers[v.index].Host
+	name, tokenizer := "Scheduler", "Tokenizer"
+	switch v.role {
+	case Prefill:
+		name, tokenizer = "Prefill Scheduler", "PrefillTokenizer"
+	case Decode:
+		name, tokenizer = "Decode Scheduler", "DecodeTokenizer"
+	}
+	l := Life{From: at, Tokenizer: s.addProcess(Process{Host: host, TP: -1, PID: pid, Label: tokenizer})}
+	for tp := range v.pool.TP {
+		l.Schedulers = append(l.Schedulers, s.addProcess(Process{Host: host, TP: tp, PID: pid + 100 + 67*tp, Label: name}))
+	}
+	s.run.Servers[v.index].Lives = append(s.run.Servers[v.index].Lives, l)
+	v.up, v.draining, v.hung, v.busy, v.tokenizing = true, false, false, false, 0
+}
+
+func (v *server) life() *Life {
+	lives := v.sim.run.Servers[v.index].Lives
+	return &lives[len(lives)-1]
+}
+
+// stop ends the life of v. What it has not done by then, it never does.
+func (v *server) stop() {
+	v.up, v.busy = false, false
+	v.life().To = v.sim.Now
+	v.inbox, v.waiting, v.running, v.jobs = nil, nil, nil, nil
+}
+
+// die ends the life of v in the middle of what it does: clients and gateway see the
+// connections break, other servers wait.
+func (v *server) die() {
+	open := v.jobs
+	v.stop()
+	l := v.life()
+	for _, p := range append(slices.Clone(l.Schedulers), l.Tokenizer) {
+		v.sim.run.Processes[p].Killed = v.sim.Now
+	}
+	for _, j := range open {
+		if j.req.Outcome == Open {
+			v.sim.end(j.req, v.sim.Now+2*ms, Broken)
+		}
+	}
+}
+
+// drain stops sending requests to v, and calls then when it has ended those that it has.
+func (v *server) drain(then func()) {
+	v.draining, v.drained = true, then
+	v.rest()
+}
+
+// rest does what waits for v to have nothing to do.
+func (v *server) rest() {
+	if len(v.jobs) > 0 {
+		return
+	}
+	if v.hangsIdle {
+		v.hang()
+	}
+	if v.draining && v.drained != nil {
+		then := v.drained
+		v.drained = nil
+		then()
+	}
+}
+
+func (v *server) hang() {
+	v.hung, v.hangsIdle = true, false
+	v.life().Hung = v.sim.Now
+}
+
+// forget takes a job that has ended, or never will, out of everything.
+func (v *server) forget(j *job) {
+	j.over = true
+	is := func(other *job) bool { return other == j }
+	for _, list := range []*[]*job{&v.jobs, &v.inbox, &v.waiting, &v.running} {
+		*list = slices.DeleteFunc(*list, is)
+	}
+	v.rest()
+}
+
+// post is a job coming to the scheduler.
+func (v *server) post(j *job) {
+	v.inbox = append(v.inbox, j)
+	v.wake()
+}
+
+// enqueue puts a job that can be computed into the queue.
+func (v *server) enqueue(j *job) {
+	v.waiting = append(v.waiting, j)
+	v.wake()
+}
+
+// wake begins a step, if v does none.
+func (v *server) wake() {
+	if !v.busy {
+		v.busy = true
+		v.soon(60*us, v.iterate)
+	}
+}
+
+// soon does something later, unless v ends its life or hangs meanwhile.
+func (v *server) soon(t int64, do func()) {
+	life := len(v.sim.run.Servers[v.index].Lives)
+	v.sim.At(v.sim.Now+t, func() {
+		if v.up && !v.hung && life == len(v.sim.run.Servers[v.index].Lives) {
+			do()
+		}
+	})
+}
+
+// iterate is one round of the scheduler: it takes in what has come, then does a step.
+func (v *server) iterate() {
+	took := int64(0)
+	for _, j := range v.inbox {
+		took += j.admit(v.sim.Now + took)
+	}
+	v.inbox = v.inbox[:0]
+	v.soon(took, v.step)
+}
+
+func (v *server) step() {
+	if v.role == Decode {
+		v.join()
+	} else if batch := v.formPrefill(); len(batch) > 0 {
+		v.prefill(batch)
+		return
+	}
+	if v.busy = len(v.running) > 0; v.busy {
+		v.decode()
+	} else if len(v.inbox) > 0 {
+		v.wake()
+	}
+}
+
+// takes returns what a step takes that begins now.
+func (v *server) takes(base float64, decode bool) int64 {
+	t := base * (1 + stepNoise*v.rng.NormFloat64())
+	hiccup, length := v.rng.IntN(hiccups) == 0, v.rng.Int64N(hiccupMax-hiccupMin)
+	for _, f := range v.pace {
+		t *= f(v.sim.Now, decode)
+	}
+	for _, f := range v.pauses {
+		t += float64(f(v.sim.Now))
+	}
+	if hiccup {
+		t += float64(hiccupMin + length)
+	}
+	return max(int64(t), 100*us)
+}
+
+// after calls then when a step of v has ended, and goes on.
+func (v *server) after(t int64, then func()) {
+	v.soon(t, func() {
+		then()
+		v.soon(0, v.iterate)
+	})
+}
+
+// portion is what a prefill step computes of a job.
+type portion struct {
+	job    *job
+	tokens int
+}
+
+// formPrefill takes waiting jobs, first come first served, until the chunk is full.
+func (v *server) formPrefill() (batch []portion) {
+	budget := chunk
+	for len(v.waiting) > 0 && budget > 0 && len(v.running)+len(batch) < maxRunning {
+		j := v.waiting[0]
+		n := min(j.left, budget)
+		budget -= n
+		j.left -= n
+		batch = append(batch, portion{j, n})
+		if j.left > 0 {
+			break
+		}
+		v.waiting = v.waiting[1:]
+	}
+	return batch
+}
+
+func (v *server) prefill(batch []portion) {
+	c := &v.pool.Costs
+	base := float64(c.Prefill)
+	for _, p := range batch {
+		base += float64(p.tokens) * float64(c.PerToken)
+		if p.job.half.Formed == 0 {
+			p.job.half.Formed = v.sim.Now
+			p.job.half.Batches = append(p.job.half.Batches, len(batch))
+		}
+	}
+	v.after(v.takes(base, false), func() {
+		for _, p := range batch {
+			if !p.job.over {
+				p.job.prefilled(v.sim.Now)
+			}
+		}
+	})
+}
+
+// join takes jobs whose KV has come into the batch of a decode server.
+func (v *server) join() {
+	for len(v.waiting) > 0 && len(v.running) < maxRunning {
+		j := v.waiting[0]
+		v.waiting = v.waiting[1:]
+		j.half.Formed = v.sim.Now
+		j.half.Prebuilt = v.sim.Now + 250*us
+		j.token(j.half.Prebuilt, 1)
+		if !j.over {
+			v.running = append(v.running, j)
+		}
+	}
+}
+
+func (v *server) decode() {
+	c := &v.pool.Costs
+	base := float64(c.Decode)
+	batch := slices.Clone(v.running)
+	for _, j := range batch {
+		base += float64(c.PerJob) + float64(c.PerKV)*float64(j.req.Prompt+j.half.Produced)/1000
+		if j.half.Scheduled == 0 {
+			j.half.Scheduled = v.sim.Now
+		}
+	}
+	v.after(v.takes(base, true), func() {
+		for _, j := range batch {
+			if j.over {
+				continue
+			}
+			j.half.Tokens = append(j.half.Tokens, v.sim.Now)
+			j.half.Batches = append(j.half.Batches, len(batch))
+			j.token(v.sim.Now, 1+j.accepted())
+		}
+	})
+}
+
+// cancel aborts the jobs of a request whose client has gone.
+func (v *server) cancel(q *Request) {
+	for _, j := range slices.Clone(v.jobs) {
+		if j.req == q && !v.hung {
+			j.cancel()
+		}
+	}
+}

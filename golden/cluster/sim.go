@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/golden/internal/agenda"
+	"github.com/sgtrace/sgtrace/golden/internal/writing"
+)
+
+// Units of virtual time.
+const (
+	us     = int64(1_000)
+	ms     = int64(1_000_000)
+	second = int64(1_000_000_000)
+)
+
+// sim plays a Run: it is the clients, the gateway, and the network.
+type sim struct {
+	agenda.Agenda
+	run     *Run
+	planned []*Request
+	servers []*server
+	next    map[turnKey]int // round robin
+	holds   []func(q *Request) int64
+	slowWay []func(from, to *server) int64 // KV transfers
+	retry   func(q *Request)               // what a client does that gave up; nil: nothing
+	retries int
+}
+
+// turnKey is a set of servers that get requests in turn.
+type turnKey struct {
+	pool int
+	role Role
+}
+
+// Play plays c. It fails only if c does not make sense.
+func Play(c Config) (*Run, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	r := &Run{Config: c, Start: c.Start.UnixNano()}
+	r.End = r.Start + int64(c.Length) + int64(c.Tail)
+	s := &sim{run: r, next: map[turnKey]int{}}
+	s.deploy()
+	s.plan()
+	for i := range c.Faults {
+		f := &c.Faults[i]
+		faults[f.Name].plant(s, f)
+	}
+	for _, q := range s.planned {
+		s.At(q.Arrival, func() { s.arrive(q) })
+	}
+	s.PlayUntil(r.End)
+	slices.SortStableFunc(r.Requests, func(a, b *Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return r, nil
+}
+
+// arrive takes a request to the gateway, or to where its client sends it.
+func (s *sim) arrive(q *Request) {
+	s.run.Requests = append(s.run.Requests, q)
+	at := q.Arrival
+	if s.run.Config.Gateway {
+		q.Sent = at + q.draws.between(250*us, 450*us)
+		for _, hold := range s.holds {
+			q.Sent += hold(q)
+		}
+		at = q.Sent
+	}
+	if p := int64(s.run.Config.Patience); p > 0 {
+		s.At(q.Arrival+p, func() { s.giveUp(q) })
+	}
+	s.At(at, func() { s.send(q) })
+}
+
+// send chooses servers for a request and sends it there.
+func (s *sim) send(q *Request) {
+	roles := []Role{Unified}
+	if s.run.Config.Pools[q.Pool].Prefill > 0 {
+		roles = []Role{Prefill, Decode}
+	}
+	jobs := make([]*job, len(roles))
+	for i, role := range roles {
+		v := s.pick(turnKey{q.Pool, role})
+		if v == nil { // nobody serves
+			q.End, q.Outcome = s.Now+ms, Broken
+			return
+		}
+		jobs[i] = v.newJob(q)
+	}
+	s.deliver(q, jobs)
+}
+
+// deliver sends the jobs of a request to their servers.
+func (s *sim) deliver(q *Request, jobs []*job) {
+	for i, j := range jobs {
+		j.peer = jobs[len(jobs)-1-i]
+		s.At(s.Now+q.draws.between(150*us, 900*us), j.receive)
+	}
+}
+
+// check sends a health check to a server, if that is there.
+func (s *sim) check(q *Request, v *server) {
+	if v.up {
+		s.run.Requests = append(s.run.Requests, q)
+		s.deliver(q, []*job{v.newJob(q)})
+	}
+}
+
+// pick returns the server whose turn it is, or nil.
+func (s *sim) pick(k turnKey) *server {
+	for range s.servers {
+		v := s.servers[s.next[k]%len(s.servers)]
+		s.next[k]++
+		if at := &s.run.Servers[v.index]; at.Pool == k.pool && at.Role == k.role && v.up && !v.draining {
+			return v
+		}
+	}
+	return nil
+}
+
+// giveUp is a client going away, unless it has been answered.
+func (s *sim) giveUp(q *Request) {
+	if q.Outcome != Open || len(q.Halves) == 0 || q.answering().Finish != "" {
+		return
+	}
+	q.gaveUp = true
+	for _, v := range s.servers {
+		v.cancel(q)
+	}
+	if s.retry != nil {
+		s.retry(q)
+	}
+}
+
+// end records how a request ended for its user, once its answering half has.
+func (s *sim) end(q *Request, at int64, how Outcome) {
+	q.Outcome, q.End = how, at
+	if s.run.Config.Gateway && !q.Health {
+		q.End += q.draws.between(400*us, 700*us)
+	}
+}
+
+// newJob makes the half of a request that v does.
+func (v *server) newJob(q *Request) *job {
+	h := &Half{Server: v.index, Life: len(v.sim.run.Servers[v.index].Lives) - 1, RID: writing.HexDigits(q.draws.rng, 32)}
+	q.Halves = append(q.Halves, h)
+	j := &job{req: q, half: h, server: v, left: q.Prompt - q.Cached}
+	v.jobs = append(v.jobs, j)
+	return j
+}

@@ -1,0 +1,127 @@
+package cluster
+
+// Truth is what there is to find in a run, and what it costs.
+type Truth struct {
+	Scenario string `json:"scenario"`
+	Why      string `json:"why"`
+	Healthy  bool   `json:"healthy"`
+	// Words, Stage: see [Scenario].
+	Words string `json:"words,omitempty"`
+	Stage string `json:"stage,omitempty"`
+	// Hosts are the places by the first eight digits of their id, none if it is all of them;
+	// Server is the index of the server.
+	Hosts []string `json:"hosts,omitempty"`
+	// OnsetNs is when it begins, in true time, and OnsetEndNs when it has come to all
+	// servers, for what comes to one after the other; 0 without an onset.
+	OnsetNs    int64 `json:"onset_ns,omitempty"`
+	OnsetEndNs int64 `json:"onset_end_ns,omitempty"`
+	// Requests are those that arrived; Finished, GaveUp, Broken, and Open how they ended.
+	Requests int `json:"requests"`
+	Finished int `json:"finished"`
+	GaveUp   int `json:"gave_up"`
+	Broken   int `json:"broken"`
+	Open     int `json:"open"`
+	// ExtraNs is by how much longer the requests took that finished with the fault and
+	// without it, summed up, and ExtraRequests how many took 1 ms longer or more. TotalNs is
+	// the time of all that finished.
+	ExtraNs       int64 `json:"extra_ns"`
+	ExtraRequests int   `json:"extra_requests"`
+	TotalNs       int64 `json:"total_ns"`
+	// Lives tell when servers started and stopped.
+	Lives []LifeTruth `json:"lives"`
+}
+
+// LifeTruth is one life of a server.
+type LifeTruth struct {
+	Host   string `json:"host"`
+	Role   Role   `json:"role,omitempty"`
+	Model  string `json:"model"`
+	PID    int    `json:"pid"` // of its tokenizer
+	FromNs int64  `json:"from_ns"`
+	ToNs   int64  `json:"to_ns,omitempty"`
+	HungNs int64  `json:"hung_ns,omitempty"`
+}
+
+// Truth plays the run without its faults, too, and compares.
+func (s *Scenario) Truth(r *Run) (*Truth, error) {
+	t := &Truth{Scenario: s.Name, Why: s.Doc, Healthy: s.Healthy, Words: s.Words, Stage: s.Stage, Requests: len(r.Requests)}
+	for _, q := range r.Requests {
+		switch q.Outcome {
+		case Finished:
+			t.Finished++
+			t.TotalNs += q.End - q.Arrival
+		case GaveUp:
+			t.GaveUp++
+		case Broken:
+			t.Broken++
+		case Open:
+			t.Open++
+		}
+	}
+	for i := range r.Servers {
+		v := &r.Servers[i]
+		for _, l := range v.Lives {
+			t.Lives = append(t.Lives, LifeTruth{r.Name(i), v.Role, r.Config.Pools[v.Pool].Model, r.Processes[l.Tokenizer].PID, l.From, l.To, l.Hung})
+		}
+	}
+	t.place(r)
+	calm, err := Play(r.Config.Calm())
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range Extra(r, calm) {
+		t.ExtraNs += e.Ns
+		if e.Ns >= ms {
+			t.ExtraRequests++
+		}
+	}
+	return t, nil
+}
+
+// place says where and since when the first fault is.
+func (t *Truth) place(r *Run) {
+	if len(r.Config.Faults) != 1 {
+		return
+	}
+	f := &r.Config.Faults[0]
+	t.OnsetNs = r.Start + int64(f.At)
+	t.OnsetEndNs = t.OnsetNs
+	for i := range r.Servers {
+		if f.Server == i || f.pair() && f.Other == i {
+			t.Hosts = append(t.Hosts, r.Name(i))
+		}
+		for _, l := range r.Servers[i].Lives {
+			if l.Hung != 0 {
+				t.OnsetNs, t.OnsetEndNs = l.Hung, l.Hung
+			} else if l.From > r.Start && f.Name == "rolling deploy" {
+				t.OnsetEndNs = max(t.OnsetEndNs, l.From)
+			}
+		}
+	}
+}
+
+// pair reports whether the fault is of two servers.
+func (f *Fault) pair() bool { return f.Other != 0 }
+
+// RequestExtra is by how much longer a request took with the faults than without.
+type RequestExtra struct {
+	Request *Request
+	Ns      int64
+}
+
+// Extra compares the requests that finished in a run and in another one of the same seed,
+// request by request. Those that are there because of a fault are left out.
+func Extra(r, calm *Run) (extra []RequestExtra) {
+	took := map[int]int64{}
+	for _, q := range calm.Requests {
+		if q.Outcome == Finished {
+			took[q.Number] = q.End - q.Arrival
+		}
+	}
+	for _, q := range r.Requests {
+		if usual, ok := took[q.Number]; ok && q.Outcome == Finished && !q.Extra {
+			extra = append(extra, RequestExtra{q, q.End - q.Arrival - usual})
+		}
+	}
+	return extra
+}

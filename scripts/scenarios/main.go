@@ -1,0 +1,85 @@
+// Command scenarios writes dumps of simulated clusters, and what there is to find in them.
+//
+//	go run ./scripts/scenarios                                  # which there are
+//	go run ./scripts/scenarios -name death -seed 3 -o DIR       # DIR/death-3-l1.jsonl and .truth.json
+//	go run ./scripts/scenarios -name death -calm -o DIR         # the same without its faults
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/sgtrace/sgtrace/golden/cluster"
+)
+
+func main() {
+	name := flag.String("name", "", "the scenario; \"all\" are all of them")
+	seed := flag.Uint64("seed", 1, "the same seed gives the same arrivals, lengths, and noise")
+	level := flag.Int("level", 0, "SGLANG_TRACE_LEVEL, from 1 to 3; 0 is one that the seed decides")
+	calm := flag.Bool("calm", false, "leave the faults out")
+	dir := flag.String("o", ".", "folder to write into")
+	flag.Parse()
+	if *name == "" {
+		for _, s := range cluster.Scenarios {
+			fmt.Printf("%-26s %s\n", s.Name, s.Doc)
+		}
+		return
+	}
+	found := false
+	for i := range cluster.Scenarios {
+		if s := &cluster.Scenarios[i]; s.Name == *name || *name == "all" {
+			found = true
+			if err := write(s, *seed, *level, *calm, *dir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+	if !found {
+		fmt.Fprintf(os.Stderr, "no scenario %q\n", *name)
+		os.Exit(2)
+	}
+}
+
+// write writes the dump and the truth of a run.
+func write(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) error {
+	c := s.Config(seed)
+	if level > 0 {
+		c.Level = level
+	}
+	base := filepath.Join(dir, fmt.Sprintf("%s-%d-l%d", s.Name, seed, c.Level))
+	if calm {
+		c, base = c.Calm(), base+"-calm"
+	}
+	r, err := cluster.Play(c)
+	if err != nil {
+		return err
+	}
+	truth, err := s.Truth(r)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(truth, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(base+".truth.json", append(text, '\n'), 0o666); err != nil {
+		return err
+	}
+	f, err := os.Create(base + ".jsonl")
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	if err = cluster.Write(w, r); err == nil {
+		err = w.Flush()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
