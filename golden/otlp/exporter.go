@@ -85,7 +85,7 @@ func (x *Exporter) EndUntil(t int64) error {
 	return x.err
 }
 
-// Close ends all spans and writes what is left.
+// Close ends all spans and writes them.
 func (x *Exporter) Close() error {
 	x.EndUntil(math.MaxInt64)
 	x.fire(math.MaxInt64)
