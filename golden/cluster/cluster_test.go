@@ -16,8 +16,8 @@ func TestScenarios(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			c := s.Config(3)
-			for p := range c.Pools { // a fourth of the load is enough here
-				c.Pools[p].Rate /= 4
+			for p := range c.Pools { // an eighth of the load is enough here
+				c.Pools[p].Rate /= 8
 			}
 			r := play(t, c)
 			truth, err := s.Truth(r)

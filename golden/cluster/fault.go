@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -33,10 +34,27 @@ func init() { // not where it is declared: a fault may look others up
 	faults = map[string]row{
 		"slow steps":     {"all steps take Size times as long", slowSteps},
 		"slow decode":    {"decode steps take Size times as long", slowDecode},
+		"growth":         {"decode steps take Size longer with each minute: 0.01 is 1 %", growth},
+		"stalls":         {"every Every a step takes Size seconds longer", stalls},
+		"warm-up":        {"steps take 1 + Size times as long at first, which fades with the time constant Every", warmUp},
 		"restart":        {"drains, is away for Every, then comes back with other pids; with Share 1 with the same", restart},
 		"rolling deploy": {"all servers restart one after the other, away for Every each; then steps take Size times as long", deploy},
 		"hang":           {"the scheduler hangs: when it has nothing to do, or with Share 1 at once", hang},
-		"death":          {"all processes die at once", death},
+		"death":          {"all processes die at once, while there is a request", death},
+
+		"long outputs":    {"answers have Size times as many tokens", longOutputs},
+		"long prompts":    {"prompts have Size times as many tokens", longPrompts},
+		"cold cache":      {"nothing is in the prefix cache", coldCache},
+		"rejected drafts": {"of the drafted tokens that would be accepted only Share are", rejectedDrafts},
+		"wave":            {"load sinks by up to Size and comes back, in each period of Every", wave},
+		"burst":           {"Size more requests a second arrive, for Every", burst},
+		"flood":           {"the first tenant sends Size more requests a second", flood},
+		"retries":         {"a Share of the clients that give up ask again after Every", retries},
+
+		"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
+		"slow tokenizer": {"tokenizing takes Size times as long", slowTokenizer},
+		"slow pair":      {"KV takes Size seconds longer from Server to Other", slowPair},
+		"clock step":     {"the clock of the server's host is set forward by Size seconds", clockStep},
 	}
 }
 
@@ -55,24 +73,53 @@ func (f *Fault) since(s *sim) int64 { return s.run.Start + int64(f.At) }
 // rng returns random numbers of the fault's own.
 func (f *Fault) rng(s *sim) *rand.Rand { return s.run.Config.stream(streamFault, int(f.At)) }
 
-func slowSteps(s *sim, f *Fault) {
+// paces plants a factor of steps of the servers, given how long it is since the fault began.
+func (f *Fault) paces(s *sim, factor func(ns int64, decode bool) float64) {
 	f.each(s, func(v *server) {
-		v.pace = append(v.pace, func(at int64, _ bool) float64 {
+		v.pace = append(v.pace, func(at int64, decode bool) float64 {
 			if at < f.since(s) {
 				return 1
 			}
-			return f.Size
+			return factor(at-f.since(s), decode)
 		})
 	})
 }
 
+func slowSteps(s *sim, f *Fault) {
+	f.paces(s, func(int64, bool) float64 { return f.Size })
+}
+
 func slowDecode(s *sim, f *Fault) {
+	f.paces(s, func(_ int64, decode bool) float64 {
+		if !decode {
+			return 1
+		}
+		return f.Size
+	})
+}
+
+func growth(s *sim, f *Fault) {
+	f.paces(s, func(ns int64, decode bool) float64 {
+		if !decode {
+			return 1
+		}
+		return 1 + f.Size*float64(ns)/float64(time.Minute)
+	})
+}
+
+func warmUp(s *sim, f *Fault) {
+	f.paces(s, func(ns int64, _ bool) float64 { return 1 + f.Size*math.Exp(-float64(ns)/float64(f.Every)) })
+}
+
+func stalls(s *sim, f *Fault) {
 	f.each(s, func(v *server) {
-		v.pace = append(v.pace, func(at int64, decode bool) float64 {
-			if at < f.since(s) || !decode {
-				return 1
+		done := int64(-1)
+		v.pauses = append(v.pauses, func(at int64) int64 {
+			if at < f.since(s) || (at-f.since(s))/int64(f.Every) == done {
+				return 0
 			}
-			return f.Size
+			done = (at - f.since(s)) / int64(f.Every)
+			return int64(f.Size * 1e9)
 		})
 	})
 }
@@ -132,7 +179,17 @@ func hang(s *sim, f *Fault) {
 }
 
 func death(s *sim, f *Fault) {
-	f.each(s, func(v *server) { s.At(f.since(s), v.die) })
+	f.each(s, func(v *server) {
+		var try func()
+		try = func() {
+			if len(v.jobs) > 0 {
+				v.die()
+			} else {
+				s.At(s.Now+ms, try)
+			}
+		}
+		s.At(f.since(s), try)
+	})
 }
 
 // FaultNames returns the names of all faults, in order, each with what it does.

@@ -140,8 +140,15 @@ func (j *job) answer(at int64) {
 // request accepts as many in every run of a seed.
 func (j *job) accepted() (n int) {
 	const most = 4
+	share := j.server.pool.Accepted / most
+	if share == 0 {
+		return 0
+	}
+	for _, f := range j.server.sim.drafts {
+		share *= f()
+	}
 	for range most {
-		if j.server.pool.Accepted > 0 && j.req.draws.rng.Float64() < j.server.pool.Accepted/most {
+		if j.req.draws.rng.Float64() < share {
 			n++
 		}
 	}

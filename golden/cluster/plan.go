@@ -27,6 +27,9 @@ const (
 	firstRetry  = 1 << 23
 )
 
+// firstTenant is the tenant that floods.
+const firstTenant = "tenant-00"
+
 func (c *Config) stream(use, number int) *rand.Rand {
 	return rand.New(rand.NewPCG(c.Seed, uint64(use)|uint64(number)<<8))
 }

@@ -24,8 +24,8 @@ type sim struct {
 	next    map[turnKey]int // round robin
 	holds   []func(q *Request) int64
 	slowWay []func(from, to *server) int64 // KV transfers
+	drafts  []func() float64               // factors of how many are accepted
 	retry   func(q *Request)               // what a client does that gave up; nil: nothing
-	retries int
 }
 
 // turnKey is a set of servers that get requests in turn.

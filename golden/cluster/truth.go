@@ -5,8 +5,9 @@ type Truth struct {
 	Scenario string `json:"scenario"`
 	Why      string `json:"why"`
 	Healthy  bool   `json:"healthy"`
-	// Words, Stage: see [Scenario].
+	// Words, Says, Stage: see [Scenario].
 	Words string `json:"words,omitempty"`
+	Says  string `json:"says,omitempty"`
 	Stage string `json:"stage,omitempty"`
 	// Hosts are the places by the first eight digits of their id, none if it is all of them;
 	// Server is the index of the server.
@@ -44,7 +45,7 @@ type LifeTruth struct {
 
 // Truth plays the run without its faults, too, and compares.
 func (s *Scenario) Truth(r *Run) (*Truth, error) {
-	t := &Truth{Scenario: s.Name, Why: s.Doc, Healthy: s.Healthy, Words: s.Words, Stage: s.Stage, Requests: len(r.Requests)}
+	t := &Truth{Scenario: s.Name, Why: s.Doc, Healthy: s.Healthy, Words: s.Words, Says: s.Says, Stage: s.Stage, Requests: len(r.Requests)}
 	for _, q := range r.Requests {
 		switch q.Outcome {
 		case Finished:
@@ -80,7 +81,7 @@ func (s *Scenario) Truth(r *Run) (*Truth, error) {
 
 // place says where and since when the first fault is.
 func (t *Truth) place(r *Run) {
-	if len(r.Config.Faults) != 1 {
+	if len(r.Config.Faults) == 0 || r.Config.Faults[0].Name == "restart" { // the lives tell
 		return
 	}
 	f := &r.Config.Faults[0]
@@ -93,6 +94,8 @@ func (t *Truth) place(r *Run) {
 		for _, l := range r.Servers[i].Lives {
 			if l.Hung != 0 {
 				t.OnsetNs, t.OnsetEndNs = l.Hung, l.Hung
+			} else if l.To != 0 && f.Name == "death" {
+				t.OnsetNs, t.OnsetEndNs = l.To, l.To
 			} else if l.From > r.Start && f.Name == "rolling deploy" {
 				t.OnsetEndNs = max(t.OnsetEndNs, l.From)
 			}
