@@ -18,16 +18,10 @@ func BareName(name string) string {
 	if strings.HasPrefix(name, "[CUDA ") {
 		return name
 	}
-	bare := CallName(withoutTypes(Demangle(name)))
-	if i := strings.LastIndex(bare, "::"); i >= 0 {
-		bare = bare[i+2:]
+	if bare := CallName(ParseKernelName(name).Bare); bare != "" {
+		return bare
 	}
-	bare = strings.TrimSpace(bare)
-	bare = bare[strings.LastIndexByte(bare, ' ')+1:] // the type that a function returns
-	if bare == "" {
-		return name
-	}
-	return bare
+	return name
 }
 
 // CallName returns the name of a call of CUDA without the version in which its
@@ -41,33 +35,6 @@ func CallName(name string) string {
 		return name
 	}
 	return name[:i]
-}
-
-// withoutTypes returns a C++ signature without parameters of templates, and
-// without those of the function and what follows them.
-func withoutTypes(name string) string {
-	const anonymous = "(anonymous namespace)"
-	if !strings.ContainsAny(name, "<(") {
-		return name
-	}
-	out := make([]byte, 0, len(name))
-	depth := 0
-	for i := 0; i < len(name); i++ {
-		switch c := name[i]; {
-		case c == '<':
-			depth++
-		case c == '>' && depth > 0:
-			depth--
-		case depth > 0:
-		case c == '(' && strings.HasPrefix(name[i:], anonymous):
-			i += len(anonymous) - 1
-		case c == '(':
-			return string(out)
-		default:
-			out = append(out, c)
-		}
-	}
-	return string(out)
 }
 
 // BareNames is [BareName] for symbols; it looks at every name once. It is not safe

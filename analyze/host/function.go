@@ -41,7 +41,7 @@ func FunctionOf(symbol, module string) Function {
 	if fn.Name = profile.BareName(symbol); !strings.HasSuffix(fn.Name, ")") {
 		fn.Name += "()"
 	}
-	fn.Own = !fn.Python && !nativeLibrary.MatchString(base) && !inlined.MatchString(signature(symbol))
+	fn.Own = !fn.Python && !nativeLibrary.MatchString(base) && !inlined.MatchString(profile.ParseKernelName(symbol).Path())
 	return fn
 }
 
@@ -58,11 +58,3 @@ const staticRuntime = "libcudart_static_"
 
 // inlined matches functions of libraries that compilers put into programs.
 var inlined = regexp.MustCompile(`\bstd::|\b__|^_start$|\bcu(da|blas|dnn|fft)?[A-Z]\w*$`)
-
-// signature is a function without its parameters and those of templates.
-func signature(symbol string) string {
-	if i := strings.IndexAny(symbol, "<("); i > 0 {
-		symbol = symbol[:i]
-	}
-	return symbol
-}

@@ -84,7 +84,7 @@ func (n *namer) nameOf(x *profile.Collective, what int32) callName {
 		name.comm = n.names.Comm(matching.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
 	}
 	name.call = n.names.Call(matching.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
-		Family: family(n.syms.Name(x.Name))})
+		Family: profile.ParseKernelName(n.syms.Name(x.Name)).Path()})
 	return name
 }
 
@@ -95,12 +95,4 @@ func usualGroup(r *ranks.Track, replicated bool) string {
 		return fmt.Sprintf("TP ranks of PP%d", r.Rank.PP)
 	}
 	return fmt.Sprintf("TP ranks of PP%d DP%d", r.Rank.PP, r.Rank.DP)
-}
-
-// family returns the name of a kernel without its arguments, whose types differ
-// between builds and ranks.
-func family(kernel string) string {
-	name, _, _ := strings.Cut(profile.Demangle(kernel), "(")
-	name, _, _ = strings.Cut(name, "<")
-	return strings.TrimPrefix(name, "void ")
 }

@@ -3,6 +3,8 @@ package matching
 import (
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Kind says what a collective promises about when its ranks leave it.
@@ -53,28 +55,25 @@ var kinds = []struct {
 // "void sglang::cross_device_reduce_1stage<...>(...)"). "Generic" kernels of
 // NCCL can be anything and are unknown.
 func KindOf(name string) Kind {
-	name, _, _ = strings.Cut(name, "(")
-	name = strings.TrimPrefix(name, "void ")
-	name, _, _ = strings.Cut(name, "<")
-	name = strings.ReplaceAll(strings.ToLower(name), "_", "")
-	scope := ""
-	if i := strings.LastIndex(name, "::"); i >= 0 {
-		scope, name = name[:i+2], name[i+2:]
-	}
+	kernel := profile.ParseKernelName(name)
+	scope, word := plain(kernel.Scope), plain(kernel.Bare)
 	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "coalesced"} {
-		name = strings.TrimPrefix(name, p)
+		word = strings.TrimPrefix(word, p)
 	}
 	for _, k := range kinds {
-		if strings.Contains(scope, k.scope) && strings.HasPrefix(name, k.prefix) && strings.Contains(name, k.part) {
+		if strings.Contains(scope, k.scope) && strings.HasPrefix(word, k.prefix) && strings.Contains(word, k.part) {
 			return k.kind
 		}
 	}
 	return KindUnknown
 }
 
+// plain returns a name in the form of the table.
+func plain(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "") }
+
 // uneven reports whether ranks may bring different numbers of elements to op.
 func uneven(op string) bool {
-	op = strings.ReplaceAll(strings.ToLower(op), "_", "")
+	op = plain(op)
 	return strings.HasPrefix(op, "alltoall") || strings.HasSuffix(op, "v") || strings.HasPrefix(op, "send") ||
 		strings.HasPrefix(op, "recv") || strings.Contains(op, "gather") || strings.Contains(op, "scatter")
 }

@@ -1,0 +1,150 @@
+package profile
+
+import "strings"
+
+// A KernelName is what the name of a function says, in the parts that all who look at
+// names share: which namespaces it is in, and what it is called there. Types, which every
+// profiler writes in its own way, are in neither.
+type KernelName struct {
+	// Scope are the namespaces and classes, each with "::" behind it: "at::native::". Those
+	// without a name are left out: they are "(anonymous namespace)", "<unnamed>", or
+	// "{anonymous}".
+	Scope string
+	// Bare is the name itself: "reduce_kernel".
+	Bare string
+}
+
+// Path is the name with its scope.
+func (n KernelName) Path() string { return n.Scope + n.Bare }
+
+// withoutName are namespaces that have none, as compilers and profilers write them.
+var withoutName = [...]string{"(anonymous namespace)", "<unnamed>", "{anonymous}", "`anonymous namespace'"}
+
+// ParseKernelName returns the parts of a name, mangled or not: of a C++ signature without the type
+// that it returns, types of templates, parameters, and all behind them. Bare is empty if there is
+// no name in it.
+func ParseKernelName(name string) KernelName {
+	p := nameParser{text: Demangle(name)}
+	for p.next() {
+	}
+	path := strings.TrimRight(string(p.path), " ")
+	if i := strings.LastIndex(path, "::"); i >= 0 {
+		return KernelName{path[:i+2], path[i+2:]}
+	}
+	return KernelName{Bare: path}
+}
+
+// A nameParser walks over a signature and keeps its path.
+type nameParser struct {
+	text string
+	at   int
+	// open are the brackets around at. A ">" closes nothing but a "<": within parentheses it
+	// compares, and behind a "-" it is an arrow.
+	open []byte
+	path []byte
+}
+
+// next takes a byte, or a word that is one thing. It is false at the end of the path.
+func (p *nameParser) next() bool {
+	rest := p.text[p.at:]
+	if rest == "" {
+		return false
+	}
+	if len(p.open) == 0 {
+		if n := nameless(rest); n > 0 {
+			p.at += n
+			if strings.HasPrefix(p.text[p.at:], "::") {
+				p.at += len("::")
+			}
+			return true
+		}
+		if n := operator(rest); n > 0 && p.begins() {
+			p.path = append(p.path, rest[:n]...)
+			p.at += n
+			return true
+		}
+	}
+	p.at++
+	return p.take(rest[0])
+}
+
+// begins reports whether a word may begin here.
+func (p *nameParser) begins() bool {
+	return p.at == 0 || strings.IndexByte(": *&", p.text[p.at-1]) >= 0
+}
+
+func (p *nameParser) take(c byte) bool {
+	inside := len(p.open) > 0
+	switch c {
+	case '(':
+		if !inside && len(p.path) > 0 && p.path[len(p.path)-1] != ' ' {
+			return false // its parameters
+		}
+		p.open = append(p.open, c)
+	case '<':
+		p.open = append(p.open, c)
+	case '>':
+		if inside && p.open[len(p.open)-1] == '<' && p.text[max(0, p.at-2)] != '-' {
+			p.open = p.open[:len(p.open)-1]
+		}
+	case ')':
+		p.close()
+	case ' ':
+		if !inside {
+			return p.space()
+		}
+	default:
+		if !inside {
+			p.path = append(p.path, c)
+		}
+	}
+	return true
+}
+
+// close closes the last parenthesis, with what was left open in it.
+func (p *nameParser) close() {
+	for i := len(p.open) - 1; i >= 0; i-- {
+		if p.open[i] == '(' {
+			p.open = p.open[:i]
+			return
+		}
+	}
+}
+
+// space ends a word. One in front of a name is the type that the function returns; behind it may
+// be what it was cloned for.
+func (p *nameParser) space() bool {
+	if strings.HasPrefix(p.text[p.at:], "[") {
+		return false
+	}
+	if strings.TrimLeft(p.text[p.at:], " ") != "" {
+		p.path = p.path[:0]
+	}
+	return true
+}
+
+// nameless returns the length of the namespace without a name that a text begins with, 0 of none.
+func nameless(text string) int {
+	for _, word := range withoutName {
+		if strings.HasPrefix(text, word) {
+			return len(word)
+		}
+	}
+	return 0
+}
+
+// operator returns the length of the name of an operator that a text begins with, 0 of none:
+// its brackets belong to the name.
+func operator(text string) int {
+	const word = "operator"
+	rest, ok := strings.CutPrefix(text, word)
+	if !ok {
+		return 0
+	}
+	for _, symbol := range [...]string{"()", "->*", "->", "<<=", ">>=", "<=>", "<<", ">>", "<=", ">=", "<", ">", "[]", " new[]", " delete[]", " new", " delete"} {
+		if strings.HasPrefix(rest, symbol) {
+			return len(word) + len(symbol)
+		}
+	}
+	return 0
+}
