@@ -17,6 +17,11 @@ var mixedRules = []nameRule{
 	// Multiplies matrices and communicates meanwhile: kernel_fused_gemm_allreduce of
 	// Triton-distributed. Multiplying is what takes most of the time.
 	{text: "gemm", source: "matrix products, also those that communicate meanwhile"},
+	// What Inductor fused is called after all that it computes from, a collective, too:
+	// triton_poi_fused_add_all_reduce_mul_0.
+	{text: "triton_poi_fused_", start: true, source: "PyTorch: compiled by Inductor"},
+	{text: "triton_red_fused_", start: true, source: "PyTorch: compiled by Inductor"},
+	{text: "triton_per_fused_", start: true, source: "PyTorch: compiled by Inductor"},
 }
 
 // commRules are needed where arguments do not tell: inside of CUDA graphs, which

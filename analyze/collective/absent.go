@@ -21,7 +21,7 @@ const muchAbsent = 1.0 / 10
 // longWaits tells of the kernels without others that took much longer than usual, the
 // longest wait first.
 func (c *Collectives) longWaits() []finding.Evidence {
-	return tellLong(c.longParts(func(*PartKind) bool { return true }))
+	return tellLong(c.longParts(func(p *PartKind) bool { return p.absent }))
 }
 
 // longParts returns the kinds that have such kernels, the longest wait first.
@@ -41,7 +41,7 @@ func tellLong(long []*PartKind) []finding.Evidence {
 	const told = 3
 	var out []finding.Evidence
 	for _, p := range long[:min(len(long), told)] {
-		out = append(out, finding.Sentence("%s waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than the median of %s; all %s waited %s at most",
+		out = append(out, finding.Sentence("%s likely waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than usual (median %s); all %s waited %s at most",
 			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
 	}
 	return out
@@ -57,6 +57,8 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 		judged.Reason = "no collectives were recorded"
 	case c.Counts.alone == 0:
 		judged.Reason = "other ranks were seen in all collectives"
+	case !slices.ContainsFunc(c.Parts, func(p PartKind) bool { return p.absent }):
+		judged.Reason = "no rank of a group is known to be missing"
 	}
 	lengths := map[int32]int64{}
 	for i := range g.GPUs {
@@ -64,7 +66,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 		lengths[gpu.RankIndex] = distribution.AddTimes(lengths[gpu.RankIndex], gpu.Length())
 	}
 	byRank := map[int32][]*PartKind{}
-	for _, p := range c.longParts(func(p *PartKind) bool { return p.Bytes >= 0 }) {
+	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent && p.Bytes >= 0 }) {
 		byRank[p.rankIndex] = append(byRank[p.rankIndex], p)
 	}
 	var found []finding.Finding

@@ -39,6 +39,18 @@ type collectiveCounts struct {
 	// kernels are those of collectives on all ranks, and alone those of which no other rank
 	// was found, refused those where clocks contradict the others.
 	kernels, alone, refused int
+	// ran is how long all kernels ran together, and ranAlone those that are alone, ns.
+	ran, ranAlone int64
+}
+
+// coverage is how much of the time in collectives went by in those at which it is known who
+// waits for whom.
+func (c *Collectives) coverage() finding.Coverage {
+	known := int64(0)
+	for i := range c.Ranks {
+		known = distribution.AddTimes(known, c.Ranks[i].Took)
+	}
+	return finding.Coverage{Of: "communication time", Known: known, All: c.Counts.ran}
 }
 
 // A Rank is what collectives were like on a rank. Times are ns.
@@ -323,6 +335,10 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	if took == 0 {
 		return c.longWaits()
 	}
-	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))
+	collectives := words.Counted(c.Counts.Sync, "collective")
+	if covered := c.coverage().String(); covered != "" {
+		collectives += ", which are " + covered + ","
+	}
+	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), collectives)
 	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }

@@ -3,6 +3,7 @@ package collective
 import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // StepReport makes a table of who comes late and who waits, by kind of step: prefill and
@@ -84,7 +85,7 @@ func (c *Collectives) AllToAllReport() *table.Table {
 // noteAlone tells how many kernels of collectives no other rank was found for.
 func (c *Collectives) noteAlone(r *table.Table) {
 	if n := c.Counts.alone; n > 0 {
-		r.Note("for %d of %d collective kernels, no other rank was found: collectives.parts lists them", n, c.Counts.kernels)
+		r.Note("not matched: %d of %d kernels of collectives, %s of %s; collectives.parts lists them", n, c.Counts.kernels, words.Nearly(c.Counts.ranAlone), words.Nearly(c.Counts.ran))
 	}
 	if n := c.Counts.refused; n > 0 {
 		r.Note("left out: %d of %d collective kernels, whose ranks cannot have met according to their clocks", n, c.Counts.kernels)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,6 +31,7 @@ type PartKind struct {
 	LongWait, MostWait int64
 
 	rankIndex int32
+	absent    bool // ranks of its group are not in the files
 }
 
 // A kernel of a collective waited for another rank if it took longTimes as long as the
@@ -93,11 +95,20 @@ func (t *partTable) find(p *profile.Part) *partTimes {
 	k := t.index[key]
 	if k == nil {
 		k = &partTimes{PartKind: PartKind{Rank: t.set.Ranks[p.Rank], rankIndex: p.Rank, Op: op, Kernel: name(key.kernel),
-			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize)}, exchanges: exchanges(op, dtype)}
+			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize), absent: isIncomplete(t.set, p.GroupSize)}, exchanges: exchanges(op, dtype)}
 		t.index[key] = k
 		t.kinds = append(t.kinds, k)
 	}
 	return k
+}
+
+// isIncomplete reports whether a group is known to have ranks that are not in the files: it has more
+// of them than there are, or it does not say, and its job lacks some.
+func isIncomplete(set *profile.Set, groupSize int32) bool {
+	if groupSize > 0 {
+		return int(groupSize) > len(set.Ranks)
+	}
+	return len(set.Absences) > 0
 }
 
 // settle sums up the kinds of the rank at hand.
@@ -146,22 +157,52 @@ func partsWithin(set *profile.Set, from, to trace.Time) iter.Seq[*profile.Part] 
 
 func (n *collectiveCounts) addPart(p *profile.Part) {
 	n.kernels++
+	n.ran = distribution.AddTimes(n.ran, max(0, p.Dur))
 	switch {
 	case p.Refused:
 		n.refused++
 	case !p.Met:
 		n.alone++
+		n.ranAlone = distribution.AddTimes(n.ranAlone, max(0, p.Dur))
 	}
 }
 
-// settle sums up the kernels, and finds those that were long.
+// settle sums up the kernels, and finds those that were long. What is usual for kernels of unknown
+// size are those around each: the layers of a step send as much each, but steps do not.
 func (p *partTimes) settle(sums *summarizer) {
 	p.Took, p.Alone = sums.of(&p.took), p.alone.Len()
+	around := make([]int64, 0, calledAround)
 	p.alone.Each(func(ns int64) {
 		p.MostWait = distribution.AddTimes(p.MostWait, ns-p.Took.Min)
-		if over := ns - p.Took.P50; p.Took.N >= fewestLong && over >= longFloor && ns/longTimes >= p.Took.P50 {
-			p.Long++
-			p.LongWait = distribution.AddTimes(p.LongWait, over)
+		if p.Bytes >= 0 {
+			p.judge(ns, p.Took.P50)
+		} else if around = append(around, ns); len(around) == calledAround {
+			p.judgeAll(around)
+			around = around[:0]
 		}
 	})
+	p.judgeAll(around)
+}
+
+// calledAround is how many kernels in a row are compared with each other.
+const calledAround = 16
+
+// judgeAll finds the long ones among kernels that follow each other.
+func (p *partTimes) judgeAll(took []int64) {
+	if len(took) < fewestLong {
+		return
+	}
+	sorted := slices.Clone(took)
+	slices.Sort(sorted)
+	for _, ns := range took {
+		p.judge(ns, request.NearestRank(sorted, 50))
+	}
+}
+
+// judge counts a kernel that took much longer than usual.
+func (p *partTimes) judge(ns, usual int64) {
+	if over := ns - usual; p.Took.N >= fewestLong && over >= longFloor && ns/longTimes >= usual {
+		p.Long++
+		p.LongWait = distribution.AddTimes(p.LongWait, over)
+	}
 }

@@ -47,7 +47,7 @@ func TestLongKernelsOfOneRank(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	told := c.Waiting()
-	if len(told) != 1 || !strings.HasPrefix(told[0].Text, "a waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5.00 ms longer") {
+	if len(told) != 1 || !strings.HasPrefix(told[0].Text, "a likely waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5.00 ms longer") {
 		t.Errorf("%v", told)
 	}
 	if c.Counts.kernels != 11 || c.Counts.alone != 10 || len(c.Reports()) != 1 {

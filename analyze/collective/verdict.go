@@ -122,10 +122,18 @@ func (c *Collectives) nobody() string {
 			}
 		}
 	}
-	if judged == 0 {
+	covered := c.coverage()
+	switch {
+	case judged == 0:
 		return fmt.Sprintf("not enough data to find stragglers: %s", words.Counted(c.Counts.Sync, "collective"))
+	case !covered.Enough():
+		return fmt.Sprintf("not enough data to say that there is no straggler: %s could be looked at, which are only %s", words.Counted(judged, "collective"), covered)
 	}
-	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, no rank is repeatedly late by more than the clock error and %.0f %% of the time between collectives", judged, len(ranks), 100*straggler.Matters)
+	in := fmt.Sprintf("%d collectives of %d ranks", judged, len(ranks))
+	if text := covered.String(); text != "" {
+		in += " (" + text + ")"
+	}
+	return fmt.Sprintf("no straggler: in %s, no rank is repeatedly late by more than the clock error and %.0f %% of the time between collectives", in, 100*straggler.Matters)
 }
 
 // fewSyncPoints is how many of a peer group are the least that can show a straggler: of two
@@ -136,7 +144,7 @@ const fewSyncPoints = 11 * straggler.LeastInBlock
 // Findings returns the ranks that others wait for, and whether there are enough
 // collectives to tell; nothing is what a healthy deployment has.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}
+	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
 	found := c.Stragglers(g)
 	if len(found) == 0 {
 		found = c.likely()

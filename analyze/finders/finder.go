@@ -148,7 +148,7 @@ func (r *Result) In(state finding.State) []string {
 			continue
 		}
 		k := slices.IndexFunc(list, func(o finding.Judged) bool {
-			return o.Of == j.Of && o.N == j.N && o.Needed == j.Needed && o.Reason == j.Reason
+			return o.Of == j.Of && o.N == j.N && o.Needed == j.Needed && o.Covered == j.Covered && o.Reason == j.Reason
 		})
 		if k < 0 {
 			list = append(list, j)

@@ -12,9 +12,40 @@ type Judged struct {
 	Of   string // what it is made of: "step"
 	// N is how many of these there are, and Needed how many it takes.
 	N, Needed int
+	// Covered is how much of the time that it is about was looked at.
+	Covered Coverage
 	// Reason says why the question does not apply: "there are no pipelines". "" is
 	// that there may be.
 	Reason string
+}
+
+// Coverage is how much of some time is known, in ns. The zero value is all of it.
+type Coverage struct {
+	Of         string // "communication time"
+	Known, All int64
+}
+
+// Share is the known part, 1 where there is no time.
+func (c Coverage) Share() float64 {
+	if c.All == 0 {
+		return 1
+	}
+	return min(1, float64(c.Known)/float64(c.All))
+}
+
+// enoughKnown is the part of the time that has to be known before anything is said of the whole.
+const enoughKnown = 0.9
+
+// Enough reports whether that is enough to say something of the whole.
+func (c Coverage) Enough() bool { return c.Share() >= enoughKnown }
+
+// String says in words how much is known, "" if it is practically all.
+func (c Coverage) String() string {
+	const all = 0.995
+	if c.Share() >= all {
+		return ""
+	}
+	return fmt.Sprintf("%s %% of %s (%s of %s)", words.InPercent(c.Share()), c.Of, words.Nearly(c.Known), words.Nearly(c.All))
 }
 
 // State is what came of looking.
@@ -31,7 +62,7 @@ func (j *Judged) State() State {
 	switch {
 	case j.Reason != "":
 		return NotApplicable
-	case j.N < j.Needed:
+	case j.N < j.Needed || !j.Covered.Enough():
 		return TooLittle
 	}
 	return LookedAt
@@ -43,7 +74,14 @@ func (j *Judged) String() string {
 	case NotApplicable:
 		return fmt.Sprintf("Not applicable: %s: %s", j.What, j.Reason)
 	case TooLittle:
+		if j.N >= j.Needed {
+			return fmt.Sprintf("Not enough data for %s: only %s could be looked at, %.0f %% needed", j.What, j.Covered, 100*enoughKnown)
+		}
 		return fmt.Sprintf("Not enough data for %s: %s, %s needed", j.What, words.Counted(j.N, j.Of), words.Thousands(int64(j.Needed)))
 	}
-	return fmt.Sprintf("%s (%s)", j.What, words.Counted(j.N, j.Of))
+	text := words.Counted(j.N, j.Of)
+	if covered := j.Covered.String(); covered != "" {
+		text += ", " + covered
+	}
+	return fmt.Sprintf("%s (%s)", j.What, text)
 }

@@ -19,6 +19,7 @@ func (l *List) FinderReport() *table.Table {
 		table.TextColumn("of", "what that is made of", func(j *J) string { return j.Of }),
 		table.CountColumn("n", "how many of these there are", func(j *J) int64 { return int64(j.Judged.N) }),
 		table.CountColumn("needed", "how many it takes", func(j *J) int64 { return int64(j.Needed) }),
+		table.ShareColumn("covered", "which part of the time that it is about could be looked at", func(j *J) float64 { return j.Covered.Share() }),
 		table.TextColumn("reason", "why it is not applicable", func(j *J) string { return j.Reason }),
 		table.CountColumn("found", "findings, before those that say the same were merged", func(j *J) int64 { return int64(j.N) }),
 	})
