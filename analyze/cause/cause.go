@@ -126,6 +126,19 @@ type Attribution struct {
 	Shared bool
 }
 
+// Home returns the proc where a request has its time of a cause, or None.
+func (a *Attribution) Home(c Cause) int32 {
+	switch c {
+	case Intake, PrefillBootstrap, Queue, Prefill, PromptSize, SharedBatch, ChunkWait, Transfer:
+		return a.Prefill
+	case DecodeBootstrap, DecodeQueue, FirstStep, Decode, OutputLength, Interference, Retraction:
+		return a.Answer
+	case SlowRank:
+		return a.Slow
+	}
+	return request.None
+}
+
 // Attributable reports whether the time of r can be divided: it has ended, its times can
 // be right, and no spans of it are missing, without which they don't add up.
 func Attributable(s *request.Set, r *request.Request) bool {
@@ -191,6 +204,9 @@ var OverloadCauses = []Cause{
 	Intake, DecodeBootstrap, PrefillBootstrap, Queue, SharedBatch, ChunkWait,
 	DecodeQueue, Decode, Interference, Retraction,
 }
+
+// QueueCauses are what requests wait for behind others on the same ranks.
+var QueueCauses = []Cause{Intake, Queue, ChunkWait, DecodeQueue, FirstStep, Interference}
 
 // GapsOf calls f for the gaps between the tokens of request r.
 func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {

@@ -1,14 +1,24 @@
 package cause
 
 import (
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Costs tells which part of the time of all requests something costs. It has one
-// scale for findings of different kinds: the sum of the E2E of the finished requests.
+// Costs is the ledger of what findings cost: of every finished request, the time that it
+// spent by cause. A finding claims the time that a request would not have taken without it
+// ([finding.Claim]), and what one finding has claimed is no longer there for the next one, so
+// that all of them together cost no more than there was. The scale is the sum of the E2E of
+// the finished requests.
+//
+// This is what requests would have saved to first order: nothing is replayed. Of a nil ledger,
+// nothing is claimed.
 type Costs struct {
 	set   *request.Set
 	list  []Attribution // of the finished requests
@@ -16,7 +26,7 @@ type Costs struct {
 	total float64       // ns
 }
 
-// NewCosts makes a bill of the attributed requests of a set.
+// NewCosts makes a ledger of the attributed requests of a set.
 func NewCosts(s *request.Set, list []Attribution) *Costs {
 	b := &Costs{set: s, list: list}
 	if len(list) > 0 {
@@ -36,64 +46,337 @@ func (b *Costs) Part(ns float64) float64 {
 	return ns / b.total
 }
 
-// BeyondUsual returns what the causes cost the requests that started at since or
-// later: what is beyond the usual of each cause.
-func (b *Costs) BeyondUsual(since trace.Time, causes ...Cause) float64 {
-	sum := 0.0
-	for i := range b.list {
-		a := &b.list[i]
-		if b.set.Requests[a.Request].Start < since {
-			continue
-		}
-		for _, c := range causes {
-			sum += float64(max(0, a.E2E[c]-b.usual.Of(c, a)))
-		}
+// spent is the time of a request by cause as it was spent: what its size explains is part of
+// it.
+func (a *Attribution) spent() Causes {
+	c := a.E2E
+	for _, part := range [...][2]Cause{{PromptSize, Prefill}, {SharedBatch, Prefill}, {OutputLength, Decode}} {
+		move(&c, part[0], part[1], c[part[0]])
 	}
-	return b.Part(sum)
+	for i := range c {
+		c[i] = max(0, c[i])
+	}
+	return c
 }
 
-// Scaled returns what a part of some causes costs, of the requests that started at since or
-// later: of each, the part that f tells.
-func (b *Costs) Scaled(since trace.Time, f func(*request.Request) float64, causes ...Cause) float64 {
-	sum := 0.0
-	for i := range b.list {
-		a := &b.list[i]
-		r := &b.set.Requests[a.Request]
-		if r.Start < since {
-			continue
-		}
-		for _, c := range causes {
-			sum += f(r) * float64(max(0, a.E2E[c]))
-		}
+// whole is the cause that [Attribution.spent] has the time of c under.
+func whole(c Cause) Cause {
+	switch c {
+	case PromptSize, SharedBatch:
+		return Prefill
+	case OutputLength:
+		return Decode
 	}
-	return b.Part(sum)
+	return c
 }
 
-// WaitsFor returns what waiting for the ranks at a place costs, and which requests wait.
-func (b *Costs) WaitsFor(at *place.Where) (float64, finding.Affected) {
-	sum := 0.0
+// wholes are the causes of a list as the ledger has them, each once.
+func wholes(causes []Cause) []Cause {
+	var out []Cause
+	for _, c := range causes {
+		if c = whole(c); !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// usualFor returns what is usual of cause c, as the ledger has it, for a request like a.
+func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
+	usual := b.usual.Of(c, a)
+	switch c {
+	case Prefill:
+		usual += a.E2E[PromptSize]
+	case Decode:
+		usual = max(0, usual) + a.E2E[OutputLength]
+	}
+	return max(0, usual)
+}
+
+// Beyond claims of some requests, indexes into Set.Requests, what is beyond the usual of each
+// cause.
+func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
+	in, causes := setOf(requests), wholes(causes)
+	return func(i int, left []int64) {
+		a := &b.list[i]
+		if !in[a.Request] {
+			return
+		}
+		for _, c := range causes {
+			left[c] = min(left[c], b.usualFor(c, a))
+		}
+	}
+}
+
+// AllOf claims of some requests all time of some causes.
+func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
+	in, causes := setOf(requests), wholes(causes)
+	return func(i int, left []int64) {
+		if in[b.list[i].Request] {
+			for _, c := range causes {
+				left[c] = 0
+			}
+		}
+	}
+}
+
+// Amounts claims a time in ns of each of some requests, of the first causes of a list that
+// have it.
+func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
+	causes = wholes(causes)
+	return func(i int, left []int64) {
+		rest := ns[b.list[i].Request]
+		for _, c := range causes {
+			part := min(rest, max(0, left[c]))
+			left[c], rest = left[c]-part, rest-part
+		}
+	}
+}
+
+func setOf(requests []int) map[int]bool {
+	in := make(map[int]bool, len(requests))
+	for _, r := range requests {
+		in[r] = true
+	}
+	return in
+}
+
+// A Span is when and where something is different.
+type Span struct {
+	From, Until trace.Time // 0 is from the beginning, and to the end
+	At          place.Where
+}
+
+// Slowed claims a part of what some causes took in a span.
+func (b *Costs) Slowed(span Span, part float64, causes ...Cause) finding.Claim {
+	if b == nil {
+		return nil
+	}
+	var parts [Count]float64
+	causes = wholes(causes)
+	for _, c := range causes {
+		parts[c] = min(1, max(0, part))
+	}
+	return b.partsOf(span, parts, causes)
+}
+
+// partsOf claims a part of what each cause took in a span.
+func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding.Claim {
+	w := b.window(span)
+	return func(i int, left []int64) {
+		for _, c := range causes {
+			if parts[c] > 0 {
+				left[c] -= int64(float64(left[c]) * parts[c] * w.share(c, &b.list[i]))
+			}
+		}
+	}
+}
+
+// Work is how much of what a cause takes time for a request has, in any unit: bytes to
+// transfer, tokens to compute. Requests are compared by time per work.
+type Work func(a *Attribution, c Cause) float64
+
+// BySize takes prefills and decoding to be as much work as they usually take for so many
+// tokens, and anything else to be the same work for all requests.
+func (b *Costs) BySize(a *Attribution, c Cause) float64 {
+	switch c {
+	case Prefill:
+		return max(1, float64(a.E2E[PromptSize]))
+	case Decode, Interference, SlowRank:
+		if tokens := b.set.Requests[a.Request].Metrics.DecodeTokens(); tokens > 0 {
+			return float64(tokens)
+		}
+	}
+	return 1
+}
+
+// ByRequest takes every request to be the same work: longer answers cost time.
+func ByRequest(*Attribution, Cause) float64 { return 1 }
+
+// Uncached claims in a span the part of prefills that a share of cached tokens would spare.
+func (b *Costs) Uncached(span Span, share float64) finding.Claim {
+	w := b.window(span)
+	return func(i int, left []int64) {
+		a := &b.list[i]
+		m := &b.set.Requests[a.Request].Metrics
+		if lost := share*float64(m.PromptTokens) - float64(max(0, m.CachedTokens)); lost > 0 {
+			left[Prefill] -= int64(float64(left[Prefill]) * min(1, lost/float64(max(1, m.PrefillTokens()))) * w.share(Prefill, a))
+		}
+	}
+}
+
+// Risen claims by how much causes take longer in a span, per work, than at the same place
+// before: the part that leaves the mean of before. What does not rise by more than chance
+// explains is not claimed.
+func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
+	var parts [Count]float64
+	causes = wholes(causes)
+	w := b.window(span)
+	for _, c := range causes {
+		parts[c] = w.rise(work, c)
+	}
+	return b.partsOf(span, parts, causes)
+}
+
+// rise is the part of what a cause takes in a span that is beyond the mean of before; 0 if
+// chance may explain it.
+func (w *window) rise(work Work, c Cause) float64 {
+	const surely = 1 // standard error: what is there as likely as not
+	var before, after pace
+	for i := range w.list {
+		a := &w.list[i]
+		r := &w.set.Requests[a.Request]
+		if !w.has(c, a) {
+			continue
+		}
+		if spent := a.spent(); r.End <= w.From {
+			before.add(float64(spent[c]), work(a, c))
+		} else if r.Start >= w.From && r.Start < w.Until {
+			after.add(float64(spent[c]), work(a, c))
+		}
+	}
+	usual, is := before.rate(), after.rate()
+	if !(is > usual) || is-usual < surely*math.Hypot(before.deviation(), after.deviation()) {
+		return 0
+	}
+	return 1 - usual/is
+}
+
+// A pace is what some requests took for their work.
+type pace struct{ n, time, work, timeTime, timeWork, workWork float64 }
+
+func (p *pace) add(time, work float64) {
+	p.n, p.time, p.work = p.n+1, p.time+time, p.work+work
+	p.timeTime, p.timeWork, p.workWork = p.timeTime+time*time, p.timeWork+time*work, p.workWork+work*work
+}
+
+// rate is time per work; NaN without any.
+func (p *pace) rate() float64 { return distribution.Ratio(p.time, p.work) }
+
+// deviation is the standard error of the rate.
+func (p *pace) deviation() float64 {
+	r := p.rate()
+	return math.Sqrt(max(0, p.timeTime-2*r*p.timeWork+r*r*p.workWork)) / p.work
+}
+
+// A window is a span whose place is looked up.
+type window struct {
+	*Costs
+	Span
+	procs []bool // that are there, by index into Set.Procs; nil is anywhere
+}
+
+func (b *Costs) window(span Span) *window {
+	w := &window{Costs: b, Span: span}
+	if w.Until == 0 {
+		w.Until = math.MaxInt64
+	}
+	if span.At.Scope == place.OneRank {
+		team := span.At.Team()
+		w.procs = make([]bool, len(b.set.Procs))
+		for p := range w.procs {
+			w.procs[p] = team.Overlaps(new(place.NewWhere(b.set, p)))
+		}
+	}
+	return w
+}
+
+// has reports whether a request has its time of a cause at the place.
+func (w *window) has(c Cause, a *Attribution) bool {
+	if w.procs == nil {
+		return true
+	}
+	proc := a.Home(c)
+	return proc != request.None && w.procs[proc]
+}
+
+// share is the part of the time of a cause that a request spends in the window: what grows
+// with every token is spread over the request, and anything else is over soon.
+func (w *window) share(c Cause, a *Attribution) float64 {
+	r := &w.set.Requests[a.Request]
+	switch {
+	case !w.has(c, a) || r.End <= w.From || r.Start >= w.Until:
+		return 0
+	case c.PerToken() && r.End > r.Start:
+		return float64(min(r.End, w.Until)-max(r.Start, w.From)) / float64(r.End-r.Start)
+	case r.Start < w.From:
+		return 0
+	}
+	return 1
+}
+
+// WaitsFor claims the time that requests wait for the ranks at a place, and tells which
+// requests wait.
+func (b *Costs) WaitsFor(at *place.Where) (finding.Claim, finding.Affected) {
+	if b == nil {
+		return nil, finding.Affected{}
+	}
 	var waiting []int
 	for i := range b.list {
 		a := &b.list[i]
-		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, int(a.Slow)))) {
-			sum += float64(a.E2E[SlowRank])
+		if a.Slow != request.None && a.E2E[SlowRank] > 0 && at.Overlaps(new(place.NewWhere(b.set, int(a.Slow)))) {
 			waiting = append(waiting, a.Request)
 		}
 	}
-	return b.Part(sum), finding.AffectedOf(b.set, waiting)
+	return b.AllOf(waiting, SlowRank), finding.AffectedOf(b.set, waiting)
 }
 
-// Price says what stragglers cost requests that wait for them, where any does, in place
-// of what they cost ranks.
-func (b *Costs) Price(stragglers []finding.Finding) []finding.Finding {
-	for i := range stragglers {
-		f := &stragglers[i]
-		if f.At.Scope != place.OneRank {
-			continue
-		}
-		if cost, waiting := b.WaitsFor(&f.At); cost > 0 {
-			f.Cost, f.Whose, f.Affected = cost, finding.RequestTime, waiting
+// Price says what findings cost, each by itself, that claim time of requests; if any of it is
+// there.
+func (b *Costs) Price(found []finding.Finding) []finding.Finding {
+	for i := range found {
+		if f := &found[i]; f.Claim != nil {
+			if cost := b.cost([]finding.Claim{f.Claim})[0]; cost > 0 || f.Whose == finding.RequestTime || f.Whose == "" {
+				f.Cost, f.Whose = cost, finding.RequestTime
+			}
 		}
 	}
-	return stragglers
+	return found
+}
+
+// cost is what claims cost, one after the other, as parts of all time.
+func (b *Costs) cost(claims []finding.Claim) []float64 {
+	sums := make([]float64, len(claims))
+	for i := range b.list {
+		spent := b.list[i].spent()
+		left := spent[:]
+		have := sumOf(left)
+		for k, claim := range claims {
+			if claim == nil {
+				continue
+			}
+			claim(i, left)
+			rest := sumOf(left)
+			sums[k] += float64(have - rest)
+			have = rest
+		}
+	}
+	for k := range sums {
+		sums[k] = b.Part(sums[k])
+	}
+	return sums
+}
+
+func sumOf(left []int64) int64 {
+	sum := int64(0)
+	for _, ns := range left {
+		sum += ns
+	}
+	return sum
+}
+
+// Settle says what findings cost together: those before have the time that several claim. It
+// releases the claims.
+func (b *Costs) Settle(found []finding.Finding) {
+	claims := make([]finding.Claim, len(found))
+	for i := range found {
+		if found[i].Whose == finding.RequestTime {
+			claims[i] = found[i].Claim
+		}
+	}
+	for i, cost := range b.cost(claims) {
+		if claims[i] != nil {
+			found[i].Cost = cost
+		}
+	}
 }

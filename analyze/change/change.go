@@ -21,9 +21,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		switch change := &c.List[i]; {
 		case !change.isCause():
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
-			falls = append(falls, change.finding(b)) // leads nothing: less to do costs nothing
+			falls = append(falls, c.finding(change, b)) // leads nothing: less to do costs nothing
 		default:
-			out = append(out, change.finding(b))
+			out = append(out, c.finding(change, b))
 		}
 	}
 	for i := range c.List {
@@ -34,22 +34,23 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		said := finding.Evidence{Text: change.Sentence()}
 		if k := c.nearest(out, change.Time); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, said)
+			out[k].Claim = out[k].Claim.And(c.claim(change, b))
 		} else if k := c.nearest(falls, change.Time); k >= 0 {
 			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
-			out = append(out, change.finding(b))
+			out = append(out, c.finding(change, b))
 		}
 	}
 	out = append(out, falls...)
 	for i := range c.Late {
 		f := &c.Late[i]
-		cost, waiting := b.WaitsFor(&f.Where)
+		claim, waiting := b.WaitsFor(&f.Where)
 		out = append(out, finding.Finding{
-			Kind: finding.Straggler, At: f.Where, Cost: cost, Affected: waiting, Metric: f.metric(),
+			Kind: finding.Straggler, At: f.Where, Claim: claim, Affected: waiting, Metric: f.metric(),
 			Text: fmt.Sprintf("%s always ends %s late, by %s (median); its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
-	return out
+	return b.Price(out)
 }
 
 // Judged says whether there are enough requests to look for changes.
@@ -80,30 +81,20 @@ func (c *Changes) nearest(causes []finding.Finding, t trace.Time) int {
 }
 
 // finding is about what changed first.
-func (c *Change) finding(b *cause.Costs) finding.Finding {
+func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{
-		Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(),
+		Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: all.claim(c, b),
 		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}
-	switch f.Kind {
-	case finding.Load:
-		if !first.Metric.isLoad() {
-			f.Topic = finding.Waits
-		}
-		if first.rises() || first.Metric == ShareChanged {
-			f.Cost = b.BeyondUsual(c.Time, cause.OverloadCauses...)
-		}
-	case finding.Straggler:
-		f.Cost, f.Affected = b.WaitsFor(&f.At)
-	case finding.Transfer:
-		f.Cost = b.BeyondUsual(c.Time, cause.Transfer)
-	default:
-		f.Cost = first.cost(b)
-	}
-	if first.Metric.saves() {
-		f.Topic, f.Cost = first.subject(), first.costOfLoss(b)
+	switch {
+	case f.Kind == finding.Load && !first.Metric.isLoad():
+		f.Topic = finding.Waits
+	case f.Kind == finding.Straggler:
+		_, f.Affected = b.WaitsFor(&f.At)
+	case first.Metric.saves():
+		f.Topic = first.subject()
 	}
 	return f
 }
@@ -151,13 +142,4 @@ func (f *Shift) findingKind() finding.Kind {
 		return finding.Load
 	}
 	return finding.Change
-}
-
-// cost is about what longer stages cost: how many there were afterward times by how
-// much the median rose. A median that fell costs nothing.
-func (f *Shift) cost(b *cause.Costs) float64 {
-	if f.Metric != MedianChanged || !f.rises() {
-		return 0
-	}
-	return min(1, b.Part(float64(f.After.N)*float64(f.After.P50-f.Before.P50)))
 }

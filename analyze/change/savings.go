@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -93,17 +92,4 @@ func (s *savings) level(from, to int) Level {
 		l.Rate = s.mean(from, to)
 	}
 	return l
-}
-
-// costOfLoss is about what the work costs that was spared before: the part of prefill or
-// decode that there is more of it.
-func (f *Shift) costOfLoss(b *cause.Costs) float64 {
-	if f.Metric == YieldChanged {
-		return min(1, b.Scaled(f.Time, func(*request.Request) float64 { return 1 - f.After.Rate/f.Before.Rate }, cause.Decode, cause.OutputLength))
-	}
-	return min(1, b.Scaled(f.Time, func(r *request.Request) float64 {
-		m := &r.Metrics
-		lost := f.Before.Share*float64(m.PromptTokens) - float64(max(0, m.CachedTokens))
-		return max(0, lost) / max(1, float64(m.PrefillTokens()))
-	}, cause.PromptSize, cause.SharedBatch))
 }

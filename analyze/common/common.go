@@ -25,6 +25,8 @@ type Metric struct {
 	// divided are the times of its causes that a request has, nil if they are not of the
 	// metric.
 	divided func(*cause.Attribution) *cause.Causes
+	// causes are what it may be made of.
+	causes []cause.Cause
 }
 
 // metrics are the times until the first token, from the outermost span on, and for every
@@ -38,12 +40,15 @@ var metrics = []*Metric{
 		},
 		weight:  func(*request.Metrics) int64 { return 1 },
 		divided: func(a *cause.Attribution) *cause.Causes { return &a.First },
+		causes: []cause.Cause{cause.Router, cause.Dispatch, cause.Encode, cause.Intake, cause.DecodeBootstrap, cause.PrefillBootstrap, cause.Queue,
+			cause.ChunkWait, cause.Prefill, cause.Transfer, cause.PrefillSide, cause.DecodeQueue, cause.FirstStep, cause.Other, cause.Unaccounted},
 	},
 	{
 		Name: "tpot", Of: "for every further token", least: 0.25,
 		took:   func(m *request.Metrics, _ *cause.Attribution) float64 { return positive(m.TPOT) },
 		beyond: func(m *request.Metrics, _ *cause.Attribution) float64 { return positive(m.TPOT) },
 		weight: (*request.Metrics).DecodeTokens,
+		causes: []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank, cause.Retraction},
 	},
 }
 
@@ -75,9 +80,10 @@ type Comparison struct {
 	// Also are traits that nearly the same requests have.
 	Also []*Trait
 
-	more     float64 // ns that the medians beyond size are apart
-	requests []int   // indexes into Set.Requests of those that have it, by start
-	cost     float64 // ns that they take longer than the others' median, together
+	more     float64       // ns that the medians beyond size are apart
+	requests []int         // indexes into Set.Requests of those that have it, by start
+	longer   map[int]int64 // ns that each of them takes longer than the others do
+	cost     float64       // ns of all of them
 }
 
 // Traits are what requests have in common, compared.
@@ -293,7 +299,7 @@ func (s *sample) compare(t *Trait) Comparison {
 	usual := distribution.LowerMedian(beyond[0])
 	c.more = float64(distribution.LowerMedian(beyond[1]) - usual)
 	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
-	c.cost = s.cost(in, usual)
+	c.longer, c.cost = s.longer(in, usual)
 	c.Main, c.Part = s.mainCause(in, float64(c.N), float64(c.All-c.N))
 	if c.P = s.strata.Higher(in); t.Of == Where {
 		c.P = s.strata.HigherInPieces(in)
@@ -330,14 +336,26 @@ func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part floa
 	return main, more[main] / whole
 }
 
-// cost is how many ns the requests of a group take beyond what is usual for others.
-func (s *sample) cost(in []bool, usual int64) float64 {
-	cost := 0.0
+// longer is how many ns the requests of a group, indexes into Set.Requests, take beyond what is
+// usual for others, and the sum: as much as the means are apart. Those that are slow by
+// nature are in both groups.
+func (s *sample) longer(in []bool, usual int64) (of map[int]int64, sum float64) {
+	of = map[int]int64{}
+	var n, beyond [2]float64
 	for k, i := range s.of {
+		weight := float64(max(0, s.metric.weight(&s.set.Requests[s.list[i].Request].Metrics)))
+		side := 0
 		if in[k] {
-			weight := s.metric.weight(&s.set.Requests[s.list[i].Request].Metrics)
-			cost += max(0, s.beyond[k]-float64(usual)) * float64(max(0, weight))
+			side = 1
+			of[s.list[i].Request] = int64(max(0, s.beyond[k]-float64(usual)) * weight)
+			sum += float64(of[s.list[i].Request])
 		}
+		n[side], beyond[side] = n[side]+weight, beyond[side]+s.beyond[k]*weight
 	}
-	return cost
+	more := beyond[1] - n[1]*distribution.Ratio(beyond[0], n[0])
+	part := min(1, max(0, distribution.Ratio(more, sum)))
+	for r := range of {
+		of[r] = int64(part * float64(of[r]))
+	}
+	return of, part * sum
 }

@@ -2,6 +2,7 @@ package common
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -24,7 +25,16 @@ func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 			out = append(out, t.finding(c, b))
 		}
 	}
-	return out, judged
+	return b.Price(out), judged
+}
+
+// claim is what requests that have the trait take longer, of what makes most of it first.
+func (c *Comparison) claim(b *cause.Costs) finding.Claim {
+	causes := c.Metric.causes
+	if c.Part > 0 {
+		causes = slices.Concat([]cause.Cause{c.Main}, causes)
+	}
+	return b.Amounts(c.longer, causes...)
 }
 
 // PlaceTopic is the topic of findings about where requests were computed.
@@ -32,7 +42,7 @@ const PlaceTopic = "place"
 
 func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
-		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Cost: min(1, b.Part(c.cost)), Affected: finding.AffectedOf(t.set, c.requests),
+		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests),
 		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
 	}
 	if c.Of == Where {

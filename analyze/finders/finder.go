@@ -85,8 +85,17 @@ func (m *Measured) Look(list []Finder) Result {
 		found = append(found, of...)
 		r.Judged = append(r.Judged, Judgment{f, judged, len(of)})
 	}
-	r.All = slices.Clone(found)
-	r.Findings = finding.Merge(found, consequences)
+	r.Findings = finding.Merge(slices.Clone(found), consequences)
+	if m.Costs != nil {
+		m.Costs.Settle(r.Findings)
+	}
+	finding.Sort(r.Findings)
+	r.All = found
+	for _, list := range [...][]finding.Finding{r.All, r.Findings} {
+		for i := range list {
+			list[i].Claim = nil // it holds all requests
+		}
+	}
 	return r
 }
 

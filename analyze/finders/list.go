@@ -170,8 +170,7 @@ func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judge
 }
 
 func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {
-	found, judged := m.RankLoads.StragglerFindings()
-	return m.Costs.Price(found), judged
+	return m.RankLoads.StragglerFindings(m.Costs)
 }
 
 func silences(m *Measured) ([]finding.Finding, finding.Judged) {
@@ -180,9 +179,13 @@ func silences(m *Measured) ([]finding.Finding, finding.Judged) {
 
 func lostSpans(m *Measured) ([]finding.Finding, finding.Judged) { return m.Loss.Findings() }
 
-func imbalances(m *Measured) ([]finding.Finding, finding.Judged)  { return m.RankLoads.Imbalances() }
-func slowServers(m *Measured) ([]finding.Finding, finding.Judged) { return m.RankLoads.SlowServers() }
-func slowStages(m *Measured) ([]finding.Finding, finding.Judged)  { return m.RankLoads.SlowStages() }
+func imbalances(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.RankLoads.Imbalances(m.Costs)
+}
+func slowServers(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.RankLoads.SlowServers(m.Costs)
+}
+func slowStages(m *Measured) ([]finding.Finding, finding.Judged) { return m.RankLoads.SlowStages() }
 
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Collectives.Findings(m.GPUs)
@@ -214,7 +217,9 @@ func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
 
 func inCommon(m *Measured) ([]finding.Finding, finding.Judged) { return m.Common.Findings(m.Costs) }
 
-func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) { return m.Tail.WaitFindings() }
+func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Tail.WaitFindings(m.Costs)
+}
 
 func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.FailedCalls() }
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {

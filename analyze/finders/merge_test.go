@@ -32,6 +32,7 @@ func TestMergeFindings(t *testing.T) {
 		{Kind: finding.Tail, Topic: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                               // and what it does not
 		{Kind: finding.GPU, Topic: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
 	}, consequences)
+	finding.Sort(got)
 	want := []struct {
 		text     string
 		evidence []string
@@ -80,6 +81,7 @@ func TestLoadOfSilentRanks(t *testing.T) {
 			[]string{"DP1 silent", "DP0 silent"}},
 	} {
 		got := finding.Merge(x.found, consequences)
+		finding.Sort(got)
 		var texts []string
 		for i := range got {
 			texts = append(texts, got[i].Text)

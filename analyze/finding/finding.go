@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -38,13 +39,37 @@ type Finding struct {
 	P Probability
 	// Cost is the part that it costs, 0 to 1, of what Whose says. Findings are listed
 	// by it.
-	Cost     float64
-	Whose    Whose
+	Cost  float64
+	Whose Whose
+	// Claim is the time of requests that it costs, until that is settled; nil is none.
+	Claim    Claim
 	Affected Affected
 	Evidence []Evidence
 	// Show are commands that show more, each as the arguments of 'sgtrace report' if they
 	// begin with a flag, else of 'sgtrace'. Text shows the first one.
 	Show [][]string
+}
+
+// A Claim takes what a finding is why of from the time that is left of the i-th finished
+// request, in ns by cause (package cause); it never leaves less than nothing.
+type Claim func(i int, left []int64)
+
+// And claims what either of two does: what both claim, once.
+func (c Claim) And(d Claim) Claim {
+	switch {
+	case c == nil:
+		return d
+	case d == nil:
+		return c
+	}
+	return func(i int, left []int64) {
+		other := slices.Clone(left)
+		c(i, left)
+		d(i, other)
+		for k := range left {
+			left[k] = min(left[k], other[k])
+		}
+	}
 }
 
 // ID is the same in every run on the same data, and differs between the findings of one

@@ -10,9 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Merge makes one finding of those that say the same, and orders them by cost. Of
-// several the first one leads; the others become its evidence, and so do the
-// consequences of findings.
+// Merge makes one finding of those that say the same. Of several the first one leads; the
+// others become its evidence, and so do the consequences of findings.
 func Merge(found []Finding, consequences []Consequence) []Finding {
 	var out []Finding
 	for i := range found {
@@ -23,11 +22,14 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 			out[k].take(&found[i])
 		}
 	}
-	out = takeConsequences(out, consequences)
-	slices.SortStableFunc(out, func(x, y Finding) int {
+	return takeConsequences(out, consequences)
+}
+
+// Sort orders findings by cost.
+func Sort(found []Finding) {
+	slices.SortStableFunc(found, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(y.Cost, x.Cost), strings.Compare(x.Text, y.Text))
 	})
-	return out
 }
 
 // sameAs reports whether two findings are about one thing. How much there is to do and
@@ -79,7 +81,7 @@ func (f *Finding) take(g *Finding) {
 		f.Affected = g.Affected
 	}
 	if f.isLoad() && g.Kind != Common && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
-		f.Cost, f.Whose, f.Severity = g.Cost, g.Whose, g.Severity
+		f.Cost, f.Whose, f.Severity, f.Claim = g.Cost, g.Whose, g.Severity, g.Claim
 	}
 }
 

@@ -23,7 +23,7 @@ func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	for _, same := range l.groups() {
 		out = append(out, l.finding(same, b))
 	}
-	return out, judged
+	return b.Price(out), judged
 }
 
 // groups are the limits of one kind on servers of one role, the one that costs most first:
@@ -51,9 +51,10 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Role)
 	}
 	first, last := worst, worst
-	waited, requests := int64(0), []int(nil)
+	var requests []int
 	for _, x := range same {
-		waited, requests = waited+x.Waited, append(requests, x.Requests...)
+		requests = append(requests, x.Requests...)
+		f.Claim = f.Claim.And(b.Amounts(x.waits, x.causes()...))
 		if x.From < first.From {
 			first = x
 		}
@@ -69,8 +70,16 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 		f.Until = last.To
 	}
 	slices.Sort(requests)
-	f.Cost, f.Affected = min(1, b.Part(float64(waited))), finding.AffectedOf(l.set, slices.Compact(requests))
+	f.Affected = finding.AffectedOf(l.set, slices.Compact(requests))
 	return f
+}
+
+// causes are what the time of requests that wait goes into.
+func (l *Limit) causes() []cause.Cause {
+	if l.Kind == Transfers {
+		return []cause.Cause{cause.Transfer}
+	}
+	return []cause.Cause{cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue, cause.PrefillBootstrap}
 }
 
 // evidence is how long requests waited.

@@ -149,6 +149,7 @@ func (v *server) retractions(p *spell) int {
 // measure sums up the spells of a limit.
 func (v *server) measure(h *phase) Limit {
 	l := Limit{Where: v.Where, Kind: h.kind, Spells: len(h.spells), From: h.spells[0].from(), To: h.spells[len(h.spells)-1].to()}
+	l.waits = map[int]int64{}
 	whole := spell{wait: h.wait}
 	for i := range h.spells {
 		p := &h.spells[i]
@@ -157,6 +158,7 @@ func (v *server) measure(h *phase) Limit {
 		l.Retracted += v.retractions(p)
 		for _, h := range v.within(p) {
 			l.Requests = append(l.Requests, int(h.request))
+			l.waits[int(h.request)] += int64(h.To - h.From)
 		}
 		whole.segments = append(whole.segments, p.segments...)
 	}
@@ -185,6 +187,9 @@ func (l *Limit) join(o *Limit) {
 	l.Requests = append(l.Requests, o.Requests...)
 	slices.Sort(l.Requests)
 	l.Requests = slices.Compact(l.Requests)
+	for r, ns := range o.waits {
+		l.waits[r] += ns
+	}
 }
 
 // e2e is how long the requests took that a server worked for, all together, in ns.

@@ -53,6 +53,8 @@ type Limit struct {
 	Share float64
 	// Slowdown is how many times as long as alone a KV transfer takes; 0 of others.
 	Slowdown float64
+
+	waits map[int]int64 // ns that each of Requests waited
 }
 
 // Limits are what keeps requests waiting.

@@ -53,11 +53,12 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 // measureLink sums up the transfers that were under way with others, given the ns per token
 // of one alone.
 func (v *server) measureLink(moved []carried, alone float64) Limit {
-	limit := Limit{Where: v.Where, Kind: Transfers, Spells: 1}
+	limit := Limit{Where: v.Where, Kind: Transfers, Spells: 1, waits: map[int]int64{}}
 	slower := 0.0
 	for i := range moved {
 		x := &moved[i]
 		beyond := int64(x.To-x.From) - int64(alone*float64(x.tokens))
+		limit.waits[int(x.request)] += max(0, beyond)
 		if x.crowd < fewWaiting || beyond <= 0 {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -195,11 +196,22 @@ func (d *Division) evidence() []finding.Evidence {
 }
 
 // finding is what an engineer is told of an uneven division.
-func (d *Division) finding() finding.Finding {
+func (d *Division) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
-		At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(), Cost: min(1, d.Cost), P: finding.Chance(d.P),
+		At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
 		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: 1 / float64(len(d.Ranks)), After: d.Most.Share},
 	}
+}
+
+// claim is what requests on the busiest rank wait, and decode, longer than on the others.
+func (d *Division) claim(b *cause.Costs) finding.Claim {
+	longer := func(of func(*Load) int64) float64 {
+		own, others := d.usual(of)
+		return max(0, 1-distribution.Ratio(others, own))
+	}
+	on := cause.Span{At: d.Most.Where}
+	return b.Slowed(on, longer(func(l *Load) int64 { return l.Queue }), cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue).
+		And(b.Slowed(on, longer(func(l *Load) int64 { return l.Step }), cause.Decode, cause.Interference))
 }
 
 // running is for how many requests all ranks compute at once.

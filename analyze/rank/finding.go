@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -78,10 +79,19 @@ func (g *StepGroup) acquit(rank int) string {
 
 // StragglerFindings returns the ranks that others wait for at the end of steps, and
 // whether there are enough steps to tell. A healthy deployment has none.
-func (r *Ranks) StragglerFindings() ([]finding.Finding, finding.Judged) {
+func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
 	for _, s := range r.stragglerRanks() {
-		out = append(out, s.Finding(s.LostShare*s.Part))
+		f := s.Finding(s.LostShare * s.Part)
+		if f.At.Scope == place.OneRank {
+			var waiting finding.Affected
+			if f.Claim, waiting = b.WaitsFor(&f.At); waiting.N > 0 {
+				f.Affected = waiting
+			}
+			// What else the ranks do beside it takes as much longer, and so does what waits for them.
+			f.Claim = f.Claim.And(b.Slowed(cause.Span{From: s.Since, Until: s.Until, At: s.Where}, s.LostShare*s.Part, cause.QueueCauses...))
+		}
+		out = append(out, f)
 	}
 	judged := finding.Judged{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
 	all := 0
@@ -97,12 +107,12 @@ func (r *Ranks) StragglerFindings() ([]finding.Finding, finding.Judged) {
 	case judged.N >= judged.Needed:
 		judged.N = all
 	}
-	return out, judged
+	return b.Price(out), judged
 }
 
 // Imbalances returns the ranks that get more than their share of the requests, and
 // whether there are enough requests to tell.
-func (r *Ranks) Imbalances() ([]finding.Finding, finding.Judged) {
+func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
 	judged := finding.Judged{What: "load per rank", Of: "request", Needed: routesInBlock * fewestBlocks}
 	divisions := r.divisions()
@@ -110,13 +120,13 @@ func (r *Ranks) Imbalances() ([]finding.Finding, finding.Judged) {
 		d := &divisions[i]
 		judged.N = max(judged.N, len(d.routes()))
 		if d.Uneven {
-			out = append(out, d.finding())
+			out = append(out, d.finding(b))
 		}
 	}
 	if len(divisions) == 0 {
 		judged.Reason = "no role has several ranks that a request could go to"
 	}
-	return out, judged
+	return b.Price(out), judged
 }
 
 // SlowStages returns the stages that hold up their pipelines, and whether there are

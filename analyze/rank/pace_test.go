@@ -33,7 +33,7 @@ func TestRateOfSlowServers(t *testing.T) {
 		c, slow := replicas(seed, factor)
 		s, _ := testset.Simulated(t, c)
 		r := Measure(s)
-		got, _ := r.SlowServers()
+		got, _ := r.SlowServers(nil)
 		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
 			t.Logf("seed %d: DP%d of %d is slow, found %+v", seed, slow, c.Unified.DP, got)
 			return false
@@ -62,17 +62,17 @@ func TestRateOfSlowServers(t *testing.T) {
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
 	r := &Ranks{Slow: []SlowServer{{Load: &Load{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
-	if got, _ := r.SlowServers(); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks take 2.00 ms (+50 %)") {
+	if got, _ := r.SlowServers(nil); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks take 2.00 ms (+50 %)") {
 		t.Errorf("%+v", got)
 	}
 	late := at
 	late.Rank.TP = 2
 	r.Groups = []*StepGroup{{Stragglers: []straggler.Straggler{{Where: late}}}}
-	if got, _ := r.SlowServers(); len(got) != 0 {
+	if got, _ := r.SlowServers(nil); len(got) != 0 {
 		t.Errorf("%+v, and its TP2 is a straggler", got)
 	}
 	r.Groups[0].Stragglers[0].Where.Server = 2
-	if got, _ := r.SlowServers(); len(got) != 1 {
+	if got, _ := r.SlowServers(nil); len(got) != 1 {
 		t.Errorf("%+v, and another server has a straggler", got)
 	}
 }

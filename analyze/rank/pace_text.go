@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -54,27 +55,33 @@ func (s *SlowServer) sure() string {
 		text, words.InPercent(j.DelayLow), words.InPercent(j.DelayHigh), words.Chance(j.P))
 }
 
+// slowServers returns the servers that are slow enough to matter, the one that costs most
+// first. Where a rank keeps the others of its server waiting, that is why, and told already.
+func (r *Ranks) slowServers() (list []*SlowServer) {
+	for i := range r.Slow {
+		if s := &r.Slow[i]; max(s.Cost, s.OwnCost) >= leastCost && !r.explained(&s.Where) {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *SlowServer) int { return cmp.Compare(y.Cost, x.Cost) })
+	return list
+}
+
 // SlowServers returns the servers that are slow, each once, and whether there are enough
-// steps to tell. Where a rank keeps the others of its server waiting, that is why, and
-// told already.
-func (r *Ranks) SlowServers() ([]finding.Finding, finding.Judged) {
-	slow := slices.Clone(r.Slow)
-	slices.SortStableFunc(slow, func(x, y SlowServer) int { return cmp.Compare(y.Cost, x.Cost) })
+// steps to tell.
+func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
 	var servers []place.Where
-	for i := range slow {
-		s := &slow[i]
-		if max(s.Cost, s.OwnCost) < leastCost || r.explained(&s.Where) {
-			continue
-		}
+	for _, s := range r.slowServers() {
 		on := place.Where{Scope: place.OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
 		if k := slices.Index(servers, on); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, finding.Evidence{Text: s.Text()})
+			out[k].Claim = out[k].Claim.And(s.claim(b))
 			continue
 		}
 		servers = append(servers, on)
 		out = append(out, finding.Finding{
-			At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(), Cost: min(1, s.Cost), P: finding.Chance(s.judged.P),
+			At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
@@ -82,7 +89,16 @@ func (r *Ranks) SlowServers() ([]finding.Finding, finding.Judged) {
 	if r.paced < 0 {
 		judged.Reason = "no role has several ranks with traced steps to compare"
 	}
-	return out, judged
+	return b.Price(out), judged
+}
+
+// claim is by how much longer the server takes than the others.
+func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
+	of := cause.Decode
+	if s.Kind == PrefillStep {
+		of = cause.Prefill
+	}
+	return b.Slowed(cause.Span{From: s.Since, Until: s.judged.Until, At: s.Where}, 1-distribution.Ratio(float64(s.Others), float64(s.Own)), of)
 }
 
 // explained reports whether a rank of the same server keeps others waiting.

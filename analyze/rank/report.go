@@ -83,8 +83,8 @@ func (r *Ranks) divisionReport(divisions []Division) *table.Table {
 	for i := range divisions {
 		rows = append(rows, divisions[i].Ranks...)
 	}
-	if slow, _ := r.SlowServers(); len(slow) > 0 {
-		title = "Slow server: " + slow[0].Text
+	if slow := r.slowServers(); len(slow) > 0 {
+		title = "Slow server: " + slow[0].Text()
 	}
 	for i := range divisions {
 		if divisions[i].Uneven {

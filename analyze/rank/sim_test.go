@@ -11,9 +11,9 @@ import (
 
 // allFindings are those of every kind.
 func allFindings(r *Ranks) []finding.Finding {
-	stragglers, _ := r.StragglerFindings()
-	imbalances, _ := r.Imbalances()
-	servers, _ := r.SlowServers()
+	stragglers, _ := r.StragglerFindings(nil)
+	imbalances, _ := r.Imbalances(nil)
+	servers, _ := r.SlowServers(nil)
 	stages, _ := r.SlowStages()
 	return slices.Concat(stragglers, imbalances, servers, stages)
 }
@@ -27,7 +27,7 @@ func TestRateOfDivisions(t *testing.T) {
 		c.Mode = simulator.Mode(seed % 3)
 		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
 		s, truth := testset.Simulated(t, c)
-		got, _ := Measure(s).Imbalances()
+		got, _ := Measure(s).Imbalances(nil)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
 			d := Measure(s).divisions()
@@ -87,7 +87,7 @@ func TestRateOfSlowStages(t *testing.T) {
 // PP1 that is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
 	r := Measure(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
-	got, _ := r.Imbalances()
+	got, _ := r.Imbalances(nil)
 	if len(got) != 1 || got[0].At.Rank.DP != 0 {
 		t.Errorf("%+v", got)
 	}

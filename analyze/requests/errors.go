@@ -49,13 +49,13 @@ func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, find
 	if n < finding.FewDelayed || n*finding.DelayedOneIn < all {
 		return nil, judged
 	}
-	return []finding.Finding{{
-		Cost: b.BeyondUsual(0, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
+	return b.Price([]finding.Finding{{
+		Claim: b.AllOf(retracted, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
 		Show:   [][]string{{"requests", "--sort", "-retractions", "--limit", strconv.Itoa(n)}},
 		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
 		Text: fmt.Sprintf("%d of %d requests were retracted (removed from their batch because the KV cache was full); %s",
 			n, all, place.BetweenTimes(s, retracted)),
-	}}, judged
+	}}), judged
 }
 
 // requestsThat returns the indexes of the requests for which is holds.

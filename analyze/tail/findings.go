@@ -44,7 +44,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 	if x == nil || len(x.Slow) == 0 {
 		return nil, judged
 	}
-	f := t.finding(cause.Transfer, x.Where, b.BeyondUsual(0, cause.Transfer), x.Verdict()+x.Where.nearlyAll())
+	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+x.Where.nearlyAll())
 	f.Affected = finding.AffectedOf(t.set, x.requests())
 	f.Show = showTable("slowtransfers")
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
@@ -52,7 +52,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 	from, to := t.rankName(worst.From), t.rankName(worst.To)
 	f.Evidence = []finding.Evidence{finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to).
 		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
-	return []finding.Finding{f}, judged
+	return b.Price([]finding.Finding{f}), judged
 }
 
 // showTable is the command that shows one table of the tail.
@@ -67,11 +67,20 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 		return nil, judged
 	}
 	f := finding.Finding{
-		Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Cost: min(1, b.BeyondUsual(0, cause.OverloadCauses...)),
+		Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Claim: b.Beyond(t.requests(), cause.OverloadCauses...),
 		Show:   showTable("firsttoken"),
 		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
 	}
-	return []finding.Finding{f}, judged
+	return b.Price([]finding.Finding{f}), judged
+}
+
+// requests are the finished ones, as indexes into Set.Requests.
+func (t *Tail) requests() []int {
+	list := make([]int, len(t.List))
+	for i := range t.List {
+		list[i] = t.List[i].Request
+	}
+	return list
 }
 
 // judgedSides says how many requests were prefilled on one server and decoded on another.
@@ -105,7 +114,7 @@ func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Findi
 			}
 		}
 	}
-	return out, judged
+	return b.Price(out), judged
 }
 
 // isUsual tells that a server which does all of its work in turn always has such a tail:
@@ -115,8 +124,8 @@ func (c *Comparison) isUsual(d *Difference) bool {
 }
 
 // finding is one about a cause.
-func (t *Tail) finding(cause cause.Cause, at Place, cost float64, text string) finding.Finding {
-	f := finding.Finding{Text: text, Cost: min(1, cost)}
+func (t *Tail) finding(cause cause.Cause, at Place, claim finding.Claim, text string) finding.Finding {
+	f := finding.Finding{Text: text, Claim: claim}
 	kind := kindOf(cause)
 	switch kind {
 	case finding.Tail:
@@ -149,7 +158,7 @@ func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 		text = fmt.Sprintf("%s; %s wait longer than the median, by %s on average; %s",
 			w, words.Counted(n, "request"), words.Nearly(mean), place.BetweenTimes(t.set, d.Requests))
 	}
-	f := t.finding(d.Cause, d.Where, b.Part(float64(d.Total)), text)
+	f := t.finding(d.Cause, d.Where, b.Beyond(d.Requests, d.Cause), text)
 	f.Affected = finding.AffectedOf(t.set, d.Requests)
 	f.Show = showTable("delays")
 	f.Metric = finding.Metric{Name: "delay", Unit: table.Duration, Before: math.NaN(), After: float64(mean)}
@@ -164,7 +173,7 @@ func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) f
 	if c.Metric == MetricITL {
 		slow = "gaps between tokens"
 	}
-	f := t.finding(d.Cause, d.Where, b.Part(float64(d.More)*float64(c.Slow.N)), fmt.Sprintf("%s accounts for %.0f %% of the extra time of slow %s: %s p%d is %s, p50 is %s",
+	f := t.finding(d.Cause, d.Where, b.Amounts(d.beyond, d.Cause), fmt.Sprintf("%s accounts for %.0f %% of the extra time of slow %s: %s p%d is %s, p50 is %s",
 		phraseAt(d.Cause, d.Where), 100*d.Share, slow, MetricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median)))
 	f.Confidence, f.Show = finding.Likely, showTable("tail."+string(c.Metric))
 	f.Metric = finding.Metric{Name: string(c.Metric), Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}

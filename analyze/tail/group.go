@@ -188,13 +188,28 @@ func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	return float64(running) / float64(max(1, batches))
 }
 
+// noteBeyond notes how much more of what stands out each slow request has than usual ones.
+func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
+	for i := range c.Rows {
+		d := &c.Rows[i]
+		if !d.StandsOut {
+			continue
+		}
+		d.beyond = map[int]int64{}
+		for k := range slow.units {
+			u := &slow.units[k]
+			d.beyond[t.List[u.owner].Request] = max(0, u.sum[d.Cause]-u.n*d.Around)
+		}
+	}
+}
+
 // where returns the rank that has most of a cause in a group.
 func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
 	for i := range g.units {
 		u := &g.units[i]
-		if proc := homeOf(c, &t.List[u.owner]); proc != request.None && u.sum[c] > 0 {
+		if proc := t.List[u.owner].Home(c); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
 			whole += u.sum[c]
 		}
@@ -211,26 +226,13 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	return Place{int(best), t.rankName(best), float64(byProc[best]) / float64(whole), t.oneHome[c]}
 }
 
-// homeOf returns the proc where a request has its time of a cause, or None.
-func homeOf(c cause.Cause, a *cause.Attribution) int32 {
-	switch c {
-	case cause.Intake, cause.PrefillBootstrap, cause.Queue, cause.Prefill, cause.PromptSize, cause.SharedBatch, cause.ChunkWait, cause.Transfer:
-		return a.Prefill
-	case cause.DecodeBootstrap, cause.DecodeQueue, cause.FirstStep, cause.Decode, cause.OutputLength, cause.Interference, cause.Retraction:
-		return a.Answer
-	case cause.SlowRank:
-		return a.Slow
-	}
-	return request.None
-}
-
 // oneHomes finds the causes that all requests have on the same rank. A slow rank
 // is one among several by definition.
 func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 	for c := range cause.Count {
 		one[c] = c != cause.SlowRank
 		for i := 1; i < len(list) && one[c]; i++ {
-			one[c] = homeOf(c, &list[i]) == homeOf(c, &list[0])
+			one[c] = list[i].Home(c) == list[0].Home(c)
 		}
 	}
 	return one

@@ -26,6 +26,7 @@ type Stall struct {
 	Proc     int        // whose decoding it is, an index into Set.Procs
 	From, To trace.Time // of the longest gap between tokens
 	Held     []int      // the requests that were held up, as indexes into Set.Requests
+	HeldFor  []int64    // ns that each of them was
 	Longest  int64      // ns that one of them was
 	Total    int64      // ns that all of them were
 	Prompts  int        // that were prefilled meanwhile
@@ -131,7 +132,7 @@ func (t *Tail) prompts() [][]prompt {
 func newStall(gaps []heldGap, prompts []prompt) Stall {
 	x := Stall{Proc: gaps[0].proc, From: gaps[0].from, To: gaps[0].to, Culprit: request.None}
 	for _, g := range gaps {
-		x.Held = append(x.Held, g.request)
+		x.Held, x.HeldFor = append(x.Held, g.request), append(x.HeldFor, g.held)
 		x.Longest, x.Total = max(x.Longest, g.held), x.Total+g.held
 		x.From, x.To = min(x.From, g.from), max(x.To, g.to)
 	}

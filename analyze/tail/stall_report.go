@@ -53,7 +53,7 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 	}
 	worst := &x.List[0]
 	f := finding.Finding{
-		Topic: StallTopic, Cost: min(1, cost), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
+		Topic: StallTopic, Cost: cost, Claim: b.Amounts(x.held(), cause.Interference), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
 		Metric: finding.Metric{Name: "longest gap between tokens", Unit: table.Duration, Before: math.NaN(), After: float64(worst.Longest)},
 		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
 			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
@@ -78,6 +78,17 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 		f.Evidence = append([]finding.Evidence{finding.Sentence("%s", x.advice())}, f.Evidence...)
 	}
 	return []finding.Finding{f}, judged
+}
+
+// held is for how long decodes of requests, indexes into Set.Requests, were held up, in ns.
+func (x *Stalls) held() map[int]int64 {
+	held := map[int]int64{}
+	for i := range x.List {
+		for k, r := range x.List[i].Held {
+			held[r] += x.List[i].HeldFor[k]
+		}
+	}
+	return held
 }
 
 // stallSentence names the prompt that held up decodes, or the longest of several.

@@ -169,6 +169,8 @@ type Difference struct {
 	Main         int     // slow requests to which it adds most; request.Unknown of gaps
 	Where        Place
 	StandsOut    bool // it is a finding
+
+	beyond map[int]int64 // of what stands out: ns that slow requests, indexes into Set.Requests, have more than usual
 }
 
 // A Place is the rank that has most of something, and its share of that.
@@ -233,6 +235,7 @@ func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
 	t.compare(c, g, around)
 	c.countMain(g)
 	c.judge()
+	t.noteBeyond(c, g)
 	if c.tells(cause.Decode) {
 		c.Batches = [2]float64{t.meanBatch(a, g), t.meanBatch(a, around)}
 	}
@@ -299,6 +302,7 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 	c.Slow.N, c.Around.N = int(sides[0].n), int(sides[1].n) // equal gaps are on one side
 	t.compare(c, &sides[0], &sides[1])
 	c.judge()
+	t.noteBeyond(c, &sides[0])
 	return c
 }
 

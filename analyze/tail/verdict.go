@@ -124,7 +124,7 @@ func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	out := SlowRequest{
 		Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around, Share: shareOf(more, c.added(times)),
 	}
-	proc := homeOf(main.Cause, a)
+	proc := a.Home(main.Cause)
 	out.Where = Place{int(proc), t.rankName(proc), 1, t.oneHome[main.Cause]}
 	return out
 }

@@ -1,0 +1,92 @@
+package change
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// claim is the time that requests would not have taken without a change: what each shift
+// made longer where it happened, and, behind it, the waits and fuller batches of all.
+func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
+	first := &c.Shifts[0]
+	if !first.costs() {
+		return nil
+	}
+	everywhere := place.Where{Scope: place.Everywhere}
+	claim := b.Risen(cause.Span{From: c.Time, Until: all.until(first), At: everywhere}, b.BySize, cause.OverloadCauses...)
+	for i := range c.Shifts {
+		if f := &c.Shifts[i]; f.costs() {
+			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: all.until(f), At: f.Where}))
+		}
+	}
+	return claim
+}
+
+// claim is what the shift itself made longer in a span.
+func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
+	switch f.Metric {
+	case CachedChanged:
+		return b.Uncached(span, f.Before.Share)
+	case YieldChanged:
+		return b.Risen(span, b.BySize, cause.Decode)
+	case LatenessChanged:
+		claim, _ := b.WaitsFor(&f.Where)
+		return claim
+	}
+	return b.Risen(span, b.BySize, f.causes()...)
+}
+
+// costs reports whether a shift made anything longer, or moved it.
+func (f *Shift) costs() bool {
+	if f.Metric.saves() {
+		return !f.rises()
+	}
+	return f.rises() || f.Metric == ShareChanged
+}
+
+// until is when a shift was undone; 0 is not.
+func (all *Changes) until(f *Shift) trace.Time {
+	for i := range all.List {
+		for k := range all.List[i].Shifts {
+			if g := &all.List[i].Shifts[k]; g.Back && g.Time > f.Time && g.sameSeries(f) {
+				return g.Time
+			}
+		}
+	}
+	return 0
+}
+
+// causes are what the time of the stage that changed went into.
+func (f *Shift) causes() []cause.Cause {
+	switch {
+	case f.Stage == "tpot":
+		return []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank}
+	case f.Stage == "ttft":
+		return []cause.Cause{cause.Router, cause.Dispatch, cause.Intake, cause.Queue, cause.Prefill, cause.Transfer, cause.FirstStep}
+	}
+	switch f.Means {
+	case request.Stepping:
+		return []cause.Cause{cause.Decode, cause.SlowRank}
+	case request.DecodeQueueing:
+		return []cause.Cause{cause.DecodeQueue}
+	case request.SendPreparing, request.SendConnecting:
+		return []cause.Cause{cause.PrefillBootstrap}
+	case request.Encoding:
+		return []cause.Cause{cause.Encode}
+	}
+	return phaseCauses[f.Means.Phase()]
+}
+
+var phaseCauses = [...][]cause.Cause{
+	request.OtherPhase:     {cause.Other},
+	request.RoutePhase:     {cause.Router},
+	request.DispatchPhase:  {cause.Dispatch},
+	request.QueuePhase:     {cause.Queue, cause.Intake},
+	request.BootstrapPhase: {cause.DecodeBootstrap},
+	request.PrefillPhase:   {cause.Prefill},
+	request.TransferPhase:  {cause.Transfer},
+	request.DecodePhase:    {cause.Decode},
+}

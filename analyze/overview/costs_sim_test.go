@@ -1,0 +1,67 @@
+package overview
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// healed is the same deployment without what was planted.
+func healed(c simulator.Config) simulator.Config {
+	whole := simulator.DefaultConfig(c.Seed)
+	c.Straggler, c.Incident = simulator.Straggler{}, simulator.Incident{Onset: 1}
+	c.SlowTransfers, c.FailedTransfers, c.LinkTokens, c.TenantDelay = 0, 0, 0, 0
+	c.CacheLostAtOnset, c.DraftsLostAtOnset = false, false
+	c.MaxRunning = whole.MaxRunning
+	return c
+}
+
+// extraTime is the part of the E2E of the finished requests that they would not have taken
+// without what was planted: those of the same seed, which has the same requests.
+func extraTime(t *testing.T, c simulator.Config) float64 {
+	with, err := simulator.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := simulator.Play(healed(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, extra := 0.0, 0.0
+	for i, q := range with.Requests {
+		if p := without.Requests[i]; q.Outcome == simulator.Finished && p.Outcome == simulator.Finished {
+			took := float64(q.End - q.Arrival)
+			sum, extra = sum+took, extra+took-float64(p.End-p.Arrival)
+		}
+	}
+	return extra / sum
+}
+
+// What findings cost together is what requests took longer than without what was planted,
+// within a quarter of it or 1.5 % of all time, which is how much a run differs from another.
+func TestRateOfCosts(t *testing.T) {
+	const part, noise = 0.25, 0.015
+	seeds := testset.FirstSeeds(t, 3)
+	for _, p := range summaries {
+		t.Run(p.name, func(t *testing.T) {
+			right := testset.CountSeeds(seeds, func(seed uint64) bool {
+				c := testset.Calm(seed)
+				p.plant(&c)
+				c.Mode = p.modes[seed%uint64(len(p.modes))]
+				truth, said := extraTime(t, c), 0.0
+				for _, f := range overviewFindings(t, c) {
+					if f.Whose == finding.RequestTime {
+						said += f.Cost
+					}
+				}
+				ok := math.Abs(said-truth) <= max(part*truth, noise)
+				t.Logf("seed %d (%v): costs %.2f %%, %.2f %% by truth", seed, c.Mode, 100*said, 100*truth)
+				return ok
+			})
+			testset.Rate(t, "what "+p.name+" costs", right, len(seeds), 80)
+		})
+	}
+}
