@@ -20,7 +20,7 @@ var lives = []Scenario{
 		c.Length = 240 * time.Second
 		c.Faults = []Fault{{Name: "rolling deploy", Server: All, At: 80 * time.Second, Every: 15 * time.Second}}
 	}},
-	{Name: "deploy_8", Doc: "rolling deploy, drained; all steps take 8 % longer after it", Words: "deploy|restart|rose|longer|slower", Stage: "decode", plant: func(c *Config, _ *rand.Rand) {
+	{Name: "deploy_8", Doc: "rolling deploy, drained; all steps take 8 % longer after it", Words: slower + "|deploy", Stage: "decode", plant: func(c *Config, _ *rand.Rand) {
 		c.Length = 300 * time.Second
 		c.Faults = []Fault{{Name: "rolling deploy", Server: All, At: 110 * time.Second, Every: 10 * time.Second, Size: 1.08}}
 	}},

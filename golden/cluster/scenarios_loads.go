@@ -24,7 +24,7 @@ var loads = []Scenario{
 		c.Pools = []Pool{small.of(2, 1.5)}
 		c.Faults = []Fault{{Name: "long outputs", Server: All, At: since(c, vary), Size: 5}}
 	}},
-	{Name: "long_prompts", Doc: "prompts have four times as many tokens", Words: "prompt", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "long_prompts", Doc: "prompts have four times as many tokens", Words: "prompts|prompt (tokens|length)", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "long prompts", Server: All, At: since(c, vary), Size: 4}}
 	}},
 	{Name: "cold_cache", Doc: "the prefix cache has nothing anymore; prompts are long", Words: "cache", plant: func(c *Config, vary *rand.Rand) {

@@ -11,7 +11,7 @@ func since(c *Config, vary *rand.Rand) time.Duration {
 }
 
 // slower is for what a finding of slower steps may say.
-const slower = "rose|longer|slower|grow|gradual|drift"
+const slower = "(decode|step|TPOT|ITL|token).*(rose|longer|slower|grow|gradual|drift)"
 
 // speeds are scenarios of servers that become slower or faster.
 var speeds = []Scenario{
@@ -52,11 +52,11 @@ var speeds = []Scenario{
 		c.Pools[0].Accepted = 1.6
 		c.Faults = []Fault{{Name: "rejected drafts", Server: All, At: since(c, vary), Share: 0.2}}
 	}},
-	{Name: "client_timeouts", Doc: "decode steps take 2.4 times as long; clients give up after 2.5 s", Words: "slower|rose|longer", Stage: "decode", Says: "gave up|abort|cancel", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "client_timeouts", Doc: "decode steps take 2.4 times as long; clients give up after 2.5 s", Words: slower, Stage: "decode", Says: "gave up|abort|cancel", plant: func(c *Config, vary *rand.Rand) {
 		c.Patience, c.Length = 2500*time.Millisecond, 150*time.Second
 		c.Faults = []Fault{{Name: "slow decode", Server: All, At: since(c, vary), Size: 2.4}}
 	}},
-	{Name: "client_retries", Doc: "decode steps take 2.4 times as long; clients give up after 2.5 s, and most ask again", Words: "slower|rose|longer", Stage: "decode", Says: "gave up|abort|cancel", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "client_retries", Doc: "decode steps take 2.4 times as long; clients give up after 2.5 s, and most ask again", Words: slower, Stage: "decode", Says: "gave up|abort|cancel", plant: func(c *Config, vary *rand.Rand) {
 		c.Patience, c.Length = 2500*time.Millisecond, 150*time.Second
 		c.Faults = []Fault{{Name: "slow decode", Server: All, At: since(c, vary), Size: 2.4}, {Name: "retries", Server: All, Share: 0.7, Every: 200 * time.Millisecond}}
 	}},
