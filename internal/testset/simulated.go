@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
@@ -101,3 +102,24 @@ func WithoutSpans(dump []byte, seed uint64) []byte {
 }
 
 var TimeText = regexp.MustCompile(`imeUnixNano":"(\d+)"`)
+
+// Clustered plays a run of a scenario, and returns the requests of its dump and the truth
+// about them.
+func Clustered(t testing.TB, s *cluster.Scenario, seed uint64) (*request.Set, *cluster.Truth) {
+	t.Helper()
+	run, err := cluster.Play(s.Config(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dump := dumps.Get().(*bytes.Buffer)
+	defer dumps.Put(dump)
+	dump.Reset()
+	if err := cluster.Write(dump, run); err != nil {
+		t.Fatal(err)
+	}
+	truth, err := s.Truth(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return BuildSet(t, s.Name, dump), truth
+}

@@ -1,0 +1,156 @@
+package overview
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// usual are the scenarios that every test run looks at, with one seed each; "make rates"
+// looks at all of them.
+var usual = []string{"healthy", "healthy_pd", "one_slower_always"}
+
+// clusterVerdict is how right the findings about runs of scenarios are.
+type clusterVerdict struct {
+	sync.Mutex
+	t     *testing.T
+	right map[string][2]int // by what is counted: right, and of how many
+}
+
+// count counts a run that is right, or not, and why not.
+func (v *clusterVerdict) count(what string, right bool, why ...any) {
+	v.Lock()
+	defer v.Unlock()
+	n := v.right[what]
+	if n[1]++; right {
+		n[0]++
+	} else {
+		v.t.Log(append([]any{what + ":"}, why...)...)
+	}
+	v.right[what] = n
+}
+
+// What is planted in clusters of servers is one of the first two findings, nothing else is a
+// warning, the onset lies where the sentence says, and it costs what it does by the run without it.
+func TestRateOfClusters(t *testing.T) {
+	v := &clusterVerdict{t: t, right: map[string][2]int{}}
+	seeds := testset.FirstSeeds(t, 1)
+	for i := range cluster.Scenarios {
+		s := &cluster.Scenarios[i]
+		if len(seeds) == 1 && !slices.Contains(usual, s.Name) {
+			continue
+		}
+		testset.EachSeed(seeds, func(seed uint64) { v.judge(s, seed+1) })
+	}
+	whats := make([]string, 0, len(v.right))
+	for what := range v.right {
+		whats = append(whats, what)
+	}
+	slices.Sort(whats)
+	const least = 90
+	for _, what := range whats {
+		testset.Rate(t, what, v.right[what][0], v.right[what][1], least)
+	}
+}
+
+// judge judges the findings about a run of a scenario.
+func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
+	set, truth := testset.Clustered(v.t, s, seed)
+	found := New(Input{Requests: set}).Findings
+	run := fmt.Sprintf("%s, seed %d:", s.Name, seed)
+	if s.Healthy {
+		alarms := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return f.Severity == finding.Info })
+		v.count("clusters: no warning: "+s.Name, len(alarms) == 0, run, textsOf(alarms))
+		return
+	}
+	at := slices.IndexFunc(found, func(f finding.Finding) bool { return isPlanted(truth, &f) })
+	v.count("clusters: one of the first two findings: "+s.Name, at == 0 || at == 1, run, textsOf(found))
+	if at < 0 {
+		return
+	}
+	others := slices.DeleteFunc(slices.Delete(slices.Clone(found), at, at+1), func(f finding.Finding) bool { return f.Severity == finding.Info })
+	v.count("clusters: no other warning beside what is planted", len(others) == 0, run, textsOf(others))
+	f := &found[at]
+	if truth.OnsetNs > truth.Lives[0].FromNs && truth.Open+truth.Broken == 0 {
+		v.count("clusters: the onset is in the interval that is told", coversOnset(truth, f.Text), run, time.Unix(0, truth.OnsetNs).UTC(), f.Text)
+	}
+	if truth.ExtraNs > 0 && truth.Open+truth.Broken == 0 {
+		share := float64(truth.ExtraNs) / float64(truth.TotalNs)
+		v.count("clusters: costs are within a quarter of the truth", f.Whose == finding.RequestTime && f.Cost > 0.75*share && f.Cost < 1.25*share,
+			run, share, "by truth,", f.Cost, f.Text)
+		v.count("clusters: costs add up to no more than the truth", requestTime(found) < 1.25*share+0.005, run, share, "by truth", requestTime(found))
+	}
+}
+
+// requestTime is the sum of the costs of findings, of those that cost request time.
+func requestTime(found []finding.Finding) (sum float64) {
+	for i := range found {
+		if found[i].Whose == finding.RequestTime {
+			sum += found[i].Cost
+		}
+	}
+	return sum
+}
+
+// isPlanted reports whether a finding is about what is planted: its words, and its place.
+func isPlanted(truth *cluster.Truth, f *finding.Finding) bool {
+	text := f.Text + " " + f.At.String()
+	words := truth.Words
+	if len(truth.Hosts) > 0 {
+		places := "(" + strings.Join(truth.Hosts, "|") + ")"
+		words = strings.ReplaceAll(words, "HOST", places)
+		if !regexp.MustCompile(places).MatchString(text) {
+			return false
+		}
+	}
+	return regexp.MustCompile("(?is)" + words).MatchString(text)
+}
+
+// told is a time with its interval, as sentences have it.
+var told = regexp.MustCompile(`(?:at|since|from|around) (\d\d:\d\d:\d\d)(\.\d+)?(?: ± ([\d.]+) (ms|s|min))?`)
+
+// coversOnset reports whether the interval that a sentence tells has the onset.
+func coversOnset(truth *cluster.Truth, text string) bool {
+	m := told.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	clock, err := time.Parse(time.TimeOnly, m[1])
+	if err != nil {
+		return false
+	}
+	fraction, _ := strconv.ParseFloat("0"+m[2], 64)
+	around := 0.5
+	for range len(m[2]) - 1 {
+		around /= 10
+	}
+	around += 0.005 // clocks of hosts differ
+	if m[3] != "" {
+		half, _ := strconv.ParseFloat(m[3], 64)
+		around += half * map[string]float64{"ms": 1e-3, "s": 1, "min": 60}[m[4]]
+	}
+	midnight := time.Unix(0, truth.OnsetNs).UTC().Truncate(24 * time.Hour)
+	at := float64(midnight.UnixNano())/1e9 + float64(clock.Hour()*3600+clock.Minute()*60+clock.Second()) + fraction
+	return at-around <= float64(truth.OnsetEndNs)/1e9 && at+around >= float64(truth.OnsetNs)/1e9
+}
+
+// textsOf returns what findings say.
+func textsOf(found []finding.Finding) string {
+	var texts []string
+	for i := range found {
+		texts = append(texts, fmt.Sprintf("%s %s: %s", found[i].Kind, found[i].Severity, found[i].Text))
+	}
+	if texts == nil {
+		return "nothing stands out"
+	}
+	return strings.Join(texts, "; ")
+}
