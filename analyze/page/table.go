@@ -28,7 +28,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 	if len(rendered.Rows) == 0 {
 		return chart.Drawing{Markup: "<p>none</p>", Notes: rendered.Notes}, nil
 	}
-	v := tableView{Name: t.Report.Name(), Columns: rendered.Columns}
+	v := tableView{Name: t.Report.Name(), Title: table.Printable(t.Report.Title), Columns: rendered.Columns}
 	d := chart.Drawing{Notes: rendered.Notes, Wide: len(rendered.Columns) > 10}
 	rows := rendered.Rows
 	if t.Rows > 0 && len(rows) > t.Rows {
@@ -80,6 +80,7 @@ func (t *Table) times(rows int) []string {
 
 type tableView struct {
 	Name    string
+	Title   string
 	Columns []table.RenderedColumn
 	Rows    [][]cellView
 	Times   []string // of the rows, for the script; nil if they have none
@@ -94,7 +95,7 @@ type cellView struct {
 
 var tableTemplate = parsed("table", template.FuncMap{"rowID": rowID}, `<div class="table">
 {{- if .Filter}}<input class="filter script" type="search" placeholder="filter rows" aria-label="show rows that contain" hidden>{{end -}}
-<div class="scroll" tabindex="0"><table><thead><tr>
+<div class="scroll" tabindex="0"><table><caption class="unseen">{{.Title}}</caption><thead><tr>
 {{- range .Columns}}<th scope="col"{{if .Right}} class="right"{{end}} title="{{.Doc}}"><button type="button">{{.Header}}</button></th>{{end -}}
 </tr></thead><tbody>
 {{- $name := .Name}}{{$times := .Times}}{{range $i, $row := .Rows}}

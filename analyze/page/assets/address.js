@@ -50,7 +50,14 @@ const openRequest = (rid) => {
 	box.hidden = false;
 };
 document.getElementById("close-no-waterfall").addEventListener("click", (e) => { e.target.parentElement.hidden = true; });
-addEventListener("keydown", (e) => { if (e.key === "Escape") document.getElementById("no-waterfall").hidden = true; });
+// Escape closes what is in front: a range that is being drawn, the dialog, the chosen range.
+addEventListener("keydown", (e) => {
+	if (e.key !== "Escape" || e.target.type === "search") return;
+	const box = document.getElementById("no-waterfall");
+	if (endBrush) endBrush();
+	else if (!box.hidden) box.hidden = true;
+	else setRange(null);
+});
 for (const button of all("button.zoom-request")) {
 	button.hidden = !timeCharts.length;
 	button.addEventListener("click", () => setRange({ from: +button.dataset.from, to: +button.dataset.to }));

@@ -74,6 +74,7 @@ const hoverDots = (figure, svg, data) => {
 	const cross = svgElement(svg, "g", { class: "cross" });
 	const near = 14;
 	const dots = data.groups.flatMap((g) => g.x.map((_, i) => ({ g, i }))).sort((a, b) => a.g.x[a.i] - b.g.x[b.i]);
+	const within = (f, { g, i }) => f.x(g.x[i]) >= f.left && f.x(g.x[i]) <= f.right;
 	let chosen = null;
 	const show = (dot, x, y) => {
 		const f = framesOf(svg)[0], { g, i } = dot;
@@ -91,9 +92,8 @@ const hoverDots = (figure, svg, data) => {
 		let best = near * near, found = null;
 		for (const dot of dots) {
 			if (isOff(figure, dot.g.series)) continue;
-			const x = f.x(dot.g.x[dot.i]);
-			if (x < f.left || x > f.right) continue;
-			const d = (x - q.x) ** 2 + (f.y(dot.g.y[dot.i]) - q.y) ** 2;
+			if (!within(f, dot)) continue;
+			const d = (f.x(dot.g.x[dot.i]) - q.x) ** 2 + (f.y(dot.g.y[dot.i]) - q.y) ** 2;
 			if (d < best) [best, found] = [d, dot];
 		}
 		if (found) show(found, e.clientX, e.clientY);
@@ -107,8 +107,9 @@ const hoverDots = (figure, svg, data) => {
 		const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
 		if (!step || e.shiftKey) return;
 		e.preventDefault();
-		const f = framesOf(svg)[0];
-		const next = dots[Math.max(0, Math.min(dots.length - 1, dots.indexOf(chosen) + step))];
+		const f = framesOf(svg)[0], seen = dots.filter((dot) => !isOff(figure, dot.g.series) && within(f, dot));
+		const next = seen[Math.max(0, Math.min(seen.length - 1, seen.indexOf(chosen) + step))];
+		if (!next) return leave();
 		const q = toScreen(svg, f.x(next.g.x[next.i]), f.y(next.g.y[next.i]));
 		show(next, q.x, q.y);
 	});

@@ -196,23 +196,42 @@ const followSums = (figure, course) => {
 	};
 };
 
-for (const figure of all("figure")) {
-	if (figure.data && figure.data.course) followSums(figure, figure.data.course);
-	if (!figure.data || !figure.data.packed) continue;
-	const section = figure.closest("section");
-	section.times = section.times || JSON.parse(section.querySelector("script.requests").textContent);
-	followPercentiles(figure, figure.data, section.times);
-}
-// Figures that show the whole run whatever range is chosen say so, and their commands get the
-// flags that print the range.
-for (const figure of all("figure")) {
-	const follows = figure.setRange || figure.querySelector("svg[data-from], tr[data-t], details.request, .findings");
-	if (follows) continue;
-	figure.classList.add("whole");
-	const command = figure.querySelector(".source code");
-	if (!command) continue;
-	const whole = command.textContent;
+// followRequests leaves the waterfalls of requests that overlap a range.
+const followRequests = (figure) => {
+	const note = noteOf(figure), requests = all("details.request", figure);
 	figure.setRange = (r) => {
+		for (const d of requests) {
+			const { from, to } = d.querySelector(".zoom-request").dataset;
+			d.hidden = !!r && (+to < r.from || +from > r.to);
+		}
+		const seen = requests.filter((d) => !d.hidden).length;
+		note.textContent = r ? `In the range of time: ${seen} of ${counted(requests.length, "request")}.` : "";
+	};
+};
+
+// followCommand gives a command the flags that print a range.
+const followCommand = (figure, command) => {
+	const whole = command.textContent, before = figure.setRange;
+	figure.setRange = (r) => {
+		if (before) before(r);
 		command.textContent = r ? `${whole.replace(/ --(from|to)[ =]\S+/g, "")} ${timeFlags(r)}` : whole;
 	};
+};
+
+for (const figure of all("figure")) {
+	if (figure.data && figure.data.course) followSums(figure, figure.data.course);
+	if (figure.data && figure.data.packed) {
+		const section = figure.closest("section");
+		section.times = section.times || JSON.parse(section.querySelector("script.requests").textContent);
+		followPercentiles(figure, figure.data, section.times);
+	}
+	if (figure.querySelector("details.request")) followRequests(figure);
+
+	// Whatever shows the whole run whatever range is chosen says so: a figure, the table below a
+	// chart that zooms, and a section whose figure has no heading of its own.
+	const numbers = figure.querySelector(".numbers");
+	if (numbers && !figure.setRange) numbers.classList.add("whole");
+	if (!figure.setRange && !figure.querySelector("svg[data-from], tr[data-t]")) (figure.querySelector("h3") ? figure : figure.closest("section")).classList.add("whole");
+	const command = figure.querySelector(":scope > .source .command");
+	if (command) followCommand(figure, command);
 }

@@ -3,6 +3,7 @@
 const timeCharts = all("svg[data-from]").map((svg) => ({ svg, from: +svg.dataset.from, to: +svg.dataset.to }));
 const timeBar = document.getElementById("time-range");
 let range = null; // { from, to }, ms
+let endBrush = null; // ends the drawing of a range, which is under way
 
 const clockSteps = [1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4,
 	6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5];
@@ -105,6 +106,13 @@ for (const chart of timeCharts) {
 	const frame = () => frameOf(svg.querySelector("svg.view"));
 	const timeAt = (x) => from + frame().part(x) * (to - from);
 	let start = null, brush = null;
+	const stop = () => {
+		if (brush) {
+			brush.remove();
+			svg.addEventListener("click", (e) => e.preventDefault(), { once: true, capture: true });
+		}
+		start = brush = endBrush = null;
+	};
 	svg.addEventListener("pointerdown", (e) => {
 		const x = toDrawing(svg, e).x, f = frame();
 		if (e.button !== 0 || e.pointerType === "touch" || x < f.left || x > f.right) return;
@@ -117,19 +125,17 @@ for (const chart of timeCharts) {
 		if (!brush) {
 			brush = svgElement(svg, "rect", { class: "brush" });
 			svg.setPointerCapture(e.pointerId);
+			endBrush = stop;
 		}
 		const views = framesOf(svg);
 		for (const [k, v] of Object.entries({ x: Math.min(x, start), width: Math.abs(x - start), y: views[0].top, height: views[views.length - 1].bottom - views[0].top })) brush.setAttribute(k, v);
 	});
 	svg.addEventListener("pointerup", () => {
-		if (brush) {
-			const a = +brush.getAttribute("x"), b = a + +brush.getAttribute("width");
-			brush.remove();
-			svg.addEventListener("click", (e) => e.preventDefault(), { once: true, capture: true });
-			setRange({ from: timeAt(a), to: timeAt(b) });
-		}
-		start = brush = null;
+		const chosen = brush && [0, +brush.getAttribute("width")].map((more) => timeAt(+brush.getAttribute("x") + more));
+		stop();
+		if (chosen) setRange({ from: chosen[0], to: chosen[1] });
 	});
+	svg.addEventListener("pointercancel", stop);
 	svg.addEventListener("dblclick", () => setRange(null));
 	svg.addEventListener("keydown", (e) => {
 		const now = range || { from, to }, span = now.to - now.from;

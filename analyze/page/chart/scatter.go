@@ -38,7 +38,7 @@ func (c *Scatter) Draw() (Drawing, error) {
 	d := Drawing{Markup: twice(c.svg), Notes: []string{dayNote(from, to)}, Numbers: c.numbers()}
 	hover := hoverDots{Value: c.Value, From: int64(from) / 1e6}
 	for i, g := range c.Groups {
-		list := hoverGroup{Name: table.Printable(g.Name), Class: colorClass(g.Color), Series: i}
+		list := newHoverGroup(i, &g)
 		for _, dot := range g.Dots {
 			list.X, list.Y = append(list.X, part(x.of(dot.Time))), append(list.Y, part(1-y.at(float64(dot.Dur))))
 			list.Names = append(list.Names, table.Printable(dot.Name))
@@ -120,6 +120,7 @@ type hoverDots struct {
 	Groups []hoverGroup `json:"groups"`
 }
 
+// A hoverGroup has lists of equal length, empty ones for a group of which no dot is drawn.
 type hoverGroup struct {
 	Name   string    `json:"name"`
 	Class  string    `json:"class"`
@@ -129,4 +130,9 @@ type hoverGroup struct {
 	Names  []string  `json:"names"`
 	Times  []int64   `json:"times"`
 	Texts  []string  `json:"texts"`
+}
+
+func newHoverGroup(series int, g *Group) hoverGroup {
+	return hoverGroup{Name: table.Printable(g.Name), Class: colorClass(g.Color), Series: series,
+		X: []float64{}, Y: []float64{}, Names: []string{}, Times: []int64{}, Texts: []string{}}
 }
