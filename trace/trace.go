@@ -59,7 +59,7 @@ type Flow struct {
 type TrackKind uint8
 
 const (
-	KindGroup   TrackKind = iota // a heading without events of its own
+	KindGroup   TrackKind = iota // a heading, with a few events of its own at most
 	KindHost                     // a machine
 	KindProcess                  // a process, with its rank where known
 	KindThread                   // a thread or one of its lanes

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert/drawing"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -37,22 +39,39 @@ func (c *command) findings(in finders.Inputs, mutes []finders.Mute) []drawing.Fi
 	}
 	drawn := make([]drawing.Finding, len(result.Findings))
 	for i := range result.Findings {
-		drawn[i] = drawnFinding(&result.Findings[i])
+		drawn[i] = drawnFinding(&result.Findings[i], &m)
 	}
 	return drawn
 }
 
-// drawnFinding is how a timeline shows a finding.
-func drawnFinding(f *finding.Finding) drawing.Finding {
+// drawnFinding is how a timeline shows a finding: one about many devices by the rows of that on
+// which it is worst.
+func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
 		OfProfiles: f.Whose == finding.GPUTime || f.Whose == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f)}
-	if f.At.Scope != place.Everywhere {
+	switch f.At.Scope {
+	case place.OneRank:
+		d.Rank = rankName(f.At, m.Of.Profiles)
+		d.Name += naming.Separator + d.Rank
+	case place.WholeRole:
 		d.Name += naming.Separator + f.At.String()
-	}
-	if f.At.Scope == place.OneRank {
-		d.Rank = f.At.String()
+	case place.Everywhere:
+		if f.Kind == finding.GPU && m.GPUs != nil {
+			d.Rank, d.Shows = m.GPUs.Worst(f.Topic)
+		}
 	}
 	return d
+}
+
+// rankName is what rows call the rank of a finding: as the profiles do, of which a place may not
+// know how they name those that have no role.
+func rankName(at place.Where, of *profile.Set) string {
+	if of != nil {
+		if i := slices.IndexFunc(of.Ranks, func(name string) bool { return place.Named(name) == at }); i >= 0 {
+			return of.Ranks[i]
+		}
+	}
+	return at.String()
 }
 
 // recordOf are the facts of a finding, as JSON has them. Its command does not name the

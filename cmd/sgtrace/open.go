@@ -99,7 +99,10 @@ func (c *command) announce(name, link string, opt serve.Options, noBrowser bool)
 	if tunnel := serve.Tunnel(c.env); tunnel != "" {
 		fmt.Fprintf(c.err, "your browser is on another machine: run this there, then open the link\n  %s\n", tunnel)
 	}
-	if browser := serve.Browser(runtime.GOOS, c.env, link); browser != nil && !noBrowser {
+	if noBrowser {
+		return
+	}
+	if browser := serve.Browser(serve.Desktop{OS: runtime.GOOS, Env: c.env, Find: serve.CanRun}, link); browser != nil {
 		if err := serve.Start(browser); err != nil {
 			fmt.Fprintf(c.err, "no browser (%v): open the link yourself\n", err)
 		}

@@ -3,6 +3,7 @@ package drawing
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -32,6 +33,7 @@ func drawFindings(b *trace.Builder, findings []Finding, set *request.Set, reques
 	row := func(name, desc string, order int) trace.TrackID {
 		return b.Track(trace.Track{Parent: top, Kind: trace.KindThread, Name: b.Intern(name), Order: int32(order), Rank: trace.NoRank, Desc: b.Intern(desc)})
 	}
+	var head []trace.Slice
 	for i := range findings {
 		f, of := &findings[i], requests
 		if f.OfProfiles {
@@ -43,9 +45,15 @@ func drawFindings(b *trace.Builder, findings []Finding, set *request.Set, reques
 		if f.Until != 0 {
 			of.To = f.Until
 		}
-		track := row(strconv.Itoa(i+1)+naming.Separator+f.Name, f.Title, i)
-		b.Slice(trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Track: track, Name: b.Intern(f.Title), Args: record(b, f.Record)},
-			b.Subject(trace.Subject{ID: b.Intern(f.Severity)}))
+		s := trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Name: b.Intern(f.Title), Args: record(b, f.Record)}
+		subject := b.Subject(trace.Subject{ID: b.Intern(f.Severity)})
+		if len(head) < mostInHead && nestsIn(head, &s) {
+			s.Track = top
+			b.Slice(s, subject)
+			head = append(head, s)
+		}
+		s.Track = row(strconv.Itoa(i+1)+naming.Separator+f.Name, f.Title, i)
+		b.Slice(s, subject)
 	}
 	if len(failed) == 0 {
 		return
@@ -59,6 +67,19 @@ func drawFindings(b *trace.Builder, findings []Finding, set *request.Set, reques
 		}
 		b.Instant(trace.Instant{Time: r.End, Track: track, Name: b.Intern(r.Status.String()), Args: b.Args().Put(args)})
 	}
+}
+
+// mostInHead is how many findings the heading of the group shows itself: a viewer opens a file
+// with its groups closed.
+const mostInHead = 5
+
+// nestsIn reports whether a slice is within each of others, around it, or apart from it, so that
+// they can be drawn on one track.
+func nestsIn(others []trace.Slice, s *trace.Slice) bool {
+	within := func(a, b *trace.Slice) bool { return a.Time >= b.Time && a.End() <= b.End() }
+	return !slices.ContainsFunc(others, func(o trace.Slice) bool {
+		return !within(s, &o) && !within(&o, s) && s.Time < o.End() && o.Time < s.End()
+	})
 }
 
 // failures are the requests that did not finish, of those that ended within an extent.

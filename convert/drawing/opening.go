@@ -2,6 +2,7 @@ package drawing
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,11 @@ const mostSamples = 20_000
 
 // pinned are the rows that are pinned, the most telling first, by what their names begin
 // with.
-var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], "queued", "running"}
+var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], roleTracks[copyRole], "queued", "running"}
+
+// tellsOf are the rows that show a finding about a kind of work: of other ranks and other
+// findings, copies are not pinned.
+var tellsOf = map[profile.Class]string{profile.ClassCommunication: roleTracks[communicationRole], profile.ClassMemory: roleTracks[copyRole]}
 
 // noteOpening makes a finished trace say what to look at first: the rows of the ranks that
 // findings are about, then those of one rank for each that do the same, in the time from
@@ -51,10 +56,17 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 			continue
 		}
 		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Rank == rank })
+		if i < 0 && (isLane(rank) || doesAsOthers(rankOf(t.Tracks, trace.TrackID(id)))) {
+			continue
+		}
+		told := i >= 0 && slices.ContainsFunc(findings, func(f Finding) bool { return f.Rank == rank && tellsOf[f.Shows] == what })
 		if i < 0 {
-			if i = len(findings); rankOf(t.Tracks, trace.TrackID(id)).TP > 0 {
-				continue // TP ranks do the same
-			}
+			i = len(findings)
+		}
+		if told {
+			k = -1
+		} else if what == roleTracks[copyRole] {
+			continue
 		}
 		all = append(all, candidate{trace.TrackID(id), i, k})
 	}
@@ -70,6 +82,15 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 	}
 	return paths
 }
+
+// doesAsOthers reports whether a rank does what a lower one does, too: one of a TP group, or any
+// but the first where only numbers of ranks are known.
+func doesAsOthers(r trace.Rank) bool { return r.TP > 0 || r.TP < 0 && r.Global > 0 }
+
+// isLane reports whether a row has what its rank did beside the work in another row.
+func isLane(rank string) bool { return laneNumber.MatchString(rank) }
+
+var laneNumber = regexp.MustCompile(` \(\d+\)$`)
 
 // samplesOf counts the samples of each track.
 func samplesOf(t *trace.Trace) []int {

@@ -1,10 +1,12 @@
 package drawing
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -83,5 +85,52 @@ func TestDenseCountersAreNotPinned(t *testing.T) {
 	}
 	if got := rowsToPin(b.Finish(), nil); len(got) != 1 || !strings.HasSuffix(got[0], "running · TP0") {
 		t.Errorf("pinned are %q", got)
+	}
+}
+
+// Of the rank that a finding leads to, the row that shows it comes first; copies are pinned only
+// for findings about copies, and no lane below a row is.
+func TestRowsOfAFindingComeFirst(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	top := b.Track(trace.Track{Name: b.Intern(profile.SideBySide)})
+	for _, name := range []string{"steps · rank 0", "compute · rank 0", "copy · rank 0", "steps · rank 1", "compute · rank 1", "compute · rank 1 (2)", "communication · rank 1", "copy · rank 1"} {
+		is := trace.NoRank
+		is.Global = int32(name[strings.Index(name, "rank ")+5] - '0')
+		track := b.Track(trace.Track{Parent: top, Kind: trace.KindStream, Name: b.Intern(name), Rank: is})
+		b.Slice(trace.Slice{Time: 1, Dur: 1, Track: track, Name: b.Intern("s")}, 0)
+	}
+	built := b.Finish()
+	for _, c := range []struct {
+		of   profile.Class
+		want string
+	}{
+		{profile.ClassCompute, "steps · rank 1, compute · rank 1, communication · rank 1, steps · rank 0, compute · rank 0"},
+		{profile.ClassCommunication, "communication · rank 1, steps · rank 1, compute · rank 1, steps · rank 0, compute · rank 0"},
+		{profile.ClassMemory, "copy · rank 1, steps · rank 1, compute · rank 1, communication · rank 1, steps · rank 0, compute · rank 0"},
+	} {
+		var names []string
+		for _, path := range rowsToPin(built, []Finding{{Rank: "rank 1", Shows: c.of}}) {
+			names = append(names, strings.TrimPrefix(path, profile.SideBySide+trace.PathSeparator))
+		}
+		if got := strings.Join(names, ", "); got != c.want {
+			t.Errorf("%v: pinned are %s, want %s", c.of, got, c.want)
+		}
+	}
+}
+
+// The heading of the findings shows the costliest ones that can lie on one track.
+func TestHeadOfFindings(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	drawFindings(b, []Finding{{Title: "all"}, {Title: "late", Since: 50}, {Title: "across", Since: 20, Until: 70}, {Title: "within", Since: 60, Until: 70}},
+		nil, inputs.Extent{From: 0, To: 100}, inputs.Extent{})
+	built := b.Finish()
+	var got []string
+	for i := range built.Slices {
+		if s := &built.Slices[i]; built.Syms.Name(built.Tracks[s.Track].Name) == profile.Findings {
+			got = append(got, built.Syms.Name(s.Name))
+		}
+	}
+	if slices.Sort(got); strings.Join(got, " ") != "all late within" {
+		t.Errorf("the heading shows %q", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -49,7 +50,9 @@ type Finding struct {
 	OfProfiles   bool
 	Record       []Field // its facts, in the order of display
 	Requests     []int   // that it names: indexes into Set.Requests
-	Rank         string  // which rank it is about, as rows call it; "" is no rank
+	Rank         string  // which rank to look at first, as rows call it; "" is no rank
+	// Shows is the kind of work of the rank that shows it.
+	Shows profile.Class
 }
 
 // A Field is a part of a record: a text, or a number if that is "". NaN is unknown.

@@ -2,25 +2,80 @@ package serve
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
+)
+
+// A Desktop is what of a machine decides how a browser is opened on it.
+type Desktop struct {
+	OS   string // as Go calls it
+	Env  func(string) string
+	Find func(program string) bool // whether a program can be run
+}
+
+// openers are programs that open a link on desktops of Linux and BSD, the first one that is there
+// is taken; windowsOpeners come before them in Windows' subsystem for Linux.
+var (
+	openers        = [][]string{{"xdg-open"}, {"gio", "open"}, {"sensible-browser"}, {"x-www-browser"}, {"firefox"}, {"chromium"}, {"google-chrome"}}
+	windowsOpeners = [][]string{{"wslview"}, {"rundll32.exe", "url.dll,FileProtocolHandler"}}
 )
 
 // Browser returns the command that opens a link in a browser on this machine; nil if there
 // is none, or nobody is there to see it.
-func Browser(goos string, env func(string) string, link string) []string {
-	switch {
-	case env("SSH_CONNECTION") != "":
+func Browser(on Desktop, link string) []string {
+	if on.Env("SSH_CONNECTION") != "" {
 		return nil
-	case env("BROWSER") != "" && !strings.ContainsAny(env("BROWSER"), " :%"):
-		return []string{env("BROWSER"), link}
-	case goos == "darwin":
+	}
+	if command := ofEnvironment(on, link); command != nil {
+		return command
+	}
+	switch on.OS {
+	case "darwin":
 		return []string{"open", link}
-	case goos == "windows":
+	case "windows":
 		return []string{"rundll32", "url.dll,FileProtocolHandler", link}
-	case env("DISPLAY") != "" || env("WAYLAND_DISPLAY") != "":
-		return []string{"xdg-open", link}
+	}
+	onWindows := on.Env("WSL_DISTRO_NAME") != ""
+	if on.Env("DISPLAY") == "" && on.Env("WAYLAND_DISPLAY") == "" && !onWindows {
+		return nil
+	}
+	list := openers
+	if onWindows {
+		list = slices.Concat(windowsOpeners, openers)
+	}
+	for _, opener := range list {
+		if on.Find(opener[0]) {
+			return append(slices.Clone(opener), link)
+		}
 	}
 	return nil
+}
+
+// ofEnvironment returns the command that $BROWSER names: the first one of a list that can be run, in
+// which %s stands for the link.
+func ofEnvironment(on Desktop, link string) []string {
+	for entry := range strings.SplitSeq(on.Env("BROWSER"), ":") {
+		command := strings.Fields(entry)
+		if len(command) == 0 || !on.Find(command[0]) {
+			continue
+		}
+		given := false
+		for i := range command[1:] {
+			given = given || strings.Contains(command[i+1], "%s")
+			command[i+1] = strings.ReplaceAll(command[i+1], "%s", link)
+		}
+		if !given {
+			command = append(command, link)
+		}
+		return command
+	}
+	return nil
+}
+
+// CanRun reports whether a program is in the PATH.
+func CanRun(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // Start runs a command that [Browser] returned, and does not wait for it.

@@ -1,24 +1,32 @@
 package serve
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
 // A browser is opened only where somebody sits in front of it.
 func TestBrowser(t *testing.T) {
-	for _, c := range []struct{ goos, env, want string }{
-		{"linux", "", ""},
-		{"linux", "DISPLAY=:0", "xdg-open LINK"},
-		{"linux", "WAYLAND_DISPLAY=wayland-0", "xdg-open LINK"},
-		{"linux", "DISPLAY=:10 SSH_CONNECTION=a", ""},
-		{"linux", "BROWSER=firefox", "firefox LINK"},
-		{"linux", "BROWSER=firefox:%s DISPLAY=:0", "xdg-open LINK"},
-		{"darwin", "", "open LINK"},
-		{"darwin", "SSH_CONNECTION=a", ""},
-		{"windows", "", "rundll32 url.dll,FileProtocolHandler LINK"},
+	for _, c := range []struct{ goos, env, programs, want string }{
+		{"linux", "", "xdg-open", ""},
+		{"linux", "DISPLAY=:0", "gio xdg-open", "xdg-open LINK"},
+		{"freebsd", "WAYLAND_DISPLAY=wayland-0", "gio", "gio open LINK"},
+		{"linux", "DISPLAY=:0", "", ""},
+		{"linux", "DISPLAY=:10 SSH_CONNECTION=a", "xdg-open", ""},
+		{"linux", "BROWSER=firefox", "firefox", "firefox LINK"},
+		{"linux", "BROWSER=none:firefox DISPLAY=:0", "xdg-open firefox", "firefox LINK"},
+		{"linux", "BROWSER=none DISPLAY=:0", "xdg-open", "xdg-open LINK"},
+		{"linux", "BROWSER=w3m\t%s?x", "w3m", "w3m LINK?x"},
+		{"linux", "WSL_DISTRO_NAME=Ubuntu DISPLAY=:0", "xdg-open wslview", "wslview LINK"},
+		{"linux", "WSL_DISTRO_NAME=Ubuntu", "rundll32.exe", "rundll32.exe url.dll,FileProtocolHandler LINK"},
+		{"darwin", "", "", "open LINK"},
+		{"darwin", "SSH_CONNECTION=a", "", ""},
+		{"windows", "", "", "rundll32 url.dll,FileProtocolHandler LINK"},
 	} {
-		if got := strings.Join(Browser(c.goos, environment(c.env), "LINK"), " "); got != c.want {
+		there := strings.Fields(c.programs)
+		on := Desktop{c.goos, environment(c.env), func(program string) bool { return slices.Contains(there, program) }}
+		if got := strings.Join(Browser(on, "LINK"), " "); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.goos, c.env, got, c.want)
 		}
 	}
@@ -43,7 +51,7 @@ func TestTunnel(t *testing.T) {
 // environment returns variables given as NAME=VALUE, separated by blanks.
 func environment(text string) func(string) string {
 	all := map[string]string{}
-	for _, pair := range strings.Fields(text) {
+	for _, pair := range strings.Split(text, " ") {
 		name, value, _ := strings.Cut(pair, "=")
 		all[name] = value
 	}

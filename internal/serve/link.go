@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Command is a command that the UI runs once the trace is loaded. The UI runs
@@ -23,13 +24,36 @@ type Command struct {
 // Commands arrange a trace that sgtrace has drawn: what stands out and the load are
 // expanded, nothing else, and the rows that the trace names are pinned above. Of Chrome
 // JSON, the UI shows groups and rows with their numbers. Where the trace has no such
-// tracks, commands do nothing.
+// tracks, commands do nothing. Rows of one rank are pinned by one command: the link is short.
 func Commands(o trace.Opening) []Command {
 	commands := []Command{{"dev.perfetto.ExpandTracksByRegex", []string{`^(` + profile.Findings + `|` + profile.Load + `)( \d+)?$`, "path"}}}
-	for _, path := range o.Pin {
-		commands = append(commands, Command{"dev.perfetto.PinTracksByRegex", []string{`^(.* > )?` + quote(path) + `( \d+)?$`, "path"}})
+	for i := 0; i < len(o.Pin); {
+		var kinds []string
+		_, rank := kindAndRank(o.Pin[i])
+		for ; i < len(o.Pin); i++ {
+			kind, of := kindAndRank(o.Pin[i])
+			if of != rank {
+				break
+			}
+			kinds = append(kinds, quote(kind))
+		}
+		// Groups in front of the others, whose names begin with a blank, repeat names of rows.
+		commands = append(commands, Command{"dev.perfetto.PinTracksByRegex", []string{`^([^ ].* > )?(` + strings.Join(kinds, "|") + `)` + quote(rank) + `( \d+)?$`, "path"}})
 	}
 	return commands
+}
+
+// kindAndRank divides the name of a row, the last of its path, into what it has and whose that is.
+// Names of rows that have a rank are found nowhere else, so that a link needs no paths.
+func kindAndRank(path string) (kind, rank string) {
+	name := path
+	if at := strings.LastIndex(path, trace.PathSeparator); at >= 0 {
+		name = path[at+len(trace.PathSeparator):]
+	}
+	if at := strings.Index(name, naming.Separator); at >= 0 {
+		return name[:at], name[at:]
+	}
+	return name, ""
 }
 
 // quote returns an expression that matches a text, in Go and in JavaScript.
@@ -63,7 +87,7 @@ func marshal(commands []Command) string {
 }
 
 // escapeValue escapes like JavaScript's encodeURIComponent, which writes a blank
-// as %20 and not as +.
+// as %20 and not as +, but for signs that need it nowhere.
 func escapeValue(s string) string {
-	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	return strings.NewReplacer("+", "%20", "%3A", ":", "%2C", ",").Replace(url.QueryEscape(s))
 }
