@@ -18,6 +18,7 @@ type Fault struct {
 	At            time.Duration // since the start of the run
 	Size, Share   float64
 	Every         time.Duration
+	For           time.Duration // how long steps are slower; 0 is to the end
 }
 
 // faults are all that can be planted: what it does to a run that has been planned.
@@ -37,10 +38,10 @@ func init() { // not where it is declared: a fault may look others up
 		"growth":         {"decode steps take Size longer with each minute: 0.01 is 1 %", growth},
 		"stalls":         {"every Every a step takes Size seconds longer", stalls},
 		"warm-up":        {"steps take 1 + Size times as long at first, which fades with the time constant Every", warmUp},
-		"restart":        {"drains, is away for Every, then comes back with other pids; with Share 1 with the same", restart},
+		"restart":        {"drains, is away for Every, then comes back with other pids, or with Share 1 with the same; then steps take Size times as long", restart},
 		"rolling deploy": {"all servers restart one after the other, away for Every each; then steps take Size times as long", deploy},
 		"hang":           {"the scheduler hangs: when it has nothing to do, or with Share 1 at once", hang},
-		"death":          {"all processes die at once, while there is a request", death},
+		"death":          {"all processes die at once, while there is a request; they come back after Every, if that is not 0", death},
 
 		"long outputs":    {"answers have Size times as many tokens", longOutputs},
 		"long prompts":    {"prompts have Size times as many tokens", longPrompts},
@@ -77,10 +78,11 @@ func (f *Fault) rng(s *sim) *rand.Rand { return s.run.Config.stream(streamFault,
 func (f *Fault) paces(s *sim, factor func(ns int64, decode bool) float64) {
 	f.each(s, func(v *server) {
 		v.pace = append(v.pace, func(at int64, decode bool) float64 {
-			if at < f.since(s) {
+			ns := at - f.since(s)
+			if ns < 0 || f.For > 0 && ns >= int64(f.For) {
 				return 1
 			}
-			return factor(at-f.since(s), decode)
+			return factor(ns, decode)
 		})
 	})
 }
@@ -136,6 +138,9 @@ func again(v *server, f *Fault, then func()) {
 			}
 			s.At(s.Now+int64(f.Every), func() {
 				v.start(s.Now, pid)
+				if f.Size > 0 {
+					v.pace = append(v.pace, func(int64, bool) float64 { return f.Size })
+				}
 				then()
 			})
 		})
@@ -155,12 +160,7 @@ func deploy(s *sim, f *Fault) {
 			return
 		}
 		v := s.servers[i]
-		again(v, f, func() {
-			if f.Size > 0 {
-				v.pace = append(v.pace, func(int64, bool) float64 { return f.Size })
-			}
-			s.At(s.Now+2*second, func() { next(i + 1) })
-		})
+		again(v, f, func() { s.At(s.Now+2*second, func() { next(i + 1) }) })
 	}
 	s.At(f.since(s), func() { next(0) })
 }
@@ -182,10 +182,14 @@ func death(s *sim, f *Fault) {
 	f.each(s, func(v *server) {
 		var try func()
 		try = func() {
-			if len(v.jobs) > 0 {
-				v.die()
-			} else {
+			if len(v.jobs) == 0 {
 				s.At(s.Now+ms, try)
+				return
+			}
+			v.die()
+			if f.Every > 0 {
+				pid := s.run.Processes[v.life().Tokenizer].PID
+				s.At(s.Now+int64(f.Every), func() { v.start(s.Now, pid+1000) })
 			}
 		}
 		s.At(f.since(s), try)

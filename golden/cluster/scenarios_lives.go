@@ -62,4 +62,26 @@ var lives = []Scenario{
 		c.Pools, c.Length = []Pool{small.of(64, 0.4)}, 75*time.Second
 		c.Faults = []Fault{{Name: "slow steps", Server: vary.IntN(64), Size: 1.3}}
 	}},
+	{Name: "hang_direct", Doc: "a scheduler hangs in the middle of a step; no gateway", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+		c.Gateway = false
+		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(3), At: 70 * time.Second, Share: 1}}
+	}},
+	{Name: "death_direct", Doc: "a server dies in the middle of its requests; no gateway", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+		c.Gateway = false
+		c.Faults = []Fault{{Name: "death", Server: vary.IntN(3), At: 70 * time.Second}}
+	}},
+	{Name: "flapping", Doc: "a server dies three times and comes back", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+		server := vary.IntN(3)
+		for i := range 3 {
+			c.Faults = append(c.Faults, Fault{Name: "death", Server: server, At: time.Duration(30+25*i) * time.Second, Every: 8 * time.Second})
+		}
+	}},
+	{Name: "canary_15", Doc: "one of three servers restarts, and its steps take 15 % longer then", Words: "HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+		c.Length = 240 * time.Second
+		c.Faults = []Fault{{Name: "restart", Server: vary.IntN(3), At: 100 * time.Second, Every: 12 * time.Second, Size: 1.15}}
+	}},
+	{Name: "mixed_one_slower", Doc: "of servers of two models, one of the larger one takes 35 % longer for all steps", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+		c.Pools = []Pool{small.of(2, 1.5), large.of(3, 0.5)}
+		c.Faults = []Fault{{Name: "slow steps", Server: 2 + vary.IntN(3), Size: 1.35}}
+	}},
 }

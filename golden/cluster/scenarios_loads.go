@@ -35,6 +35,10 @@ var loads = []Scenario{
 		c.Pools[0].Tenants = 8
 		c.Faults = []Fault{{Name: "flood", Server: All, At: since(c, vary), Size: 45}}
 	}},
+	{Name: "burst_overload", Doc: "for 12 s many more requests arrive than the servers can carry", Words: "arriv|load|requests", plant: func(c *Config, vary *rand.Rand) {
+		c.Length = 150 * time.Second
+		c.Faults = []Fault{{Name: "burst", Server: All, At: since(c, vary), Every: 12 * time.Second, Size: 110}}
+	}},
 }
 
 // ways are scenarios of what is between the clients and the schedulers.

@@ -60,4 +60,7 @@ var speeds = []Scenario{
 		c.Patience, c.Length = 2500*time.Millisecond, 150*time.Second
 		c.Faults = []Fault{{Name: "slow decode", Server: All, At: since(c, vary), Size: 2.4}, {Name: "retries", Server: All, Share: 0.7, Every: 200 * time.Millisecond}}
 	}},
+	{Name: "slower_for_a_while", Doc: "decode steps of all servers take 60 % longer for 30 s", Words: slower, Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+		c.Faults = []Fault{{Name: "slow decode", Server: All, At: since(c, vary), Size: 1.6, For: 30 * time.Second}}
+	}},
 }

@@ -81,7 +81,7 @@ func (s *Scenario) Truth(r *Run) (*Truth, error) {
 
 // place says where and since when the first fault is.
 func (t *Truth) place(r *Run) {
-	if len(r.Config.Faults) == 0 || r.Config.Faults[0].Name == "restart" { // the lives tell
+	if len(r.Config.Faults) == 0 || r.Config.Faults[0].Name == "restart" && r.Config.Faults[0].Size == 0 { // the lives tell
 		return
 	}
 	f := &r.Config.Faults[0]
@@ -94,9 +94,9 @@ func (t *Truth) place(r *Run) {
 		for _, l := range r.Servers[i].Lives {
 			if l.Hung != 0 {
 				t.OnsetNs, t.OnsetEndNs = l.Hung, l.Hung
-			} else if l.To != 0 && f.Name == "death" {
+			} else if l.To != 0 && f.Name == "death" && l.To <= t.OnsetNs+second {
 				t.OnsetNs, t.OnsetEndNs = l.To, l.To
-			} else if l.From > r.Start && f.Name == "rolling deploy" {
+			} else if l.From > r.Start && (f.Name == "rolling deploy" || f.Name == "restart") {
 				t.OnsetEndNs = max(t.OnsetEndNs, l.From)
 			}
 		}
