@@ -10,7 +10,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Command is a command that the UI runs once the trace is loaded. The UI runs
@@ -43,6 +42,9 @@ func Commands(o trace.Opening) []Command {
 	return commands
 }
 
+// rankSeparator stands between what a row has and whose that is, as the separator of names does.
+const rankSeparator = " · "
+
 // kindAndRank divides the name of a row, the last of its path, into what it has and whose that is.
 // Names of rows that have a rank are found nowhere else, so that a link needs no paths.
 func kindAndRank(path string) (kind, rank string) {
@@ -50,7 +52,7 @@ func kindAndRank(path string) (kind, rank string) {
 	if at := strings.LastIndex(path, trace.PathSeparator); at >= 0 {
 		name = path[at+len(trace.PathSeparator):]
 	}
-	if at := strings.Index(name, naming.Separator); at >= 0 {
+	if at := strings.Index(name, rankSeparator); at >= 0 {
 		return name[:at], name[at:]
 	}
 	return name, ""
