@@ -85,7 +85,16 @@ type Writer struct {
 	Service, Instance      trace.Sym // instance: new at every start of a process
 	Language, SDK, Version string    // of the software that it writes them with
 	Release                string    // service.version; "" is unknown: SGLang does not set it, but whoever runs it may
+	Pool                   string    // attributes that say which servers were set up alike, "gpu.type H100, pool a"; "" is none
 	Layouts                Layouts   // that its rows are a sign of
+}
+
+// Setup says what an operator chose for the servers of w: their version and pool; "" is unknown.
+func (w *Writer) Setup() string {
+	if w.Release == "" || w.Pool == "" {
+		return w.Release + w.Pool
+	}
+	return w.Release + ", " + w.Pool
 }
 
 // A Source is where rows come from.

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/peers"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -122,6 +124,9 @@ type Attribution struct {
 	// prefill (or unified) part and of the answering part, and the TP rank that the
 	// others waited for the longest.
 	Prefill, Answer, Slow int32
+	// PrefillGroup and AnswerGroup are the groups of servers that these are of, and Population
+	// is the number of its population: see [Attributor.Peers].
+	PrefillGroup, AnswerGroup, Population int32
 	// Shared tells that other requests were in a batch that it was prefilled in.
 	Shared bool
 }
@@ -153,12 +158,14 @@ func Attributable(s *request.Set, r *request.Request) bool {
 // An Attributor knows what the requests of a set have in common. Only all is
 // called from outside; the work on one request is an [CauseWalk]'s.
 type Attributor struct {
+	Peers *peers.Groups
+
 	set   *request.Set
 	ranks []rankLoad // by proc
 }
 
 func NewAttributor(s *request.Set) *Attributor {
-	a := &Attributor{set: s}
+	a := &Attributor{set: s, Peers: peers.Of(place.NewRankSet(s))}
 	a.loadRanks()
 	return a
 }
@@ -172,7 +179,12 @@ func (a *Attributor) All() []Attribution {
 		}
 	}
 	out := memory.Make[Attribution](len(requests))
-	a.Parallel(len(out), func(w *CauseWalk, i int) { out[i] = w.attribute(requests[i]) })
+	a.Parallel(len(out), func(w *CauseWalk, i int) {
+		out[i] = w.attribute(requests[i])
+		x := &out[i]
+		x.PrefillGroup, x.AnswerGroup = a.Peers.GroupOf(x.Prefill), a.Peers.GroupOf(x.Answer)
+		x.Population = int32(a.Peers.Population(&a.set.Requests[x.Request]))
+	})
 	return out
 }
 
@@ -231,70 +243,49 @@ func MedianOver(list []Attribution, of func(a *Attribution) int64) int64 {
 	return distribution.LowerMedian(values)
 }
 
-// usualCauses are what is usual of the causes, in ns: the median over all
-// attributed requests; of those that grow with the output, the mean per gap between tokens.
-type usualCauses Causes
+// usualCauses are what is usual of the causes, in ns, for the requests that one group of
+// servers answered: the median over all of them that are attributed; of those that grow with
+// the output, the mean per gap between tokens.
+type usualCauses []Causes
 
-// UsualOf returns what is usual of at least one request.
-func UsualOf(list []Attribution) *usualCauses {
-	var u usualCauses
-	for c := range Count {
-		if !c.PerToken() {
-			u[c] = MedianOver(list, func(a *Attribution) int64 { return a.E2E[c] })
-			continue
-		}
-		sum, gaps := int64(0), int64(0)
-		for i := range list {
-			sum, gaps = sum+list[i].E2E[c], gaps+int64(list[i].Gaps)
-		}
-		u[c] = distribution.FloorDiv(sum, max(1, gaps))
+// UsualOf returns what is usual of requests.
+func UsualOf(list []Attribution) usualCauses {
+	groups := int32(0)
+	for i := range list {
+		groups = max(groups, list[i].AnswerGroup+1)
 	}
-	return &u
+	u := make(usualCauses, groups)
+	values, gaps := make([][]int64, groups), make([]int64, groups)
+	for i := range list {
+		gaps[list[i].AnswerGroup] += int64(list[i].Gaps)
+	}
+	for c := range Count {
+		for g := range values {
+			values[g] = values[g][:0]
+		}
+		for i := range list {
+			a := &list[i]
+			if c.PerToken() {
+				u[a.AnswerGroup][c] += a.E2E[c]
+			} else {
+				values[a.AnswerGroup] = append(values[a.AnswerGroup], a.E2E[c])
+			}
+		}
+		for g := range values {
+			if c.PerToken() {
+				u[g][c] = distribution.FloorDiv(u[g][c], max(1, gaps[g]))
+			} else if len(values[g]) > 0 {
+				u[g][c] = distribution.LowerMedian(values[g])
+			}
+		}
+	}
+	return u
 }
 
 // Of returns what is usual of cause c for a request like a.
-func (u *usualCauses) Of(c Cause, a *Attribution) int64 {
+func (u usualCauses) Of(c Cause, a *Attribution) int64 {
 	if c.PerToken() {
-		return u[c] * int64(a.Gaps)
+		return u[a.AnswerGroup][c] * int64(a.Gaps)
 	}
-	return u[c]
-}
-
-// SplitSizes takes the usual time for their tokens out of prefill and decode of
-// all attributions, for the E2E and the TTFT. It returns what is usual.
-func SplitSizes(s *request.Set, list []Attribution) (prompt, output distribution.SizeFit) {
-	var prompts, outputs []distribution.Sized
-	for i := range list {
-		m := &s.Requests[list[i].Request].Metrics
-		if n := m.PrefillTokens(); n >= 0 {
-			prompts = append(prompts, distribution.Sized{Tokens: n, Ns: list[i].E2E[Prefill]})
-		}
-		if n := m.DecodeTokens(); n >= 0 {
-			outputs = append(outputs, distribution.Sized{Tokens: n, Ns: list[i].E2E[Decode]})
-		}
-	}
-	prompt, output = distribution.FitSize(prompts), distribution.FitSize(outputs)
-	for i := range list {
-		m := &s.Requests[list[i].Request].Metrics
-		for _, c := range [...]*Causes{&list[i].E2E, &list[i].TTFT, &list[i].First} {
-			if c[Prefill] == 0 {
-				continue
-			}
-			move(c, Prefill, PromptSize, prompt.Expected(m.PrefillTokens()))
-			if list[i].Shared {
-				move(c, Prefill, SharedBatch, max(0, c[Prefill]))
-			}
-		}
-		if e2e := &list[i].E2E; e2e[Decode] != 0 {
-			move(e2e, Decode, OutputLength, output.Expected(m.DecodeTokens()))
-		}
-	}
-	return prompt, output
-}
-
-// move gives ns of one cause to another. The rest may be negative: faster
-// than usual.
-func move(c *Causes, from, to Cause, ns int64) {
-	c[from] -= ns
-	c[to] += ns
+	return u[a.AnswerGroup][c]
 }

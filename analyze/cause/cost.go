@@ -22,7 +22,7 @@ import (
 type Costs struct {
 	set   *request.Set
 	list  []Attribution // of the finished requests
-	usual *usualCauses  // nil of no requests
+	usual usualCauses   // nil of no requests
 	total float64       // ns
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,7 +24,8 @@ type observer struct {
 	lag      int64 // ns within which a change can have consequences
 
 	arrivals []trace.Time
-	routes   [request.Other + 1][]route // by role
+	peers    *peers.Groups
+	routes   [][]route // by group of peers
 	doubt    doubts
 	savings  [2]savings // what is cached, and what comes out of steps
 	all      []*durations
@@ -54,7 +56,8 @@ type observed struct {
 }
 
 func newObserver(s *request.Set) *observer {
-	return &observer{set: s, ranks: place.NewRankSet(s), bulk: load.BulkOf(s)}
+	ranks := place.NewRankSet(s)
+	return &observer{set: s, ranks: ranks, peers: peers.Of(ranks), bulk: load.BulkOf(s)}
 }
 
 // requests returns those that are looked at.
@@ -72,6 +75,7 @@ func (w *observer) requests() []*request.Request {
 // observe collects what began in [from, to].
 func (w *observer) observe(from, to trace.Time) {
 	w.from, w.to = from, to
+	w.routes = make([][]route, w.peers.Len())
 	w.byRank = make([][]*durations, len(w.ranks.Places))
 	w.late = make([][]*durations, len(w.ranks.Places))
 	for i := range w.byRank {
@@ -99,8 +103,8 @@ func (w *observer) observe(from, to trace.Time) {
 	}
 	w.doubt.sort()
 	w.sortSavings()
-	for role := range w.routes {
-		slices.SortStableFunc(w.routes[role], func(x, y route) int { return cmp.Compare(x.at, y.at) })
+	for _, routes := range w.routes {
+		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
 	}
 	for _, d := range w.series() {
 		slices.SortStableFunc(d.values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
@@ -137,7 +141,8 @@ func (w *observer) series() []*durations {
 func (w *observer) observePart(p *request.Part) {
 	lead, _ := w.ranks.Lead(p)
 	if rank := w.ranks.Route(p); p.Serves() && rank != request.None && w.inside(p.Start) {
-		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
+		group := w.peers.Group(int32(rank))
+		w.routes[group] = append(w.routes[group], route{p.Start, int32(rank)})
 	}
 	for _, t := range p.Threads {
 		th := &w.set.Threads[t]

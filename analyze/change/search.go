@@ -86,9 +86,9 @@ func leadRanks(routes []route) []int32 {
 // each of at most load or latency.
 func (w *observer) search(load, latency float64) []Shift {
 	found := w.searchArrivals(load)
-	for role := range w.routes {
-		for _, rank := range leadRanks(w.routes[role]) {
-			found = append(found, w.searchShare(w.routes[role], rank, load)...)
+	for _, routes := range w.routes {
+		for _, rank := range leadRanks(routes) {
+			found = append(found, w.searchShare(routes, rank, load)...)
 		}
 	}
 	for i := range w.savings {

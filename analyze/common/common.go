@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -79,11 +80,15 @@ type Comparison struct {
 	Part float64
 	// Also are traits that nearly the same requests have.
 	Also []*Trait
+	// Population sets the requests that are compared apart from others, which ask for other
+	// work: "llama-8b"; "" if all do the same.
+	Population string
 
-	more     float64       // ns that the medians beyond size are apart
-	requests []int         // indexes into Set.Requests of those that have it, by start
-	longer   map[int]int64 // ns that each of them takes longer than the others do
-	cost     float64       // ns of all of them
+	population int32         // its number
+	more       float64       // ns that the medians beyond size are apart
+	requests   []int         // indexes into Set.Requests of those that have it, by start
+	longer     map[int]int64 // ns that each of them takes longer than the others do
+	cost       float64       // ns of all of them
 }
 
 // Traits are what requests have in common, compared.
@@ -105,21 +110,28 @@ const (
 )
 
 // Find compares the requests of a list, whose sizes were taken out of what they take, by all
-// of their traits. Those that stand out come first, the costliest first.
-func Find(s *request.Set, list []cause.Attribution) *Traits {
+// of their traits: those that ask for the same work with each other. Those that stand out come
+// first, the costliest first.
+func Find(s *request.Set, list []cause.Attribution, groups *peers.Groups) *Traits {
 	t := &Traits{N: len(list), set: s}
 	if len(list) < finding.FewCompared {
 		return t
 	}
 	traits := traitsOf(s, list)
+	var samples []*sample
 	for _, m := range metrics {
-		sample := newSample(s, list, m)
-		found := sample.compareAll(traits)
-		t.List = append(t.List, found...)
+		for population := range max(1, groups.Populations()) {
+			sample := newSample(s, list, m, int32(population))
+			found := sample.compareAll(traits)
+			for i := range found {
+				found[i].Population = groups.PopulationName(population)
+			}
+			t.List, samples = append(t.List, found...), append(samples, sample)
+		}
 	}
 	t.correct()
-	for _, m := range metrics {
-		t.keepStrongest(newSample(s, list, m))
+	for _, sample := range samples {
+		t.keepStrongest(sample)
 	}
 	slices.SortStableFunc(t.List, func(x, y Comparison) int {
 		switch {
@@ -171,7 +183,7 @@ func (c *Comparison) matters() bool {
 func (t *Traits) keepStrongest(s *sample) {
 	var standing []*Comparison
 	for i := range t.List {
-		if c := &t.List[i]; c.StandsOut && c.Metric == s.metric {
+		if c := &t.List[i]; c.StandsOut && c.Metric == s.metric && c.population == s.population {
 			standing = append(standing, c)
 		}
 	}
@@ -216,29 +228,31 @@ type sample struct {
 	set    *request.Set
 	list   []cause.Attribution
 	metric *Metric
-	of     []int     // indexes into list, by start
-	took   []float64 // ns, of these
-	beyond []float64
-	limit  float64 // ns from which on a request is among the slowest twentieth
-	strata *significance.Strata
+	// population is the number of that of which they are.
+	population int32
+	of         []int     // indexes into list, by start
+	took       []float64 // ns, of these
+	beyond     []float64
+	limit      float64 // ns from which on a request is among the slowest twentieth
+	strata     *significance.Strata
 }
 
-func newSample(s *request.Set, list []cause.Attribution, m *Metric) *sample {
+func newSample(s *request.Set, list []cause.Attribution, m *Metric, population int32) *sample {
 	var of []int
 	for i := range list {
-		if !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
+		if list[i].Population == population && !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
 			of = append(of, i)
 		}
 	}
 	slices.SortStableFunc(of, func(x, y int) int {
 		return cmp.Compare(s.Requests[list[x].Request].Start, s.Requests[list[y].Request].Start)
 	})
-	return measured(s, list, m, of)
+	return measured(s, list, m, population, of)
 }
 
 // measured makes a sample of the given requests of a list.
-func measured(s *request.Set, list []cause.Attribution, m *Metric, of []int) *sample {
-	out := &sample{set: s, list: list, metric: m, of: of}
+func measured(s *request.Set, list []cause.Attribution, m *Metric, population int32, of []int) *sample {
+	out := &sample{set: s, list: list, metric: m, population: population, of: of}
 	for _, i := range of {
 		metrics := &s.Requests[list[i].Request].Metrics
 		out.took = append(out.took, m.took(metrics, &list[i]))
@@ -255,7 +269,7 @@ func measured(s *request.Set, list []cause.Attribution, m *Metric, of []int) *sa
 // without leaves out the requests of the list that are in a group.
 func (s *sample) without(in []bool) *sample {
 	of := slices.DeleteFunc(slices.Clone(s.of), func(i int) bool { return in[i] })
-	return measured(s.set, s.list, s.metric, of)
+	return measured(s.set, s.list, s.metric, s.population, of)
 }
 
 // compareAll compares by all traits that enough requests of the sample have.
@@ -274,7 +288,7 @@ func (s *sample) compareAll(traits []Trait) []Comparison {
 
 // compare compares the requests that have a trait with the others.
 func (s *sample) compare(t *Trait) Comparison {
-	c := Comparison{Trait: t, Metric: s.metric, All: len(s.of), P: math.NaN()}
+	c := Comparison{Trait: t, Metric: s.metric, population: s.population, All: len(s.of), P: math.NaN()}
 	in := make([]bool, len(s.of))
 	var took, beyond [2][]int64
 	slowest, slow := 0, 0

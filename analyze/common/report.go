@@ -48,9 +48,13 @@ func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 	if c.Of == Where {
 		f.Topic = PlaceTopic
 	}
+	among := ""
+	if c.Population != "" {
+		among = " of " + c.Population
+	}
 	row := finding.Row("metric", c.Metric.Name, "attribute", c.Attribute, "value", c.Value)
 	f.Evidence = []finding.Evidence{
-		finding.Sentence("%.0f %% of the slowest twentieth have it, and %s %% of all requests", 100*c.Slowest, words.InPercent(float64(c.N)/float64(c.All))).
+		finding.Sentence("%.0f %% of the slowest twentieth have it, and %s %% of all requests%s", 100*c.Slowest, words.InPercent(float64(c.N)/float64(c.All)), among).
 			In("common", row, "of_slowest", c.Slowest),
 		finding.Sentence("%s if it made no difference, with all that was compared", words.Chance(c.P)).In("common", row, "p", c.P),
 		finding.Sentence("for example %s", place.SomeRequests(t.set, c.requests)),
@@ -60,7 +64,11 @@ func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 
 // Sentence says what requests that have the trait take.
 func (c *Comparison) Sentence() string {
-	text := fmt.Sprintf("requests with %s take %s %s, the others %s (p50)", c.Trait, words.Nearly(c.With), c.Metric.Of, words.Nearly(c.Others))
+	others := "the others"
+	if c.Population != "" {
+		others = fmt.Sprintf("the others of %s", c.Population)
+	}
+	text := fmt.Sprintf("requests with %s take %s %s, %s %s (p50)", c.Trait, words.Nearly(c.With), c.Metric.Of, others, words.Nearly(c.Others))
 	if c.Part >= 0.5 {
 		text += fmt.Sprintf("; %.0f %% of the difference is %s", 100*min(1, c.Part), c.Main.Phrase())
 	}
@@ -109,6 +117,7 @@ func (t *Traits) Report(all bool) *table.Table {
 		table.TextColumn("metric", "ttft: from the start of the outermost span to the first token; tpot: per further token", func(c *C) string { return c.Metric.Name }),
 		table.TextColumn("attribute", "of requests, as the dump calls it", func(c *C) string { return c.Attribute }),
 		table.TextColumn("value", "that they have", func(c *C) string { return c.Value }),
+		{Column: table.Column{Name: "among", Doc: "what sets the requests that are compared apart from those that ask for other work; empty if all ask for the same", Detail: true}, Cell: func(c *C) table.Cell { return table.TextCell(c.Population) }},
 		table.CountColumn("requests", "that have it", func(c *C) int64 { return int64(c.N) }),
 		{Column: table.Column{Name: "of all", Unit: table.Share, Doc: "part of the requests that have it"}, Cell: func(c *C) table.Cell { return table.Cell{Share: float64(c.N) / float64(c.All)} }},
 		{Column: table.Column{Name: "of slowest", Unit: table.Share, Doc: "part of the slowest twentieth that has it"}, Cell: func(c *C) table.Cell { return table.Cell{Share: c.Slowest} }},

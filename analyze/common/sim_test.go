@@ -14,7 +14,8 @@ const tenantKey = "http.request.header.x-tenant-id"
 // found returns what stands out in a simulated run.
 func found(t *testing.T, c simulator.Config) (list []Comparison) {
 	s, _ := testset.Simulated(t, c)
-	for _, one := range Find(s, tail.New(s, tail.Options{}).List).List {
+	compared := tail.New(s, tail.Options{})
+	for _, one := range Find(s, compared.List, compared.Peers).List {
 		if one.StandsOut {
 			list = append(list, one)
 		}

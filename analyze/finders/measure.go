@@ -77,7 +77,7 @@ func Measure(in Inputs) Measured {
 	if in.Requests != nil {
 		steps = append(steps, func() {
 			m.Tail = tail.New(in.Requests, tail.Options{})
-			m.Common = common.Find(in.Requests, m.Tail.List)
+			m.Common = common.Find(in.Requests, m.Tail.List, m.Tail.Peers)
 		},
 			func() { m.Changes = change.Find(in.Requests) },
 			func() { m.Limits = limit.Find(in.Requests) },

@@ -18,10 +18,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Division is how the requests of a role are divided among the ranks that could
-// have each of them.
+// A Division is how the requests that servers of one kind could have are divided among their
+// ranks.
 type Division struct {
-	Ranks []*Load // lead ranks of the role, in order of display
+	Ranks []*Load // lead ranks of a group of peers, in order of display
+	Like  string  // what these have in common, in a sentence: see [Ranks.ofGroup]
 	Most  *Load   // has the largest share
 	// P bounds the probability that a rank has such a share if routing is even.
 	P float64
@@ -50,12 +51,14 @@ const (
 	fewestBlocks  = 8
 )
 
-// divisions judges the division of every role that has several lead ranks.
+// divisions judges the division of every group of peers that has several lead ranks.
 func (r *Ranks) divisions() []Division {
 	var all []Division
-	for _, role := range request.ServingRoles {
-		if leads := r.leads(role); len(leads) > 1 {
-			all = append(all, r.newDivision(leads, r.unrouted[role]))
+	for _, leads := range r.peerLeads() {
+		if len(leads) > 1 {
+			d := r.newDivision(leads, r.unrouted[leads[0].Role])
+			d.Like = r.ofGroup(leads[0])
+			all = append(all, d)
 		}
 	}
 	return all
@@ -163,7 +166,7 @@ func (d *Division) usual(of func(*Load) int64) (own, others float64) {
 
 // Text says in a sentence who has most, and what that does.
 func (d *Division) Text() string {
-	text := fmt.Sprintf("%s gets %s %% of the requests that %d ranks share", d.name(), words.InPercent(d.Most.Share), len(d.Ranks))
+	text := fmt.Sprintf("%s gets %s %% of the requests that %d ranks%s share", d.name(), words.InPercent(d.Most.Share), len(d.Ranks), d.Like)
 	if !math.IsNaN(d.Most.TokenShare) {
 		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
 	}

@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -31,10 +32,11 @@ type Load struct {
 	// Step is how long a decode step of a request takes: median, ns.
 	Step int64
 
-	// Shares of what all lead ranks of the role have; NaN for others, and where there
-	// is one.
+	// Shares of what all lead ranks of its group of peers have; NaN for others, and where
+	// there is one.
 	Share, TokenShare, QueueShare float64
 
+	group    int32        // of its peers
 	arrivals []trace.Time // of its requests, in order
 	queued   float64      // ns, of all its requests together
 }
@@ -49,7 +51,9 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 	for i := range whole.Series {
 		if s := &whole.Series[i]; s.Scope == place.OneRank {
 			r.Loads = append(r.Loads, newRankLoad(whole, s))
-			index[s.Where] = &r.Loads[len(r.Loads)-1]
+			l := &r.Loads[len(r.Loads)-1]
+			l.group = r.peers.Group(of.At[s.Where])
+			index[s.Where] = l
 		}
 	}
 	loads := make([]*Load, len(of.Places))
@@ -133,10 +137,9 @@ func (l *Load) count(part *request.Part, status request.Status) {
 	}
 }
 
-// divideLoads tells the lead ranks of every role their shares.
+// divideLoads tells the lead ranks of every group of peers their shares.
 func (r *Ranks) divideLoads() {
-	for _, role := range request.ServingRoles {
-		leads := r.leads(role)
+	for _, leads := range r.peerLeads() {
 		if len(leads) < 2 {
 			continue
 		}
@@ -154,15 +157,25 @@ func (r *Ranks) divideLoads() {
 	}
 }
 
-// leads returns the lead ranks of a role.
-func (r *Ranks) leads(role request.Role) []*Load {
-	var leads []*Load
+// peerLeads returns the lead ranks, those of one group of peers together.
+func (r *Ranks) peerLeads() [][]*Load {
+	groups := make([][]*Load, r.peers.Len())
 	for i := range r.Loads {
-		if l := &r.Loads[i]; l.Role == role && l.Lead {
-			leads = append(leads, l)
+		if l := &r.Loads[i]; l.Lead {
+			groups[l.group] = append(groups[l.group], l)
 		}
 	}
-	return leads
+	return slices.DeleteFunc(groups, func(leads []*Load) bool { return len(leads) == 0 })
+}
+
+// ofGroup says of what kind the peers of a rank are, in a sentence; "" if all servers of its
+// role are.
+func (r *Ranks) ofGroup(l *Load) string {
+	name := r.peers.Name(l.group)
+	if name == "" {
+		return ""
+	}
+	return " of " + name
 }
 
 // tokens are those that a rank computed, as far as that is known.

@@ -22,7 +22,8 @@ import (
 type SlowServer struct {
 	*Load
 	Kind StepKind
-	Peer int // ranks that it is compared with
+	Peer int    // ranks that it is compared with
+	Like string // what these have in common, in a sentence: see [Ranks.ofGroup]
 	// Own is how long a step takes it, and Others what is usual of the others: of
 	// decode steps medians, of prefills those for a prompt of Prompt tokens; ns.
 	Own, Others, Prompt int64
@@ -57,16 +58,18 @@ type paced struct {
 
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
 
-// measurePaces compares how long the servers of every role take for their work.
+// measurePaces compares how long peers take for their work.
 func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 	steps := collectPaces(of, all)
 	e2e := finishedE2E(of, all)
-	for _, role := range request.ServingRoles {
-		leads := r.leads(role)
+	for _, leads := range r.peerLeads() {
 		for kind := range rankSteps {
 			p := paceOf(StepKind(kind), of, leads, steps)
 			r.paced = max(r.paced, comparable(of, leads, steps[kind]))
-			r.Slow = append(r.Slow, p.slow(e2e)...)
+			for _, s := range p.slow(e2e) {
+				s.Like = r.ofGroup(s.Load)
+				r.Slow = append(r.Slow, s)
+			}
 		}
 	}
 }

@@ -20,9 +20,9 @@ func (s *SlowServer) Text() string {
 	if s.Kind == PrefillStep {
 		what = fmt.Sprintf("for a prompt of %d tokens", s.Prompt)
 	}
-	others := fmt.Sprintf("the other %d ranks take", s.Peer)
+	others := fmt.Sprintf("the other %d ranks%s take", s.Peer, s.Like)
 	if s.Peer == 1 {
-		others = "the other rank takes"
+		others = fmt.Sprintf("the other rank%s takes", s.Like)
 	}
 	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), and it has no more load than they do", s.Where.String(),
 		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
@@ -37,7 +37,7 @@ func (s *SlowServer) Text() string {
 
 // evidence says how certain it is, and that load is not why.
 func (s *SlowServer) evidence() []finding.Evidence {
-	load := fmt.Sprintf("it has %s %% of the requests of %d ranks", words.InPercent(s.Share), s.Peer+1)
+	load := fmt.Sprintf("it has %s %% of the requests of %d ranks%s", words.InPercent(s.Share), s.Peer+1, s.Like)
 	if !math.IsNaN(s.TokenShare) {
 		load += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(s.TokenShare))
 	}

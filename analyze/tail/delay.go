@@ -19,7 +19,9 @@ import (
 // answer that is late hides there behind long ones.
 type Delays struct {
 	N     int   // finished requests
-	Limit int64 // ns: the median of E2E
+	Limit int64 // ns: the median of E2E, of all of them
+	// Kinds is how many populations they are of, each of which has a limit of its own.
+	Kinds int
 	Rows  []Delay
 	Waits []Wait // what requests in general wait for, which delays are beyond
 }
@@ -30,6 +32,7 @@ type Delay struct {
 	Cause      cause.Cause
 	Requests   []int // indexes into Set.Requests, by start
 	Usual      int64 // ns that half of all requests have at least; 0 for what grows with every token
+	Limit      int64 // ns: the median E2E of those like most of them
 	Total, Max int64 // ns beyond what is usual, of all and of the worst
 	Where      Place
 	StandsOut  bool // there are more than a few
@@ -41,7 +44,8 @@ func (t *Tail) delays() *Delays {
 	if d.N < finding.FewCompared {
 		return nil
 	}
-	d.Limit = t.medianE2E()
+	limits := t.medianE2Es()
+	d.Limit, d.Kinds = t.medianE2E(-1), len(limits)
 	d.Waits = t.waits(d.Limit)
 	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.Count)
@@ -57,7 +61,7 @@ func (t *Tail) delays() *Delays {
 				main, most = c, more
 			}
 		}
-		if most == 0 || most < d.Limit {
+		if most == 0 || most < limits[a.Population] {
 			continue
 		}
 		row := &rows[main]
@@ -69,6 +73,7 @@ func (t *Tail) delays() *Delays {
 		row := &rows[c]
 		if n := len(row.Requests); n > 0 {
 			row.Cause, row.Where = c, t.where(c, &groups[c])
+			row.Limit = t.usualLimit(&groups[c], limits)
 			row.StandsOut = n >= finding.FewDelayed && n*finding.DelayedOneIn >= d.N
 			d.Rows = append(d.Rows, *row)
 		}
@@ -77,19 +82,48 @@ func (t *Tail) delays() *Delays {
 	return d
 }
 
-// medianE2E is over all finished requests, in ns. Those of which spans are missing have an
-// E2E, too; without them it would be that of short ones, which lose fewer spans.
-func (t *Tail) medianE2E() int64 {
-	e2e := make([]int64, 0, len(t.List)+t.Incomplete)
+// medianE2Es returns the median of every population, in ns: what delays an embedding by as much
+// as it takes is no matter to an answer of a thousand tokens.
+func (t *Tail) medianE2Es() []int64 {
+	limits := make([]int64, max(1, t.Peers.Populations()))
+	for population := range limits {
+		limits[population] = t.medianE2E(population)
+	}
+	return limits
+}
+
+// medianE2E is over all finished requests of a population, in ns; below 0, of all populations.
+// Requests of which spans are missing have an E2E, too; without them it would be that of
+// short ones, which lose fewer spans.
+func (t *Tail) medianE2E(population int) int64 {
+	var e2e []int64
 	for i := range t.List {
-		e2e = append(e2e, t.List[i].E2E.Total())
+		if a := &t.List[i]; population < 0 || int(a.Population) == population {
+			e2e = append(e2e, a.E2E.Total())
+		}
 	}
 	for i := range t.set.AllRequests() {
-		if r := &t.set.Requests[i]; r.Status == request.Finished && !r.Complete() && r.Metrics.E2E >= 0 {
+		r := &t.set.Requests[i]
+		if r.Status == request.Finished && !r.Complete() && r.Metrics.E2E >= 0 && (population < 0 || t.Peers.Population(r) == population) {
 			e2e = append(e2e, r.Metrics.E2E)
 		}
 	}
+	if len(e2e) == 0 {
+		return 0
+	}
 	return distribution.LowerMedian(e2e)
+}
+
+// usualLimit is the limit of the population that most requests of a group are of.
+func (t *Tail) usualLimit(g *tailGroup, limits []int64) int64 {
+	counts, most := make([]int, len(limits)), 0
+	for i := range g.units {
+		p := int(t.List[g.units[i].owner].Population)
+		if counts[p]++; counts[p] > counts[most] {
+			most = p
+		}
+	}
+	return limits[most]
 }
 
 // Verdict says in a sentence what requests in general wait for, and in one what delays some
@@ -107,13 +141,16 @@ func (d *Delays) Verdict() string {
 			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
 		}
 	}
-	limit, beyond := words.Nearly(d.Limit), ""
+	limit, beyond := words.Nearly(d.Limit)+" (the median E2E)", ""
+	if d.Kinds > 1 {
+		limit = "the median E2E of their kind"
+	}
 	if len(waits) > 0 {
 		beyond = " beyond that"
 	}
-	told := fmt.Sprintf("no single cause delays any of %d requests by %s (the median E2E) or more%s", d.N, limit, beyond)
+	told := fmt.Sprintf("no single cause delays any of %d requests by %s or more%s", d.N, limit, beyond)
 	if n > 0 {
-		told = fmt.Sprintf("a single cause delays %d of %d requests by %s (the median E2E) or more%s: %s", n, d.N, limit, beyond, strings.Join(causes, ", "))
+		told = fmt.Sprintf("a single cause delays %d of %d requests by %s or more%s: %s", n, d.N, limit, beyond, strings.Join(causes, ", "))
 	}
 	text := strings.Join(append(waits, told), "; ")
 	return strings.ToUpper(text[:1]) + text[1:]

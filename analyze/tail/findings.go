@@ -153,7 +153,7 @@ func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 	n := len(d.Requests)
 	mean := d.Total / int64(n)
 	text := fmt.Sprintf("%s delays %d of %d requests, by %s on average (median E2E: %s); %s",
-		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(mean), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests))
+		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(mean), words.Nearly(d.Limit), place.BetweenTimes(t.set, d.Requests))
 	if w := t.Delays.wait(d.Cause); w != nil {
 		text = fmt.Sprintf("%s; %s wait longer than the median, by %s on average; %s",
 			w, words.Counted(n, "request"), words.Nearly(mean), place.BetweenTimes(t.set, d.Requests))

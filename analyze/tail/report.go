@@ -160,15 +160,17 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 // noteSizes tells what is usual for the size of a request.
 func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	var fits []string
-	add := func(what string, f *distribution.SizeFit) {
-		if f.N > 0 {
-			fits = append(fits, fmt.Sprintf("%s %s + %s per token", what,
-				words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken))))
+	add := func(what string, list []distribution.SizeFit) {
+		for group, f := range list {
+			if f.N > 0 {
+				fits = append(fits, fmt.Sprintf("%s %s + %s per token%s", what,
+					words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken)), words.Aside(t.Peers.Name(int32(group)))))
+			}
 		}
 	}
-	add("prefill", &t.Prompt)
+	add("prefill", t.Sizes.Prompt)
 	if c.Metric == MetricE2E {
-		add("decode", &t.Output)
+		add("decode", t.Sizes.Output)
 	}
 	if len(fits) > 0 {
 		r.Note("usual for its size: %s", strings.Join(fits, ", "))

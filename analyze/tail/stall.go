@@ -13,7 +13,7 @@ import (
 // Stalls are the times in which the prefill of prompts held up the decoding of others,
 // each for far longer than the usual gap between tokens.
 type Stalls struct {
-	Limit int64   // ns from which on a gap is that long
+	Limit int64   // ns from which on a gap is that long: the least, where servers of several kinds have others
 	List  []Stall // the one that costs most first
 	Total int64   // ns that decodes were held up, all together
 	// Chunk is how many tokens of prompts could be computed between two decode steps, so
@@ -55,12 +55,13 @@ type heldGap struct {
 
 // stalls finds the stalls, given the median gap between tokens in ns.
 func (t *Tail) stalls(a *cause.Attributor, median int64) *Stalls {
-	s := &Stalls{Limit: max(noticed, stallsBeyond*median)}
+	limits := t.stallLimits(median)
+	s := &Stalls{Limit: slices.Min(limits)}
 	byRequest := make([][]heldGap, len(t.List))
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		r := t.List[i].Request
 		w.GapsOf(r, func(g *cause.GapSplit) {
-			if g.Interference >= s.Limit {
+			if g.Interference >= limits[t.List[i].AnswerGroup] {
 				byRequest[i] = append(byRequest[i], heldGap{int(t.List[i].Answer), r, g.From, g.To, g.Interference})
 			}
 		})
@@ -78,8 +79,30 @@ func (t *Tail) stalls(a *cause.Attributor, median int64) *Stalls {
 		gaps = gaps[n:]
 	}
 	slices.SortStableFunc(s.List, func(x, y Stall) int { return cmp.Compare(y.Total, x.Total) })
-	s.chooseChunk(&t.Prompt)
+	if len(s.List) > 0 {
+		s.chooseChunk(&t.Sizes.Prompt[t.Peers.GroupOf(int32(s.List[0].Proc))])
+	}
 	return s
+}
+
+// stallLimits returns from how many ns on a gap is a stall, by group of servers; the median is
+// that of the gaps of all of them.
+func (t *Tail) stallLimits(median int64) []int64 {
+	medians := make([][]int64, max(1, t.Peers.Len()))
+	for i := range t.List {
+		if itl := &t.set.Requests[t.List[i].Request].Metrics.ITL; len(medians) > 1 && itl.N > 0 {
+			medians[t.List[i].AnswerGroup] = append(medians[t.List[i].AnswerGroup], itl.P50)
+		}
+	}
+	limits := make([]int64, len(medians))
+	for group, list := range medians {
+		usual := median
+		if len(list) > 0 {
+			usual = distribution.LowerMedian(list)
+		}
+		limits[group] = max(noticed, stallsBeyond*usual)
+	}
+	return limits
 }
 
 // chooseChunk finds the largest power of two that takes no more than half of the limit, and

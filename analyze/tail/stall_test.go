@@ -105,7 +105,7 @@ func TestStallsAddUp(t *testing.T) {
 	if sum != x.Total {
 		t.Errorf("stalls cost %d, together %d", sum, x.Total)
 	}
-	usual, enough := New(s, Options{}).Prompt, min(x.Limit/2, noticed)
+	usual, enough := New(s, Options{}).Sizes.Prompt[0], min(x.Limit/2, noticed)
 	if x.Chunk < 256 || usual.Expected(x.Chunk) > enough || usual.Expected(2*x.Chunk) <= enough {
 		t.Errorf("chunks of %d take %d, with a limit of %d", x.Chunk, usual.Expected(x.Chunk), x.Limit)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -71,8 +72,8 @@ type Tail struct {
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
 	Transfers      *Transfers      // nil without enough KV transfers
 	Stalls         *Stalls         // nil if no gaps between tokens are compared
-	// Prompt and Output are what prefill and decode usually take.
-	Prompt, Output distribution.SizeFit
+	// Sizes are what prefill and decode usually take.
+	Sizes cause.Sizes
 	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
 	// they were put together.
 	ClocksMoved bool
@@ -82,6 +83,8 @@ type Tail struct {
 	// Incomplete counts the finished requests that are left out, as spans of them are
 	// missing.
 	Incomplete int
+
+	Peers *peers.Groups
 
 	set  *request.Set
 	List []cause.Attribution
@@ -112,7 +115,7 @@ func New(s *request.Set, o Options) *Tail {
 			t.Implausible++
 		}
 	}
-	t.Prompt, t.Output = cause.SplitSizes(s, t.List)
+	t.Sizes, t.Peers = cause.SplitSizes(s, t.List), a.Peers
 	t.oneHome = oneHomes(t.List)
 	for _, m := range o.Metrics {
 		if m == MetricITL {

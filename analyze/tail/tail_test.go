@@ -77,7 +77,7 @@ func TestGoldenTail(t *testing.T) {
 // What can be checked by hand of the fixture.
 func TestTailByHand(t *testing.T) {
 	tail := New(tailFixture(t), Options{Metrics: []Metric{MetricE2E}})
-	if p := tail.Prompt; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
+	if p := tail.Sizes.Prompt[0]; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
 		t.Errorf("usual prefill: %+v, want 5 ms + 20 us per token", p)
 	}
 	c := tail.Comparisons[0]

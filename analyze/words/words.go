@@ -106,6 +106,14 @@ const (
 	DateLayout  = "2006-01-02 15:04:05.000"
 )
 
+// Aside is a text in brackets behind another one; "" is none.
+func Aside(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
 // QuoteShell joins arguments to a line that a shell takes apart again. What does not
 // draw itself is written as an escape sequence, which bash, zsh and ksh know.
 func QuoteShell(args []string) string {

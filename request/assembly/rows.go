@@ -2,6 +2,8 @@ package assembly
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -66,6 +68,7 @@ func (b *builder) addSources() {
 	for i := range b.Writers {
 		r := &b.dump.Resources[i]
 		w := request.Writer{Service: r.Service, Instance: r.Instance}
+		var pool []string
 		for a := range b.dump.Args.All(r.Args) {
 			switch a.Key {
 			case b.keys.language:
@@ -76,13 +79,32 @@ func (b *builder) addSources() {
 				w.Version = string(a.Bytes())
 			case b.keys.release:
 				w.Release = string(a.Bytes())
+			default:
+				if key := b.dump.Syms.Name(a.Key); isPoolKey(key) {
+					pool = append(pool, key+" "+string(a.Bytes()))
+				}
 			}
 		}
+		slices.Sort(pool)
+		w.Pool = strings.Join(pool, ", ")
 		b.Writers[i] = w
 	}
 	for first, offset := range b.dump.Frames() {
 		b.Offsets = append(b.Offsets, request.Offset{Row: first, Offset: offset})
 	}
+}
+
+// poolKeys are attributes of resources that say which servers were set up alike, by
+// OpenTelemetry's semantic conventions and as operators name them in OTEL_RESOURCE_ATTRIBUTES.
+// What is different on each machine, such as the name of a pod, says nothing of that.
+var poolKeys = []string{
+	"deployment.environment", "deployment.environment.name", "service.namespace", "k8s.namespace.name", "k8s.cluster.name",
+	"k8s.deployment.name", "k8s.statefulset.name", "host.type", "cloud.region", "pool", "node.pool", "gpu", "gpu.type", "gpu.model", "hw.model", "accelerator",
+}
+
+// isPoolKey reports whether an attribute of a resource is one of these.
+func isPoolKey(key string) bool {
+	return slices.Contains(poolKeys, strings.NewReplacer("_", ".", "-", ".").Replace(key))
 }
 
 // A rowMaker makes rows of what spans say. It fills in all that one span tells by itself:

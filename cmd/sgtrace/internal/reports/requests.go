@@ -88,7 +88,7 @@ func parseTail(ctx *cli.Context) (Run, error) {
 	}
 	return func(in *Reading) (*document.Document, error) {
 		t := tail.New(in.Requests, opt)
-		d := &document.Document{Tables: append(t.Reports(), common.Find(in.Requests, t.List).Report(opt.All))}
+		d := &document.Document{Tables: append(t.Reports(), common.Find(in.Requests, t.List, t.Peers).Report(opt.All))}
 		for _, t := range d.Tables {
 			if d.Main == "" && t.Schema == tail.Schema {
 				d.Main = t.Name()
