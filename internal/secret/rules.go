@@ -185,6 +185,10 @@ var harmless = []string{"type", "types", "id", "name", "names", "version", "coun
 	"finish reason", "finish reasons", "method", "device", "layout", "mode", "rank", "ranks", "url scheme", "url path", "url port", "url domain",
 	"query summary", "exception message", "error message", "status message"}
 
+// measures are ends of names of times and rates, whose last word alone would be a credential.
+// Formats that write numbers as text have them as text: gen_ai.latency.time_to_first_token.
+var measures = []string{"time to first token", "time to last token", "time per output token", "time per token", "latency per token"}
+
 // reasons are whole names that say why something failed, and not what a user said: SGLang's
 // abort has a message beside its status code.
 var reasons = []string{"message"}

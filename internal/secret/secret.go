@@ -27,6 +27,9 @@ func Of(name string) Test {
 	if slices.Contains(reasons, strings.TrimSpace(words)) {
 		return hasCredential
 	}
+	if slices.ContainsFunc(measures, func(end string) bool { return endsWith(words, end) }) {
+		return nil
+	}
 	first := len(Rules) // that is about the name
 	for word := range strings.FieldsSeq(words) {
 		for _, i := range rulesOf[word] {

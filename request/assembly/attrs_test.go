@@ -1,0 +1,22 @@
+package assembly
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What the rules read is data, as a number or as the text of one: a filter of secrets that
+// drops it would change what reports say.
+func TestAttributesThatAreReadAreNoSecrets(t *testing.T) {
+	syms := trace.NewSymbols()
+	keys := reflect.ValueOf(newAttrKeys(syms))
+	for i := range keys.NumField() {
+		name := syms.Name(trace.Sym(keys.Field(i).Uint()))
+		if test := secret.Of(name); test != nil && (test("0.657") || test("17")) {
+			t.Errorf("%s may be left out", name)
+		}
+	}
+}
