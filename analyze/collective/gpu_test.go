@@ -11,7 +11,7 @@ import (
 
 // exposedFor is a device of 100 ms that communicates for so many ms with nothing to hide it.
 func exposedFor(rank string, ms int64) gpu.GPU {
-	g := gpu.GPU{Rank: rank, Last: 100_000_000, Rows: gpu.FewRows}
+	g := gpu.GPU{Rank: rank, Last: 100_000_000, Rows: 100}
 	g.Running[1<<profile.ClassCommunication] = ms * 1_000_000
 	g.Running[1<<profile.ClassCompute] = (100 - ms) * 1_000_000
 	return g

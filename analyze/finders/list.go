@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
@@ -222,8 +223,33 @@ func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 
 func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.FailedCalls() }
+
+// idleGPUs says in one sentence that devices wait for the host, and what the host does.
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).Idle)
+	found, judged := m.GPUs.EachRun((*gpu.GPUs).Idle)
+	host, _ := m.Gaps.Findings(m.GPUs.Length())
+	for i := range found {
+		if f := &found[i]; m.tellsHost(f, host) {
+			if f.Topic == gpu.HostTopic {
+				f.Text += ": " + host[0].Text
+			}
+			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
+			break // it is told once
+		}
+	}
+	return found, judged
+}
+
+// tellsHost reports whether a finding that devices are idle also says what the host does:
+// what is found of that is about the same time.
+func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool {
+	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
+		return false
+	}
+	if host[0].Topic == gaps.ColdTopic {
+		return idle.Topic == gpu.StartTopic
+	}
+	return idle.Topic == gpu.HostTopic
 }
 func heldUp(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).HeldUp)
@@ -239,8 +265,14 @@ func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
 }
 
+// hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.Gaps.Findings(m.GPUs.Length())
+	found, judged := m.Gaps.Findings(m.GPUs.Length())
+	idle, _ := m.GPUs.Idle()
+	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
+		return nil, judged
+	}
+	return found, judged
 }
 
 func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {

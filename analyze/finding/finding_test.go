@@ -92,7 +92,7 @@ func TestJudged(t *testing.T) {
 		want   string
 	}{
 		{Judged{What: "failures", Of: "request", N: 1200, Needed: 2}, LookedAt, "failures (1,200 requests)"},
-		{Judged{What: "failures", Of: "request", N: 1, Needed: 2}, TooLittle, "Not enough data for failures: 1 request, 2 needed"},
+		{Judged{What: "failures", Of: "request", N: 1, Needed: 2}, TooLittle, "Not judged: failures: 1 request, 2 needed"},
 		{Judged{What: "KV transfers", Of: "KV transfer", Needed: 20, Reason: "no request has one"}, NotApplicable, "Not applicable: KV transfers: no request has one"},
 	} {
 		if got := test.judged.String(); got != test.want || test.judged.State() != test.state {

@@ -75,9 +75,9 @@ func (j *Judged) String() string {
 		return fmt.Sprintf("Not applicable: %s: %s", j.What, j.Reason)
 	case TooLittle:
 		if j.N >= j.Needed {
-			return fmt.Sprintf("Not enough data for %s: only %s could be looked at, %.0f %% needed", j.What, j.Covered, 100*enoughKnown)
+			return fmt.Sprintf("Not judged: %s: only %s could be looked at, %.0f %% needed", j.What, j.Covered, 100*enoughKnown)
 		}
-		return fmt.Sprintf("Not enough data for %s: %s, %s needed", j.What, words.Counted(j.N, j.Of), words.Thousands(int64(j.Needed)))
+		return fmt.Sprintf("Not judged: %s: %s, %s needed", j.What, words.Counted(j.N, j.Of), words.Thousands(int64(j.Needed)))
 	}
 	text := words.Counted(j.N, j.Of)
 	if covered := j.Covered.String(); covered != "" {

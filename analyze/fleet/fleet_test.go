@@ -106,7 +106,7 @@ func TestTooLittle(t *testing.T) {
 			}
 		}
 		r := f.Look()
-		if little := r.In(finding.TooLittle); len(little) == 0 || !strings.HasPrefix(little[0], "Not enough data for repeat offenders: ") {
+		if little := r.In(finding.TooLittle); len(little) == 0 || !strings.HasPrefix(little[0], "Not judged: repeat offenders: ") {
 			t.Errorf("%d runs: %q", len(runs), little)
 		}
 	}

@@ -16,14 +16,11 @@ import (
 )
 
 // A cause is worth a finding from these parts on: of the time of devices, which may be less
-// for a thing that no server needs, and of that in which the host was late. Less than fewGaps
-// in less than shortest ns is not judged.
+// for a thing that no server needs, and of that in which the host was late.
 const (
 	muchOfTime = 1.0 / 20
 	ofThing    = 1.0 / 50
 	muchOfLate = 1.0 / 5
-	fewGaps    = 20
-	shortest   = 10_000_000
 )
 
 // A suspect is what may be most of why the host was late: some rows of a table.
@@ -63,15 +60,16 @@ func (g *Gaps) wait() (ns int64, gaps int) {
 // judge says whether the gaps are enough to tell something.
 func (g *Gaps) judge(what string) finding.Judged {
 	wait, gaps := g.wait()
-	judged := finding.Judged{What: what, Of: "gap", N: gaps, Needed: fewGaps}
-	switch {
-	case wait >= shortest:
-		judged.Needed = 1
-	case wait == 0:
+	judged := finding.Judged{What: what, Of: "gap", N: gaps, Needed: 1} // shares are exact
+	if wait == 0 {
 		judged.Reason = "no GPU waits for its host"
 	}
 	return judged
 }
+
+// ColdTopic is what findings are about where the host loads code, compiles, or records CUDA
+// graphs.
+const ColdTopic = "cold host cause"
 
 // Findings tells what the host did while devices waited for it. length is the time of all
 // devices, in ns.
@@ -92,6 +90,9 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	f := finding.Finding{Topic: "host cause", Cost: share,
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
+	if s.rows[0].Reason.Cold() {
+		f.Topic = ColdTopic
+	}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
 	if e := g.longestOf(&s); e.Text != "" {
 		f.Evidence = append(f.Evidence, e)
@@ -114,6 +115,9 @@ func (s *suspect) stands(length, wait int64) bool {
 // something that it does not do while it waits for requests: a lock that another thread keeps
 // while it works is no such wait.
 func (c *Cause) counts() bool {
+	if strings.Contains(c.Call, "ProfilerSt") { // cudaProfilerStop: nobody profiles what serves
+		return false
+	}
 	busy := !c.Did.Idle() || c.Did == host.Locked && c.Other != ""
 	return c.Did != host.OnDevice && c.Reason != gpu.Unseen && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }

@@ -25,15 +25,20 @@ func accounts() []account {
 		{"copy", "memory is copied or filled and no kernel runs that computes or communicates", exposed(profile.ClassMemory)},
 		{"other", "only kernels of no known class run", exposed(profile.ClassOther)},
 	}
-	for reason := Modules; reason < NumReasons; reason++ {
+	for reason := Capturing; reason < NumReasons; reason++ {
 		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(g *GPU) int64 { return g.Waits.Time[reason] }})
 	}
 	return list
 }
 
+// lengthDoc says what the time of a device is: all shares of its time are of this.
+const lengthDoc = "from the first step, kernel or copy to the end of the last, of each recording; where no steps are annotated, of kernels and copies"
+
 // reasonDocs define the idle columns.
 var reasonDocs = [NumReasons]string{
-	Modules:      "idle while the host loads kernels or instantiates a CUDA graph",
+	Capturing:    "idle while the host records a CUDA graph: what it launches meanwhile does not run",
+	Compiling:    "idle while the host compiles code, in a range that is called so",
+	Modules:      "idle while the host loads kernels or instantiates a CUDA graph; also in a first launch of a kernel that takes 1 ms or longer",
 	Allocation:   "idle while the host allocates or frees memory of the device, or pinned memory",
 	BlockingCopy: "idle while the host is in a copy that returns when it is done",
 	BetweenSteps: "idle while the host is in no annotated step",
@@ -50,7 +55,7 @@ var reasonDocs = [NumReasons]string{
 // the length.
 func (g *GPUs) TimeReport() *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length))
+	fields := append(c.first(), c.time("length", lengthDoc, (*GPU).Length))
 	for _, a := range accounts() {
 		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
 		if !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
@@ -74,7 +79,7 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	captured := c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
 	fields := append(c.first(), captured)
 	fields = append(fields, table.Detail([]table.Field[GPU]{
-		c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length)})...)
+		c.time("length", lengthDoc, (*GPU).Length)})...)
 	fields = append(fields, c.part("busy", "some kernel or copy runs", (*GPU).Length, (*GPU).Busy)...)
 	for _, a := range accounts()[:numWork] {
 		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
@@ -84,9 +89,16 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 		fields = append(fields, part...)
 	}
 	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
+	cold := c.part("cold", "of idle: in gaps of a process that starts: while the host loads code, compiles, or records a CUDA graph", (*GPU).Length, (*GPU).coldTime)
+	if !g.any(func(g *GPU) bool { return distribution.Fraction(g.coldTime(), g.Length()) >= shownShare }) {
+		cold = table.Detail(cold)
+	}
+	fields = append(fields, cold...)
 	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
 	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("captured")
 }
+
+func (g *GPU) coldTime() int64 { return g.Cold.Total() }
 
 // mostly names the reason of most of the idle time, "" if there is none to speak of.
 func (g *GPU) mostly() string {

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -21,16 +22,16 @@ const (
 	muchExposed = 1.0 / 4  // communication: tensor parallel decoding communicates in every layer
 	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
 	muchOfCalls = 1.0 / 10 // one kind of calls, where the idle time as a whole is not much
-	// Below FewRows kernels and copies in less than shortest ns, nothing is judged: that is
-	// a try, and says nothing about how a GPU is used.
-	FewRows  = 100
+	muchCold    = 1.0 / 10 // while a process starts
+	// shortest is how long steps of one kind take at least that are judged by themselves, ns.
 	shortest = 10_000_000
 )
 
 // A gpuTime is what some devices did, all the time or in steps of one kind, in ns.
 type gpuTime struct {
 	length, comm, copies int64
-	waits                [NumReasons]int64
+	waits                [NumReasons]int64 // without what is cold
+	cold                 Cold
 	longest              [NumReasons]deviceGap
 }
 
@@ -45,8 +46,9 @@ func (t *gpuTime) add(g *GPU, did *Activity, length int64) {
 	t.length = distribution.AddTimes(t.length, length)
 	t.comm = distribution.AddTimes(t.comm, did.Exposed(profile.ClassCommunication))
 	t.copies = distribution.AddTimes(t.copies, did.Exposed(profile.ClassMemory))
+	t.cold.join(&did.Cold)
 	for reason, wait := range did.Waits.Time {
-		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait)
+		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait-did.Cold.Time[reason])
 		if gap := did.Waits.Longest[reason]; gap.Length() > t.longest[reason].Length() {
 			t.longest[reason] = deviceGap{gap, g}
 		}
@@ -56,7 +58,13 @@ func (t *gpuTime) add(g *GPU, did *Activity, length int64) {
 // exposed returns the time of communication that nothing hides.
 func (t *gpuTime) exposed() int64 { return t.comm }
 
-// idle returns the idle time, without that between steps.
+// warm returns the time without what is cold, of which idle time is a part.
+func (t *gpuTime) warm() int64 { return t.length - t.cold.Total() }
+
+// whole returns all of the time.
+func (t *gpuTime) whole() int64 { return t.length }
+
+// idle returns the idle time, without that between steps and what is cold.
 func (t *gpuTime) idle() int64 {
 	total := int64(0)
 	for reason, wait := range t.waits {
@@ -77,10 +85,7 @@ func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 		t.add(gpu, &gpu.Activity, gpu.Length())
 		rows += gpu.Rows
 	}
-	judged = finding.Judged{What: what, Of: "device operation", N: int(rows), Needed: FewRows}
-	if t.length >= shortest {
-		judged.Needed = 1
-	}
+	judged = finding.Judged{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
 	if rows == 0 {
 		judged.Reason = "the profiles hold no kernels and copies"
 	}
@@ -94,17 +99,17 @@ func (g *GPUs) Idle() ([]finding.Finding, finding.Judged) {
 	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	return g.judge(&t, &largePart{of: (*gpuTime).idle, least: muchIdle, tell: g.idleFinding,
-		devices: g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() })}), judged
+	return append(g.coldStart(&t), g.judge(&t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, tell: g.idleFinding,
+		devices: g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() })})...), judged
 }
 
 // HeldUp tells which calls keep devices idle where idle time as a whole is not much.
 func (g *GPUs) HeldUp() (found []finding.Finding, judged finding.Judged) {
 	t, judged := g.time("calls that hold up the host")
-	if judged.State() != finding.LookedAt || t.part(t.idle()) >= muchIdle {
+	if judged.State() != finding.LookedAt || distribution.Fraction(t.idle(), t.warm()) >= muchIdle {
 		return nil, judged
 	}
-	for _, reason := range [...]Reason{Modules, Allocation, BlockingCopy, AfterSync} {
+	for _, reason := range [...]Reason{Allocation, BlockingCopy, AfterSync} {
 		if share := t.part(t.waits[reason]); share >= muchOfCalls {
 			text := fmt.Sprintf("%s idle %.0f %% of the time %s", g.are(), 100*share, reasonClauses[reason])
 			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, append(g.burdens(), g.callEvidence(reason), g.longestGap(&t, reason))...))
@@ -135,7 +140,7 @@ func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.
 	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	found := g.judge(&t, &largePart{of: (*gpuTime).exposed, least: muchExposed, tell: g.exposureFinding,
+	found := g.judge(&t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: muchExposed, tell: g.exposureFinding,
 		devices: g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) })})
 	for i := range found {
 		found[i].Evidence = append(found[i].Evidence, waiting...)
@@ -159,6 +164,9 @@ func (g *GPUs) ExposedCopies() ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", g.spend(), 100*share)
+	if !slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Kernels > 0 }) {
+		text = "no kernel was recorded: " + g.Devices() + " only copied or filled memory"
+	}
 	evidence := append(g.largestCopies(), g.spread("exposed_copy_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassMemory) }))
 	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, judged
 }
@@ -173,22 +181,30 @@ func shareFinding(topic, metric string, share float64, text string, evidence ...
 
 // reasonClauses end the sentence that a device is idle.
 var reasonClauses = [NumReasons]string{
-	Modules:      "because the host loads kernels or instantiates CUDA graphs",
+	Capturing:    "while the host records CUDA graphs, and what it launches does not run",
+	Compiling:    "while the host compiles code",
+	Modules:      "while the host loads code",
 	Allocation:   "because the host allocates or frees memory",
 	BlockingCopy: "because copies block the host",
 	AfterSync:    "because the host waits until the GPU has run dry before it launches more",
 	HostWork:     "because the host launches kernels too late",
 	LaunchGap:    "in gaps under 30 us between kernels that were already launched",
-	Dependency:   "because launched work waits for an event or another stream",
+	Dependency:   "because launched work waits: for an event, another stream, or the driver",
 	Unseen:       "while the host waits for GPU work that was not recorded",
 	Migration:    "between page migrations of unified memory",
 	NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
 }
 
+// Topics of findings about idle time that others add to.
+const (
+	HostTopic  = "host"  // the host is late
+	StartTopic = "start" // a process starts
+)
+
 // topic is what findings of a reason are about.
 func (r Reason) topic() string {
 	if r.ofHost() {
-		return "host"
+		return HostTopic
 	}
 	return "idle"
 }
@@ -196,12 +212,15 @@ func (r Reason) topic() string {
 // idleFinding says why devices are idle.
 func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	reasons := t.largest()
-	most, idle := reasons[0], t.part(t.idle())
+	most, idle := reasons[0], distribution.Fraction(t.idle(), t.warm())
 	var parts []string
 	for _, reason := range reasons {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*t.part(t.waits[reason])))
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*distribution.Fraction(t.waits[reason], t.warm())))
 	}
 	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(t, most)}
+	if most == HostWork {
+		evidence = slices.Insert(evidence, 0, g.smallKernels())
+	}
 	switch most {
 	case Migration:
 		evidence = append(evidence, g.largestCopies()...)
@@ -211,12 +230,32 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	if most.ofHost() {
 		evidence = append(evidence, g.burdens()...)
 	}
-	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, howMuch(distribution.Fraction(t.waits[most], t.idle())), reasonClauses[most])
+	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, howMuch(distribution.Fraction(t.waits[most], t.idle())), g.clauseOf(t, most))
+	if t.part(t.cold.Total()) >= muchCold {
+		text = "apart from its cold start, " + text
+	}
 	f := shareFinding(most.topic(), "idle time", idle, text, evidence...)
 	if most == Unseen {
 		f.Confidence = finding.Likely // a call may wait for something else
 	}
 	return f
+}
+
+// clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the
+// edges of steps, no launch is late: there is none before, or behind.
+func (g *GPUs) clauseOf(t *gpuTime, r Reason) string {
+	lead, trail := int64(0), int64(0)
+	for i := range g.GPUs {
+		lead, trail = distribution.AddTimes(lead, g.GPUs[i].Lead), distribution.AddTimes(trail, g.GPUs[i].Trail)
+	}
+	switch {
+	case r != HostWork:
+	case 2*lead > t.waits[r]:
+		return fmt.Sprintf("because the host works for %s from the beginning of a step to its first launch", words.Nearly(lead))
+	case 2*trail > t.waits[r]:
+		return fmt.Sprintf("because the step goes on for %s behind the last work for the GPU", words.Nearly(trail))
+	}
+	return reasonClauses[r]
 }
 
 // howMuch says which part of idle time the largest reason is, in front of its clause.
@@ -245,7 +284,7 @@ func (g *GPUs) burdens() (caveats []finding.Evidence) {
 // largest first.
 func (t *gpuTime) largest() []Reason {
 	var list []Reason
-	for reason := Modules; reason < NumReasons; reason++ {
+	for reason := Capturing; reason < NumReasons; reason++ {
 		if reason != BetweenSteps && t.part(t.waits[reason]) >= 0.01 {
 			list = append(list, reason)
 		}

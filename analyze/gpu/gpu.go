@@ -60,12 +60,15 @@ type GPU struct {
 	// Captured is how long the recordings of the rank lasted: each from its first call,
 	// range, kernel or copy to the end of the last. What lies between them is not known.
 	Captured    int64
-	First, Last trace.Time // bounds of what ran
+	First, Last trace.Time // bounds of what ran, and of the steps around it
 	Activity               // adds up to Length
 	// BySteps is the same by kind of the step that launched what ran last, or what ended a
 	// gap.
 	BySteps [StepKinds]Activity
 	Pieces  []Piece // one more than Options.Cuts, nil without any
+	// Lead and Trail are parts of the idle time: between the beginning of steps and the first
+	// that ran, and from the last to the end of steps.
+	Lead, Trail int64
 	// Early is how long kernels had started and waited for the communication before them on
 	// their stream (programmatic dependent launch): they neither compute nor hide it.
 	Early int64
@@ -93,8 +96,8 @@ type GPU struct {
 	unrecorded int64
 }
 
-// Length returns the time from the first start to the last end of each recording:
-// kernel_time of Holistic Trace Analysis.
+// Length returns the time from the first start to the last end of each recording, of what
+// ran and of steps: without steps it is kernel_time of Holistic Trace Analysis.
 func (g *GPU) Length() int64 { return max(0, distribution.Between(g.First, g.Last)-g.unrecorded) }
 
 // StepKinds is how many kinds of steps there are.
@@ -107,6 +110,7 @@ type Activity struct {
 	Running [numRunning]int64
 	Idle    Idle
 	Waits   Waits // idle time by reason
+	Cold    Cold  // part of it
 }
 
 // Busy returns how long anything ran.
@@ -130,6 +134,7 @@ func (g *Activity) add(o *Activity) {
 		g.Idle.Gaps[c] += o.Idle.Gaps[c]
 	}
 	g.Waits.join(&o.Waits)
+	g.Cold.join(&o.Cold)
 }
 
 // exposure are classes in the order in which they hide each other: work that is
@@ -215,6 +220,7 @@ type rankWork struct {
 	kernels  kernelTimes
 	recorded recordings
 	host     hostTimes
+	marks    []captureMark
 }
 
 // joinWalks brings together what was read of each rank.
@@ -227,6 +233,7 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 			to.addSteps(from.steps)
 			to.recorded = append(to.recorded, from.recorded...)
 			to.host.calls = append(to.host.calls, from.host.calls...)
+			to.marks = append(to.marks, from.marks...)
 			for _, part := range from.gpus {
 				to.join(part, before)
 			}
@@ -272,9 +279,11 @@ func (r *rankWork) join(part *gpuPart, steps int) {
 
 // measure sweeps over the rows of all devices of the rank.
 func (r *rankWork) measure(opt *Options) {
+	r.host.calls = append(r.host.calls, r.captures()...)
 	r.host.order(r.steps)
+	spans := r.workSpans(opt)
 	for _, part := range r.gpus {
-		s := newGPUSweep(part.gpu, r, opt)
+		s := newGPUSweep(part.gpu, r, spans, opt)
 		busy := stepBusy{steps: r.steps, until: make([]trace.Time, len(r.steps))}
 		part.rows.drain(func(row *gpuRow) {
 			s.add(row)

@@ -227,11 +227,8 @@ func (s *htaStream) Calls(yield func(*profile.Call) bool) {
 	})
 }
 
-func (s *htaStream) Ranges(yield func(*profile.Range) bool) {
-	s.each(func(e *htaEvent, out profile.Event) bool {
-		return e.cat != "user_annotation" || yield(&profile.Range{Event: out, TID: e.tid})
-	})
-}
+// Ranges yields none: the time of devices there does not depend on steps.
+func (s *htaStream) Ranges(func(*profile.Range) bool) {}
 
 func (s *htaStream) Copies(func(*profile.Copy) bool) {}
 

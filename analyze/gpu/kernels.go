@@ -57,6 +57,9 @@ func (k *kernelTimes) add(r *gpuRow) {
 	k.samples[*at-1].Add(r.dur, distribution.NoLimit)
 }
 
+// ran reports whether a kernel of a name ran before.
+func (k *kernelTimes) ran(name trace.Sym) bool { return *k.index.At(int64(name)) != 0 }
+
 // summarize turns durations into sums.
 func (k *kernelTimes) summarize() {
 	var s distribution.Summarizer

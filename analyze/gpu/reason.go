@@ -18,7 +18,12 @@ type Reason uint8
 const (
 	// NoReason is a call that does not hold up its thread.
 	NoReason Reason = iota
-	// Modules are loaded, or a CUDA graph is instantiated, before the next launch.
+	// Capturing: the host records a CUDA graph, and what it launches meanwhile does not run.
+	Capturing
+	// Compiling: the host compiles code, by an annotation that says so.
+	Compiling
+	// Modules are loaded, or a CUDA graph is instantiated, before the next launch; or the
+	// first launch of a kernel takes so long that it loads its code.
 	Modules
 	// Allocation: memory of the device, or pinned memory, is allocated or freed.
 	Allocation
@@ -51,6 +56,7 @@ const (
 
 // ReasonWords are what reasons are called after "idle:".
 var ReasonWords = [NumReasons]string{
+	Capturing: "capturing a graph", Compiling: "compiling",
 	Modules: "loading kernels", Allocation: "allocating memory", BlockingCopy: "blocking copy",
 	BetweenSteps: "between steps", AfterSync: "after a sync call", HostWork: "host work",
 	LaunchGap: "launch gaps", Dependency: "waiting for other work", Unseen: "unrecorded work",
@@ -59,7 +65,7 @@ var ReasonWords = [NumReasons]string{
 }
 
 // ofHost reports whether the host was late.
-func (r Reason) ofHost() bool { return r >= Modules && r <= HostWork }
+func (r Reason) ofHost() bool { return r >= Capturing && r <= HostWork }
 
 // callReasons maps parts of the names of CUDA and HIP calls, without the prefix cu, cuda
 // or hip, to the reason that they are for idle time. The first that fits counts.
@@ -129,6 +135,8 @@ type callTimes struct {
 type callRow struct {
 	CallTime
 	mustSucceed bool
+	// It begins or ends the recording of a CUDA graph.
+	captureBegin, captureMark bool
 }
 
 // add counts a call if it lies in the window, and returns its reason.
@@ -137,6 +145,7 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 	if row.Name == "" {
 		row.Name = c.syms.Name(call.Name)
 		row.Reason, row.mustSucceed = reasonOfCall(row.Name), mustSucceed(row.Name)
+		row.captureBegin, row.captureMark = captureMarkOf(row.Name)
 		if row.Reason != NoReason || row.mustSucceed {
 			c.used = append(c.used, call.Name)
 		}
@@ -153,6 +162,12 @@ func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
 		row.Results.Add(call.Result)
 	}
 	return row.Reason
+}
+
+// capture returns what a call that was added is to the recording of CUDA graphs.
+func (c *callTimes) capture(name trace.Sym) (begin, mark bool) {
+	row := c.rows.At(int64(name))
+	return row.captureBegin, row.captureMark
 }
 
 // close keeps the sums only, of names that calls in the window have.

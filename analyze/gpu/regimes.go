@@ -43,7 +43,8 @@ func (g *GPUs) regimes() []regime {
 // A largePart is a part of GPU time that is a finding where it is large.
 type largePart struct {
 	of    func(*gpuTime) int64
-	least float64 // part of the time
+	time  func(*gpuTime) int64 // of which it is a part
+	least float64
 	tell  func(*gpuTime) finding.Finding
 	// devices says how devices differ over the whole time.
 	devices finding.Evidence
@@ -53,9 +54,10 @@ type largePart struct {
 // costs is a part of the whole in either case.
 func (g *GPUs) judge(whole *gpuTime, p *largePart) (found []finding.Finding) {
 	regimes := g.regimes()
-	if whole.part(p.of(whole)) >= p.least {
+	if p.share(whole) >= p.least && whole.part(p.of(whole)) >= muchOfRegime {
 		f := p.tell(whole)
-		for _, e := range [...]finding.Evidence{p.devices, inRegimes(regimes, p.of)} {
+		f.Cost = whole.part(p.of(whole))
+		for _, e := range [...]finding.Evidence{p.devices, p.inRegimes(regimes)} {
 			if e.Text != "" {
 				f.Evidence = append(f.Evidence, e)
 			}
@@ -65,21 +67,24 @@ func (g *GPUs) judge(whole *gpuTime, p *largePart) (found []finding.Finding) {
 	for i := range regimes {
 		r := &regimes[i]
 		cost := distribution.Fraction(p.of(&r.gpuTime), whole.length)
-		if r.length < shortest || r.part(p.of(&r.gpuTime)) < p.least || cost < muchOfRegime {
+		if r.length < shortest || p.share(&r.gpuTime) < p.least || cost < muchOfRegime {
 			continue
 		}
 		f := p.tell(&r.gpuTime)
 		f.Text, f.Metric.Name, f.Cost = fmt.Sprintf("in %s, %s", r.name, f.Text), f.Metric.Name+" in "+r.name, cost
-		f.Evidence = append(f.Evidence, inRegimes(regimes, p.of))
+		f.Evidence = append(f.Evidence, p.inRegimes(regimes))
 		found = append(found, f)
 	}
 	return found
 }
 
+// share returns which part of the time it is.
+func (p *largePart) share(t *gpuTime) float64 { return distribution.Fraction(p.of(t), p.time(t)) }
+
 // inRegimes tells how large a part is in each regime, the largest first: "in decode 41 %,
 // in prefill 6 %"; nothing without regimes.
-func inRegimes(regimes []regime, of func(*gpuTime) int64) finding.Evidence {
-	part := func(r *regime) float64 { return r.part(of(&r.gpuTime)) }
+func (p *largePart) inRegimes(regimes []regime) finding.Evidence {
+	part := func(r *regime) float64 { return p.share(&r.gpuTime) }
 	regimes = slices.Clone(regimes)
 	slices.SortStableFunc(regimes, func(a, b regime) int { return cmp.Compare(part(&b), part(&a)) })
 	var parts []string

@@ -44,7 +44,7 @@ func TestEachRun(t *testing.T) {
 	kernel, copying, launch := syms.Intern("gemm"), syms.Intern("Memcpy HtoD (Pageable -> Device)"), syms.Intern("cudaLaunchKernel")
 	stream := func(rank int32, from int64, busy int64, name trace.Sym) *testset.RowStream {
 		s := &testset.RowStream{}
-		for i := range int64(FewRows) {
+		for i := range int64(100) {
 			at := from + i*ms
 			e := profile.Event{Rank: rank, Start: trace.Time(at), End: trace.Time(at + busy), Correlation: i + 1, Name: name}
 			if name == copying {

@@ -100,6 +100,8 @@ func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 type gpuSweep struct {
 	gpu      *GPU
 	recorded recordings
+	spans    []recordedSpan // of steps, by recording: see workSpans
+	startup  startup
 	now      trace.Time                     // up to here all is counted
 	until    [profile.NumClasses]trace.Time // ends of what has started
 	delays   distribution.Sample
@@ -115,12 +117,12 @@ type gpuSweep struct {
 }
 
 // newGPUSweep returns the sweep over a device of a rank.
-func newGPUSweep(g *GPU, of *rankWork, opt *Options) *gpuSweep {
+func newGPUSweep(g *GPU, of *rankWork, spans []recordedSpan, opt *Options) *gpuSweep {
 	if len(opt.Cuts) > 0 {
 		g.Pieces = make([]Piece, len(opt.Cuts)+1)
 	}
-	waits := waitSweep{host: &of.host, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device}}
-	s := &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
+	waits := waitSweep{host: &of.host, kernels: &of.kernels, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device}}
+	s := &gpuSweep{gpu: g, recorded: of.recorded, spans: spans, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
 		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}, watch: unwatched{}}
 	if opt.Watch != nil {
 		if w := opt.Watch.Device(g.RankIndex, g.Device); w != nil {
@@ -133,9 +135,10 @@ func newGPUSweep(g *GPU, of *rankWork, opt *Options) *gpuSweep {
 func (s *gpuSweep) add(r *gpuRow) {
 	g := s.gpu
 	if g.Rows == 0 {
-		g.First, s.now = r.start, r.start
+		s.now = s.lead(r)
+		g.First = s.now
 		for c := range s.until {
-			s.until[c] = r.start
+			s.until[c] = s.now
 		}
 	}
 	g.Rows++
@@ -227,18 +230,21 @@ func (s *gpuSweep) advance(r *gpuRow) {
 	for s.now < r.start {
 		running, to := s.running(r.start)
 		if running == 0 && s.recorded.end(s.now, to) {
-			s.gpu.unrecorded = distribution.AddTimes(s.gpu.unrecorded, distribution.Between(s.now, to))
-			s.now = to
+			s.trail()
+			from := s.lead(r)
+			s.gpu.unrecorded = distribution.AddTimes(s.gpu.unrecorded, distribution.Between(s.now, from))
+			s.now = from
 			s.queue.cut()
 			continue
 		}
 		if running == 0 {
 			s.step = r.step()
-			s.gpu.BySteps[s.step].Idle.add(r, s.now)
-			waits := &s.gpu.BySteps[s.step].Waits
-			before := waits.Time
-			s.waits.add(waits, r, s.now)
-			s.pieces.waits(s.now, &before, &waits.Time)
+			did := &s.gpu.BySteps[s.step]
+			did.Idle.add(r, s.now)
+			before := did.Waits.Time
+			s.waits.add(&did.Waits, r, s.now)
+			s.pieces.waits(s.now, &before, &did.Waits.Time)
+			s.gap(did)
 		}
 		s.count(running, to)
 	}
@@ -260,11 +266,21 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	time := &s.gpu.BySteps[s.step].Running[running]
 	length := distribution.Between(s.now, to)
 	*time = distribution.AddTimes(*time, length)
+	if running != 0 {
+		s.startup.busy = distribution.AddTimes(s.startup.busy, length)
+	}
 	s.pieces.runs(s.now, running, length)
 	if running != 0 && to > s.now {
 		s.watch.Ran(s.now, to, running)
 	}
 	s.now = to
+}
+
+// gap counts what is cold of the gap that was divided last.
+func (s *gpuSweep) gap(did *Activity) {
+	sum := gapSum{Gap: s.waits.gap.Gap, parts: s.waits.parts, step: s.step, load: s.waits.load}
+	did.Cold.addCold(&sum)
+	s.startup.add(&sum)
 }
 
 // runTo counts the time up to an instant until which something runs.
@@ -295,10 +311,12 @@ func (s *gpuSweep) finish() {
 	}
 	s.runTo(slices.Max(s.until[:]))
 	g := s.gpu
+	s.trail()
+	g.Last = s.now
+	s.startup.settle(g)
 	for i := range g.BySteps {
 		g.add(&g.BySteps[i])
 	}
-	g.Last = s.now
 	delays := make([]int64, 0, g.Called)
 	s.delays.Each(func(v int64) { delays = append(delays, v) })
 	g.Delay = distribution.Summarize(delays)

@@ -45,6 +45,9 @@ func (v *htaView) Calls(yield func(*profile.Call) bool) {
 	})
 }
 
+// Ranges yields none: the time of devices there does not depend on steps.
+func (v *htaView) Ranges(func(*profile.Range) bool) {}
+
 // newHTAView leaves out what the last of several ProfilerSteps launched, and rounds
 // times as the run did.
 func newHTAView(s profile.Stream, syms *trace.Symbols, p *profile.Profile, run *htaRun) *htaView {

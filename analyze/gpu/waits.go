@@ -41,6 +41,7 @@ type HostCall struct {
 	TID        int64
 	PID        int32
 	reason     Reason
+	nobody     bool // no thread is to blame: the call stands for several
 }
 
 // hostTimes are what the host of a rank did, in the order of time: calls that hold up
@@ -67,23 +68,32 @@ type waitSweep struct {
 	active []HostCall // began, and may not have ended
 	step   int        // the first of host.steps that did not end before the last gap
 
+	kernels *kernelTimes // that ran before the gap
+
 	gap   IdleGap // the one that is being divided
 	parts [NumReasons]int64
+	load  int64          // ns that the launch took that ended it, if it loads code
 	gaps  func(*IdleGap) // takes each; nil is nobody
 }
 
 // add counts the gap from the end of what ran last to the start of r.
 func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	to := r.start
-	s.parts = [NumReasons]int64{}
+	s.parts, s.load = [NumReasons]int64{}, 0
 	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.called() && r.launch > from, r.launch, r.launched
 	s.gap.Parts = s.gap.Parts[:0]
 	length := distribution.Between(from, to)
 	switch {
 	case s.gap.Late:
+		if r.launched >= slowLaunch && r.flags&rowKernel != 0 && !s.kernels.ran(r.name) {
+			s.load = r.launched
+			s.activate(HostCall{Start: r.launch, End: r.launch + trace.Time(r.launched), reason: Modules, nobody: true})
+		}
 		s.ofHost(from, to, r.launch)
 	case length < kernelGap:
 		s.count(LaunchGap, from, to, nil)
+	case r.called() && r.flags&rowKernel == 0 && r.launch+trace.Time(r.launched) > to:
+		s.count(BlockingCopy, from, to, nil) // the driver works in the call: it stages memory
 	case r.called():
 		s.count(Dependency, from, to, nil)
 	case r.flags&rowMigrated != 0:
@@ -91,6 +101,21 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	default:
 		s.count(NotRecorded, from, to, nil)
 	}
+	s.settle(w)
+}
+
+// trail counts the gap from the end of the last that ran until the steps end.
+func (s *waitSweep) trail(did *Activity, from, to trace.Time) {
+	s.parts, s.load = [NumReasons]int64{}, 0
+	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, true, to, 0
+	s.gap.Parts = s.gap.Parts[:0]
+	s.ofHost(from, to, to)
+	s.settle(&did.Waits)
+}
+
+// settle adds up the parts of the gap.
+func (s *waitSweep) settle(w *Waits) {
+	length := s.gap.Length()
 	most := Reason(0)
 	for reason, t := range s.parts {
 		w.Time[reason] = distribution.AddTimes(w.Time[reason], t)
@@ -100,7 +125,7 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	}
 	w.Gaps[most]++
 	if length > w.Longest[most].Length() {
-		w.Longest[most] = Gap{from, to}
+		w.Longest[most] = s.gap.Gap
 	}
 	if s.gaps != nil {
 		s.gaps(&s.gap)
@@ -154,7 +179,10 @@ func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 		if c.reason == AfterSync && c.Start <= from && c.End <= launch {
 			drained = c
 		}
-		reason := c.reason
+		by, reason := c, c.reason
+		if c.nobody {
+			by = nil
+		}
 		switch {
 		case reason != AfterSync && reason != BlockingCopy:
 		case distribution.Between(start, min(c.End, to)) >= waitsUnseen:
@@ -164,7 +192,7 @@ func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 		}
 		countTo(min(start, to))
 		if c.End > holdups[reason].until {
-			holdups[reason] = holdup{c.End, c}
+			holdups[reason] = holdup{c.End, by}
 		}
 	}
 	countTo(to)
@@ -177,12 +205,19 @@ const waitsUnseen = 1_000_000
 
 // running returns the reason that holds now, the worst first, and until when.
 func running(holdups *[NumReasons]holdup, now, limit trace.Time) (Reason, trace.Time) {
-	for _, reason := range [...]Reason{Modules, Allocation, Unseen, BlockingCopy} {
+	for _, reason := range [...]Reason{Capturing, Modules, Allocation, Unseen, BlockingCopy, Compiling} {
 		if until := holdups[reason].until; until > now {
 			return reason, min(limit, until)
 		}
 	}
 	return NoReason, limit
+}
+
+// activate adds a call to those that may overlap the gap, of which it is one of the last.
+func (s *waitSweep) activate(c HostCall) {
+	s.enter(s.gap.From, s.gap.To)
+	at, _ := slices.BinarySearchFunc(s.active, c.Start, func(a HostCall, start trace.Time) int { return cmp.Compare(a.Start, start) })
+	s.active = slices.Insert(s.active, at, c)
 }
 
 // enter makes active what may overlap a gap.

@@ -23,6 +23,7 @@ type knownNames struct {
 	classes    *profile.ClassTable
 	steps      *walk.StepNames
 	graphs     walk.NamesWith     // of calls that launch CUDA graphs
+	compiling  map[trace.Sym]bool // names of ranges: code is compiled in them
 	migrations walk.NamesWith     // of copies of unified memory
 	asks       map[trace.Sym]bool // names of ranges: they are of collectives
 }
@@ -51,7 +52,7 @@ type gpuPart struct {
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
 		classes: profile.NewClassTable(opt.Classes, set.Syms), steps: &walk.StepNames{Syms: set.Syms}, graphs: walk.GraphLaunches(set.Syms),
-		migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}}}
+		migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}, compiling: map[trace.Sym]bool{}}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
@@ -101,8 +102,20 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 		rank.threads.Add(r, kind)
 	} else if w.asksForCollective(r.Name) {
 		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}})
+	} else if w.compilesIn(r.Name) {
+		rank.host.calls = append(rank.host.calls, HostCall{Start: r.Start, End: r.Start + trace.Time(r.Dur()), TID: r.TID, PID: r.PID, reason: Compiling})
 	}
 	return true
+}
+
+// compilesIn reports whether code is compiled in ranges of a name.
+func (w *gpuWalk) compilesIn(name trace.Sym) bool {
+	compiling, ok := w.compiling[name]
+	if !ok {
+		compiling = compiles(w.syms.Name(name))
+		w.compiling[name] = compiling
+	}
+	return compiling
 }
 
 // asksForCollective reports whether the calls in ranges of a name ask for a collective.
@@ -121,8 +134,15 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	if inWindow {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
 	}
-	if reason := w.calls.add(c, inWindow); reason != NoReason {
-		rank.host.calls = append(rank.host.calls, HostCall{c.Start, c.Start + trace.Time(c.Dur()), c.TID, c.PID, reason})
+	reason := w.calls.add(c, inWindow)
+	switch begin, mark := w.calls.capture(c.Name); {
+	case mark && begin:
+		rank.marks = append(rank.marks, captureMark{c.Start, true})
+	case mark:
+		rank.marks = append(rank.marks, captureMark{c.Start + trace.Time(c.Dur()), false})
+	}
+	if reason != NoReason {
+		rank.host.calls = append(rank.host.calls, HostCall{Start: c.Start, End: c.Start + trace.Time(c.Dur()), TID: c.TID, PID: c.PID, reason: reason})
 	}
 	if c.Correlation == 0 {
 		return

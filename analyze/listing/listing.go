@@ -74,6 +74,8 @@ func (l *List) Title() string {
 		return "No findings: not enough data"
 	case n == 0 && len(l.Muted) > 0:
 		return "Nothing else stands out"
+	case n == 0 && len(l.In(finding.TooLittle)) > 0:
+		return "Nothing stands out in the rest"
 	case n == 0:
 		return "Nothing stands out"
 	case n == 1:

@@ -18,8 +18,11 @@ func Escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)
 // Markdown lists all findings with their evidence, and what there was too little data for.
 func (l *List) Markdown(w io.Writer) error {
 	out := bufio.NewWriter(w)
+	little := l.In(finding.TooLittle)
 	fmt.Fprintf(out, "### %s\n\n", l.Title())
 	if len(l.Findings) == 0 {
+		listed(out, little)
+		little = nil
 		fmt.Fprintf(out, "%s\n\n", Escaped(l.looked()))
 	}
 	for i := range l.Findings {
@@ -30,14 +33,18 @@ func (l *List) Markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(l.Command(f)))
 	}
-	little := l.In(finding.TooLittle)
-	for _, text := range little {
+	listed(out, little)
+	return out.Flush()
+}
+
+// listed writes a list of sentences.
+func listed(out *bufio.Writer, sentences []string) {
+	for _, text := range sentences {
 		fmt.Fprintf(out, "- %s\n", Escaped(text))
 	}
-	if len(little) > 0 {
+	if len(sentences) > 0 {
 		out.WriteByte('\n')
 	}
-	return out.Flush()
 }
 
 // MarkdownCommands lists the commands that repeat a report, given by their arguments, and those

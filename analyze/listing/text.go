@@ -61,8 +61,16 @@ var severityTones = map[finding.Severity]table.Tone{finding.Critical: table.Bad,
 // mostEvidence is how much evidence of a finding people are shown at once.
 const mostEvidence = 2
 
-// Print lists the findings that are shown, and what there was too little data for.
+// Print lists the findings that are shown, and what there was too little data for: first where
+// nothing was found, so that nobody takes what was not judged for healthy.
 func (l *List) Print(p *Printer) {
+	little := l.In(finding.TooLittle)
+	if len(l.Findings) == 0 {
+		for _, text := range little {
+			p.Filled("", 0, text)
+		}
+		little = nil
+	}
 	p.Printf("%s\n", l.title())
 	if len(l.Findings) == 0 {
 		p.Filled("", 0, l.looked())
@@ -83,7 +91,7 @@ func (l *List) Print(p *Printer) {
 	if len(l.Findings) > 0 && l.manyInputs() {
 		p.Filled("INPUT... ", 9, words.QuoteShell(l.Inputs))
 	}
-	for _, text := range l.In(finding.TooLittle) {
+	for _, text := range little {
 		p.Filled("", 0, text)
 	}
 }
