@@ -50,9 +50,9 @@ type Pool struct {
 
 // Costs are what steps take on average.
 type Costs struct {
-	Prefill, PerToken      time.Duration // a prefill, and each of its tokens
-	Decode, PerJob, PerKV  time.Duration // a decode step, each of its requests, and each 1000 tokens of their KV
-	Transfer, TransferPer1 time.Duration // of KV, and of 1000 tokens of it
+	Prefill, PerToken       time.Duration // a prefill, and each of its tokens
+	Decode, PerJob, PerKV   time.Duration // a decode step, each of its requests, and each 1000 tokens of their KV
+	Transfer, TransferPerKV time.Duration // of KV, and of 1000 tokens of it
 }
 
 // Models that a pool may have.
@@ -63,7 +63,7 @@ var (
 		Costs: Costs{
 			Prefill: 6 * time.Millisecond, PerToken: 9500 * time.Nanosecond,
 			Decode: 8 * time.Millisecond, PerJob: 60 * time.Microsecond, PerKV: 30 * time.Microsecond,
-			Transfer: 1200 * time.Microsecond, TransferPer1: 2 * time.Millisecond,
+			Transfer: 1200 * time.Microsecond, TransferPerKV: 2 * time.Millisecond,
 		},
 	}
 	large = Pool{
@@ -72,7 +72,7 @@ var (
 		Costs: Costs{
 			Prefill: 15 * time.Millisecond, PerToken: 45 * time.Microsecond,
 			Decode: 24 * time.Millisecond, PerJob: 150 * time.Microsecond, PerKV: 60 * time.Microsecond,
-			Transfer: 2 * time.Millisecond, TransferPer1: 4 * time.Millisecond,
+			Transfer: 2 * time.Millisecond, TransferPerKV: 4 * time.Millisecond,
 		},
 	}
 	embedding = Pool{

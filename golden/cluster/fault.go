@@ -22,41 +22,33 @@ type Fault struct {
 }
 
 // faults are all that can be planted: what it does to a run that has been planned.
-var faults map[string]struct {
+var faults = map[string]struct {
 	doc   string
 	plant func(s *sim, f *Fault)
-}
+}{
+	"slow steps":     {"all steps take Size times as long", slowSteps},
+	"slow decode":    {"decode steps take Size times as long", slowDecode},
+	"growth":         {"decode steps take Size longer with each minute: 0.01 is 1 %", growth},
+	"stalls":         {"every Every a step takes Size seconds longer", stalls},
+	"warm-up":        {"steps take 1 + Size times as long at first, which fades with the time constant Every", warmUp},
+	"restart":        {"drains, is away for Every, then comes back with other pids, or with Share 1 with the same; then steps take Size times as long", restart},
+	"rolling deploy": {"all servers restart one after the other, away for Every each; then steps take Size times as long", deploy},
+	"hang":           {"the scheduler hangs: when it has nothing to do, or with Share 1 at once", hang},
+	"death":          {"all processes die at once, while there is a request; they come back after Every, if that is not 0", death},
 
-func init() { // not where it is declared: a fault may look others up
-	type row = struct {
-		doc   string
-		plant func(s *sim, f *Fault)
-	}
-	faults = map[string]row{
-		"slow steps":     {"all steps take Size times as long", slowSteps},
-		"slow decode":    {"decode steps take Size times as long", slowDecode},
-		"growth":         {"decode steps take Size longer with each minute: 0.01 is 1 %", growth},
-		"stalls":         {"every Every a step takes Size seconds longer", stalls},
-		"warm-up":        {"steps take 1 + Size times as long at first, which fades with the time constant Every", warmUp},
-		"restart":        {"drains, is away for Every, then comes back with other pids, or with Share 1 with the same; then steps take Size times as long", restart},
-		"rolling deploy": {"all servers restart one after the other, away for Every each; then steps take Size times as long", deploy},
-		"hang":           {"the scheduler hangs: when it has nothing to do, or with Share 1 at once", hang},
-		"death":          {"all processes die at once, while there is a request; they come back after Every, if that is not 0", death},
+	"long outputs":    {"answers have Size times as many tokens", longOutputs},
+	"long prompts":    {"prompts have Size times as many tokens", longPrompts},
+	"cold cache":      {"nothing is in the prefix cache", coldCache},
+	"rejected drafts": {"of the drafted tokens that would be accepted only Share are", rejectedDrafts},
+	"wave":            {"load sinks by up to Size and comes back, in each period of Every", wave},
+	"burst":           {"Size more requests a second arrive, for Every", burst},
+	"flood":           {"the first tenant sends Size more requests a second", flood},
+	"retries":         {"a Share of the clients that give up ask again after Every", retries},
 
-		"long outputs":    {"answers have Size times as many tokens", longOutputs},
-		"long prompts":    {"prompts have Size times as many tokens", longPrompts},
-		"cold cache":      {"nothing is in the prefix cache", coldCache},
-		"rejected drafts": {"of the drafted tokens that would be accepted only Share are", rejectedDrafts},
-		"wave":            {"load sinks by up to Size and comes back, in each period of Every", wave},
-		"burst":           {"Size more requests a second arrive, for Every", burst},
-		"flood":           {"the first tenant sends Size more requests a second", flood},
-		"retries":         {"a Share of the clients that give up ask again after Every", retries},
-
-		"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
-		"slow tokenizer": {"tokenizing takes Size times as long", slowTokenizer},
-		"slow pair":      {"KV takes Size seconds longer from Server to Other", slowPair},
-		"clock step":     {"the clock of the server's host is set forward by Size seconds", clockStep},
-	}
+	"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
+	"slow tokenizer": {"tokenizing takes Size times as long", slowTokenizer},
+	"slow pair":      {"KV takes Size seconds longer from Server to Other", slowPair},
+	"clock step":     {"the clock of the server's host is set forward by Size seconds", clockStep},
 }
 
 // each calls plant for the servers of a fault.
@@ -196,8 +188,8 @@ func death(s *sim, f *Fault) {
 	})
 }
 
-// FaultNames returns the names of all faults, in order, each with what it does.
-func FaultNames() (names [][2]string) {
+// Faults returns the names of all faults, in order, each with what it does.
+func Faults() (names [][2]string) {
 	for name, row := range faults {
 		names = append(names, [2]string{name, row.doc})
 	}

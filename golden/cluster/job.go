@@ -97,7 +97,7 @@ func (j *job) prefilled(at int64) {
 func (j *job) transfer() {
 	s, h, c := j.server.sim, j.half, &j.server.pool.Costs
 	h.TransferStart = s.Now + 60*us
-	takes := float64(c.Transfer) + float64(c.TransferPer1)*float64(j.req.Prompt)/1000
+	takes := float64(c.Transfer) + float64(c.TransferPerKV)*float64(j.req.Prompt)/1000
 	takes *= 1 + 0.2*float64(j.req.draws.between(0, 1000))/1000
 	t := h.TransferStart + int64(takes)
 	for _, slow := range s.slowWay {

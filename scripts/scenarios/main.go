@@ -27,6 +27,10 @@ func main() {
 		for _, s := range cluster.Scenarios {
 			fmt.Printf("%-26s %s\n", s.Name, s.Doc)
 		}
+		fmt.Println("\nwhich are made of these faults:")
+		for _, f := range cluster.Faults() {
+			fmt.Printf("  %-24s %s\n", f[0], f[1])
+		}
 		return
 	}
 	found := false
