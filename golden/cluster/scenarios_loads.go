@@ -54,14 +54,14 @@ var ways = []Scenario{
 		c.disaggregate(2, 3)
 		c.Faults = []Fault{{Name: "slow pair", Server: vary.IntN(2), Other: 2 + vary.IntN(3), At: since(c, vary), Size: 0.4}}
 	}},
-	{Name: "clock_step", Doc: "the clock of a server's host is set by 1 s", Healthy: true, Says: "clock", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "clock_step", Doc: "the clock of a server's host is set by 1 s", Healthy: true, Says: "clock[^.]*(step|jump|set )|(step|jump)[^.]*clock", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "clock step", Server: vary.IntN(3), At: since(c, vary), Size: 1 - 2*float64(vary.IntN(2))}}
 	}},
-	{Name: "clock_step_pd", Doc: "the clock of a decode server's host is set by 1 s", Healthy: true, Says: "clock", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "clock_step_pd", Doc: "the clock of a decode server's host is set by 1 s", Healthy: true, Says: "clock[^.]*(step|jump|set )|(step|jump)[^.]*clock", plant: func(c *Config, vary *rand.Rand) {
 		c.disaggregate(1, 2)
 		c.Faults = []Fault{{Name: "clock step", Server: 1 + vary.IntN(2), At: since(c, vary), Size: 1}}
 	}},
-	{Name: "clock_step_small", Doc: "the clock of a server's host is set back by 50 ms", Healthy: true, Says: "clock", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "clock_step_small", Doc: "the clock of a server's host is set back by 50 ms", Healthy: true, Says: "clock[^.]*(step|jump|set )|(step|jump)[^.]*clock", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "clock step", Server: vary.IntN(3), At: since(c, vary), Size: -0.05}}
 	}},
 }
