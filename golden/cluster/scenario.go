@@ -12,7 +12,7 @@ type Scenario struct {
 	// Healthy tells that nothing deserves a warning.
 	Healthy bool
 	// Words is a regular expression for what one of the first two findings must say, besides
-	// the place; empty is anything. In it, HOST is any of the places.
+	// one of the places; empty is anything. In it, HOST is any of the places.
 	Words string
 	// Stage is the stage that is slower, or empty.
 	Stage string

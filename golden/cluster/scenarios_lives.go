@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// gone is for what a finding of a server that hangs or dies may say.
+const gone = "die[sd]|dead|death|silent|stop|crash|gone|never|answer|hang|hung|restart"
+
 // lives are scenarios of servers that come and go, and of different ones side by side.
 var lives = []Scenario{
 	{Name: "healthy", Doc: "three servers of one model, nothing else", Healthy: true, plant: func(*Config, *rand.Rand) {}},
@@ -27,25 +30,25 @@ var lives = []Scenario{
 	{Name: "mixed_models", Doc: "servers of an 8B and a 70B model and of embeddings behind one gateway, with health checks", Healthy: true, plant: func(c *Config, _ *rand.Rand) {
 		c.Pools, c.HealthEvery = []Pool{small.of(2, 1.5), large.of(2, 0.4), embedding.of(1, 6)}, 10*time.Second
 	}},
-	{Name: "hang_idle", Doc: "a scheduler hangs when it has nothing to do; what is sent to it later never ends", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "hang_idle", Doc: "a scheduler hangs when it has nothing to do; what is sent to it later never ends", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.Pools = []Pool{small.of(3, 0.7)}
 		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(3), At: 55 * time.Second}}
 	}},
-	{Name: "hang_busy", Doc: "a scheduler hangs in the middle of a step; what it has and gets never ends", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "hang_busy", Doc: "a scheduler hangs in the middle of a step; what it has and gets never ends", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(3), At: 70 * time.Second, Share: 1}}
 	}},
-	{Name: "hang_only", Doc: "the only scheduler hangs when it has nothing to do", Words: "HOST", plant: func(c *Config, _ *rand.Rand) {
+	{Name: "hang_only", Doc: "the only scheduler hangs when it has nothing to do", Words: gone, plant: func(c *Config, _ *rand.Rand) {
 		c.Pools = []Pool{small.of(1, 0.7)}
 		c.Faults = []Fault{{Name: "hang", At: 60 * time.Second}}
 	}},
-	{Name: "death", Doc: "a server dies in the middle of its requests", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "death", Doc: "a server dies in the middle of its requests", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "death", Server: vary.IntN(3), At: 70 * time.Second}}
 	}},
-	{Name: "prefill_hang", Doc: "one of two prefill servers hangs; decode waits for its KV", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "prefill_hang", Doc: "one of two prefill servers hangs; decode waits for its KV", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.disaggregate(2, 2)
 		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(2), At: 60 * time.Second, Share: float64(vary.IntN(2))}}
 	}},
-	{Name: "prefill_death", Doc: "one of two prefill servers dies", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "prefill_death", Doc: "one of two prefill servers dies", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.disaggregate(2, 2)
 		c.Faults = []Fault{{Name: "death", Server: vary.IntN(2), At: 60 * time.Second}}
 	}},
@@ -62,21 +65,21 @@ var lives = []Scenario{
 		c.Pools, c.Length = []Pool{small.of(64, 0.4)}, 75*time.Second
 		c.Faults = []Fault{{Name: "slow steps", Server: vary.IntN(64), Size: 1.3}}
 	}},
-	{Name: "hang_direct", Doc: "a scheduler hangs in the middle of a step; no gateway", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "hang_direct", Doc: "a scheduler hangs in the middle of a step; no gateway", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.Gateway = false
 		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(3), At: 70 * time.Second, Share: 1}}
 	}},
-	{Name: "death_direct", Doc: "a server dies in the middle of its requests; no gateway", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "death_direct", Doc: "a server dies in the middle of its requests; no gateway", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.Gateway = false
 		c.Faults = []Fault{{Name: "death", Server: vary.IntN(3), At: 70 * time.Second}}
 	}},
-	{Name: "flapping", Doc: "a server dies three times and comes back", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "flapping", Doc: "a server dies three times and comes back", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		server := vary.IntN(3)
 		for i := range 3 {
 			c.Faults = append(c.Faults, Fault{Name: "death", Server: server, At: time.Duration(30+25*i) * time.Second, Every: 8 * time.Second})
 		}
 	}},
-	{Name: "canary_15", Doc: "one of three servers restarts, and its steps take 15 % longer then", Words: "HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+	{Name: "canary_15", Doc: "one of three servers restarts, and its steps take 15 % longer then", Words: slower, Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
 		c.Length = 240 * time.Second
 		c.Faults = []Fault{{Name: "restart", Server: vary.IntN(3), At: 100 * time.Second, Every: 12 * time.Second, Size: 1.15}}
 	}},
