@@ -365,9 +365,9 @@ func sumOf(left []int64) int64 {
 	return sum
 }
 
-// Settle says what findings cost together: those before have the time that several claim. It
-// releases the claims.
-func (b *Costs) Settle(found []finding.Finding) {
+// Settle says what findings cost together: those before have the time that several claim. Of
+// each it tells how much of its claim those before it had.
+func (b *Costs) Settle(found []finding.Finding) []finding.Taken {
 	claims := make([]finding.Claim, len(found))
 	for i := range found {
 		if found[i].Whose == finding.RequestTime {
@@ -379,4 +379,44 @@ func (b *Costs) Settle(found []finding.Finding) {
 			found[i].Cost = cost
 		}
 	}
+	return b.taken(claims)
+}
+
+// taken tells of each claim which one before it had most of it, and how much all of them had.
+func (b *Costs) taken(claims []finding.Claim) []finding.Taken {
+	n := len(claims)
+	whole, by := make([]float64, n), make([][]float64, n)
+	for k := range by {
+		by[k] = make([]float64, k)
+	}
+	lefts := make([]Causes, n+1) // before each claim, and after the last one
+	for i := range b.list {
+		lefts[0] = b.list[i].spent()
+		for k, claim := range claims {
+			lefts[k+1] = lefts[k]
+			if claim == nil {
+				continue
+			}
+			alone := lefts[0]
+			claim(i, alone[:])
+			claim(i, lefts[k+1][:])
+			for c := range Count {
+				own := lefts[0][c] - alone[c]
+				whole[k] += float64(own)
+				for j := range k {
+					by[k][j] += float64(min(own, lefts[j][c]-lefts[j+1][c]))
+				}
+			}
+		}
+	}
+	out := make([]finding.Taken, n)
+	for k := range out {
+		for j, ns := range by[k] {
+			out[k].Part += distribution.Ratio(ns, max(1, whole[k]))
+			if ns > by[k][out[k].By] {
+				out[k].By = j
+			}
+		}
+	}
+	return out
 }

@@ -109,7 +109,7 @@ func (f *Shift) metric() finding.Metric {
 	case ShareChanged:
 		m.Name, m.Unit = "share of requests", table.Share
 	case ArrivalsChanged:
-		m.Name, m.Unit = "arrivals per second", table.Number
+		m.Name, m.Unit = Arrivals, table.Number
 	case RunningChanged:
 		m.Name, m.Unit = "running requests", table.Number
 	case CachedChanged:

@@ -9,14 +9,18 @@ import (
 )
 
 // claim is the time that requests would not have taken without a change: what each shift
-// made longer where it happened, and, behind it, the waits and fuller batches of all.
+// made longer where it happened, and the waits and fuller batches behind it: there, or where
+// all of the load is, if it is that which changed.
 func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	first := &c.Shifts[0]
 	if !first.costs() {
 		return nil
 	}
-	everywhere := place.Where{Scope: place.Everywhere}
-	claim := b.Risen(cause.Span{From: c.Time, Until: all.until(first), At: everywhere}, b.BySize, cause.OverloadCauses...)
+	behind := first.Where
+	if first.Metric.isLoad() {
+		behind = place.Where{Scope: place.Everywhere}
+	}
+	claim := b.Risen(cause.Span{From: c.Time, Until: all.until(first), At: behind}, b.BySize, cause.OverloadCauses...)
 	for i := range c.Shifts {
 		if f := &c.Shifts[i]; f.costs() {
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: all.until(f), At: f.Where}))

@@ -14,6 +14,7 @@ import (
 // What people call what saves work, and topics of findings.
 const (
 	CachedTokens = "share of cached tokens"
+	Arrivals     = "arrivals per second"
 	StepYield    = "tokens per decode step"
 )
 

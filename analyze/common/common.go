@@ -96,7 +96,9 @@ type Traits struct {
 	N    int // finished requests
 	List []Comparison
 
-	set *request.Set
+	set   *request.Set
+	list  []cause.Attribution // of the finished requests
+	asked []Trait             // what was asked for, and by whom
 }
 
 // Of comparisons, those with a probability of chance above surely do not stand out.
@@ -113,11 +115,16 @@ const (
 // of their traits: those that ask for the same work with each other. Those that stand out come
 // first, the costliest first.
 func Find(s *request.Set, list []cause.Attribution, groups *peers.Groups) *Traits {
-	t := &Traits{N: len(list), set: s}
+	t := &Traits{N: len(list), set: s, list: list}
 	if len(list) < finding.FewCompared {
 		return t
 	}
-	traits := traitsOf(s, list)
+	traits, rules := traitsOf(s, list)
+	for _, x := range slices.Concat(traits, rules) {
+		if x.Of == Asked {
+			t.asked = append(t.asked, x)
+		}
+	}
 	var samples []*sample
 	for _, m := range metrics {
 		for population := range max(1, groups.Populations()) {

@@ -46,17 +46,18 @@ type collector struct {
 	set    *request.Set
 	list   []cause.Attribution
 	traits []Trait
+	rules  []Trait // that most requests have
 }
 
-// traitsOf returns all traits of the requests of a list.
-func traitsOf(s *request.Set, list []cause.Attribution) []Trait {
+// traitsOf returns all traits of the requests of a list, and those that most of them have.
+func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) {
 	c := &collector{set: s, list: list}
 	c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
 	c.asked()
 	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
 	c.numbers("cached tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
 	c.places()
-	return c.traits
+	return c.traits, c.rules
 }
 
 func (c *collector) request(a *cause.Attribution) *request.Request { return &c.set.Requests[a.Request] }
@@ -222,7 +223,7 @@ func numberText(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// add adds a trait, unless too few requests have it, or so many that it is the rule.
+// add adds a trait, unless too few requests have it; if very many do, it is the rule.
 func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
 	t := Trait{Attribute: attribute, Value: value, Of: of, in: make([]bool, len(c.list))}
 	for i := range c.list {
@@ -230,8 +231,12 @@ func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
 			t.n++
 		}
 	}
-	if t.n >= fewest && 4*t.n <= 3*len(c.list) {
+	switch {
+	case t.n < fewest:
+	case 4*t.n <= 3*len(c.list):
 		c.traits = append(c.traits, t)
+	default:
+		c.rules = append(c.rules, t)
 	}
 }
 

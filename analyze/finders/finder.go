@@ -87,7 +87,7 @@ func (m *Measured) Look(list []Finder) Result {
 	}
 	r.Findings = finding.Merge(slices.Clone(found), consequences)
 	if m.Costs != nil {
-		m.Costs.Settle(r.Findings)
+		r.Findings = m.settle(r.Findings)
 	}
 	finding.Sort(r.Findings)
 	r.All = found
@@ -97,6 +97,21 @@ func (m *Measured) Look(list []Finder) Result {
 		}
 	}
 	return r
+}
+
+// settle says what findings cost together, causes before symptoms, which are evidence of causes
+// that explain them.
+func (m *Measured) settle(found []finding.Finding) []finding.Finding {
+	slices.SortStableFunc(found, func(x, y finding.Finding) int {
+		switch {
+		case isSymptom(&x) == isSymptom(&y):
+			return 0
+		case isSymptom(&y):
+			return -1
+		}
+		return 1
+	})
+	return finding.Fold(found, m.Costs.Settle(found), isSymptom)
 }
 
 // find asks the finder, if the inputs have what it needs.

@@ -41,6 +41,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, limits},
 	{finding.Errors, "requests that failed, or were turned away from a full queue", Requests,
 		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},
+	{finding.Errors, "clients that give up, most of them after the same time", Requests,
+		finding.Warning, finding.Certain, finding.Requests, finding.Everywhere, []string{"requests", "--status", "aborted"}, giveUps},
 	{finding.Memory, "requests that were retracted because the KV cache was full", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
 	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
@@ -112,6 +114,7 @@ func OfWeeks() (list []Finder) {
 // That slow requests were on one rank says less than why that rank is slow, but whose they
 // are says more than where their time went.
 var consequences = []finding.Consequence{
+	{Cause: finding.Errors, CauseTopic: requests.GivenUp, Effect: finding.Load, Topics: []string{""}, Later: true, Enough: askAgain},
 	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
@@ -133,8 +136,37 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
+	{Cause: finding.Silent, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Change, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Slower, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Straggler, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Transfer, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Load, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
+}
+
+// isSymptom reports whether a finding tells where time went, and not why: if another one
+// explains all of that time, it says nothing more.
+func isSymptom(f *finding.Finding) bool {
+	switch f.Kind {
+	case finding.Tail, finding.Limit, finding.Memory:
+		return true
+	case finding.Load:
+		return f.Topic == finding.Waits
+	case finding.Transfer: // slow ones; since when says more
+		return f.Since == 0
+	case finding.Common:
+		return f.Topic == common.PlaceTopic
+	}
+	return false
+}
+
+// askAgain reports whether clients that give up and ask again may be why more requests arrive.
+func askAgain(load, givenUp *finding.Finding) bool {
+	const about = 1.2
+	return load.Metric.Name == change.Arrivals && load.Metric.After-load.Metric.Before <= about*givenUp.Metric.After
 }
 
 // whatever takes any finding.
@@ -149,6 +181,9 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 	return func(m *Measured) (found []finding.Finding, judged finding.Judged) {
 		for i := range m.changed {
 			if f := m.changed[i]; f.Kind == kind && is(&f) {
+				if f.Metric.Name == change.Arrivals {
+					f.Text += m.Common.Senders(f.Since)
+				}
 				found = append(found, f)
 			}
 		}
@@ -198,6 +233,10 @@ func absentRanks(m *Measured) ([]finding.Finding, finding.Judged) {
 
 func failures(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.FailureFindings(m.Of.Requests)
+}
+
+func giveUps(m *Measured) ([]finding.Finding, finding.Judged) {
+	return requests.GiveUpFindings(m.Of.Requests)
 }
 
 func retractions(m *Measured) ([]finding.Finding, finding.Judged) {

@@ -41,6 +41,8 @@ type Finding struct {
 	// by it.
 	Cost  float64
 	Whose Whose
+	// Brief is what the sentence of its cause says of it, where it has one; "" is nothing.
+	Brief string
 	// Claim is the time of requests that it costs, until that is settled; nil is none.
 	Claim    Claim
 	Affected Affected
@@ -53,6 +55,12 @@ type Finding struct {
 // A Claim takes what a finding is why of from the time that is left of the i-th finished
 // request, in ns by cause (package cause); it never leaves less than nothing.
 type Claim func(i int, left []int64)
+
+// Taken is how much of the time that a finding claims others before it have.
+type Taken struct {
+	By   int     // which one of them has most of it
+	Part float64 // what all of them have, 0 to 1
+}
 
 // And claims what either of two does: what both claim, once.
 func (c Claim) And(d Claim) Claim {

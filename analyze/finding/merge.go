@@ -74,6 +74,7 @@ func (f *Finding) take(g *Finding) {
 			f.Evidence = append(f.Evidence, e)
 		}
 	}
+	f.say(g)
 	if f.Since == 0 {
 		f.Since = g.Since
 	}
@@ -84,6 +85,39 @@ func (f *Finding) take(g *Finding) {
 		f.Cost, f.Whose, f.Severity, f.Claim = g.Cost, g.Whose, g.Severity, g.Claim
 	}
 }
+
+// say adds to the sentence of f what it should say of g.
+func (f *Finding) say(g *Finding) {
+	if g.Brief != "" && !strings.Contains(f.Text, g.Brief) {
+		f.Text += "; " + g.Brief
+	}
+}
+
+// nearly all of its time makes a symptom the consequence of others.
+const nearlyAll = 0.8
+
+// Fold makes symptoms evidence of the finding that has most of the time that they claim, where
+// those before them have nearly all of it, and that did not begin later.
+func Fold(found []Finding, taken []Taken, symptom func(*Finding) bool) []Finding {
+	var folded []int
+	for k := len(found) - 1; k > 0; k-- {
+		f, cause := &found[k], &found[taken[k].By]
+		if !symptom(f) || taken[k].Part < nearlyAll || f.Since != 0 && f.Since+slack < cause.Since {
+			continue
+		}
+		cause.Evidence = append(cause.Evidence, Evidence{Text: f.Text})
+		cause.say(f)
+		folded = append(folded, k)
+	}
+	for _, k := range folded {
+		found = slices.Delete(found, k, k+1)
+	}
+	return found
+}
+
+// slack is how far a consequence may seem to begin before its cause: nobody knows exactly
+// when load changed.
+const slack = trace.Time(2 * time.Second)
 
 // A Consequence is what findings of one kind bring about that findings of another tell
 // of.
@@ -101,16 +135,22 @@ type Consequence struct {
 	Later bool
 	// AtPlaces tells that effects which are everywhere are none: they come from outside.
 	AtPlaces bool
+	// NotBefore tells that effects which began before the cause are none; those that were always
+	// there may be of a cause that was.
+	NotBefore bool
+	// Enough tells whether a cause is large enough for an effect; nil is any.
+	Enough func(effect, cause *Finding) bool
 }
 
 // isEffect reports whether f is brought about by a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
-	const slack = trace.Time(2 * time.Second) // nobody knows exactly when load changed
 	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(cause) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
-		(!c.AtPlaces || f.At.Scope != place.Everywhere)
+		(!c.AtPlaces || f.At.Scope != place.Everywhere) &&
+		(!c.NotBefore || f.Since+slack >= cause.Since) &&
+		(c.Enough == nil || c.Enough(f, cause))
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place: of

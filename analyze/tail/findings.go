@@ -44,12 +44,18 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 	if x == nil || len(x.Slow) == 0 {
 		return nil, judged
 	}
-	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+x.Where.nearlyAll())
+	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
+	from, to := t.rankName(worst.From), t.rankName(worst.To)
+	pair, where := "", x.Where.nearlyAll()
+	if float64(worst.Slow) >= nearlyAll*float64(len(x.Slow)) && 2*worst.N <= x.N {
+		pair = fmt.Sprintf("%d of %d slow KV transfers go from %s to %s", worst.Slow, len(x.Slow), from, to)
+		where = fmt.Sprintf("; %d of them go from %s to %s", worst.Slow, from, to)
+	}
+	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+where)
+	f.Brief = pair
 	f.Affected = finding.AffectedOf(t.set, x.requests())
 	f.Show = showTable("slowtransfers")
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
-	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
-	from, to := t.rankName(worst.From), t.rankName(worst.To)
 	f.Evidence = []finding.Evidence{finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to).
 		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
 	return b.Price([]finding.Finding{f}), judged
@@ -139,10 +145,12 @@ func (t *Tail) finding(cause cause.Cause, at Place, claim finding.Claim, text st
 	return f
 }
 
+// nearlyAll of something has a place if this part of it is there.
+const nearlyAll = 0.8
+
 // nearlyAll names the place of nearly all of something, if it could be elsewhere.
 func (p Place) nearlyAll() string {
-	const nearly = 0.8
-	if p.Name == "" || p.Share < nearly || p.Only {
+	if p.Name == "" || p.Share < nearlyAll || p.Only {
 		return ""
 	}
 	return fmt.Sprintf("; %.0f %% of that time is on %s", 100*p.Share, p.Name)

@@ -1,0 +1,27 @@
+package finding
+
+import "testing"
+
+// A symptom is evidence of the finding that has most of its time, if those before it have
+// nearly all, and if it did not begin before.
+func TestFold(t *testing.T) {
+	cause, other := late(), late()
+	cause.Text, cause.Since, other.Text = "cause", 1e12, "other"
+	symptom := Finding{Kind: Tail, Text: "symptom", Brief: "on tenant-07"}
+	early := symptom
+	early.Since = 1
+	is := func(f *Finding) bool { return f.Kind == Tail }
+	for _, test := range []struct {
+		f    Finding
+		part float64
+		want int
+	}{{symptom, 0.9, 2}, {symptom, 0.5, 3}, {early, 0.9, 3}, {late(), 0.9, 3}} {
+		got := Fold([]Finding{other, cause, test.f}, []Taken{{}, {}, {By: 1, Part: test.part}}, is)
+		if len(got) != test.want {
+			t.Errorf("%q, of which others have %v: %d findings, want %d", test.f.Text, test.part, len(got), test.want)
+		}
+		if test.want == 2 && (got[1].Text != "cause; on tenant-07" || got[1].Evidence[len(got[1].Evidence)-1].Text != "symptom") {
+			t.Errorf("%q with %q", got[1].Text, Sentences(got[1].Evidence))
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// GivenUp is the topic of findings about clients that give up.
+const GivenUp = "given up"
+
+// Clients that give up after the same time have a time-out: at least fewGivenUp of them and one
+// request in givenUpOneIn, and half of all that give up. Any other may be a user who has read
+// enough.
+const (
+	fewGivenUp   = 5
+	givenUpOneIn = 100
+	sameTime     = 50          // one part of it in so many, by which they may be apart
+	sameTimeNs   = 50_000_000  // or so much
+	leastTimeOut = 100_000_000 // ns; whoever leaves earlier has no time-out
+)
+
+// A timeOut is after how long clients give up.
+type timeOut struct {
+	ns   int64
+	gone []int // requests that were given up, as indexes into Set.Requests, by end
+	n    int   // of them, after that time
+}
+
+// GiveUpFindings tells of clients that give up after the same time, and since when.
+func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
+	t := findTimeOut(s)
+	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
+	if t.n < fewGivenUp || t.n*givenUpOneIn < len(s.Requests) || 2*t.n < len(t.gone) {
+		return nil, judged
+	}
+	share := float64(len(t.gone)) / float64(len(s.Requests))
+	after := fmt.Sprintf("%d of them after %s (a time-out)", t.n, words.Nearly(t.ns))
+	f := finding.Finding{
+		Topic: GivenUp, Cost: share, Affected: finding.AffectedOf(s, t.gone),
+		Text:   fmt.Sprintf("the clients of %d of %d requests gave up, %s", len(t.gone), len(s.Requests), after),
+		Brief:  fmt.Sprintf("the clients of %s %% of all requests gave up, %s", words.InPercent(share), after),
+		Metric: finding.Metric{Name: "requests given up per second", Unit: table.Number},
+		Show:   [][]string{{"requests", "--status", request.Aborted.String()}},
+	}
+	t.date(s, &f)
+	return []finding.Finding{f}, judged
+}
+
+// findTimeOut finds the time after which most clients give up that do.
+func findTimeOut(s *request.Set) (t timeOut) {
+	var took []int64
+	for i := range s.AllRequests() {
+		if r := &s.Requests[i]; r.Status == request.Aborted && !strings.HasPrefix(r.Reason, turnedAway) && request.Plausible(r.Start, r.End) {
+			t.gone = append(t.gone, i)
+			if ns := int64(r.End - r.Start); ns >= leastTimeOut {
+				took = append(took, ns)
+			}
+		}
+	}
+	slices.SortFunc(t.gone, func(x, y int) int { return cmp.Compare(s.Requests[x].End, s.Requests[y].End) })
+	slices.Sort(took)
+	for from, to := 0, 0; from < len(took); from++ {
+		for to < len(took) && took[to]-took[from] <= max(sameTimeNs, took[from]/sameTime) {
+			to++
+		}
+		if to-from > t.n {
+			t.n, t.ns = to-from, took[(from+to)/2]
+		}
+	}
+	return t
+}
+
+// date says since when more clients give up than before, if that began at some time.
+func (t *timeOut) date(s *request.Set, f *finding.Finding) {
+	const surely = 0.01
+	gone := map[int]bool{}
+	for _, i := range t.gone {
+		gone[i] = true
+	}
+	var ended []int
+	for i := range s.AllRequests() {
+		if r := &s.Requests[i]; r.Status == request.Finished || gone[i] {
+			ended = append(ended, i)
+		}
+	}
+	end := func(i int) trace.Time { return s.Requests[ended[i]].End }
+	slices.SortFunc(ended, func(x, y int) int { return cmp.Compare(s.Requests[x].End, s.Requests[y].End) })
+	is, before := make([]bool, len(ended)), make([]int, len(ended)+1)
+	for k, i := range ended {
+		is[k], before[k+1] = gone[i], before[k]
+		if is[k] {
+			before[k+1]++
+		}
+	}
+	last := end(len(ended) - 1)
+	rate := func(n int, from, to trace.Time) float64 { return distribution.Ratio(float64(n), float64(to-from)/1e9) }
+	f.Metric.After = rate(len(t.gone), end(0), last)
+	changes := changepoint.Shares(is, changepoint.Options{Alpha: surely})
+	if len(changes) != 1 {
+		return
+	}
+	k := changes[0].At
+	was, now := float64(before[k])/float64(k), float64(len(t.gone)-before[k])/float64(len(ended)-k)
+	if now <= was {
+		return
+	}
+	f.Since = end(k)
+	f.Metric.Before, f.Metric.After = rate(before[k], end(0), f.Since), rate(len(t.gone)-before[k], f.Since, last)
+	f.Text += fmt.Sprintf("; since %s, %s %% do, before %s %%", words.When(f.Since, end(changes[0].First), end(min(changes[0].Last, len(ended)-1))),
+		words.InPercent(now), words.InPercent(was))
+	f.Brief = fmt.Sprintf("since then, %s %% of clients give up, most of them after %s (before: %s %%)", words.InPercent(now), words.Nearly(t.ns), words.InPercent(was))
+}

@@ -1,0 +1,48 @@
+package requests
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// giveUps is a set of requests, one a second: those from some index on are given up after a
+// time in ns that depends on the index.
+func giveUps(n, from int, after func(i int) int64) *request.Set {
+	s := &request.Set{}
+	for i := range n {
+		start := trace.Time(1_787_000_000_000_000_000 + int64(i)*1_000_000_000)
+		r := request.Request{Status: request.Finished, Start: start, End: start + trace.Time(500_000_000+int64(i%7)*100_000_000)}
+		if i >= from && i%2 == 0 {
+			r.Status, r.End = request.Aborted, start+trace.Time(after(i))
+		}
+		s.Requests = append(s.Requests, r)
+	}
+	return s
+}
+
+// Clients that leave after the same time have a time-out, which is told with the time since
+// when they do; users who leave at any time are no finding.
+func TestGiveUpFindings(t *testing.T) {
+	timeOut := func(i int) int64 { return 2_500_000_000 + int64(i%5)*1_000_000 }
+	found, _ := GiveUpFindings(giveUps(200, 100, timeOut))
+	if len(found) != 1 || found[0].Since == 0 || found[0].Affected.N != 50 {
+		t.Fatalf("%+v", found)
+	}
+	if want := "the clients of 50 of 200 requests gave up, 50 of them after 2.50 s (a time-out); since "; !strings.HasPrefix(found[0].Text, want) {
+		t.Errorf("%q, want %q", found[0].Text, want)
+	}
+	if want := "since then, 51 % of clients give up, most of them after 2.50 s (before: 0 %)"; found[0].Brief != want {
+		t.Errorf("%q, want %q", found[0].Brief, want)
+	}
+	found, _ = GiveUpFindings(giveUps(200, 0, timeOut))
+	if len(found) != 1 || found[0].Since != 0 {
+		t.Errorf("from the beginning on: %+v", found)
+	}
+	found, _ = GiveUpFindings(giveUps(200, 100, func(i int) int64 { return int64(i) * 30_000_000 }))
+	if len(found) != 0 {
+		t.Errorf("at any time: %+v", found)
+	}
+}
