@@ -100,6 +100,8 @@ func (l *lateCause) idle() (host, other excess) {
 	return l.over(launches), l.over(rest)
 }
 
+const unexplained = "neither compute nor idle time explains it"
+
 // explain says why the rank comes late ns after the others per collective, and which
 // numbers show it.
 func (l *lateCause) explain(late float64) (cause, evidence string) {
@@ -116,7 +118,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	}
 	switch most := max(compute.ns, host.ns, other.ns); {
 	case most < explains*late:
-		cause = "neither compute nor idle time explains it"
+		cause = unexplained
 	case most == compute.ns:
 		cause = "compute-bound: " + kernelCause(compute, kernels)
 	case most == host.ns:

@@ -60,16 +60,30 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	if g == nil || len(g.GPUs) == 0 {
 		return
 	}
-	l := lateCause{gpus: g, syncPoints: map[int32]int{}, rank: rank}
-	for _, r := range peerGroup.ranks {
-		l.syncPoints[r] = c.rankOf(r).SyncPoints
-	}
-	cause, evidence := l.explain(float64(s.Mean) * s.Part)
+	cause, evidence := c.lateCause(peerGroup.ranks, rank, g).explain(float64(s.Mean) * s.Part)
 	if s.Part < 1 {
 		// What devices did is known for all of the time only.
 		cause, evidence = cause+" (over the whole capture, including when it was not late)", "over the whole capture, "+evidence
 	}
 	s.Cause, s.Evidence = cause, append(s.Evidence, finding.Sentence("%s", evidence))
+}
+
+// Why says why a rank comes late ns after the others of its group per collective, as devices show it
+// over the whole capture; "" if nothing explains it. Ranks are indexes into the set.
+func (c *Collectives) Why(group []int32, rank int32, g *gpu.GPUs, late float64) string {
+	cause, _ := c.lateCause(group, rank, g).explain(late)
+	if cause == unexplained {
+		return ""
+	}
+	return cause
+}
+
+func (c *Collectives) lateCause(group []int32, rank int32, g *gpu.GPUs) *lateCause {
+	l := &lateCause{gpus: g, syncPoints: map[int32]int{}, rank: rank}
+	for _, r := range group {
+		l.syncPoints[r] = c.rankOf(r).SyncPoints
+	}
+	return l
 }
 
 // Verdict says in a sentence each which ranks the others wait for, or that there is

@@ -135,6 +135,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
+	{Cause: finding.GPU, CauseTopic: waitTopic, Effect: finding.Straggler, Topics: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
 	{Cause: finding.Silent, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Change, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
@@ -323,6 +324,10 @@ func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
 		if g != m.GPUs {
 			return g.Exposure(nil) // how long collectives wait is known of all runs together
 		}
-		return g.Exposure(m.Collectives.Waiting())
+		found, judged := g.Exposure(m.Collectives.Waiting())
+		if m.waits != nil && len(found) > 0 {
+			found = m.waits.lead(found, m)
+		}
+		return found, judged
 	})
 }

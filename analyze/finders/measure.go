@@ -65,6 +65,7 @@ type Measured struct {
 	Waits       *collective.WaitCourse // if they are drawn
 
 	changed []finding.Finding // of Changes, of all kinds
+	waits   *waits            // nil where communication is not mostly waiting
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
@@ -74,6 +75,7 @@ type Measured struct {
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
 	var steps []func()
+	var collector *gaps.Collector
 	if in.Requests != nil {
 		steps = append(steps, func() {
 			m.Tail = tail.New(in.Requests, tail.Options{})
@@ -86,12 +88,13 @@ func Measure(in Inputs) Measured {
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		steps = append(steps, func() {
-			collector, devices := gaps.Collect(in.Profiles), in.Devices
+			devices := in.Devices
+			collector = gaps.Collect(in.Profiles)
 			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Drawn})
 			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
 			m.OverTime = watch.Timeline(m.GPUs)
-			m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length()})
+			m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length(), Again: true})
 		}, func() {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
 			if in.Drawn {
@@ -101,6 +104,9 @@ func Measure(in Inputs) Measured {
 		})
 	}
 	parallel.Each(len(steps), func(i int) { steps[i]() })
+	if collector != nil {
+		m.waits = newWaits(&m, collector)
+	}
 	if in.Requests != nil {
 		m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
 		m.changed = m.Changes.Findings(m.Costs)

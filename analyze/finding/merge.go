@@ -167,7 +167,9 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 				left = append(left, k)
 				continue
 			}
+			since := found[cause].Since
 			found[cause].take(&found[k])
+			found[cause].Since = since // an effect may begin later
 		}
 		kept := make([]Finding, len(left))
 		for i, k := range left {

@@ -84,9 +84,9 @@ type rankWork struct {
 }
 
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
-func (w *rankWork) measure(devices []*deviceGaps) {
+func (w *rankWork) measure(devices []*deviceGaps, again bool) {
 	for _, d := range devices {
-		d.late, d.parts = d.packed.unpack()
+		d.late, d.parts = d.packed.unpack(again)
 	}
 	w.host.settle()
 	w.host.findLaunches(devices)

@@ -27,6 +27,8 @@ type Options struct {
 	// in ns, neither are samples of threads and when these had cores.
 	Brief  bool
 	Length int64
+	// Again keeps the gaps for another time, as for [Collector.Late].
+	Again bool
 }
 
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
@@ -97,7 +99,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 				opt.Each(int32(i), &row, gap, ns)
 			}
 		}
-		ranks[i].measure(c.ranks[i])
+		ranks[i].measure(c.ranks[i], opt.Again)
 		ranks[i].host.threads, ranks[i].names = nil, nil
 	})
 	g := c.sumUp(ranks, &opt)

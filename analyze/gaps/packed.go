@@ -58,16 +58,22 @@ func (p *packedGaps) spans(to spans) spans {
 	return to
 }
 
-// unpack gives up the gaps and their parts.
-func (p *packedGaps) unpack() (late []lateGap, parts []part) {
-	r := gapReader{Reader: packed.NewReader(p.chunks)}
+// unpack returns the gaps and their parts, and gives them up unless they are asked for again.
+func (p *packedGaps) unpack(again bool) (late []lateGap, parts []part) {
+	chunks := p.chunks
+	if again {
+		chunks = slices.Clone(chunks)
+	}
+	r := gapReader{Reader: packed.NewReader(chunks)}
 	late, parts = make([]lateGap, 0, p.gaps), make([]part, 0, p.parts)
 	for r.More() {
 		var g lateGap
 		g, parts = r.next(parts)
 		late = append(late, g)
 	}
-	*p = packedGaps{}
+	if !again {
+		*p = packedGaps{}
+	}
 	return late, parts
 }
 

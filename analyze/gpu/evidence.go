@@ -101,12 +101,15 @@ func (g *GPUs) Devices() string {
 // are begins a sentence: "the 8 GPUs are".
 func (g *GPUs) are() string { return g.Devices() + " " + words.IsOrAre(len(g.GPUs)) }
 
-// spend begins a sentence: "the 8 GPUs spend".
-func (g *GPUs) spend() string {
+// Spend and Wait begin sentences: "the 8 GPUs spend".
+func (g *GPUs) Spend() string { return g.do("spend") }
+func (g *GPUs) Wait() string  { return g.do("wait") }
+
+func (g *GPUs) do(verb string) string {
 	if len(g.GPUs) == 1 {
-		return g.Devices() + " spends"
+		verb += "s"
 	}
-	return g.Devices() + " spend"
+	return g.Devices() + " " + verb
 }
 
 // spread tells on which device a part of the time is least and on which most; nothing of

@@ -19,7 +19,7 @@ import (
 const (
 	muchIdle    = 1.0 / 4  // while there are steps, or nobody knows when there was work
 	muchBetween = 1.0 / 2  // between steps, where there may be no requests
-	muchExposed = 1.0 / 4  // communication: tensor parallel decoding communicates in every layer
+	MuchExposed = 1.0 / 4  // communication: tensor parallel decoding communicates in every layer
 	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
 	muchOfCalls = 1.0 / 10 // one kind of calls, where the idle time as a whole is not much
 	muchCold    = 1.0 / 10 // while a process starts
@@ -140,7 +140,7 @@ func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.
 	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	found := g.judge(&t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: muchExposed, tell: g.exposureFinding,
+	found := g.judge(&t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MuchExposed, tell: g.exposureFinding,
 		devices: g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) })})
 	for i := range found {
 		found[i].Evidence = append(found[i].Evidence, waiting...)
@@ -151,7 +151,7 @@ func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.
 // exposureFinding says how much communication nothing hides.
 func (g *GPUs) exposureFinding(t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
-	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.spend(), 100*share)
+	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.Spend(), 100*share)
 	return shareFinding("communication", "exposed communication", share, text)
 }
 
@@ -163,7 +163,7 @@ func (g *GPUs) ExposedCopies() ([]finding.Finding, finding.Judged) {
 	if judged.State() != finding.LookedAt || share < muchCopied {
 		return nil, judged
 	}
-	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", g.spend(), 100*share)
+	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", g.Spend(), 100*share)
 	if !slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + g.Devices() + " only copied or filled memory"
 	}

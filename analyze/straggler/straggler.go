@@ -3,6 +3,7 @@ package straggler
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -84,7 +85,7 @@ func (s *Straggler) Text() string {
 		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
 	}
 	if s.Until != 0 {
-		text += " until " + words.At(s.Until, "15:04:05")
+		text += " until " + s.until()
 	}
 	if o := s.Occasional; o != nil {
 		text += fmt.Sprintf(" (%s %%), by %s to %s, %s", words.InPercent(o.Share), words.Nearly(o.Low), words.Nearly(o.High), o.When.String())
@@ -98,6 +99,14 @@ func (s *Straggler) Text() string {
 		text += "; " + s.Cause
 	}
 	return text
+}
+
+// until is when it was over, as precisely as when it began where that is less than a minute before.
+func (s *Straggler) until() string {
+	if s.Since != 0 && s.Until-s.Since < trace.Time(time.Minute) {
+		return words.At(s.Until, words.ClockLayout)
+	}
+	return words.At(s.Until, "15:04:05")
 }
 
 // Confidence is the evidence of how certain a straggler is, and of how often it is late if

@@ -1,0 +1,246 @@
+package finders
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Waits follow exposed communication to its end: how much of it is waiting in collectives, for
+// whom, and what keeps that rank. Times are ns.
+type waits struct {
+	collective.Waited
+	length, exposed, waiting int64 // of all devices; waiting is the part of exposed that is certain
+	late                     []lateRank
+}
+
+// A lateRank is why a rank was late in a spell.
+type lateRank struct {
+	*straggler.Spell
+	name   string
+	host   gaps.Late // what its devices waited for its host
+	others int64     // what those of the other ranks did, mean
+	why    string    // over the whole capture, where the host does not explain it
+}
+
+// mostlyWaiting is the part of exposed communication from which on it is waiting that is told, and
+// for whom.
+const mostlyWaiting = 0.5
+
+// newWaits explains waiting; nil where communication is hidden, or mostly transfers, or too little
+// of it is known.
+func newWaits(m *Measured, collector *gaps.Collector) *waits {
+	w := &waits{Waited: m.Collectives.Waited(), length: m.GPUs.Length()}
+	hidden := int64(0)
+	for i := range m.GPUs.GPUs {
+		g := &m.GPUs.GPUs[i]
+		exposed := g.Exposed(profile.ClassCommunication)
+		w.exposed = distribution.AddTimes(w.exposed, exposed)
+		hidden = distribution.AddTimes(hidden, g.Time(profile.ClassCommunication)-exposed)
+	}
+	// Even if all that is hidden were waiting, the rest of it is exposed.
+	w.waiting = min(max(0, w.Wait-hidden), w.exposed)
+	much := distribution.Fraction(w.exposed, w.length) >= gpu.MuchExposed
+	if !much || !w.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.Spells) == 0 {
+		return nil
+	}
+	w.findLate(m, collector)
+	return w
+}
+
+// findLate finds why ranks are late in their spells: what hosts did then, of all ranks, to compare.
+func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
+	set := m.Of.Profiles
+	var windows []gaps.Window
+	for i := range w.Spells {
+		s := &w.Spells[i]
+		for _, rank := range w.Set {
+			windows = append(windows, gaps.Window{Rank: rank, From: s.From, To: s.To}.Moved(set.AheadOf(rank)))
+		}
+	}
+	hosts := collector.Late(windows)
+	for i := range w.Spells {
+		s := &w.Spells[i]
+		here := hosts[i*len(w.Set) : (i+1)*len(w.Set)]
+		late := lateRank{Spell: s, name: w.Group[s.Rank], host: here[s.Rank]}
+		for rank := range here {
+			if rank != s.Rank {
+				late.others = distribution.AddTimes(late.others, here[rank].Time)
+			}
+		}
+		late.others /= int64(len(here) - 1)
+		if !late.byHost() {
+			late.why = m.Collectives.Why(w.Set, w.Set[s.Rank], m.GPUs, distribution.Ratio(float64(s.Later), float64(s.SyncPoints)))
+		}
+		w.late = append(w.late, late)
+	}
+}
+
+// byHost reports whether a rank is late because its devices wait longer for their host: that makes up
+// half of how much later it comes. The others do not idle meanwhile: they wait in collectives.
+func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.Later }
+
+// mostNamed is how many spells a sentence tells, and how many places in the code of a host.
+const mostNamed = 3
+
+// text is the sentence that leads: who is waited for, when, and why.
+func (w *waits) text(devices string) string {
+	told := w.told()
+	var list []string
+	for i, l := range told {
+		part := "for " + l.name
+		switch first, last := l.From == 0, l.To == 0; {
+		case first && last:
+		case first:
+			part += " until " + words.At(l.To, words.ClockLayout)
+		case i > 0 && told[i-1].To == l.From:
+			part = "then " + part
+			if !last {
+				part += " until " + words.At(l.To, words.ClockLayout)
+			}
+		case last:
+			part += " from " + words.At(l.From, words.ClockLayout) + " on"
+		default:
+			part += " from " + words.At(l.From, words.ClockLayout) + " to " + words.At(l.To, words.ClockLayout)
+		}
+		list = append(list, part)
+	}
+	return fmt.Sprintf("%s %.0f %% of the time in collectives, %s%s%s", devices, 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
+}
+
+// because says what keeps those who are waited for, if it is the same.
+func (w *waits) because(told []*lateRank) string {
+	host := int64(0)
+	var there []gaps.Work
+	for _, l := range told {
+		if !l.byHost() {
+			host = -1
+			break
+		}
+		host = distribution.AddTimes(host, l.host.Time)
+		there = append(there, l.host.Causes...)
+	}
+	switch at := inPlaces(gaps.Sum(there), 2); {
+	case host >= 0 && at != "":
+		return fmt.Sprintf(", whose hosts launch late: their GPUs wait %s for them then, while the hosts are %s", words.Nearly(host), at)
+	case host >= 0:
+		return fmt.Sprintf(", whose hosts launch late: their GPUs wait %s for them then", words.Nearly(host))
+	case len(told) == 1:
+		return "; it is late because " + told[0].reason()
+	}
+	return ""
+}
+
+// told are the spells that cost most, in the order of time.
+func (w *waits) told() []*lateRank {
+	var list []*lateRank
+	for i := range w.late {
+		list = append(list, &w.late[i])
+	}
+	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.Lost, a.Lost) })
+	list = list[:min(len(list), mostNamed)]
+	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(a.From, b.From) })
+	return list
+}
+
+// howMuch says whether the ranks that are told are all that is waited for.
+func (w *waits) howMuch() string {
+	told := int64(0)
+	for _, l := range w.told() {
+		told = distribution.AddTimes(told, l.Lost)
+	}
+	switch part := distribution.Fraction(told, w.Wait); {
+	case part < 0.5:
+		return "for many ranks, most of all "
+	case part < 0.9:
+		return "mostly "
+	}
+	return ""
+}
+
+// reason says what keeps a rank.
+func (l *lateRank) reason() string {
+	switch {
+	case !l.byHost() && l.why != "":
+		return l.why + " (over the whole capture)"
+	case !l.byHost():
+		return "neither its host nor its kernels explain it"
+	}
+	text := fmt.Sprintf("its GPU waited %s for its host to launch, those of the other ranks %s", words.Nearly(l.host.Time), words.Nearly(l.others))
+	if at := inPlaces(l.host.Causes, mostNamed); at != "" {
+		text += "; its host was " + at
+	}
+	return text
+}
+
+// inPlaces tells where hosts were, the longest time first; "" if that is not known.
+func inPlaces(causes []gaps.Work, few int) string {
+	var list []string
+	for _, c := range causes {
+		if c.Where != "" && len(list) < few {
+			list = append(list, "in "+c.Where+" for "+words.Nearly(c.Time))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// evidence are the numbers of the chain.
+func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
+	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
+	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data",
+		part(w.exposed), part(w.waiting), part(w.exposed-w.waiting))}
+	if at := inPlaces(all.Busiest(), mostNamed); at != "" {
+		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
+	}
+	for _, l := range w.told() {
+		list = append(list, finding.Sentence("%s came last in %s of %s collectives then: the others waited %s for it, of %s that they waited in all; %s",
+			l.name, words.Thousands(int64(l.Last)), words.Thousands(int64(l.SyncPoints)), words.Nearly(l.Lost), words.Nearly(l.All), l.reason()))
+	}
+	return list
+}
+
+// lead makes the finding about exposed communication one about those who are waited for. It costs
+// what is waiting; the transfers that are left are a finding of their own where they are much.
+func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
+	f := &found[0]
+	transfer := *f
+	f.Text, f.Cost = w.text(m.GPUs.Wait()), distribution.Fraction(w.waiting, w.length)
+	f.Metric.Name, f.Metric.After = "waiting in collectives", f.Cost
+	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
+	if !w.ByClock {
+		f.Confidence = finding.Likely // who came last follows from durations
+	}
+	if !w.isOneStraggler(m) {
+		f.Topic = waitTopic
+	}
+	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpu.MuchExposed {
+		transfer.Cost, transfer.Metric.After = rest, rest
+		transfer.Metric.Name, transfer.Topic = "exposed transfers", "transfers"
+		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", m.GPUs.Spend(), 100*rest)
+		found = append(found, transfer)
+	}
+	return found
+}
+
+// waitTopic is that of findings which tell of everybody who is waited for.
+const waitTopic = "waiting"
+
+// isOneStraggler reports whether stragglers explain most of the waiting: then they lead.
+func (w *waits) isOneStraggler(m *Measured) bool {
+	const most = 0.75
+	lost := int64(0)
+	for _, s := range m.Collectives.Stragglers(m.GPUs) {
+		lost = distribution.AddTimes(lost, s.Lost)
+	}
+	return float64(lost) >= most*float64(w.Wait)
+}

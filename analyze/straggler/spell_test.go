@@ -1,0 +1,63 @@
+package straggler
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Spells are those that were planted, whoever else comes last in between, and their waits
+// add up to all.
+func TestSpells(t *testing.T) {
+	const n = 3000
+	planted := func(i int) int {
+		switch {
+		case i < 1000:
+			return 1
+		case i < 2400:
+			return 3
+		}
+		return 0
+	}
+	g := NewGathering([]string{"a", "b", "c", "d"}, 0)
+	rng := rand.New(rand.NewPCG(1, 2))
+	all := int64(0)
+	for i := range n {
+		arrivals := []int64{0, 0, 0, 0}
+		late := planted(i)
+		if rng.IntN(5) == 0 {
+			late = rng.IntN(4)
+		}
+		arrivals[late] = 50 + rng.Int64N(100)
+		all += 3 * arrivals[late]
+		g.Meet(trace.Time(i*1000), arrivals, 1000)
+	}
+	spells := g.Spells()
+	if len(spells) != 3 || spells[0].From != 0 || spells[2].To != 0 {
+		t.Fatalf("%+v", spells)
+	}
+	sum, points := int64(0), 0
+	for k, s := range spells {
+		if s.Rank != []int{1, 3, 0}[k] {
+			t.Errorf("spell %d: %+v", k, s)
+		}
+		sum, points = sum+s.All, points+s.SyncPoints
+		if k > 0 {
+			if at := int(s.From) / 1000; at < []int{0, 980, 2380}[k] || at > []int{0, 1020, 2420}[k] || spells[k-1].To != s.From {
+				t.Errorf("spell %d begins at %d", k, at)
+			}
+		}
+		if float64(s.Lost) < 0.8*float64(s.All) || s.Last < s.SyncPoints*4/5 {
+			t.Errorf("spell %d: %+v", k, s)
+		}
+	}
+	if sum != all || points != n {
+		t.Errorf("%d of %d ns, %d of %d sync points", sum, all, points, n)
+	}
+	quiet := NewGathering([]string{"a", "b"}, 0)
+	quiet.Meet(0, []int64{5, 5}, 10)
+	if got := quiet.Spells(); got != nil {
+		t.Errorf("nobody waits: %+v", got)
+	}
+}
