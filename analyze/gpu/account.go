@@ -11,6 +11,7 @@ import (
 type account struct {
 	name, doc string
 	of        func(*GPU) int64
+	title     string // for people, if it is not name
 }
 
 // numWork is how many of the accounts are work; the others are idle time.
@@ -20,13 +21,13 @@ const numWork = 4
 func accounts() []account {
 	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
 	list := []account{
-		{"compute", "some kernel computes", exposed(profile.ClassCompute)},
-		{"comm", "some kernel communicates and none computes", exposed(profile.ClassCommunication)},
-		{"copy", "memory is copied or filled and no kernel runs that computes or communicates", exposed(profile.ClassMemory)},
-		{"other", "only kernels of no known class run", exposed(profile.ClassOther)},
+		{"compute", "some kernel computes", exposed(profile.ClassCompute), ""},
+		{"comm", "some kernel communicates and none computes", exposed(profile.ClassCommunication), "exposed comm"},
+		{"copy", "memory is copied or filled and no kernel runs that computes or communicates", exposed(profile.ClassMemory), ""},
+		{"other", "only kernels of no known class run", exposed(profile.ClassOther), ""},
 	}
 	for reason := Capturing; reason < NumReasons; reason++ {
-		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(g *GPU) int64 { return g.Waits.Time[reason] }})
+		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(g *GPU) int64 { return g.Waits.Time[reason] }, ""})
 	}
 	return list
 }
@@ -57,7 +58,7 @@ func (g *GPUs) TimeReport() *table.Table {
 	c := gpuColumns{g}
 	fields := append(c.first(), c.time("length", lengthDoc, (*GPU).Length))
 	for _, a := range accounts() {
-		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
+		part := titled(a.title, c.part(a.name, a.doc, (*GPU).Length, a.of))
 		if !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
 			part = table.Detail(part)
 		}
@@ -82,7 +83,7 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 		c.time("length", lengthDoc, (*GPU).Length)})...)
 	fields = append(fields, c.part("busy", "some kernel or copy runs", (*GPU).Length, (*GPU).Busy)...)
 	for _, a := range accounts()[:numWork] {
-		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
+		part := titled(a.title, c.part(a.name, a.doc, (*GPU).Length, a.of))
 		if a.name == "other" && !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
 			part = table.Detail(part)
 		}

@@ -56,10 +56,10 @@ var gpuFixtureReports = map[string]string{
 	"gpus": `
 GPUs by rank
 
-rank  captured [us]  length [us]  busy [%]  compute [%]  comm [%]  exposed [%]  copy [%]  idle [%]
-----  -------------  -----------  --------  -----------  --------  -----------  --------  --------
-TP0           100.0         95.0      52.6         31.6      15.8         10.5      10.5      47.4
-TP1           100.0         95.0      56.8         37.9      13.7          8.4      10.5      43.2
+rank  captured [us]  length [us]  busy [%]  compute [%]  total comm [%]  exposed comm [%]  copy [%]  idle [%]
+----  -------------  -----------  --------  -----------  --------------  ----------------  --------  --------
+TP0           100.0         95.0      52.6         31.6            15.8              10.5      10.5      47.4
+TP1           100.0         95.0      56.8         37.9            13.7               8.4      10.5      43.2
 `,
 	"idle": `
 Idle GPUs and launches by rank

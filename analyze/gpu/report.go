@@ -43,6 +43,14 @@ func (c gpuColumns) part(name, doc string, whole, of func(*GPU) int64) []table.F
 	}
 }
 
+// titled are fields with another title for people.
+func titled[T any](title string, fields []table.Field[T]) []table.Field[T] {
+	for i := range fields {
+		fields[i].Title = title
+	}
+	return fields
+}
+
 // Report makes a table of what every device was busy with.
 func (g *GPUs) Report() *table.Table {
 	c := gpuColumns{g}
@@ -57,8 +65,8 @@ func (g *GPUs) Report() *table.Table {
 	fields := append(c.first(), captured, length)
 	fields = append(fields, part("busy", "some kernel or copy runs", (*GPU).Busy)...)
 	fields = append(fields, part("compute", "some kernel computes", time(profile.ClassCompute))...)
-	fields = append(fields, part("comm", "some kernel communicates", time(profile.ClassCommunication))...)
-	fields = append(fields, part("exposed", "some kernel communicates and none computes", exposed(profile.ClassCommunication))...)
+	fields = append(fields, titled("total comm", part("comm", "some kernel communicates", time(profile.ClassCommunication)))...)
+	fields = append(fields, titled("exposed comm", part("exposed", "some kernel communicates and none computes", exposed(profile.ClassCommunication)))...)
 	fields = append(fields, part("copy", "memory is copied or filled", time(profile.ClassMemory))...)
 	fields = append(fields, table.Detail(part("exposed copy", "memory is copied and no kernel computes or communicates", exposed(profile.ClassMemory)))...)
 	other := part("other", "what runs is neither: CUDA graphs of which only the whole was recorded", time(profile.ClassOther))

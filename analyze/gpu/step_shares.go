@@ -51,8 +51,8 @@ func (g *GPUs) StepShareReport() *table.Table {
 		{Column: table.Column{Name: "of length", Unit: table.Share, Doc: "part of the length of the device"}, Cell: func(r *row) table.Cell { return table.ShareCell(r.Total(), r.gpu.Length()) }},
 	}
 	fields = append(fields, part("compute", "some kernel computes", func(r *row) int64 { return r.Time(profile.ClassCompute) })...)
-	fields = append(fields, part("comm", "some kernel communicates", func(r *row) int64 { return r.Time(profile.ClassCommunication) })...)
-	fields = append(fields, part("exposed", "some kernel communicates and none computes", func(r *row) int64 { return r.Exposed(profile.ClassCommunication) })...)
+	fields = append(fields, titled("total comm", part("comm", "some kernel communicates", func(r *row) int64 { return r.Time(profile.ClassCommunication) }))...)
+	fields = append(fields, titled("exposed comm", part("exposed", "some kernel communicates and none computes", func(r *row) int64 { return r.Exposed(profile.ClassCommunication) }))...)
 	fields = append(fields, part("exposed copy", "memory is copied and no kernel computes or communicates", func(r *row) int64 { return r.Exposed(profile.ClassMemory) })...)
 	fields = append(fields, part("idle", "nothing runs", func(r *row) int64 { return r.Idle.Total() })...)
 	for cause, name := range causeNames {

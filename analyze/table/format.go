@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -276,21 +277,22 @@ type formatter struct {
 }
 
 func (f *formatter) header() string {
+	name := cmp.Or(f.column.Title, f.column.Name)
 	switch f.column.Unit {
 	case Duration, Bytes:
 		if f.scale.Unit == "" {
-			return f.column.Name
+			return name
 		}
-		return f.column.Name + " [" + f.scale.Unit + "]"
+		return name + " [" + f.scale.Unit + "]"
 	case Share:
-		return f.column.Name + " [%]"
+		return name + " [%]"
 	case Instant:
 		if f.clock.zone == "" {
-			return f.column.Name
+			return name
 		}
-		return f.column.Name + " [" + f.clock.zone + "]"
+		return name + " [" + f.clock.zone + "]"
 	}
-	return f.column.Name
+	return name
 }
 
 func (f *formatter) format(c Cell) string {

@@ -32,8 +32,11 @@ func (u Unit) Real() bool { return u == Share || u == Number || u == Factor }
 // A Column describes one column of a report.
 type Column struct {
 	Name string // for people; programs get the unit with it, see Key
-	Unit Unit
-	Doc  string
+	// Title is what people read in place of Name, where that could be taken for the name of another
+	// number.
+	Title string
+	Unit  Unit
+	Doc   string
 	// Scale names columns that people compare with each other: they are
 	// printed in one unit. Alone, a column has its own.
 	Scale string
