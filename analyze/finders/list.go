@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
@@ -79,6 +80,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposure},
+	{finding.GPU, "collectives that are slow every time on all ranks, for a twentieth of the time: a slow link", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, slowLinks},
 	{finding.GPU, "a rank that waits in collectives for ranks that are not in the files, for a tenth of the time", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, absentRanks},
 	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
@@ -135,6 +138,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
+	{Cause: finding.GPU, CauseTopic: collective.LinkTopic, Effect: finding.GPU, Topics: []string{"communication", transferTopic}},
 	{Cause: finding.GPU, CauseTopic: waitTopic, Effect: finding.Straggler, Topics: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
 	{Cause: finding.Silent, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
@@ -226,6 +230,10 @@ func slowStages(m *Measured) ([]finding.Finding, finding.Judged) { return m.Rank
 
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Collectives.Findings(m.GPUs)
+}
+
+func slowLinks(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Collectives.SlowLinks(m.Of.Profiles, m.GPUs)
 }
 
 func absentRanks(m *Measured) ([]finding.Finding, finding.Judged) {

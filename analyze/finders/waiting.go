@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Waits follow exposed communication to its end: how much of it is waiting in collectives, for
+// waits follow exposed communication to its end: how much of it is waiting in collectives, for
 // whom, and what keeps that rank. Times are ns.
 type waits struct {
 	collective.Waited
@@ -135,8 +135,8 @@ func (w *waits) because(told []*lateRank) string {
 		return fmt.Sprintf(", whose hosts launch late: their GPUs wait %s for them then, while the hosts are %s", words.Nearly(host), at)
 	case host >= 0:
 		return fmt.Sprintf(", whose hosts launch late: their GPUs wait %s for them then", words.Nearly(host))
-	case len(told) == 1:
-		return "; it is late because " + told[0].reason()
+	case len(told) == 1 && told[0].why != "":
+		return "; " + told[0].why + " (over the whole capture)"
 	}
 	return ""
 }
@@ -174,7 +174,7 @@ func (l *lateRank) reason() string {
 	case !l.byHost() && l.why != "":
 		return l.why + " (over the whole capture)"
 	case !l.byHost():
-		return "neither its host nor its kernels explain it"
+		return "neither its host nor its kernels explain why"
 	}
 	text := fmt.Sprintf("its GPU waited %s for its host to launch, those of the other ranks %s", words.Nearly(l.host.Time), words.Nearly(l.others))
 	if at := inPlaces(l.host.Causes, mostNamed); at != "" {
@@ -225,22 +225,26 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	}
 	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpu.MuchExposed {
 		transfer.Cost, transfer.Metric.After = rest, rest
-		transfer.Metric.Name, transfer.Topic = "exposed transfers", "transfers"
+		transfer.Metric.Name, transfer.Topic = "exposed transfers", transferTopic
 		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", m.GPUs.Spend(), 100*rest)
 		found = append(found, transfer)
 	}
 	return found
 }
 
-// waitTopic is that of findings which tell of everybody who is waited for.
-const waitTopic = "waiting"
+// waitTopic is that of findings which tell of everybody who is waited for, transferTopic that of what
+// is left of exposed communication then.
+const (
+	waitTopic     = "waiting"
+	transferTopic = "transfers"
+)
 
-// isOneStraggler reports whether stragglers explain most of the waiting: then they lead.
+// isOneStraggler reports whether one straggler explains most of the waiting: then it leads.
 func (w *waits) isOneStraggler(m *Measured) bool {
 	const most = 0.75
 	lost := int64(0)
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
-		lost = distribution.AddTimes(lost, s.Lost)
+		lost = max(lost, s.Lost)
 	}
 	return float64(lost) >= most*float64(w.Wait)
 }

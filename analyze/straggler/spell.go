@@ -20,7 +20,8 @@ type Spell struct {
 }
 
 const (
-	// mostBins is into how many parts the sync points are divided.
+	// mostBins is into how many parts the sync points are divided at most; each has LeastCounted of
+	// them or more, since one long wait is no spell.
 	mostBins = 400
 	// newSpell is the part of all waiting that another rank has to explain for a spell of its own to
 	// begin: who comes last now and then is none.
@@ -30,6 +31,9 @@ const (
 // Spells divides the time of a group by whom its ranks wait for: so that as much waiting as
 // possible is for the rank of each spell, less [newSpell] for each one. None if nobody waits.
 func (g *Gathering) Spells() []Spell {
+	if len(g.SyncPoints) == 0 {
+		return nil
+	}
 	g.judgeAll() // puts sync points in order, and finds who was last
 	bins, all := g.lostInBins()
 	if all == 0 {
@@ -80,7 +84,7 @@ func (g *Gathering) later(m syncPoint, rank int) (ns int64) {
 // points, and how long in all, ns.
 func (g *Gathering) lostInBins() (bins [][]float64, all int64) {
 	n := len(g.SyncPoints)
-	bins = make([][]float64, min(n, mostBins))
+	bins = make([][]float64, max(1, min(n/LeastCounted, mostBins)))
 	for bin := range bins {
 		bins[bin] = make([]float64, len(g.Names))
 		for _, m := range g.SyncPoints[bin*n/len(bins) : (bin+1)*n/len(bins)] {

@@ -20,7 +20,9 @@ func TestWaitsOfRealRanks(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	all := strings.Join(files, " ")
-	var ranks struct{ Tables []struct{ Rows []map[string]any } }
+	var ranks struct {
+		Tables []struct{ Rows []map[string]any }
+	}
 	read := func(command string, to any) {
 		if err := json.Unmarshal([]byte(mustRun(t, t.TempDir(), command+" --format json "+all).out), to); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,228 @@
+package collective
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A late rank makes a collective long on the other ranks, and short on itself. A slow link makes it
+// long on all of them, every time. So what counts is the shortest kernel: even that is slow.
+
+// A fabric is what connects the accelerators of a host: how many GB/s each can send at once.
+type fabric struct {
+	gpu    string // in the name of the accelerator
+	rate   float64
+	source string
+}
+
+// fabrics are those of accelerators that are built into hosts with one. The first that matches
+// counts.
+var fabrics = []fabric{
+	{"PCI", 0, ""}, // nobody knows how a card is connected
+	{"MI300X", 448, "7 Infinity Fabric links of 64 GB/s, CDNA 3 white paper"},
+	{"MI325X", 448, "7 Infinity Fabric links of 64 GB/s, AMD's data sheet"},
+	{"MI350X", 538, "7 Infinity Fabric links of 76.8 GB/s, AMD's data sheet"},
+	{"MI355X", 538, "7 Infinity Fabric links of 76.8 GB/s, AMD's data sheet"},
+	{"B300", 900, "NVLink 5, NVIDIA's data sheet"},
+	{"B200", 900, "NVLink 5, NVIDIA's data sheet"},
+	{"H800", 200, "NVLink 4 with 8 links, NVIDIA's data sheet"},
+	{"H20", 450, "NVLink 4, NVIDIA's data sheet"}, // and H200
+	{"H100 80GB HBM3", 450, "NVLink 4, NVIDIA's data sheet"},
+	{"A800-SXM", 200, "NVLink 3 with 8 links, NVIDIA's data sheet"},
+	{"A100-SXM", 300, "NVLink 3, NVIDIA's data sheet"},
+	{"V100-SXM", 150, "NVLink 2, NVIDIA's data sheet"},
+}
+
+const (
+	// largeMessage is from how many bytes on bandwidth counts, and not latency.
+	largeMessage = 1 << 20
+	// slowStart is how long a collective may take beside its data, in ns, and usablePart how much of
+	// a fabric one reaches at least: algorithms of few channels reach a quarter at 10 MB.
+	slowStart  = 100_000
+	usablePart = 0.25
+	// slowTimes is how many times longer than that the shortest one takes before the link is called
+	// slow, and muchSlow the part of GPU time that these take.
+	slowTimes = 4
+	muchSlow  = 1.0 / 20
+)
+
+// A sized is all collectives of one operation, size and group that tell these.
+type sized struct {
+	op, dtype     string
+	bytes         int64
+	ranks         int32
+	n             int // kernels, or collectives if met
+	fastest, took int64
+	typical       int64 // median, of the rank where it is shortest; ns
+	met           bool  // it is known that all ranks were there as long: no late one makes them long
+	seen          []int32
+}
+
+// bandwidth is the bus bandwidth if a collective takes so long, GB/s.
+func (s *sized) bandwidth(ns int64) float64 { return busBandwidth(s.op, s.bytes, s.ranks, ns) }
+
+// isSlow reports whether even the fastest one is slow on a fabric.
+func (s *sized) isSlow(f *fabric) bool {
+	usual := slowStart + s.bandwidth(1)/(usablePart*f.rate)
+	return float64(s.fastest) > slowTimes*usual
+}
+
+// sizes returns the collectives whose size counts, the longest first.
+func (c *Collectives) sizes() []*sized {
+	type key struct {
+		op, dtype string
+		bytes     int64
+		ranks     int32
+	}
+	all := map[key]*sized{}
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		if p.Bytes < largeMessage || busBandwidth(p.Op, p.Bytes, p.GroupSize, 1) == 0 || p.Took.N == 0 {
+			continue
+		}
+		k := key{p.Op, p.Dtype, p.Bytes, p.GroupSize}
+		s := all[k]
+		if s == nil {
+			s = &sized{op: p.Op, dtype: p.Dtype, bytes: p.Bytes, ranks: p.GroupSize, fastest: p.Took.Min, typical: p.Took.P50}
+			all[k] = s
+		}
+		s.n += p.Took.N
+		s.fastest, s.typical = min(s.fastest, p.Took.Min), min(s.typical, p.Took.P50)
+		s.took = distribution.AddTimes(s.took, p.Took.Total)
+		s.seen = append(s.seen, p.rankIndex)
+	}
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
+		if s := all[key{k.Op, k.Dtype, k.Bytes, k.GroupSize}]; s != nil && k.Whole == k.N {
+			s.met = true
+		}
+	}
+	var list []*sized
+	for _, s := range all {
+		slices.Sort(s.seen)
+		s.seen = slices.Compact(s.seen)
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *sized) int {
+		return cmp.Or(cmp.Compare(b.took, a.took), strings.Compare(a.op, b.op), cmp.Compare(b.bytes, a.bytes), strings.Compare(a.dtype, b.dtype), cmp.Compare(a.ranks, b.ranks))
+	})
+	return list
+}
+
+// fabricOf returns the fabric that ranks of one host have, nil if they may have several hosts, or it
+// is not known. sure tells that all of a group are seen to be on one.
+func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool) {
+	name, host := set.GPU(s.seen[0]), ""
+	sure = len(s.seen) == int(s.ranks) && len(set.Homes) > 0
+	for _, r := range s.seen {
+		if set.GPU(r) != name {
+			return nil, false
+		}
+		if len(set.Homes) == 0 {
+			continue
+		}
+		at := set.Homes[r].Host
+		if host != "" && at != "" && at != host {
+			return nil, false
+		}
+		host, sure = cmp.Or(host, at), sure && at != ""
+	}
+	i := slices.IndexFunc(fabrics, func(f fabric) bool { return strings.Contains(strings.ToUpper(name), strings.ToUpper(f.gpu)) })
+	if i < 0 || fabrics[i].rate == 0 || s.ranks > mostOnFabric {
+		return nil, false
+	}
+	return &fabrics[i], sure
+}
+
+// mostOnFabric is how many accelerators a host has at most; a larger group has several hosts.
+const mostOnFabric = 8
+
+// SlowLinks returns the collectives that are slow every time, on all ranks: what connects these is.
+func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "bandwidth of collectives", Of: "kernel of 1 MB or more", Needed: 1}
+	sizes := c.sizes()
+	var slow []*sized
+	took := int64(0)
+	for _, s := range sizes {
+		f, _ := c.fabricOf(set, s)
+		if f == nil {
+			continue
+		}
+		judged.N += s.n
+		if s.isSlow(f) {
+			slow, took = append(slow, s), distribution.AddTimes(took, s.took)
+		}
+	}
+	switch {
+	case len(sizes) == 0:
+		judged.Reason = "no collectives of 1 MB or more and of known size were recorded"
+	case judged.N == 0:
+		judged.Reason = "how fast the links between the accelerators are is not known"
+	}
+	exposed := int64(0)
+	for i := range g.GPUs {
+		exposed = distribution.AddTimes(exposed, g.GPUs[i].Exposed(profile.ClassCommunication))
+	}
+	share := distribution.Fraction(min(took, exposed), g.Length())
+	if len(slow) == 0 || share < muchSlow {
+		return nil, judged
+	}
+	return []finding.Finding{c.slowLink(set, slow, sizes, share)}, judged
+}
+
+// slowLink tells of the slow ones, the longest of which leads.
+func (c *Collectives) slowLink(set *profile.Set, slow, all []*sized, share float64) finding.Finding {
+	s := slow[0]
+	fabric, sure := c.fabricOf(set, s)
+	where := fmt.Sprintf("%d %s", s.ranks, set.GPU(s.seen[0]))
+	if sure {
+		where += " of one host"
+	}
+	f := finding.Finding{Topic: LinkTopic, Cost: share, Confidence: finding.Likely,
+		Text: fmt.Sprintf("%s of %s on %s move data at %s GB/s (bus bandwidth), every time, and at %s GB/s at most: a slow link, not a late rank; the links between these give %.0f GB/s",
+			s.name(), words.Size(s.bytes), where, words.ThreeDigits(s.bandwidth(s.typical)), words.ThreeDigits(s.bandwidth(s.fastest)), fabric.rate),
+		Metric: finding.Metric{Name: "bus bandwidth", Unit: table.Number, Before: math.NaN(), After: s.bandwidth(s.typical)},
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("%s, of which the shortest took %s and half took %s or less: data alone takes %s on such links (%s)", words.Counted(s.n, "kernel"),
+		words.Nearly(s.fastest), words.Nearly(s.typical), words.Nearly(int64(s.bandwidth(1)/fabric.rate)), fabric.source))
+	if !s.met {
+		f.Text = strings.Replace(f.Text, "a slow link, not a late rank;", "a slow link, unless a rank that is not seen is as late every time;", 1)
+	}
+	if !sure {
+		f.Evidence = append(f.Evidence, finding.Sentence("the files do not tell whether all %d ranks are on one host: a network between hosts may be the link", s.ranks))
+	}
+	if best := fastestOf(all, s); best != nil {
+		f.Evidence = append(f.Evidence, finding.Sentence("the fastest others in this capture, %s of %s on %d ranks, reach %s GB/s", best.name(), words.Size(best.bytes), best.ranks, words.ThreeDigits(best.bandwidth(best.fastest))))
+	}
+	for _, other := range slow[1:min(len(slow), fewNamed)] {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s of %s: %s GB/s", other.name(), words.Size(other.bytes), words.ThreeDigits(other.bandwidth(other.typical))))
+	}
+	return f
+}
+
+// LinkTopic is that of findings about slow links.
+const LinkTopic = "slow link"
+
+// name is the operation in the plural.
+func (s *sized) name() string { return "`" + s.op + "` calls" }
+
+// fastestOf returns the collectives of large messages that reach most, besides s; nil if none
+// reach more.
+func fastestOf(all []*sized, s *sized) (best *sized) {
+	for _, o := range all {
+		if o != s && o.bandwidth(o.fastest) > s.bandwidth(s.fastest) && (best == nil || o.bandwidth(o.fastest) > best.bandwidth(best.fastest)) {
+			best = o
+		}
+	}
+	return best
+}

@@ -1,0 +1,91 @@
+package finders
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// plantedWaits are three ranks that meet every millisecond: B comes 600 us late at the first 120
+// meetings, and C at the next 80. All transfer for so many us. Hosts launch that much later, too,
+// if byHost; and of so much of the communication nobody knows who met.
+func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
+	const us = 1000
+	met := &testset.Meetings{}
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"TP0", "TP1", "TP2"}, Meetings: met}
+	name := set.Syms.Intern("void (anonymous namespace)::all_reduce_two_shot_kernel<bf16>(Params)")
+	collector := gaps.Collect(set)
+	m := &Measured{Of: Inputs{Profiles: set}, GPUs: &gpu.GPUs{}, Gaps: &gaps.Gaps{}}
+	for rank := range int32(3) {
+		g := gpu.GPU{Rank: set.Ranks[rank], RankIndex: rank, Last: 200_000 * us, Rows: 1000}
+		for i := range int64(200) {
+			end := trace.Time((i + 1) * 1000 * us)
+			late := rank == 1 && i < 120 || rank == 2 && i >= 120
+			start := end - trace.Time((600+transfer)*us)
+			if late {
+				if start += 600 * us; byHost {
+					gap := gpu.Gap{From: start - 600*us, To: start}
+					collector.Add(&gpu.IdleGap{Rank: rank, Gap: gap, Late: true, Launch: gap.To - 1, Launched: 1, Parts: []gpu.GapPart{{Gap: gap, Reason: gpu.HostWork}}})
+				}
+			}
+			if rank == 0 {
+				met.Points = append(met.Points, profile.SyncPoint{Name: name, In: -1, Out: -1, GroupSize: -1, Sync: true})
+			}
+			x := &met.Points[i]
+			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: rank, Start: start, End: end})
+			known := float64(i) >= unmatched*200
+			met.Kernels = append(met.Kernels, profile.Part{Rank: rank, Met: known, Collective: profile.Collective{Name: name, Time: start, Dur: int64(end - start), OnGPU: true}})
+			g.Running[1<<profile.ClassCommunication] += int64(end - start)
+		}
+		g.Running[1<<profile.ClassCompute] = 200_000*us - g.Running[1<<profile.ClassCommunication]
+		m.GPUs.GPUs = append(m.GPUs.GPUs, g)
+	}
+	met.Points = met.Points[int(unmatched*200):]
+	m.Collectives = collective.Measure(set, 0, 0)
+	m.waits = newWaits(m, collector)
+	return m
+}
+
+// Exposed communication that is mostly waiting is told as that, with what is left of it; both
+// cost once. Where too little of it is known, nobody says how much is waiting.
+func TestWaitingLeads(t *testing.T) {
+	find := func(m *Measured) []finding.Finding {
+		var list []Finder
+		for _, f := range All {
+			if f.Doc == "a rank that its group waits for in collectives" || f.Doc == "devices that communicate and compute nothing meanwhile" {
+				list = append(list, f)
+			}
+		}
+		r := m.Look(list)
+		return r.Findings
+	}
+	const waits = "the 3 GPUs wait 40 % of the time in collectives, for TP1 until 00:00:00.120, then for TP2"
+	for name, c := range map[string]struct {
+		m    *Measured
+		want []string // beginnings
+		cost float64  // of all
+	}{
+		"hosts are late": {plantedWaits(50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 119 ms for them then"}, 0.4},
+		"nobody knows":   {plantedWaits(50, false, 0), []string{waits}, 0.4},
+		"transfers":      {plantedWaits(350, false, 0), []string{waits, "the 3 GPUs spend 35 % of the time on transfers of collectives"}, 0.75},
+		"half is known":  {plantedWaits(50, true, 0.5), []string{"TP2 arrives last in 80 of 80 collectives"}, 0.16},
+	} {
+		found, cost := find(c.m), 0.0
+		for i := range found {
+			if cost += found[i].Cost; i >= len(c.want) || !strings.HasPrefix(found[i].Text, c.want[i]) {
+				t.Errorf("%s: %s, want %q", name, found[i].Text, c.want)
+			}
+		}
+		if len(found) != len(c.want) || math.Abs(cost-c.cost) > 0.001 {
+			t.Errorf("%s: %d findings cost %v, want %v", name, len(found), cost, c.cost)
+		}
+	}
+}
