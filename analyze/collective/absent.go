@@ -18,6 +18,18 @@ import (
 // the files before that is a finding.
 const muchAbsent = 1.0 / 10
 
+// AbsentTopic is that of findings about ranks that wait for others without files.
+const AbsentTopic = "absent ranks"
+
+// AbsentWait is how long all ranks waited for ranks that are not in the files, as far as long kernels
+// show it, ns.
+func (c *Collectives) AbsentWait() (ns int64) {
+	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent }) {
+		ns = distribution.AddTimes(ns, p.LongWait)
+	}
+	return ns
+}
+
 // longWaits tells of the kernels without others that took much longer than usual, the
 // longest wait first.
 func (c *Collectives) longWaits() []finding.Evidence {
@@ -48,8 +60,7 @@ func tellLong(long []*PartKind) []finding.Evidence {
 }
 
 // Absent returns the ranks that spend much of their GPU time waiting in collectives for
-// ranks that are not in the files. Only collectives of known size tell: without it, a long
-// one may have more to send.
+// ranks that are not in the files.
 func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 	judged := finding.Judged{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
 	switch {
@@ -66,7 +77,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 		lengths[gpu.RankIndex] = distribution.AddTimes(lengths[gpu.RankIndex], gpu.Length())
 	}
 	byRank := map[int32][]*PartKind{}
-	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent && p.Bytes >= 0 }) {
+	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent }) {
 		byRank[p.rankIndex] = append(byRank[p.rankIndex], p)
 	}
 	var found []finding.Finding
@@ -80,7 +91,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		found = append(found, finding.Finding{
-			Topic: "absent ranks", At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
+			Topic: AbsentTopic, At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
 			Text:   fmt.Sprintf("%s waited %.0f %% of its GPU time in collectives for ranks that are not in the files", long[0].Rank, 100*share),
 			Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
 		})

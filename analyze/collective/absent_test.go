@@ -36,8 +36,12 @@ func TestAbsentRanks(t *testing.T) {
 	for i := range s.met.Kernels {
 		s.met.Kernels[i].Dtype = 0 // now the size is unknown
 	}
-	if found, _ := Measure(s.Set, 0, 0).Absent(devices(20)); found != nil {
-		t.Errorf("of unknown size: %+v", found)
+	if found, _ := Measure(s.Set, 0, 0).Absent(devices(20)); len(found) != 1 {
+		t.Errorf("of unknown size, 250 times as long as those around: %+v", found)
+	}
+	s.met.Kernels[38].Dur = 300 * us
+	if found, _ := Measure(s.Set, 0, 0).Absent(devices(1)); found != nil {
+		t.Errorf("of unknown size, and 15 times as long: it may have more to send: %+v", found)
 	}
 	for i := range s.met.Kernels {
 		s.met.Kernels[i].Met = true

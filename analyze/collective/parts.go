@@ -39,6 +39,8 @@ type PartKind struct {
 const (
 	longTimes = 4
 	longFloor = 100_000 // ns
+	// longOfUnknown is longTimes of kernels of unknown size: one in a step may have more to send.
+	longOfUnknown = 16
 	// fewestLong is how many kernels tell what is usual.
 	fewestLong = 8
 )
@@ -175,7 +177,7 @@ func (p *partTimes) settle(sums *summarizer) {
 	p.alone.Each(func(ns int64) {
 		p.MostWait = distribution.AddTimes(p.MostWait, ns-p.Took.Min)
 		if p.Bytes >= 0 {
-			p.judge(ns, p.Took.P50)
+			p.judge(ns, p.Took.P50, longTimes)
 		} else if around = append(around, ns); len(around) == calledAround {
 			p.judgeAll(around)
 			around = around[:0]
@@ -195,13 +197,13 @@ func (p *partTimes) judgeAll(took []int64) {
 	sorted := slices.Clone(took)
 	slices.Sort(sorted)
 	for _, ns := range took {
-		p.judge(ns, request.NearestRank(sorted, 50))
+		p.judge(ns, request.NearestRank(sorted, 50), longOfUnknown)
 	}
 }
 
-// judge counts a kernel that took much longer than usual.
-func (p *partTimes) judge(ns, usual int64) {
-	if over := ns - usual; p.Took.N >= fewestLong && over >= longFloor && ns/longTimes >= usual {
+// judge counts a kernel that took so many times as long as usual.
+func (p *partTimes) judge(ns, usual, times int64) {
+	if over := ns - usual; p.Took.N >= fewestLong && over >= longFloor && ns/times >= usual {
 		p.Long++
 		p.LongWait = distribution.AddTimes(p.LongWait, over)
 	}

@@ -139,6 +139,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.GPU, CauseTopic: collective.LinkTopic, Effect: finding.GPU, Topics: []string{"communication", transferTopic}},
+	{Cause: finding.GPU, CauseTopic: collective.AbsentTopic, Effect: finding.GPU, Topics: []string{absentTopic}},
 	{Cause: finding.GPU, CauseTopic: waitTopic, Effect: finding.Straggler, Topics: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
 	{Cause: finding.Silent, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
@@ -325,17 +326,4 @@ func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 
 func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Gaps.Pageable(m.GPUs.Length())
-}
-
-func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
-		if g != m.GPUs {
-			return g.Exposure(nil) // how long collectives wait is known of all runs together
-		}
-		found, judged := g.Exposure(m.Collectives.Waiting())
-		if m.waits != nil && len(found) > 0 {
-			found = m.waits.lead(found, m)
-		}
-		return found, judged
-	})
 }

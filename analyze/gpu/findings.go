@@ -148,11 +148,15 @@ func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.
 	return found, judged
 }
 
+// ExposedMetric is the metric of findings about exposed communication; of one in steps of one kind,
+// " in decode" follows.
+const ExposedMetric = "exposed communication"
+
 // exposureFinding says how much communication nothing hides.
 func (g *GPUs) exposureFinding(t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
 	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.Spend(), 100*share)
-	return shareFinding("communication", "exposed communication", share, text)
+	return shareFinding("communication", ExposedMetric, share, text)
 }
 
 // ExposedCopies tells whether devices spend much of their time on copies while no kernel
