@@ -54,6 +54,8 @@ type Collected struct {
 	// and how long the steps took.
 	work         [numPer]diffUnits
 	steps        [numPer]map[diffKey]*diffGroup
+	periods      [numPer]map[diffKey]*diffGroup         // of steps where their work runs
+	hostAhead    bool                                   // and that is what counts: see stepWork
 	batches      [numPer]map[int32][]significance.Piece // decode steps by batch size and piece: ns and steps
 	per          perStep
 	profileRanks []string // that have any rows
@@ -121,13 +123,20 @@ func (d *Collected) pieces(cut *diffPieces) *diffPieces {
 	return &diffPieces{first: d.added, all: d.captures}
 }
 
-// settle decides what totals of kernels are divided by.
-func (d *Collected) settle(per perStep) {
-	for key := range d.steps[d.per] {
-		delete(d.groups, key)
+// settle decides what totals of kernels are divided by, and whether steps take as long as their
+// work on devices.
+func (d *Collected) settle(per perStep, onDevice bool) {
+	for _, of := range [...]map[diffKey]*diffGroup{d.steps[d.per], d.periods[d.per]} {
+		for key := range of {
+			delete(d.groups, key)
+		}
 	}
 	d.per = per
-	for key, g := range d.steps[per] {
+	steps := d.steps[per]
+	if onDevice {
+		steps = d.periods[per]
+	}
+	for key, g := range steps {
 		d.groups[key] = []*diffGroup{g}
 	}
 	if per == perSecond || d.side.Ranks < 0 {

@@ -12,13 +12,17 @@ import (
 
 // addGPUs adds where the time of every device went, a value for each piece, and the tokens that
 // it computed.
-func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
-	measured := gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Cuts: pieces.cuts()})
+func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diffPieces, work *stepWork, names []string) {
+	cuts, before := work.cuts(pieces)
+	measured := gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Cuts: cuts})
+	if from, to := measured.Bounds(); to > from {
+		d.side.widen(from, to)
+	}
 	groups := map[diffKey]*diffGroup{}
 	for i := range measured.GPUs {
 		g := &measured.GPUs[i]
-		for piece := range g.Pieces {
-			for _, amount := range g.Pieces[piece].Amounts() {
+		for piece := range g.Pieces[min(before, len(g.Pieces)):] {
+			for _, amount := range g.Pieces[before+piece].Amounts() {
 				if amount.Time > 0 {
 					addTo(groups, diffKey{GPU, amount.Name, names[g.RankIndex]}).add(pieces.first+piece, pieces.n(), amount.Time, d.in)
 				}

@@ -51,6 +51,8 @@ type Diff struct {
 	Gaps          []Row // the same
 
 	per         perStep // what totals of Profiles are divided by
+	onDevice    bool    // steps take as long as their work on devices
+	work        sameWork
 	byRank      bool
 	whole       map[diffKey]int64 // see addUp
 	approximate int               // rows
@@ -123,10 +125,14 @@ func (u diffUnits) add(rank string, piece, pieces int, n float64) {
 func Compare(before, after *Collected, opt Options) *Diff {
 	sides := [2]*Collected{before, after}
 	d := &Diff{per: commonStep(before, after), byRank: opt.ByRank}
+	d.onDevice = (before.hostAhead || after.hostAhead) && before.periods[d.per] != nil && after.periods[d.per] != nil
 	for _, side := range sides {
-		side.settle(d.per)
+		side.settle(d.per, d.onDevice)
 	}
 	matchOnlyRanks(sides)
+	if d.per == perSecond {
+		d.work = matchWork(sides)
+	}
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = slices.Concat(compareLoads(before, after), compareShares(before, after), compareSpeeds(before, after))

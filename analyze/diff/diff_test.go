@@ -109,15 +109,15 @@ func TestDiffByHand(t *testing.T) {
 	}
 }
 
-// Without steps, totals are by second, and a capture of half the length shows the same.
-func TestDiffBySecond(t *testing.T) {
+// Without steps, totals are for as many launches, and a capture of half the length shows the
+// same, though it idles as long again.
+func TestDiffByLaunches(t *testing.T) {
 	runs := map[string]func(int) int64{"gemm": about(100)}
 	long, short := recorded{rank: "r", steps: 201, bare: true, runs: runs}, recorded{rank: "r", steps: 101, bare: true, runs: runs}
 	d := Compare(long.capture(), short.capture(), Options{})
 	r := find(t, d, "gemm")
-	// Kernels of 102 ns begin every us, and one more at the end: 20,500 ns in 200 us, and
-	// 10,300 ns in 100 us.
-	if r.Before.PerUnit/10 != 102_500_000 || r.After.PerUnit/10 != 103_000_000 || r.Changed() || d.per != perSecond {
+	// Kernels of 102 ns: 201 of them, and 101.
+	if r.Before.PerUnit/10 != 20_500 || r.After.PerUnit/10 != 20_498 || r.Changed() || d.per != perSecond || !d.scaled() {
 		t.Errorf("%+v", r)
 	}
 }
@@ -130,7 +130,7 @@ func TestDiffOfTooLittle(t *testing.T) {
 	if r := find(t, d, "gemm"); r.Changed() || r.words(&r.P50) != "? x8.83" {
 		t.Errorf("%+v: %s", r, r.words(&r.P50))
 	}
-	if !strings.HasPrefix(d.verdict, "No significant difference; not enough data for ") || !strings.Contains(d.verdict, "(x8.84; not enough data to rule out chance)") {
+	if !strings.HasPrefix(d.verdict, "GPU compute total per step 102 -> 901 ns (x8.84; not enough data to rule out chance)") || !strings.Contains(d.verdict, "not enough data for ") {
 		t.Error(d.verdict)
 	}
 }

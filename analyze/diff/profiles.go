@@ -15,7 +15,7 @@ import (
 type perStep uint8
 
 const (
-	perSecond       perStep = iota // of the capture, where there are no steps
+	perSecond       perStep = iota // as many launches, where there are no steps: see sameWork
 	perPart                        // parts of steps: forward.decode
 	perProfilerStep                // ProfilerStep#7
 	perServerStep                  // of a server
@@ -23,7 +23,7 @@ const (
 )
 
 func (p perStep) String() string {
-	return [...]string{"second", "forward pass", "step", "step"}[p]
+	return [...]string{"capture", "forward pass", "step", "step"}[p]
 }
 
 // levelOf returns which kind of step k is.
@@ -93,10 +93,16 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
 	steps := readSteps(set, window)
 	own, cut := cutProfiles(set, window, steps)
 	pieces := d.pieces(cut)
+	var work *stepWork
+	if len(steps) > 0 {
+		if work = findWork(set, window, steps, own, cut); work != nil {
+			d.hostAhead = d.hostAhead || work.ahead
+		}
+	}
 	d.side.StepPieces = pieces.n()
 	d.side.widen(own.First, own.Last)
 	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, s, window, pieces) })
+	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, i, s, window, pieces, work) })
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
 		for i, key := range by.Keys {
@@ -112,7 +118,7 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
 	}
 	d.profileRanks = append(d.profileRanks, slices.DeleteFunc(slices.Clone(ranks), func(name string) bool { return slices.Contains(d.profileRanks, name) })...)
 	d.side.Ranks = int64(len(d.profileRanks))
-	d.addGPUs(set, window, pieces, names)
+	d.addGPUs(set, window, pieces, work, names)
 	d.addCollectives(set, window, pieces, names)
 	if capture.Operators {
 		d.addOperators(set, window, pieces, names)
@@ -120,18 +126,30 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
 	if capture.Gaps {
 		d.addGaps(set, window, pieces, names)
 	}
-	d.addSeconds(own, cut, pieces, ranks)
+	d.addShares(own, cut, pieces, ranks)
 	for i := range steps {
 		d.addStep(&steps[i], names[steps[i].rank], pieces)
+		if work != nil && work.periods[i] >= 0 {
+			d.addPeriod(&steps[i], work.periods[i], names[steps[i].rank], pieces)
+		}
 	}
 }
 
 // readWork reads the kernels and copies of one stream, and the calls that wait for them.
-func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Options, pieces *diffPieces) *walk.ByName[diffGroup] {
+func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *walk.Options, pieces *diffPieces, work *stepWork) *walk.ByName[diffGroup] {
 	by := walk.NewByName[diffGroup](set, window)
+	put := func(e *profile.Event, kind uint8, piece int) {
+		by.Of(e.Rank, e.Name, kind).add(piece, pieces.n(), e.Dur(), d.in)
+	}
 	add := func(e *profile.Event, kind uint8) {
-		if window.Keeps(e) {
-			by.Of(e.Rank, e.Name, kind).add(pieces.at(e.Start), pieces.n(), e.Dur(), d.in)
+		switch {
+		case !window.Keeps(e):
+		case work == nil:
+			put(e, kind, pieces.at(e.Start))
+		default:
+			if piece, ok := work.of(number, e, pieces); ok {
+				put(e, kind, piece)
+			}
 		}
 	}
 	for k := range s.Kernels {
@@ -147,8 +165,8 @@ func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Op
 			holds = gpu.Holds(set.Syms.Name(c.Name))
 			waits[c.Name] = holds
 		}
-		if holds {
-			add(&c.Event, workCall)
+		if holds && window.Keeps(&c.Event) && (work == nil || c.Start >= work.first && c.Start <= work.last) {
+			put(&c.Event, workCall, pieces.at(c.Start))
 		}
 	}
 	return by
@@ -201,19 +219,28 @@ func boundsOfKernels(set *profile.Set, window *walk.Options) (first, last trace.
 	return first, last
 }
 
-// addSeconds adds the length of every piece of a capture: of all ranks together, and of each.
-func (d *Collected) addSeconds(own Side, cut, pieces *diffPieces, ranks []string) {
+// addShares adds the share of every piece in a capture: of all ranks together, and of each.
+func (d *Collected) addShares(own Side, cut, pieces *diffPieces, ranks []string) {
 	if d.work[perSecond] == nil {
 		d.work[perSecond] = diffUnits{}
 	}
 	bounds := slices.Concat([]trace.Time{own.First}, cut.starts, []trace.Time{own.Last})
 	for i := range cut.own() {
-		piece, length := pieces.at(bounds[i]), float64(bounds[i+1]-bounds[i])/1e9
+		piece, length := pieces.at(bounds[i]), distribution.Fraction(int64(bounds[i+1]-bounds[i]), max(1, int64(own.Last-own.First)))
 		for _, rank := range ranks {
 			d.work[perSecond].add(rank, piece, pieces.n(), length)
 			d.work[perSecond].add("", piece, pieces.n(), length)
 		}
 	}
+}
+
+// addPeriod adds how long a step takes where its work runs.
+func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *diffPieces) {
+	per := levelOf(&s.kind)
+	if d.periods[per] == nil {
+		d.periods[per] = map[diffKey]*diffGroup{}
+	}
+	addTo(d.periods[per], diffKey{Step, s.kind.Words(), rank}).add(pieces.at(s.start), pieces.n(), period, d.in)
 }
 
 // addStep adds a step, as a row and as what totals are divided by.

@@ -246,7 +246,7 @@ func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 		}
 		like := "with the same number of " + d.per.String() + "s"
 		if d.per == perSecond {
-			like = "of the same length"
+			like = "of the same length, whatever is done in them"
 		}
 		pieces += fmt.Sprintf("%d and %d %s", d.Before.StepPieces, d.After.StepPieces, like)
 	}

@@ -19,12 +19,13 @@ const leastWeight = 0.01
 // words makes the verdict: what is different about the load, what users notice, and
 // which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {
-	says := d.setupInWords()
+	says := append(d.setupInWords(), d.lengths()...)
 	if d.same() {
 		return strings.Join(append(says, "No difference"), "; ")
 	}
 	if !d.tested() {
 		says = append(says, "Not enough data to tell a change from noise; rows are sorted by how much they moved the total")
+		says = append(says, d.large(nil)...)
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
 	setup := len(says)
@@ -34,6 +35,7 @@ func (d *Diff) words(rows *diffRows) string {
 		}
 	}
 	told := d.told()
+	says = append(says, d.large(told)...)
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
@@ -55,6 +57,45 @@ func (d *Diff) setupInWords() []string {
 	}
 	return []string{"Setup differs: " + strings.Join(list, ", ")}
 }
+
+// large tells of the steps and the time of devices that moved more than all of what is told and
+// changed beyond doubt: what costs most leads, and says itself how sure it is. The step is told in any
+// case where nothing else is.
+func (d *Diff) large(told []*Row) (says []string) {
+	if d.Before.Requests > 0 || d.After.Requests > 0 {
+		return nil
+	}
+	most := int64(0)
+	for _, r := range told {
+		most = max(most, distribution.Abs(r.Effect()))
+	}
+	for _, kind := range [...]Kind{Step, GPU} {
+		var best *Row
+		kinds := 0
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			if r.Kind == kind {
+				kinds++
+			}
+			if r.Kind == kind && !r.only() && (best == nil || distribution.Abs(r.Moved()) > distribution.Abs(best.Moved())) {
+				best = r
+			}
+		}
+		mixture := kind == Step && kinds > 1 // how often each kind ran is the load
+		if best == nil || mixture || best.Changed() || slices.Contains(d.muted, best) {
+			continue
+		}
+		moved := distribution.Abs(best.Moved())
+		if moved > most && d.part(best, moved) >= largePart || kind == Step && len(told) == 0 {
+			says = append(says, d.plain(best))
+		}
+	}
+	return says
+}
+
+// largePart is the part of the time of a step from which on a change is told that may be
+// chance.
+const largePart = 0.1
 
 // visible tells of metrics of requests that changed so much that everyone sees it, and that
 // may be chance all the same: the captures have too few pieces, or these scatter as much.
@@ -309,17 +350,17 @@ func (d *Diff) plain(r *Row) string {
 	}
 	switch {
 	case r.Before.N == 0:
-		text += fmt.Sprintf(" is new: %s per %s", table.InWords(r.After.PerUnit/10), d.unit(r))
+		text += fmt.Sprintf(" is new: %s%s", table.InWords(r.After.PerUnit/10), d.perUnit(r))
 	case r.After.N == 0:
-		text += fmt.Sprintf(" is gone: it took %s per %s", table.InWords(r.Before.PerUnit/10), d.unit(r))
+		text += fmt.Sprintf(" is gone: it took %s%s", table.InWords(r.Before.PerUnit/10), d.perUnit(r))
 	default:
 		what, change, before, after := r.telling()
-		if what == "total" {
-			what += " per " + d.unit(r)
+		if unit := d.unit(r); what == "total" && unit != perSecond.String() {
+			what += " per " + unit
 		}
 		text += fmt.Sprintf(" %s %s%s", what, pairInWords(before, after), change.inBrackets())
 		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > leastChange*b {
-			text += fmt.Sprintf(", %s -> %s per %s", words.ThreeDigits(b), words.ThreeDigits(a), d.unit(r))
+			text += fmt.Sprintf(", %s -> %s%s", words.ThreeDigits(b), words.ThreeDigits(a), d.perUnit(r))
 		}
 	}
 	return text
@@ -327,6 +368,14 @@ func (d *Diff) plain(r *Row) string {
 
 // mostVerdictName is how many characters of a name the verdict has.
 const mostVerdictName = 60
+
+// perUnit ends the sentence that something takes a time; nothing of whole captures.
+func (d *Diff) perUnit(r *Row) string {
+	if unit := d.unit(r); unit != perSecond.String() {
+		return " per " + unit
+	}
+	return ""
+}
 
 // unit is what totals of a row are divided by.
 func (d *Diff) unit(r *Row) string {

@@ -150,8 +150,7 @@ func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []stri
 		case finding.LookedAt:
 			looked = true
 		case finding.TooLittle:
-			text := j.Judged.String()
-			short = append(short, strings.ToLower(text[:1])+text[1:])
+			short = append(short, strings.Replace(j.Judged.String(), "Not judged: ", "not enough data for ", 1))
 		case finding.NotApplicable:
 			reason = cmp.Or(reason, j.Reason)
 		}

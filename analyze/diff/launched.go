@@ -1,0 +1,203 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// stepWork tells to which piece of a capture work of devices belongs: to that of the step
+// which launched it, whenever it ran. A host that runs ahead of its device ends the last
+// step while the first one runs. What was launched before the first step of the capture, or
+// behind the last, is of no step. It is nil where there are no steps, or no launches.
+type stepWork struct {
+	launches    []walk.PerRank[walk.Launches] // by stream
+	host        *diffPieces
+	first, last trace.Time   // of the steps, on the host
+	begins      []trace.Time // of pieces: when the first began of what they launched; the first one, and all that follow
+	foreign     bool         // work runs before that which no step launched
+	ahead       bool         // most steps of the host end before their work begins
+	periods     []int64      // ns that steps take where their work runs, by step; -1 is unknown
+}
+
+// A stepSpan is when the work of a step ran; from is 0 if none did.
+type stepSpan struct{ from, to trace.Time }
+
+// findWork finds when the work of steps ran. own are the bounds of the steps of the best kind.
+func findWork(set *profile.Set, window *walk.Options, steps []diffStep, own Side, host *diffPieces) *stepWork {
+	w := &stepWork{launches: make([]walk.PerRank[walk.Launches], len(set.Streams)), host: host, first: own.First, last: own.Last}
+	best := perSecond
+	for i := range steps {
+		best = max(best, levelOf(&steps[i].kind))
+	}
+	byRank := make([][]int32, len(set.Ranks)) // steps of the best kind, by their start
+	for i := range steps {
+		if levelOf(&steps[i].kind) == best {
+			byRank[steps[i].rank] = append(byRank[steps[i].rank], int32(i))
+		}
+	}
+	for _, of := range byRank {
+		slices.SortFunc(of, func(a, b int32) int { return cmp.Compare(steps[a].start, steps[b].start) })
+	}
+	spans := make([]stepSpan, len(steps))
+	begins := make([]trace.Time, host.own())
+	earliest := trace.Time(0)
+	found := make([]func(), len(set.Streams)) // of what streams found, one after the other
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		launches := &w.launches[i]
+		for c := range s.Calls {
+			if c.Correlation != 0 && window.Keeps(&c.Event) {
+				*launches.At(c.Rank).Put(c.Correlation) = walk.Launch{Start: c.Start, Dur: c.Dur(), Known: true}
+			}
+		}
+		var rows []workRow
+		add := func(e *profile.Event) {
+			if window.Keeps(e) {
+				rows = append(rows, workRow{e.Start, e.Start + trace.Time(e.Dur()), w.launched(i, e), e.Rank})
+			}
+		}
+		for k := range s.Kernels {
+			add(&k.Event)
+		}
+		for c := range s.Copies {
+			add(&c.Event)
+		}
+		found[i] = func() {
+			for _, r := range rows {
+				if earliest == 0 || r.from < earliest {
+					earliest = r.from
+				}
+				w.place(&r, steps, byRank[r.rank], spans, begins)
+			}
+		}
+	})
+	for _, f := range found {
+		f()
+	}
+	if !slices.ContainsFunc(begins, func(t trace.Time) bool { return t != 0 }) {
+		return nil
+	}
+	w.settle(begins, earliest)
+	w.measure(steps, byRank, spans)
+	return w
+}
+
+// A workRow is a kernel or copy, and when it was launched; 0 is unknown.
+type workRow struct {
+	from, to, launch trace.Time
+	rank             int32
+}
+
+// launched returns when the call began that launched what stream i has; 0 is unknown.
+func (w *stepWork) launched(i int, e *profile.Event) trace.Time {
+	if e.Correlation == 0 {
+		return 0
+	}
+	of := w.launches[i].Find(e.Rank)
+	if of == nil {
+		return 0
+	}
+	if l := of.Find(e.Correlation); l != nil {
+		return l.Start
+	}
+	return 0
+}
+
+// place adds a row to its step and its piece.
+func (w *stepWork) place(r *workRow, steps []diffStep, of []int32, spans []stepSpan, begins []trace.Time) {
+	if r.launch < w.first || r.launch > w.last {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(of, r.launch+1, func(step int32, t trace.Time) int { return cmp.Compare(steps[step].start, t) })
+	if at == 0 {
+		return
+	}
+	span := &spans[of[at-1]]
+	if span.from == 0 || r.from < span.from {
+		span.from = r.from
+	}
+	span.to = max(span.to, r.to)
+	if piece := w.host.at(r.launch) - w.host.first; begins[piece] == 0 || r.from < begins[piece] {
+		begins[piece] = r.from
+	}
+}
+
+// settle makes the pieces of devices follow each other.
+func (w *stepWork) settle(begins []trace.Time, earliest trace.Time) {
+	for i := range begins {
+		if begins[i] == 0 && i > 0 {
+			begins[i] = w.host.starts[i-1]
+		}
+		if i > 0 {
+			begins[i] = max(begins[i], begins[i-1]+1)
+		}
+	}
+	w.begins, w.foreign = begins, earliest < begins[0]
+}
+
+// measure finds how long steps take where their work runs: from the beginning of the first
+// that a step launched to that of the next step.
+func (w *stepWork) measure(steps []diffStep, byRank [][]int32, spans []stepSpan) {
+	w.periods = make([]int64, len(steps))
+	for i := range w.periods {
+		w.periods[i] = -1
+	}
+	behind, known := 0, 0
+	for _, of := range byRank {
+		for k, step := range of {
+			span, s := spans[step], &steps[step]
+			if span.from == 0 {
+				continue
+			}
+			known++
+			if span.from > s.start+trace.Time(s.dur) {
+				behind++
+			}
+			to := span.to
+			if k+1 < len(of) && spans[of[k+1]].from > span.from {
+				to = spans[of[k+1]].from
+			}
+			w.periods[step] = distribution.Between(span.from, to)
+		}
+	}
+	w.ahead = 2*behind > known
+}
+
+// of returns the piece of what stream i has; ok is false of what no step launched.
+func (w *stepWork) of(i int, e *profile.Event, pieces *diffPieces) (piece int, ok bool) {
+	launch := w.launched(i, e)
+	switch {
+	case launch == 0 && e.Start < w.begins[0]:
+		return 0, false
+	case launch == 0:
+		return w.device(pieces).at(e.Start), true
+	case launch < w.first || launch > w.last:
+		return 0, false
+	}
+	return pieces.at(launch), true
+}
+
+// device returns the pieces in which what they launched ran.
+func (w *stepWork) device(pieces *diffPieces) *diffPieces {
+	if pieces.own() == 1 { // a capture that is one observation
+		return pieces
+	}
+	return &diffPieces{starts: w.begins[1:], first: pieces.first, all: pieces.all}
+}
+
+// cuts returns where the pieces of devices begin, and how many of these come before the
+// first one.
+func (w *stepWork) cuts(pieces *diffPieces) (cuts []trace.Time, before int) {
+	if w == nil {
+		return pieces.cuts(), 0
+	}
+	cuts = w.device(pieces).cuts()
+	if w.foreign {
+		return slices.Concat([]trace.Time{w.begins[0]}, cuts), 1
+	}
+	return cuts, 0
+}
