@@ -54,7 +54,7 @@ func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
 	return m
 }
 
-// Exposed communication that is mostly waiting is told as that, with what is left of it; both
+// Exposed communication that is mostly waiting is told as that, beside the transfers; both
 // cost once. Where too little of it is known, nobody says how much is waiting.
 func TestWaitingLeads(t *testing.T) {
 	find := func(m *Measured) []finding.Finding {
