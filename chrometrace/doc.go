@@ -60,7 +60,8 @@
 //     the header of the first rank and the IDs of arrows. We separate the ranks
 //     again.
 //   - SGLang writes a file without events for a rank whose profiler failed.
-//   - Ascend writes an array, and times as text.
+//   - Ascend writes an array, and times as text. What its devices ran has no category: the
+//     name of the process tells. JAX does so, too. See devices.go.
 //   - Python functions on pid 0, thread 0 share their row with stream 0 of
 //     device 0 unless categories are considered.
 package chrometrace

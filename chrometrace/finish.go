@@ -23,6 +23,7 @@ func (c *collector) finish() *profile.Profile {
 	j := joiner{collector: c, rows: c.finishRows(f)}
 	c.ownRows(f, j.rows)
 	f.Events = j.events()
+	c.findDevices(f)
 	f.Instants = joined(j, func(t *parse.Tables) *[]trace.Instant { return &t.Instants }, func(x *trace.Instant, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})

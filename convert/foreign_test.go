@@ -24,6 +24,10 @@ func TestForeignInputs(t *testing.T) {
 		{"dump.tar", strings.Repeat("n", 257) + "ustar\x00", "unpack it"},
 		{"lost.jsonl", strings.Repeat("\x00", 5000), "begins with zeros"},
 		{"window.zst", "\x28\xb5\x2f\xfd\x00\xb8" + strings.Repeat("x", 100), "unzstd --long=31 -k"},
+		{"py.speedscope.json", `{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[]}`, "is a speedscope profile"},
+		{"perf.data", "PERFILE2 and more", "is a recording of Linux perf"},
+		{"stacks.txt", "main;run;step 12\nmain;run 3\n", "is a list of collapsed stacks"},
+		{"out.prof", "{\xa9\x03 and more", "cProfile"},
 		{"notes.txt", "what we know so far", "not a format that sgtrace reads"},
 	} {
 		name := filepath.Join(t.TempDir(), test.name)

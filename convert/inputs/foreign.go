@@ -3,6 +3,7 @@ package inputs
 import (
 	"bytes"
 	"errors"
+	"regexp"
 
 	"github.com/sgtrace/sgtrace/perfetto"
 )
@@ -20,8 +21,24 @@ var foreign = []struct {
 	{0, "\xfd7zXZ\x00", "xz file", "is compressed with xz: run unxz -k on it and give the result"},
 	{0, "BZh", "bzip2 file", "is compressed with bzip2: run bunzip2 -k on it and give the result"},
 	{0, "\x04\x22\x4d\x18", "lz4 file", "is compressed with lz4: run unlz4 -k on it and give the result"},
+	{0, "PERFILE2", "recording of perf", "is a recording of Linux perf, which sgtrace does not read: perf report shows it"},
+	{0, "FLR\x00", "recording of Java", "is a JDK Flight Recorder file, which sgtrace does not read: jfr or JDK Mission Control shows it"},
+	{0, "\x0a\x04\x08\x01\x10\x02", "profile of pprof", "is a profile of pprof, which sgtrace does not read: go tool pprof shows it"},
+	{0, "{\xa9\x03", "profile of cProfile", "is a profile of Python's cProfile, which sgtrace does not read: python -m pstats shows it"},
+	{0, "QDSTRM", "recording of Nsight Systems", "is a raw recording of Nsight Systems: import it, and export the report with nsys export --type sqlite"},
 	{257, "ustar", "tar archive", "is a tar archive that cannot be unpacked here: unpack it and give the files"},
 }
+
+// foreignTexts is the same for text, by what only such files contain.
+var foreignTexts = []struct{ text, what, advice string }{
+	{"speedscope.app/file-format-schema", "speedscope profile", "is a speedscope profile, as py-spy writes, which sgtrace does not read: speedscope.app shows it"},
+	{`"preprocessedProfileVersion"`, "profile of Firefox", "is a profile of Firefox or samply, which sgtrace does not read: profiler.firefox.com shows it"},
+	{`"callFrame":{`, "CPU profile of V8", "is a CPU profile of V8, which sgtrace does not read: Chrome's developer tools show it"},
+	{"==NVPROF== ", "output of nvprof", "is what nvprof prints, which sgtrace does not read: record with nsys profile"},
+}
+
+// collapsed is how a list of collapsed stacks begins: frames between semicolons, and a count.
+var collapsed = regexp.MustCompile(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
 
 // A foreignError says what an input is, and what to do about it. It is an
 // errUnknownFormat.
@@ -37,6 +54,14 @@ func unknownFormat(head []byte) error {
 		if len(head) > f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic)) {
 			return foreignError{f.what, f.advice}
 		}
+	}
+	for _, f := range foreignTexts {
+		if bytes.Contains(head, []byte(f.text)) {
+			return foreignError{f.what, f.advice}
+		}
+	}
+	if collapsed.Match(head) {
+		return foreignError{"collapsed stacks", "is a list of collapsed stacks, as py-spy and flamegraph.pl write, which sgtrace does not read: speedscope.app shows it"}
 	}
 	if perfetto.Sniff(head) {
 		return errPerfetto

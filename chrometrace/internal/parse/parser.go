@@ -206,7 +206,8 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 			}
 		}
 		c.sym = p.opt.Syms.Intern(text)
-		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)]
+		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)] ||
+			text == "" && p.settings.cats[profile.KernelCategory] // the row may be of a device
 		argCats := p.opt.Filter.ArgCats
 		c.args = c.match && (argCats == nil || slices.Contains(argCats, text))
 		if len(p.cats) < maxCached {

@@ -154,7 +154,7 @@ func (p *parser) overlaps(from, to trace.Time) bool {
 func (p *parser) complete() {
 	ev := &p.ev
 	cat, nm := p.categoryOf(ev), p.nameOf(ev)
-	if cat.role == roleOp && nm.isStep() { // as before 2022
+	if (cat.role == roleOp || cat == p.noCat) && nm.isStep() { // as before 2022, or by Ascend
 		cat = p.category([]byte(profile.AnnotationCategory), false)
 		ev.category = cat
 	}
