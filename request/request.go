@@ -1,6 +1,8 @@
 package request
 
 import (
+	"strings"
+
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -107,6 +109,15 @@ const (
 // String returns the word that reports print.
 func (s Status) String() string {
 	return [...]string{"finished", "aborted", "failed", "unfinished"}[s]
+}
+
+// QueueFull is how the reason of requests begins that a server did not take in because it
+// had no room. All others that were aborted, their clients gave up.
+const QueueFull = "The request queue is full"
+
+// TurnedAway reports whether a server had no room for a request.
+func (r *Request) TurnedAway() bool {
+	return r.Status == Aborted && strings.HasPrefix(r.Reason, QueueFull)
 }
 
 // ParseStatus is the inverse of String.

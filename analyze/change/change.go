@@ -20,6 +20,8 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !change.isCause():
+		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].rises():
+			falls = append(falls, c.finding(change, b))
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
 			falls = append(falls, c.finding(change, b)) // leads nothing: less to do costs nothing
 		default:
@@ -65,7 +67,7 @@ func (c *Changes) Judged() finding.Judged {
 // isCause reports whether a change may be why others happened.
 func (c *Change) isCause() bool {
 	m := c.Shifts[0].Metric
-	return m.isLoad() || m.saves() || m == LatenessChanged
+	return m.isLoad() || m.saves() || m.isLength() || m == LatenessChanged || m == PaceChanged
 }
 
 // nearest returns the index of the cause that is next to a time, -1 if none is near.
@@ -93,8 +95,10 @@ func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 		f.Topic = finding.Waits
 	case f.Kind == finding.Straggler:
 		_, f.Affected = b.WaitsFor(&f.At)
-	case first.Metric.saves():
+	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
 		f.Topic = first.subject()
+	case first.Metric == PaceChanged:
+		f.Topic, f.Until = Pace, first.Until
 	}
 	return f
 }
@@ -116,6 +120,12 @@ func (f *Shift) metric() finding.Metric {
 		m.Name, m.Unit = CachedTokens, table.Share
 	case YieldChanged:
 		m.Name, m.Unit = StepYield, table.Number
+	case OutputChanged, PromptChanged:
+		m.Name, m.Unit = f.subject(), table.Number
+	case AbortsChanged, RefusedChanged, RetractedChanged:
+		m.Name, m.Unit = f.subject(), table.Share
+	case PaceChanged:
+		m.Name = f.Stage
 	case LatenessChanged:
 		m.Name = "lateness in " + f.Stage
 	case TailChanged:

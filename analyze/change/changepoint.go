@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -58,6 +59,24 @@ type Shift struct {
 	Limit         int64 // ns, which durations of the tail exceed
 	// Back tells that the change undoes an earlier one of the same series.
 	Back bool
+
+	// Of a pace: Shape is how it goes on, PerMinute by which part it becomes longer in a
+	// minute, and Until when it was over, 0 is never. Ranks are those that have it, of as many
+	// Peers, and Steps is when each of them changed, if not all at one time.
+	Shape     changepoint.Shape
+	PerMinute float64
+	Until     trace.Time
+	Ranks     []int32 // indexes into the observer's
+	Peers     int
+	Steps     []PaceStep
+	// Extra is by how much longer requests took for it, ns, by index; less is negative.
+	Extra map[int]float64
+}
+
+// A PaceStep is when one of several servers became slower or faster.
+type PaceStep struct {
+	place.Where
+	Time, First, Last trace.Time
 }
 
 // A Level is what a series was like before or after a change.
@@ -77,19 +96,25 @@ func newLevel(n int) Level {
 type Metric uint8
 
 const (
-	ShareChanged    Metric = iota // how many of the requests of a role a rank gets
-	ArrivalsChanged               // of requests
-	RunningChanged                // how many requests run
-	CachedChanged                 // how much of the prompts is cached
-	YieldChanged                  // how many tokens come out in a step
-	LatenessChanged               // by how much a rank ends a step after its peers
-	MedianChanged                 // of durations
-	TailChanged                   // how many durations are long
+	ShareChanged     Metric = iota // how many of the requests of a role a rank gets
+	ArrivalsChanged                // of requests
+	RunningChanged                 // how many requests run
+	CachedChanged                  // how much of the prompts is cached
+	YieldChanged                   // how many tokens come out in a step
+	OutputChanged                  // how many tokens answers have
+	PromptChanged                  // how many tokens prompts have
+	AbortsChanged                  // how many requests are given up
+	RefusedChanged                 // how many requests are turned away from a full queue
+	RetractedChanged               // how many requests are thrown out of a full KV cache
+	PaceChanged                    // how long a server takes for a piece of work, whatever there is to do beside it
+	LatenessChanged                // by how much a rank ends a step after its peers
+	MedianChanged                  // of durations
+	TailChanged                    // how many durations are long
 )
 
 // String returns the word that reports print.
 func (m Metric) String() string {
-	return [...]string{"share", "arrivals", "running", "cached", "yield", "lateness", "p50", "tail"}[m]
+	return [...]string{"share", "arrivals", "running", "cached", "yield", "output", "prompt", "aborts", "refused", "retracted", "pace", "lateness", "p50", "tail"}[m]
 }
 
 // isLoad reports whether a metric is about how much there is to do.
@@ -100,6 +125,14 @@ func (m Metric) isLoad() bool {
 // saves reports whether a metric is about work that need not be done: less of it is why
 // there is more to do.
 func (m Metric) saves() bool { return m == CachedChanged || m == YieldChanged }
+
+// isLength reports whether a metric is about how long prompts and answers are.
+func (m Metric) isLength() bool { return m == OutputChanged || m == PromptChanged }
+
+// isEnd reports whether a metric is about how requests end.
+func (m Metric) isEnd() bool {
+	return m == AbortsChanged || m == RefusedChanged || m == RetractedChanged
+}
 
 // alpha is the probability of a change where there is none, over all series, and
 // loadPart the part of it that goes to arrivals and shares: these are few series
@@ -151,7 +184,7 @@ func (c *Changes) edge(f *Shift) bool {
 	const part = 0.15 // of the time that is searched
 	margin := trace.Time(part * float64(c.To-c.From))
 	switch {
-	case f.Metric == ShareChanged || f.Metric.saves() || f.Metric == LatenessChanged:
+	case f.Metric == ShareChanged || f.Metric.saves() || f.Metric.isLength() || f.Metric.isEnd() || f.Metric == LatenessChanged || f.Metric == PaceChanged:
 		return false
 	case f.Back && slices.ContainsFunc(c.Edges, func(g Shift) bool { return g.sameSeries(f) }):
 		return true
@@ -194,9 +227,9 @@ func (f *Shift) rises() bool { return f.After.value(f.Metric) > f.Before.value(f
 // value is the number that a metric is about.
 func (l *Level) value(m Metric) float64 {
 	switch m {
-	case ShareChanged, TailChanged, CachedChanged:
+	case ShareChanged, TailChanged, CachedChanged, AbortsChanged, RefusedChanged, RetractedChanged:
 		return l.Share
-	case ArrivalsChanged, RunningChanged, YieldChanged:
+	case ArrivalsChanged, RunningChanged, YieldChanged, OutputChanged, PromptChanged:
 		return l.Rate
 	}
 	return float64(l.P50)

@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -36,6 +37,12 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 		return b.Uncached(span, f.Before.Share)
 	case YieldChanged:
 		return b.Risen(span, b.BySize, cause.Decode)
+	case OutputChanged:
+		return b.Risen(span, cause.ByRequest, cause.Decode, cause.Interference)
+	case PromptChanged:
+		return b.Risen(span, cause.ByRequest, cause.Prefill)
+	case PaceChanged:
+		return b.Amounts(f.extraTimes(), f.causes()...)
 	case LatenessChanged:
 		claim, _ := b.WaitsFor(&f.Where)
 		return claim
@@ -45,8 +52,11 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 
 // costs reports whether a shift made anything longer, or moved it.
 func (f *Shift) costs() bool {
-	if f.Metric.saves() {
+	switch {
+	case f.Metric.saves():
 		return !f.rises()
+	case f.Metric.isEnd() || f.Metric == PaceChanged && f.Shape == changepoint.Settling:
+		return false // servers begin like that
 	}
 	return f.rises() || f.Metric == ShareChanged
 }

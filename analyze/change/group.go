@@ -23,31 +23,35 @@ func (f *Shift) cause() int {
 		return 1
 	case f.Metric.isLoad():
 		return 2
-	case f.Metric.saves():
+	case f.Metric.saves(), f.Metric.isLength():
 		return 3
 	case f.Metric == LatenessChanged:
 		return 4
+	case f.Metric == PaceChanged:
+		return 5
+	case f.Metric.isEnd():
+		return 11
 	case f.Scope == place.Everywhere:
-		return 10
+		return 12
 	}
 	switch f.Means.Phase() {
 	case request.PrefillPhase, request.DecodePhase:
-		return 5
-	case request.TransferPhase:
 		return 6
-	case request.QueuePhase:
+	case request.TransferPhase:
 		return 7
-	case request.BootstrapPhase:
+	case request.QueuePhase:
 		return 8
+	case request.BootstrapPhase:
+		return 9
 	}
-	return 9
+	return 10
 }
 
 // groupShifts puts together what happened at one time. What changes within lag
 // ns after its cause did is its consequence.
 func groupShifts(found []Shift, lag int64) []Change {
 	slices.SortStableFunc(found, func(x, y Shift) int {
-		return cmp.Or(cmp.Compare(x.cause(), y.cause()), cmp.Compare(x.P, y.P), cmp.Compare(x.Time, y.Time))
+		return cmp.Or(cmp.Compare(x.cause(), y.cause()), -cmp.Compare(math.Abs(x.extraTime()), math.Abs(y.extraTime())), cmp.Compare(x.P, y.P), cmp.Compare(x.Time, y.Time))
 	})
 	var changes []Change
 	for _, f := range found {
@@ -75,8 +79,14 @@ func groupShifts(found []Shift, lag int64) []Change {
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
 	switch {
-	case f.Metric.saves():
+	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
+	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
+		return false // it is not because of the load
+	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):
+		return false
+	case lead.Metric == PaceChanged && lead.isSlow():
+		return true // whenever it is that the series got over a limit
 	case f.Metric.isLoad():
 		return lead.Metric.isLoad() && f.First <= lead.Last+early && f.Last >= lead.First-early
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():

@@ -27,7 +27,9 @@ type observer struct {
 	peers    *peers.Groups
 	routes   [][]route // by group of peers
 	doubt    doubts
-	savings  [2]savings // what is cached, and what comes out of steps
+	savings  [4]savings // what is cached, what comes out of steps, and how long prompts and answers are
+	ends     ends
+	paces    paces
 	all      []*durations
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
@@ -97,10 +99,14 @@ func (w *observer) observe(from, to trace.Time) {
 			tpot.add(r.Start, r.Metrics.TPOT)
 			w.observeSavings(r)
 		}
+		if w.inside(r.Start) {
+			w.ends.add(r)
+		}
 		for _, p := range r.Parts {
 			w.observePart(&w.set.Parts[p])
 		}
 	}
+	w.observePaces()
 	w.doubt.sort()
 	w.sortSavings()
 	for _, routes := range w.routes {

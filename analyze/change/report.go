@@ -105,7 +105,7 @@ func changeDetails() []table.Field[changeRow] {
 			}
 			return "compared"
 		}),
-		table.TextColumn("metric", "share, arrivals, running, cached, yield, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
+		table.TextColumn("metric", "share, arrivals, running, cached, yield, output, prompt, aborts, refused, retracted, pace, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
 		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
 	}
 	fields = append(fields, place.WhereColumns(func(r *changeRow) *place.Where { return &r.Where })...)

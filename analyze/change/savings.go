@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -16,30 +17,44 @@ const (
 	CachedTokens = "share of cached tokens"
 	Arrivals     = "arrivals per second"
 	StepYield    = "tokens per decode step"
+	OutputLength = "length of answers"
+	PromptLength = "length of prompts"
 )
 
-// Savings are work that requests are spared: tokens of the prompt that are cached, and tokens
-// that come out of a decode step besides the first, as drafts of them were accepted.
+// Savings are what requests ask for, and what of it they are spared: how long prompts and
+// answers are, tokens of the prompt that are cached, and tokens that come out of a decode step
+// besides the first, as drafts of them were accepted.
 type savings struct {
 	metric Metric
-	values []saving // by start of the request
+	values []saving // by at
 }
 
-// A saving is what one request is spared: n of all.
+// A saving is what one request has: n of all. What it says is about the time from at to until.
 type saving struct {
-	at     trace.Time
-	n, all int64
+	at, until trace.Time
+	n, all    int64
 }
 
 // observeSavings notes what a request is spared.
 func (w *observer) observeSavings(r *request.Request) {
-	cached, yield := &w.savings[0], &w.savings[1]
-	cached.metric, yield.metric = CachedChanged, YieldChanged
-	if m := &r.Metrics; m.CachedTokens >= 0 && m.PromptTokens > 0 {
-		cached.values = append(cached.values, saving{r.Start, min(m.CachedTokens, m.PromptTokens), m.PromptTokens})
+	add := func(k int, of Metric, from, until trace.Time, n, all int64) {
+		s := &w.savings[k]
+		s.metric = of
+		s.values = append(s.values, saving{from, max(from, until), n, all})
 	}
-	if tokens, steps := r.Metrics.StepYield(); steps > 0 {
-		yield.values = append(yield.values, saving{r.Start, tokens, steps})
+	m := &r.Metrics
+	first := r.Start + trace.Time(max(0, m.TTFT))
+	if m.CachedTokens >= 0 && m.PromptTokens > 0 {
+		add(0, CachedChanged, r.Start, first, min(m.CachedTokens, m.PromptTokens), m.PromptTokens)
+	}
+	if tokens, steps := m.StepYield(); steps > 0 {
+		add(1, YieldChanged, first, r.End, tokens, steps)
+	}
+	if m.CompletionTokens > 0 {
+		add(2, OutputChanged, r.Start, r.Start, m.CompletionTokens, 1)
+	}
+	if m.PromptTokens > 0 {
+		add(3, PromptChanged, r.Start, r.Start, m.PromptTokens, 1)
 	}
 }
 
@@ -52,12 +67,12 @@ func (w *observer) sortSavings() {
 // searched reports whether there are enough requests to search, and any is spared anything.
 func (s *savings) searched() bool {
 	return len(s.values) >= Fewest && slices.ContainsFunc(s.values, func(v saving) bool {
-		return s.metric == CachedChanged && v.n > 0 || s.metric == YieldChanged && v.n > v.all
+		return s.metric.isLength() || s.metric == CachedChanged && v.n > 0 || s.metric == YieldChanged && v.n > v.all
 	})
 }
 
-// search finds where less is spared than before. More of it explains nothing that anyone
-// would ask about: caches fill.
+// search finds where requests ask for more or less than before, or less of it is spared. More
+// of that explains nothing that anyone would ask about: caches fill.
 func (s *savings) search(level float64) []Shift {
 	values := make([]float64, len(s.values))
 	for i, v := range s.values {
@@ -68,12 +83,26 @@ func (s *savings) search(level float64) []Shift {
 	}
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		before, after := s.mean(from, k), s.mean(k, to)
-		if s.metric == CachedChanged {
+		switch s.metric {
+		case OutputChanged, PromptChanged:
+			return factor(before, after) >= leastLengthFactor
+		case CachedChanged:
 			return before-after >= leastCached && factor(odds(before), odds(after)) >= leastOddsFactor
 		}
 		return before >= leastYieldFactor*after
 	}})
-	return shifts(changes, len(values), at, s.level, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric})
+	found := shifts(changes, len(values), at, s.level, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric})
+	date(found, changes, len(values), s.values[0].at, func(k int) changepoint.Observation {
+		v, y := &s.values[k], values[k]
+		switch s.metric {
+		case OutputChanged, PromptChanged:
+			y = math.Log(y)
+		case CachedChanged: // a request has one share, and not that of part of its time
+			return observation(s.values[0].at, v.at, v.at, y)
+		}
+		return observation(s.values[0].at, v.at, v.until, y)
+	})
+	return found
 }
 
 // mean is what the requests [from, to) are spared, of all of it.

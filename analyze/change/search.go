@@ -26,6 +26,7 @@ const (
 	leastLateness     = 500_000   // ns
 	leastCached       = 0.05      // of the tokens of prompts
 	leastYieldFactor  = 1.2
+	leastLengthFactor = 1.1 // of prompts and answers
 )
 
 // Fewest observations that are searched.
@@ -44,6 +45,7 @@ func (w *observer) tests() (loads, latencies int) {
 			latencies++
 		}
 	}
+	latencies += len(w.ends.searched()) + len(w.paces.decode) + len(w.paces.prefill)
 	for _, d := range w.series() {
 		if len(d.values) < Fewest {
 			continue
@@ -96,6 +98,10 @@ func (w *observer) search(load, latency float64) []Shift {
 			found = append(found, s.search(latency)...)
 		}
 	}
+	for _, e := range w.ends.searched() {
+		found = append(found, e.search(w, latency)...)
+	}
+	found = append(found, w.searchPaces(latency)...)
 	for _, d := range w.series() {
 		if len(d.values) >= Fewest {
 			found = append(found, d.search(w, latency)...)
@@ -167,6 +173,33 @@ func shifts(changes []changepoint.Change, n int, at func(k int) trace.Time, leve
 		out = append(out, f)
 	}
 	return out
+}
+
+// date says more exactly when shifts happened that were found among n observations, by how
+// much of each lies after that, between the changes beside it.
+func date(found []Shift, changes []changepoint.Change, n int, origin trace.Time, of func(k int) changepoint.Observation) {
+	for i := range found {
+		from, to := 0, n
+		if i > 0 {
+			from = changes[i-1].At
+		}
+		if i+1 < len(changes) {
+			to = changes[i+1].At
+		}
+		list := make([]changepoint.Observation, 0, to-from)
+		for k := from; k < to; k++ {
+			list = append(list, of(k))
+		}
+		if at, first, last, ok := changepoint.Date(list); ok {
+			time := func(s float64) trace.Time { return origin + trace.Time(s*1e9) }
+			found[i].Time, found[i].First, found[i].Last = time(at), time(first), time(last)
+		}
+	}
+}
+
+// observation is a value that is about the time from one to another.
+func observation(origin, from, to trace.Time, y float64) changepoint.Observation {
+	return changepoint.Observation{From: float64(from-origin) / 1e9, To: float64(to-origin) / 1e9, Value: y, Weight: 1}
 }
 
 func (w *observer) searchShare(routes []route, rank int32, level float64) []Shift {

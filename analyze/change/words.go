@@ -23,7 +23,10 @@ func (f *Shift) name() string {
 func (c *Change) Sentence() string {
 	first := &c.Shifts[0]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s at %s", first.subject(), first.change(), c.when())
+	fmt.Fprintf(&b, "%s %s", first.subject(), first.change())
+	if first.Metric != PaceChanged {
+		fmt.Fprintf(&b, " at %s", c.when())
+	}
 	loads, latencies := 1, 2
 	for i := range c.Shifts[1:] {
 		f := &c.Shifts[1+i]
@@ -64,6 +67,18 @@ func (f *Shift) subject() string {
 		return CachedTokens
 	case YieldChanged:
 		return StepYield
+	case OutputChanged:
+		return OutputLength
+	case PromptChanged:
+		return PromptLength
+	case AbortsChanged:
+		return "share of requests that are given up"
+	case RefusedChanged:
+		return "share of requests that full queues turn away"
+	case RetractedChanged:
+		return "share of requests that are retracted"
+	case PaceChanged:
+		return f.paceSubject()
 	case LatenessChanged:
 		return of + "lateness in " + f.Stage
 	case TailChanged:
@@ -82,6 +97,9 @@ func (f *Shift) stageWords() string {
 
 // change says from what to what it did.
 func (f *Shift) change() string {
+	if f.Metric == PaceChanged {
+		return f.paceChange()
+	}
 	verb := "fell"
 	if f.rises() {
 		verb = "rose"
@@ -98,10 +116,12 @@ func (f *Shift) change() string {
 func (f *Shift) values() (before, after string) {
 	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
 	switch f.Metric {
-	case ShareChanged, TailChanged, CachedChanged:
+	case ShareChanged, TailChanged, CachedChanged, AbortsChanged, RefusedChanged, RetractedChanged:
 		return words.InPercent(x), words.InPercent(y) + " %"
 	case ArrivalsChanged:
 		return words.ThreeDigits(x), words.ThreeDigits(y) + " /s"
+	case OutputChanged, PromptChanged:
+		return words.ThreeDigits(x), words.ThreeDigits(y) + " tokens"
 	case RunningChanged, YieldChanged:
 		return words.ThreeDigits(x), words.ThreeDigits(y)
 	}

@@ -24,15 +24,11 @@ const (
 	failedOneIn = 1000
 )
 
-// turnedAway is how the reason of requests begins that a server did not take in for
-// want of room. All others that were aborted, their clients gave up.
-const turnedAway = "The request queue is full"
-
 // FailureFindings tells of requests that got no answer, through no fault of their
 // clients.
 func FailureFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 	failed := requestsThat(s, func(r *request.Request) bool {
-		return r.Status == request.Failed || r.Status == request.Aborted && strings.HasPrefix(r.Reason, turnedAway)
+		return r.Status == request.Failed || r.TurnedAway()
 	})
 	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
 	if n := len(failed); n < fewFailed || n*failedOneIn < len(s.Requests) {

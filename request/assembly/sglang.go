@@ -153,7 +153,7 @@ var abortReasons = []struct {
 	prefix string
 	status request.Status
 }{
-	{"The request queue is full", request.Aborted},
+	{request.QueueFull, request.Aborted},
 	{"The request is aborted by a higher priority request", request.Aborted},
 	{"Aborted", request.Aborted},
 	{"have unclosed span, auto closed", request.Aborted}, // client gone while queued

@@ -1,0 +1,237 @@
+package change
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	// leastPaceFactor is by how much slower work is at least that anyone would look for.
+	leastPaceFactor = 1.02
+	// leastFasterFactor is by how much faster it is that anyone would wonder about.
+	leastFasterFactor = 1.1
+	// explained is the part of what more work explains that it may explain wrongly: how much
+	// longer a batch takes than a smaller one is measured, and not exactly a straight line.
+	explained = 0.5
+	// fullUnits is how many tokens it takes that a request tells most of what one can.
+	fullUnits = 10
+)
+
+// searchPaces finds when servers became slower or faster at what they do, given how much that
+// is: at one time, one after the other, slowly, or for a while.
+func (w *observer) searchPaces(level float64) (found []Shift) {
+	for _, kind := range []struct {
+		stage string
+		means request.Meaning
+		list  []pace
+	}{{decodePace, request.Answering, w.paces.decode}, {prefillPace, request.Prefilling, w.paces.prefill}} {
+		for _, role := range request.ServingRoles {
+			var of []*pace
+			for i := range kind.list {
+				if w.ranks.Places[kind.list[i].rank].Role == role {
+					of = append(of, &kind.list[i])
+				}
+			}
+			for _, f := range w.coursesOf(of, role, level) {
+				f.Stage, f.Means = kind.stage, kind.means
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+// coursesOf finds how the paces of the lead ranks of a role changed.
+func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shift {
+	series := make([][]changepoint.Observation, len(of))
+	for i, p := range of {
+		for k := range p.work {
+			x := &p.work[k]
+			series[i] = append(series[i], changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: x.speed(), Weight: x.units / (x.units + fullUnits)})
+		}
+	}
+	together, each := changepoint.Courses(series)
+	if together.P <= level && w.isPace(of, &together) {
+		return []Shift{w.paceShift(of, &together, role, len(of))}
+	}
+	var found []Shift
+	for i := range each {
+		if c := &each[i]; c.P <= level && w.isPace(of[i:i+1], c) {
+			found = append(found, w.paceShift(of[i:i+1], c, role, len(of)))
+		}
+	}
+	return oneAfterAnother(found, role)
+}
+
+// seconds is the time since the beginning of what is searched.
+func (w *observer) seconds(t trace.Time) float64 { return float64(t-w.from) / 1e9 }
+
+// time is the inverse of seconds.
+func (w *observer) time(s float64) trace.Time {
+	return min(max(w.from+trace.Time(s*1e9), w.from), w.to)
+}
+
+// isPace reports whether a course is large enough, and not just what work of another size
+// takes that the model of it gets wrong.
+func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
+	switch c.Shape {
+	case changepoint.Steady, changepoint.Waving: // as load does
+		return false
+	case changepoint.Ramped, changepoint.Bent, changepoint.Settling:
+		if c.Size > 0 {
+			return false // nothing makes servers faster bit by bit, nor slower from a fast beginning
+		}
+	}
+	speeds, burdens := 0.0, 0.0 // by how much either changes with the course
+	for _, p := range of {
+		ns, course := make([]float64, len(p.work)), make([]float64, len(p.work))
+		sum, mean := 0.0, 0.0
+		for i := range p.work {
+			x := &p.work[i]
+			ns[i], course[i] = x.ns/x.ratio, c.Of(w.seconds(x.from), w.seconds(x.to))
+			sum, mean = sum+ns[i], mean+course[i]
+		}
+		sum, mean = sum/float64(len(ns)), mean/float64(len(ns))
+		covariance, variance, least, most := 0.0, 0.0, math.Inf(1), math.Inf(-1)
+		for i := range ns {
+			covariance += (ns[i]/sum - 1) * (course[i] - mean)
+			variance += (course[i] - mean) * (course[i] - mean)
+			least, most = min(least, course[i]), max(most, course[i])
+		}
+		if variance == 0 {
+			continue
+		}
+		speeds += (most - least) / c.Level
+		burdens += math.Abs(covariance/variance) * (most - least)
+	}
+	least := leastPaceFactor
+	if c.Size > 0 {
+		least = leastFasterFactor
+	}
+	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
+}
+
+// paceShift tells what a course means for the ranks that have it.
+func (w *observer) paceShift(of []*pace, c *changepoint.Course, role request.Role, all int) Shift {
+	f := Shift{Metric: PaceChanged, Where: place.Where{Scope: place.WholeRole, Role: role}, Searched: true, Shape: c.Shape, P: c.P, Peers: all,
+		Time: w.from, First: w.from, Last: w.from, Before: newLevel(0), After: newLevel(0)}
+	usual := 0.0
+	for _, p := range of {
+		usual += p.usual / float64(len(of))
+		f.Ranks = append(f.Ranks, p.rank)
+	}
+	if len(of) == 1 && all > 1 {
+		f.Where = w.ranks.Places[of[0].rank]
+	}
+	end := w.seconds(w.to)
+	before, after := c.Level, c.Level+c.Size
+	switch c.Shape {
+	case changepoint.Ramped:
+		before, after = c.Level, c.Level+c.Of(end, end)
+		f.PerMinute = perMinute(before, after, end)
+	case changepoint.Bent:
+		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
+		after = c.Level + c.Of(end, end)
+		f.PerMinute = perMinute(before, after, end-c.At)
+	case changepoint.Settling:
+		before, after = c.Level+c.Size, c.Level
+		f.Until = w.time(3 * c.At) // when a twentieth is left
+	case changepoint.Spell:
+		f.Until = w.time(c.End)
+		fallthrough
+	default:
+		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
+	}
+	least := 0.05 * c.Level // slower beyond that is no speed
+	f.Before.P50, f.After.P50 = int64(usual/max(before, least)), int64(usual/max(after, least))
+	for _, p := range of {
+		k, _ := slices.BinarySearchFunc(p.work, f.Time, func(x piece, t trace.Time) int { return cmp.Compare(x.from, t) })
+		f.Before.N, f.After.N = f.Before.N+k, f.After.N+len(p.work)-k
+	}
+	f.Extra = w.extra(of, c)
+	return f
+}
+
+// perMinute is the part by which a pace becomes longer in a minute, of what it was.
+func perMinute(before, after, seconds float64) float64 {
+	return distribution.Ratio(before/max(after, 0.05*before)-1, seconds/60)
+}
+
+// oneAfterAnother makes one shift of those of several servers that went the same way by
+// about as much: a deployment that went from one to the next.
+func oneAfterAnother(found []Shift, role request.Role) []Shift {
+	const about = 2 // as much
+	var out []Shift
+	for _, f := range found {
+		k := slices.IndexFunc(out, func(g Shift) bool {
+			return f.Shape == changepoint.Stepped && g.Shape == f.Shape && g.rises() == f.rises() && factor(math.Abs(f.relative()), math.Abs(g.relative())) <= about
+		})
+		if k < 0 {
+			f.Steps = []PaceStep{{f.Where, f.Time, f.First, f.Last}}
+			out = append(out, f)
+			continue
+		}
+		g := &out[k]
+		n := float64(len(g.Ranks))
+		mean := func(x, y int64) int64 { return int64((float64(x)*n + float64(y)) / (n + 1)) }
+		g.Before.P50, g.After.P50 = mean(g.Before.P50, f.Before.P50), mean(g.After.P50, f.After.P50)
+		g.Before.N, g.After.N = g.Before.N+f.Before.N, g.After.N+f.After.N
+		g.Ranks = append(g.Ranks, f.Ranks...)
+		g.Steps = append(g.Steps, PaceStep{f.Where, f.Time, f.First, f.Last})
+		g.Where = place.Where{Scope: place.WholeRole, Role: role}
+		g.P = min(g.P, f.P)
+		for r, ns := range f.Extra {
+			g.Extra[r] += ns
+		}
+		slices.SortStableFunc(g.Steps, func(a, b PaceStep) int { return cmp.Compare(a.Time, b.Time) })
+		g.Time, g.First, g.Last = g.Steps[0].Time, g.Steps[0].First, g.Steps[0].Last
+	}
+	return out
+}
+
+// relative is by which part a pace became longer.
+func (f *Shift) relative() float64 {
+	return distribution.Ratio(float64(f.After.P50-f.Before.P50), float64(f.Before.P50))
+}
+
+// extra is how much longer the pieces of work of requests took than without the change, by
+// request, ns.
+func (w *observer) extra(of []*pace, c *changepoint.Course) map[int]float64 {
+	extra := map[int]float64{}
+	for _, p := range of {
+		for i := range p.work {
+			x := &p.work[i]
+			by := c.Of(w.seconds(x.from), w.seconds(x.to)) / c.Level
+			if by != 0 {
+				extra[x.request] -= by * x.ns * x.units
+			}
+		}
+	}
+	return extra
+}
+
+// extraTimes are what a pace that became longer costs every request, ns.
+func (f *Shift) extraTimes() map[int]int64 {
+	times := make(map[int]int64, len(f.Extra))
+	for r, ns := range f.Extra {
+		times[r] = int64(max(0, ns))
+	}
+	return times
+}
+
+// extraTime is how much longer all requests took for a change of a pace, ns.
+func (f *Shift) extraTime() float64 {
+	sum := 0.0
+	for _, r := range slices.Sorted(maps.Keys(f.Extra)) { // sums of floats depend on the order
+		sum += f.Extra[r]
+	}
+	return sum
+}

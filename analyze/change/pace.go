@@ -1,0 +1,298 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A pace is how long a lead rank takes for a piece of work of one kind, whatever there is to
+// do beside it: for a token of a request, or for the prefill of a prompt.
+type pace struct {
+	rank int32
+	work []piece // by start
+	// usual is what a piece takes of usual work, ns.
+	usual float64
+}
+
+// A piece of work is what a rank did for a request.
+type piece struct {
+	request  int
+	from, to trace.Time
+	ns       float64    // of a token, or of the prefill; without the prefills of others
+	units    float64    // how many tokens
+	burden   [2]float64 // what makes it longer; see decodePaces and prefillPaces
+	ratio    float64    // to what such work takes usually
+}
+
+// leastPieces is how many pieces of work a pace has that is looked at.
+const leastPieces = 40
+
+// paces are what is searched, by what a piece is of.
+type paces struct {
+	decode, prefill []pace
+}
+
+// observePaces collects the work of all lead ranks.
+func (w *observer) observePaces() {
+	decodes, prefills := make([][]piece, len(w.ranks.Places)), make([][]piece, len(w.ranks.Places))
+	for _, r := range w.requests() {
+		if !r.Complete() || r.Metrics.Retractions > 0 {
+			continue
+		}
+		for _, p := range r.Parts {
+			part := &w.set.Parts[p]
+			thread, rank := w.ranks.Lead(part)
+			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
+				continue
+			}
+			prefill, decode := w.workOf(part, thread)
+			if prefill.to > prefill.from {
+				prefills[rank] = memory.Append(prefills[rank], prefill)
+			}
+			if decode.to > decode.from && decode.units > 0 {
+				decodes[rank] = memory.Append(decodes[rank], decode)
+			}
+		}
+	}
+	for rank := range decodes {
+		slices.SortStableFunc(decodes[rank], byStart)
+		slices.SortStableFunc(prefills[rank], byStart)
+		together := inBatches(prefills[rank])
+		if list := w.decodeWork(decodes[rank], together); len(list) >= leastPieces {
+			w.paces.decode = append(w.paces.decode, newPace(rank, list))
+		}
+		if list := w.prefillWork(together, decodes[rank]); len(list) >= leastPieces {
+			w.paces.prefill = append(w.paces.prefill, newPace(rank, list))
+		}
+	}
+}
+
+func byStart(a, b piece) int { return cmp.Compare(a.from, b.from) }
+
+// workOf returns what a server did for a request: the prefill, with the tokens of the prompt
+// that were computed, and the decoding, with its steps.
+func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece) {
+	r := &w.set.Requests[part.Request]
+	m := &r.Metrics
+	prefill.request, decode.request = part.Request, part.Request
+	if thread == request.None {
+		if m.TTFT >= 0 && part.End > part.Start+trace.Time(m.TTFT) {
+			decode.from, decode.to = part.Start+trace.Time(m.TTFT), part.End
+		}
+	} else {
+		w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, _ bool) {
+			row := w.set.Row(i)
+			if w.set.Implausible(i) {
+				return
+			}
+			switch row.Means {
+			case request.Prefilling:
+				prefill.from, prefill.to = row.Start, row.End
+			case request.Answering:
+				decode.from, decode.to = row.Start, row.End
+			case request.Stepping:
+				if decode.from == 0 || row.Start < decode.from {
+					decode.from = row.Start
+				}
+				decode.to = max(decode.to, row.End)
+			}
+		})
+	}
+	prefill.units = float64(max(0, m.PrefillTokens()))
+	decode.units = float64(m.DecodeTokens())
+	if _, steps := m.StepYield(); steps > 0 {
+		decode.units = float64(steps)
+	}
+	return prefill, decode
+}
+
+// inBatches makes one piece of the prefills that begin together.
+func inBatches(prefills []piece) (out []piece) {
+	for i, p := range prefills {
+		if i > 0 && p.from-prefills[i-1].from <= request.SameBatch {
+			last := &out[len(out)-1]
+			last.to, last.units = max(last.to, p.to), last.units+p.units
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// decodeWork says of every request that is decoded how long a token takes, without the
+// prefills of others, and with how many requests, and how many tokens of context, it shares
+// the steps on average.
+func (w *observer) decodeWork(decodes, prefills []piece) (list []piece) {
+	running, context, computing := newLevelOver(decodes, func(*piece) float64 { return 1 }),
+		newLevelOver(decodes, func(p *piece) float64 {
+			m := &w.set.Requests[p.request].Metrics
+			return float64(max(0, m.PromptTokens)) + p.units/2
+		}), newLevelOver(union(prefills), func(*piece) float64 { return 1 })
+	for _, p := range decodes {
+		if !w.inside(p.from) {
+			continue
+		}
+		length := float64(p.to - p.from)
+		held := min(computing.mean(p.from, p.to), 0.9)
+		p.ns = length * (1 - held) / p.units
+		p.burden = [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
+		list = append(list, p)
+	}
+	return list
+}
+
+// prefillWork says of every prefill how many tokens it computes, and how many requests are
+// decoded meanwhile.
+func (w *observer) prefillWork(prefills, decodes []piece) (list []piece) {
+	running := newLevelOver(decodes, func(*piece) float64 { return 1 })
+	for _, p := range prefills {
+		if !w.inside(p.from) || p.units <= 0 {
+			continue
+		}
+		p.ns = float64(p.to - p.from)
+		p.burden = [2]float64{p.units, running.mean(p.from, p.to)}
+		p.units = 1
+		list = append(list, p)
+	}
+	return list
+}
+
+// union are the times that some pieces, ordered by start, cover.
+func union(list []piece) (out []piece) {
+	for _, p := range list {
+		if n := len(out); n > 0 && p.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, p.to)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// A levelOver is a number that changes at instants, summed up over time.
+type levelOver struct {
+	at    []trace.Time
+	level []float64 // from at on
+	area  []float64 // until at
+}
+
+// newLevelOver sums up weights of pieces while they last.
+func newLevelOver(list []piece, weight func(*piece) float64) *levelOver {
+	type edge struct {
+		at trace.Time
+		by float64
+	}
+	edges := make([]edge, 0, 2*len(list))
+	for i := range list {
+		by := weight(&list[i])
+		edges = append(edges, edge{list[i].from, by}, edge{list[i].to, -by})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	l := &levelOver{}
+	level, area := 0.0, 0.0
+	for i, e := range edges {
+		if i > 0 {
+			area += level * float64(e.at-edges[i-1].at)
+		}
+		level += e.by
+		l.at, l.level, l.area = append(l.at, e.at), append(l.level, level), append(l.area, area)
+	}
+	return l
+}
+
+// until is the area before a time.
+func (l *levelOver) until(t trace.Time) float64 {
+	i, found := slices.BinarySearch(l.at, t)
+	if found {
+		return l.area[i]
+	}
+	if i == 0 {
+		return 0
+	}
+	return l.area[i-1] + l.level[i-1]*float64(t-l.at[i-1])
+}
+
+// mean is the average over a time.
+func (l *levelOver) mean(from, to trace.Time) float64 {
+	return distribution.Ratio(l.until(to)-l.until(from), float64(to-from))
+}
+
+// newPace compares pieces with what such work takes usually.
+func newPace(rank int, list []piece) pace {
+	p := pace{rank: int32(rank), work: list}
+	by := p.burdens()
+	sum, burden, n := 0.0, [2]float64{}, 0.0
+	for _, x := range list {
+		sum, n = sum+x.units*x.ns, n+x.units
+		for k, v := range x.burden {
+			burden[k] += x.units * v
+		}
+	}
+	p.usual = sum / n
+	// What more work costs is what is beyond a part that is there anyway.
+	const part = 0.05
+	extra := by[0]*burden[0]/n + by[1]*burden[1]/n
+	if most := (1 - part) * p.usual; extra > most {
+		by[0], by[1], extra = by[0]*most/extra, by[1]*most/extra, most
+	}
+	for i := range list {
+		x := &p.work[i]
+		x.ratio = x.ns / (p.usual - extra + by[0]*x.burden[0] + by[1]*x.burden[1])
+	}
+	return p
+}
+
+// burdens returns how many ns a unit of each burden costs, by least squares of what differs
+// between pieces at about the same time: what takes longer at a later time may do so for
+// other reasons. More work takes no less time.
+func (p *pace) burdens() (by [2]float64) {
+	const blocks, fewest = 24, 12
+	size := max(fewest, (len(p.work)+blocks-1)/blocks)
+	var normal [2][2]float64
+	var right [2]float64
+	for block := range slices.Chunk(p.work, size) {
+		mean, y, n := [2]float64{}, 0.0, 0.0
+		for _, x := range block {
+			y, n = y+x.units*x.ns, n+x.units
+			for k, v := range x.burden {
+				mean[k] += x.units * v
+			}
+		}
+		for _, x := range block {
+			d := [2]float64{x.burden[0] - mean[0]/n, x.burden[1] - mean[1]/n}
+			for k := range d {
+				right[k] += x.units * d[k] * (x.ns - y/n)
+				for j := range d {
+					normal[k][j] += x.units * d[k] * d[j]
+				}
+			}
+		}
+	}
+	var solved mat.VecDense
+	m := mat.NewDense(2, 2, []float64{normal[0][0], normal[0][1], normal[1][0], normal[1][1]})
+	if solved.SolveVec(m, mat.NewVecDense(2, right[:])) == nil && solved.AtVec(0) >= 0 && solved.AtVec(1) >= 0 {
+		return [2]float64{solved.AtVec(0), solved.AtVec(1)}
+	}
+	// One of them alone, the one that explains more.
+	best := -1
+	for k := range by {
+		if normal[k][k] > 0 && right[k] > 0 && (best < 0 || right[k]*right[k]/normal[k][k] > right[best]*right[best]/normal[best][best]) {
+			best = k
+		}
+	}
+	if best >= 0 {
+		by[best] = right[best] / normal[best][best]
+	}
+	return by
+}
+
+// speed is how much faster than usual a piece went. It is what averages over time: a request
+// that was decoded half of the time at half the speed went at three quarters of it.
+func (x *piece) speed() float64 { return 1 / max(x.ratio, 1e-3) }

@@ -1,0 +1,408 @@
+package changepoint
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// An Observation is what was measured from From to To, on average: how long a token took of
+// a request that was decoded meanwhile. An instant has From == To. Times have any unit, and
+// any origin that is not far away, as they are float64.
+type Observation struct {
+	From, To float64
+	Value    float64
+	// Weight is how much it tells, in relation to others; it is positive.
+	Weight float64
+}
+
+func (o *Observation) middle() float64 { return o.From + (o.To-o.From)/2 }
+
+// A Shape is how a level goes on over time.
+type Shape uint8
+
+const (
+	Steady   Shape = iota // it stays what it is
+	Stepped               // it is another one from some time on
+	Spell                 // it is another one for some time
+	Ramped                // it rises or falls by as much in every unit of time
+	Bent                  // it is steady, and then rises or falls by as much in every unit of time
+	Settling              // it begins elsewhere, and comes closer and closer to what it stays: a warm-up
+	Waving                // it goes up and down, as days do
+	shapes
+)
+
+// parameters are how many numbers a shape has beside the level: it has to explain that much
+// more than a simpler one (Schwarz, Ann. Statist. 6, 1978).
+var parameters = [shapes]float64{Stepped: 2, Spell: 3, Ramped: 1, Bent: 2, Settling: 2, Waving: 3}
+
+// A Course is how the level of some observations went on.
+type Course struct {
+	Shape Shape
+	// At is when Stepped, Spell, and Bent begin, between First and Last with a confidence of
+	// 95 %; End is when Spell is over. Of Settling At is how long it takes until a third is
+	// left, of Waving the length of a wave.
+	At, First, Last, End float64
+	// Size is by how much the level is another one: of Ramped and Bent in a unit of time, of
+	// Settling at the beginning, of Waving the amplitude. Error is its standard deviation.
+	Size, Error float64
+	// Level is what it is at the beginning; of Settling at the end, of Waving on average.
+	Level float64
+	// P bounds the probability that a steady level looks like that.
+	P float64
+
+	from float64 // of the first observation
+}
+
+// Of is by how much the level differs from Level, on average from from to to.
+func (c *Course) Of(from, to float64) float64 {
+	t := track{from: c.from}
+	return c.Size * t.basis(c.Shape, &Observation{From: from, To: to}, c.At, c.End)
+}
+
+// Courses tells how the levels of several series went on that have a cause in common, if any:
+// servers that do the same work. One shape explains all that are not steady, and the one that
+// does best after it paid for its parameters (BIC). Together is what all did alike, at one
+// time and by as much; if it is Steady, each is what every one did on its own.
+//
+// The noise is what the best shape leaves; neighbors resemble each other (see serial.go), and
+// single observations that are far off count as being less far off.
+func Courses(series [][]Observation) (together Course, each []Course) {
+	each = make([]Course, len(series))
+	var all []*track
+	var of []int
+	for i, list := range series {
+		if t := newTrack(list); t != nil {
+			all, of = append(all, t), append(of, i)
+		}
+		each[i].P = 1
+	}
+	if together.P = 1; len(all) == 0 {
+		return together, each
+	}
+	f := newFamily(all)
+	shape, joint := f.choose()
+	if shape == Steady {
+		return together, each
+	}
+	if joint {
+		return f.together(shape), each
+	}
+	for k, t := range all {
+		if t.score(shape) > 0 {
+			each[of[k]] = t.course(shape, float64(len(all)))
+		}
+	}
+	return together, each
+}
+
+// Date returns when the level of observations changed that is known to have changed once, with
+// bounds of 95 %; ok is false if there are too few.
+func Date(list []Observation) (at, first, last float64, ok bool) {
+	t := newTrack(list)
+	if t == nil || !t.fits[Stepped].ok {
+		return 0, 0, 0, false
+	}
+	c := t.course(Stepped, 1)
+	return c.At, c.First, c.Last, true
+}
+
+// A track is the observations of one series, or of several that differ by constants.
+type track struct {
+	list   []Observation // by their middle; thinned
+	group  []int         // of each
+	values []float64     // without the mean of the group
+	weight []float64     // over the mean; of a family, one over the variance of what is independent
+	sums   []float64     // weights by group
+	// noise is the variance of an observation of weight 1, and tau how many neighbors are worth
+	// one that is independent.
+	noise, tau float64
+	worth      float64 // independent observations
+	from, to   float64
+	fits       [shapes]fit
+	best       Shape
+}
+
+// A fit is the best that a shape does.
+type fit struct {
+	at, end float64 // or what other times the shape has
+	gain    float64 // what it takes off the sum of squares
+	size    float64
+	error2  float64 // the variance of size over that of the noise
+	ok      bool
+}
+
+const (
+	fewestObserved = 20
+	// mostObserved is into how many a series is thinned: neighbors are taken together.
+	mostObserved = 1200
+	// far is how many standard deviations an observation is off at most.
+	far = 3.5
+)
+
+// newTrack prepares a series, and fits all shapes; nil if there are too few observations. What
+// is far off is known only beside a shape, so that it is pulled closer twice: to the
+// observations around it, and then to the shape that fits best.
+func newTrack(list []Observation) *track {
+	if len(list) < fewestObserved {
+		return nil
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Observation) int { return cmp.Compare(a.middle(), b.middle()) })
+	first := fitted(clipped(list, localMedians(list), math.Inf(1), math.Inf(-1)))
+	levels := first.levels(list)
+	return fitted(clipped(list, levels, slices.Min(levels), slices.Max(levels)))
+}
+
+// fitted fits all shapes to a series.
+func fitted(list []Observation) *track {
+	t := &track{list: thin(list), tau: 1, noise: 1}
+	t.group = make([]int, len(t.list))
+	t.weight = make([]float64, len(t.list))
+	sum, squares := 0.0, 0.0
+	for _, o := range t.list {
+		sum, squares = sum+o.Weight, squares+o.Weight*o.Weight
+	}
+	for i, o := range t.list {
+		t.weight[i] = o.Weight * sum / squares // so that they add up to what they are worth
+	}
+	t.center(1)
+	t.measure()
+	return t
+}
+
+// localMedians are those of the observations around each: a quarter of them may be off on
+// either side without moving the median by much.
+func localMedians(list []Observation) []float64 {
+	const window = 25
+	local := make([]float64, len(list))
+	near := make([]float64, 0, window)
+	for i := range list {
+		from := min(max(0, i-window/2), max(0, len(list)-window))
+		near = near[:0]
+		for _, o := range list[from:min(len(list), from+window)] {
+			near = append(near, o.Value)
+		}
+		slices.Sort(near)
+		local[i] = near[len(near)/2]
+	}
+	return local
+}
+
+// levels are what the shape that fits best says of observations.
+func (t *track) levels(list []Observation) []float64 {
+	f := &t.fits[t.best]
+	c := t.level(t.best)
+	levels := make([]float64, len(list))
+	for i := range list {
+		levels[i] = c + f.size*t.basis(t.best, &list[i], f.at, f.end)
+	}
+	return levels
+}
+
+// clipped pulls observations that are far from what they should be closer to that.
+func clipped(list []Observation, levels []float64, least, most float64) []Observation {
+	off := make([]float64, len(list))
+	for i := range list {
+		off[i] = math.Abs(list[i].Value - levels[i])
+	}
+	slices.Sort(off)
+	// Of a normal distribution the median is that part of a standard deviation, and so is the
+	// mean. Where the mean is far larger, many are off, and not few by accident: values of two
+	// kinds.
+	mean := 0.0
+	for _, d := range off {
+		mean += d / float64(len(off))
+	}
+	limit := far * max(1.4826*off[len(off)/2], 1.2533*mean/2)
+	out := slices.Clone(list)
+	for i := range out {
+		// What is between levels of the course may be there because it changes elsewhere.
+		out[i].Value = min(max(out[i].Value, min(levels[i], least)-limit), max(levels[i], most)+limit)
+	}
+	return out
+}
+
+// thin takes neighbors together until there are few enough.
+func thin(list []Observation) []Observation {
+	size := (len(list) + mostObserved - 1) / mostObserved
+	if size <= 1 {
+		return list
+	}
+	var out []Observation
+	for some := range slices.Chunk(list, size) {
+		var sum Observation
+		for _, o := range some {
+			sum.Weight += o.Weight
+			sum.From += o.Weight * o.From
+			sum.To += o.Weight * o.To
+			sum.Value += o.Weight * o.Value
+		}
+		out = append(out, Observation{From: sum.From / sum.Weight, To: sum.To / sum.Weight, Value: sum.Value / sum.Weight, Weight: sum.Weight})
+	}
+	return out
+}
+
+// center takes the means of the groups out of the values.
+func (t *track) center(groups int) {
+	t.from, t.to = math.Inf(1), math.Inf(-1)
+	t.sums = make([]float64, groups)
+	means := make([]float64, groups)
+	for i, o := range t.list {
+		g := t.group[i]
+		t.sums[g] += t.weight[i]
+		means[g] += t.weight[i] * o.Value
+		t.from, t.to = min(t.from, o.From), max(t.to, o.To)
+	}
+	t.values = make([]float64, len(t.list))
+	for i, o := range t.list {
+		g := t.group[i]
+		t.values[i] = o.Value - means[g]/t.sums[g]
+	}
+}
+
+// measure fits all shapes, and takes as noise what the best one leaves.
+func (t *track) measure() {
+	all, n := 0.0, 0.0
+	for i, v := range t.values {
+		all, n = all+t.weight[i]*v*v, n+t.weight[i]
+	}
+	for s := Stepped; s < shapes; s++ {
+		t.fits[s] = t.fit(s)
+		if t.fits[s].ok && t.fits[s].gain-parameters[s]*all/n > t.fits[t.best].gain-parameters[t.best]*all/n {
+			t.best = s
+		}
+	}
+	t.noise = max(all-t.fits[t.best].gain, 1e-12*all, 1e-300) / max(1, n-1-parameters[t.best])
+	t.tau = correlationTime(t.residuals(), 1+int(parameters[t.best]))
+	t.worth = n / t.tau
+}
+
+// residuals are what the best shape leaves, in order of time.
+func (t *track) residuals() []float64 {
+	left := t.levels(t.list)
+	for i := range left {
+		left[i] = (t.list[i].Value - left[i]) * math.Sqrt(t.weight[i])
+	}
+	return left
+}
+
+// score is how much better than a steady level a shape explains a track, once it has paid for
+// its parameters.
+func (t *track) score(s Shape) float64 {
+	if !t.fits[s].ok {
+		return math.Inf(-1)
+	}
+	return t.explained(s) - parameters[s]*math.Log(t.worth)
+}
+
+// explained is twice the logarithm of the likelihood ratio.
+func (t *track) explained(s Shape) float64 { return t.fits[s].gain / (t.noise * t.tau) }
+
+// course describes a track by a shape that was looked for in as many.
+func (t *track) course(s Shape, tracks float64) Course {
+	f := &t.fits[s]
+	c := Course{Shape: s, from: t.from, At: f.at, First: f.at, Last: f.at, End: f.end, Size: f.size, Error: math.Sqrt(f.error2 * t.noise * t.tau)}
+	c.P = min(1, tracks*t.chance(s))
+	c.Level = t.level(s)
+	if s == Stepped || s == Spell || s == Bent {
+		c.At, c.First, c.Last = t.bounds(s)
+	}
+	return c
+}
+
+// level is the mean of what a shape leaves.
+func (t *track) level(s Shape) float64 {
+	f := &t.fits[s]
+	mean, sum := 0.0, 0.0
+	for i := range t.list {
+		mean += t.weight[i] * (t.list[i].Value - f.size*t.basis(s, &t.list[i], f.at, f.end))
+		sum += t.weight[i]
+	}
+	return mean / sum
+}
+
+// chance bounds the probability that a steady level seems to have a shape to that degree,
+// somewhere. It is that of a supremum for shapes that were looked for at all places, and of
+// as many independent ones as there may be for others.
+func (t *track) chance(s Shape) float64 {
+	z := normal(math.Sqrt(max(0, t.explained(s))), max(1, t.worth-1-parameters[s]))
+	p := twoSided(z)
+	switch s {
+	case Stepped:
+		p = supremum(z, edge)
+	case Spell:
+		p = min(1, z*z*supremum(z, edge))
+	case Bent:
+		p = supremum(z, 0.2) // neighboring places explain about the same
+	case Settling, Waving:
+		p *= scales
+	}
+	return min(1, p*float64(shapes-1))
+}
+
+// A family is several tracks, and all of them as one.
+type family struct {
+	tracks []*track
+	all    *track
+}
+
+// newFamily puts tracks together, such that what is noisier counts less.
+func newFamily(tracks []*track) *family {
+	f := &family{tracks: tracks, all: tracks[0]}
+	if len(tracks) == 1 {
+		return f
+	}
+	type member struct {
+		Observation
+		group  int
+		weight float64
+	}
+	var list []member
+	worth := 0.0
+	for g, t := range tracks {
+		worth += t.worth
+		for i, o := range t.list {
+			list = append(list, member{o, g, t.weight[i] / (t.noise * t.tau)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b member) int { return cmp.Compare(a.middle(), b.middle()) })
+	all := &track{noise: 1, tau: 1, worth: worth}
+	for _, m := range list {
+		all.list, all.group, all.weight = append(all.list, m.Observation), append(all.group, m.group), append(all.weight, m.weight)
+	}
+	all.center(len(tracks))
+	for s := Stepped; s < shapes; s++ {
+		all.fits[s] = all.fit(s)
+	}
+	f.all = all
+	return f
+}
+
+// choose returns the shape that explains most, and whether all have it in common; Steady if
+// none explains more than chance does.
+func (f *family) choose() (best Shape, joint bool) {
+	const surely = 0.001
+	most := 0.0
+	for s := Stepped; s < shapes; s++ {
+		if f.all.fits[s].ok {
+			if score := f.all.score(s); score > most && f.all.chance(s) <= surely {
+				best, joint, most = s, true, score
+			}
+		}
+		apart, likely := 0.0, false
+		for _, t := range f.tracks {
+			if t.fits[s].ok {
+				apart += max(0, t.score(s))
+				likely = likely || t.score(s) > 0 && float64(len(f.tracks))*t.chance(s) <= surely
+			}
+		}
+		if likely && apart > most {
+			best, joint, most = s, false, apart
+		}
+	}
+	return best, joint
+}
+
+// together describes what all tracks did alike.
+func (f *family) together(s Shape) Course { return f.all.course(s, 1) }

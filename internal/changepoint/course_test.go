@@ -1,0 +1,113 @@
+package changepoint
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// A climate is what the noise of a simulated series is like.
+type climate struct {
+	n     int
+	rho   float64 // correlation of neighbors
+	heavy bool    // one in twenty is far off
+	long  float64 // how long an observation lasts on average, of 100
+}
+
+// series makes observations over 100 s of a level that is given at any time.
+func (c climate) series(r *rand.Rand, level func(from, to float64) float64) []Observation {
+	noise := autoregressive(r, c.n, c.rho)
+	list := make([]Observation, c.n)
+	for i := range list {
+		middle := (float64(i) + r.Float64()) / float64(c.n) * 100
+		half := c.long * r.ExpFloat64() / 2
+		o := Observation{From: middle - half, To: middle + half, Weight: 1}
+		o.Value = noise[i]*math.Sqrt(1-c.rho*c.rho) + level(o.From, o.To)
+		if c.heavy && r.Float64() < 0.05 {
+			o.Value += 6 * r.NormFloat64()
+		}
+		list[i] = o
+	}
+	return list
+}
+
+var climates = []climate{{n: 300}, {n: 300, rho: 0.5}, {n: 300, heavy: true}, {n: 300, heavy: true, rho: 0.5}, {n: 600, long: 3}, {n: 600, long: 3, rho: 0.5}}
+
+// Shapes are told apart, and a steady level has none, whatever the noise.
+func TestRateOfShapes(t *testing.T) {
+	after := func(at, from, to float64) float64 { return after(&Observation{From: from, To: to}, at) }
+	for _, shape := range []struct {
+		is    Shape
+		least int
+		level func(at, from, to float64) float64
+	}{
+		{Steady, 98, func(_, _, _ float64) float64 { return 0 }},
+		{Stepped, 90, func(at, from, to float64) float64 { return 3 * after(at, from, to) }},
+		{Spell, 90, func(at, from, to float64) float64 { return 3 * (after(at-20, from, to) - after(at+10, from, to)) }},
+		{Ramped, 90, func(_, from, to float64) float64 { return 0.06 * (from + to) / 2 }},
+		{Bent, 85, func(at, from, to float64) float64 { return 0.15 * above(&Observation{From: from, To: to}, at) }},
+		{Waving, 90, func(_, from, to float64) float64 { return 2 * math.Sin(2*math.Pi*(from+to)/2/50) }},
+	} {
+		right, runs := 0, 0
+		for _, seed := range testset.FirstSeeds(t, 3) {
+			for k, c := range climates {
+				r := rand.New(rand.NewPCG(seed, uint64(k)))
+				at := 35 + 30*r.Float64()
+				together, _ := Courses([][]Observation{c.series(r, func(from, to float64) float64 { return shape.level(at, from, to) })})
+				if runs++; together.Shape == shape.is {
+					right++
+				} else {
+					t.Logf("seed %d, %+v: shape %d is taken for %+v", seed, c, shape.is, together)
+				}
+			}
+		}
+		testset.Rate(t, fmt.Sprintf("shapes: %s", [...]string{"steady", "step", "spell", "ramp", "bend", "warm-up", "wave"}[shape.is]), right, runs, shape.least)
+	}
+}
+
+// The bounds of the time of a change hold it in 95 of 100 series, within what some runs vary by.
+func TestRateOfTimes(t *testing.T) {
+	seeds := testset.Seeds(t)
+	covered, runs := 0, 0
+	for _, size := range []float64{1, 3} {
+		for k, c := range climates {
+			for _, seed := range seeds {
+				r := rand.New(rand.NewPCG(seed, uint64(k)))
+				at := 30 + 40*r.Float64()
+				_, first, last, ok := Date(c.series(r, func(from, to float64) float64 {
+					return size * after(&Observation{From: from, To: to}, at)
+				}))
+				if runs++; ok && first <= at && at <= last {
+					covered++
+				}
+			}
+		}
+	}
+	testset.Rate(t, "shapes: bounds of times", covered, runs, 92)
+}
+
+// Servers that all became slower are told from one that did, and from servers that did one
+// after the other.
+func TestCoursesOfServers(t *testing.T) {
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		servers := func(times ...float64) (list [][]Observation) {
+			for _, at := range times {
+				list = append(list, climate{n: 300, long: 2}.series(r, func(from, to float64) float64 {
+					return 3 * after(&Observation{From: from, To: to}, at)
+				}))
+			}
+			return list
+		}
+		if together, _ := Courses(servers(40, 40, 40)); together.Shape != Stepped || together.First > 40 || together.Last < 40 {
+			t.Errorf("seed %d: all at 40: %+v", seed, together)
+		}
+		together, each := Courses(servers(40, math.Inf(1), 70))
+		if together.Shape != Steady || each[0].Shape != Stepped || each[1].Shape != Steady || each[2].Shape != Stepped {
+			t.Errorf("seed %d: one at 40, one never, one at 70: %+v and %+v", seed, together, each)
+		}
+	}
+}

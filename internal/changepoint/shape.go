@@ -1,0 +1,254 @@
+package changepoint
+
+import "math"
+
+const (
+	// edge is the part of the observations that either side of a change has at least.
+	edge = 0.02
+	// lasting is the part of the observations, and of the time, that a spell has at least: in a
+	// shorter one is a single crowd, or a hiccup.
+	lasting = 0.05
+	// places is how many of them are tried before the best one is looked at closely.
+	places = 96
+	// scales is how many lengths of a warm-up, or of a wave, are tried.
+	scales = 12
+)
+
+// basis is what a shape of size 1 is on average during an observation. For Waving it is the
+// part that is given by phase: fitWave needs both.
+func (t *track) basis(s Shape, o *Observation, at, end float64) float64 {
+	switch s {
+	case Stepped:
+		return after(o, at)
+	case Spell:
+		return after(o, at) - after(o, end)
+	case Ramped:
+		return o.middle() - t.from
+	case Bent:
+		return above(o, at)
+	case Settling:
+		return math.Exp(-(o.middle() - t.from) / at)
+	case Waving:
+		return math.Cos(2*math.Pi*(o.middle()-t.from)/at - end)
+	}
+	return 0
+}
+
+// after is the part of an observation that lies after a time.
+func after(o *Observation, at float64) float64 {
+	switch {
+	case o.From >= at:
+		return 1
+	case o.To <= at:
+		return 0
+	}
+	return (o.To - at) / (o.To - o.From)
+}
+
+// above is how far after a time an observation lies, on average.
+func above(o *Observation, at float64) float64 {
+	switch {
+	case o.From >= at:
+		return o.middle() - at
+	case o.To <= at:
+		return 0
+	}
+	return (o.To - at) * (o.To - at) / (2 * (o.To - o.From))
+}
+
+// try returns what a shape explains at a time.
+func (t *track) try(s Shape, at, end float64) fit {
+	var few [8]float64
+	means := few[:]
+	if len(t.sums) > len(few) {
+		means = make([]float64, len(t.sums))
+	}
+	product, square := 0.0, 0.0
+	for i := range t.list {
+		x := t.basis(s, &t.list[i], at, end)
+		if x == 0 {
+			continue
+		}
+		wx := t.weight[i] * x
+		means[t.group[i]] += wx
+		product += wx * t.values[i]
+		square += wx * x
+	}
+	for g, sum := range t.sums {
+		square -= means[g] * means[g] / sum
+	}
+	if square <= 1e-9 {
+		return fit{at: at, end: end}
+	}
+	return fit{at: at, end: end, gain: product * product / square, size: product / square, error2: 1 / square, ok: true}
+}
+
+// fit returns the best fit of a shape.
+func (t *track) fit(s Shape) fit {
+	switch s {
+	case Ramped:
+		return t.try(s, 0, 0)
+	case Settling:
+		return t.bestOf(s, func(k int) float64 { return (t.to - t.from) / 4 * math.Pow(0.7, float64(k)) })
+	case Waving:
+		return t.fitWave()
+	case Spell:
+		return t.fitSpell()
+	}
+	return t.fitTime(s, math.Inf(1))
+}
+
+// bestOf tries all scales.
+func (t *track) bestOf(s Shape, scale func(k int) float64) (best fit) {
+	for k := range scales {
+		if f := t.try(s, scale(k), 0); f.ok && f.gain > best.gain {
+			best = f
+		}
+	}
+	return best
+}
+
+// fitTime finds the best time of a shape that begins at one: among many, and then closer and
+// closer around the best.
+func (t *track) fitTime(s Shape, end float64) (best fit) {
+	n := len(t.list)
+	place := func(part float64) float64 { return t.list[min(n-1, max(0, int(part*float64(n))))].middle() }
+	first, last := place(edge), min(place(1-edge), end)
+	// Both by the clock and by the number of observations, of which nights have few.
+	for k := range places {
+		part := (float64(k) + 0.5) / places
+		for _, at := range [...]float64{first + part*(last-first), place(edge + part*(1-2*edge))} {
+			if at > last {
+				continue
+			}
+			if f := t.try(s, at, end); f.ok && f.gain > best.gain {
+				best = f
+			}
+		}
+	}
+	if !best.ok {
+		return best
+	}
+	const closer = 5
+	for step := (last - first) / places; step > (last-first)*1e-6; step /= closer {
+		center := best.at
+		for k := -closer; k <= closer; k++ {
+			at := center + float64(k)*step/closer*2
+			if at < first || at > last {
+				continue
+			}
+			if f := t.try(s, at, end); f.ok && f.gain > best.gain {
+				best = f
+			}
+		}
+	}
+	return best
+}
+
+// fitSpell finds the two times between which the level is another one: it begins with those
+// between which the sum of the values is highest or lowest, and moves either in turns.
+func (t *track) fitSpell() fit {
+	sum, least, most := 0.0, 0.0, 0.0
+	down, up := 0, 0 // places of these
+	for i, v := range t.values {
+		sum += t.weight[i] * v
+		if sum < least {
+			least, down = sum, i+1
+		}
+		if sum > most {
+			most, up = sum, i+1
+		}
+	}
+	n := len(t.list)
+	from, to := min(up, down), max(up, down)
+	fewest := max(5, int(lasting*float64(n)))
+	if to-from < fewest || n-(to-from) < fewest || from == 0 || to >= n {
+		return fit{}
+	}
+	shortest := lasting * (t.to - t.from)
+	at, end := t.list[from].From, t.list[to-1].To
+	if end-at < shortest {
+		return fit{}
+	}
+	best := t.try(Spell, at, end)
+	for range 2 {
+		for _, move := range [...]bool{false, true} {
+			step := (best.end - best.at) / 4
+			for ; step > (t.to-t.from)*1e-6; step /= 4 {
+				center := best
+				for k := -4; k <= 4; k++ {
+					a, e := center.at, center.end
+					if d := float64(k) * step; move {
+						e += d
+					} else {
+						a += d
+					}
+					if e-a < shortest || a <= t.from || e >= t.to {
+						continue
+					}
+					if f := t.try(Spell, a, e); f.ok && f.gain > best.gain {
+						best = f
+					}
+				}
+			}
+		}
+	}
+	return best
+}
+
+// fitWave finds the best wave of which one length or more is there. Its phase follows from
+// what sine and cosine explain.
+func (t *track) fitWave() (best fit) {
+	for k := range scales {
+		length := (t.to - t.from) * math.Pow(0.85, float64(k))
+		cos, sin := t.try(Waving, length, 0), t.try(Waving, length, math.Pi/2)
+		if !cos.ok || !sin.ok {
+			continue
+		}
+		phase := math.Atan2(sin.size, cos.size) // they are all but orthogonal
+		if f := t.try(Waving, length, phase); f.ok && f.gain > best.gain {
+			best = f
+		}
+	}
+	return best
+}
+
+// bounds returns when a shape began, and between which times it did with a confidence of 95 %.
+func (t *track) bounds(s Shape) (at, first, last float64) {
+	f := &t.fits[s]
+	loss := func(at float64) float64 {
+		end := f.end
+		if s == Spell && at >= end {
+			return math.Inf(1)
+		}
+		return (f.gain - t.try(s, at, end).gain) / (t.noise * t.tau)
+	}
+	outward := func(sign, limit float64) float64 {
+		// Sparse observations leave a time open between them, however small the step.
+		least := (t.to - t.from) * 1e-6
+		reach := 0.0
+		for step := least; t.from < f.at+sign*step && f.at+sign*step < t.to && step <= 8*max(reach, least); step *= 1.3 {
+			if loss(f.at+sign*step) <= limit {
+				reach = step
+			}
+		}
+		inside, outside := reach, reach*1.3
+		for range 12 {
+			if m := (inside + outside) / 2; loss(f.at+sign*m) <= limit {
+				inside = m
+			} else {
+				outside = m
+			}
+		}
+		return min(max(f.at+sign*outside, t.from), t.to)
+	}
+	// In a time without observations all places are as good.
+	const asGood = 0.01
+	at = (outward(-1, asGood) + outward(1, asGood)) / 2
+	first, last = outward(-1, limitOfTime), outward(1, limitOfTime)
+	return max(at, first), first, last
+}
+
+// limitOfTime is how much less likely than the best time the true one is at most, with a
+// probability of 0.95.
+var limitOfTime = plausible
