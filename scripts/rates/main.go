@@ -2,7 +2,9 @@
 // planted, or nothing where nothing was. It runs the tests that are called TestRate..., each
 // of which logs lines such as "rate: NAME: right in 98 of 100" (see testset.Rate).
 //
-// usage: SGTRACE_SEEDS=100 go run ./scripts/rates [-o docs/RATES.md] [PACKAGE...]
+// usage: SGTRACE_SEEDS=100 go run ./scripts/rates [-o docs/RATES.md] [-run REGEXP] [PACKAGE...]
+//
+// With -run, only tests of these names run, and the page keeps its rows of others.
 package main
 
 import (
@@ -24,6 +26,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("rates: ")
 	out := flag.String("o", "docs/RATES.md", "write the page to `FILE`")
+	names := flag.String("run", "", "only tests whose names match `REGEXP`; the page keeps the rows of others")
 	timeout := flag.String("timeout", "6h", "stop the tests of a package after this `TIME`")
 	flag.Parse()
 	seeds := os.Getenv("SGTRACE_SEEDS")
@@ -34,7 +37,11 @@ func main() {
 	if len(packages) == 0 {
 		packages = []string{"./..."}
 	}
-	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "-timeout", *timeout, "-run", "^TestRate"}, packages...)...)
+	tests := *names
+	if tests == "" {
+		tests = "^TestRate"
+	}
+	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "-timeout", *timeout, "-run", tests}, packages...)...)
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
 	if err != nil {
@@ -54,7 +61,15 @@ func main() {
 	if len(rates) == 0 {
 		log.Fatal("no test logged a rate")
 	}
-	if err := os.WriteFile(*out, page(rates, seeds, packages), 0o666); err != nil {
+	text := page(rates, seeds, packages)
+	if *names != "" {
+		old, err := os.ReadFile(*out)
+		if err != nil {
+			log.Fatal(err)
+		}
+		text = merged(string(old), rates)
+	}
+	if err := os.WriteFile(*out, text, 0o666); err != nil {
 		log.Fatal(err)
 	}
 	if failed != nil {
@@ -93,22 +108,44 @@ func collect(events io.Reader, progress io.Writer) ([]rate, error) {
 	return rates, lines.Err()
 }
 
-// page prints rates, sorted by package and test: tests that run side by side log in any
-// order.
+// page prints the page about rates of all tests.
 func page(rates []rate, seeds string, packages []string) []byte {
-	slices.SortStableFunc(rates, func(a, b rate) int {
-		return strings.Compare(a.pkg+" "+a.test+" "+a.what, b.pkg+" "+b.test+" "+b.what)
-	})
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Rates
 
 How often the reports are right about simulated runs, in which everything that is wrong was planted.
-%s made this page with %s seeds of each kind of run, of %s. Do not edit it.
+%s made this page with %s seeds of each kind of run, of %s. Rows of fewer runs were measured by themselves. Do not edit it.
 
 `, "`make rates`", seeds, "`"+strings.Join(packages, " ")+"`")
-	b.WriteString("| what must be found, or must not | right | of | test |\n|---|---:|---:|---|\n")
+	return append([]byte(b.String()), table(rates)...)
+}
+
+const head = "| what must be found, or must not | right | of | test |\n|---|---:|---:|---|\n"
+
+// table prints rates below their head, sorted by package and test: tests that run side by
+// side log in any order.
+func table(rates []rate) []byte {
+	slices.SortStableFunc(rates, func(a, b rate) int {
+		return strings.Compare(a.pkg+" "+a.test+" "+a.what, b.pkg+" "+b.test+" "+b.what)
+	})
+	b := []byte(head)
 	for _, r := range rates {
-		fmt.Fprintf(&b, "| %s | %s | %s | `%s` in `%s` |\n", r.what, r.right, r.runs, r.test, r.pkg)
+		b = fmt.Appendf(b, "| %s | %s | %s | `%s` in `%s` |\n", r.what, r.right, r.runs, r.test, r.pkg)
 	}
-	return []byte(b.String())
+	return b
+}
+
+var rowLine = regexp.MustCompile("(?m)^\\| (.*) \\| (\\d+) \\| (\\d+) \\| `(.*)` in `(.*)` \\|$")
+
+// merged replaces in a page the rows of the tests that were measured again.
+func merged(old string, again []rate) []byte {
+	intro, _, _ := strings.Cut(old, head)
+	all := slices.Clone(again)
+	for _, m := range rowLine.FindAllStringSubmatch(old, -1) {
+		r := rate{pkg: m[5], test: m[4], what: m[1], right: m[2], runs: m[3]}
+		if !slices.ContainsFunc(again, func(a rate) bool { return a.pkg == r.pkg && a.test == r.test }) {
+			all = append(all, r)
+		}
+	}
+	return append([]byte(intro), table(all)...)
 }

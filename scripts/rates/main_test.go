@@ -22,4 +22,10 @@ func TestPageOfLog(t *testing.T) {
 	if !strings.HasSuffix(got, want) || !strings.Contains(got, "with 100 seeds") {
 		t.Errorf("got %s", got)
 	}
+
+	again := string(merged(got, []rate{{"analyze/tail", "TestRateOfB", "tail: another", "2", "2"}}))
+	const replaced = "| two | 100 | 100 | `TestRateOfA` in `analyze/change` |\n| tail: another | 2 | 2 | `TestRateOfB` in `analyze/tail` |\n"
+	if !strings.HasSuffix(again, head+replaced) || !strings.Contains(again, "with 100 seeds") {
+		t.Errorf("rows measured again: got %s", again)
+	}
 }
