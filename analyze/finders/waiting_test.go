@@ -89,3 +89,23 @@ func TestWaitingLeads(t *testing.T) {
 		}
 	}
 }
+
+// In steps of one kind that wait, the finding says so, though the whole does not communicate much.
+func TestWaitingInSteps(t *testing.T) {
+	m := plantedWaits(50, false, 0)
+	m.waits = nil
+	for i := range m.GPUs.GPUs {
+		g := &m.GPUs.GPUs[i]
+		g.BySteps[profile.StepDecode].Running = g.Running
+		g.BySteps[profile.StepPrefill].Running[1<<profile.ClassCompute] = 1_000_000_000
+		g.Running[1<<profile.ClassCompute] += 1_000_000_000
+		g.Last += 1_000_000_000
+		r := m.Collectives.Ranks[i]
+		m.Collectives.ByStep = append(m.Collectives.ByStep, collective.StepRank{Kind: profile.StepDecode, Rank: r})
+	}
+	found, _ := exposure(m)
+	const want = "in decode, the 3 GPUs wait 40 % of the time in collectives, 60 % of that for TP1"
+	if len(found) != 1 || found[0].Text != want || math.Abs(found[0].Cost-0.4/6) > 0.001 || found[0].Metric.Name != "waiting in collectives in decode" {
+		t.Errorf("%+v, want %s", found, want)
+	}
+}

@@ -1,0 +1,22 @@
+package finding
+
+import "testing"
+
+// What is said of the whole needs nine tenths of the time that it is about.
+func TestCoverage(t *testing.T) {
+	for _, c := range []struct {
+		covered Coverage
+		state   State
+		want    string
+	}{
+		{Coverage{}, LookedAt, "lateness (400 collectives)"},
+		{Coverage{"communication time", 999, 1000}, LookedAt, "lateness (400 collectives)"},
+		{Coverage{"communication time", 95_000_000, 100_000_000}, LookedAt, "lateness (400 collectives, 95 % of communication time (95.0 ms of 100 ms))"},
+		{Coverage{"communication time", 34_000_000, 422_000_000}, TooLittle, "Not judged: lateness: only 8.1 % of communication time (34.0 ms of 422 ms) could be looked at, 90 % needed"},
+	} {
+		j := Judged{What: "lateness", Of: "collective", N: 400, Needed: 44, Covered: c.covered}
+		if j.State() != c.state || j.String() != c.want {
+			t.Errorf("%+v: %s: %q, want %q", c.covered, j.State(), j.String(), c.want)
+		}
+	}
+}
