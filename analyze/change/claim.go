@@ -77,7 +77,7 @@ func (all *Changes) until(f *Shift) trace.Time {
 func (f *Shift) causes() []cause.Cause {
 	switch {
 	case f.Stage == "tpot":
-		return []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank}
+		return []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank, cause.Return}
 	case f.Stage == "ttft":
 		return []cause.Cause{cause.Router, cause.Dispatch, cause.Intake, cause.Queue, cause.Prefill, cause.Transfer, cause.FirstStep}
 	}
@@ -97,7 +97,7 @@ func (f *Shift) causes() []cause.Cause {
 var phaseCauses = [...][]cause.Cause{
 	request.OtherPhase:     {cause.Other},
 	request.RoutePhase:     {cause.Router},
-	request.DispatchPhase:  {cause.Dispatch},
+	request.DispatchPhase:  {cause.Dispatch, cause.Router, cause.Intake, cause.Return}, // a busy process begins late and answers late
 	request.QueuePhase:     {cause.Queue, cause.Intake},
 	request.BootstrapPhase: {cause.DecodeBootstrap},
 	request.PrefillPhase:   {cause.Prefill},

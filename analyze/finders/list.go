@@ -143,6 +143,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseTopic: collective.AbsentTopic, Effect: finding.GPU, Topics: []string{absentTopic}},
 	{Cause: finding.GPU, CauseTopic: waitTopic, Effect: finding.Straggler, Topics: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
+	{Cause: finding.Load, Effect: finding.Errors, Topics: []string{requests.TurnedAway}, Later: true},
+	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.TurnedAway}, NotBefore: true},
 	{Cause: finding.Silent, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Change, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},

@@ -75,13 +75,16 @@ func (f *Finding) take(g *Finding) {
 		}
 	}
 	f.say(g)
+	if g.Severity == Critical {
+		f.Severity = Critical // what fails is no less so for its cause
+	}
 	if f.Since == 0 {
 		f.Since = g.Since
 	}
 	if f.Affected.N == 0 {
 		f.Affected = g.Affected
 	}
-	if f.isLoad() && g.Kind != Common && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
+	if f.isLoad() && g.Kind != Common && g.Whose == f.Whose && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
 		f.Cost, f.Whose, f.Severity, f.Claim = g.Cost, g.Whose, g.Severity, g.Claim
 	}
 }

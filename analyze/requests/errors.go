@@ -37,6 +37,9 @@ func FailureFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 	return []finding.Finding{failedFinding(s, failed)}, judged
 }
 
+// TurnedAway is the topic of findings about requests that found the queue full, all of them.
+const TurnedAway = "turned away"
+
 // RetractionFindings tells of requests that were removed from their batch.
 func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	retracted := requestsThat(s, func(r *request.Request) bool { return r.Metrics.Retractions > 0 })
@@ -82,6 +85,9 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	}
 	for _, r := range reasons {
 		f.Evidence = append(f.Evidence, finding.Sentence("%d: %s: %s", len(r.requests), r.text, place.SomeRequests(s, r.requests)))
+	}
+	if !slices.ContainsFunc(failed, func(i int) bool { return s.Requests[i].Status == request.Failed }) {
+		f.Topic, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(failed), "request"))
 	}
 	return f
 }
