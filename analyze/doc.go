@@ -13,7 +13,8 @@
 //	tail          why the slow requests are slow
 //	common        what slow requests have in common
 //	limit         what a server has no more of, so that requests wait
-//	missing       what is not in a dump: lost spans, ranks that fell silent
+//	lifecycle     when servers start, are restarted, hang, and die
+//	missing       which spans are lost on their way to a dump
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	gpu           what devices did and what they waited for
 //	host          the stacks of threads, and what the names in them mean (asks gpu)

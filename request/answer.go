@@ -66,13 +66,18 @@ func TraceText(id [2]uint64) string {
 }
 
 // Answering returns the part whose server answered the user: decode, else
-// unified, else prefill, else the first.
+// unified, else prefill, else the first. Of several it is the one that ended: another one
+// was on a server that died.
 func (s *Set) Answering(r *Request) int {
 	for _, role := range [...]Role{Decode, Unified, Prefill} {
+		found := None
 		for _, p := range r.Parts {
-			if s.Parts[p].Role == role {
-				return p
+			if part := &s.Parts[p]; part.Role == role && (found == None || s.Parts[found].Root == None) {
+				found = p
 			}
+		}
+		if found != None {
+			return found
 		}
 	}
 	return r.Parts[0]

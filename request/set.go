@@ -55,6 +55,9 @@ type Set struct {
 	// rows of each proc others show, lost or not.
 	Missing []Missing
 	Shown   []int
+	// Steps are the clocks that were set while requests were served, in order. Times are as if
+	// they had not been.
+	Steps []ClockStep
 	// Clocks tell how times were put on one clock; nil where they are as recorded.
 	Clocks *HostClocks
 

@@ -123,6 +123,7 @@ var (
 	RankClockApart   = message("rank-clock-apart", Notice, "its collectives end {time} off its peers' (median of {n}); its clock was not moved", labelRanks)
 	RecordedTwice    = message("recorded-twice", Notice, "{what} duplicates {file}; merged{: how much is in both}", nothing)
 	ClockConflict    = message("clock-conflict", Notice, "against the clock of {host}, {what contradicts}", "see [CLOCKS.md](CLOCKS.md); drop the `--offset` that contradicts, or a file from another run")
+	ClockSet         = message("clock-set", Notice, "its clock was set {forward or back} by {time} (within {time}) at about {time}; its later times are moved as if it had not been", nothing)
 	ClockStepped     = message("clock-stepped", Notice, "{n} of {n} collectives contradict this clock; it may have been set during the capture", "look at one side of the step at a time, with `--from` and `--to`")
 )
 

@@ -85,7 +85,7 @@ func (c *Crowd) withHosts(ranks []Rank) []Group {
 }
 
 // are says what ranks are that findings of a kind are about.
-var are = map[finding.Kind]string{finding.Straggler: "late", finding.Slower: "slow", finding.Silent: "silent"}
+var are = map[finding.Kind]string{finding.Straggler: "late", finding.Slower: "slow", finding.Lifecycle: "hung, gone, or new"}
 
 // words says what the ranks of the group are that findings of a kind are about.
 func (g *Group) words(kind finding.Kind) string {

@@ -31,7 +31,7 @@ func TestTell(t *testing.T) {
 	found := []finding.Finding{
 		{Kind: finding.Slower, At: at(0, -1)}, {Kind: finding.Slower, At: at(1, -1)}, // servers of rack r1
 		{Kind: finding.Straggler, At: at(2, 0)}, {Kind: finding.Straggler, At: at(2, 1)}, {Kind: finding.Straggler, At: at(3, 1)},
-		{Kind: finding.Silent, At: at(3, -1)}, {Kind: finding.Load},
+		{Kind: finding.Lifecycle, At: at(3, -1)}, {Kind: finding.Load},
 	}
 	hosts.Tell(found, ranks)
 	var got []string

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
-	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 )
@@ -94,8 +94,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--fleet"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Repeats() }},
 	{finding.Change, "steps that take longer, or less long, from some day on", Weeks,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Drifts() }},
-	{finding.Silent, "a rank that falls silent while requests are in flight on it and others go on", Requests,
-		finding.Critical, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline"}, silences},
+	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
+		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline"}, lives},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
@@ -112,14 +112,24 @@ func OfWeeks() (list []Finder) {
 	return list
 }
 
-// consequences: requests are sent elsewhere or pile up from when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
+// consequences: requests are sent elsewhere or pile up from when a server hangs, dies, or is restarted, they wait where a limit is reached and are thrown out of a full KV
 // cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
 // That slow requests were on one rank says less than why that rank is slow, but whose they
 // are says more than where their time went.
 var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseTopic: requests.GivenUp, Effect: finding.Load, Topics: []string{""}, Later: true, Enough: askAgain},
-	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
-	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Restart, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Start, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Stop, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Restart, Effect: finding.Imbalance, Topics: []string{""}},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Start, Effect: finding.Imbalance, Topics: []string{""}},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Stop, Effect: finding.Imbalance, Topics: []string{""}, Costs: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Errors, Topics: []string{""}, SameRequests: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Errors, Topics: []string{""}, SameRequests: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
@@ -127,7 +137,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
 	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Tail, CauseTopic: tail.CrowdTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
-	{Cause: finding.Silent, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Lifecycle, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
 	{Cause: finding.Slower, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
 	{Cause: finding.Straggler, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
@@ -145,7 +155,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
 	{Cause: finding.Load, Effect: finding.Errors, Topics: []string{requests.TurnedAway}, Later: true},
 	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.TurnedAway}, NotBefore: true},
-	{Cause: finding.Silent, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Change, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Straggler, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
@@ -218,9 +229,7 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.RankLoads.StragglerFindings(m.Costs)
 }
 
-func silences(m *Measured) ([]finding.Finding, finding.Judged) {
-	return missing.SilenceFindings(m.Of.Requests, missing.FindSilences(m.Of.Requests))
-}
+func lives(m *Measured) ([]finding.Finding, finding.Judged) { return m.Lives.Findings() }
 
 func lostSpans(m *Measured) ([]finding.Finding, finding.Judged) { return m.Loss.Findings() }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
@@ -55,6 +56,7 @@ type Measured struct {
 	Costs     *cause.Costs
 	Limits    *limit.Limits
 	Loss      *missing.Loss
+	Lives     *lifecycle.Lives
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
 	// Of profiles; nil without.
@@ -84,6 +86,7 @@ func Measure(in Inputs) Measured {
 			func() { m.Changes = change.Find(in.Requests) },
 			func() { m.Limits = limit.Find(in.Requests) },
 			func() { m.Loss = missing.FindLoss(in.Requests) },
+			func() { m.Lives = lifecycle.Find(in.Requests) },
 			func() { m.RankLoads = rank.Measure(in.Requests) })
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {

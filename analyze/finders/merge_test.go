@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -56,14 +57,14 @@ func TestMergeFindings(t *testing.T) {
 	}
 }
 
-// Load that changes somewhere when a rank falls silent, or later, is what that brings about;
+// Load that changes somewhere when a rank hangs, or later, is what that brings about;
 // load from before, all the time, or from outside is not. There may be
-// several silent ranks.
-func TestLoadOfSilentRanks(t *testing.T) {
+// several such ranks.
+func TestLoadOfHungRanks(t *testing.T) {
 	const second = 1_000_000_000
 	dp := func(n int16) place.Where { return rankAt(request.Decode, "c94b1e02", 0, n) }
 	silent := func(n int16, since trace.Time, text string) finding.Finding {
-		return finding.Finding{Kind: finding.Silent, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
+		return finding.Finding{Kind: finding.Lifecycle, Topic: lifecycle.Hang, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
 	}
 	load := func(at place.Where, since, until trace.Time, text string) finding.Finding {
 		return finding.Finding{Kind: finding.Load, Reach: finding.Everywhere, At: at, Since: since, Until: until, Text: text}

@@ -12,7 +12,7 @@ const (
 	Transfer  Kind = "transfer"  // KV transfers that are slow
 	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
 	Errors    Kind = "errors"    // requests or CUDA calls that failed
-	Silent    Kind = "silent"    // a rank from which nothing comes any more, with requests in flight
+	Lifecycle Kind = "lifecycle" // a server that hangs, died, or was restarted
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump
 	Repeat    Kind = "repeat"    // what is late or slow in run after run
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for

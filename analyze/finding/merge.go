@@ -14,6 +14,7 @@ import (
 // others become its evidence, and so do the consequences of findings.
 func Merge(found []Finding, consequences []Consequence) []Finding {
 	var out []Finding
+	found = takeConsequences(found, slices.DeleteFunc(slices.Clone(consequences), func(c Consequence) bool { return !c.Around }))
 	for i := range found {
 		k := slices.IndexFunc(out, func(f Finding) bool { return f.sameAs(&found[i]) })
 		if k < 0 {
@@ -143,17 +144,33 @@ type Consequence struct {
 	NotBefore bool
 	// Enough tells whether a cause is large enough for an effect; nil is any.
 	Enough func(effect, cause *Finding) bool
+	// Around tells that effects which begin at another time than the cause lasts are none. Each
+	// finding is looked at by itself then, before those that say the same are one.
+	Around bool
+	// Costs tells that the cause costs what the effect does.
+	Costs bool
 }
 
 // isEffect reports whether f is brought about by a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
-	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(cause) &&
+	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && (f.meets(cause) || c.Around) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
 		(!c.AtPlaces || f.At.Scope != place.Everywhere) &&
 		(!c.NotBefore || f.Since+slack >= cause.Since) &&
-		(c.Enough == nil || c.Enough(f, cause))
+		(c.Enough == nil || c.Enough(f, cause)) &&
+		(!c.Around || f.beginsIn(cause))
+}
+
+// beginsIn reports whether f begins while a cause lasts, or so soon afterward as servers take
+// to share their work anew: half as long as that took.
+func (f *Finding) beginsIn(cause *Finding) bool {
+	const slack = trace.Time(5 * time.Second) // a change of shares shows after some requests
+	if cause.Since == 0 || f.Since == 0 || f.Since+slack < cause.Since {
+		return false
+	}
+	return cause.Until == 0 || f.Since <= cause.Until+(cause.Until-cause.Since)/2+slack
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place: of
@@ -173,6 +190,9 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 			since := found[cause].Since
 			found[cause].take(&found[k])
 			found[cause].Since = since // an effect may begin later
+			if f := &found[k]; c.Costs && f.Cost > found[cause].Cost {
+				found[cause].Cost, found[cause].Whose, found[cause].Severity, found[cause].Claim = f.Cost, f.Whose, f.Severity, f.Claim
+			}
 		}
 		kept := make([]Finding, len(left))
 		for i, k := range left {

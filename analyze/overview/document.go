@@ -2,6 +2,7 @@ package overview
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
@@ -10,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Document is the overview as all formats have it.
@@ -19,7 +21,7 @@ func (o *Overview) Document() *document.Document {
 		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: list.Again(),
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
-	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), list.FinderReport())
+	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), o.Lives.Report(), list.FinderReport())
 	if o.Goodput != nil {
 		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())
 	}
@@ -92,8 +94,32 @@ func (o *Overview) clockReport() *table.Table {
 		table.TextColumn("by", "what shows it: requests, collectives", func(c *HostClock) string { return c.By }),
 		table.NsColumn("offset", "this clock minus the reference", func(c *HostClock) int64 { return c.Offset }),
 		table.NsColumn("bound", "how far off the offset may be", func(c *HostClock) int64 { return c.Bound }),
+		table.NsColumn("set by", "how far the clock was set forward while requests were served, below 0 back; the first time, if there are several", func(c *HostClock) int64 {
+			if x := o.stepOf(c); x != nil {
+				return x.By
+			}
+			return request.Unknown
+		}),
+		table.TimeColumn("set at", "what it showed first then, about", func(c *HostClock) trace.Time {
+			if x := o.stepOf(c); x != nil {
+				return x.At
+			}
+			return 0
+		}),
 		table.CountColumn("drift_ppb", "how fast the offset grows, ns per second; 0 where no drift shows", func(c *HostClock) int64 { return c.Drift }),
 	})
+}
+
+// stepOf returns when a clock was set first; nil is never.
+func (o *Overview) stepOf(c *HostClock) *request.ClockStep {
+	if o.Requests == nil {
+		return nil
+	}
+	i := slices.IndexFunc(o.Requests.Steps, func(x request.ClockStep) bool { return x.Host == c.Host })
+	if i < 0 {
+		return nil
+	}
+	return &o.Requests.Steps[i]
 }
 
 // latencyReport is the table of the latencies of whole requests.

@@ -17,7 +17,7 @@ type Event struct {
 }
 
 // Events are what happened, in order: the bounds of what was read, changes, the beginnings
-// and ends of findings, and requests that failed.
+// and ends of findings, what happened to servers, and requests that failed.
 func (o *Overview) Events() []Event {
 	var list []Event
 	add := func(at trace.Time, format string, args ...any) {
@@ -41,6 +41,13 @@ func (o *Overview) Events() []Event {
 		add(f.Since, "finding %d: %s", i+1, f.Text)
 		add(f.Until, "finding %d is over", i+1)
 		told[f.Since] = true
+	}
+	if o.Lives != nil {
+		for i := range o.Lives.Events {
+			if e := &o.Lives.Events[i]; !told[e.At] {
+				add(e.At, "%s", e.Sentence())
+			}
+		}
 	}
 	if o.Changes != nil {
 		for i := range o.Changes.List {

@@ -245,12 +245,28 @@ func (o *Overview) clockWarnings() []document.Warning {
 			most = max(most, c.Most, c.Offset, -c.Offset)
 		}
 	}
-	var d []document.Warning
+	d := o.stepWarnings()
 	if most >= much {
 		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
 		d = append(d, notice("nothing tells how these clocks relate to others, they are taken as they are: "+some(alone)))
+	}
+	return d
+}
+
+// stepWarnings are about clocks that were set while requests were served.
+func (o *Overview) stepWarnings() (d []document.Warning) {
+	if o.Requests == nil {
+		return nil
+	}
+	for _, x := range o.Requests.Steps {
+		way, by := "forward", x.By
+		if by < 0 {
+			way, by = "back", -by
+		}
+		d = append(d, notice(fmt.Sprintf("the clock of %s was set %s by %s (within %s) at about %s, as its own clock shows it: its later times are moved as if it had not been",
+			x.Host, way, words.Nearly(by), words.Nearly(x.Err), words.At(x.At, words.TenthLayout))))
 	}
 	return d
 }

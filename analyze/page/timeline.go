@@ -141,7 +141,7 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 	f := b.figure(title, panels)
 	f.Role, _, _ = role.Where.Parts()
 	f.ID = "load-" + f.Role
-	f.Shows = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Silent, finding.Change, finding.Transfer}
+	f.Shows = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Lifecycle, finding.Change, finding.Transfer}
 	if left > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d lead ranks are drawn, those with most running requests; with --format csv the command prints all", len(leads), len(leads)+left))
 	}

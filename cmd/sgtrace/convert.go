@@ -150,7 +150,7 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 		return nil, 0, err
 	}
 	if !ctx.Bool("no-findings") {
-		opt.Findings = c.findings(finders.Inputs{Requests: set}, mutes)
+		c.addFindings(&opt, finders.Inputs{Requests: set}, mutes)
 	}
 	c.screen.Doing("drawing")
 	t = drawing.Layout(set, opt)

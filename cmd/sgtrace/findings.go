@@ -27,8 +27,8 @@ func findingFlags() []cli.Flag {
 	}, reports.MuteFlags("")...)
 }
 
-// findings looks for what stands out in the inputs of a timeline, but for what is muted.
-func (c *command) findings(in finders.Inputs, mutes []finders.Mute) []drawing.Finding {
+// addFindings looks for what stands out in the inputs of a timeline, but for what is muted.
+func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
 	c.screen.Doing("looking for findings")
 	in.Diags = &c.diags
 	m := finders.Measure(in)
@@ -37,11 +37,16 @@ func (c *command) findings(in finders.Inputs, mutes []finders.Mute) []drawing.Fi
 	if n := len(result.Muted); n > 0 {
 		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
 	}
-	drawn := make([]drawing.Finding, len(result.Findings))
 	for i := range result.Findings {
-		drawn[i] = drawnFinding(&result.Findings[i], &m)
+		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
 	}
-	return drawn
+	if m.Lives == nil {
+		return
+	}
+	for i := range m.Lives.Events {
+		e := &m.Lives.Events[i]
+		opt.Events = append(opt.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
+	}
 }
 
 // drawnFinding is how a timeline shows a finding: one about many devices by the rows of that on

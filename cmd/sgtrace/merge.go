@@ -221,7 +221,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		if flags.read.Filter.KeepsKinds() {
 			in.Profiles = m.Profiles()
 		}
-		flags.draw.Findings = c.findings(in, flags.mutes)
+		c.addFindings(&flags.draw, in, flags.mutes)
 	}
 	c.screen.Doing("drawing")
 	t := m.Layout(flags.draw)

@@ -27,7 +27,7 @@ Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
   sgtrace report -o report.html otel_trace.json traces/
-  sgtrace report --fail-on errors,silent otel_trace.json
+  sgtrace report --fail-on errors,lifecycle otel_trace.json
   sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
 		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selection.Flags()),
 		Action: c.report,

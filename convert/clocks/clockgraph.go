@@ -174,6 +174,11 @@ func (m *Clocks) Align(given []Given, find bool) error {
 
 // RelateClocks finds out how the clocks relate, and moves nothing.
 func (m *Clocks) RelateClocks(given []Given, find bool) error {
+	if find && m.Assembled != nil {
+		m.Assembled.Unstep()
+		m.Requests = m.Assembled.Set
+		m.FindProcs()
+	}
 	m.findClocks()
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {

@@ -20,12 +20,13 @@ const (
 	loadOrder     = -1
 )
 
-// drawFindings adds the group of what stands out, with a row for each finding and one of
-// the requests that did not finish, if there is anything. Findings that do not say when
+// drawFindings adds the group of what stands out, with a row for each finding, one of what
+// happened to servers, and one of the requests that did not finish, if there is anything. Findings that do not say when
 // they began or ended reach over the requests, or over what profilers recorded.
-func drawFindings(b *trace.Builder, findings []Finding, set *request.Set, requests, profiles inputs.Extent) {
+func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, profiles inputs.Extent) {
+	findings := opt.Findings
 	failed := failures(set, requests)
-	if len(findings)+len(failed) == 0 {
+	if len(findings)+len(opt.Events)+len(failed) == 0 {
 		return
 	}
 	top := b.Track(trace.Track{Name: b.Intern(profile.Findings), Order: findingsOrder, Rank: trace.NoRank,
@@ -55,10 +56,16 @@ func drawFindings(b *trace.Builder, findings []Finding, set *request.Set, reques
 		s.Track = row(strconv.Itoa(i+1)+naming.Separator+f.Name, f.Title, i)
 		b.Slice(s, subject)
 	}
+	if len(opt.Events) > 0 {
+		track, what := row(fmt.Sprintf("servers%s%d", naming.Separator, len(opt.Events)), "when servers started, drained, were restarted, hung, and died", len(findings)), b.Intern("what")
+		for _, e := range opt.Events {
+			b.Instant(trace.Instant{Time: e.Time, Track: track, Name: b.Intern(e.Name), Args: b.Args().Put(trace.ArgList(nil).String(what, e.Title))})
+		}
+	}
 	if len(failed) == 0 {
 		return
 	}
-	track := row(fmt.Sprintf("not finished%s%d", naming.Separator, len(failed)), "requests that were aborted, failed or have no end, when they ended", len(findings))
+	track := row(fmt.Sprintf("not finished%s%d", naming.Separator, len(failed)), "requests that were aborted, failed or have no end, when they ended", len(findings)+1)
 	rid, reason := b.Intern("rid"), b.Intern("reason")
 	for _, r := range failed {
 		args := trace.ArgList(nil).String(rid, r.RID)

@@ -70,7 +70,7 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	l := newLayout(set, b, opt)
 	l.addClocks(b)
 	describe(b, set, nil)
-	drawFindings(b, opt.Findings, set, l.extentOf(), inputs.Extent{})
+	drawFindings(b, &opt, set, l.extentOf(), inputs.Extent{})
 	drawLoad(b, l, nil)
 	t := l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
 	return noteOpening(t, opt.Findings, inputs.Extent{})

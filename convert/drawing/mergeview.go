@@ -100,7 +100,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	describe(b, m.Requests, m.Files)
 	profiles := d.recorded()
 	if m.Requests == nil {
-		drawFindings(b, opt.Findings, nil, inputs.Extent{}, profiles)
+		drawFindings(b, &opt, nil, inputs.Extent{}, profiles)
 		drawLoad(b, nil, d)
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
@@ -113,7 +113,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	for p := range m.Requests.Procs {
 		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
 	}
-	drawFindings(b, opt.Findings, m.Requests, l.extentOf(), profiles)
+	drawFindings(b, &opt, m.Requests, l.extentOf(), profiles)
 	drawLoad(b, l, d)
 	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(m.Tracks) > 0 {

@@ -121,7 +121,7 @@ func TestRowsOfAFindingComeFirst(t *testing.T) {
 // The heading of the findings shows the costliest ones that can lie on one track.
 func TestHeadOfFindings(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
-	drawFindings(b, []Finding{{Title: "all"}, {Title: "late", Since: 50}, {Title: "across", Since: 20, Until: 70}, {Title: "within", Since: 60, Until: 70}},
+	drawFindings(b, &Options{Findings: []Finding{{Title: "all"}, {Title: "late", Since: 50}, {Title: "across", Since: 20, Until: 70}, {Title: "within", Since: 60, Until: 70}}},
 		nil, inputs.Extent{From: 0, To: 100}, inputs.Extent{})
 	built := b.Finish()
 	var got []string

@@ -18,6 +18,8 @@ type Options struct {
 	Requests int
 	// Findings are what stands out, the one that costs most first.
 	Findings []Finding
+	// Events are what happened to servers, in order.
+	Events []Event
 	// Zone is in which the minutes of groups of requests are; nil is UTC.
 	Zone *time.Location
 }
@@ -53,6 +55,13 @@ type Finding struct {
 	Rank         string  // which rank to look at first, as rows call it; "" is no rank
 	// Shows is the kind of work of the rank that shows it.
 	Shows profile.Class
+}
+
+// An Event is something that happened at an instant of the common clock.
+type Event struct {
+	Time  trace.Time
+	Name  string // one word: "restart"
+	Title string // one sentence
 }
 
 // A Field is a part of a record: a text, or a number if that is "". NaN is unknown.

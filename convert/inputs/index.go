@@ -144,6 +144,7 @@ func allOf(list []*Indexed, is func(*Indexed) bool) bool {
 // differ.
 func (m *Inputs) OnOneClock() {
 	if m.Assembled != nil {
+		m.Assembled.Unstep()
 		m.RelatedBy(m.Assembled.Set.HostClocks())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -17,6 +18,24 @@ type Assembly struct {
 	Set  *request.Set
 	dump *spantable.Table
 	tree *spantable.Tree
+	// steps are the clocks that Unstep found to be set.
+	steps []request.ClockStep
+}
+
+// Unstep moves the times of clocks that were set in the middle, as if they had not been: all
+// durations are by one clock then.
+func (a *Assembly) Unstep() {
+	if a.steps = a.Set.ClockSteps(); len(a.steps) == 0 {
+		return
+	}
+	a.Move(func(proc int) func(trace.Time) trace.Time { return request.Unstepped(a.steps, a.Set.ClockKey(proc)) })
+	for _, x := range a.steps {
+		how, by := "forward", x.By
+		if by < 0 {
+			how, by = "back", -by
+		}
+		a.Set.Diags.Add(trace.ClockSet.Of(x.Host, how, trace.FormatDuration(by), trace.FormatDuration(x.Err), time.Unix(0, int64(x.At)).UTC().Format("2006-01-02 15:04:05.000 UTC")))
+	}
 }
 
 // OnOneClock puts all times on the clock that c relates the others to. The tables are made

@@ -121,6 +121,7 @@ func (a *Assembly) build(rows []request.Row) {
 		headless:  map[spanKey]int{},
 	}
 	a.Set = b.Set
+	a.Set.Steps = a.steps
 	b.class = make([]nameClass, len(b.names))
 	b.Stages, b.Results = slices.Concat(stageTable, vllmStageTable), resultKeys
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
@@ -137,6 +138,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.findStages()
 	b.findVLLMStages()
 	b.adoptOrphans()
+	b.findGatewaysOfHeadless()
 	b.addRejected()
 	b.finishParts()
 	b.resolveStrays()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 )
 
 // gatewayServices are the services whose spans are a gateway's own: the model
@@ -29,6 +30,48 @@ func (b *builder) gatewayID(i int) string {
 	return string(id.Bytes())
 }
 
+// findGatewaysOfHeadless gives parts without a root the gateway's span of their trace, if there
+// is only one: what was in flight on a server that died is the request that the gateway has.
+func (b *builder) findGatewaysOfHeadless() {
+	if !slices.ContainsFunc(b.Parts, func(p request.Part) bool { return p.Root == request.None }) {
+		return
+	}
+	const several = -2
+	spans := map[spantable.TraceID]int{} // of gateways, by trace
+	for i := range b.All() {
+		if b.Rows[i].Kind != request.Gateway || b.insideGateway(i) {
+			continue
+		}
+		id := b.dump.TraceOf(i)
+		if _, there := spans[id]; there {
+			i = several
+		}
+		spans[id] = i
+	}
+	of := func(i int) {
+		part := &b.Parts[b.Rows[i].Part]
+		if part.Root != request.None {
+			return
+		}
+		if span, there := spans[b.dump.TraceOf(i)]; there && span != several {
+			part.Gateway = span
+		}
+	}
+	for t := range b.AllThreads() {
+		if row := b.Threads[t].Row; row != request.None {
+			of(row)
+		} else if stages := b.StagesOf(t); len(stages) > 0 {
+			of(int(stages[0]))
+		}
+	}
+}
+
+// insideGateway reports whether the span i of a gateway lies in another one of its own.
+func (b *builder) insideGateway(i int) bool {
+	p := b.tree.Parent(i)
+	return p != request.None && b.Rows[p].Kind == request.Gateway
+}
+
 // addRejected makes parts of the outermost gateway spans that no server worked
 // for: what a gateway answers by itself while all servers are down is what one
 // wants to see of an outage. Calls that fetch something (health, models) are not
@@ -39,10 +82,7 @@ func (b *builder) addRejected() {
 		served[b.Parts[p].Gateway] = true
 	}
 	for i := range b.All() {
-		if b.Rows[i].Kind != request.Gateway || served[i] {
-			continue
-		}
-		if p := b.tree.Parent(i); p != request.None && b.Rows[p].Kind == request.Gateway {
+		if b.Rows[i].Kind != request.Gateway || served[i] || b.insideGateway(i) {
 			continue
 		}
 		args := b.Rows[i].Args

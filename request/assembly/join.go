@@ -19,6 +19,7 @@ func (b *builder) join() {
 	b.joinEnvelopes(g)
 	b.joinRooms(g, flags)
 	b.joinTraces(g)
+	b.joinRetries(g)
 
 	members := make([][]int, len(b.Parts)) // by the lowest part of a group
 	requests := 0
@@ -117,6 +118,37 @@ func (b *builder) joinTraces(g groups) {
 		}
 		if x, y := b.Parts[parts[0]].Room, b.Parts[parts[1]].Room; x == "" || y == "" {
 			g.union(parts[0], parts[1])
+		}
+	}
+}
+
+// joinRetries joins what was in flight on a server that died to the part of the server that
+// the gateway sent it to next.
+func (b *builder) joinRetries(g groups) {
+	const skew = 10_000_000 // ns: clocks that NTP keeps differ by less
+	type attempts struct{ broken, answered []int }
+	by := map[int]*attempts{} // gateway spans of which some part has no root
+	for p := range b.AllParts() {
+		if part := &b.Parts[p]; part.Root == request.None && part.Gateway != request.None && part.Role == request.Unified {
+			if by[part.Gateway] == nil {
+				by[part.Gateway] = &attempts{}
+			}
+			by[part.Gateway].broken = append(by[part.Gateway].broken, p)
+		}
+	}
+	if len(by) == 0 {
+		return
+	}
+	for p := range b.AllParts() {
+		if part := &b.Parts[p]; part.Root != request.None && by[part.Gateway] != nil {
+			by[part.Gateway].answered = append(by[part.Gateway].answered, p)
+		}
+	}
+	for _, a := range by {
+		for _, p := range a.broken {
+			if len(a.answered) == 1 && b.Parts[p].End <= b.Parts[a.answered[0]].Start+skew {
+				g.union(p, a.answered[0])
+			}
 		}
 	}
 }
@@ -284,7 +316,7 @@ func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.St
 			return request.Failed, fmt.Sprintf("HTTP %d", code)
 		}
 	}
-	if answer.Root == request.None {
+	if answer.Root == request.None && (r.Gateway == request.None || b.gatewayStatus(r.Gateway) == 0) {
 		return request.Unfinished, ""
 	}
 	return request.Finished, ""

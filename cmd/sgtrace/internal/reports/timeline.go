@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
@@ -21,7 +22,7 @@ import (
 )
 
 // timelineTables are those of requests, then those of profiles.
-var timelineTables = []string{"timeline", "changes", "limits", "timeline.gpus", "timeline.gpuchanges", "timeline.counters"}
+var timelineTables = []string{"timeline", "changes", "limits", "summary.events", "timeline.gpus", "timeline.gpuchanges", "timeline.counters"}
 
 // A drawn is a part of the timeline as text.
 type drawn func(io.Writer, table.Style) error
@@ -95,12 +96,12 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 	}
 	changes := change.Find(in.Requests)
 	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
-	limits := limit.Find(in.Requests).Report()
+	limits, events := limit.Find(in.Requests).Report(), lifecycle.Find(in.Requests).Report()
 	changed, groups := changes.Report(), groupsChanged(changes, hosts, in.ranks())
 	for _, text := range groups {
 		changed.Note("%s", text)
 	}
-	d.Tables = append(d.Tables, changed, limits)
+	d.Tables = append(d.Tables, changed, limits, events)
 	d.AddMain(marked.Report())
 	parts := []drawn{changes.Write}
 	if len(groups) > 0 {
@@ -109,8 +110,10 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 			return err
 		})
 	}
-	if limits.Len() > 0 {
-		parts = append(parts, func(w io.Writer, style table.Style) error { return limits.Write(w, table.FormatText, style) })
+	for _, t := range []*table.Table{events, limits} {
+		if t.Len() > 0 {
+			parts = append(parts, func(w io.Writer, style table.Style) error { return t.Write(w, table.FormatText, style) })
+		}
 	}
 	return append(parts, marked.Write), nil
 }

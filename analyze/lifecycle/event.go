@@ -1,0 +1,175 @@
+package lifecycle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What happens to servers.
+const (
+	Start   = "start"   // its first sign, where it would not have been idle before by chance
+	Drain   = "drain"   // the last sign of processes that are replaced; all requests had ended
+	Restart = "restart" // the first sign of the processes that replace others
+	Stop    = "stop"    // the last sign of a server that gets nothing any more; all requests had ended
+	Hang    = "hang"    // the last sign of a server that is sent requests and ends none
+	Death   = "death"   // the last sign of a server, with requests in flight that never ended
+)
+
+// An Event is something that happened to a server.
+type Event struct {
+	At         trace.Time
+	What       string
+	Server     place.Where
+	Host       string
+	PID        int64 // of the tokenizer, else of the lowest rank; 0 is unknown
+	ReplacedBy int64 // of the processes that took their place; 0 is none, or unknown
+}
+
+// Lives is what happened to the servers of a set.
+type Lives struct {
+	Events   []Event // in order
+	set      *request.Set
+	observed *observer
+	hangs    []end
+	deaths   []end
+	restarts []restart
+}
+
+// A restart is that a life replaced another one.
+type restart struct{ old, new *life }
+
+// Find finds out what happened to the servers of a set.
+func Find(s *request.Set) *Lives {
+	o := observe(s)
+	l := &Lives{set: s, observed: o, hangs: o.hangs(), restarts: o.restarts()}
+	l.deaths = o.deaths(l.hangs)
+	for _, r := range l.restarts {
+		if !l.suffered(r.old) {
+			l.add(r.old.last, Drain, r.old, r.old.server.at)
+		}
+		l.add(r.new.first, Restart, r.new, r.new.server.at)
+	}
+	for i := range l.hangs {
+		l.add(l.hangs[i].since, Hang, l.hangs[i].life, l.hangs[i].where())
+	}
+	for i := range l.deaths {
+		l.add(l.deaths[i].since, Death, l.deaths[i].life, l.deaths[i].where())
+	}
+	for _, x := range o.servers {
+		if first := x.lives[0]; o.absent(x, 0, first.first) {
+			l.add(first.first, Start, first, x.at)
+		}
+		if last := x.lives[len(x.lives)-1]; !l.suffered(last) && o.absent(x, last.last, o.end) {
+			l.add(last.last, Stop, last, x.at)
+		}
+	}
+	slices.SortStableFunc(l.Events, func(x, y Event) int { return cmp.Compare(x.At, y.At) })
+	return l
+}
+
+func (l *Lives) add(at trace.Time, what string, of *life, where place.Where) {
+	e := Event{At: at, What: what, Server: where, Host: of.server.host, PID: of.pid}
+	for _, r := range l.restarts {
+		if r.old == of {
+			e.ReplacedBy = r.new.pid
+		}
+	}
+	l.Events = append(l.Events, e)
+}
+
+// where is the place of an end: the DP rank that hangs where there are several, else the
+// server.
+func (e *end) where() place.Where {
+	if e.team != nil && len(e.life.teams) > 1 {
+		return e.team.at.Team()
+	}
+	return e.life.server.at
+}
+
+// suffered reports whether a life ended with requests that never did.
+func (l *Lives) suffered(x *life) bool {
+	of := func(e end) bool { return e.life == x }
+	return slices.ContainsFunc(l.hangs, of) || slices.ContainsFunc(l.deaths, of)
+}
+
+// restarts are the lives that replaced others, in order: not those of servers that nothing
+// tells apart and that took turns by chance.
+func (o *observer) restarts() (list []restart) {
+	for _, s := range o.servers {
+		for i := 1; i < len(s.lives); i++ {
+			old, next := s.lives[i-1], s.lives[i]
+			if old.last < next.first && apart(len(old.jobs), len(next.jobs)) < byChance {
+				list = append(list, restart{old, next})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y restart) int { return cmp.Compare(x.new.first, y.new.first) })
+	return list
+}
+
+// apart is the probability that n requests all come before m others by chance: one order of
+// all.
+func apart(n, m int) float64 {
+	p := 1.0
+	for i := 1; i <= min(n, m); i++ {
+		p *= float64(i) / float64(max(n, m)+i)
+	}
+	return p
+}
+
+// absent reports whether a server got none of the requests of its role from a time until
+// another one, though chance alone would have given it some: by its share of all others.
+func (o *observer) absent(x *server, from, to trace.Time) bool {
+	missed, own, others := 0, 0, 0
+	for _, s := range o.servers {
+		if s.role != x.role {
+			continue
+		}
+		for _, l := range s.lives {
+			for _, j := range l.jobs {
+				switch {
+				case s == x:
+					own++
+				case j.start > from && j.start < to:
+					missed++
+				case j.start > x.lives[0].first && j.start < x.lives[len(x.lives)-1].last:
+					others++
+				}
+			}
+		}
+	}
+	share := float64(own) / float64(max(1, own+others))
+	return missed > 0 && math.Pow(1-share, float64(missed))*float64(len(o.servers)) < byChance
+}
+
+// Report is the table of what happened to servers; without requests, of nothing.
+func (l *Lives) Report() *table.Table {
+	var events []Event
+	if l != nil {
+		events = l.Events
+	}
+	pid := func(of func(*Event) int64) func(*Event) int64 {
+		return func(e *Event) int64 {
+			if v := of(e); v != 0 {
+				return v
+			}
+			return request.Unknown
+		}
+	}
+	fields := []table.Field[Event]{
+		table.TimeColumn("time", "when it happened", func(e *Event) trace.Time { return e.At }),
+		table.TextColumn("event", "start, drain, restart, stop, hang, death", func(e *Event) string { return e.What }),
+		table.TextColumn("server", "role, host, and DP rank", func(e *Event) string { return name(&e.Server) }),
+		table.TextColumn("host", "machine", func(e *Event) string { return e.Host }),
+		table.CountColumn("pid", "process ID of the tokenizer, else of the lowest rank", pid(func(e *Event) int64 { return e.PID })),
+		table.CountColumn("replaced by", "that of the process in its place", pid(func(e *Event) int64 { return e.ReplacedBy })),
+	}
+	table.Detail(fields[3:4])
+	return table.New("sgtrace.report.summary.events/v1", "Servers that started, drained, were restarted, hung, or died", events, fields)
+}

@@ -1,0 +1,257 @@
+package lifecycle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// Findings tells what happened to servers: of hangs, deaths, and restarts, which are the topics.
+func (l *Lives) Findings() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
+	var out []finding.Finding
+	for i := range l.hangs {
+		out = append(out, l.hung(&l.hangs[i]))
+	}
+	for i := range l.deaths {
+		out = append(out, l.died(&l.deaths[i]))
+	}
+	return slices.Concat(out, l.restarted(), l.cameAndWent()), judged
+}
+
+// finding is what findings about ends have in common.
+func (l *Lives) finding(e *end, topic string) finding.Finding {
+	list := e.requests()
+	f := finding.Finding{At: e.where(), Topic: topic, Since: e.since, Affected: finding.AffectedOf(l.set, list),
+		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
+		Metric: finding.Metric{Name: "requests that never ended", Unit: table.Number, Before: math.NaN(), After: float64(len(list))}}
+	if next := l.next(e.life); next != nil {
+		f.Until = next.first
+		f.Evidence = append(f.Evidence, finding.Sentence("new processes served from %s on%s", words.At(next.first, words.TenthLayout), pids(e.life, next)))
+	}
+	return f
+}
+
+// next is the life that replaced another one; nil is none.
+func (l *Lives) next(x *life) *life {
+	for _, r := range l.restarts {
+		if r.old == x {
+			return r.new
+		}
+	}
+	return nil
+}
+
+// pids says which process replaced which, where that is known: " (pid 412 before, 993 now)".
+func pids(old, next *life) string {
+	if old.pid == 0 || next.pid == 0 || old.pid == next.pid {
+		return ""
+	}
+	return fmt.Sprintf(" (pid %d before, %d then)", old.pid, next.pid)
+}
+
+func (l *Lives) hung(e *end) finding.Finding {
+	f := l.finding(e, Hang)
+	var what []string
+	if n := len(e.inFlight); n > 0 {
+		what = append(what, words.Counted(n, "request")+" in flight")
+	}
+	if n := len(e.waiting); n > 0 {
+		what = append(what, words.Counted(n, "request")+" sent to it later")
+	}
+	since := words.At(e.since, words.TenthLayout)
+	const exact = 1_000_000_000 // ns
+	if len(e.inFlight) == 0 && int64(e.firstOf-e.since) >= exact {
+		since = fmt.Sprintf("some time between %s, when it did something last, and %s", since, words.At(e.firstOf, words.TenthLayout))
+	}
+	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), since, strings.Join(what, " and "))
+	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
+	if pause := l.observed.usualPause(e.life.server.role); pause > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",
+			words.Nearly(int64(e.life.until-e.since)), e.life.server.role, words.Nearly(pause)))
+	}
+	return f
+}
+
+// lastStage says what a team did last.
+func (l *Lives) lastStage(t *team) []finding.Evidence {
+	if t == nil || t.stage == request.None {
+		return nil
+	}
+	return []finding.Evidence{finding.Sentence("the last stage that ended there is %s", l.set.Name(t.stage))}
+}
+
+func (l *Lives) died(e *end) finding.Finding {
+	f := l.finding(e, Death)
+	what := "died or hangs"
+	if f.Until != 0 {
+		what = "died"
+	}
+	f.Text = fmt.Sprintf("%s %s: none of its processes shows a sign after %s, and %s in flight never ended",
+		name(&f.At), what, words.At(e.since, words.TenthLayout), words.Counted(len(e.inFlight), "request"))
+	return f
+}
+
+// restarted tells of servers that were started anew: of those of a role together, where each
+// was at another time, and of one that was again and again.
+func (l *Lives) restarted() (out []finding.Finding) {
+	by := map[request.Role][]restart{}
+	var roles []request.Role
+	for _, r := range l.restarts {
+		role := r.new.server.role
+		if by[role] == nil {
+			roles = append(roles, role)
+		}
+		by[role] = append(by[role], r)
+	}
+	for _, role := range roles {
+		out = append(out, l.restartedIn(role, by[role])...)
+	}
+	return out
+}
+
+// restartedIn tells of the restarts of a role, which are in order.
+func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Finding) {
+	by := map[*server][]restart{}
+	var servers []*server
+	for _, r := range list {
+		if by[r.new.server] == nil {
+			servers = append(servers, r.new.server)
+		}
+		by[r.new.server] = append(by[r.new.server], r)
+	}
+	if len(servers) > 1 && len(list) == len(servers) {
+		return []finding.Finding{l.rolled(role, list)}
+	}
+	for _, s := range servers {
+		out = append(out, l.again(s, by[s]))
+	}
+	return out
+}
+
+// rolled tells of servers of which each was started anew once.
+func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
+	all := 0
+	for _, s := range l.observed.servers {
+		if s.role == role {
+			all++
+		}
+	}
+	const few = 4
+	var each []string
+	for _, r := range list[:min(few, len(list))] {
+		each = append(each, fmt.Sprintf("%s from %s", r.new.server.at.ServerName(), r.period()))
+	}
+	if n := len(list) - few; n > 0 {
+		each = append(each, fmt.Sprintf("and %d more", n))
+	}
+	how := "one after another"
+	for i := range list[1:] {
+		if list[i+1].old.last < list[i].new.first {
+			how = "partly at the same time"
+		}
+	}
+	f := finding.Finding{At: place.Where{Scope: place.WholeRole, Role: role}, Topic: Restart, Confidence: finding.Certain, Since: list[0].old.last, Until: list[len(list)-1].new.first,
+		Text: fmt.Sprintf("%d of %s were restarted, %s: %s", len(list), words.Counted(all, role.String()+" server"), how, strings.Join(each, ", "))}
+	for _, r := range list {
+		f.Since = min(f.Since, r.old.last)
+	}
+	f.Evidence = append(f.Evidence, l.outcome(list))
+	return f
+}
+
+// again tells of a server that was started anew, once or several times.
+func (l *Lives) again(s *server, list []restart) finding.Finding {
+	first, last := list[0], list[len(list)-1]
+	f := finding.Finding{At: s.at, Topic: Restart, Confidence: finding.Certain, Since: first.old.last, Until: last.new.first}
+	if len(list) == 1 {
+		f.Text = fmt.Sprintf("%s was restarted: it served nothing from %s%s", name(&s.at), first.period(), pids(first.old, first.new))
+	} else {
+		from, to := words.Tenths(first.old.last, last.new.first)
+		f.Text = fmt.Sprintf("%s was restarted %d times between %s and %s", name(&s.at), len(list), from, to)
+		for _, r := range list {
+			f.Evidence = append(f.Evidence, finding.Sentence("it served nothing from %s%s", r.period(), pids(r.old, r.new)))
+		}
+	}
+	f.Evidence = append(f.Evidence, l.outcome(list))
+	return f
+}
+
+// cameAndWent tells of servers that began or ceased to serve while others went on.
+func (l *Lives) cameAndWent() (out []finding.Finding) {
+	for i := range l.Events {
+		e := &l.Events[i]
+		f := finding.Finding{At: e.Server, Topic: e.What, Since: e.At}
+		at := words.At(e.At, words.TenthLayout)
+		switch e.What {
+		case Start:
+			f.Until = e.At
+			f.Text = fmt.Sprintf("%s serves since %s: it shows no sign before", name(&e.Server), at)
+		case Stop:
+			f.Text = fmt.Sprintf("%s serves nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), at)
+			f.Evidence = append(f.Evidence, finding.Sentence("all requests that were on it have ended, and others of its role went on"))
+		default:
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// name names a place with its host, also where there is no other.
+func name(at *place.Where) string {
+	text := at.String()
+	if host := at.ServerName(); at.Host != naming.Unknown && !strings.Contains(text, host) {
+		text += " (" + host + ")"
+	}
+	return text
+}
+
+// period is when nobody served: "19:57:24.1 to 19:57:55.4".
+func (r *restart) period() string {
+	from, to := words.Tenths(r.old.last, r.new.first)
+	return from + " to " + to
+}
+
+// outcome says what became of the requests that were in flight.
+func (l *Lives) outcome(list []restart) finding.Evidence {
+	n := 0
+	for _, r := range list {
+		for _, e := range slices.Concat(l.hangs, l.deaths) {
+			if e.life == r.old {
+				n += len(e.requests())
+			}
+		}
+	}
+	if n == 0 {
+		return finding.Sentence("all requests that were in flight had ended before")
+	}
+	return finding.Sentence("%s never ended", words.Counted(n, "request"))
+}
+
+// sentences are what events are in words, after the name of the server.
+var sentences = map[string]string{
+	Start:   "serves its first request",
+	Drain:   "has answered all requests, and ends",
+	Restart: "serves again, with new processes",
+	Stop:    "serves its last request",
+	Hang:    "hangs: nothing comes from it any more",
+	Death:   "is gone, with requests in flight",
+}
+
+// Sentence tells of an event.
+func (e *Event) Sentence() string {
+	text := name(&e.Server) + " " + sentences[e.What]
+	if e.ReplacedBy != 0 && e.ReplacedBy != e.PID {
+		text += fmt.Sprintf("; pid %d takes the place of %d", e.ReplacedBy, e.PID)
+	}
+	return text
+}

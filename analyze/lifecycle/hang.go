@@ -1,0 +1,223 @@
+package lifecycle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// How long a server has to show no sign, with something to do, before that is more than a
+// pause: longer than exporters hold spans back, and several times longer than ever before
+// on any server of its role.
+const (
+	leastSilence = 5_000_000_000 // ns; the delay of OpenTelemetry's exporters
+	usualPauses  = 3
+	// leastWaiting is how many requests that no rank has a row of show that a server hangs:
+	// fewer may be in a queue, or their spans are lost.
+	leastWaiting = 3
+)
+
+// An end is where the work of some requests ended, though they did not.
+type end struct {
+	life     *life
+	team     *team // that hangs; nil is the whole server
+	since    trace.Time
+	inFlight []int      // indexes into Set.Requests, ascending: those that were on it
+	waiting  []int      // those that were sent to it later, and are on no rank
+	firstOf  trace.Time // waiting: the hang began before it
+}
+
+// requests are all that never ended.
+func (e *end) requests() []int {
+	list := slices.Concat(e.inFlight, e.waiting)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// usualPause is the longest pause with requests in flight on any server of a role, in ns.
+func (o *observer) usualPause(role request.Role) int64 {
+	longest := int64(0)
+	for _, t := range o.teams() {
+		if t.life.server.role == role {
+			longest = max(longest, t.pause)
+		}
+	}
+	return longest
+}
+
+// hangs finds the teams that show no sign any more though they have something to do, while
+// others go on.
+func (o *observer) hangs() (list []end) {
+	for _, t := range o.teams() {
+		if e, ok := o.hang(t); ok {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// hang judges one team.
+func (o *observer) hang(t *team) (end, bool) {
+	e := end{life: t.life, team: t, since: t.last}
+	pause := o.usualPause(t.life.server.role)
+	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) {
+		return e, false // all of the server is gone: see death
+	}
+	e.inFlight = t.inFlight(pause, false)
+	busy := t.last
+	waiting := o.waiting(t)
+	if len(e.inFlight) == 0 {
+		if len(waiting) < leastWaiting {
+			return e, false
+		}
+		busy = max(busy, waiting[0].start)
+	}
+	if !t.life.isQuiet(busy, pause) {
+		return e, false
+	}
+	e.inFlight = t.inFlight(pause, true)
+	if len(waiting) > 0 {
+		e.firstOf = waiting[0].start
+	}
+	e.waiting = requestsOf(waiting)
+	return e, true
+}
+
+// isQuiet reports whether the end of a life, or of the dump, is longer after a time than
+// pauses are.
+func (l *life) isQuiet(since trace.Time, pause int64) bool {
+	silent := int64(l.until - since)
+	return silent >= leastSilence && silent >= usualPauses*pause
+}
+
+// goesOn reports whether a job ended on a team after its last sign there, or on nobody
+// knows which rank: its spans are lost then.
+func (t *team) goesOn(o *observer) bool {
+	later := func(at trace.Time) bool { return at > t.last+request.SameBatch }
+	return slices.ContainsFunc(t.closed, func(iv request.Interval) bool { return later(iv.To - leastSilence/10) }) ||
+		slices.ContainsFunc(t.life.nobodys, later) || slices.ContainsFunc(o.nobodys[t.life.server.role], later)
+}
+
+// inFlight are the requests that were on a team at its last sign, and never ended: also
+// those that wait for the other half of the request, if they are asked for.
+func (t *team) inFlight(pause int64, blocked bool) []int {
+	recent := t.last - trace.Time(max(usualPauses*pause, leastSilence/10))
+	var jobs []*job
+	for _, j := range t.life.jobs {
+		if j.team == t && !j.ended && (blocked || !j.blocked) && j.last >= recent {
+			jobs = append(jobs, j)
+		}
+	}
+	return requestsOf(jobs)
+}
+
+// requestsOf are the requests of jobs, each once, ascending.
+func requestsOf(jobs []*job) []int {
+	var list []int
+	for _, j := range jobs {
+		list = append(list, j.request)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// waiting are the jobs that were sent to a team after its last sign and that no rank has,
+// by start. Where a tokenizer feeds several teams, nobody knows to which one they went: see
+// stranded.
+func (o *observer) waiting(t *team) (jobs []*job) {
+	for _, j := range t.life.jobs {
+		if j.team == nil && !j.ended && j.start > t.last && o.set.Requests[j.request].Status != request.Finished {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortStableFunc(jobs, func(x, y *job) int { return cmp.Compare(x.start, y.start) })
+	if len(t.life.teams) > 1 {
+		return t.stranded(jobs)
+	}
+	return jobs
+}
+
+// Of several teams behind one tokenizer, one is stranded if others that came later have been
+// answered, and it should have got a share of these.
+const (
+	overtakenBy = 5    // answered requests that came later
+	byChance    = 1e-4 // that a team which goes on gets no request for so long
+)
+
+// stranded returns those of the waiting jobs of a life that have been overtaken; nil if the
+// team may simply have got none since its last sign.
+func (t *team) stranded(waiting []*job) []*job {
+	var answered []trace.Time
+	own, others := 0, 0
+	for _, j := range t.life.jobs {
+		switch {
+		case j.start <= t.last && j.team == t:
+			own++
+		case j.start <= t.last && j.team != nil:
+			others++
+		case j.start > t.last && j.ended:
+			answered = append(answered, j.start)
+		}
+	}
+	share := float64(own) / float64(max(1, own+others))
+	if len(answered) < overtakenBy || math.Pow(1-share, float64(len(answered)))*float64(len(t.life.teams)) > byChance {
+		return nil
+	}
+	slices.Sort(answered)
+	return slices.DeleteFunc(waiting, func(j *job) bool { return j.start >= answered[len(answered)-overtakenBy] })
+}
+
+// deaths finds the lives that ended with requests in flight: others took their place, or
+// nothing comes from any of their processes any more while others go on. Those of hangs are
+// not told again.
+func (o *observer) deaths(hangs []end) (list []end) {
+	for _, s := range o.servers {
+		for _, l := range s.lives {
+			if slices.ContainsFunc(hangs, func(e end) bool { return e.life == l }) {
+				continue
+			}
+			if e, ok := o.death(l); ok {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// death judges one life.
+func (o *observer) death(l *life) (end, bool) {
+	e := end{life: l, since: l.last}
+	pause := o.usualPause(l.server.role)
+	if l.until == o.end && !l.isQuiet(l.last, pause) {
+		return e, false
+	}
+	recent := l.last - trace.Time(max(usualPauses*pause, leastSilence/10))
+	var jobs []*job
+	own := false // some of them wait for nobody else
+	for _, j := range l.jobs {
+		failed := o.set.Requests[j.request].Status == request.Failed
+		if !j.ended && j.start <= l.last && (failed || max(j.start, j.last) >= recent) {
+			jobs = append(jobs, j)
+			own = own || !j.blocked
+		}
+	}
+	e.inFlight = append(requestsOf(jobs), o.brokenOff(l.last)...)
+	slices.Sort(e.inFlight)
+	e.inFlight = slices.Compact(e.inFlight)
+	return e, own
+}
+
+// brokenOff are the requests under way at a time that failed, and of which no server has a
+// row: it died before it handed on any.
+func (o *observer) brokenOff(at trace.Time) (list []int) {
+	for i := range o.set.AllRequests() {
+		q := &o.set.Requests[i]
+		if q.Status == request.Failed && q.Start <= at && q.End >= at && !slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Serves() }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}

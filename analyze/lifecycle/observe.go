@@ -1,0 +1,297 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A server is a place where processes serve requests, one after another.
+type server struct {
+	at    place.Where // all of its ranks
+	host  string
+	role  request.Role
+	lives []*life // in order
+}
+
+// A life is the time of the processes of a server that work together, until they are replaced.
+type life struct {
+	server      *server
+	procs       []int
+	pid         int64 // of its tokenizer, else of its lowest rank; 0 is unknown
+	first, last trace.Time
+	until       trace.Time // the first sign of the next life, or the end of the dump
+	teams       []*team
+	jobs        []*job
+	// nobodys are the ends of finished jobs that no rank has a row of: those are lost.
+	nobodys []trace.Time
+}
+
+// A team is the ranks of a life that work on the same requests: those of a DP rank.
+type team struct {
+	life   *life
+	at     place.Where // the lowest of its ranks
+	ends   []trace.Time
+	last   trace.Time // sign of it
+	stage  int        // row that ended last
+	closed []request.Interval
+	pause  int64 // ns: the longest without a sign, with requests in flight that ended later
+}
+
+// A job is the part of a request that one server has.
+type job struct {
+	request int
+	start   trace.Time
+	team    *team      // nil is unknown: no rank has a row of it
+	last    trace.Time // sign of its ranks; 0 without a team
+	ended   bool       // the server ended it, or the user was answered
+	blocked bool       // it waits for the other half of the request, on another server
+}
+
+// A slot is what no two processes of a server are at one time.
+type slot struct {
+	label string
+	rank  trace.Rank
+}
+
+// A serverKey tells servers apart.
+type serverKey struct {
+	host   string
+	role   request.Role
+	number int
+}
+
+// An observer notes what the parts of requests show of servers.
+type observer struct {
+	set     *request.Set
+	end     trace.Time // of the dump
+	servers []*server  // in the order of display
+	lifeOf  []*life    // by proc; nil are those that serve nothing
+	// nobodys are ends as those of lives, where not even the process is known, by role.
+	nobodys [request.Other + 1][]trace.Time
+}
+
+func observe(s *request.Set) *observer {
+	o := &observer{set: s, lifeOf: make([]*life, len(s.Procs))}
+	o.findLives()
+	o.eachPart(o.hear)
+	for _, t := range o.teams() {
+		t.pause = t.longestPause()
+	}
+	return o
+}
+
+// eachPart calls f for the parts of servers that compute.
+func (o *observer) eachPart(f func(p *request.Part)) {
+	for r := range o.set.AllRequests() {
+		for _, p := range o.set.Requests[r].Parts {
+			if part := &o.set.Parts[p]; part.Serves() {
+				f(part)
+			}
+		}
+	}
+}
+
+// teams are those of all lives.
+func (o *observer) teams() (list []*team) {
+	for _, s := range o.servers {
+		for _, l := range s.lives {
+			list = append(list, l.teams...)
+		}
+	}
+	return list
+}
+
+// findLives divides the processes that serve into servers, and those of each into lives.
+func (o *observer) findLives() {
+	s := o.set
+	first, last := o.signs()
+	serves := make([]bool, len(s.Procs))
+	o.eachPart(func(p *request.Part) {
+		if p.Proc != request.None {
+			serves[p.Proc] = true
+		}
+		for _, t := range p.Threads {
+			serves[s.Threads[t].Proc] = serves[s.Threads[t].Proc] || s.OnScheduler(t)
+		}
+	})
+	of := map[serverKey][]int{}
+	var keys []serverKey
+	for p := range s.Procs {
+		if !serves[p] || last[p] == 0 {
+			continue
+		}
+		key := serverKey{s.Procs[p].Host, s.Procs[p].Role, s.Server(p)}
+		if of[key] == nil {
+			keys = append(keys, key)
+		}
+		of[key] = append(of[key], p)
+	}
+	for _, key := range keys {
+		procs := of[key]
+		at := place.NewWhere(s, procs[0]).Team()
+		at.Rank.DP = -1
+		x := &server{at: at, host: s.HostOf(procs[0]), role: key.role}
+		o.servers = append(o.servers, x)
+		slices.SortStableFunc(procs, func(p, q int) int { return cmp.Compare(first[p], first[q]) })
+		o.divide(x, procs, first, last)
+	}
+}
+
+// signs returns when each proc begins and ends what it does, and notes the end of the dump.
+func (o *observer) signs() (first, last []trace.Time) {
+	s := o.set
+	first, last = make([]trace.Time, len(s.Procs)), make([]trace.Time, len(s.Procs))
+	for i := range s.All() {
+		row := s.Row(i)
+		if row.Kind == request.Duplicate || s.Implausible(i) {
+			continue
+		}
+		o.end = max(o.end, row.End)
+		if p := row.Proc; p != request.None {
+			if last[p] == 0 || row.Start < first[p] {
+				first[p] = row.Start
+			}
+			last[p] = max(last[p], row.End)
+		}
+	}
+	return first, last
+}
+
+// divide makes lives of the procs of a server, which are in the order of their first signs:
+// a new one begins with the first proc whose slot another one has.
+func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
+	var taken map[slot]bool
+	for _, p := range procs {
+		proc := &o.set.Procs[p]
+		at := slot{proc.Label, proc.Rank}
+		if taken == nil || taken[at] {
+			taken = map[slot]bool{}
+			x.lives = append(x.lives, &life{server: x, first: first[p], until: o.end})
+		}
+		taken[at] = true
+		l := x.lives[len(x.lives)-1]
+		l.procs, l.last = append(l.procs, p), max(l.last, last[p])
+		o.lifeOf[p] = l
+	}
+	for i, l := range x.lives {
+		if i+1 < len(x.lives) {
+			l.until = x.lives[i+1].first
+		}
+		slices.Sort(l.procs) // tokenizers first, then ranks
+		l.pid = o.set.Procs[l.procs[0]].PID
+	}
+}
+
+// hear notes what a part shows of its server.
+func (o *observer) hear(p *request.Part) {
+	s := o.set
+	q := &s.Requests[p.Request]
+	j := &job{request: p.Request, start: p.Start}
+	lead := s.Lead(p)
+	ended := p.Root != request.None
+	var stage request.Meaning
+	for _, t := range p.Threads {
+		th := &s.Threads[t]
+		if l := o.lifeOf[th.Proc]; l != nil && s.OnScheduler(t) {
+			of := l.teamOf(th.Proc, s)
+			if row := of.hear(s, t, j); t == lead {
+				j.team, ended = of, ended || th.Row != request.None
+				if row != nil {
+					stage = row.Means
+				}
+			}
+		}
+	}
+	j.ended = ended || q.Status == request.Finished
+	j.blocked = waitsForOther(p.Role, stage)
+	l := o.lifeOfPart(p, j)
+	switch {
+	case l == nil && ended:
+		o.nobodys[p.Role] = append(o.nobodys[p.Role], p.End)
+		return
+	case l == nil:
+		return
+	case j.team == nil && ended:
+		l.nobodys = append(l.nobodys, p.End)
+	case j.team != nil && ended:
+		j.team.closed = append(j.team.closed, request.Interval{From: p.Start, To: p.End})
+	}
+	l.jobs = append(l.jobs, j)
+}
+
+// lifeOfPart returns the life that has a part; nil is unknown.
+func (o *observer) lifeOfPart(p *request.Part, j *job) *life {
+	if j.team != nil {
+		return j.team.life
+	}
+	if p.Proc != request.None {
+		return o.lifeOf[p.Proc]
+	}
+	return nil
+}
+
+// waitsForOther reports whether a server has nothing to do for a part, given the stage that
+// ended last there, before the server with the other half of the request has done
+// something.
+func waitsForOther(role request.Role, last request.Meaning) bool {
+	switch last {
+	case request.SendPreparing, request.ReceivePreparing, request.ReceiveConnecting:
+		return true
+	case request.Prefilling:
+		return role == request.Prefill // somebody has to take the KV cache
+	}
+	return false
+}
+
+// teamOf returns the team of a proc of a life.
+func (l *life) teamOf(proc int, s *request.Set) *team {
+	at := place.NewWhere(s, proc)
+	i := slices.IndexFunc(l.teams, func(t *team) bool { return t.at.Rank.DP == at.Rank.DP })
+	if i < 0 {
+		i = len(l.teams)
+		l.teams = append(l.teams, &team{life: l, at: at, stage: request.None})
+	}
+	t := l.teams[i]
+	if at.Rank.Compare(t.at.Rank) < 0 {
+		t.at = at
+	}
+	return t
+}
+
+// hear notes the stages of a thread of a job, and returns the one of the first level that
+// ended last; nil without any.
+func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
+	s.EachStage(s.StagesOf(thread), func(i int) {
+		row := s.Row(i)
+		if s.Implausible(i) {
+			return
+		}
+		t.ends = append(t.ends, row.End)
+		j.last = max(j.last, row.End)
+		if row.End >= t.last {
+			t.last, t.stage = row.End, i
+		}
+	})
+	for _, i := range s.StagesOf(thread) {
+		if row := s.Row(int(i)); last == nil || row.End >= last.End {
+			last = row
+		}
+	}
+	return last
+}
+
+// longestPause is for how long nothing ended on the team at most while jobs were in
+// flight on it that ended later, in ns.
+func (t *team) longestPause() int64 {
+	busy := request.NewCoverage(t.closed)
+	slices.Sort(t.ends)
+	longest := int64(0)
+	for i := 1; i < len(t.ends); i++ {
+		longest = max(longest, busy.Overlap(t.ends[i-1], t.ends[i]))
+	}
+	return longest
+}

@@ -1,0 +1,197 @@
+package align
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/align/band"
+)
+
+// A Jump is that clock B minus clock A became another one between two instants, by more than
+// clocks drift: one of them was set.
+type Jump struct {
+	A, B             int
+	BeforeA, BeforeB int64 // what the clocks showed before at the latest
+	AfterA, AfterB   int64 // what they showed afterward at the earliest
+	By               int64 // ns, by how much B minus A grew
+	Err              int64 // ns, how far By may be off
+}
+
+// How jumps are searched for: in this many bounds of each direction on either side, of which
+// one may be wrong.
+const (
+	jumpWindow = 32
+	fewBounds  = 4
+	leastJump  = 10_000_000 // ns; clocks that NTP keeps are set when they are off by more
+	mostJumps  = 8          // of one pair of clocks
+)
+
+// A crossed limit is a bound of two clocks, by what both show.
+type crossed struct{ a, b, v int64 }
+
+// A pairLimits has the bounds of B minus A, A < B: from below, and from above.
+type pairLimits struct{ lo, hi []crossed }
+
+// Jumps finds the pairs of clocks of which bounds on one side of an instant contradict those
+// on the other side, in the order of the pairs and of time.
+func Jumps(bounds []Bound) (list []Jump) {
+	pairs := map[[2]int]*pairLimits{}
+	var keys [][2]int
+	for i := range bounds {
+		x := &bounds[i]
+		if x.A == x.B || !x.sound() {
+			continue
+		}
+		key := [2]int{min(x.A, x.B), max(x.A, x.B)}
+		if pairs[key] == nil {
+			pairs[key] = &pairLimits{}
+			keys = append(keys, key)
+		}
+		pairs[key].add(x)
+	}
+	slices.SortFunc(keys, func(x, y [2]int) int { return slices.Compare(x[:], y[:]) })
+	for _, key := range keys {
+		list = append(list, pairs[key].jumps(key)...)
+	}
+	return list
+}
+
+// add notes a bound by the times of both clocks.
+func (l *pairLimits) add(x *Bound) {
+	if x.Hi != NoHi { // A showed At-Hi before B showed At
+		if a := sub(x.At, x.Hi); x.A < x.B {
+			l.hi = append(l.hi, crossed{a, x.At, x.Hi})
+		} else {
+			l.lo = append(l.lo, crossed{x.At, a, -x.Hi})
+		}
+	}
+	if x.Lo != NoLo {
+		if a := sub(x.At, x.Lo); x.A < x.B {
+			l.lo = append(l.lo, crossed{a, x.At, x.Lo})
+		} else {
+			l.hi = append(l.hi, crossed{x.At, a, -x.Lo})
+		}
+	}
+}
+
+// jumps finds one jump after the other, the clearest first. A clock that is set back shows
+// some times twice, so the times of the other one are tried, too.
+func (l *pairLimits) jumps(key [2]int) (list []Jump) {
+	for len(list) < mostJumps {
+		best, ok := l.jump(func(x crossed) int64 { return x.a })
+		if !ok {
+			best, ok = l.jump(func(x crossed) int64 { return x.b })
+		}
+		if !ok {
+			break
+		}
+		best.A, best.B = key[0], key[1]
+		list = append(list, best)
+		for _, side := range [...][]crossed{l.lo, l.hi} {
+			for i := range side {
+				if side[i].a >= best.AfterA {
+					side[i].v -= best.By
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y Jump) int { return cmp.Compare(x.AfterA, y.AfterA) })
+	return list
+}
+
+// jump finds the instant, by one of the clocks, on whose sides the bounds contradict each other
+// most.
+func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
+	order := func(x, y crossed) int { return cmp.Or(cmp.Compare(at(x), at(y)), cmp.Compare(x.v, y.v)) }
+	slices.SortFunc(l.lo, order)
+	slices.SortFunc(l.hi, order)
+	most := 0.0
+	j := 0
+	for i := range l.lo {
+		for j < len(l.hi) && at(l.hi[j]) < at(l.lo[i]) {
+			j++
+		}
+		if i < fewBounds || j < fewBounds || len(l.lo)-i < fewBounds || len(l.hi)-j < fewBounds {
+			continue
+		}
+		before := window{l.lo[max(0, i-jumpWindow):i], l.hi[max(0, j-jumpWindow):j]}
+		after := window{l.lo[i:min(len(l.lo), i+jumpWindow)], l.hi[j:min(len(l.hi), j+jumpWindow)]}
+		if by := before.against(after); by > most {
+			best, most, ok = between(before, after), by, true
+		}
+	}
+	return best, ok
+}
+
+// A window is some bounds that follow each other.
+type window struct{ lo, hi []crossed }
+
+// extremes are the limits that all bounds of a window leave but one of each direction, which may be
+// wrong.
+func (w window) extremes() (lo, hi int64) {
+	return second(w.lo, func(x, y int64) bool { return x > y }), second(w.hi, func(x, y int64) bool { return x < y })
+}
+
+// second returns the value that only one other exceeds.
+func second(list []crossed, exceeds func(x, y int64) bool) int64 {
+	first, next := list[0].v, list[1].v
+	if exceeds(next, first) {
+		first, next = next, first
+	}
+	for _, x := range list[2:] {
+		switch {
+		case exceeds(x.v, first):
+			first, next = x.v, first
+		case exceeds(x.v, next):
+			next = x.v
+		}
+	}
+	return next
+}
+
+// against returns by how much two windows contradict each other more than a drift explains, in ns;
+// 0 if each is not sound by itself.
+func (w window) against(o window) float64 {
+	lo1, hi1 := w.extremes()
+	lo2, hi2 := o.extremes()
+	from, to := w.lo[0].a, o.lo[len(o.lo)-1].a
+	drift := float64(leastJump) + 2*band.MaxDrift*math.Abs(float64(to-from))
+	if float64(lo1-hi1) > drift || float64(lo2-hi2) > drift {
+		return 0
+	}
+	return max(0, max(float64(lo2-hi1), float64(lo1-hi2))-drift)
+}
+
+// between is the jump between two windows. The least delays of each direction are about
+// the same before and afterward. What is beyond the middle of the two offsets tells on which
+// side it is: the split itself may be a few bounds off.
+func between(before, after window) Jump {
+	lo1, hi1 := before.extremes()
+	lo2, hi2 := after.extremes()
+	x := Jump{By: (lo2-lo1)/2 + (hi2-hi1)/2, Err: (max(lo2-lo1, hi2-hi1)-min(lo2-lo1, hi2-hi1))/2 + 1,
+		BeforeA: math.MinInt64, BeforeB: math.MinInt64, AfterA: math.MaxInt64, AfterB: math.MaxInt64}
+	middle := (lo1+hi1)/2 + x.By/2
+	for _, w := range [...]window{before, after} {
+		for _, c := range w.lo {
+			if c.v > middle {
+				x.note(c, x.By > 0)
+			}
+		}
+		for _, c := range w.hi {
+			if c.v < middle {
+				x.note(c, x.By < 0)
+			}
+		}
+	}
+	return x
+}
+
+// note takes a bound that is on one side of the jump.
+func (x *Jump) note(c crossed, after bool) {
+	if after {
+		x.AfterA, x.AfterB = min(x.AfterA, c.a), min(x.AfterB, c.b)
+	} else {
+		x.BeforeA, x.BeforeB = max(x.BeforeA, c.a), max(x.BeforeB, c.b)
+	}
+}
