@@ -17,7 +17,7 @@ import (
 
 // usual are the scenarios that every test run looks at, with one seed each; "make rates"
 // looks at all of them.
-var usual = []string{"healthy", "healthy_pd", "one_slower_always"}
+var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "client_timeouts"}
 
 // clusterVerdict is how right the findings about runs of scenarios are.
 type clusterVerdict struct {
@@ -115,8 +115,9 @@ func isPlanted(truth *cluster.Truth, f *finding.Finding) bool {
 	return regexp.MustCompile("(?is)" + words).MatchString(text)
 }
 
-// told is a time with its interval, as sentences have it.
-var told = regexp.MustCompile(`(?:at|since|from|around) (\d\d:\d\d:\d\d)(\.\d+)?(?: ± ([\d.]+) (ms|s|min))?`)
+// told is a time with its interval, as sentences have it: "at 21:56:35 ± 2 s", "between
+// 21:56:35 and 21:57:10".
+var told = regexp.MustCompile(`(?:at|since|from|around|between) (\d\d:\d\d:\d\d(?:\.\d+)?)(?: ± ([\d.]+) (ms|s|min)| and (\d\d:\d\d:\d\d(?:\.\d+)?))?`)
 
 // coversOnset reports whether the interval that a sentence tells has the onset.
 func coversOnset(truth *cluster.Truth, text string) bool {
@@ -124,23 +125,33 @@ func coversOnset(truth *cluster.Truth, text string) bool {
 	if m == nil {
 		return false
 	}
-	clock, err := time.Parse(time.TimeOnly, m[1])
-	if err != nil {
-		return false
-	}
-	fraction, _ := strconv.ParseFloat("0"+m[2], 64)
-	around := 0.5
-	for range len(m[2]) - 1 {
-		around /= 10
-	}
-	around += 0.005 // clocks of hosts differ
-	if m[3] != "" {
-		half, _ := strconv.ParseFloat(m[3], 64)
-		around += half * map[string]float64{"ms": 1e-3, "s": 1, "min": 60}[m[4]]
-	}
 	midnight := time.Unix(0, truth.OnsetNs).UTC().Truncate(24 * time.Hour)
-	at := float64(midnight.UnixNano())/1e9 + float64(clock.Hour()*3600+clock.Minute()*60+clock.Second()) + fraction
-	return at-around <= float64(truth.OnsetEndNs)/1e9 && at+around >= float64(truth.OnsetNs)/1e9
+	from, around := timeOfDay(m[1])
+	to := from
+	if m[2] != "" {
+		half, _ := strconv.ParseFloat(m[2], 64)
+		around += time.Duration(half * float64(map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "min": time.Minute}[m[3]]))
+	}
+	if m[4] != "" {
+		to, _ = timeOfDay(m[4])
+	}
+	around += 5 * time.Millisecond // clocks of hosts differ
+	return midnight.Add(from-around).UnixNano() <= truth.OnsetEndNs && midnight.Add(to+around).UnixNano() >= truth.OnsetNs
+}
+
+// timeOfDay reads a time as sentences have it, and how far off rounding may put it.
+func timeOfDay(text string) (at, rounding time.Duration) {
+	clock, err := time.Parse("15:04:05.999999999", text)
+	if err != nil {
+		return 0, 0
+	}
+	rounding = time.Second / 2
+	if _, digits, ok := strings.Cut(text, "."); ok {
+		for range digits {
+			rounding /= 10
+		}
+	}
+	return clock.Sub(clock.Truncate(24 * time.Hour)), rounding
 }
 
 // textsOf returns what findings say.

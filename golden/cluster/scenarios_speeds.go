@@ -11,7 +11,7 @@ func since(c *Config, vary *rand.Rand) time.Duration {
 }
 
 // slower is for what a finding of slower steps may say.
-const slower = "(decode|step|TPOT|ITL|token).*(rose|longer|slower|grow|gradual|drift)"
+const slower = "(decode|step|TPOT|ITL|token).*(rose|longer|slower|grow|gradual|drift|takes? [0-9.]+ ms)"
 
 // speeds are scenarios of servers that become slower or faster.
 var speeds = []Scenario{
@@ -48,7 +48,8 @@ var speeds = []Scenario{
 		c.Length = 240 * time.Second
 		c.Faults = []Fault{{Name: "warm-up", Server: All, Size: 1, Every: 20 * time.Second}}
 	}},
-	{Name: "rejected_drafts", Doc: "a fifth of the drafts are accepted that were", Words: "draft|accept|tokens per (decode )?step", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+	// How many tokens a step has, only level 3 tells.
+	{Name: "rejected_drafts", Doc: "a fifth of the drafts are accepted that were", Words: "draft|accept|tokens per (decode )?step|" + slower, Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
 		c.Pools[0].Accepted = 1.6
 		c.Faults = []Fault{{Name: "rejected drafts", Server: All, At: since(c, vary), Share: 0.2}}
 	}},
