@@ -63,8 +63,10 @@ type Home struct {
 	Host string // as reports print it; "" is unknown
 	// GPU is the only accelerator that it used, as the machine counts; -1 is unknown, or there
 	// are several. UUID names it everywhere; "" is unknown.
-	GPU      int32
-	UUID     string
+	GPU  int32
+	UUID string
+	// Devices is how many accelerators its process saw on the machine; 0 is unknown.
+	Devices  int
 	Versions []Version
 }
 

@@ -120,7 +120,7 @@ func (c *Collectives) sizes() []*sized {
 }
 
 // fabricOf returns the fabric that ranks of one host have, nil if they may have several hosts, or it
-// is not known. sure tells that all of a group are seen to be on one.
+// is not known. sure tells that all of a group are on one, as files tell.
 func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool) {
 	name, host := set.GPU(s.seen[0]), ""
 	sure = len(s.seen) == int(s.ranks) && len(set.Homes) > 0
@@ -137,11 +137,23 @@ func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool
 		}
 		host, sure = cmp.Or(host, at), sure && at != ""
 	}
+	sure = sure || fitsOneHost(set, s)
 	i := slices.IndexFunc(fabrics, func(f fabric) bool { return strings.Contains(strings.ToUpper(name), strings.ToUpper(f.gpu)) })
 	if i < 0 || fabrics[i].rate == 0 || s.ranks > mostOnFabric {
 		return nil, false
 	}
 	return &fabrics[i], sure
+}
+
+// fitsOneHost reports whether a group is the whole job, and its processes saw as many accelerators on
+// their machine.
+func fitsOneHost(set *profile.Set, s *sized) bool {
+	for _, r := range s.seen {
+		if len(set.Homes) == 0 || set.Homes[r].Devices < int(s.ranks) {
+			return false
+		}
+	}
+	return len(set.Ranks) <= int(s.ranks) && !slices.ContainsFunc(set.Absences, func(a profile.Absence) bool { return a.Size > int(s.ranks) })
 }
 
 // mostOnFabric is how many accelerators a host has at most; a larger group has several hosts.

@@ -22,6 +22,7 @@ func (m *Ranks) Homes() []profile.Home {
 					h.Versions = append(h.Versions, v)
 				}
 			}
+			h.Devices = max(h.Devices, len(meta.Devices))
 			if meta.GPU < 0 || h.GPU >= 0 {
 				continue
 			}
