@@ -325,6 +325,21 @@ func (c *Collectives) rankOf(rank int32) *Rank {
 	return nil
 }
 
+// Unseen tells, where no rank was seen to wait for another one, that nobody knows how much of the
+// time in collectives is waiting, and how much may be.
+func (c *Collectives) Unseen() []finding.Evidence {
+	covered := c.coverage()
+	if covered.Known > 0 || covered.All == 0 {
+		return nil
+	}
+	most := int64(0) // beyond the shortest
+	for i := range c.Parts {
+		most = distribution.AddTimes(most, c.Parts[i].MostWait)
+	}
+	return []finding.Evidence{finding.Sentence("of %s in collectives, %s is what these took beyond the shortest of their kind: waiting for other ranks, or more data; one rank does not tell",
+		words.Nearly(covered.All), words.Nearly(min(most, covered.All)))}
+}
+
 // Waiting tells how much of the time in collectives ranks wait for the last one of them,
 // and which waited for ranks that were not recorded.
 func (c *Collectives) Waiting() []finding.Evidence {

@@ -20,7 +20,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
 		if g != m.GPUs {
 			return g.Exposure(nil) // how long collectives wait is known of all runs together
 		}
-		found, judged := g.Exposure(m.Collectives.Waiting())
+		found, judged := g.Exposure(append(m.Collectives.Waiting(), m.Collectives.Unseen()...))
 		for i := range found {
 			if name, ok := strings.CutPrefix(found[i].Metric.Name, gpu.ExposedMetric+" in "); ok {
 				m.waitsIn(name, &found[i])
