@@ -1,6 +1,8 @@
 package change
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -21,13 +23,26 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	if first.Metric.isLoad() {
 		behind = place.Where{Scope: place.Everywhere}
 	}
-	claim := b.Risen(cause.Span{From: c.Time, Until: all.until(first), At: behind}, b.BySize, cause.OverloadCauses...)
+	claim := b.Risen(cause.Span{From: c.Time, Until: all.until(first), At: behind}, b.BySize, all.behind(first)...)
 	for i := range c.Shifts {
 		if f := &c.Shifts[i]; f.costs() {
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: all.until(f), At: f.Where}))
 		}
 	}
 	return claim
+}
+
+// behind is what takes longer behind a change. That batches are fuller when more requests
+// arrive is how servers work, and costs nothing that anyone could spare; and where servers
+// became slower at the same load, steps take longer for that.
+func (all *Changes) behind(first *Shift) []cause.Cause {
+	slower := slices.ContainsFunc(all.List, func(c Change) bool { return c.Shifts[0].Metric == PaceChanged && c.Shifts[0].costs() })
+	if !first.Metric.isLoad() || first.Metric != ArrivalsChanged && !slower {
+		return cause.OverloadCauses
+	}
+	return slices.DeleteFunc(slices.Clone(cause.OverloadCauses), func(c cause.Cause) bool {
+		return c == cause.Decode || c == cause.Interference || c == cause.SharedBatch
+	})
 }
 
 // claim is what the shift itself made longer in a span.

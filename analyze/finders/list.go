@@ -192,9 +192,13 @@ func askAgain(load, givenUp *finding.Finding) bool {
 // whatever takes any finding.
 func whatever(*finding.Finding) bool { return true }
 
-// costly and free tell whether a finding costs anything.
-func costly(f *finding.Finding) bool { return f.Cost > 0 }
-func free(f *finding.Finding) bool   { return f.Cost <= 0 }
+// costly and free tell whether a finding costs so much that anyone would notice: load comes and
+// goes.
+func costly(f *finding.Finding) bool { return f.Cost >= leastLoadCost }
+func free(f *finding.Finding) bool   { return !costly(f) }
+
+// leastLoadCost is the part of the time of requests that a change of load costs at least.
+const leastLoadCost = 0.02
 
 // changes looks for changes of one kind.
 func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) ([]finding.Finding, finding.Judged) {
