@@ -121,14 +121,18 @@ func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
 }
 
 // Amounts claims a time in ns of each of some requests, of the first causes of a list that
-// have it.
+// have it: what is gone of these already is part of it.
 func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	causes = wholes(causes)
 	return func(i int, left []int64) {
 		rest := ns[b.list[i].Request]
+		if rest <= 0 {
+			return
+		}
+		spent := b.list[i].spent()
 		for _, c := range causes {
-			part := min(rest, max(0, left[c]))
-			left[c], rest = left[c]-part, rest-part
+			part := min(rest, spent[c])
+			left[c], rest = min(left[c], spent[c]-part), rest-part
 		}
 	}
 }
@@ -165,11 +169,19 @@ func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding
 	w := b.window(span)
 	return func(i int, left []int64) {
 		for _, c := range causes {
-			if parts[c] > 0 {
-				left[c] -= int64(float64(left[c]) * parts[c] * w.share(c, &b.list[i]))
+			if parts[c] > 0 && left[c] > 0 {
+				w.take(i, left, c, parts[c])
 			}
 		}
 	}
+}
+
+// take leaves of a cause what is left without a part of what the i-th request spent there in
+// the window: two findings that saw the same rise claim it once.
+func (w *window) take(i int, left []int64, c Cause, part float64) {
+	a := &w.list[i]
+	spent := a.spent()
+	left[c] = min(left[c], spent[c]-int64(float64(spent[c])*part*w.share(c, a)))
 }
 
 // Work is how much of what a cause takes time for a request has, in any unit: bytes to
@@ -200,7 +212,7 @@ func (b *Costs) Uncached(span Span, share float64) finding.Claim {
 		a := &b.list[i]
 		m := &b.set.Requests[a.Request].Metrics
 		if lost := share*float64(m.PromptTokens) - float64(max(0, m.CachedTokens)); lost > 0 {
-			left[Prefill] -= int64(float64(left[Prefill]) * min(1, lost/float64(max(1, m.PrefillTokens()))) * w.share(Prefill, a))
+			w.take(i, left, Prefill, min(1, lost/float64(max(1, m.PrefillTokens()))))
 		}
 	}
 }

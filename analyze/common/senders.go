@@ -7,8 +7,9 @@ import (
 )
 
 // Senders says what most of the requests have in common that arrive since a time beyond the
-// rate of before, as the end of a sentence; "" is nothing, or that most had it before.
-func (t *Traits) Senders(since trace.Time) string {
+// rate of before, as the end of a sentence, and which of the finished requests have it; "" is
+// nothing, or that most had it before.
+func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
 	const most = 0.7
 	best, part := (*Trait)(nil), most
 	for i := range t.asked {
@@ -18,9 +19,9 @@ func (t *Traits) Senders(since trace.Time) string {
 		}
 	}
 	if best == nil {
-		return ""
+		return "", nil
 	}
-	return fmt.Sprintf("; %.0f %% of the added requests have %s", 100*min(1, part), best)
+	return fmt.Sprintf("; %.0f %% of the added requests have %s", 100*min(1, part), best), best.in
 }
 
 // added is which part of the requests before a time has a trait, and which part of those that

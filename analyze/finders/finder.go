@@ -1,6 +1,7 @@
 package finders
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -102,15 +103,7 @@ func (m *Measured) Look(list []Finder) Result {
 // settle says what findings cost together, causes before symptoms, which are evidence of causes
 // that explain them.
 func (m *Measured) settle(found []finding.Finding) []finding.Finding {
-	slices.SortStableFunc(found, func(x, y finding.Finding) int {
-		switch {
-		case isSymptom(&x) == isSymptom(&y):
-			return 0
-		case isSymptom(&y):
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(found, func(x, y finding.Finding) int { return cmp.Compare(claimsAt(&x), claimsAt(&y)) })
 	return finding.Fold(found, m.Costs.Settle(found), isSymptom)
 }
 

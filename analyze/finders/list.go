@@ -189,6 +189,18 @@ func askAgain(load, givenUp *finding.Finding) bool {
 	return load.Metric.Name == change.Arrivals && load.Metric.After-load.Metric.Before <= about*givenUp.Metric.After
 }
 
+// claimsAt is in which turn a finding claims time of requests: first what is slower at the same
+// load, then load, which is why anything else is, and last symptoms.
+func claimsAt(f *finding.Finding) int {
+	switch {
+	case isSymptom(f):
+		return 2
+	case f.Kind == finding.Load:
+		return 1
+	}
+	return 0
+}
+
 // whatever takes any finding.
 func whatever(*finding.Finding) bool { return true }
 
@@ -205,13 +217,29 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 	return func(m *Measured) (found []finding.Finding, judged finding.Judged) {
 		for i := range m.changed {
 			if f := m.changed[i]; f.Kind == kind && is(&f) {
-				if f.Metric.Name == change.Arrivals {
-					f.Text += m.Common.Senders(f.Since)
+				if f.Metric.Name == change.Arrivals && f.Claim != nil {
+					m.blame(&f)
 				}
 				found = append(found, f)
 			}
 		}
 		return found, m.Changes.Judged()
+	}
+}
+
+// blame adds whose requests arrive in addition to a change of arrivals. What they take themselves is
+// no cost: they are it.
+func (m *Measured) blame(f *finding.Finding) {
+	words, theirs := m.Common.Senders(f.Since)
+	if words == "" {
+		return
+	}
+	f.Text += words
+	all := f.Claim
+	f.Claim = func(i int, left []int64) {
+		if !theirs[i] {
+			all(i, left)
+		}
 	}
 }
 

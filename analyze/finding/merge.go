@@ -101,12 +101,19 @@ func (f *Finding) say(g *Finding) {
 const nearlyAll = 0.8
 
 // Fold makes symptoms evidence of the finding that has most of the time that they claim, where
-// those before them have nearly all of it, and that did not begin later.
+// those before them have nearly all of it, and that did not begin later. What else has no
+// time of its own is good to know.
 func Fold(found []Finding, taken []Taken, symptom func(*Finding) bool) []Finding {
 	var folded []int
 	for k := len(found) - 1; k > 0; k-- {
 		f, cause := &found[k], &found[taken[k].By]
-		if !symptom(f) || taken[k].Part < nearlyAll || f.Since != 0 && f.Since+slack < cause.Since {
+		if taken[k].Part < nearlyAll {
+			continue
+		}
+		if !symptom(f) || f.Since != 0 && f.Since+slack < cause.Since {
+			if f.Severity == Warning {
+				f.Severity = Info
+			}
 			continue
 		}
 		cause.Evidence = append(cause.Evidence, Evidence{Text: f.Text})
