@@ -176,7 +176,7 @@ func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding
 	}
 }
 
-// take leaves of a cause what is left without a part of what the i-th request spent there in
+// take leaves of a cause the time without a part of what the i-th request spent there in
 // the window: two findings that saw the same rise claim it once.
 func (w *window) take(i int, left []int64, c Cause, part float64) {
 	a := &w.list[i]
