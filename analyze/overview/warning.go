@@ -198,7 +198,13 @@ func (o *Overview) traceWarnings() []document.Warning {
 	case !o.Stages:
 		return []document.Warning{notice("servers traced no stages, only whole requests: nothing tells where their time went")}
 	case !o.Steps:
-		return []document.Warning{notice("no decode steps were traced: no ITL, and no slow ranks in decoding (SGLang traces them from SGLANG_TRACE_LEVEL=3 on)")}
+		how := "SGLang traces them from SGLANG_TRACE_LEVEL=3 on"
+		if !slices.ContainsFunc(s.Writers, func(w request.Writer) bool {
+			return w.Layouts&(request.LayoutV1a|request.LayoutV1b|request.LayoutV2) != 0
+		}) {
+			how = "vLLM has a span for each request, and none for steps"
+		}
+		return []document.Warning{notice("no decode steps were traced: no ITL, and no slow ranks in decoding (" + how + ")")}
 	}
 	return costWarnings(s)
 }

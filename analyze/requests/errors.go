@@ -76,6 +76,10 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 		Metric: finding.Metric{Name: "share of requests without an answer", Unit: table.Share, Before: math.NaN(), After: share},
 		Text:   fmt.Sprintf("%d of %d requests got no answer (%s)", len(failed), len(s.Requests), mainReasons(reasons)),
 	}
+	where, most := failingServers(s, failed)
+	if most != "" {
+		f.Text += ", " + most
+	}
 	if f.Since != 0 {
 		f.Metric.Before = 0
 		f.Text += fmt.Sprintf("; the first of them started at %s, and none of the %s before it failed",
@@ -86,10 +90,56 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	for _, r := range reasons {
 		f.Evidence = append(f.Evidence, finding.Sentence("%d: %s: %s", len(r.requests), r.text, place.SomeRequests(s, r.requests)))
 	}
+	if len(where) > 1 {
+		const few = 4
+		var counts []string
+		for _, x := range where[:min(few, len(where))] {
+			counts = append(counts, fmt.Sprintf("%d on %s", len(x.requests), x.text))
+		}
+		f.Evidence = append(f.Evidence, finding.Sentence("the servers with most of them: %s", strings.Join(counts, ", ")))
+	}
 	if !slices.ContainsFunc(failed, func(i int) bool { return s.Requests[i].Status == request.Failed }) {
 		f.Topic, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(failed), "request"))
 	}
 	return f
+}
+
+// failingServers counts requests by the server that failed them, as reasons have it, the most
+// first, and says in words which one had most of them; "" is none, or nobody knows.
+func failingServers(s *request.Set, failed []int) (list []reason, most string) {
+	by := map[string][]int{}
+	for _, i := range failed {
+		if proc := failingProc(s, &s.Requests[i]); proc != request.None {
+			at := place.NewWhere(s, proc).Team()
+			at.Rank.DP = -1
+			name := fmt.Sprintf("%s (%s)", at.Role, at.ServerName())
+			by[name] = append(by[name], i)
+		}
+	}
+	list = ranked(by)
+	if len(list) == 0 || 2*len(list[0].requests) <= len(failed) {
+		return list, ""
+	}
+	if n := len(list[0].requests); n < len(failed) {
+		return list, fmt.Sprintf("%d of them on %s", n, list[0].text)
+	}
+	return list, "all on " + list[0].text
+}
+
+// failingProc returns who ended a request: the thread that says so, else the tokenizer of
+// the server that should have answered; None if no server has it.
+func failingProc(s *request.Set, r *request.Request) int {
+	for _, p := range r.Parts {
+		for _, t := range s.Parts[p].Threads {
+			if s.Threads[t].Status != request.Finished {
+				return s.Threads[t].Proc
+			}
+		}
+	}
+	if len(r.Parts) == 0 || !s.Parts[s.Answering(r)].Serves() {
+		return request.None
+	}
+	return s.Parts[s.Answering(r)].Proc
 }
 
 // showEnds are the commands that list requests which ended like these, and the stages in
@@ -117,7 +167,11 @@ func reasonsOf(s *request.Set, failed []int) []reason {
 		text := reasonGist(s.Requests[i].Reason)
 		by[text] = append(by[text], i)
 	}
-	var reasons []reason
+	return ranked(by)
+}
+
+// ranked lists reasons, the most common first.
+func ranked(by map[string][]int) (reasons []reason) {
 	for text, list := range by {
 		reasons = append(reasons, reason{text, list})
 	}

@@ -21,6 +21,8 @@ type Live struct {
 	// than a transfer, that more than waiting; of equal ones, the latest.
 	Stage int
 	In    int64 // ns since the stage began; Unknown without one
+	// Proc is who has the stage; without one, who got the request last; None is unknown.
+	Proc int
 }
 
 // A Moment is all that is under way at a time.
@@ -45,9 +47,9 @@ func At(s *request.Set, at trace.Time) *Moment {
 		if r.Start > at || r.End <= at && r.Status != request.Unfinished {
 			continue
 		}
-		live := Live{Request: r, Age: int64(at - r.Start), Stage: stageAt(s, r, at), In: request.Unknown}
+		live := Live{Request: r, Age: int64(at - r.Start), Stage: stageAt(s, r, at), In: request.Unknown, Proc: procAt(s, r, at)}
 		if live.Stage != request.None {
-			live.In = int64(at - s.Row(live.Stage).Start)
+			live.In, live.Proc = int64(at-s.Row(live.Stage).Start), s.ProcOf(live.Stage)
 		}
 		m.Live = append(m.Live, live)
 	}
@@ -72,6 +74,20 @@ func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
 		}
 	}
 	return best
+}
+
+// procAt returns the proc of the thread of a request that began last before a time; None
+// without any.
+func procAt(s *request.Set, r *request.Request, at trace.Time) int {
+	proc, began := request.None, trace.Time(0)
+	for _, p := range r.Parts {
+		for _, t := range s.Parts[p].Threads {
+			if th := &s.Threads[t]; th.Start <= at && (proc == request.None || th.Start > began) {
+				proc, began = th.Proc, th.Start
+			}
+		}
+	}
+	return proc
 }
 
 // compareStages orders stages by how much a request gets from them, then by their start.
@@ -135,6 +151,12 @@ func (m *Moment) Report() *table.Table {
 		table.TextColumn("state", "phase that the request is in: queue, bootstrap, prefill, transfer, decode", m.state),
 		table.TextColumn("stage", "name of the stage", stage(s.Name)),
 		table.TextColumn("rank", "where the stage is; of ranks that do the same side by side, the last to begin", stage(func(i int) string { return s.RankName(s.ProcOf(i)) })),
+		table.TextColumn("host", "where the stage is; without one, the server that the request was sent to last", func(l *L) string {
+			if l.Proc == request.None {
+				return ""
+			}
+			return s.ServerOf(l.Proc)
+		}),
 		age("age", "time since the request began", func(l *L) int64 { return l.Age }),
 		age("in stage", "time since the stage began", func(l *L) int64 { return l.In }),
 		age("e2e", "outermost span, all of it", func(l *L) int64 { return l.Request.Metrics.E2E }),
