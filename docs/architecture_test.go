@@ -34,7 +34,7 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/peers", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
-	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
+	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/front", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"format", "inventory", "profile", "spantable", "trace", "internal/..."}

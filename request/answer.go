@@ -3,6 +3,8 @@ package request
 import (
 	"encoding/binary"
 	"encoding/hex"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Own notes anew which rows and parts are of which request: the parts of a request,
@@ -46,6 +48,27 @@ func (s *Set) ownGateway(i, r int) {
 			s.ownGateway(int(c), r)
 		}
 	}
+}
+
+// HandedOn returns when a gateway sent a request to servers for the first and for the last
+// time, given its row around it; 0 if it does not say.
+func (s *Set) HandedOn(row int) (first, last trace.Time) {
+	span := s.Row(row)
+	for _, e := range s.InstantsOf(row) {
+		if e.Kind != HandedOn || e.Time < span.Start || e.Time > span.End {
+			continue
+		}
+		if first == 0 {
+			first = e.Time
+		}
+		last = e.Time
+	}
+	for _, c := range s.Tree.Children(row) {
+		if s.Rows[c].Kind == Gateway && first == 0 {
+			first, last = s.HandedOn(int(c))
+		}
+	}
+	return first, last
 }
 
 // TraceID returns the trace id of r's first part as 32 hex digits.

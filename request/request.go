@@ -179,7 +179,7 @@ type Metrics struct {
 	// that; 0 where the dump does not tell.
 	Verified, Accepted int64
 
-	TPOT int64 // (E2E - TTFT) / (tokens - 1)
+	TPOT int64 // (time on the answering server - TTFT) / (tokens - 1), both by that server's clock
 	ITL  ITL
 }
 

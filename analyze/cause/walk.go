@@ -77,6 +77,9 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	w.findTokens(&first, req.Metrics.TTFT)
 	w.canvas.reset(min(w.start, w.asked), max(w.end, w.told))
 	w.canvas.paint(layerOutside, w.start, w.end)
+	if _, sent := s.HandedOn(outer); sent != 0 && req.Flags&request.SharedGateway == 0 {
+		w.canvas.paint(layerDispatch, sent, w.asked) // the tokenizer is too busy to begin
+	}
 	w.paintPart(&first, true)
 	for _, p := range req.Parts {
 		if part := &s.Parts[p]; part != answer {

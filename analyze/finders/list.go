@@ -22,6 +22,8 @@ import (
 var All = []Finder{
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, costly)},
+	{finding.Front, "a gateway or a tokenizer that keeps requests from the schedulers", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "delays"}, inFront},
 	{finding.Straggler, "a rank that its TP group waits for at the end of steps", Requests,
 		finding.Warning, finding.Likely, finding.RankTime, finding.AtPlace, []string{"--by-rank"}, lateInSteps},
 	{finding.Imbalance, "a DP rank that gets more than its share of the requests", Requests,
@@ -130,6 +132,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
+	{Cause: finding.Front, Effect: finding.Common, Topics: []string{common.PlaceTopic}, SameRequests: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
@@ -264,6 +268,8 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 func lives(m *Measured) ([]finding.Finding, finding.Judged) { return m.Lives.Findings() }
 
 func lostSpans(m *Measured) ([]finding.Finding, finding.Judged) { return m.Loss.Findings() }
+
+func inFront(m *Measured) ([]finding.Finding, finding.Judged) { return m.Front.Findings(m.Costs) }
 
 func imbalances(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.RankLoads.Imbalances(m.Costs)

@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/front"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
@@ -55,6 +56,7 @@ type Measured struct {
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
 	Limits    *limit.Limits
+	Front     *front.Front
 	Loss      *missing.Loss
 	Lives     *lifecycle.Lives
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
@@ -85,6 +87,7 @@ func Measure(in Inputs) Measured {
 		},
 			func() { m.Changes = change.Find(in.Requests) },
 			func() { m.Limits = limit.Find(in.Requests) },
+			func() { m.Front = front.Find(in.Requests) },
 			func() { m.Loss = missing.FindLoss(in.Requests) },
 			func() { m.Lives = lifecycle.Find(in.Requests) },
 			func() { m.RankLoads = rank.Measure(in.Requests) })

@@ -21,7 +21,7 @@ type attrKeys struct {
 	hostName, processPID, vllmPID, podName trace.Sym
 	decodeCount, batchSize, forwardMode    trace.Sym
 	accepted                               trace.Sym
-	schedule, retract, sending             trace.Sym // names of events
+	schedule, retract, sending, sendingOne trace.Sym // names of events
 	dispatch, dcDispatch                   trace.Sym // stages that were called otherwise later: see stages
 	language, sdk, version, release        trace.Sym
 }
@@ -39,7 +39,7 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 		hostName: k("host.name"), processPID: k("process.pid"), vllmPID: k("vllm.process_id"), podName: k("k8s.pod.name"),
 		decodeCount: k("decode_ct"), batchSize: k("batch_size"), forwardMode: k("forward_mode"),
 		accepted: k("accepted_tokens"),
-		schedule: k("schedule"), retract: k("retract"), sending: k("Sending concurrent requests"),
+		schedule: k("schedule"), retract: k("retract"), sending: k("Sending concurrent requests"), sendingOne: k("Sending request"),
 		dispatch: k("dispatch"), dcDispatch: k("dc_dispatch"),
 		language: k("telemetry.sdk.language"), sdk: k("telemetry.sdk.name"), version: k("telemetry.sdk.version"),
 		release: k("service.version"),

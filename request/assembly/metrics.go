@@ -68,8 +68,8 @@ func (b *measurer) measure(r *request.Request) {
 	if answer.Root != request.None && b.Name(answer.Root) == vllmRequest {
 		b.vllmDurations(answer.Root, &m)
 	}
-	if m.E2E != request.Unknown && m.TTFT != request.Unknown && m.CompletionTokens > 1 && m.E2E >= m.TTFT {
-		m.TPOT = (m.E2E - m.TTFT) / (m.CompletionTokens - 1)
+	if own := b.served(answer); m.TTFT != request.Unknown && m.CompletionTokens > 1 && own >= m.TTFT {
+		m.TPOT = (own - m.TTFT) / (m.CompletionTokens - 1)
 	}
 	m.ITL = summarizeITL(b.Gaps(r))
 	m.Unaccounted = b.unaccounted(r)
@@ -144,8 +144,17 @@ func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
 	if r.Gateway != request.None {
 		outermost = r.Gateway
 	}
-	if outermost != request.None && !b.Implausible(outermost) {
+	if outermost != answer.Root && !b.Implausible(outermost) {
 		return b.Row(outermost).Dur()
+	}
+	return b.served(answer)
+}
+
+// served is how long the answering server had a request, by its own clock, as its TTFT is:
+// what a gateway adds is no time between tokens.
+func (b *builder) served(answer *request.Part) int64 {
+	if answer.Root != request.None && !b.Implausible(answer.Root) {
+		return b.Row(answer.Root).Dur()
 	}
 	return answer.E2E
 }

@@ -172,15 +172,15 @@ func statusOfReason(reason string) request.Status {
 	return request.Failed
 }
 
-// instantKind tells what an event of a name is. "Sending concurrent requests" is the
-// gateway's word.
+// instantKind tells what an event of a name is. "Sending request" is the gateway's word, and
+// "Sending concurrent requests" where a prefill and a decode server get one each.
 func (b *builder) instantKind(name trace.Sym) request.InstantKind {
 	switch name {
 	case b.keys.schedule:
 		return request.Scheduled
 	case b.keys.retract:
 		return request.Retracted
-	case b.keys.sending:
+	case b.keys.sending, b.keys.sendingOne:
 		return request.HandedOn
 	}
 	return request.OtherInstant
