@@ -163,7 +163,9 @@ type Request struct {
 // Metrics are the durations of a request in ns and its counts; Unknown (-1)
 // where the dump does not tell. Definitions are in docs/METRICS.md.
 type Metrics struct {
-	TTFT        int64 // until the first token, as the answering server sees it
+	TTFT int64 // until the first token, as the answering server sees it
+	// UserTTFT is the same from the start of the outermost span: TTFT where there is no gateway.
+	UserTTFT    int64
 	E2E         int64 // the outermost span: gateway, else the answering server's
 	Queue       int64 // in the waiting queues of the prefill (or unified) and the decode server
 	Prefill     int64 // prefill_forward

@@ -82,6 +82,9 @@ func (c *Changes) nearest(causes []finding.Finding, t trace.Time) int {
 	return nearest
 }
 
+// TokenizingTopic is the topic of findings about how long tokenizing takes.
+const TokenizingTopic = "tokenizing"
+
 // finding is about what changed first.
 func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
@@ -99,6 +102,8 @@ func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 		f.Topic = first.subject()
 	case first.Metric == PaceChanged:
 		f.Topic, f.Until = Pace, first.Until
+	case first.Means == request.Tokenizing:
+		f.Topic = TokenizingTopic
 	}
 	return f
 }

@@ -133,6 +133,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
+	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
 	{Cause: finding.Front, Effect: finding.Common, Topics: []string{common.PlaceTopic}, SameRequests: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},

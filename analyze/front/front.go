@@ -76,27 +76,25 @@ func Find(s *request.Set) *Front {
 // add notes where a request was.
 func (f *Front) add(i int, r *request.Request) {
 	s := f.set
-	sent, outer := request.Unknown, r.Gateway
+	var sent trace.Time // 0 is unknown
+	outer := r.Gateway
 	if outer != request.None && r.Flags&request.SharedGateway == 0 && !s.Implausible(outer) {
-		first, last := s.HandedOn(outer)
-		if first != 0 {
-			sent = 1
+		var first trace.Time
+		if first, sent = s.HandedOn(outer); sent != 0 {
 			f.desk(s.ProcOf(outer), true).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
-		}
-		for _, p := range r.Parts {
-			part := &s.Parts[p]
-			if work, ok := f.work(part); ok && sent != request.Unknown {
-				f.desk(part.Proc, false).add(visit{at: r.Start, request: i, wait: waited(s, part, outer, last), work: work})
-			}
-		}
-		if sent != request.Unknown {
-			return
 		}
 	}
 	for _, p := range r.Parts {
-		if work, ok := f.work(&s.Parts[p]); ok {
-			f.desk(s.Parts[p].Proc, false).add(visit{at: r.Start, request: i, work: work})
+		part := &s.Parts[p]
+		work, ok := f.work(part)
+		if !ok {
+			continue
 		}
+		v := visit{at: r.Start, request: i, work: work}
+		if sent != 0 {
+			v.wait = waited(s, part, outer, sent)
+		}
+		f.desk(part.Proc, false).add(v)
 	}
 }
 

@@ -16,26 +16,43 @@ type populations struct {
 	list  []population
 }
 
+// fewAlike is how many requests make a population: fewer are with most of the others that the
+// same servers answer.
+const fewAlike = 20
+
 // Populations returns how many populations there are.
 func (g *Groups) Populations() int { return len(g.list) }
 
 // findPopulations numbers the populations of the finished requests.
 func (g *Groups) findPopulations() {
-	g.index = map[population]int{}
 	s := g.ranks.Set
+	var order []population
+	counts, largest := map[population]int{}, map[int32]population{}
 	for i := range s.AllRequests() {
-		if r := &s.Requests[i]; r.Status == request.Finished {
-			g.number(r)
+		r := &s.Requests[i]
+		if r.Status != request.Finished {
+			continue
+		}
+		p := g.populationOf(r)
+		if counts[p]++; counts[p] == 1 {
+			order = append(order, p)
 		}
 	}
-}
-
-// number gives a request's population a number, if it has none.
-func (g *Groups) number(r *request.Request) {
-	p := g.populationOf(r)
-	if _, ok := g.index[p]; !ok {
-		g.index[p] = len(g.list)
-		g.list = append(g.list, p)
+	for _, p := range order {
+		if most, ok := largest[p.answer]; !ok || counts[p] > counts[most] {
+			largest[p.answer] = p
+		}
+	}
+	g.index = map[population]int{}
+	for _, p := range order {
+		if counts[p] >= fewAlike || largest[p.answer] == p {
+			g.index[p], g.list = len(g.list), append(g.list, p)
+		}
+	}
+	for _, p := range order {
+		if _, ok := g.index[p]; !ok {
+			g.index[p] = g.index[largest[p.answer]]
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ var RequestMetrics = []struct {
 }{
 	{"e2e", "from the start to the end of the outermost span: gateway, else answering server", func(m *request.Metrics) int64 { return m.E2E }},
 	{"ttft", "time to the first token, as the answering server sees it", func(m *request.Metrics) int64 { return m.TTFT }},
-	{"tpot", "time per output token: (E2E - TTFT) / (tokens - 1)", func(m *request.Metrics) int64 { return m.TPOT }},
+	{"tpot", "time per output token after the first one, on the answering server", func(m *request.Metrics) int64 { return m.TPOT }},
 	{"queue", "waiting to be scheduled, prefill and decode side together", func(m *request.Metrics) int64 { return m.Queue }},
 	{"prefill", "computing the prompt", func(m *request.Metrics) int64 { return m.Prefill }},
 	{"transfer", "decode side waits for the KV cache", func(m *request.Metrics) int64 { return m.Transfer }},
@@ -49,7 +49,8 @@ func MeasureLatencies(s *request.Set) *Latencies {
 		}
 	}
 	values := make([][]int64, len(RequestMetrics))
-	var gaps []int64
+	var gaps, first []int64
+	gateway := false
 	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		if r.Status != request.Finished {
@@ -62,11 +63,18 @@ func MeasureLatencies(s *request.Set) *Latencies {
 			}
 		}
 		gaps = append(gaps, s.Gaps(r)...)
+		gateway = gateway || r.Gateway != request.None
+		if v := r.Metrics.UserTTFT; v >= 0 {
+			first = append(first, v)
+		}
 	}
 	for k := range RequestMetrics {
 		add(Finished, RequestMetrics[k].Name, values[k])
 	}
 	add(Finished, "itl", gaps)
+	if gateway {
+		add(Finished, "user_ttft", first)
+	}
 	for role := request.Unified; role <= request.Other; role++ {
 		server, ttft := partTimes(s, role)
 		add(role.String()+" servers", "span", server)

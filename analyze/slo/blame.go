@@ -87,7 +87,7 @@ func (g *Goodput) usual(list []cause.Attribution) *usualTimes {
 			n, gaps = n+1, gaps+float64(a.Gaps)
 			for c := range cause.Count {
 				u.e2e[c] += float64(a.E2E[c])
-				u.ttft[c] += float64(a.TTFT[c])
+				u.ttft[c] += float64(a.First[c])
 				u.gap[c] += float64(a.E2E[c])
 			}
 		}
@@ -103,7 +103,7 @@ func (g *Goodput) usual(list []cause.Attribution) *usualTimes {
 func (u *usualTimes) beyond(metric string, c cause.Cause, a *cause.Attribution) int64 {
 	switch {
 	case metric == "ttft":
-		return a.TTFT[c] - int64(u.ttft[c])
+		return a.First[c] - int64(u.ttft[c])
 	case metric == "e2e":
 		return a.E2E[c] - int64(u.e2e[c])
 	case c.PerToken() || c == cause.Retraction || c == cause.OutputLength: // which is decoding at the usual pace

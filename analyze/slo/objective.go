@@ -22,7 +22,7 @@ var latencies = []struct {
 	name string
 	of   func(*request.Metrics) int64
 }{
-	{"ttft", func(m *request.Metrics) int64 { return m.TTFT }},
+	{"ttft", func(m *request.Metrics) int64 { return m.UserTTFT }},
 	{"itl", meanGap},
 	{"tpot", func(m *request.Metrics) int64 { return m.TPOT }},
 	{"e2e", func(m *request.Metrics) int64 { return m.E2E }},

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 func TestJudge(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	metrics := func(ttft, tpot, e2e, tokens int64) request.Metrics {
-		return request.Metrics{TTFT: ttft, TPOT: tpot, E2E: e2e, CompletionTokens: tokens}
+		return request.Metrics{UserTTFT: ttft, TPOT: tpot, E2E: e2e, CompletionTokens: tokens}
 	}
 	const none = request.Unknown
 	for _, test := range []struct {

@@ -42,7 +42,7 @@ type measurer struct {
 // measure fills in the metrics of r. Durations of stages are those of the lead
 // rank of each part: the ranks of a part do the same work side by side.
 func (b *measurer) measure(r *request.Request) {
-	m := request.Metrics{TTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
+	m := request.Metrics{TTFT: request.Unknown, UserTTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
 		Unaccounted: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
 	sent := int64(request.Unknown) // sending the KV cache, on the prefill server
 	answer := &b.Parts[b.Answering(r)]
@@ -67,6 +67,9 @@ func (b *measurer) measure(r *request.Request) {
 	m.TTFT = b.ttft(r, answer)
 	if answer.Root != request.None && b.Name(answer.Root) == vllmRequest {
 		b.vllmDurations(answer.Root, &m)
+	}
+	if m.TTFT != request.Unknown {
+		m.UserTTFT = m.TTFT + b.before(r, answer)
 	}
 	if own := b.served(answer); m.TTFT != request.Unknown && m.CompletionTokens > 1 && own >= m.TTFT {
 		m.TPOT = (own - m.TTFT) / (m.CompletionTokens - 1)
@@ -134,20 +137,35 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 // the answering server's. Only when that is missing the server's own figure is
 // taken, or when its times cannot be right.
 func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
-	outermost := answer.Root
-	for _, p := range r.Parts {
-		if b.Parts[p].Role == request.Router && b.Parts[p].Root != request.None {
-			outermost = b.Parts[p].Root
-			break
-		}
-	}
-	if r.Gateway != request.None {
-		outermost = r.Gateway
-	}
-	if outermost != answer.Root && !b.Implausible(outermost) {
+	if outermost := b.outermost(r, answer); outermost != answer.Root && !b.Implausible(outermost) {
 		return b.Row(outermost).Dur()
 	}
 	return b.served(answer)
+}
+
+// outermost is the gateway's span, the router's, or else that of the answering server; None is
+// none.
+func (b *builder) outermost(r *request.Request, answer *request.Part) int {
+	if r.Gateway != request.None {
+		return r.Gateway
+	}
+	for _, p := range r.Parts {
+		if b.Parts[p].Role == request.Router && b.Parts[p].Root != request.None {
+			return b.Parts[p].Root
+		}
+	}
+	return answer.Root
+}
+
+// before is how long the outermost span lasts before that of the answering server begins: as
+// clocks have it, and no longer than the former leaves room for.
+func (b *builder) before(r *request.Request, answer *request.Part) int64 {
+	outermost := b.outermost(r, answer)
+	if answer.Root == request.None || outermost == answer.Root || b.Implausible(outermost) || b.Implausible(answer.Root) {
+		return 0
+	}
+	outer, own := b.Row(outermost), b.Row(answer.Root)
+	return max(0, min(int64(own.Start-outer.Start), outer.Dur()-own.Dur()))
 }
 
 // served is how long the answering server had a request, by its own clock, as its TTFT is:
