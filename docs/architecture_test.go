@@ -102,6 +102,7 @@ var layers = []layer{
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
+	{of: []string{"cmd/sgtrace/internal/licenses"}, reason: "it has a text only"},
 	{of: []string{"cmd/sgtrace/internal/build"}, reason: "it asks the Go runtime only"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/listing", "analyze/overview", "analyze/fleet", "analyze/crowd", "cmd/sgtrace/internal/commandline"}),

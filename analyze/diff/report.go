@@ -142,7 +142,7 @@ func (c *Change) words() string {
 	switch {
 	case !c.tested() && math.IsNaN(c.Ratio):
 		return "-"
-	case !c.tested():
+	case !c.tested() || c.vague():
 		return "? " + c.bare()
 	case math.IsNaN(c.Ratio) && c.significant():
 		return "from or to nothing"
@@ -154,6 +154,12 @@ func (c *Change) words() string {
 		return c.interval(" (", ")") + " likely"
 	}
 	return c.interval(" (", ")")
+}
+
+// vague reports whether the number may as well have halved as doubled, so that its interval would
+// only seem to say something: there are too few pieces, or they scatter too much.
+func (c *Change) vague() bool {
+	return !c.significant() && !math.IsNaN(c.Ratio) && !math.IsNaN(c.Low) && !math.IsNaN(c.High) && c.Low <= 0.5 && c.High >= 2
 }
 
 // scale returns how ratios are written: as percent, or, where it more than doubled, as a
@@ -220,10 +226,10 @@ func (d *Diff) note(r *table.Table) {
 	}
 	d.noteChance(r, requests, devices)
 	doubtful := func(r Row) bool {
-		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
+		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return (!c.tested() || c.vague()) && !math.IsNaN(c.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
-		r.Note("? has too few pieces to tell a change from noise")
+		r.Note("? is too few requests or pieces to tell: it may as well have halved or doubled, or there was nothing to test")
 	}
 	table.NoteApproximate(r, d.approximate)
 }

@@ -419,6 +419,8 @@ func (c *Change) inBrackets() string {
 	}
 	sure := string(c.Sure)
 	switch {
+	case c.vague():
+		return " (" + c.bare() + "; too few to tell)"
 	case !c.tested():
 		sure = "not enough data to rule out chance"
 	case !c.significant():

@@ -2,12 +2,14 @@ package finders
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
 // Kinds are the names of the kinds that anything looks for, sorted.
@@ -37,7 +39,7 @@ func ParseMute(text string) (Mute, error) {
 	kind, place = strings.TrimSpace(kind), strings.TrimSpace(place)
 	switch {
 	case !slices.Contains(Kinds(), kind):
-		return Mute{}, fmt.Errorf("%.80q: no kind of finding is called %.40q; 'sgtrace help findings' lists them", text, kind)
+		return Mute{}, fmt.Errorf("%.80q: no kind of finding is called %.40q%s 'sgtrace help findings' lists them", text, kind, cmp.Or(similar.Hint(kind, Kinds()), ";"))
 	case at && place == "":
 		return Mute{}, fmt.Errorf("%.80q: want a place after @, such as %s@decode", text, kind)
 	}

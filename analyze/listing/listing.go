@@ -20,6 +20,8 @@ type List struct {
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
 	All            bool // people see all of it as text, and not only the top ones
+	// Evidence tells that people see all that speaks for a finding, and not only the first sentences.
+	Evidence bool
 }
 
 // Again are the arguments that read and select the same once more.

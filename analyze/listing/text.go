@@ -80,9 +80,13 @@ func (l *List) Print(p *Printer) {
 		p.Tone = severityTones[f.Severity]
 		p.Filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
 		p.Tone = table.Plain
-		for k, text := range finding.Sentences(f.Evidence[:min(mostEvidence, len(f.Evidence))]) {
-			if more := len(f.Evidence) - mostEvidence; k == mostEvidence-1 && more > 0 {
-				text += fmt.Sprintf(" (and %d more)", more)
+		shown := len(f.Evidence)
+		if !l.Evidence {
+			shown = min(mostEvidence, shown)
+		}
+		for k, text := range finding.Sentences(f.Evidence[:shown]) {
+			if more := len(f.Evidence) - shown; k == shown-1 && more > 0 {
+				text += fmt.Sprintf(" (%d more with --evidence)", more)
 			}
 			p.Filled("   - ", 5, text)
 		}

@@ -7,7 +7,7 @@ import (
 
 // list is what was found, as people and programs see it.
 func (o *Overview) list() *listing.List {
-	return &listing.List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings}
+	return &listing.List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence}
 }
 
 // Command is the command line that shows more of a finding of the overview, as one can

@@ -29,6 +29,7 @@ type Input struct {
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
 	AllFindings    bool            // people see them all, and not only the top ones
+	AllEvidence    bool            // and all that speaks for each
 	// Weeks reads the inputs once more, one run after another, if they are of several runs. Its
 	// result is nil if they are not, after all; nil is that nobody asks.
 	Weeks func() finders.Runs

@@ -1,11 +1,13 @@
 package requests
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -49,7 +51,7 @@ func ParseDimensions(list string) ([]Dimension, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(Dimensions, func(d Dimension) bool { return d.Name == strings.TrimSpace(name) })
 		if i < 0 {
-			return nil, fmt.Errorf("cannot group by %q; there are %s", name, dimensionNames())
+			return nil, fmt.Errorf("cannot group by %q%s There are %s", name, cmp.Or(similar.Hint(name, dimensionNames()), "."), strings.Join(dimensionNames(), ", "))
 		}
 		by = append(by, Dimensions[i])
 	}
@@ -59,12 +61,12 @@ func ParseDimensions(list string) ([]Dimension, error) {
 	return by, nil
 }
 
-func dimensionNames() string {
+func dimensionNames() []string {
 	names := make([]string, len(Dimensions))
 	for i, d := range Dimensions {
 		names[i] = d.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // A Spot is where a span was met: all that a dimension can go by. None is

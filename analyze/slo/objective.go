@@ -1,12 +1,14 @@
 package slo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -56,7 +58,7 @@ func Parse(text string) ([]Objective, error) {
 		d, err := time.ParseDuration(strings.TrimSpace(limit))
 		switch {
 		case o.of == nil:
-			return nil, fmt.Errorf("unknown metric %q. Known: %s", o.Metric, strings.Join(names, ", "))
+			return nil, fmt.Errorf("unknown metric %q%s Known: %s", o.Metric, cmp.Or(similar.Hint(string(o.Metric), names), "."), strings.Join(names, ", "))
 		case err != nil || d <= 0:
 			return nil, fmt.Errorf("%s=%s: want a duration above 0, such as 500ms", o.Metric, limit)
 		case slices.ContainsFunc(list, func(p Objective) bool { return p.Metric == o.Metric }):

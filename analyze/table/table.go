@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -160,9 +161,9 @@ func (r *Table) Column(name string) (int, error) {
 		if name == c.Name || name == c.Key() {
 			return i, nil
 		}
-		names[i] = c.Key()
+		names[i] = c.Name
 	}
-	return 0, fmt.Errorf("no column %q; there are %s", name, strings.Join(names, ", "))
+	return 0, fmt.Errorf("no column %q%s There are %s", name, cmp.Or(similar.Hint(name, names), "."), strings.Join(names, ", "))
 }
 
 // Sort orders the rows by a column; equal rows stay in their order, unknown

@@ -12,8 +12,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gate"
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/outputs"
@@ -36,7 +36,9 @@ type command struct {
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help
 	first    trace.Time             // event of the requests that were read last
+	last     trace.Time             // event of these
 	verify   bool                   // read outputs back
+	told     []document.Warning     // by the text that was printed
 	unwatch  func()                 // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor       // of --redact; nil without
 	screen   screen.Screen          // how text is shown
@@ -77,7 +79,7 @@ func (c *command) app() *cli.App {
 			c.sqlCommand(),
 			c.openCommand(),
 			c.demoCommand(),
-			versionCommand(),
+			c.versionCommand(),
 			c.helpCommand(),
 		},
 	}
@@ -115,37 +117,6 @@ func (c *command) exit(err error) int {
 		return exitPartial
 	}
 	return exitOK
-}
-
-// printDiags prints what was found wrong with the inputs and reports whether any
-// of it means that the result is not whole.
-func (c *command) printDiags() (lost bool) {
-	for _, d := range c.diags.All() {
-		if c.screen.Quiet && d.Severity < trace.DataLoss {
-			continue
-		}
-		d.Msg = readable(d.Msg)
-		tone := table.Plain
-		if d.Severity >= trace.DataLoss {
-			tone = table.Bad
-		}
-		fmt.Fprintln(c.err, c.screen.ErrStyle.Paint(tone, printable(d.String())))
-	}
-	return c.diags.Worst() >= trace.DataLoss
-}
-
-// readable cuts the middle out of a message that nobody would read to its end: names in it
-// may be of any length.
-func readable(msg string) string {
-	const most, side = 400, 190 // characters
-	if len(msg) <= most {
-		return msg
-	}
-	runes := []rune(msg)
-	if len(runes) <= most {
-		return msg
-	}
-	return string(runes[:side]) + " ... " + string(runes[len(runes)-side:])
 }
 
 // printable replaces characters that do not simply draw themselves: they could be

@@ -277,7 +277,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Win
 // input.
 func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	e := r.evidence
-	from, to, err := window.Resolve(e.First, r.zone)
+	from, to, err := window.Resolve(e.First, e.Last, r.zone)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (c *command) tellOf(what needed) *trace.Diags {
 
 // choose applies the selection flags.
 func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *selection.Chosen) error {
-	if err := sel.Resolve(e.First); err != nil {
+	if err := sel.Resolve(e.First, e.Last); err != nil {
 		return err
 	}
 	if e.Requests == nil {

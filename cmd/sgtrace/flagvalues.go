@@ -47,6 +47,11 @@ func flagValues(command, flag string) (values []string) {
 				values = append(values, m+">+5%")
 			}
 		}
+	case "sort":
+		of := map[string]*table.Table{"requests": requests.List(new(request.Set), nil)}[command]
+		for i := 0; of != nil && i < len(of.Columns); i++ {
+			values = append(values, of.Columns[i].Name)
+		}
 	case "table":
 		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures", "gate"}}[command]
 	default:

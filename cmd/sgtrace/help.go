@@ -1,9 +1,12 @@
 package main
 
 import (
+	"io"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/licenses"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 )
@@ -65,15 +68,20 @@ func (c *command) complete(app *cli.App, words []string) error {
 	return completer.Complete(c.out, words)
 }
 
-// versionCommand prints the same line as --version.
-func versionCommand() *cli.Command {
+// versionCommand prints the same line as --version, or licenses.
+func (c *command) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "version",
 		Usage:     "print the version, the commit, and the version of Go that built it",
 		ArgsUsage: " ",
+		Flags:     []cli.Flag{&cli.BoolFlag{Name: "licenses", DisableDefaultText: true, Usage: "print the licenses of sgtrace and of all that it is built of"}},
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
 				return commandline.Usage("version takes no arguments")
+			}
+			if ctx.Bool("licenses") {
+				_, err := io.WriteString(c.out, licenses.Text)
+				return err
 			}
 			cli.ShowVersion(ctx)
 			return nil

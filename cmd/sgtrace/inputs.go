@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,9 +53,41 @@ func allowExclusion(commands []*cli.Command) {
 // findInputs finds the inputs that arguments name, but for those of --exclude.
 func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 	if len(args) == 0 {
-		return nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces or Nsight Systems exports: files, folders, globs or - for standard input")
+		return nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces, or Nsight Systems exports: files, folders, globs, or - for standard input")
 	}
 	return inputs.Find(args, ctx.StringSlice("exclude")...)
+}
+
+// readsStdin are the commands that take standard input where no input is named, and how many
+// arguments come before inputs.
+var readsStdin = map[string]int{"report": 0, "requests": 0, "request": 1, "live": 0, "inspect": 0, "extract": 0}
+
+// withStdin adds the name of standard input to a command line that names no input, if somebody
+// gave one: a file or a pipe with something in it, not a terminal.
+func (c *command) withStdin(app *cli.App, args []string) []string {
+	name, given := commandline.Positionals(app, args)
+	before, reads := readsStdin[name]
+	f, ok := c.in.(*os.File)
+	if !ok || !reads || given != before {
+		return args
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() && info.Mode()&os.ModeNamedPipe == 0 {
+		return args
+	}
+	say := sync.OnceFunc(func() {
+		if !slices.Contains(args, "--quiet") {
+			fmt.Fprintf(c.err, "reading standard input, as 'sgtrace %s' names no input\n", name)
+		}
+	})
+	late := time.AfterFunc(time.Second, say) // a pipe that nobody writes to is waited for
+	in := bufio.NewReader(f)
+	_, err := in.Peek(1)
+	late.Stop()
+	if c.in = in; err != nil {
+		return args
+	}
+	say()
+	return append(slices.Clone(args), inputs.Stdin)
 }
 
 // exclusionArgs are the flags --exclude as they were given.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,7 +44,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	}
 	name := how.table
 	if name != "" && !slices.Contains(inspect.Tables, name) {
-		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.Tables, ", "))
+		return commandline.OneOf("--table", name, inspect.Tables...)
 	}
 	if name == "" && how.format == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, but CSV can hold only one: choose it with --table, or use text, markdown, or json")

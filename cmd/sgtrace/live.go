@@ -38,14 +38,14 @@ func (c *command) live(ctx *cli.Context) error {
 	if !ctx.IsSet("at") {
 		return commandline.Usage("live needs a moment: --at 20:53:33, or --at +10s after the first event")
 	}
-	if _, err := selection.Instant("--at", ctx.String("at"), 1, c.zone); err != nil {
+	if _, err := selection.Instant("--at", ctx.String("at"), 1, 1, c.zone); err != nil {
 		return err
 	}
 	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	at, err := selection.Instant("--at", ctx.String("at"), c.first, c.zone)
+	at, err := selection.Instant("--at", ctx.String("at"), c.first, c.last, c.zone)
 	if err != nil {
 		return err
 	}

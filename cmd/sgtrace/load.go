@@ -54,9 +54,9 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 		in.AsRecorded()
 	}
 	set := in.Requests
-	first, _, _ := set.Bounds()
-	c.first = first
-	if err := sel.Resolve(first); err != nil {
+	first, last, _ := set.Bounds()
+	c.first, c.last = first, last
+	if err := sel.Resolve(first, last); err != nil {
 		return nil, err
 	}
 	there := selection.ChoicesOf(set, sel)

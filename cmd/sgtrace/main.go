@@ -50,7 +50,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if words, ok := commandline.AsksForHelp(app, args); ok {
 		err = c.help(words)
 	} else {
-		err = app.Run(commandline.Reorder(app, args))
+		err = app.Run(c.withStdin(app, commandline.Reorder(app, args)))
 	}
 	return c.exit(cmp.Or(err, c.pages.Err))
 }

@@ -268,8 +268,8 @@ func nothingLeft(ctx *cli.Context) error {
 
 // window resolves the window of time that is asked for and reads its events.
 func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) error {
-	first, _ := m.Bounds()
-	if err := flags.sel.Resolve(first); err != nil {
+	first, last := m.Bounds()
+	if err := flags.sel.Resolve(first, last); err != nil {
 		return err
 	}
 	sel := &flags.sel.Selection
@@ -352,7 +352,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	modes := map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone}
 	mode, ok := modes[ctx.String("args")]
 	if !ok {
-		return nil, commandline.Usage("--args %q: want none, min, or all", ctx.String("args"))
+		return nil, commandline.OneOf("--args", ctx.String("args"), "none", "min", "all")
 	}
 	filter.Args = mode
 	f.given, err = givenClocks(ctx.StringSlice("offset"), ctx.StringSlice("drift"))

@@ -27,5 +27,5 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	case f == table.FormatFolded:
 		return "", commandline.Usage("--format folded is for 'sgtrace report --stacks'")
 	}
-	return "", commandline.Usage("--format %q: want text, markdown, csv, or json", f)
+	return "", commandline.OneOf("--format", string(f), "text", "markdown", "csv", "json")
 }

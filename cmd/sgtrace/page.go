@@ -18,7 +18,7 @@ import (
 
 // pageFlag is -o of commands that make a page instead of a text.
 func pageFlag() cli.Flag {
-	return &cli.StringFlag{Name: "o", Usage: "write one HTML page, `FILE`.html"}
+	return &cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write one HTML page, `FILE`.html"}
 }
 
 // writePage writes the page that a function makes to the file that -o names. args are the

@@ -111,8 +111,11 @@ func (c *command) write(d *document.Document, how printed) error {
 		return err
 	}
 	d.Inputs = c.inputsRead()
-	if d.Warnings == nil {
+	switch text := how.format == table.FormatText || how.format == table.FormatMarkdown; {
+	case d.Warnings == nil:
 		d.Warnings = c.warnings()
+	case text && d.Text != nil && how.table == "":
+		c.told = d.Warnings
 	}
 	if c.redact != nil {
 		d.Redact(c.redact)

@@ -41,12 +41,12 @@ func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.O
 	if err != nil {
 		return err
 	}
-	from, to, err := sel.Bounds(list[0].From)
+	last := slices.MaxFunc(list, func(a, b runs.Run) int { return cmp.Compare(a.To, b.To) }).To
+	from, to, err := sel.Bounds(list[0].From, last)
 	if err != nil {
 		return err
 	}
 	what.anyTime = true
-	last := slices.MaxFunc(list, func(a, b runs.Run) int { return cmp.Compare(a.To, b.To) }).To
 	nothing := fmt.Errorf("--from and --to select nothing: the runs %s", words.Were(list[0].From, last))
 	read := 0
 	for _, run := range list {

@@ -1,6 +1,7 @@
 package drawing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,7 +34,7 @@ func ParseView(s string) (View, error) {
 	case "request":
 		return ViewRequest, nil
 	}
-	return 0, fmt.Errorf("--view %q: want thread, request or both", s)
+	return 0, fmt.Errorf("--view %q%s want thread, request, or both", s, cmp.Or(similar.Hint(s, []string{"thread", "request", "both"}), ":"))
 }
 
 // A layout is what both views of a Set have in common. One span becomes one

@@ -1,6 +1,7 @@
 package drawing
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -33,7 +35,7 @@ func ParseRankLayout(s string) (RankLayout, error) {
 	case "compare":
 		return LayoutCompare, nil
 	}
-	return 0, fmt.Errorf("--layout %q: want ranks, compare or both", s)
+	return 0, fmt.Errorf("--layout %q%s want ranks, compare, or both", s, cmp.Or(similar.Hint(s, []string{"ranks", "compare", "both"}), ":"))
 }
 
 // merging is a Merge being drawn.

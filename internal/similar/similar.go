@@ -1,7 +1,10 @@
 // Package similar finds what somebody may have meant by a word with a slip in it.
 package similar
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Distance is how many letters have to be changed, added, left out or swapped with
 // the next one to make b of a (the optimal string alignment distance).
@@ -28,15 +31,36 @@ func Distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Best returns the choice that is nearest to word, the first one of equals; "" if
-// none is so near that it may have been meant.
+// Best returns the choice that is nearest to word, the first one of equals, else the only one
+// that begins with it; "" if none is so near that it may have been meant. What was said is not
+// offered.
 func Best(word string, choices []string) string {
-	if len(choices) == 0 {
+	var others, begun []string
+	for _, c := range choices {
+		if c != word {
+			others = append(others, c)
+		}
+		if c != word && len(word) > 1 && strings.HasPrefix(c, word) && !slices.Contains(begun, c) {
+			begun = append(begun, c)
+		}
+	}
+	if len(others) == 0 {
 		return ""
 	}
-	best := slices.MinFunc(choices, func(a, b string) int { return Distance(word, a) - Distance(word, b) })
-	if Distance(word, best) > (len(word)+1)/3 {
-		return ""
+	best := slices.MinFunc(others, func(a, b string) int { return Distance(word, a) - Distance(word, b) })
+	switch {
+	case Distance(word, best) <= (len(word)+1)/3:
+		return best
+	case len(begun) == 1:
+		return begun[0]
 	}
-	return best
+	return ""
+}
+
+// Hint asks about the choice that is nearest to word; it is empty if none is.
+func Hint(word string, choices []string) string {
+	if best := Best(word, choices); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return ""
 }

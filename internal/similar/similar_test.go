@@ -29,7 +29,7 @@ func TestDistance(t *testing.T) {
 func TestBest(t *testing.T) {
 	commands := []string{"convert", "merge", "report", "request", "requests"}
 	for word, want := range map[string]string{
-		"reprot": "report", "request": "request", "reqests": "requests", "mrege": "merge",
+		"reprot": "report", "request": "requests", "reqests": "requests", "mrege": "merge", "conv": "convert", "re": "",
 		"frobnicate": "", "x": "", "": "",
 	} {
 		if have := Best(word, commands); have != want {

@@ -28,8 +28,8 @@ import (
 type Pick struct {
 	// ByID chooses by IDs; nil takes all.
 	ByID request.IDTest
-	// Window returns when requests are wanted, given when the dumps begin; 0 is open.
-	Window func(first trace.Time) (from, to trace.Time, err error)
+	// Window returns when requests are wanted, given when the dumps begin and end; 0 is open.
+	Window func(first, last trace.Time) (from, to trace.Time, err error)
 	// AsRecorded tells that the window is on the clocks of the hosts.
 	AsRecorded bool
 	// Slowest is how many requests are wanted of those that took longest; 0 is all. It goes
@@ -122,7 +122,7 @@ func (p *Pick) Choose(o *spantable.Outline) (*spantable.Chosen, error) {
 	}
 	c := &picking{Pick: p, Outline: o, groups: newGroups(len(o.Traces)), keep: make([]bool, len(o.Traces))}
 	first, last := c.ends()
-	from, to, err := p.Window(o.Traces[first].First)
+	from, to, err := p.Window(o.Traces[first].First, o.Traces[last].Last)
 	if err != nil {
 		return nil, err
 	}

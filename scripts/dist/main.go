@@ -156,7 +156,7 @@ func sharedFiles(work string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range append(docs, "LICENSE", "README.md", "CHANGELOG.md", "packaging/sgtrace.lua") {
+	for _, path := range append(docs, "docs/schema.json", "LICENSE", "README.md", "CHANGELOG.md", "packaging/sgtrace.lua") {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
@@ -164,15 +164,25 @@ func sharedFiles(work string) ([]file, error) {
 		name := strings.Replace(path, "packaging/", "modulefiles/", 1)
 		files = append(files, file{name: filepath.ToSlash(name), mode: 0o644, data: data})
 	}
-	for name, topic := range map[string]string{
-		"man/man1/sgtrace.1":       "man",
-		"completions/sgtrace.bash": "completion bash",
-		"completions/_sgtrace":     "completion zsh",
-		"completions/sgtrace.fish": "completion fish",
-	} {
-		data, err := exec.Command(program, append([]string{"help"}, strings.Fields(topic)...)...).Output()
+	written := map[string]string{
+		"man/man1/sgtrace.1":       "help man",
+		"completions/sgtrace.bash": "help completion bash",
+		"completions/_sgtrace":     "help completion zsh",
+		"completions/sgtrace.fish": "help completion fish",
+		"LICENSES":                 "version --licenses",
+	}
+	commands, err := output(program, "__complete", "")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(commands) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		written["man/man1/sgtrace-"+name+".1"] = "help man " + name
+	}
+	for name, words := range written {
+		data, err := exec.Command(program, strings.Fields(words)...).Output()
 		if err != nil {
-			return nil, fmt.Errorf("sgtrace help %s: %w", topic, err)
+			return nil, fmt.Errorf("sgtrace %s: %w", words, err)
 		}
 		files = append(files, file{name: name, mode: 0o644, data: data})
 	}

@@ -27,12 +27,12 @@ var managers = []string{"deb", "rpm", "apk"}
 // returns the names of these.
 func (p packages) write(dir, root, arch string, files []file) ([]string, error) {
 	for _, f := range files {
-		if f.name == "man/man1/sgtrace.1" {
+		if strings.HasPrefix(f.name, "man/") {
 			packed, err := gzipped(f.data)
 			if err != nil {
 				return nil, err
 			}
-			f = file{name: "sgtrace.1.gz", mode: f.mode, data: packed}
+			f = file{name: f.name + ".gz", mode: f.mode, data: packed}
 		}
 		path := filepath.Join(root, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -152,7 +152,7 @@ type place struct {
 	commands []*cli.Command // one of which may come next
 	flags    []cli.Flag
 	flag     string // whose value is due; "" is none
-	inputs   bool   // the command has arguments already
+	inputs   int    // how many arguments the command has already
 }
 
 // placeAfter returns the place behind some words.
@@ -167,13 +167,23 @@ func placeAfter(app *cli.App, words []string) place {
 		case name != word && valueFlags(p.flags)[name]:
 			p.flag = name
 		case name != word:
-		case sub != nil && !p.inputs:
+		case sub != nil && p.inputs == 0:
 			p.command, p.commands, p.flags = sub.Name, sub.Subcommands, sub.Flags
 		default:
-			p.inputs = true
+			p.inputs++
 		}
 	}
 	return p
+}
+
+// Positionals returns the command that a command line calls, the last of its words, and how many
+// arguments it is given besides flags. One that ends in the middle of a flag has as good as one more.
+func Positionals(app *cli.App, args []string) (command string, n int) {
+	p := placeAfter(app, args[min(1, len(args)):])
+	if p.flag != "" {
+		p.inputs++
+	}
+	return p.command, p.inputs
 }
 
 // choicesAt returns what may stand at a place, of flags only if that is one so far.
@@ -190,7 +200,7 @@ func (c *Completer) choicesAt(p place, last string) (all []choice) {
 				all = append(all, choice{Dashed(name), what})
 			}
 		}
-	case !p.inputs:
+	case p.inputs == 0:
 		all = commandChoices(p.commands)
 	}
 	return all

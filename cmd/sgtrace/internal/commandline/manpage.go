@@ -53,6 +53,11 @@ whether text may contain more than ASCII; in the locales C and POSIX it does not
 .BR nsys (1)
 `
 
+// manEndOfCommand is what follows a command on a page of its own.
+const manEndOfCommand = `.SH "SEE ALSO"
+.BR sgtrace (1)
+`
+
 // WriteManPage writes the manual page of a version of an app that is set up: what the
 // help knows of all commands, as man(1) reads it.
 func WriteManPage(w io.Writer, app *cli.App, topics []Topic, version, date string) error {
@@ -66,6 +71,21 @@ func WriteManPage(w io.Writer, app *cli.App, topics []Topic, version, date strin
 		fmt.Fprintf(&b, ".TP\n.B sgtrace help %s\n%s\n", roff(t.Name), roff(t.Usage))
 	}
 	b.WriteString(manEnd)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteCommandManPage writes the manual page of a command, sgtrace-COMMAND(1).
+func WriteCommandManPage(w io.Writer, app *cli.App, name, version, date string) error {
+	cmd := find(app.Commands, name)
+	if cmd == nil {
+		return UnknownCommand(app, name)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH SGTRACE\\-%s 1 \"%s\" \"sgtrace %s\" \"User Commands\"\n", roff(strings.ToUpper(cmd.Name)), roff(date), roff(version))
+	fmt.Fprintf(&b, ".SH NAME\nsgtrace\\-%s \\- %s\n.SH DESCRIPTION\n", roff(cmd.Name), roff(cmd.Usage))
+	manCommands(&b, app.Name, []*cli.Command{cmd})
+	b.WriteString(manEndOfCommand)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

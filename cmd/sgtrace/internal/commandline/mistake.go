@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -21,12 +22,10 @@ func Usage(format string, args ...any) error { return UsageError{fmt.Errorf(form
 // AsUsage makes an error one of the command line.
 func AsUsage(err error) error { return UsageError{err} }
 
-// DidYouMean asks about the choice that is nearest to word; it is empty if none is.
-func DidYouMean(word string, choices []string) string {
-	if best := similar.Best(word, choices); best != "" {
-		return "; did you mean " + best + "?"
-	}
-	return ""
+// OneOf says that the value of a flag is none of those that there are, and which is meant.
+func OneOf(flag, value string, choices ...string) error {
+	last := len(choices) - 1
+	return Usage("%s %q%s want %s, or %s", flag, value, cmp.Or(similar.Hint(value, choices), ":"), strings.Join(choices[:last], ", "), choices[last])
 }
 
 // commandNames returns the names that people use for commands.
@@ -43,13 +42,13 @@ func UnknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return Usage("%s is a file, but a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
 	}
-	hint := DidYouMean(name, append(commandNames(app.Commands), "--version"))
+	hint := similar.Hint(name, append(commandNames(app.Commands), "--version"))
 	return Usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
 }
 
 // unknownBelow says what to do about a word that is no command below another one.
 func unknownBelow(above string, commands []*cli.Command, word string) error {
-	return Usage("'%s' has no command %q%s ('%[1]s --help' lists its commands)", above, word, DidYouMean(word, commandNames(commands)))
+	return Usage("'%s' has no command %q%s ('%[1]s --help' lists its commands)", above, word, similar.Hint(word, commandNames(commands)))
 }
 
 // UnknownPage says which of the words of a command that help was asked for is unknown.
@@ -157,14 +156,27 @@ func unknownFlagHint(ctx *cli.Context, name string) string {
 	if with := commandsWith(ctx.App.Commands, ctx.App.Name, name); with != nil {
 		return " here; it is a flag of " + strings.Join(with, ", ")
 	}
+	if flagNamed(ctx.App.Flags, name) != nil {
+		return " here; it comes before all else: " + ctx.App.Name + " " + Dashed(name)
+	}
 	names := []string{"help"}
-	for _, f := range slices.Concat(ctx.Command.Flags, ctx.App.Flags) {
+	for _, f := range ctx.Command.Flags {
 		names = append(names, f.Names()...)
+	}
+	if means, ok := meanings[name]; ok && flagNamed(ctx.Command.Flags, strings.Fields(means)[0]) != nil {
+		return "; did you mean " + Dashed(means) + "?"
 	}
 	if best := similar.Best(name, names); best != "" {
 		return "; did you mean " + Dashed(best) + "?"
 	}
 	return ""
+}
+
+// meanings are flags by the names that other programs have for them, with values of theirs.
+var meanings = map[string]string{
+	"json": "format json", "csv": "format csv", "markdown": "format markdown", "md": "format markdown", "html": "output report.html",
+	"since": "from", "start": "from", "begin": "from", "until": "to", "end": "to", "file": "output", "top": "limit", "n": "limit", "head": "limit",
+	"timezone": "tz", "order-by": "sort", "silent": "quiet", "q": "quiet", "ignore": "exclude", "threshold": "fail-if",
 }
 
 // commandsWith returns the commands that have a flag, with all words that call them.

@@ -126,8 +126,8 @@ func (f *Follower) show(lines []byte, last bool) error {
 	if set == nil {
 		return nil
 	}
-	first, _, _ := set.Bounds()
-	if err := f.Selected.Resolve(first); err != nil {
+	begin, end, _ := set.Bounds()
+	if err := f.Selected.Resolve(begin, end); err != nil {
 		return err
 	}
 	if err := set.Select(f.Selected.Selection); err != nil {

@@ -34,7 +34,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on", "slo", "all-findings", "evidence", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
@@ -44,7 +44,7 @@ var All = []*Report{
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
-		Options: []string{"o", "fail-on", "all-findings", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
+		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Runs: true, Most: mostKernels, Parse: parseFleet},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,

@@ -1,12 +1,14 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
 // Choose returns the report that the flags ask for, the summary if they ask for none.
@@ -28,7 +30,7 @@ func Choose(ctx *cli.Context) (*Report, error) {
 		}
 	}
 	if name := ctx.String("table"); ctx.IsSet("table") && !slices.Contains(r.Tables, name) {
-		return nil, commandline.Usage("--table %q: --%s has %s", name, r.Name, strings.Join(r.Tables, ", "))
+		return nil, commandline.Usage("--table %q%s --%s has %s", name, cmp.Or(similar.Hint(name, r.Tables), ":"), r.Name, strings.Join(r.Tables, ", "))
 	}
 	return r, nil
 }

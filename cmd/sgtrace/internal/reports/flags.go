@@ -21,10 +21,11 @@ func Flags() []cli.Flag {
 func options() []cli.Flag {
 	text := func(name, usage string) cli.Flag { return &cli.StringFlag{Name: name, Usage: with(name) + usage} }
 	return []cli.Flag{
-		text("o", "write one HTML page, `FILE`.html"),
+		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: with("o") + "write one HTML page, `FILE`.html"},
 		text("slo", "goodput: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"),
 		text("fail-on", "exit status 4 on findings of `KIND`,... ('sgtrace help findings'), and on goodput<N%"),
 		&cli.BoolFlag{Name: "all-findings", Usage: with("all-findings") + "all findings, not only the top 3", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "evidence", Usage: with("evidence") + "all that speaks for a finding, not only the first two sentences", DisableDefaultText: true},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns it around"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},

@@ -23,13 +23,13 @@ func parseFleet(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := ctx.Bool("all-findings")
+	all, evidence := ctx.Bool("all-findings"), ctx.Bool("evidence")
 	return func(in *Reading) (*document.Document, error) {
 		f, found, err := o.Look(in)
 		if err != nil {
 			return nil, err
 		}
-		d := f.Document(&listing.List{Result: found, Select: in.Select, Inputs: in.Given, All: all})
+		d := f.Document(&listing.List{Result: found, Select: in.Select, Inputs: in.Given, All: all, Evidence: evidence})
 		if o.Alarms != nil {
 			addGate(d, o.Alarms.Judge(found, nil))
 		}

@@ -46,7 +46,7 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := ctx.Bool("all-findings")
+	all, evidence := ctx.Bool("all-findings"), ctx.Bool("evidence")
 	return func(in *Reading) (*document.Document, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.AllFindings = all
+		o.AllFindings, o.AllEvidence = all, evidence
 		d := o.Document()
 		if alarms != nil {
 			addGate(d, alarms.Judge(&o.Result, o.Goodput))

@@ -68,7 +68,7 @@ func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) 
 			s.Style.Color, s.ErrStyle.Color = progress.IsTerminal(out), progress.IsTerminal(errOut)
 		}
 	default:
-		return s, commandline.Usage("--color %q: want auto, always, or never", color)
+		return s, commandline.OneOf("--color", color, "auto", "always", "never")
 	}
 	return s, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -112,7 +112,7 @@ func (o *Choices) noStage(sel *Chosen) error {
 		return nil
 	}
 	word := sel.Stages[0]
-	return fmt.Errorf("no --stage %s%s (there are %s)", word, commandline.DidYouMean(word, o.stages), fewOf(o.stages))
+	return fmt.Errorf("no --stage %s%s (there are %s)", word, similar.Hint(word, o.stages), fewOf(o.stages))
 }
 
 // fewOf lists some of many.

@@ -4,6 +4,7 @@
 package selection
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -33,7 +35,7 @@ func Flags() []cli.Flag {
 		list("trace", "requests with this `TRACE` ID"),
 		list("status", "requests that ended so: finished, aborted, failed, or unfinished (`STATUS`)"),
 		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
-		text("from", "include events that end after `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
+		text("from", "include events that end after `TIME`: 20:53, 2026-08-17T20:53:20Z, +10s, -10m"),
 		text("to", "include events that start before `TIME`"),
 		&cli.Float64Flag{Name: "sample", Usage: "a sample of the requests, chosen by ID; `RATE` is between 0 and 1", DefaultText: "all", Category: category},
 		list("role", "spans of servers with this `ROLE`: unified, prefill, decode, router, encoder"),
@@ -115,14 +117,14 @@ func (s *Chosen) readWords(ctx *cli.Context) error {
 	for _, word := range ctx.StringSlice("status") {
 		status, ok := request.ParseStatus(word)
 		if !ok {
-			return commandline.Usage("--status %q: want finished, aborted, failed, or unfinished%s", word, onceForEach("status", word))
+			return commandline.Usage("--status %q%s want finished, aborted, failed, or unfinished%s", word, cmp.Or(similar.Hint(word, statusWords), ":"), onceForEach("status", word))
 		}
 		s.Statuses = append(s.Statuses, status)
 	}
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
 		if !ok {
-			return commandline.Usage("--role %q: want unified, prefill, decode, router, sender, encoder, or other%s", word, onceForEach("role", word))
+			return commandline.Usage("--role %q%s want unified, prefill, decode, router, sender, encoder, or other%s", word, cmp.Or(similar.Hint(word, roleWords), ":"), onceForEach("role", word))
 		}
 		s.Roles = append(s.Roles, role)
 	}
@@ -136,6 +138,12 @@ func (s *Chosen) readWords(ctx *cli.Context) error {
 	return nil
 }
 
+// Words that --status and --role take.
+var (
+	statusWords = []string{"finished", "aborted", "failed", "unfinished"}
+	roleWords   = []string{"unified", "prefill", "decode", "router", "sender", "encoder", "other"}
+)
+
 // onceForEach tells what to do instead of a list with commas.
 func onceForEach(flag, word string) string {
 	if strings.Contains(word, ",") {
@@ -144,14 +152,14 @@ func onceForEach(flag, word string) string {
 	return ""
 }
 
-// Bounds are the window of time as instants of the input whose first event is given.
-func (s *Chosen) Bounds(first trace.Time) (from, to trace.Time, err error) {
-	return s.Window.Resolve(first, s.zone)
+// Bounds are the window of time as instants of the input whose first and last events are given.
+func (s *Chosen) Bounds(first, last trace.Time) (from, to trace.Time, err error) {
+	return s.Window.Resolve(first, last, s.zone)
 }
 
-// Resolve chooses the window of time in the input whose first event is given.
-func (s *Chosen) Resolve(first trace.Time) (err error) {
-	s.From, s.To, err = s.Bounds(first)
+// Resolve chooses the window of time in the input whose first and last events are given.
+func (s *Chosen) Resolve(first, last trace.Time) (err error) {
+	s.From, s.To, err = s.Bounds(first, last)
 	return err
 }
 

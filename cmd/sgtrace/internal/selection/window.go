@@ -10,21 +10,20 @@ import (
 )
 
 // A Window is a window of time as --from and --to give it; "" is no bound. Its times may be
-// relative to the first event of the input.
+// relative to the first or the last event of the input.
 type Window struct{ From, To string }
 
 // Check finds mistakes before anything is read. zone is that of times without one.
 func (w Window) Check(zone *time.Location) error {
-	// Where the first of these stands tells the forms of times apart.
-	form := func(text string) int { return strings.IndexAny(text, "+T:") }
-	if w.From != "" && w.To != "" && form(w.From) == form(w.To) {
-		_, _, err := w.Resolve(1, zone)
+	from, err := readMoment("--from", w.From, zone)
+	if err != nil {
 		return err
 	}
-	_, err := Instant("--from", w.From, 1, zone)
-	if err == nil {
-		_, err = Instant("--to", w.To, 1, zone)
+	to, err := readMoment("--to", w.To, zone)
+	if err != nil || w.From == "" || w.To == "" || from.kind != to.kind {
+		return err
 	}
+	_, _, err = w.Resolve(1, 1, zone)
 	return err
 }
 
@@ -39,13 +38,13 @@ func (w Window) Words() (text string) {
 	return text
 }
 
-// Resolve returns the bounds as instants of the input whose first event is given; 0 is no
-// bound. zone is that of times without one. Its errors are of type [commandline.UsageError].
-func (w Window) Resolve(first trace.Time, zone *time.Location) (from, to trace.Time, err error) {
-	if from, err = Instant("--from", w.From, first, zone); err != nil {
+// Resolve returns the bounds as instants of the input whose first and last events are given; 0
+// is no bound. zone is that of times without one. Its errors are of type [commandline.UsageError].
+func (w Window) Resolve(first, last trace.Time, zone *time.Location) (from, to trace.Time, err error) {
+	if from, err = Instant("--from", w.From, first, last, zone); err != nil {
 		return 0, 0, err
 	}
-	if to, err = Instant("--to", w.To, first, zone); err != nil {
+	if to, err = Instant("--to", w.To, first, last, zone); err != nil {
 		return 0, 0, err
 	}
 	if from != 0 && to != 0 && from > to {
@@ -54,31 +53,92 @@ func (w Window) Resolve(first trace.Time, zone *time.Location) (from, to trace.T
 	return from, to, nil
 }
 
-// Instant reads the time that a flag is given: RFC 3339, a date and time or a time of day in
-// zone, Unix seconds, or an offset from the first event such as +10s. A time of day is on the
-// day of the first event. It is 0 for no text. Its errors are of type
-// [commandline.UsageError].
-func Instant(flag, text string, first trace.Time, zone *time.Location) (trace.Time, error) {
+// Instant returns the time that a flag is given, in the input whose first and last events are
+// given; 0 for no text. Its errors are of type [commandline.UsageError].
+func Instant(flag, text string, first, last trace.Time, zone *time.Location) (trace.Time, error) {
+	m, err := readMoment(flag, text, zone)
+	if text == "" || err != nil {
+		return 0, err
+	}
+	at := m.at
+	switch start := time.Unix(0, int64(first)).In(zone); m.kind {
+	case fromBegin:
+		at = start.Add(m.offset)
+	case fromEnd:
+		at = time.Unix(0, int64(last)).Add(-m.offset)
+	case timeOfDay:
+		at = time.Date(start.Year(), start.Month(), start.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), zone)
+	}
+	if !inReach(at) {
+		return 0, wrongTime(flag, text, false)
+	}
+	return trace.Time(at.UnixNano()), nil
+}
+
+// A moment is a time as a flag gives it, in a form that may need an input to be an instant.
+type moment struct {
+	kind   momentKind
+	at     time.Time
+	offset time.Duration
+}
+
+type momentKind uint8
+
+const (
+	anInstant momentKind = iota
+	fromBegin            // +10s: after the first event
+	fromEnd              // -10m: before the last event
+	timeOfDay            // 20:53: on the day of the first event
+)
+
+// layouts are how people write times; those without a date are times of a day.
+var layouts = []struct {
+	layout string
+	kind   momentKind
+}{
+	{time.RFC3339Nano, anInstant}, {"2006-01-02T15:04Z07:00", anInstant},
+	{"2006-01-02 15:04:05.999999999", anInstant}, {"2006-01-02 15:04", anInstant}, {"2006-01-02", anInstant},
+	{"15:04:05.999999999", timeOfDay}, {"15:04", timeOfDay},
+}
+
+// readMoment reads a time in one of the forms that flags take; times without a zone are in zone.
+func readMoment(flag, text string, zone *time.Location) (m moment, err error) {
 	if text == "" {
-		return 0, nil
+		return m, nil
 	}
-	start := time.Unix(0, int64(first)).In(zone)
-	at, ok := unixSeconds(text)
 	if rest, plus := strings.CutPrefix(text, "+"); plus {
-		var d time.Duration
-		d, err := time.ParseDuration(rest)
-		at, ok = start.Add(d), err == nil
-	} else if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		at, ok = t, true
-	} else if t, err := time.ParseInLocation("2006-01-02 15:04:05.999999999", strings.Replace(text, "T", " ", 1), zone); err == nil {
-		at, ok = t, true
-	} else if t, err := time.Parse("15:04:05.999999999", text); err == nil {
-		at, ok = time.Date(start.Year(), start.Month(), start.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone), true
+		m.offset, err = time.ParseDuration(rest)
+		m.kind = fromBegin
+		return m, wrongTime(flag, text, err == nil)
 	}
-	if ns := at.UnixNano(); ok && time.Unix(0, ns).Equal(at) { // a Time reaches from 1678 to 2262
-		return trace.Time(ns), nil
+	if rest, minus := strings.CutPrefix(text, "-"); minus {
+		m.offset, err = time.ParseDuration(rest)
+		m.kind = fromEnd
+		return m, wrongTime(flag, text, err == nil && m.offset >= 0)
 	}
-	return 0, commandline.Usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds, or +10s", flag, text)
+	at, ok := unixSeconds(text)
+	if ok {
+		return moment{at: at}, wrongTime(flag, text, inReach(at))
+	}
+	for _, l := range layouts {
+		for _, written := range [...]string{text, strings.Replace(text, "T", " ", 1)} {
+			if at, err := time.ParseInLocation(l.layout, written, zone); err == nil {
+				return moment{kind: l.kind, at: at}, wrongTime(flag, text, l.kind == timeOfDay || inReach(at))
+			}
+		}
+	}
+	return m, wrongTime(flag, text, false)
+}
+
+// inReach reports whether a time is one of those that a [trace.Time] has, from 1678 to 2262.
+func inReach(at time.Time) bool { return time.Unix(0, at.UnixNano()).Equal(at) }
+
+// wrongTime is the error of a time that is in none of the forms; nil if it is right.
+func wrongTime(flag, text string, right bool) error {
+	if right {
+		return nil
+	}
+	return commandline.Usage("%s %q: want 20:53, 20:53:20, 2026-08-17T20:53:20Z, Unix seconds, +10s from the beginning, or -10m from the end", flag, text)
 }
 
 // unixSeconds reads seconds since 1970, with a fraction of up to nine digits.

@@ -20,7 +20,7 @@ import (
 func FuzzInstant(f *testing.F) {
 	for _, text := range []string{"2026-08-17T20:53:20Z", "2026-08-17T20:53:20.123456789+02:00", "20:53:20", "23:59:59.999999999",
 		"1787000000", "1787000000.123456789", "1787000000.", "9999-12-31T00:00:00Z", "9999999999", "+10s", "+1h2m3.5ms", "+-5s", "-5s", "0", "", "soon",
-		"2026-08-17 20:53:20", "2026-08-17T20:53:20.5", "02:30:00"} {
+		"2026-08-17 20:53:20", "2026-08-17T20:53:20.5", "02:30:00", "20:53", "2026-08-17 20:53", "2026-08-17", "2026-08-17T20:53Z", "-10m", "--1s", "+9999999h"} {
 		f.Add(text, int64(1_787_000_000_123_456_789), int16(0))
 		f.Add(text, int64(1_787_000_000_123_456_789), int16(-570))
 	}
@@ -29,7 +29,8 @@ func FuzzInstant(f *testing.F) {
 		offset := int64(minutes%(14*60)) * int64(time.Minute)
 		zone := time.FixedZone("there", int(offset/1e9))
 		first = max(first, -first, 0) >> 1 // -1<<63 is its own negative; half leaves room for offsets
-		got, err := Instant("--from", text, trace.Time(first), zone)
+		last := first + int64(time.Hour)
+		got, err := Instant("--from", text, trace.Time(first), trace.Time(last), zone)
 		if err != nil {
 			if got != 0 || !strings.HasPrefix(err.Error(), "--from ") {
 				t.Fatalf("%q: %d, %v", text, got, err)
@@ -42,10 +43,23 @@ func FuzzInstant(f *testing.F) {
 		want := new(big.Int)
 		at, stamp := time.Parse(time.RFC3339Nano, text)
 		date, dated := time.Parse("2006-01-02T15:04:05", strings.Replace(text, " ", "T", 1))
+		for _, layout := range []string{"2006-01-02T15:04", "2006-01-02"} {
+			if dated != nil {
+				date, dated = time.Parse(layout, strings.Replace(text, " ", "T", 1))
+			}
+		}
+		if stamp != nil {
+			at, stamp = time.Parse("2006-01-02T15:04Z07:00", text)
+		}
 		clock, ofDay := time.Parse("15:04:05.999999999", text)
+		if ofDay != nil {
+			clock, ofDay = time.Parse("15:04", text)
+		}
 		after, relative := time.ParseDuration(strings.TrimPrefix(text, "+"))
 		switch {
 		case text == "":
+		case strings.HasPrefix(text, "-") && relative == nil && after <= 0:
+			want.Add(big.NewInt(last), big.NewInt(int64(after)))
 		case strings.HasPrefix(text, "+") && relative == nil:
 			want.Add(big.NewInt(first), big.NewInt(int64(after)))
 		case stamp == nil:
@@ -88,12 +102,18 @@ func TestWindowOrder(t *testing.T) {
 		{"+10s", "20:53:25", false, true},
 		{"+1s", "soon", true, true},
 		{"soon", "", true, true},
+		{"-10s", "-5s", false, false},
+		{"-5s", "-10s", true, true},
+		{"+10s", "-10s", false, false},
+		{"+50s", "-50s", false, true},
+		{"20:54", "20:53", true, true},
+		{"20:53", "-10s", false, false},
 	} {
 		w := Window{c.from, c.to}
 		if err := w.Check(time.UTC); (err != nil) != c.early {
 			t.Errorf("%+v: before reading: %v", w, err)
 		}
-		from, to, err := w.Resolve(first, time.UTC)
+		from, to, err := w.Resolve(first, first+60_000_000_000, time.UTC)
 		if (err != nil) != c.resolved || to != 0 && from > to {
 			t.Errorf("%+v: from %d to %d, %v", w, from, to, err)
 		}
@@ -118,7 +138,7 @@ func TestTimesOfDayInZones(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Instant("--from", c.text, trace.Time(first.UnixNano()), zone)
+		got, err := Instant("--from", c.text, trace.Time(first.UnixNano()), trace.Time(first.UnixNano()), zone)
 		if at := time.Unix(0, int64(got)).UTC().Format(time.RFC3339); err != nil || at != c.want {
 			t.Errorf("%s in %s, where the first event is at %s, is %s, want %s (%v)", c.text, c.zone, c.first, at, c.want, err)
 		}

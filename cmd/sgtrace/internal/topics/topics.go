@@ -46,8 +46,8 @@ func All() []Topic {
 			verbatim("kernel-classes", profile.DefaultClasses().String())},
 		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
 			words("formats", docs.Formats)},
-		{commandline.Topic{Name: "man", Usage: "this help as a man page: sgtrace help man >sgtrace.1"},
-			alone("man", man)},
+		{commandline.Topic{Name: "man", Usage: "this help, or that of a command, as a man page: man report"},
+			man},
 		{commandline.Topic{Name: "completion", Usage: "a completion script for bash, zsh, or fish", Words: commandline.Shells},
 			func(h *Helper, args []string) error { return commandline.WriteCompletion(h.Out, args) }},
 	}
@@ -117,10 +117,17 @@ func verbatim(topic, text string) func(*Helper, []string) error {
 	})
 }
 
-// man prints the man page.
-func man(h *Helper, _ []string) error {
+// man prints the man page of the program, or that of a command.
+func man(h *Helper, words []string) error {
 	app := h.App()
 	app.Setup()
+	switch len(words) {
+	case 0:
+	case 1:
+		return commandline.WriteCommandManPage(h.Out, app, words[0], build.Version(), build.Date())
+	default:
+		return commandline.Usage("help man takes a command, or nothing")
+	}
 	return commandline.WriteManPage(h.Out, app, Known(), build.Version(), build.Date())
 }
 
