@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/perfetto"
 )
@@ -29,6 +30,30 @@ var foreign = []struct {
 	{257, "ustar", "tar archive", "is a tar archive that cannot be unpacked here: unpack it and give the files"},
 }
 
+// common is the same for what any folder may have beside captures: it is left out of a folder
+// without a word on each.
+var common = []struct {
+	begins   []string
+	what, is string
+}{
+	{[]string{"\x89PNG\r\n", "\xff\xd8\xff", "GIF8", "<svg"}, "picture", "is a picture"},
+	{[]string{"%PDF-"}, "document", "is a PDF document"},
+	{[]string{"\x7fELF"}, "program", "is a program"},
+	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, such as a memory snapshot of PyTorch, which sgtrace does not read: docs.pytorch.org/memory_viz shows one"},
+}
+
+// serverLog is in the log of a server.
+var serverLog = regexp.MustCompile(`Prefill batch|Decode batch|Engine \d+: Avg prompt throughput`)
+
+// source is how source code, scripts, and pages of text begin. They may quote a dump.
+var source = regexp.MustCompile(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
+
+// errSource is about files of which a part may look like a dump.
+var errSource = foreignError{what: "source file", advice: "is source code or text, and no dump, whatever it quotes: give the dump as a file of its own", common: true}
+
+// damagedReport is about a file that has the name of a report of Nsight Systems and not its content.
+var damagedReport = foreignError{what: "damaged report of Nsight Systems", advice: "has the name of a report of Nsight Systems, but does not begin as one: copy it again, or record anew"}
+
 // foreignTexts is the same for text, by what only such files contain.
 var foreignTexts = []struct{ text, what, advice string }{
 	{"speedscope.app/file-format-schema", "speedscope profile", "is a speedscope profile, as py-spy writes, which sgtrace does not read: speedscope.app shows it"},
@@ -42,7 +67,10 @@ var collapsed = regexp.MustCompile(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
 
 // A foreignError says what an input is, and what to do about it. It is an
 // errUnknownFormat.
-type foreignError struct{ what, advice string }
+type foreignError struct {
+	what, advice string
+	common       bool // in folders
+}
 
 func (e foreignError) Error() string { return e.advice }
 
@@ -52,16 +80,24 @@ func (e foreignError) Is(target error) bool { return target == errUnknownFormat 
 func unknownFormat(head []byte) error {
 	for _, f := range foreign {
 		if len(head) > f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic)) {
-			return foreignError{f.what, f.advice}
+			return foreignError{what: f.what, advice: f.advice}
 		}
 	}
 	for _, f := range foreignTexts {
 		if bytes.Contains(head, []byte(f.text)) {
-			return foreignError{f.what, f.advice}
+			return foreignError{what: f.what, advice: f.advice}
 		}
 	}
+	for _, f := range common {
+		if slices.ContainsFunc(f.begins, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }) {
+			return foreignError{what: f.what, advice: f.is, common: true}
+		}
+	}
+	if serverLog.Match(head) {
+		return foreignError{what: "server log", advice: "is the log of a server, which has no spans, and sgtrace does not read it: give the traces", common: true}
+	}
 	if collapsed.Match(head) {
-		return foreignError{"collapsed stacks", "is a list of collapsed stacks, as py-spy and flamegraph.pl write, which sgtrace does not read: speedscope.app shows it"}
+		return foreignError{what: "collapsed stacks", advice: "is a list of collapsed stacks, as py-spy and flamegraph.pl write, which sgtrace does not read: speedscope.app shows it"}
 	}
 	if perfetto.Sniff(head) {
 		return errPerfetto
@@ -71,6 +107,6 @@ func unknownFormat(head []byte) error {
 
 var (
 	errUnknownFormat = errors.New("not a format that sgtrace reads; 'sgtrace help inspect' lists them")
-	errPerfetto      = foreignError{"Perfetto trace", "looks like a Perfetto trace, which 'sgtrace open' can show but no command can read: give the files that it was made from"}
+	errPerfetto      = foreignError{what: "Perfetto trace", advice: "looks like a Perfetto trace, which 'sgtrace open' can show but no command can read: give the files that it was made from"}
 	errZeros         = errors.New("begins with zeros: the program that wrote it was interrupted or is still writing; copy the file again")
 )

@@ -114,6 +114,8 @@ func (r *recognition) leaves(x *Indexed, err error) (why reason, left bool) {
 	switch {
 	case x.own != nil:
 		return *x.own, true
+	case errors.As(err, &other) && other.common:
+		return byExtension(x.Input.Name), true
 	case errors.As(err, &other):
 		r.Diags.Add(trace.InputSkipped.Of(x.Input.Name, err))
 		return reason{what: other.what, weight: 1}, true
