@@ -47,15 +47,21 @@ func (l *layout) collectCounters(b *trace.Builder) {
 	l.counters = all
 }
 
-// eachLevel calls f for the stages in which a thread waits, prefills or decodes.
+// eachLevel calls f for the stages in which a thread waits, prefills or decodes. As in reports, who
+// waits for the other server is queued, and who waits for the first decode batch of a server that
+// prefills, too, is running.
 func (l *layout) eachLevel(t int, f func(phase request.Phase, from, to trace.Time)) {
 	for _, i := range l.set.StagesOf(t) {
 		s := l.set.Row(int(i))
 		if !l.drawn(int(i)) || s.End <= s.Start {
 			continue
 		}
-		switch s.Phase {
-		case request.QueuePhase, request.PrefillPhase, request.DecodePhase:
+		switch {
+		case s.Means == request.DecodeQueueing && l.set.Procs[l.set.Threads[t].Proc].Role == request.Unified:
+			f(request.DecodePhase, s.Start, s.End)
+		case s.Phase == request.QueuePhase, s.Phase == request.BootstrapPhase:
+			f(request.QueuePhase, s.Start, s.End)
+		case s.Phase == request.PrefillPhase, s.Phase == request.DecodePhase:
 			f(s.Phase, s.Start, s.End)
 		}
 	}
@@ -64,7 +70,7 @@ func (l *layout) eachLevel(t int, f func(phase request.Phase, from, to trace.Tim
 // drawCounters adds the counter tracks of a proc that have any samples. Their names say of which rank, too: a pinned track has no other.
 func (d *drawing) drawCounters(p int, parent trace.TrackID) {
 	c, of := &d.counters[p], naming.Separator+d.set.RankName(p)
-	d.drawLevel(parent, 0, "queued"+of, "requests in a waiting stage on this rank", c.queued)
+	d.drawLevel(parent, 0, "queued"+of, "requests that wait on this rank for a batch, for memory, or for the other server", c.queued)
 	d.drawLevel(parent, 1, "running"+of, "requests in a prefill or decode stage on this rank", c.running)
 	d.drawBatch(parent, "batch size"+of, c.batch)
 }
