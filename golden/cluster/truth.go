@@ -94,8 +94,8 @@ func (t *Truth) place(r *Run) {
 		for _, l := range r.Servers[i].Lives {
 			if l.Hung != 0 {
 				t.OnsetNs, t.OnsetEndNs = l.Hung, l.Hung
-			} else if l.To != 0 && f.Name == "death" && l.To <= t.OnsetNs+second {
-				t.OnsetNs, t.OnsetEndNs = l.To, l.To
+			} else if l.To != 0 && f.Name == "death" { // several times, if it flaps
+				t.OnsetEndNs = max(t.OnsetEndNs, l.To)
 			} else if l.From > r.Start && (f.Name == "rolling deploy" || f.Name == "restart") {
 				t.OnsetEndNs = max(t.OnsetEndNs, l.From)
 			}
