@@ -29,7 +29,6 @@ const (
 	argsBlockBits = 20
 	argsBlock     = 1 << argsBlockBits // a list never crosses a block
 	argsMaxBlocks = argsAlign << 32 >> argsBlockBits
-	argsInMemory  = 64 // blocks, if there is room
 	maxInBlock    = argsBlock - argsAlign - binary.MaxVarintLen64
 )
 
@@ -109,12 +108,12 @@ func (p *ArgsAppender) Put(list []byte) ArgsID {
 	return id
 }
 
-// next takes a new block. The full one moves to the temporary file if there are
-// many in memory; its memory then becomes the new block's.
+// next takes a new block. The full one moves to the temporary file where the budget has no
+// room for another; its memory then becomes the new block's.
 func (p *ArgsAppender) next() {
 	a := p.args
 	var fresh []byte
-	if full := p.buf[:cap(p.buf)]; len(full) > 0 && p.block >= int(memory.Room(argsInMemory<<argsBlockBits)>>argsBlockBits) && p.block < argsMaxBlocks {
+	if full := p.buf[:cap(p.buf)]; len(full) > 0 && memory.Tight(argsBlock) && p.block < argsMaxBlocks {
 		if mapped := memory.Spill(full); mapped != nil {
 			a.lock(p)
 			a.blocks[p.block], fresh = mapped, full

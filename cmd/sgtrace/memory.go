@@ -21,27 +21,36 @@ const leastMemory = 128_000_000
 // limitMemory gives commands that read inputs the flag --max-memory.
 func (c *command) limitMemory(commands []*cli.Command) {
 	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's memory",
+		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "a quarter of what the machine has available",
 			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"})
 		runBefore(cmd, c.boundMemory)
 		cmd.After = c.noteMemory
 	})
 }
 
-// boundMemory sets the budget of the process, and ends it where that is exceeded.
+// partOfAvailable is the budget where none is asked for. What cannot move to the
+// temporary file may exceed it, up to half of the machine's memory.
+const partOfAvailable = 4
+
+// boundMemory sets the budget of the process, and ends it where too much cannot be moved.
 func (c *command) boundMemory(ctx *cli.Context) error {
-	budget, hint := memory.Machine()/2, "half of this machine's memory; --max-memory allows more"
+	total, available := memory.Machine()
+	budget, bound, hint := available/partOfAvailable, total/2, "half of this machine's memory; --max-memory allows more"
+	if total > 0 {
+		budget = max(budget, leastMemory)
+	}
 	if text := ctx.String("max-memory"); text != "" {
 		var err error
 		if budget, err = parseSize(text); err != nil {
 			return commandline.Usage("--max-memory %q: %v", text, err)
 		}
-		hint = "--max-memory " + text
+		bound, hint = budget, "--max-memory "+text
 	}
 	memory.SetBudget(budget)
-	if budget > 0 {
+	memory.SetBound(bound)
+	if bound > 0 {
 		c.unwatch = memory.Watch(func() {
-			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(budget), hint)
+			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(bound), hint)
 			c.outputs.Abandon()
 			os.Exit(exitFailed)
 		})

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // held returns how much memory the process holds, and how much of that are pages of files;
@@ -42,26 +44,52 @@ var space = []byte(" ")
 // read often.
 var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
-// Machine returns how much memory there is: that of the machine, or of the container if
-// it has less; 0 is unknown.
-func Machine() int64 {
-	total := int64(0)
+// Machine returns how much memory there is, that of the machine or of the container if it has
+// less, and how much of it is available to a new process, or may be by "ulimit -d"; 0 is unknown.
+func Machine() (total, available int64) {
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(data)) {
-			if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {
-				kib, _ := strconv.ParseInt(f[1], 10, 64)
-				total = kib << 10
-			}
+		total, available = meminfo(string(data), "MemTotal:"), meminfo(string(data), "MemAvailable:")
+	}
+	for _, group := range controlGroups {
+		limit, ok := number(group.limit) // "max" is none
+		if !ok || total > 0 && limit >= total {
+			continue // and so are huge numbers
+		}
+		total, available = limit, min(available, limit)
+		if used, ok := number(group.used); ok {
+			available = min(available, max(limit-used, 0))
 		}
 	}
-	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && (total == 0 || limit < total) {
-			total = limit // "max" and huge numbers are no limit
-		}
+	var data unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_DATA, &data) == nil && data.Cur < uint64(available) {
+		available = int64(data.Cur)
 	}
-	return total
+	return total, available
+}
+
+// controlGroups are where version 2 and 1 of the kernel's groups say what the container may
+// hold, and what it does.
+var controlGroups = []struct{ limit, used string }{
+	{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+	{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
+}
+
+// meminfo returns a value of /proc/meminfo in bytes, 0 if it is not there.
+func meminfo(text, name string) int64 {
+	_, rest, _ := strings.Cut(text, name)
+	if f := strings.Fields(rest); len(f) > 0 {
+		kib, _ := strconv.ParseInt(f[0], 10, 64)
+		return kib << 10
+	}
+	return 0
+}
+
+// number reads a file that holds a number.
+func number(file string) (int64, bool) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return n, err == nil
 }

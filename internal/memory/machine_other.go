@@ -6,5 +6,5 @@ package memory
 // that may be pages of files.
 func held() (all, pages int64) { return heap(), heap() }
 
-// Machine returns 0: how much memory there is is unknown.
-func Machine() int64 { return 0 }
+// Machine returns 0: how much memory there is, and how much is available, is unknown.
+func Machine() (total, available int64) { return 0, 0 }

@@ -1,11 +1,11 @@
 // Package memory keeps what a run holds within a budget.
 //
-// Large tables come from [Make], [Grow], and [Append]. Once the Go heap has grown, or where
-// the budget has no room for a table, it lies in a temporary file that has no name, mapped
-// into memory: the kernel takes its pages away when it needs them for something else. [Touch],
-// which whoever walks over large tables calls on the way, gives them back before they become
-// many, as does [Watch]. What cannot be moved is the Go heap; when that alone exceeds the
-// budget, Watch says so, and the run has to end.
+// Large tables come from [Make], [Grow], and [Append]. Where the budget has no room for a
+// table, it lies in a temporary file that has no name, mapped into memory: the kernel takes
+// its pages away when it needs them for something else. [Touch], which whoever walks over
+// large tables calls on the way, gives them back before they become many, as does [Watch].
+// What cannot be moved is the Go heap; when that alone exceeds the budget, Watch says so, and
+// the run has to end.
 //
 // The budget is one for the process, as its memory is.
 package memory
@@ -22,8 +22,9 @@ import (
 	"unsafe"
 )
 
-// budget is how many bytes the process may hold; 0 is any number.
-var budget atomic.Int64
+// budget is how many bytes the process should hold, beyond which tables go to the file; bound
+// is how many it may hold, beyond which the run ends. 0 is any number.
+var budget, bound atomic.Int64
 
 // spilled counts the bytes of tables that did not fit and went to the file.
 var spilled atomic.Int64
@@ -32,8 +33,12 @@ var spilled atomic.Int64
 // no bound. What Spilled returns starts at 0 again.
 func SetBudget(bytes int64) {
 	budget.Store(bytes)
+	bound.Store(bytes)
 	spilled.Store(0)
 }
+
+// SetBound lets what cannot move to the file exceed the budget: the run ends only beyond so many bytes.
+func SetBound(bytes int64) { bound.Store(max(bytes, budget.Load())) }
 
 // heapMost is how much of a budget the Go runtime may hold.
 func heapMost(budget int64) int64 { return budget / 8 * 7 }
@@ -55,11 +60,9 @@ func Make[T any](n int) []T {
 	if size < smallest {
 		return make([]T, n)
 	}
-	if full, budgeted := tight(size); full {
+	if Tight(size) {
 		if b := file.table(size); b != nil {
-			if budgeted {
-				spilled.Add(size)
-			}
+			spilled.Add(size)
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 		}
 	}
@@ -97,14 +100,12 @@ func Append[T any](s []T, v ...T) []T {
 // has written to take no memory.
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
-	if full, budgeted := tight(int64(len(s)+n) * size); full {
+	if Tight(int64(len(s)+n) * size) {
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
 			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)), cap(s), int(size))
-			if budgeted {
-				spilled.Add(int64(len(wide)-cap(s)) * size)
-			}
+			spilled.Add(int64(len(wide)-cap(s)) * size)
 			return wide[:len(s)]
 		}
 	}
@@ -118,19 +119,10 @@ const (
 	leastUnmovable = 280_000_000
 )
 
-// easy is what the Go runtime may hold before tables go to the file although the budget has
-// room: the file costs little, and what cannot be moved comes on top.
-const easy = 100_000_000
-
-// tight reports whether so many bytes more are better off in the file, and whether the
-// budget demands that.
-func tight(more int64) (full, budgeted bool) {
-	after := heap() + more
-	if limit := budget.Load(); limit > 0 {
-		reserve := min(max(limit/unmovable, leastUnmovable), heapMost(limit))
-		budgeted = after > limit-reserve
-	}
-	return budgeted || after > easy, budgeted
+// Tight reports whether the budget has no room for so many bytes more.
+func Tight(more int64) bool {
+	limit := budget.Load()
+	return limit > 0 && heap()+more > limit-min(max(limit/unmovable, leastUnmovable), heapMost(limit))
 }
 
 // heap returns what the Go runtime holds, in bytes.
@@ -146,18 +138,6 @@ func live() int64 {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return int64(min(s[0].Value.Uint64(), s[1].Value.Uint64()))
-}
-
-// Room returns how many bytes of n, which are convenient to keep in memory, there is room
-// for beside everything else: a 64th of the budget, and little once the heap has grown.
-func Room(n int64) int64 {
-	if limit := budget.Load(); limit > 0 {
-		n = min(n, limit/64)
-	}
-	if heap() > easy {
-		n = min(n, easy/16)
-	}
-	return n
 }
 
 // Relax gives back the pages of the file that are in memory. They are read again when
@@ -204,13 +184,13 @@ func Each(n, size int) iter.Seq[int] {
 }
 
 // Watch looks at what the process holds from time to time, gives back what can be
-// given back, and calls exceeded if what remains is beyond the budget. It ends with stop,
+// given back, and calls exceeded if what remains is beyond the bound. It ends with stop,
 // which exceeded must not call; then the runtime has the limit that it had before. If that
 // was one, such as $GOMEMLIMIT, it holds in between, too.
 func Watch(exceeded func()) (stop func()) {
 	given := debug.SetMemoryLimit(-1)
-	if budget := budget.Load(); budget > 0 {
-		debug.SetMemoryLimit(min(given, heapMost(budget))) // the collector works harder as the heap comes near
+	if bound := bound.Load(); bound > 0 {
+		debug.SetMemoryLimit(min(given, heapMost(bound))) // the collector works harder as the heap comes near
 	}
 	done := make(chan struct{})
 	var watchers sync.WaitGroup
@@ -254,8 +234,9 @@ const (
 	leastGarbage = 48 << 20
 	leastHeap    = 160 << 20 // which is not worth an early collection
 	leastPages   = 48 << 20  // of which 30 are the program's
-	comfortable  = 240 << 20 // with less, pages stay
+	comfortable  = 360 << 20 // with less room than that, to look often pays
 	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
+	partAtEase   = 4         // of the budget: with less, the collector takes its time
 )
 
 // relaxEarly gives back the pages of the file if the process holds much. Pages come back one
@@ -266,9 +247,9 @@ func relaxEarly() {
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
-	most, part := int64(comfortable), int64(partFarOff)
-	if budget := budget.Load(); budget > 0 && budget < 2*comfortable {
-		most, part = min(most, budget/4*3), partOfRoom
+	most, part := budget.Load()/4*3, int64(partFarOff)
+	if most < comfortable {
+		part = partOfRoom
 	}
 	all, pages := held()
 	mostPages := max(leastPages, (all-pages)/partOfHeap)
@@ -283,14 +264,15 @@ func relaxEarly() {
 // relaxing is held by whoever is at it, so that others wait until there is room.
 var relaxing sync.Mutex
 
-// collectEarly bounds garbage to an eighth of what is live, but at least to some: the large
-// tables hold no pointers, or are in the file, so that a cycle of the collector takes little
-// time. It returns the limit of the runtime, given the one before.
+// collectEarly bounds garbage to an eighth of what is live, but at least to some, where the
+// budget is near: the large tables hold no pointers, or are in the file, so that a cycle of the
+// collector takes little time. Far from the budget, there may be as much garbage as is live. It
+// returns the limit of the runtime, given the one before.
 func collectEarly(before int64) int64 {
 	used := live()
 	limit := max(used+used/8+leastGarbage, leastHeap)
 	if budget := budget.Load(); budget > 0 {
-		limit = min(limit, heapMost(budget))
+		limit = min(max(limit, min(2*used, budget/partAtEase)), heapMost(bound.Load()))
 	}
 	const same = 32 // changes by less than one in so many are none: each stops the program for a moment
 	if diff := limit - before; max(diff, -diff) <= before/same {
@@ -303,7 +285,7 @@ func collectEarly(before int64) int64 {
 // isExceeded gives back what the runtime holds and does not need, if that is needed, and
 // reports whether it is too little.
 func isExceeded() bool {
-	limit := budget.Load()
+	limit := bound.Load()
 	if limit == 0 || heap() < heapMost(limit) {
 		return false
 	}

@@ -67,29 +67,53 @@ func TestMakeWithRoom(t *testing.T) {
 	}
 }
 
-// Tables that grow go to the file once the heap is large, though there is room: with their
-// values, and without a word, as nobody asked for less.
-func TestAppendToLargeHeap(t *testing.T) {
-	ballast := make([]byte, easy)
-	before := Spilled()
-	var table []uint64
-	for i := range uint64(200_000) {
-		table = Append(table, i, ^i)
-		if i%50_000 == 0 {
-			Relax()
+// Tables that grow go to the file once the budget is full, with their values, and stay in
+// memory while it has room.
+func TestAppendBeyondBudget(t *testing.T) {
+	defer SetBudget(0)
+	ballast := make([]byte, 100_000_000)
+	for _, budget := range []int64{400_000_000, 1 << 40} { // of which 280 MB are for what cannot move
+		SetBudget(budget)
+		var table []uint64
+		for i := range uint64(200_000) {
+			table = Append(table, i, ^i)
+			if i%50_000 == 0 {
+				Relax()
+			}
+		}
+		for i, v := range table {
+			if want := uint64(i / 2); v != want && v != ^want {
+				t.Fatalf("value %d is %d", i, v)
+			}
+		}
+		inFile := slices.ContainsFunc(file.mapped, func(m []byte) bool {
+			at, from := uintptr(unsafe.Pointer(&table[0])), uintptr(unsafe.Pointer(&m[0]))
+			return at >= from && at < from+uintptr(len(m))
+		})
+		if full := budget < 1<<40; inFile != full || (Spilled() > 0) != full {
+			t.Errorf("budget %d: in the file: %v; %d bytes are counted", budget, inFile, Spilled())
 		}
 	}
-	for i, v := range table {
-		if want := uint64(i / 2); v != want && v != ^want {
-			t.Fatalf("value %d is %d", i, v)
-		}
+	runtime.KeepAlive(ballast)
+}
+
+// What cannot move may exceed the budget up to the bound, and the collector takes its time far from both.
+func TestBound(t *testing.T) {
+	defer func() { SetBudget(0); debug.SetMemoryLimit(math.MaxInt64) }()
+	ballast := make([]byte, 200_000_000)
+	runtime.GC()
+	SetBudget(100_000_000)
+	if !isExceeded() {
+		t.Error("200 MB fit into 100 MB")
 	}
-	inFile := slices.ContainsFunc(file.mapped, func(m []byte) bool {
-		at, from := uintptr(unsafe.Pointer(&table[0])), uintptr(unsafe.Pointer(&m[0]))
-		return at >= from && at < from+uintptr(len(m))
-	})
-	if !inFile || Spilled() != before {
-		t.Errorf("in the file: %v; %d bytes are counted", inFile, Spilled()-before)
+	SetBound(1 << 30)
+	if isExceeded() {
+		t.Error("200 MB do not fit into 1 GiB")
+	}
+	near := collectEarly(0)
+	SetBudget(4 << 30)
+	if far := collectEarly(0); far < near*5/4 {
+		t.Errorf("a limit of %d near the budget, and of %d far from it", near, far)
 	}
 	runtime.KeepAlive(ballast)
 }
