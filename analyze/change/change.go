@@ -44,6 +44,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		}
 	}
 	out = append(out, falls...)
+	for i := range c.Stallings {
+		out = append(out, c.Stallings[i].finding(b))
+	}
 	for i := range c.Late {
 		f := &c.Late[i]
 		claim, waiting := b.WaitsFor(&f.Where)

@@ -25,6 +25,8 @@ type Changes struct {
 	// Late are ranks that end their steps after their peers from the beginning to
 	// the end. That is no change, but whoever looks for one wants to know.
 	Late []Shift
+	// Stallings are lead ranks that stand still again and again, at equal intervals.
+	Stallings []Stalling
 }
 
 // A Change is a moment, with everything that happened then.
@@ -174,6 +176,7 @@ func Find(s *request.Set) *Changes {
 	c.List = groupShifts(inside, w.lag)
 	w.explain(c)
 	c.Late = w.alwaysLate(c)
+	c.Stallings = w.findStallings()
 	return c
 }
 

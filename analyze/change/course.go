@@ -21,6 +21,9 @@ const (
 	// explained is the part of what more work explains that it may explain wrongly: how much
 	// longer a batch takes than a smaller one is measured, and not exactly a straight line.
 	explained = 0.5
+	// paceLevel is the part of the probability of error that is left to paces: what is not in
+	// their model makes them seem surer than they are.
+	paceLevel = 0.02
 	// fullUnits is how many tokens it takes that a request tells most of what one can.
 	fullUnits = 10
 )
@@ -59,6 +62,7 @@ func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shi
 		}
 	}
 	together, each := changepoint.Courses(series)
+	level *= paceLevel
 	if together.P <= level && w.isPace(of, &together) {
 		return []Shift{w.paceShift(of, &together, role, len(of))}
 	}

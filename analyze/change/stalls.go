@@ -1,0 +1,192 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// PeriodicStalls is the topic of findings about servers that stand still again and again.
+const PeriodicStalls = "periodic stalls"
+
+// A Stalling is that lead ranks stand still at equal intervals: a job that runs every minute
+// beside them, a checkpoint, or garbage that is collected.
+type Stalling struct {
+	set     *request.Set
+	shift   Shift   // which ranks
+	Period  float64 // s
+	Length  int64   // of a stall, ns; the median
+	Times   []trace.Time
+	P       float64
+	held    map[int]int64 // requests that were decoded, with how long each was held up, ns
+	waiting map[int]bool  // requests that came meanwhile
+}
+
+// A stall is when all requests that a rank decoded got no token for long.
+type stall struct {
+	at     trace.Time
+	length int64 // ns
+	held   []heldUp
+}
+
+type heldUp struct {
+	piece *piece
+	ns    int64
+}
+
+// findStallings finds the ranks that stall periodically. Those with the same period are one.
+func (w *observer) findStallings() (out []Stalling) {
+	const (
+		surely = 0.001
+		same   = 0.05 // period
+	)
+	for i := range w.paces.decode {
+		p := &w.paces.decode[i]
+		stalls := p.stalls()
+		times := make([]float64, len(stalls))
+		for k := range stalls {
+			times[k] = w.seconds(stalls[k].at)
+		}
+		period, chance := changepoint.Periodic(times)
+		if chance *= float64(len(w.paces.decode)); chance > surely {
+			continue
+		}
+		s := w.stalling(p, stalls, period, chance)
+		k := slices.IndexFunc(out, func(o Stalling) bool {
+			return o.shift.Role == s.shift.Role && factor(o.Period, s.Period) <= 1+same
+		})
+		if k < 0 {
+			out = append(out, s)
+		} else {
+			out[k].join(&s)
+		}
+	}
+	for i := range out {
+		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Role }))
+	}
+	return out
+}
+
+// stalls finds times at which a rank held up all that it decoded, by far longer than anything
+// usually is.
+func (p *pace) stalls() (out []stall) {
+	const (
+		noticed = 100_000_000 // ns
+		beyond  = 8           // times what requests vary by
+		alike   = 1.5         // that half of those it holds up are held up
+	)
+	var slow []heldUp
+	off := make([]float64, 0, len(p.work))
+	for i := range p.work {
+		off = append(off, math.Abs(p.work[i].extra()))
+	}
+	limit := max(noticed, beyond*1.4826*distribution.LowerMedian(off))
+	for i := range p.work {
+		if x := &p.work[i]; x.extra() >= limit {
+			slow = append(slow, heldUp{x, int64(x.extra())})
+		}
+	}
+	if 3*len(slow) > len(p.work) {
+		return nil // it is slow, and does not stand still
+	}
+	slices.SortStableFunc(slow, func(a, b heldUp) int { return cmp.Compare(a.piece.to, b.piece.to) })
+	for len(slow) > 0 { // all that were under way when the first of them ended
+		end := slow[0].piece.to
+		var of, rest []heldUp
+		for _, h := range slow {
+			if h.piece.from < end {
+				of = append(of, h)
+			} else {
+				rest = append(rest, h)
+			}
+		}
+		slow = rest
+		lengths, from := make([]int64, len(of)), of[0].piece.from
+		for k, h := range of {
+			lengths[k], from = h.ns, max(from, h.piece.from)
+		}
+		if slices.Sort(lengths); float64(lengths[len(of)*3/4]) > alike*float64(lengths[len(of)/4]) {
+			continue // who stands still holds up all for as long
+		}
+		s := stall{length: distribution.LowerMedian(lengths), held: of}
+		s.at = from + max(0, end-trace.Time(s.length)-from)/2 // between these it began
+		out = append(out, s)
+	}
+	slices.SortStableFunc(out, func(a, b stall) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
+// extra is by how much longer a piece of work took than such work usually does, ns.
+func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
+
+// stalling describes the stalls of a rank.
+func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Stalling {
+	at := w.ranks.Places[p.rank]
+	s := Stalling{set: w.set, Period: period, P: chance, held: map[int]int64{}, waiting: map[int]bool{},
+		shift: Shift{Where: at, Stage: "decoding", Ranks: []int32{p.rank}, Steps: []PaceStep{{Where: at}}}}
+	s.shift.Name = at.DP()
+	lengths := make([]int64, len(stalls))
+	for i := range stalls {
+		lengths[i] = stalls[i].length
+		s.Times = append(s.Times, stalls[i].at)
+		for _, h := range stalls[i].held {
+			s.held[h.piece.request] += h.ns
+		}
+	}
+	s.Length = distribution.LowerMedian(lengths)
+	for _, r := range w.requests() {
+		k, _ := slices.BinarySearch(s.Times, r.Start)
+		if k == 0 || r.Start > s.Times[k-1]+2*trace.Time(s.Length) {
+			continue
+		}
+		for _, part := range r.Parts {
+			if w.ranks.Route(&w.set.Parts[part]) == int(p.rank) {
+				s.waiting[w.set.Parts[part].Request] = true
+			}
+		}
+	}
+	return s
+}
+
+// join adds the stalls of another rank.
+func (s *Stalling) join(o *Stalling) {
+	s.shift.Ranks = append(s.shift.Ranks, o.shift.Ranks...)
+	s.shift.Steps = append(s.shift.Steps, o.shift.Steps...)
+	s.shift.Where = place.Where{Scope: place.WholeRole, Role: s.shift.Role}
+	if len(o.Times) > len(s.Times) {
+		s.Times = o.Times
+	}
+	s.P, s.Length = min(s.P, o.P), max(s.Length, o.Length)
+	maps.Copy(s.held, o.held)
+	maps.Copy(s.waiting, o.waiting)
+}
+
+// finding tells of stalls, and what they cost those that were held up and those that waited.
+func (s *Stalling) finding(b *cause.Costs) finding.Finding {
+	requests := slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.waiting)))
+	slices.Sort(requests)
+	requests = slices.Compact(requests)
+	return finding.Finding{
+		Kind: finding.Change, Topic: PeriodicStalls, At: s.shift.Where, Since: s.Times[0], P: finding.Chance(s.P),
+		Text: fmt.Sprintf("%s stalls every %s for about %s: %d times between %s and %s; nothing is decoded meanwhile", s.shift.paceSubject(),
+			words.Nearly(int64(s.Period*1e9)), words.Nearly(s.Length), len(s.Times),
+			words.At(s.Times[0], toSecond), words.At(s.Times[len(s.Times)-1], toSecond)),
+		Metric:   finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)},
+		Affected: finding.AffectedOf(s.set, requests),
+		Claim: b.Amounts(s.held, cause.Decode, cause.Interference).
+			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.OverloadCauses...)).
+			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.Prefill, cause.Dispatch)),
+	}
+}
