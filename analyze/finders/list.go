@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/front"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
@@ -134,6 +135,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
+	{Cause: finding.Front, CauseTopic: front.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too
 	{Cause: finding.Front, Effect: finding.Common, Topics: []string{common.PlaceTopic}, SameRequests: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},

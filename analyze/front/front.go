@@ -162,7 +162,8 @@ func (d *Desk) judge() {
 			at := func(k int) trace.Time {
 				return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
 			}
-			d.Since, d.Earliest, d.Latest = at(c.At), at(c.First), at(c.Last)
+			// It began after the last visit before it, and before the first one that it kept.
+			d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[min(c.Last, n-1)].at
 		} else if from > 0 && d.part(c.At, until)*2 > d.part(from, to) {
 			to = until
 		}
