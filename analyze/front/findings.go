@@ -80,10 +80,14 @@ func (f *Front) finding(d *Desk, b *cause.Costs, cost float64) finding.Finding {
 	if d.Gateway {
 		topic, name = Gateway, "time at the gateway"
 	}
+	claim := b.Amounts(amounts, causes...)
+	if !d.Gateway { // the same process sends the answers, late
+		claim = claim.And(b.Beyond(requests, cause.Return))
+	}
 	mean := distribution.FloorDiv(d.total(), int64(len(d.kept)))
 	out := finding.Finding{
 		Topic: topic, At: d.Where, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
-		Claim: b.Amounts(amounts, causes...), Affected: finding.AffectedOf(f.set, requests),
+		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
 		Metric: finding.Metric{Name: name, Unit: table.Duration, Before: float64(d.Usual), After: float64(mean)},
 	}
 	if d.Since == 0 {
