@@ -86,6 +86,11 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Ahead = m.Ahead()
 	}
 	p.Streams = m.heldStreams()
+	for _, f := range m.Files {
+		if f.Source.Rows == nil {
+			p.Lanes = append(p.Lanes, f.LaneTimes(m.Dump.Syms, m.Dump.Args)...)
+		}
+	}
 	others := map[*inputs.Indexed]string{}
 	if everything {
 		others = m.NameOthers()

@@ -23,6 +23,8 @@ type Set struct {
 	Recorded []string
 	// Exports tells that some streams are of Nsight Systems, which has options of its own.
 	Exports bool
+	// Lanes are what rows of timelines without devices did, by step.
+	Lanes []LaneTime
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool

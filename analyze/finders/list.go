@@ -13,8 +13,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
+	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/workers"
 )
 
 // All are the finders. Of findings that say the same, the one of the first finder
@@ -69,6 +72,10 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
 	{finding.Common, "what slow requests have in common: the model, a header, the prompt's length, the rank, the pair of hosts", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "common"}, inCommon},
+	{finding.Straggler, "a worker, or a pipeline stage, that computes longer than its peers in nearly all steps of a timeline that names them", Profiles,
+		finding.Warning, finding.Likely, finding.RankTime, finding.AtPlace, []string{"--by-rank"}, slowWorkers},
+	{finding.GPU, "operators that take most of the time where no device ran", Profiles,
+		finding.Info, finding.Certain, finding.RankTime, finding.Everywhere, []string{"--ops"}, largeOperators},
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
@@ -264,6 +271,18 @@ func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judge
 		}
 		return found, judged
 	}
+}
+
+func slowWorkers(m *Measured) ([]finding.Finding, finding.Judged) {
+	return workers.Findings(m.Of.Profiles)
+}
+
+// largeOperators looks where no device ran, or was recorded: then processors do the work.
+func largeOperators(m *Measured) ([]finding.Finding, finding.Judged) {
+	if m.GPUs.Ran() {
+		return nil, finding.Judged{What: "operators that take most of the time", Reason: "devices ran"}
+	}
+	return operators.Largest(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To})
 }
 
 func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {

@@ -178,6 +178,7 @@ var minimalArgs = map[string]bool{
 	"Dst Rank":                  true,
 	"finished":                  true, // "false": the window ends before the operator
 	"Process Group Description": true,
+	"step":                      true, // which step, in timelines of training runs
 	"Python id":                 true, // which call of a function
 	"Python parent id":          true,
 }

@@ -207,9 +207,11 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 		}
 		c.sym = p.opt.Syms.Intern(text)
 		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)] ||
-			text == "" && p.settings.cats[profile.KernelCategory] // the row may be of a device
+			text == "" && p.settings.cats[profile.KernelCategory] || // the row may be of a device
+			text != "" && CategoryByName[text] == nil && p.settings.cats[profile.OtherCategory]
 		argCats := p.opt.Filter.ArgCats
-		c.args = c.match && (argCats == nil || slices.Contains(argCats, text))
+		c.args = c.match && (argCats == nil || slices.Contains(argCats, text) ||
+			text != "" && CategoryByName[text] == nil && slices.Contains(argCats, profile.OtherCategory))
 		if len(p.cats) < maxCached {
 			p.cats[c.text] = c
 		}

@@ -16,7 +16,7 @@ var (
 	operatorCategories = []string{profile.OperatorCategory}
 	HostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 	sampledEvents      = []string{profile.InstantCategory}
-	summaryEvents      = slices.Concat(HostEvents, sampledEvents)
+	summaryEvents      = slices.Concat(HostEvents, sampledEvents, []string{profile.OtherCategory})
 	timelineEvents     = slices.Concat(AllEvents, sampledEvents)
 )
 
@@ -35,7 +35,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o", "fail-on", "slo", "all-findings", "evidence", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
-		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
@@ -45,7 +45,7 @@ var All = []*Report{
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
 		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
-		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Runs: true, Most: mostKernels, Parse: parseFleet},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Runs: true, Most: mostKernels, Parse: parseFleet},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},

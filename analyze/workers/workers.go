@@ -1,0 +1,240 @@
+// Package workers compares the workers of a training run whose timeline has no devices, but
+// names ranks and steps: those that do the same work as often take equally long, unless a
+// machine is slow or a stage has more to do.
+package workers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A worker is slow if it takes this much longer than the median of its peers, and is the
+// slowest in most of the steps; fewer steps than fewSteps are not judged.
+const (
+	muchSlower = 1.1
+	mostSteps  = 0.75
+	fewSteps   = 5
+	fewWorkers = 3
+)
+
+// A worker is the rows of a timeline that are of one set of ranks.
+type worker struct {
+	name, stage string
+	steps       map[int64]int64 // ns of computation, by step
+	counts      map[string]int64
+}
+
+// rankIn is a rank in the name of a process or row: "PP rank 0", "DP rank [1]", "tp3".
+var rankIn = regexp.MustCompile(`(?i)\b(DP|PP|TP|EP|CP|SP)[ _-]*(?:rank)?[ _=:\[]*([0-9]+)`)
+
+// waits are words in names of work that waits for others: how long it takes says nothing.
+var waits = []string{"send", "recv", "reduce", "gather", "broadcast", "all-to-all", "alltoall", "all2all", "comm", "nccl", "barrier", "wait", "sync", "p2p", "idle"}
+
+func isWait(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(waits, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// passes are words in names of the work of a training step that grows with the data.
+var passes = []string{"forward", "backward", "compute"}
+
+func isPass(l *profile.LaneTime) bool {
+	return slices.ContainsFunc(passes, func(w string) bool { return strings.Contains(strings.ToLower(l.Name), w) })
+}
+
+// workersOf puts rows together that are of the same ranks, without what waits for others; of
+// forward and backward passes, if there are such, nothing else.
+func workersOf(lanes []profile.LaneTime) (list []*worker) {
+	lanes = slices.DeleteFunc(slices.Clone(lanes), func(l profile.LaneTime) bool { return isWait(l.Name) || isWait(l.Row) })
+	if slices.ContainsFunc(lanes, func(l profile.LaneTime) bool { return isPass(&l) }) {
+		lanes = slices.DeleteFunc(lanes, func(l profile.LaneTime) bool { return !isPass(&l) })
+	}
+	by := map[string]*worker{}
+	for i := range lanes {
+		l := &lanes[i]
+		name, stage := placeOf(l)
+		w := by[name]
+		if w == nil {
+			w = &worker{name: name, stage: stage, steps: map[int64]int64{}, counts: map[string]int64{}}
+			by[name] = w
+			list = append(list, w)
+		}
+		w.steps[l.Step] = distribution.AddTimes(w.steps[l.Step], l.Time)
+		w.counts[l.Name] += l.N
+	}
+	slices.SortFunc(list, func(a, b *worker) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// placeOf names the worker that a row is of, by the ranks in the names of its process and
+// itself, and its pipeline stage; "" is unknown.
+func placeOf(l *profile.LaneTime) (name, stage string) {
+	var parts []string
+	for _, m := range rankIn.FindAllStringSubmatch(l.Process+" / "+l.Row, -1) {
+		part := strings.ToUpper(m[1]) + " " + m[2]
+		if slices.Contains(parts, part) {
+			continue
+		}
+		parts = append(parts, part)
+		if strings.EqualFold(m[1], "PP") {
+			stage = part
+		}
+	}
+	if len(parts) == 0 {
+		return l.Process, ""
+	}
+	return strings.Join(parts, " / "), stage
+}
+
+// peers returns the largest set of workers that did the same work as often, in the same steps.
+func peers(list []*worker) []*worker {
+	groups := map[string][]*worker{}
+	best := ""
+	for _, w := range list {
+		var key []string
+		for name, n := range w.counts {
+			key = append(key, fmt.Sprintf("%s*%d", name, n))
+		}
+		slices.Sort(key)
+		k := fmt.Sprint(len(w.steps), key)
+		groups[k] = append(groups[k], w)
+		if len(groups[k]) > len(groups[best]) || len(groups[k]) == len(groups[best]) && k < best {
+			best = k
+		}
+	}
+	return groups[best]
+}
+
+// A pace is how long workers take relative to the median of all, step by step.
+type pace struct {
+	list    []*worker
+	ratio   []float64 // medians over steps, by worker
+	slowest []int     // in how many steps each is the slowest
+	steps   int
+}
+
+func paceOf(list []*worker) pace {
+	p := pace{list: list, ratio: make([]float64, len(list)), slowest: make([]int, len(list))}
+	ratios := make([][]float64, len(list))
+	for step := range list[0].steps {
+		values := make([]int64, len(list))
+		whole := true
+		for i, w := range list {
+			values[i], whole = w.steps[step], whole && w.steps[step] > 0
+		}
+		if !whole {
+			continue
+		}
+		p.steps++
+		sorted := slices.Sorted(slices.Values(values))
+		median := sorted[(len(sorted)-1)/2]
+		most := 0
+		for i, v := range values {
+			ratios[i] = append(ratios[i], float64(v)/float64(median))
+			if v > values[most] {
+				most = i
+			}
+		}
+		p.slowest[most]++
+	}
+	for i, r := range ratios {
+		if slices.Sort(r); len(r) > 0 {
+			p.ratio[i] = r[(len(r)-1)/2]
+		}
+	}
+	return p
+}
+
+// Findings tells which worker, or which pipeline stage, takes longer than its peers in nearly
+// all steps. Where the slowest one changes from step to step, it is the data, and not a machine.
+func Findings(set *profile.Set) ([]finding.Finding, finding.Judged) {
+	list := peers(workersOf(set.Lanes))
+	judged := finding.Judged{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
+	if len(list) < fewWorkers {
+		judged.Reason = "no timeline names workers and steps"
+		return nil, judged
+	}
+	p := paceOf(list)
+	if judged.N = p.steps; judged.State() != finding.LookedAt {
+		return nil, judged
+	}
+	slow := p.slow()
+	if len(slow) == 0 {
+		return nil, judged
+	}
+	return []finding.Finding{p.finding(slow)}, judged
+}
+
+// slow returns the workers of the stage, or the one worker, that is slowest in most steps; nil
+// if there is none.
+func (p *pace) slow() []int {
+	most := 0
+	for i := range p.list {
+		if p.slowest[i] > p.slowest[most] {
+			most = i
+		}
+	}
+	least := int(math.Ceil(mostSteps * float64(p.steps)))
+	if p.slowest[most] >= least && p.ratio[most] >= muchSlower && !p.stageIsSlow(p.list[most].stage) {
+		return []int{most}
+	}
+	stage := p.list[most].stage
+	of, n := p.ofStage(stage)
+	if stage == "" || n < least || 2*len(of) >= len(p.list) || !p.stageIsSlow(stage) {
+		return nil
+	}
+	return of
+}
+
+func (p *pace) ofStage(stage string) (of []int, slowest int) {
+	for i, w := range p.list {
+		if w.stage == stage {
+			of, slowest = append(of, i), slowest+p.slowest[i]
+		}
+	}
+	return of, slowest
+}
+
+// stageIsSlow reports whether all workers of a stage, several, are slow.
+func (p *pace) stageIsSlow(stage string) bool {
+	of, _ := p.ofStage(stage)
+	return stage != "" && len(of) > 1 && !slices.ContainsFunc(of, func(i int) bool { return p.ratio[i] < muchSlower })
+}
+
+func (p *pace) finding(slow []int) finding.Finding {
+	n, from, to := 0, math.Inf(1), 0.0
+	for _, i := range slow {
+		n += p.slowest[i]
+		from, to = min(from, p.ratio[i]), max(to, p.ratio[i])
+	}
+	others := [2]float64{math.Inf(1), 0}
+	for i, r := range p.ratio {
+		if !slices.Contains(slow, i) {
+			others[0], others[1] = min(others[0], r), max(others[1], r)
+		}
+	}
+	where := p.list[slow[0]].name
+	text := fmt.Sprintf("%s computes %.2f times as long as the median of its %d peers, and is the slowest in %d of %d steps", where, to, len(p.list)-1, n, p.steps)
+	cause := "one worker alone is slow: look at its machine"
+	if len(slow) > 1 {
+		where = p.list[slow[0]].stage
+		text = fmt.Sprintf("all %d workers of %s compute %.2f to %.2f times as long as the median of %d workers, and one of them is the slowest in %d of %d steps",
+			len(slow), where, from, to, len(p.list), n, p.steps)
+		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
+	}
+	f := finding.Finding{Topic: "worker " + where, Text: text, Cost: 1 - 1/to, Whose: finding.RankTime,
+		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
+		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}
+	return f
+}

@@ -1,0 +1,62 @@
+package workers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// planted are 40 steps of 4 x 4 workers, each of which takes about 100 ms times of(dp, pp, step).
+func planted(of func(dp, pp int, step int64) float64) (lanes []profile.LaneTime) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for dp := range 4 {
+		for pp := range 4 {
+			for step := range int64(40) {
+				ns := of(dp, pp, step) * (1 + 0.02*r.Float64()) * 1e8
+				process := fmt.Sprintf("DP rank [%d]", dp)
+				lanes = append(lanes,
+					profile.LaneTime{Process: process, Row: fmt.Sprintf("PP rank %d, TP rank 0, compute", pp), Name: "forward-compute", Step: step, N: 4, Time: int64(ns)},
+					profile.LaneTime{Process: process, Row: fmt.Sprintf("PP rank %d, TP rank 0, pp-comm", pp), Name: "forward-recv", Step: step, N: 4, Time: int64(3e8 - ns)})
+			}
+		}
+	}
+	return lanes
+}
+
+// A slow machine is told from a stage with more to do, and both from data that differ.
+func TestSlowWorkers(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		of   func(dp, pp int, step int64) float64
+		want string // how the only finding begins; "" is none
+	}{
+		{"alike", func(int, int, int64) float64 { return 1 }, ""},
+		{"a machine", func(dp, pp int, _ int64) float64 { return 1 + 1.35*float64(b(dp == 0 && pp == 2)) }, "DP 0 / PP 2 / TP 0 computes 2.35 times as long as the median of its 15 peers"},
+		{"a stage", func(_, pp int, _ int64) float64 { return 1 + 0.6*float64(b(pp == 3)) }, "all 4 workers of PP 3 compute 1.59 to "},
+		{"data", func(dp, pp int, step int64) float64 {
+			return 1 + float64((int64(dp)*7+int64(pp)*3+step*5)%11)/20
+		}, ""},
+		{"half of the stages", func(_, pp int, _ int64) float64 { return 1 + 0.5*float64(pp%2) }, ""},
+	} {
+		found, judged := Findings(&profile.Set{Lanes: planted(c.of)})
+		switch {
+		case judged.N != 40:
+			t.Errorf("%s: %+v", c.name, judged)
+		case c.want == "" && len(found) > 0, c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].Text, c.want)):
+			t.Errorf("%s: %+v, want %q", c.name, found, c.want)
+		}
+	}
+	if _, judged := Findings(&profile.Set{}); judged.Reason == "" {
+		t.Errorf("without lanes: %+v", judged)
+	}
+}
+
+func b(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

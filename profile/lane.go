@@ -1,0 +1,77 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// OtherCategory, in a [Filter], stands for all categories that PyTorch's profiler does not
+// have.
+const OtherCategory = "*"
+
+// A LaneTime is what a row of a timeline did in one step of a program that says so: events
+// of a category of its own with the number of the step as an argument. Timelines of training
+// runs, one process for each data parallel rank, are so.
+type LaneTime struct {
+	Process, Row string // names
+	Name         string
+	Step         int64
+	N, Time      int64 // events, and the sum of their durations in ns
+}
+
+// LaneTimes sums up the events of p that tell their step, by row, name, and step.
+func (p *Profile) LaneTimes(syms *trace.Symbols, args *trace.Args) []LaneTime {
+	step, ok := syms.Lookup("step")
+	if !ok {
+		return nil
+	}
+	type key struct {
+		row  trace.TrackID
+		name trace.Sym
+		step int64
+	}
+	at := map[key]int{}
+	known := map[trace.Sym]bool{}
+	var out []LaneTime
+	for i := range p.Events {
+		s := &p.Events[i]
+		skip, seen := known[s.Cat]
+		if !seen {
+			name := syms.Name(s.Cat)
+			skip = name == "" || slices.Contains(knownCategories, name)
+			known[s.Cat] = skip
+		}
+		if skip || s.Args == 0 {
+			continue
+		}
+		a, ok := args.Find(s.Args, step)
+		if !ok || a.Kind != trace.ArgInt {
+			continue
+		}
+		k := key{s.Track, s.Name, a.Int()}
+		n, ok := at[k]
+		if !ok {
+			n = len(out)
+			at[k] = n
+			row := &p.Rows[s.Track]
+			out = append(out, LaneTime{Process: row.Process, Row: row.Name, Name: syms.Name(s.Name), Step: a.Int()})
+			if row.Process == "" {
+				out[n].Process = "process " + row.PIDText
+			}
+		}
+		out[n].N++
+		out[n].Time += max(0, s.Dur)
+	}
+	slices.SortFunc(out, func(a, b LaneTime) int {
+		if c := strings.Compare(a.Process, b.Process); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Row, b.Row)
+	})
+	return out
+}
+
+// knownCategories are those that have a meaning of their own.
+var knownCategories = slices.Concat(WorkCategories, CallCategories, FrameCategories, []string{AnnotationCategory, InstantCategory})
