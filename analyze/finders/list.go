@@ -96,6 +96,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "collectives.ranks"}, absentRanks},
 	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, exposedCopies},
+	{finding.GPU, "pages of unified memory that move while kernels run, for a tenth of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, migrations},
 	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
@@ -382,6 +384,9 @@ func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).ExposedCopies)
+}
+func migrations(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).Migrations)
 }
 func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {

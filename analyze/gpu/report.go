@@ -60,7 +60,7 @@ func (g *GPUs) Report() *table.Table {
 		return c.part(name, doc, (*GPU).Length, of)
 	}
 	captured := c.time("captured", "from the first row of the rank to the end of the last: calls, annotations, kernels, copies", func(g *GPU) int64 { return g.Captured })
-	length := c.time("length", "from the first kernel or copy to the end of the last", (*GPU).Length)
+	length := c.time("length", lengthDoc, (*GPU).Length)
 	captured.Scale, length.Scale = "length", "length"
 	fields := append(c.first(), captured, length)
 	fields = append(fields, part("busy", "some kernel or copy runs", (*GPU).Busy)...)
