@@ -114,6 +114,10 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.0f %%", share)
 }
 
+// eagerLaunch is how long a host takes at most to launch an operator of Python, ns. One that
+// takes longer does something else.
+const eagerLaunch = 100_000
+
 // smallKernels tells that kernels are too short for a host that launches them one by one.
 func (g *GPUs) smallKernels() finding.Evidence {
 	n, time, length := int64(0), int64(0), int64(0)
@@ -122,7 +126,7 @@ func (g *GPUs) smallKernels() finding.Evidence {
 		n += gpu.Kernels
 		time, length = distribution.AddTimes(time, gpu.KernelTime), distribution.AddTimes(length, gpu.Length()-gpu.Cold.Total()-gpu.Lead-gpu.Trail)
 	}
-	if n < 2 || time == 0 || 2*time > length {
+	if n < 2 || time == 0 || 2*time > length || length/n > eagerLaunch {
 		return finding.Evidence{}
 	}
 	return finding.Sentence("kernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", words.Nearly(time/n), words.Nearly(length/n))

@@ -228,8 +228,12 @@ func (p *pace) finding(slow []int) finding.Finding {
 	cause := "one worker alone is slow: look at its machine"
 	if len(slow) > 1 {
 		where = p.list[slow[0]].stage
-		text = fmt.Sprintf("all %d workers of %s compute %.2f to %.2f times as long as the median of %d workers, and one of them is the slowest in %d of %d steps",
-			len(slow), where, from, to, len(p.list), n, p.steps)
+		all := fmt.Sprintf("all %d", len(slow))
+		if len(slow) == 2 {
+			all = "both"
+		}
+		text = fmt.Sprintf("%s workers of %s compute %.2f to %.2f times as long as the median of %d workers, and one of them is the slowest in %d of %d steps",
+			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
 	}
 	f := finding.Finding{Topic: "worker " + where, Text: text, Cost: 1 - 1/to, Whose: finding.RankTime,
