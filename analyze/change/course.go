@@ -90,7 +90,7 @@ func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
 	case changepoint.Steady, changepoint.Waving: // as load does
 		return false
 	case changepoint.Ramped, changepoint.Bent, changepoint.Settling:
-		if c.Size > 0 {
+		if c.Size > 0 || w.hidesLoad(of, c) {
 			return false // nothing makes servers faster bit by bit, nor slower from a fast beginning
 		}
 	}
@@ -121,6 +121,25 @@ func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
 		least = leastFasterFactor
 	}
 	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
+}
+
+// hidesLoad reports whether requests that never end are on servers for as long as those that
+// do, while a pace changes slowly. Behind a hang, or at the end of the files, they add up:
+// nobody knows what they take of the steps, and short answers are those that end.
+func (w *observer) hidesLoad(of []*pace, c *changepoint.Course) bool {
+	from, known, hidden := w.from, trace.Time(0), trace.Time(0)
+	if c.Shape == changepoint.Bent {
+		from = w.time(c.At)
+	}
+	for _, p := range of {
+		for i := range p.work {
+			known += max(0, min(p.work[i].to, w.to)-max(p.work[i].from, from))
+		}
+		for _, since := range w.paces.endless[p.rank] {
+			hidden += max(0, w.to-max(since, from))
+		}
+	}
+	return hidden > known
 }
 
 // paceShift tells what a course means for the ranks that have it.

@@ -37,12 +37,18 @@ const leastPieces = 40
 // paces are what is searched, by what a piece is of.
 type paces struct {
 	decode, prefill []pace
+	// endless are when requests that never end came to a rank.
+	endless map[int32][]trace.Time
 }
 
 // observePaces collects the work of all lead ranks.
 func (w *observer) observePaces() {
 	decodes, prefills := make([][]piece, len(w.ranks.Places)), make([][]piece, len(w.ranks.Places))
+	w.paces.endless = map[int32][]trace.Time{}
 	for _, r := range w.requests() {
+		if r.Status == request.Unfinished {
+			w.observeEndless(r)
+		}
 		if !r.Complete() || r.Metrics.Retractions > 0 {
 			continue
 		}
@@ -70,6 +76,16 @@ func (w *observer) observePaces() {
 		}
 		if list := w.prefillWork(together, decodes[rank]); len(list) >= leastPieces {
 			w.paces.prefill = append(w.paces.prefill, newPace(rank, list))
+		}
+	}
+}
+
+// observeEndless notes to which ranks a request came that never ended.
+func (w *observer) observeEndless(r *request.Request) {
+	for _, p := range r.Parts {
+		part := &w.set.Parts[p]
+		if rank := w.ranks.Route(part); rank != request.None && part.Serves() {
+			w.paces.endless[int32(rank)] = append(w.paces.endless[int32(rank)], part.Start)
 		}
 	}
 }

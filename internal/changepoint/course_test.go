@@ -111,3 +111,14 @@ func TestCoursesOfServers(t *testing.T) {
 		}
 	}
 }
+
+// A crowd at the very end is no bend: what goes on slowly goes on for some time.
+func TestBendsLast(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		list := climates[0].series(r, func(from, to float64) float64 { return 6 * above(&Observation{From: from, To: to}, 98) })
+		if together, _ := Courses([][]Observation{list}); together.Shape == Bent && together.At > 100*(1-lasting) {
+			t.Errorf("seed %d: bent at %.1f of 100", seed, together.At)
+		}
+	}
+}

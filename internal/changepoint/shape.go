@@ -5,8 +5,8 @@ import "math"
 const (
 	// edge is the part of the observations that either side of a change has at least.
 	edge = 0.02
-	// lasting is the part of the observations, and of the time, that a spell has at least: in a
-	// shorter one is a single crowd, or a hiccup.
+	// lasting is the part of the observations, and of the time, that a spell and a bend have at
+	// least: in a shorter one is a single crowd, or a hiccup.
 	lasting = 0.05
 	// places is how many of them are tried before the best one is looked at closely.
 	places = 96
@@ -95,7 +95,17 @@ func (t *track) fit(s Shape) fit {
 	case Spell:
 		return t.fitSpell()
 	}
-	return t.fitTime(s, math.Inf(1))
+	best := t.fitTime(s, math.Inf(1))
+	if s == Bent && !t.lasts(best.at) {
+		return fit{}
+	}
+	return best
+}
+
+// lasts reports whether there are enough observations after a time, and enough time.
+func (t *track) lasts(at float64) bool {
+	n := len(t.list)
+	return at <= t.list[n-1-int(lasting*float64(n))].middle() && at <= t.to-lasting*(t.to-t.from)
 }
 
 // bestOf tries all scales.
