@@ -50,7 +50,7 @@ func (s *Span) Sent(at int64, urls ...[2]string) {
 	s.Events = append(s.Events, e)
 }
 
-// Received: see [Span.Sent].
+// Received adds the event that the headers of both responses are there; see [Span.Sent].
 func (s *Span) Received(at int64) {
 	e := observability("Received concurrent requests", at)
 	code(&e.Attributes, "src/observability/events.rs", "smg::observability::events", 74)

@@ -129,18 +129,20 @@ func (a *Attributes) key(k, kind string) {
 	*a = append(append(append(*a, `,"value":{"`...), kind...), `":`...)
 }
 
-// Text, Integer and Double add an attribute.
+// Text adds an attribute that is a string.
 func (a *Attributes) Text(k, v string) {
 	a.key(k, "stringValue")
 	*a = append(writing.AppendText(*a, v), "}}"...)
 }
 
+// Integer adds an attribute that is a whole number.
 func (a *Attributes) Integer(k string, v int64) {
 	a.key(k, "intValue")
 	*a = strconv.AppendInt(append(*a, '"'), v, 10)
 	*a = append(*a, `"}}`...)
 }
 
+// Double adds an attribute that is a number.
 func (a *Attributes) Double(k string, v float64) {
 	a.key(k, "doubleValue")
 	*a = append(strconv.AppendFloat(*a, v, 'f', -1, 64), "}}"...)
