@@ -36,7 +36,7 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	}
 	var out []finding.Finding
 	for _, d := range f.Desks {
-		if cost := b.Part(float64(d.extra())); cost >= leastCost && d.again() {
+		if cost := b.Part(float64(d.extra())); cost >= leastCost && d.again() && !d.isOvertaken() {
 			out = append(out, f.finding(d, b, min(1, cost)))
 		}
 	}
@@ -66,6 +66,29 @@ func (d *Desk) again() bool {
 	}
 	length := d.visits[len(d.visits)-1].at - d.visits[0].at
 	return spells >= fewSpells || float64(busy) >= leastSpells*float64(length)
+}
+
+// isOvertaken reports whether a tokenizer kept requests while others passed that came later: then
+// it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
+// many requests at a time, and may keep any of them.
+func (d *Desk) isOvertaken() bool {
+	if d.Gateway {
+		return false
+	}
+	overtaken, next := 0, 0
+	for i := range d.kept {
+		end := d.kept[i].at + trace.Time(d.kept[i].ns())
+		for next < len(d.visits) && d.visits[next].at <= d.kept[i].at {
+			next++
+		}
+		for k := next; k < len(d.visits) && d.visits[k].at < end; k++ {
+			if v := &d.visits[k]; v.ns() < d.Limit && v.at+trace.Time(v.ns()) < end {
+				overtaken++
+				break
+			}
+		}
+	}
+	return 2*overtaken > len(d.kept)
 }
 
 // finding is what an engineer is told of a desk.
