@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -23,10 +24,11 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	if first.Metric.isLoad() {
 		behind = place.Where{Scope: place.Everywhere}
 	}
-	claim := b.Risen(cause.Span{From: c.Time, Until: all.until(first), At: behind}, b.BySize, all.behind(first)...)
+	over := all.until(first) // with it what follows
+	claim := b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
 	for i := range c.Shifts {
 		if f := &c.Shifts[i]; f.costs() {
-			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: all.until(f), At: f.Where}))
+			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Where}))
 		}
 	}
 	return claim
@@ -76,8 +78,11 @@ func (f *Shift) costs() bool {
 	return f.rises() || f.Metric == ShareChanged
 }
 
-// until is when a shift was undone; 0 is not.
+// until is when a shift was over, or was undone; 0 is not.
 func (all *Changes) until(f *Shift) trace.Time {
+	if f.Shape == changepoint.Spell {
+		return f.Until
+	}
 	for i := range all.List {
 		for k := range all.List[i].Shifts {
 			if g := &all.List[i].Shifts[k]; g.Back && g.Time > f.Time && g.sameSeries(f) {
