@@ -198,7 +198,12 @@ func (c *Cause) sentence() string {
 	switch c.Did {
 	case host.CopyingPageable:
 		return "is a copy of pageable memory: " + c.Where()
-	case host.InPython, host.OtherThread:
+	case host.OtherThread:
+		if c.Frame == "" {
+			return "is waiting for another thread: " + c.Where()
+		}
+		fallthrough
+	case host.InPython:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
 		}

@@ -34,3 +34,18 @@ func TestCausesBetweenSteps(t *testing.T) {
 		}
 	}
 }
+
+// A thread that waits for another one says so; only where there are Python frames, Python is at work.
+func TestSentencesOfOtherThreads(t *testing.T) {
+	for _, c := range []struct {
+		cause Cause
+		want  string
+	}{
+		{Cause{Did: host.OtherThread, Call: "futex"}, "is waiting for another thread: futex"},
+		{Cause{Did: host.OtherThread, Frame: "scheduler.py(9): loop"}, "is Python in loop() (scheduler.py:9)"},
+	} {
+		if got := c.cause.sentence(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
