@@ -7,13 +7,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// OtherCategory, in a [Filter], stands for all categories that PyTorch's profiler does not
+// OtherCategory stands, in a [Filter], for all categories that PyTorch's profiler does not
 // have.
 const OtherCategory = "*"
 
-// A LaneTime is what a row of a timeline did in one step of a program that says so: events
+// A LaneTime is what a row of a timeline did in one step of a program that names its steps: events
 // of a category of its own with the number of the step as an argument. Timelines of training
-// runs, one process for each data parallel rank, are so.
+// runs, one process for each data parallel rank, look like that.
 type LaneTime struct {
 	Process, Row string // names
 	Name         string
