@@ -21,21 +21,44 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Judged) {
 	for i := range l.hangs {
 		out = append(out, l.hung(&l.hangs[i]))
 	}
-	for i := range l.deaths {
-		out = append(out, l.died(&l.deaths[i]))
+	for _, x := range l.observed.servers {
+		if list := l.deathsOf(x); len(list) > 0 {
+			out = append(out, l.died(list))
+		}
 	}
 	return slices.Concat(out, l.restarted(), l.cameAndWent()), judged
 }
 
-// finding is what findings about ends have in common.
-func (l *Lives) finding(e *end, topic string) finding.Finding {
-	list := e.requests()
-	f := finding.Finding{At: e.where(), Topic: topic, Since: e.since, Affected: finding.AffectedOf(l.set, list),
+// finding is what findings about ends have in common, of those with the given requests.
+func (l *Lives) finding(e *end, topic string, list []int) finding.Finding {
+	return finding.Finding{At: e.where(), Topic: topic, Since: e.since, Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
 		Metric: finding.Metric{Name: "requests that never ended", Unit: table.Number, Before: math.NaN(), After: float64(len(list))}}
+}
+
+func (l *Lives) hung(e *end) finding.Finding {
+	f := l.finding(e, Hang, e.requests())
 	if next := l.next(e.life); next != nil {
 		f.Until = next.first
 		f.Evidence = append(f.Evidence, finding.Sentence("new processes served from %s on%s", words.At(next.first, words.TenthLayout), pids(e.life, next)))
+	}
+	var what []string
+	if n := len(e.inFlight); n > 0 {
+		what = append(what, words.Counted(n, "request")+" in flight")
+	}
+	if n := len(e.waiting); n > 0 {
+		what = append(what, words.Counted(n, "request")+" sent to it later")
+	}
+	since := words.At(e.since, words.TenthLayout)
+	const exact = 1_000_000_000 // ns
+	if len(e.inFlight) == 0 && int64(e.firstOf-e.since) >= exact {
+		since = fmt.Sprintf("some time between %s, when it did something last, and %s", since, words.At(e.firstOf, words.TenthLayout))
+	}
+	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), since, strings.Join(what, " and "))
+	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
+	if pause := l.observed.usualPause(e.life.server.role); pause > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",
+			words.Nearly(int64(e.life.until-e.since)), e.life.server.role, words.Nearly(pause)))
 	}
 	return f
 }
@@ -58,46 +81,12 @@ func pids(old, next *life) string {
 	return fmt.Sprintf(" (pid %d before, %d then)", old.pid, next.pid)
 }
 
-func (l *Lives) hung(e *end) finding.Finding {
-	f := l.finding(e, Hang)
-	var what []string
-	if n := len(e.inFlight); n > 0 {
-		what = append(what, words.Counted(n, "request")+" in flight")
-	}
-	if n := len(e.waiting); n > 0 {
-		what = append(what, words.Counted(n, "request")+" sent to it later")
-	}
-	since := words.At(e.since, words.TenthLayout)
-	const exact = 1_000_000_000 // ns
-	if len(e.inFlight) == 0 && int64(e.firstOf-e.since) >= exact {
-		since = fmt.Sprintf("some time between %s, when it did something last, and %s", since, words.At(e.firstOf, words.TenthLayout))
-	}
-	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), since, strings.Join(what, " and "))
-	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
-	if pause := l.observed.usualPause(e.life.server.role); pause > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",
-			words.Nearly(int64(e.life.until-e.since)), e.life.server.role, words.Nearly(pause)))
-	}
-	return f
-}
-
 // lastStage says what a team did last.
 func (l *Lives) lastStage(t *team) []finding.Evidence {
 	if t == nil || t.stage == request.None {
 		return nil
 	}
 	return []finding.Evidence{finding.Sentence("the last stage that ended there is %s", l.set.Name(t.stage))}
-}
-
-func (l *Lives) died(e *end) finding.Finding {
-	f := l.finding(e, Death)
-	what := "died or hangs"
-	if f.Until != 0 {
-		what = "died"
-	}
-	f.Text = fmt.Sprintf("%s %s: none of its processes shows a sign after %s, and %s in flight never ended",
-		name(&f.At), what, words.At(e.since, words.TenthLayout), words.Counted(len(e.inFlight), "request"))
-	return f
 }
 
 // restarted tells of servers that were started anew: of those of a role together, where each
@@ -132,7 +121,9 @@ func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Fi
 		return []finding.Finding{l.rolled(role, list)}
 	}
 	for _, s := range servers {
-		out = append(out, l.again(s, by[s]))
+		if len(l.deathsOf(s)) == 0 { // else they are told with these
+			out = append(out, l.again(s, by[s]))
+		}
 	}
 	return out
 }
@@ -223,18 +214,18 @@ func (r *restart) period() string {
 
 // outcome says what became of the requests that were in flight.
 func (l *Lives) outcome(list []restart) finding.Evidence {
-	n := 0
+	var lost []int
 	for _, r := range list {
 		for _, e := range slices.Concat(l.hangs, l.deaths) {
 			if e.life == r.old {
-				n += len(e.requests())
+				lost = append(lost, e.requests()...)
 			}
 		}
 	}
-	if n == 0 {
+	if len(lost) == 0 {
 		return finding.Sentence("all requests that were in flight had ended before")
 	}
-	return finding.Sentence("%s never ended", words.Counted(n, "request"))
+	return finding.Sentence("%s", l.became(lost))
 }
 
 // sentences are what events are in words, after the name of the server.

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -26,6 +27,7 @@ type end struct {
 	team     *team // that hangs; nil is the whole server
 	since    trace.Time
 	inFlight []int      // indexes into Set.Requests, ascending: those that were on it
+	refused  bool       // a gateway failed to reach the server, or lost it
 	waiting  []int      // those that were sent to it later, and are on no rank
 	firstOf  trace.Time // waiting: the hang began before it
 }
@@ -63,7 +65,7 @@ func (o *observer) hangs() (list []end) {
 func (o *observer) hang(t *team) (end, bool) {
 	e := end{life: t.life, team: t, since: t.last}
 	pause := o.usualPause(t.life.server.role)
-	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) {
+	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) && t.life.last-t.last < leastSilence {
 		return e, false // all of the server is gone: see death
 	}
 	e.inFlight = t.inFlight(pause, false)
@@ -107,7 +109,7 @@ func (t *team) inFlight(pause int64, blocked bool) []int {
 	recent := t.last - trace.Time(max(usualPauses*pause, leastSilence/10))
 	var jobs []*job
 	for _, j := range t.life.jobs {
-		if j.team == t && !j.ended && (blocked || !j.blocked) && j.last >= recent {
+		if j.team == t && !j.ended && (blocked || !j.blocked) && j.start <= t.last && j.last >= recent {
 			jobs = append(jobs, j)
 		}
 	}
@@ -124,12 +126,12 @@ func requestsOf(jobs []*job) []int {
 	return slices.Compact(list)
 }
 
-// waiting are the jobs that were sent to a team after its last sign and that no rank has,
-// by start. Where a tokenizer feeds several teams, nobody knows to which one they went: see
+// waiting are the jobs that were sent to a team after its last sign and that no rank has
+// done anything for, by start. Where a tokenizer feeds several teams, nobody knows to which one they went: see
 // stranded.
 func (o *observer) waiting(t *team) (jobs []*job) {
 	for _, j := range t.life.jobs {
-		if j.team == nil && !j.ended && j.start > t.last && o.set.Requests[j.request].Status != request.Finished {
+		if (j.team == nil || j.team == t) && !j.ended && j.start > t.last && o.set.Requests[j.request].Status != request.Finished {
 			jobs = append(jobs, j)
 		}
 	}
@@ -204,18 +206,33 @@ func (o *observer) death(l *life) (end, bool) {
 			own = own || !j.blocked
 		}
 	}
-	e.inFlight = append(requestsOf(jobs), o.brokenOff(l.last)...)
+	refused := o.refusedBy(l)
+	e.refused = len(refused) > 0
+	e.inFlight = slices.Concat(requestsOf(jobs), refused, o.brokenOff(l.last))
 	slices.Sort(e.inFlight)
 	e.inFlight = slices.Compact(e.inFlight)
-	return e, own
+	return e, own || e.refused
+}
+
+// refusedBy are the requests that failed on the server of a life from its last sign on, less
+// what exporters may have held back, until the next life.
+func (o *observer) refusedBy(l *life) (list []int) {
+	for _, i := range o.refused[l.server] {
+		q := &o.set.Requests[i]
+		if q.End >= l.last-leastSilence/10 && q.Start < l.until {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // brokenOff are the requests under way at a time that failed, and of which no server has a
-// row: it died before it handed on any.
+// row, nor does a gateway say to which one it sent them: it died before it handed on any.
 func (o *observer) brokenOff(at trace.Time) (list []int) {
+	known := slices.Concat(slices.Collect(maps.Values(o.refused))...)
 	for i := range o.set.AllRequests() {
 		q := &o.set.Requests[i]
-		if q.Status == request.Failed && q.Start <= at && q.End >= at && !slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Serves() }) {
+		if q.Status == request.Failed && q.Start <= at && q.End >= at && !slices.Contains(known, i) && !slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Serves() }) {
 			list = append(list, i)
 		}
 	}

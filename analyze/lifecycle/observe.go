@@ -37,6 +37,8 @@ type team struct {
 	ends   []trace.Time
 	last   trace.Time // sign of it
 	stage  int        // row that ended last
+	worked trace.Time // the last sign of more than that it takes requests in
+	work   int        // row of it
 	closed []request.Interval
 	pause  int64 // ns: the longest without a sign, with requests in flight that ended later
 }
@@ -72,6 +74,7 @@ type observer struct {
 	lifeOf  []*life    // by proc; nil are those that serve nothing
 	// nobodys are ends as those of lives, where not even the process is known, by role.
 	nobodys [request.Other + 1][]trace.Time
+	refused map[*server][]int // see refusals
 }
 
 func observe(s *request.Set) *observer {
@@ -80,7 +83,9 @@ func observe(s *request.Set) *observer {
 	o.eachPart(o.hear)
 	for _, t := range o.teams() {
 		t.pause = t.longestPause()
+		t.discountIntake()
 	}
+	o.refused = o.refusals()
 	return o
 }
 
@@ -207,7 +212,7 @@ func (o *observer) hear(p *request.Part) {
 		}
 	}
 	j.ended = ended || q.Status == request.Finished
-	j.blocked = waitsForOther(p.Role, stage)
+	j.blocked = waitsForOther(p.Role, stage) && !(p.Role == request.Decode && o.prefilled(q))
 	l := o.lifeOfPart(p, j)
 	switch {
 	case l == nil && ended:
@@ -234,17 +239,21 @@ func (o *observer) lifeOfPart(p *request.Part, j *job) *life {
 	return nil
 }
 
+// prefilled reports whether the prefill half of a request has ended: its KV cache has arrived.
+func (o *observer) prefilled(q *request.Request) bool {
+	return slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Role == request.Prefill && o.set.Parts[p].Root != request.None })
+}
+
+// takesIn reports whether a stage is one in which halves of requests only find each other.
+func takesIn(m request.Meaning) bool {
+	return m == request.SendPreparing || m == request.ReceivePreparing || m == request.ReceiveConnecting
+}
+
 // waitsForOther reports whether a server has nothing to do for a part, given the stage that
 // ended last there, before the server with the other half of the request has done
 // something.
 func waitsForOther(role request.Role, last request.Meaning) bool {
-	switch last {
-	case request.SendPreparing, request.ReceivePreparing, request.ReceiveConnecting:
-		return true
-	case request.Prefilling:
-		return role == request.Prefill // somebody has to take the KV cache
-	}
-	return false
+	return takesIn(last) || last == request.Prefilling && role == request.Prefill // somebody has to take the KV cache
 }
 
 // teamOf returns the team of a proc of a life.
@@ -271,6 +280,9 @@ func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
 			return
 		}
 		t.ends = append(t.ends, row.End)
+		if !takesIn(row.Means) && row.End >= t.worked {
+			t.worked, t.work = row.End, i
+		}
 		j.last = max(j.last, row.End)
 		if row.End >= t.last {
 			t.last, t.stage = row.End, i
@@ -294,4 +306,24 @@ func (t *team) longestPause() int64 {
 		longest = max(longest, busy.Overlap(t.ends[i-1], t.ends[i]))
 	}
 	return longest
+}
+
+// discountIntake makes the last work of a team its last sign, if it took in several requests
+// later and did nothing for any of them, though none waits for another server.
+func (t *team) discountIntake() {
+	stuck := 0
+	for _, j := range t.life.jobs {
+		if j.team != t || j.start <= t.worked {
+			continue
+		}
+		if j.ended {
+			return
+		}
+		if !j.blocked {
+			stuck++
+		}
+	}
+	if t.worked != 0 && stuck >= leastWaiting {
+		t.last, t.stage = t.worked, t.work
+	}
 }
