@@ -54,6 +54,7 @@ type paced struct {
 	cost   int64 // of all its requests, ns
 	tokens int64 // of a prefill: that were computed
 	rank   int   // among those that are compared
+	whole  bool  // an answer of which steps are not traced
 }
 
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
@@ -96,12 +97,14 @@ func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
 	return sum
 }
 
-// collectPaces returns the steps of the lead threads, by kind and place.
+// collectPaces returns the steps of the lead threads, by kind and place. Below the trace level
+// that shows decode steps they are those that answers take on average.
 func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	var steps [len(rankSteps)][][]paced
 	for kind := range steps {
 		steps[kind] = make([][]paced, len(of.Places))
 	}
+	answers := make([][]paced, len(of.Places))
 	s := of.Set
 	of.EachPart(func(p *request.Part) {
 		req := &s.Requests[p.Request]
@@ -110,7 +113,8 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			return
 		}
 		prefill := paced{tokens: req.Metrics.PrefillTokens()}
-		until := trace.Time(0)
+		var answer paced
+		stepped, until := false, trace.Time(0)
 		s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
 			span := s.Row(i)
 			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
@@ -120,6 +124,9 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			case request.Stepping:
 				ns := int64(span.End - span.Start)
 				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns})
+				stepped = true
+			case request.Answering:
+				answer = answerOf(span.Start, span.End, &req.Metrics)
 			case request.Prefilling, request.PrefillingChunk:
 				if span.Start < until {
 					return // a chunk that is within
@@ -130,15 +137,32 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 				prefill.ns += int64(span.End - span.Start)
 			}
 		})
+		if !stepped && answer.ns > 0 && req.Metrics.Retractions <= 0 {
+			answers[rank] = memory.Append(answers[rank], answer)
+		}
 		if prefill.ns > 0 && prefill.tokens > 0 && req.Metrics.Retractions <= 0 {
 			prefill.cost = prefill.ns
 			steps[PrefillStep][rank] = memory.Append(steps[PrefillStep][rank], prefill)
 		}
 	})
 	for i, list := range steps[DecodeStep] {
-		steps[DecodeStep][i] = batches(list)
+		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
+			steps[DecodeStep][i] = answers[i]
+		}
 	}
 	return steps
+}
+
+// answerOf is what a step of a whole answer takes on average; 0 ns without steps.
+func answerOf(from, to trace.Time, m *request.Metrics) paced {
+	n := int64(m.DecodeTokens())
+	if _, steps := m.StepYield(); steps > 0 {
+		n = steps
+	}
+	if n <= 0 {
+		return paced{}
+	}
+	return paced{at: from, ns: int64(to-from) / n, cost: int64(to - from), whole: true}
 }
 
 // batches makes one step of the decode steps of requests that end together. It takes as
@@ -221,6 +245,9 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 	}
 	var out []SlowServer
 	for _, found := range g.Stragglers() {
+		if found.Since != 0 && p.steps[0].whole {
+			continue // package change dates that of answers, as it knows when they end
+		}
 		s := SlowServer{Load: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Prompt: p.prompt,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
 		own, others := p.percentiles(&found, 50)

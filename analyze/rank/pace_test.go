@@ -58,6 +58,21 @@ func TestRateOfSlowServers(t *testing.T) {
 	testset.Rate(t, "no slow server where all are alike", silent, len(seeds), 98)
 }
 
+// Where decode steps are not traced, whole answers tell.
+func TestSlowServersByAnswers(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, factor := range []float64{1, 1.5} {
+			c, slow := replicas(seed, factor)
+			c.Level = 1
+			s, _ := testset.Simulated(t, c)
+			got, _ := Measure(s).SlowServers(nil)
+			if len(got) > 1 || (len(got) == 1) != (factor > 1) || len(got) == 1 && int(got[0].At.Rank.DP) != slow {
+				t.Errorf("seed %d: DP%d of %d takes %v times as long, found %+v", seed, slow, c.Unified.DP, factor, got)
+			}
+		}
+	}
+}
+
 // What a rank keeps waiting is slow for it, and not once more.
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
