@@ -28,6 +28,7 @@ func TestForeignInputs(t *testing.T) {
 		{"perf.data", "PERFILE2 and more", "is a recording of Linux perf"},
 		{"stacks.txt", "main;run;step 12\nmain;run 3\n", "is a list of collapsed stacks"},
 		{"out.prof", "{\xa9\x03 and more", "cProfile"},
+		{"StringIds.parquet", "PAR1 and more", "give the folder"},
 		{"notes.txt", "what we know so far", "not a format that sgtrace reads"},
 	} {
 		name := filepath.Join(t.TempDir(), test.name)

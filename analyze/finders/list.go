@@ -109,7 +109,7 @@ var All = []Finder{
 	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline"}, lives},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
-		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank"}, lostSpans},
+		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank", "--table", "ranks"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }

@@ -39,6 +39,7 @@ var common = []struct {
 	{[]string{"\x89PNG\r\n", "\xff\xd8\xff", "GIF8", "<svg"}, "picture", "is a picture"},
 	{[]string{"%PDF-"}, "document", "is a PDF document"},
 	{[]string{"\x7fELF"}, "program", "is a program"},
+	{[]string{"PAR1"}, "Parquet file", "is one table of a folder of Parquet files: if 'nsys export --type parquetdir' or 'sgtrace extract' wrote it, give the folder"},
 	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, such as a memory snapshot of PyTorch, which sgtrace does not read: docs.pytorch.org/memory_viz shows one"},
 }
 
