@@ -42,3 +42,34 @@ func TestDeathsAreOneFinding(t *testing.T) {
 		}
 	}
 }
+
+// A rolling deployment lasts from when the first server ends until the last one serves again.
+func TestRestarted(t *testing.T) {
+	run, err := cluster.Play(cluster.Find("rolling_restart").Config(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, run); err != nil {
+		t.Fatal(err)
+	}
+	first, last := int64(0), int64(0) // planted
+	for i := range run.Servers {
+		for k, l := range run.Servers[i].Lives {
+			if k > 0 {
+				last = max(last, l.From)
+			}
+			if l.To != 0 && (first == 0 || l.To < first) {
+				first = l.To
+			}
+		}
+	}
+	const slack = 10_000_000_000 // ns: nobody sees servers that have nothing to do
+	from, to := Find(testset.BuildSet(t, "cluster", &dump)).Restarted()
+	if d := int64(from) - first; max(d, -d) > slack {
+		t.Errorf("restarts from %v, %d ns off", from, d)
+	}
+	if d := int64(to) - last; max(d, -d) > slack {
+		t.Errorf("restarts to %v, %d ns off", to, d)
+	}
+}

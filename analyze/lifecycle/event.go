@@ -113,6 +113,18 @@ func (o *observer) restarts() (list []restart) {
 	return list
 }
 
+// Restarted returns from when until when servers were restarted, from the last sign of the
+// first one on; 0 is never.
+func (l *Lives) Restarted() (from, to trace.Time) {
+	for _, r := range l.restarts {
+		if from == 0 || r.old.last < from {
+			from = r.old.last
+		}
+		to = max(to, r.new.first)
+	}
+	return from, to
+}
+
 // apart is the probability that n requests all come before m others by chance: one order of
 // all.
 func apart(n, m int) float64 {

@@ -37,6 +37,7 @@ type command struct {
 	pages    commandline.PageWriter // to out, of help
 	first    trace.Time             // event of the requests that were read last
 	last     trace.Time             // event of these
+	mixed    string                 // of diff --at: see mixedBy
 	verify   bool                   // read outputs back
 	told     []document.Warning     // by the text that was printed
 	unwatch  func()                 // ends the watch over memory; nil if there is none

@@ -16,8 +16,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
@@ -26,6 +28,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // mostDiffRows is how many rows people get to see unless told otherwise.
@@ -125,7 +129,11 @@ func (c *command) diff(ctx *cli.Context) error {
 		doc.Add(judged.Report())
 		doc.Failure = judged.Err()
 	}
-	doc.Add(d.SideReport(), d.SetupReport(), d.LoadReport())
+	captures := d.SideReport()
+	if c.mixed != "" {
+		captures.Note("%s", c.mixed)
+	}
+	doc.Add(captures, d.SetupReport(), d.LoadReport())
 	doc.AddMain(d.Report())
 	doc.Add(d.MoreReports()...)
 	doc.LimitAll = len(d.Operators)+len(d.Gaps) > 0
@@ -231,6 +239,7 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 		return sides, nil, err
 	}
 	defer capture.evidence.Close()
+	c.mixed = mixedBy(capture.evidence.Requests)
 	for i, window := range windows {
 		capture.label, sides[i] = names[i], diff.NewCollected(0)
 		if err := capture.add(sides[i], window); err != nil {
@@ -238,6 +247,21 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 		}
 	}
 	return sides, names, nil
+}
+
+// mixedBy says that servers were restarted one after another, and how to compare what was
+// before all of that with what came after: a side with both hides what the restarts changed.
+func mixedBy(s *request.Set) string {
+	if s == nil {
+		return ""
+	}
+	from, to := lifecycle.Find(s).Restarted()
+	if from == 0 {
+		return ""
+	}
+	const second = trace.Time(1_000_000_000)
+	return fmt.Sprintf("servers were restarted between %s and %s; to compare what was before with what came after, use 'sgtrace diff --before-to %s --after-from %s INPUT INPUT', twice with this input",
+		words.At(from, words.TenthLayout), words.At(to, words.TenthLayout), words.At(from, time.TimeOnly), words.At(to+second, time.TimeOnly))
 }
 
 // A readCapture is an input of a comparison.
