@@ -141,14 +141,14 @@ func (m *Measured) doubt(f *finding.Finding) {
 // complete fills in what the row says of all that it finds.
 func (f *Finder) complete(x *finding.Finding) {
 	x.Kind, x.Reach = f.Kind, f.Reach
-	if x.Severity = f.Severity; x.Cost <= 0 {
+	if x.Whose == "" {
+		x.Whose = f.CostOf
+	}
+	if x.Severity = f.Severity; x.Cost <= 0 || comesAndGoes(x) && free(x) {
 		x.Severity = finding.Info
 	}
 	if x.Confidence == "" {
 		x.Confidence = x.P.Confidence(f.Confidence)
-	}
-	if x.Whose == "" {
-		x.Whose = f.CostOf
 	}
 	if x.Show == nil {
 		x.Show = [][]string{f.Show}

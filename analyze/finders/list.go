@@ -223,12 +223,18 @@ func claimsAt(f *finding.Finding) int {
 // whatever takes any finding.
 func whatever(*finding.Finding) bool { return true }
 
+// comesAndGoes reports whether a finding is about what requests do to each other: they queue and
+// hold each other up on every server now and then, and no server is at fault.
+func comesAndGoes(f *finding.Finding) bool {
+	return (f.Kind == finding.Load || f.Kind == finding.Tail) && f.Whose == finding.RequestTime
+}
+
 // costly and free tell whether a finding costs so much that anyone would notice: load comes and
 // goes.
 func costly(f *finding.Finding) bool { return f.Cost >= leastLoadCost }
 func free(f *finding.Finding) bool   { return !costly(f) }
 
-// leastLoadCost is the part of the time of requests that a change of load costs at least.
+// leastLoadCost is the part of the time of requests that load, or a tail for it, costs at least.
 const leastLoadCost = 0.02
 
 // changes looks for changes of one kind.
