@@ -62,6 +62,9 @@ func Find(s *request.Set) *Lives {
 		l.add(l.deaths[i].since, Death, l.deaths[i].life, l.deaths[i].where())
 	}
 	for _, x := range o.servers {
+		if o.isRemnant(x) {
+			continue
+		}
 		if first := x.lives[0]; o.absent(x, 0, first.first) {
 			l.add(first.first, Start, first, x.at)
 		}

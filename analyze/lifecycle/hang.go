@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // How long a server has to show no sign, with something to do, before that is more than a
@@ -177,6 +178,9 @@ func (t *team) stranded(waiting []*job) []*job {
 // not told again.
 func (o *observer) deaths(hangs []end) (list []end) {
 	for _, s := range o.servers {
+		if o.isRemnant(s) {
+			continue
+		}
 		for _, l := range s.lives {
 			if slices.ContainsFunc(hangs, func(e end) bool { return e.life == l }) {
 				continue
@@ -187,6 +191,12 @@ func (o *observer) deaths(hangs []end) (list []end) {
 		}
 	}
 	return list
+}
+
+// isRemnant reports whether a server is only what nobody knows the host of, while others of its
+// role have one: rows that a process left behind when it died, and that is told there.
+func (o *observer) isRemnant(x *server) bool {
+	return x.at.Host == naming.Unknown && slices.ContainsFunc(o.servers, func(s *server) bool { return s.role == x.role && s.at.Host != naming.Unknown })
 }
 
 // death judges one life.
