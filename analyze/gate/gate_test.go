@@ -93,9 +93,9 @@ func TestGoodputAlarm(t *testing.T) {
 	} {
 		set := &request.Set{}
 		for i := range c.requests {
-			r := request.Request{Status: request.Finished, Metrics: request.Metrics{TTFT: 50}}
+			r := request.Request{Status: request.Finished, Metrics: request.Metrics{UserTTFT: 50}}
 			if c.missEach > 0 && i%c.missEach == 0 {
-				r.Metrics.TTFT = 200
+				r.Metrics.UserTTFT = 200
 			}
 			set.Requests = append(set.Requests, r)
 		}

@@ -41,8 +41,8 @@ func Of(ranks *place.RankSet) *Groups {
 	for _, x := range servers {
 		byRole[x.at.Role] = append(byRole[x.at.Role], x)
 	}
-	for _, role := range request.ServingRoles {
-		g.divide(byRole[role])
+	for _, servers := range byRole {
+		g.divide(servers)
 	}
 	for i, x := range serverOf {
 		g.of[i] = x.group

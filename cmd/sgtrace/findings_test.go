@@ -60,7 +60,8 @@ func checkFindingsDrawn(t *testing.T, dir, inputs string) {
 	}
 }
 
-// findingsDrawn are the findings of a timeline in Chrome JSON, in the order of their rows.
+// findingsDrawn are the findings of a timeline in Chrome JSON, in the order of their rows. The
+// heading of their group repeats the first ones.
 func findingsDrawn(t *testing.T, file string) (found []string) {
 	t.Helper()
 	var timeline struct {
@@ -81,6 +82,6 @@ func findingsDrawn(t *testing.T, file string) (found []string) {
 			rows[line] = e.TID
 		}
 	}
-	slices.SortFunc(found, func(a, b string) int { return rows[a] - rows[b] })
-	return found
+	slices.SortStableFunc(found, func(a, b string) int { return rows[a] - rows[b] })
+	return slices.Compact(found)
 }

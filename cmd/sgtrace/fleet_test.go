@@ -60,7 +60,7 @@ func TestFleet(t *testing.T) {
 		t.Errorf("the pseudonym of a GPU is %q", uuid)
 	}
 	first := mustRun(t, dir, "report --fleet --to 2026-03-02T00:00:00Z "+datasetName)
-	if !strings.Contains(first.out, "\nNot judged: repeat offenders: 1 run, 3 needed\n") {
+	if !strings.Contains(first.out, "Not judged: repeat offenders: 1 run, 3 needed\n") {
 		t.Errorf("of the first day it says\n%s", first.out)
 	}
 }
