@@ -141,26 +141,27 @@ func apart(n, m int) float64 {
 // absent reports whether a server got none of the requests of its role from a time until
 // another one, though chance alone would have given it some: by its share of all others.
 func (o *observer) absent(x *server, from, to trace.Time) bool {
-	missed, own, others := 0, 0, 0
-	for _, s := range o.servers {
-		if s.role != x.role {
-			continue
-		}
-		for _, l := range s.lives {
-			for _, j := range l.jobs {
-				switch {
-				case s == x:
-					own++
-				case j.start > from && j.start < to:
-					missed++
-				case j.start > x.lives[0].first && j.start < x.lives[len(x.lives)-1].last:
-					others++
-				}
-			}
+	between := func(starts []trace.Time, from, to trace.Time) int { // excluding both
+		lower, _ := slices.BinarySearch(starts, from+1)
+		upper, _ := slices.BinarySearch(starts, to)
+		return max(0, upper-lower)
+	}
+	own, mine := 0, []trace.Time(nil)
+	for _, l := range x.lives {
+		own += len(l.jobs)
+		for _, j := range l.jobs {
+			mine = append(mine, j.start)
 		}
 	}
+	slices.Sort(mine)
+	all := o.starts[x.role]
+	first, last := x.lives[0].first, x.lives[len(x.lives)-1].last
+	missed := between(all, from, to) - between(mine, from, to)
+	others := between(all, first, last) - between(mine, first, last)
 	share := float64(own) / float64(max(1, own+others))
-	return missed > 0 && math.Pow(1-share, float64(missed))*float64(len(o.servers)) < byChance
+	// By its share, and by the order alone: of one request, nobody knows a share.
+	chance := max(math.Pow(1-share, float64(missed)), apart(own, missed))
+	return missed > 0 && chance*float64(len(o.servers)) < byChance
 }
 
 // Report is the table of what happened to servers; without requests, of nothing.

@@ -56,7 +56,7 @@ func (l *Lives) hung(e *end) finding.Finding {
 	}
 	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), since, strings.Join(what, " and "))
 	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
-	if pause := l.observed.usualPause(e.life.server.role); pause > 0 {
+	if pause := l.observed.pauses[e.life.server.role]; pause > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",
 			words.Nearly(int64(e.life.until-e.since)), e.life.server.role, words.Nearly(pause)))
 	}

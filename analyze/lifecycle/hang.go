@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -40,17 +39,6 @@ func (e *end) requests() []int {
 	return slices.Compact(list)
 }
 
-// usualPause is the longest pause with requests in flight on any server of a role, in ns.
-func (o *observer) usualPause(role request.Role) int64 {
-	longest := int64(0)
-	for _, t := range o.teams() {
-		if t.life.server.role == role {
-			longest = max(longest, t.pause)
-		}
-	}
-	return longest
-}
-
 // hangs finds the teams that show no sign any more though they have something to do, while
 // others go on.
 func (o *observer) hangs() (list []end) {
@@ -65,7 +53,7 @@ func (o *observer) hangs() (list []end) {
 // hang judges one team.
 func (o *observer) hang(t *team) (end, bool) {
 	e := end{life: t.life, team: t, since: t.last}
-	pause := o.usualPause(t.life.server.role)
+	pause := o.pauses[t.life.server.role]
 	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) && t.life.last-t.last < leastSilence {
 		return e, false // all of the server is gone: see death
 	}
@@ -202,7 +190,7 @@ func (o *observer) isRemnant(x *server) bool {
 // death judges one life.
 func (o *observer) death(l *life) (end, bool) {
 	e := end{life: l, since: l.last}
-	pause := o.usualPause(l.server.role)
+	pause := o.pauses[l.server.role]
 	if l.until == o.end && !l.isQuiet(l.last, pause) {
 		return e, false
 	}
@@ -236,15 +224,29 @@ func (o *observer) refusedBy(l *life) (list []int) {
 	return list
 }
 
-// brokenOff are the requests under way at a time that failed, and of which no server has a
-// row, nor does a gateway say to which one it sent them: it died before it handed on any.
+// brokenOff are the homeless requests that were under way at a time.
 func (o *observer) brokenOff(at trace.Time) (list []int) {
-	known := slices.Concat(slices.Collect(maps.Values(o.refused))...)
-	for i := range o.set.AllRequests() {
-		q := &o.set.Requests[i]
-		if q.Status == request.Failed && q.Start <= at && q.End >= at && !slices.Contains(known, i) && !slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Serves() }) {
+	for _, i := range o.homeless {
+		if q := &o.set.Requests[i]; q.Start <= at && q.End >= at {
 			list = append(list, i)
 		}
 	}
 	return list
+}
+
+// findHomeless finds the requests that failed, and of which no server has a row, nor does a
+// gateway say to which one it sent them: it died before it handed on any.
+func (o *observer) findHomeless() {
+	known := map[int]bool{}
+	for _, list := range o.refused {
+		for _, i := range list {
+			known[i] = true
+		}
+	}
+	for i := range o.set.AllRequests() {
+		q := &o.set.Requests[i]
+		if q.Status == request.Failed && !known[i] && !slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Serves() }) {
+			o.homeless = append(o.homeless, i)
+		}
+	}
 }

@@ -73,20 +73,43 @@ type observer struct {
 	servers []*server  // in the order of display
 	lifeOf  []*life    // by proc; nil are those that serve nothing
 	// nobodys are ends as those of lives, where not even the process is known, by role.
-	nobodys [request.Other + 1][]trace.Time
-	refused map[*server][]int // see refusals
+	nobodys  [request.Other + 1][]trace.Time
+	refused  map[*server][]int // see refusals
+	homeless []int             // see findHomeless
+	// starts are those of jobs, in order, and pauses the longest ones of a team with requests in
+	// flight, in ns, by role.
+	starts [request.Other + 1][]trace.Time
+	pauses [request.Other + 1]int64
 }
 
 func observe(s *request.Set) *observer {
 	o := &observer{set: s, lifeOf: make([]*life, len(s.Procs))}
 	o.findLives()
 	o.eachPart(o.hear)
+	o.compare()
+	o.refused = o.refusals()
+	o.findHomeless()
+	return o
+}
+
+// compare notes what servers of a role have in common.
+func (o *observer) compare() {
 	for _, t := range o.teams() {
 		t.pause = t.longestPause()
 		t.discountIntake()
+		role := t.life.server.role
+		o.pauses[role] = max(o.pauses[role], t.pause)
 	}
-	o.refused = o.refusals()
-	return o
+	for _, x := range o.servers {
+		for _, l := range x.lives {
+			for _, j := range l.jobs {
+				o.starts[x.role] = append(o.starts[x.role], j.start)
+			}
+		}
+	}
+	for role := range o.starts {
+		slices.Sort(o.starts[role])
+	}
 }
 
 // eachPart calls f for the parts of servers that compute.

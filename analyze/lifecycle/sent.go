@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -19,7 +18,7 @@ func (o *observer) refusals() map[*server][]int {
 			continue
 		}
 		o.eachURL(q, func(_ request.Role, url string) {
-			if x := servers[url]; x != nil && !slices.Contains(list[x], i) {
+			if x := servers[url]; x != nil && (len(list[x]) == 0 || list[x][len(list[x])-1] != i) {
 				list[x] = append(list[x], i)
 			}
 		})
