@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Document is the overview as all formats have it.
@@ -100,12 +99,12 @@ func (o *Overview) clockReport() *table.Table {
 			}
 			return request.Unknown
 		}),
-		table.TimeColumn("set at", "what it showed first then, about", func(c *HostClock) trace.Time {
+		{Column: table.Column{Name: "set at", Unit: table.Instant, Doc: "what it showed first then, about"}, Cell: func(c *HostClock) table.Cell {
 			if x := o.stepOf(c); x != nil {
-				return x.At
+				return table.InstantCell(x.At)
 			}
-			return 0
-		}),
+			return table.Cell{Unknown: true}
+		}},
 		table.CountColumn("drift_ppb", "how fast the offset grows, ns per second; 0 where no drift shows", func(c *HostClock) int64 { return c.Drift }),
 	})
 }
