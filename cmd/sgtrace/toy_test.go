@@ -121,9 +121,9 @@ func TestOneLineAddsAFormat(t *testing.T) {
 		{[]string{"report", "--kernels", "--format", "csv", file, "folder"}, ",30,"},
 		{[]string{"report", "--by-rank", file, "folder"}, "rank 3"},
 		{[]string{"report", file}, "rank 3"},
-		{[]string{"merge", file, "folder", "-o", "merged.pftrace", "--verify"}, "60 slices"},
-		{[]string{"merge", "folder", "--from", "+50us", "-o", "part.pftrace"}, "20 slices"},
-		{[]string{"convert", "toy2perfetto", file, "-o", "out.json"}, "20 slices"},
+		{[]string{"merge", file, "folder", "-o", "merged.pftrace", "--verify"}, "62 slices"},
+		{[]string{"merge", "folder", "--from", "+50us", "-o", "part.pftrace"}, "22 slices"},
+		{[]string{"convert", "toy2perfetto", file, "-o", "out.json"}, "22 slices"},
 		{[]string{"convert", "--help"}, "toy2perfetto"},
 	} {
 		r := sgtrace(t, dir, test.args...)
