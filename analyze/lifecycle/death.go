@@ -34,18 +34,17 @@ func (l *Lives) died(deaths []*end) finding.Finding {
 	if next := l.next(last.life); next != nil {
 		f.Until = next.first
 	}
-	since := words.At(first.since, words.TenthLayout)
+	const silence = "none of its processes shows a sign after that, and"
 	switch {
 	case len(deaths) > 1:
 		from, to := words.Tenths(first.since, last.since)
 		f.Text = fmt.Sprintf("%s died %d times between %s and %s; %s", name(&f.At), len(deaths), from, to, l.became(lost))
 	case f.Until != 0:
-		from, to := words.Tenths(first.since, f.Until)
-		f.Text = fmt.Sprintf("%s died: none of its processes shows a sign after %s, and %s; it was back at %s", name(&f.At), from, l.became(lost), to)
+		f.Text = fmt.Sprintf("%s died at %s: %s %s; it was back at %s", name(&f.At), first.when(), silence, l.became(lost), words.At(f.Until, words.TenthLayout))
 	case first.refused:
-		f.Text = fmt.Sprintf("%s died: none of its processes shows a sign after %s, and %s", name(&f.At), since, l.became(lost))
+		f.Text = fmt.Sprintf("%s died at %s: %s %s", name(&f.At), first.when(), silence, l.became(lost))
 	default:
-		f.Text = fmt.Sprintf("%s died or hangs: none of its processes shows a sign after %s, and %s", name(&f.At), since, l.became(lost))
+		f.Text = fmt.Sprintf("%s died or hangs since %s: %s %s", name(&f.At), first.when(), silence, l.became(lost))
 	}
 	for _, r := range l.restarts {
 		if r.old.server == first.life.server {

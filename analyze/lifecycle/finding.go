@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
@@ -31,9 +32,30 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Judged) {
 
 // finding is what findings about ends have in common, of those with the given requests.
 func (l *Lives) finding(e *end, topic string, list []int) finding.Finding {
-	return finding.Finding{At: e.where(), Topic: topic, Since: e.since, Affected: finding.AffectedOf(l.set, list),
+	return finding.Finding{At: e.where(), Topic: topic, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
 		Metric: finding.Metric{Name: "requests that never ended", Unit: table.Number, Before: math.NaN(), After: float64(len(list))}}
+}
+
+// when says when a server ceased to work: "21:56:35.6 ± 0.2 s".
+func (e *end) when() string {
+	if e.isExact() {
+		return words.When(e.middle(), e.since, e.by)
+	}
+	from, to := words.Tenths(e.since, e.by)
+	return fmt.Sprintf("some time between %s, when it did something last, and %s", from, to)
+}
+
+// isExact reports whether the middle of the time in which a server ceased to work is as good as
+// any of it.
+func (e *end) isExact() bool { return e.by-e.since < 1_000_000_000 }
+
+// middle is that time, or its last sign where that is no good.
+func (e *end) middle() trace.Time {
+	if e.isExact() {
+		return e.since + (e.by-e.since)/2
+	}
+	return e.since
 }
 
 func (l *Lives) hung(e *end) finding.Finding {
@@ -49,12 +71,7 @@ func (l *Lives) hung(e *end) finding.Finding {
 	if n := len(e.waiting); n > 0 {
 		what = append(what, words.Counted(n, "request")+" sent to it later")
 	}
-	since := words.At(e.since, words.TenthLayout)
-	const exact = 1_000_000_000 // ns
-	if len(e.inFlight) == 0 && int64(e.firstOf-e.since) >= exact {
-		since = fmt.Sprintf("some time between %s, when it did something last, and %s", since, words.At(e.firstOf, words.TenthLayout))
-	}
-	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), since, strings.Join(what, " and "))
+	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), e.when(), strings.Join(what, " and "))
 	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
 	if pause := l.observed.pauses[e.life.server.role]; pause > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",

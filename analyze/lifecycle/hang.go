@@ -15,6 +15,7 @@ import (
 // on any server of its role.
 const (
 	leastSilence = 5_000_000_000 // ns; the delay of OpenTelemetry's exporters
+	heldBack     = 500_000_000   // ns; that of SGLang's
 	usualPauses  = 3
 	// leastWaiting is how many requests that no rank has a row of show that a server hangs:
 	// fewer may be in a queue, or their spans are lost.
@@ -24,12 +25,12 @@ const (
 // An end is where the work of some requests ended, though they did not.
 type end struct {
 	life     *life
-	team     *team // that hangs; nil is the whole server
-	since    trace.Time
+	team     *team      // that hangs; nil is the whole server
+	since    trace.Time // its last sign
+	by       trace.Time // when it had shown another one, had it gone on
 	inFlight []int      // indexes into Set.Requests, ascending: those that were on it
 	refused  bool       // a gateway failed to reach the server, or lost it
 	waiting  []int      // those that were sent to it later, and are on no rank
-	firstOf  trace.Time // waiting: the hang began before it
 }
 
 // requests are all that never ended.
@@ -69,10 +70,17 @@ func (o *observer) hang(t *team) (end, bool) {
 	if !t.life.isQuiet(busy, pause) {
 		return e, false
 	}
-	e.inFlight = t.inFlight(pause, true)
-	if len(waiting) > 0 {
-		e.firstOf = waiting[0].start
+	if t.discountIntake(1) {
+		e.since, waiting = t.last, o.waiting(t)
 	}
+	e.by = e.life.until
+	if len(t.inFlight(pause, false)) > 0 {
+		e.by = min(e.by, e.since+trace.Time(o.nextSign(e.life.server.role)))
+	}
+	if len(waiting) > 0 {
+		e.by = min(e.by, max(e.since, waiting[0].start+trace.Time(o.intake(e.life.server.role))))
+	}
+	e.inFlight = t.inFlight(pause, true)
 	e.waiting = requestsOf(waiting)
 	return e, true
 }
@@ -88,14 +96,14 @@ func (l *life) isQuiet(since trace.Time, pause int64) bool {
 // knows which rank: its spans are lost then.
 func (t *team) goesOn(o *observer) bool {
 	later := func(at trace.Time) bool { return at > t.last+request.SameBatch }
-	return slices.ContainsFunc(t.closed, func(iv request.Interval) bool { return later(iv.To - leastSilence/10) }) ||
+	return slices.ContainsFunc(t.closed, func(iv request.Interval) bool { return later(iv.To - heldBack) }) ||
 		slices.ContainsFunc(t.life.nobodys, later) || slices.ContainsFunc(o.nobodys[t.life.server.role], later)
 }
 
 // inFlight are the requests that were on a team at its last sign, and never ended: also
 // those that wait for the other half of the request, if they are asked for.
 func (t *team) inFlight(pause int64, blocked bool) []int {
-	recent := t.last - trace.Time(max(usualPauses*pause, leastSilence/10))
+	recent := t.last - trace.Time(max(usualPauses*pause, heldBack))
 	var jobs []*job
 	for _, j := range t.life.jobs {
 		if j.team == t && !j.ended && (blocked || !j.blocked) && j.start <= t.last && j.last >= recent {
@@ -194,7 +202,7 @@ func (o *observer) death(l *life) (end, bool) {
 	if l.until == o.end && !l.isQuiet(l.last, pause) {
 		return e, false
 	}
-	recent := l.last - trace.Time(max(usualPauses*pause, leastSilence/10))
+	recent := l.last - trace.Time(max(usualPauses*pause, heldBack))
 	var jobs []*job
 	own := false // some of them wait for nobody else
 	for _, j := range l.jobs {
@@ -209,6 +217,13 @@ func (o *observer) death(l *life) (end, bool) {
 	e.inFlight = slices.Concat(requestsOf(jobs), refused, o.brokenOff(l.last))
 	slices.Sort(e.inFlight)
 	e.inFlight = slices.Compact(e.inFlight)
+	e.by = min(l.until, l.last+heldBack) // what it did last was never exported
+	if own {
+		e.by = min(l.until, e.by+trace.Time(o.nextSign(l.server.role)))
+	}
+	for _, i := range refused {
+		e.by = min(e.by, max(e.since, o.set.Requests[i].End))
+	}
 	return e, own || e.refused
 }
 
@@ -217,7 +232,7 @@ func (o *observer) death(l *life) (end, bool) {
 func (o *observer) refusedBy(l *life) (list []int) {
 	for _, i := range o.refused[l.server] {
 		q := &o.set.Requests[i]
-		if q.End >= l.last-leastSilence/10 && q.Start < l.until {
+		if q.End >= l.last-heldBack && q.Start < l.until {
 			list = append(list, i)
 		}
 	}

@@ -48,9 +48,10 @@ type job struct {
 	request int
 	start   trace.Time
 	team    *team      // nil is unknown: no rank has a row of it
-	last    trace.Time // sign of its ranks; 0 without a team
-	ended   bool       // the server ended it, or the user was answered
-	blocked bool       // it waits for the other half of the request, on another server
+	first   trace.Time // sign of its ranks; 0 without a team
+	last    trace.Time
+	ended   bool // the server ended it, or the user was answered
+	blocked bool // it waits for the other half of the request, on another server
 }
 
 // A slot is what no two processes of a server are at one time.
@@ -96,7 +97,7 @@ func observe(s *request.Set) *observer {
 func (o *observer) compare() {
 	for _, t := range o.teams() {
 		t.pause = t.longestPause()
-		t.discountIntake()
+		t.discountIntake(leastWaiting)
 		role := t.life.server.role
 		o.pauses[role] = max(o.pauses[role], t.pause)
 	}
@@ -306,7 +307,9 @@ func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
 		if !takesIn(row.Means) && row.End >= t.worked {
 			t.worked, t.work = row.End, i
 		}
-		j.last = max(j.last, row.End)
+		if j.last = max(j.last, row.End); j.first == 0 || row.End < j.first {
+			j.first = row.End
+		}
 		if row.End >= t.last {
 			t.last, t.stage = row.End, i
 		}
@@ -317,36 +320,4 @@ func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
 		}
 	}
 	return last
-}
-
-// longestPause is for how long nothing ended on the team at most while jobs were in
-// flight on it that ended later, in ns.
-func (t *team) longestPause() int64 {
-	busy := request.NewCoverage(t.closed)
-	slices.Sort(t.ends)
-	longest := int64(0)
-	for i := 1; i < len(t.ends); i++ {
-		longest = max(longest, busy.Overlap(t.ends[i-1], t.ends[i]))
-	}
-	return longest
-}
-
-// discountIntake makes the last work of a team its last sign, if it took in several requests
-// later and did nothing for any of them, though none waits for another server.
-func (t *team) discountIntake() {
-	stuck := 0
-	for _, j := range t.life.jobs {
-		if j.team != t || j.start <= t.worked {
-			continue
-		}
-		if j.ended {
-			return
-		}
-		if !j.blocked {
-			stuck++
-		}
-	}
-	if t.worked != 0 && stuck >= leastWaiting {
-		t.last, t.stage = t.worked, t.work
-	}
 }
