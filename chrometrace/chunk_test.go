@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
-	"github.com/sgtrace/sgtrace/chrometrace/internal/tracetest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // tiny has pieces of an event or less, so that every kind of border is met.
@@ -141,7 +141,7 @@ func TestRecordLimit(t *testing.T) {
 
 // Many workers on a real amount of data.
 func TestWorkers(t *testing.T) {
-	data := tracetest.KinetoLike(20_000)
+	data := testinput.KinetoLike(20_000)
 	want := readWith(Options{Workers: 1}, parse.Usual, same, data)
 	if len(want.diags) > 0 || want.Total < 20_000 {
 		t.Fatalf("%d events; %v", want.Total, want.diags)

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

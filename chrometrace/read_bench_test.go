@@ -7,15 +7,15 @@ import (
 
 	"github.com/bytedance/sonic"
 
-	"github.com/sgtrace/sgtrace/chrometrace/internal/tracetest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // BenchmarkRead reads a trace of some 60 MB on one core, with all arguments and
 // with none.
 func BenchmarkRead(b *testing.B) {
-	data := tracetest.KinetoLike(200_000)
+	data := testinput.KinetoLike(200_000)
 	for name, mode := range map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone} {
 		b.Run(name, func(b *testing.B) { benchRead(b, data, Options{Workers: 1, Filter: profile.Filter{Args: mode}}) })
 	}
@@ -54,7 +54,7 @@ func BenchmarkSonic(b *testing.B)        { benchWith(b, sonic.Config{CaseSensiti
 func BenchmarkEncodingJSON(b *testing.B) { benchWith(b, json.Unmarshal) }
 
 func benchWith(b *testing.B, unmarshal func([]byte, any) error) {
-	data := tracetest.KinetoLike(20_000)
+	data := testinput.KinetoLike(20_000)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
-	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // shared returns the content of a file, unpacked as far as that is possible.

@@ -47,10 +47,13 @@ var (
 // counts.
 var layers = []layer{
 	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},
-	{of: []string{"internal/testset", "internal/testinput"},
-		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "spantable", "request/...", "profile", "trace", "internal/..."},
+	{of: []string{"testkit/testinput"}, may: []string{"golden/..."}, reason: "tests of every package above the simulators use it"},
+	{of: []string{"testkit/testset"},
+		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "spantable", "request/...", "profile", "trace", "testkit/testinput"},
 		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
-	{of: []string{"internal/testexport"}, may: []string{"golden/nsys", "golden/torch", "internal/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
+	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
+	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
+	{of: []string{"testkit/..."}, reason: "it starts or damages what tests give it, and knows nothing of it"},
 	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
@@ -58,6 +61,7 @@ var layers = []layer{
 	{of: []string{"request", "profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"spantable", "spantable/spantest"}, may: []string{"spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"inventory", "format"}, may: []string{"profile", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
 	{of: []string{"envelope"}, reason: "it does not know what it is around"},
@@ -78,7 +82,8 @@ var layers = []layer{
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/extract"}, may: slices.Concat(filled, []string{"convert/inputs", "dataset", "dataset/pseudonym", "dataset/tasks"}), reason: "it keeps each input by itself: what needs several is decided later"},
-	{of: []string{"convert/output"}, may: []string{"convert/inputs", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},
+	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
+	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},
 		reason: "it writes timelines, however they came to be"},
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},
@@ -127,8 +132,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"internal/testset", "internal/testinput", "internal/testexport", "internal/pftest", "internal/chromium", "spantable/spantest", "analyze/table/tabletest",
-	"golden/internal/goldentest", "chrometrace/internal/tracetest", "nsysexport/internal/nsystest"}
+var forTests = []string{"testkit/...", "spantable/spantest", "analyze/table/tabletest", "golden/internal/goldentest", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.
 func isIn(patterns []string, pkg string) bool {

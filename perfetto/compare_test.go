@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 const tenantKey = "http.request.header.x-tenant-id"

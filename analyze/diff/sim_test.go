@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // A difference is what is planted into the second of two simulated captures, and where

@@ -10,9 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/internal/testexport"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // exported are stalls as Nsight Systems records them, without what Python does, and what they

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // An htaOracle is one folder of tables that Holistic Trace Analysis computed.

@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/internal/testexport"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // simulateServer runs a server of four ranks, the last of which computes slower.

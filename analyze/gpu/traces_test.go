@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/internal/testexport"
-	"github.com/sgtrace/sgtrace/internal/testinput"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/internal/testexport"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // A csvTable is a CSV file: its lines by columns.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/cluster"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // A server that dies is one finding, also if it does so several times, with all requests that

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/testinput"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // No more is told to be lost than is, and nothing of a dump whose end is missing, as of a

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/internal/testinput"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // Attention of a real trace is that of TraceLens (SDPA_fwd.csv of its tests: parameters,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/cluster"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // usual are the scenarios that every test run looks at, with one seed each; "make rates"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // healed is the same deployment without what was planted.

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // toyFinder is a finder that is nowhere but here.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/internal/chromium"
+	"github.com/sgtrace/sgtrace/testkit/chromium"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/internal/chromium"
+	"github.com/sgtrace/sgtrace/testkit/chromium"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // fleet is a deployment of servers, each on a host of its own and with few requests, of

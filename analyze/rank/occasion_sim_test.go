@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // withOccasions is calm, but for a rank of 2, 4 or 8 that is late by 3 to 5 ms in a part

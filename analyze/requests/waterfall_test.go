@@ -9,8 +9,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // TestWaterfallIsComplete checks on every request of the development data that

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

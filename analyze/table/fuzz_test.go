@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // fuzzUnits are the units in the order of fuzzed columns.

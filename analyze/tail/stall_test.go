@@ -7,7 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // longPrompts is a busy unified server to which a few prompts of 6,000 tokens are sent, in

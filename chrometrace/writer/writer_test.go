@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/internal/damage"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // A dataset is printed as its inputs are. Both have names of one length, so that tables are as

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // A timeline shows what the report finds in the same inputs, with the same facts: dumps,

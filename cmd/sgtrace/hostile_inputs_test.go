@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // A file that is given twice, by another spelling or by a link, is read once; links in a

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // within runs the program in a process that may have no more than so many kB of data.

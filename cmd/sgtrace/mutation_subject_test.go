@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/internal/damage"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // A kind of input is what commands read it.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/internal/damage"
-	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
 )
 
 const (

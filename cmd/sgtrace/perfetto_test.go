@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/pftest"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // These tests ask Perfetto's own importer, where there is one, what it thinks of the

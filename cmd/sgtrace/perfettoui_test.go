@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert/output"
-	"github.com/sgtrace/sgtrace/internal/chromium"
-	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/internal/serve"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/chromium"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // These tests open a timeline in Perfetto's own page. They need a build of it, whose folder

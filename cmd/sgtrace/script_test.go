@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/sgtrace/sgtrace/internal/pftest"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/script")

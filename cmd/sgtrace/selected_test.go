@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // Of a large dump, what was not selected is not read, and no output shows that. The same dump

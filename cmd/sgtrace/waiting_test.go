@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // Four ranks of SGLang whose all-reduces are in a namespace without a name. The truth is an

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
-	"github.com/sgtrace/sgtrace/internal/testinput"
-	"github.com/sgtrace/sgtrace/internal/verify"
+	"github.com/sgtrace/sgtrace/convert/output/verify"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

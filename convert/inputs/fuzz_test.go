@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/damage"
-	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // mostUnpacked is how much of an input is looked at: a bomb has no end.

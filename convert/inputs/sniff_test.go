@@ -7,9 +7,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // The first blocks of a file may never have reached the disk: it is still what it is.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sgtrace/sgtrace/convert/output/verify"
 	"github.com/sgtrace/sgtrace/envelope"
-	"github.com/sgtrace/sgtrace/internal/verify"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

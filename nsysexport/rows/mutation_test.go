@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/internal/damage"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -15,8 +15,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // sharedFiles returns all exports of the shared data.

@@ -3,14 +3,14 @@ package parse
 import (
 	"testing"
 
-	"github.com/sgtrace/sgtrace/chrometrace/internal/tracetest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // BenchmarkParse measures the parser alone: no goroutines, nothing is joined.
 func BenchmarkParse(b *testing.B) {
-	data := tracetest.KinetoLike(3_000)
+	data := testinput.KinetoLike(3_000)
 	for name, mode := range map[string]profile.ArgsMode{"all": profile.ArgsAll, "none": profile.ArgsNone} {
 		b.Run(name, func(b *testing.B) {
 			p := newParser(newSettings(Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Filter: profile.Filter{Args: mode}}, Usual))

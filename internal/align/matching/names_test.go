@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // kernelEvent matches an event of a kernel in a trace of PyTorch, up to its name. All of

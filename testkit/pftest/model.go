@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/perfetto/reader"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -150,7 +151,7 @@ func argName(t *trace.Trace, key trace.Sym) string {
 	if key == 0 {
 		return "_"
 	}
-	return pathless(Valid(t.Syms.Name(key)))
+	return reader.Pathless(Valid(t.Syms.Name(key)))
 }
 
 func argValue(t *trace.Trace, a trace.Arg) any {

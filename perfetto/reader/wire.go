@@ -1,4 +1,4 @@
-package verify
+package reader
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -83,7 +84,7 @@ var (
 )
 
 // fields are those of one message, in the order of the file.
-type fields struct{ list []field }
+type fields []field
 
 // A field holds a number, or what a length leads.
 type field struct {
@@ -92,28 +93,24 @@ type field struct {
 	data   []byte
 }
 
-func (f *fields) reset() *fields {
-	f.list = f.list[:0]
-	return f
-}
-
-// parse reads a message. What no rule allows is an error, and so is a field that
-// must not repeat and does.
-func (f *fields) parse(b []byte, rules []rule) error {
+// parse reads a message and appends its fields to f, which belong to other messages. What
+// no rule allows is an error, and so is a field that must not repeat and does.
+func (f fields) parse(b []byte, rules []rule) (fields, error) {
+	first := len(f)
 	for len(b) > 0 {
 		var x field
 		number, wire, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return f, protowire.ParseError(n)
 		}
 		allowed := false
 		for _, r := range rules {
 			if r.number == number && r.form.wire == wire {
-				allowed = r.form.repeated || f.find(number) == nil
+				allowed = r.form.repeated || f[first:].find(number) == nil
 			}
 		}
 		if !allowed {
-			return fmt.Errorf("field %d of wire type %d repeats, or is not expected here", number, wire)
+			return f, fmt.Errorf("field %d of wire type %d repeats, or is not expected here", number, wire)
 		}
 		x.number, b = number, b[n:]
 		switch wire {
@@ -125,45 +122,53 @@ func (f *fields) parse(b []byte, rules []rule) error {
 			x.data, n = protowire.ConsumeBytes(b)
 		}
 		if n < 0 {
-			return protowire.ParseError(n)
+			return f, protowire.ParseError(n)
 		}
 		b = b[n:]
-		f.list = append(f.list, x)
+		f = append(f, x)
 	}
-	return nil
+	return f, nil
 }
 
-// parseIn is parse for the message in a field of another one.
-func (f *fields) parseIn(outer *fields, number protowire.Number, rules []rule) error {
-	x := outer.find(number)
+// message reads the message in a field, which must be there.
+func (f fields) message(number protowire.Number, rules []rule) (fields, error) {
+	x := f.find(number)
 	if x == nil {
-		return fmt.Errorf("field %d is missing", number)
+		return nil, fmt.Errorf("field %d is missing", number)
 	}
-	return f.parse(x.data, rules)
+	return fields(nil).parse(x.data, rules)
 }
 
 // find returns the first field of a number, nil if there is none.
-func (f *fields) find(number protowire.Number) *field {
-	for i := range f.list {
-		if f.list[i].number == number {
-			return &f.list[i]
+func (f fields) find(number protowire.Number) *field {
+	for i := range f {
+		if f[i].number == number {
+			return &f[i]
 		}
 	}
 	return nil
 }
 
 // number returns the number in a field, 0 if there is none.
-func (f *fields) number(number protowire.Number) uint64 {
+func (f fields) number(number protowire.Number) uint64 {
 	if x := f.find(number); x != nil {
 		return x.num
 	}
 	return 0
 }
 
-// text returns the text in a field; ok is false if there is none.
-func (f *fields) text(number protowire.Number) (text string, ok bool) {
-	if x := f.find(number); x != nil {
-		return string(x.data), true
+// text returns the text in a field, "" if there is none.
+func (f fields) text(number protowire.Number) (string, error) {
+	x := f.find(number)
+	if x == nil {
+		return "", nil
 	}
-	return "", false
+	return text(x.data)
+}
+
+func text(b []byte) (string, error) {
+	if !utf8.Valid(b) {
+		return "", fmt.Errorf("string %q is not UTF-8", b)
+	}
+	return string(b), nil
 }

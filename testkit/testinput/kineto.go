@@ -1,5 +1,4 @@
-// Package tracetest makes traces for tests and benchmarks of readers.
-package tracetest
+package testinput
 
 import (
 	"bytes"

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/perfetto/reader"
 )
 
 // A Trace is the content of a Perfetto file.
@@ -43,17 +45,10 @@ func (t *Trace) Shown() int {
 
 // A Track is a declared track.
 type Track struct {
-	UUID    uint64
-	Parent  *Track
-	Name    string
-	Desc    string
-	Rank    int
-	Counter bool
-	Unit    string
+	reader.Track
+	Parent *Track // nil if there is none
 
-	parentUUID uint64
-	explicit   bool // orders its children by rank
-	open       []*Slice
+	open []*Slice
 }
 
 // Path returns the names of t's ancestors and of t itself, joined with " > ".
@@ -98,7 +93,7 @@ type Flow struct {
 }
 
 // An Attribute is one key and value of the description of the trace.
-type Attribute struct{ Key, Value string }
+type Attribute = reader.Attribute
 
 // Track returns the only track with the given path, or nil.
 func (t *Trace) Track(path string) (found *Track) {

@@ -1,4 +1,4 @@
-package pftest
+package reader_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -35,14 +36,15 @@ var (
 	clockAt = func(id, at int) []byte { return msg(1, id, 2, at) }
 	start   = msg(10, 1, 13, 1, 59, msg(58, 64),
 		6, msg(1, clockAt(1, 100), 1, clockAt(6, 100), 1, msg(1, 64, 2, 100, 3, 1), 2, 1),
-		12, msg(2, msg(1, 1, 2, "name")))
+		12, msg(2, msg(1, 1, 2, "name"), 3, msg(1, 1, 2, "key")))
 	lane      = msg(60, msg(1, 1, 2, "lane", 12, 0, 15, 2))
+	count     = msg(60, msg(1, 2, 2, "counter", 8, msg(), 12, 1, 15, 2))
 	beginName = packetOf(9, 1, 11, 1, 10, 1)
 	endLane   = packetOf(9, 2, 11, 1)
 )
 
 func TestDecode(t *testing.T) {
-	got, err := Decode(msg(1, start, 1, lane, 1, beginName, 1, endLane))
+	got, err := pftest.Decode(msg(1, start, 1, lane, 1, beginName, 1, endLane))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,27 +62,28 @@ func TestDecodeRefuses(t *testing.T) {
 		{"begin without end", [][]byte{start, lane, beginName}, "never ends"},
 		{"end without begin", [][]byte{start, lane, endLane}, "closes nothing"},
 		{"events before the sequence starts", [][]byte{lane, beginName}, "flags 0"},
-		{"cleared twice", [][]byte{start, start}, "sequence_flags 1"},
-		{"no sequence id", [][]byte{start, lane, msg(8, 5, 11, msg(9, 2, 11, 1))}, "sequence_id"},
+		{"cleared twice", [][]byte{start, start}, "flags 1; want 1 with 0"},
+		{"no sequence id", [][]byte{start, lane, msg(8, 5, 11, msg(9, 2, 11, 1))}, "sequence 0"},
 		{"undeclared track", [][]byte{start, beginName}, "not declared"},
-		{"undefined name", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 7)}, "id 7"},
-		{"id defined twice", [][]byte{start, msg(10, 1, 12, msg(2, msg(1, 1, 2, "other")))}, "defined twice"},
+		{"undefined name", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 7)}, "string 7"},
+		{"id defined twice", [][]byte{start, msg(10, 1, 12, msg(2, msg(1, 1, 2, "other")))}, "string 1 of field 2"},
 		{"missing parent", [][]byte{msg(60, msg(1, 2, 5, 9, 12, 0, 15, 2))}, "parent 9"},
 		{"tracks in a loop", [][]byte{msg(60, msg(1, 2, 5, 3, 11, 3, 12, 0, 15, 2)), msg(60, msg(1, 3, 5, 2, 11, 3, 12, 0, 15, 2))}, "loop"},
 		{"equal ranks", [][]byte{lane, msg(60, msg(1, 2, 12, 0, 15, 2))}, "rank 0"},
-		{"counter with two values", [][]byte{start, lane, packetOf(9, 4, 11, 1, 30, 1, 44, 2.5)}, "two values"},
-		{"counter without a value", [][]byte{start, lane, packetOf(9, 4, 11, 1)}, "type 4"},
+		{"counter with two values", [][]byte{start, lane, count, packetOf(9, 4, 11, 2, 30, 1, 44, 2.5)}, "two values"},
+		{"value on a lane", [][]byte{start, lane, packetOf(9, 4, 11, 1, 30, 1)}, "type 4"},
+		{"counter without a value", [][]byte{start, lane, count, packetOf(9, 4, 11, 2)}, "without a value"},
 		{"flow with one end", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 36, 9), endLane}, "one end"},
 		{"flow ended first", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 42, 9), endLane}, "before it is opened"},
-		{"argument without a value", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 4, msg()), endLane}, "no value"},
+		{"argument without a value", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 4, msg(1, 1)), endLane}, "no value"},
 		{"unknown field", [][]byte{msg(99, 1)}, "field 99"},
-		{"clocks that differ", [][]byte{msg(10, 1, 13, 1, 59, msg(58, 64), 6, msg(1, clockAt(1, 100), 1, clockAt(6, 101), 2, 1))}, "clocks"},
+		{"clocks that differ", [][]byte{msg(10, 1, 13, 1, 59, msg(58, 64), 6, msg(1, clockAt(1, 100), 1, clockAt(6, 101), 2, 1))}, "clock 6"},
 	} {
 		var file []byte
 		for _, p := range c.packets {
 			file = append(file, msg(1, p)...)
 		}
-		if _, err := Decode(file); err == nil || !strings.Contains(err.Error(), c.err) {
+		if _, err := pftest.Decode(file); err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.err)
 		}
 	}

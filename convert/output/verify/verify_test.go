@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
-	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/perfetto"
+	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 )

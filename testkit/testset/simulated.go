@@ -9,8 +9,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // DisaggregatedRequest is one request through gateway, prefill and decode server,

@@ -1,0 +1,210 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// eventArgs is the field of a TrackEvent that holds typed arguments.
+const eventArgs = 4715
+
+var eventRules = []rule{{3, varintField}, {4, repeatedBytes}, {9, varintField}, {10, varintField}, {11, varintField},
+	{30, varintField}, {36, repeatedVarint}, {42, repeatedVarint}, {44, fixedField}, {54, varintField}, {eventArgs, bytesField}}
+
+// fieldsOf are the fields that events of each kind may have.
+var fieldsOf = [...][]protowire.Number{
+	Begin:   {3, 4, 9, 10, 11, 36, 42, 54, eventArgs},
+	End:     {9, 11, 42},
+	Instant: {4, 9, 10, 11, eventArgs},
+	Counter: {9, 11, 30, 44},
+}
+
+// trackEvent reads a TrackEvent into d.event.
+func (d *decoder) trackEvent(b []byte) (err error) {
+	if d.fields, err = d.fields[:0].parse(b, eventRules); err != nil {
+		return err
+	}
+	f := d.fields
+	d.args = d.args[:0]
+	d.event = Event{Kind: f.number(9), Time: d.now, Track: f.number(11), Opens: d.event.Opens[:0], Ends: d.event.Ends[:0]}
+	e := &d.event
+	counter, known := d.tracks[e.Track]
+	switch {
+	case !known:
+		return fmt.Errorf("event on track %d, which is not declared", e.Track)
+	case e.Kind < Begin || e.Kind > Counter || (e.Kind == Counter) != counter:
+		return fmt.Errorf("event of type %d on track %d", e.Kind, e.Track)
+	}
+	if err := allowed(e.Kind, f); err != nil {
+		return err
+	}
+	switch e.Kind {
+	case Begin, Instant:
+		if e.Name, err = d.lookup(eventNames, f.number(10)); err != nil {
+			return err
+		}
+	case Counter:
+		e.Value, err = value(f)
+		return err
+	}
+	if e.Category, err = d.optional(f.find(3), categories); err != nil {
+		return err
+	}
+	if e.Correlation, err = d.optional(f.find(54), correlations); err != nil {
+		return err
+	}
+	for _, x := range f {
+		switch x.number {
+		case 36:
+			e.Opens = append(e.Opens, x.num)
+		case 42:
+			e.Ends = append(e.Ends, x.num)
+		}
+	}
+	return d.arguments(f)
+}
+
+// allowed checks that an event has no fields that its kind has not.
+func allowed(kind uint64, f fields) error {
+fields:
+	for _, x := range f {
+		for _, n := range fieldsOf[kind] {
+			if x.number == n {
+				continue fields
+			}
+		}
+		return fmt.Errorf("an event of type %d with field %d", kind, x.number)
+	}
+	return nil
+}
+
+// value returns the value of a sample, which has one.
+func value(f fields) (float64, error) {
+	integer, double := f.find(30), f.find(44)
+	switch {
+	case (integer == nil) == (double == nil):
+		return 0, errors.New("a sample without a value, or with two values")
+	case integer != nil:
+		return float64(int64(integer.num)), nil
+	}
+	return math.Float64frombits(double.num), nil
+}
+
+// optional resolves an interned string that need not be there. No string that is there is
+// empty.
+func (d *decoder) optional(x *field, table int) (string, error) {
+	if x == nil {
+		return "", nil
+	}
+	s, err := d.lookup(table, x.num)
+	if err == nil && s == "" {
+		err = fmt.Errorf("field %d is there and empty", x.number)
+	}
+	return s, err
+}
+
+// arguments reads those of the event of which f are the fields.
+func (d *decoder) arguments(f fields) error {
+	n := 0
+	for _, x := range f {
+		switch x.number {
+		case 4:
+			n++
+		case eventArgs:
+			var err error
+			if d.event.Typed, err = d.typed(x.data); err != nil {
+				return err
+			}
+		}
+	}
+	at := d.room(n)
+	i := at
+	for _, x := range f {
+		if x.number != 4 {
+			continue
+		}
+		a, err := d.annotation(x.data, true)
+		if err != nil {
+			return err
+		}
+		d.args[i] = a
+		i++
+	}
+	d.event.Args = d.args[at:i:i]
+	return nil
+}
+
+// room appends n arguments and returns the place of the first. Their place may move as long
+// as arguments within them are read, so that they are sliced when all are there.
+func (d *decoder) room(n int) (at int) {
+	at = len(d.args)
+	for range n {
+		d.args = append(d.args, Arg{})
+	}
+	return at
+}
+
+var annotationRules = []rule{{1, varintField}, {2, varintField}, {3, varintField}, {4, varintField}, {5, fixedField}, {6, bytesField},
+	{11, repeatedBytes}, {12, repeatedBytes}, {17, varintField}}
+
+// kindOf is the kind of value that a field of a DebugAnnotation holds.
+var kindOf = map[protowire.Number]trace.ArgKind{2: trace.ArgBool, 3: trace.ArgUint, 4: trace.ArgInt, 5: trace.ArgFloat, 6: trace.ArgString,
+	11: trace.ArgDict, 12: trace.ArgArray, 17: trace.ArgString}
+
+// annotation reads a DebugAnnotation, which has one value. Elements of arrays have no name.
+func (d *decoder) annotation(b []byte, named bool) (a Arg, err error) {
+	mark := len(d.fields)
+	if d.fields, err = d.fields.parse(b, annotationRules); err != nil {
+		return a, err
+	}
+	f := d.fields[mark:]
+	defer func() { d.fields = d.fields[:mark] }()
+	if has := len(f) > 0 && f[0].number == 1; has != named {
+		return a, errors.New("an argument without a name, or an element of an array with one")
+	}
+	if named {
+		if a.Name, err = d.lookup(argNames, f[0].num); err != nil {
+			return a, err
+		}
+		if f = f[1:]; a.Name == "" {
+			return a, errors.New("argument without a name")
+		}
+	}
+	if len(f) == 0 {
+		return a, fmt.Errorf("argument %q has no value", a.Name)
+	}
+	number := f[0].number
+	a.Kind = kindOf[number]
+	for _, x := range f[1:] {
+		if x.number != number {
+			return a, fmt.Errorf("argument %q holds fields %d and %d", a.Name, number, x.number)
+		}
+	}
+	switch number {
+	case 6:
+		a.Text = f[0].data
+		_, err = text(a.Text)
+	case 17:
+		if _, err = d.lookup(argStrings, f[0].num); err == nil {
+			a.Text = d.texts[f[0].num-1]
+		}
+	case 11, 12:
+		at := d.room(len(f))
+		for i, x := range f {
+			e, err := d.annotation(x.data, number == 11)
+			if err != nil {
+				return a, err
+			}
+			d.args[at+i] = e
+		}
+		a.Elems = d.args[at : at+len(f) : at+len(f)]
+	default:
+		a.Bits = f[0].num
+	}
+	return a, err
+}

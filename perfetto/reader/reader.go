@@ -1,0 +1,330 @@
+// Package reader reads the Perfetto files that package perfetto writes.
+//
+// It shares no code with the writer and is stricter than trace_processor: what that would
+// drop, guess, or repair without a word is an error here, and so is a packet that the
+// writer's own rules forbid. So it is no reader for the traces of others.
+//
+// It reads one packet after the other and holds only what later packets refer to: the
+// strings that the file interns, its tracks, and the fields that it declares for
+// arguments. What packets mean together, such as which slice an end closes and where an
+// arrow ends, is up to its callers: convert/output/verify compares a file with its model, and
+// tests build a trace of it.
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/sgtrace/sgtrace/trace"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A Packet is what one packet says; what it says nothing about is nil.
+type Packet struct {
+	Offset     int64    // in the file
+	Start      *int64   // from which on times count, ns since 1970
+	Declared   []string // the names of arguments that are fields of a message
+	Track      *Track
+	Attributes []Attribute
+	Event      *Event // valid until the next packet
+}
+
+// A Track is a declared track.
+type Track struct {
+	UUID, Parent uint64 // Parent is 0 if there is none
+	Name, Desc   string
+	Counter      bool
+	Unit         string // of a counter
+	Rank         int    // its place among its siblings
+	Explicit     bool   // its children are ordered by rank
+}
+
+// An Attribute is one key and value of the description of the trace.
+type Attribute struct{ Key, Value string }
+
+// The types of events.
+const (
+	Begin = iota + 1
+	End
+	Instant
+	Counter
+)
+
+// An Event is one on a track that was declared before.
+type Event struct {
+	Kind        uint64 // Begin to Counter
+	Time        int64  // ns since 1970
+	Track       uint64 // the UUID
+	Name        string // of a Begin or an Instant
+	Category    string
+	Correlation string
+	Value       float64 // of a Counter
+	// Opens and Ends are the ids of arrows that have their first or second end here.
+	Opens, Ends []uint64
+	// Typed are the arguments that are fields of a message that the file declares, Args
+	// all others.
+	Typed, Args []Arg
+}
+
+// An Arg is an argument, or an element of one.
+type Arg struct {
+	Name  string // "" in arrays
+	Kind  trace.ArgKind
+	Bits  uint64 // of a number or a truth value; of a float, its IEEE 754 bits
+	Text  []byte // of a string, valid UTF-8
+	Elems []Arg  // of an array or a dictionary, which has at least one
+}
+
+// Packets reads a file. An error names the packet and is the last thing that it yields.
+func Packets(r io.Reader) iter.Seq2[Packet, error] {
+	return func(yield func(Packet, error) bool) {
+		d := decoder{tracks: map[uint64]bool{}}
+		in := newPackets(r)
+		for {
+			at := in.offset
+			b, err := in.next()
+			if err == io.EOF {
+				return
+			}
+			var p Packet
+			if err == nil {
+				p, err = d.packet(b)
+			}
+			p.Offset = at
+			if err != nil {
+				yield(p, fmt.Errorf("packet at byte %d: %w", at, err))
+				return
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A decoder has what packets refer to.
+type decoder struct {
+	started  bool            // the sequence was
+	start    int64           // of its incremental clock
+	now      int64           // on it
+	tracks   map[uint64]bool // by UUID: whether it is a counter
+	interned [interningTables][]string
+	texts    [][]byte // interned[argStrings], as [Arg.Text] has them
+	schema   schema
+
+	event  Event
+	fields fields // of the message being read and of those around it
+	args   []Arg  // of the event
+}
+
+// The tables of InternedData. Ids count from 1, in the order of the file.
+const (
+	categories = iota
+	eventNames
+	argNames
+	argStrings
+	correlations
+	interningTables
+)
+
+var tableOf = map[protowire.Number]int{1: categories, 2: eventNames, 3: argNames, 29: argStrings, 43: correlations}
+
+var packetRules = []rule{{6, bytesField}, {8, varintField}, {10, varintField}, {11, bytesField}, {12, bytesField}, {13, varintField},
+	{59, bytesField}, {60, bytesField}, {72, bytesField}, {126, bytesField}}
+
+// packet reads a TracePacket.
+func (d *decoder) packet(b []byte) (p Packet, err error) {
+	if d.fields, err = d.fields[:0].parse(b, packetRules); err != nil {
+		return p, err
+	}
+	f := d.fields
+	for _, x := range f {
+		if (x.number == 60 || x.number == 72 || x.number == 126) && len(f) != 1 {
+			return p, errors.New("a description shares its packet")
+		}
+		switch x.number {
+		case 60:
+			p.Track, err = d.descriptor(x.data)
+			return p, err
+		case 72:
+			p.Declared, err = d.schema.read(x.data)
+			return p, err
+		case 126:
+			p.Attributes, err = attributes(x.data)
+			return p, err
+		}
+	}
+	if !d.started {
+		p.Start = &d.start
+	}
+	if err := d.sequence(f); err != nil {
+		return p, err
+	}
+	if x := f.find(12); x != nil {
+		if err := d.intern(x.data); err != nil {
+			return p, err
+		}
+	}
+	event, delta := f.find(11), f.find(8)
+	if event == nil {
+		if delta != nil {
+			return p, errors.New("a time stamp without an event")
+		}
+		return p, nil
+	}
+	if delta == nil || int64(delta.num) < 0 {
+		return p, errors.New("an event without a time stamp, or before the one in front of it")
+	}
+	d.now += int64(delta.num)
+	p.Event = &d.event
+	return p, d.trackEvent(event.data)
+}
+
+// sequence checks that a packet belongs to the only sequence, which the first one
+// starts.
+func (d *decoder) sequence(f fields) error {
+	flags := uint64(0)
+	if !d.started {
+		flags = 1 // SEQ_INCREMENTAL_STATE_CLEARED
+	}
+	if f.number(10) != 1 || f.number(13) != flags {
+		return fmt.Errorf("sequence %d with flags %d; want 1 with %d", f.number(10), f.number(13), flags)
+	}
+	if d.started {
+		if f.find(6) != nil || f.find(59) != nil {
+			return errors.New("clocks are set twice")
+		}
+		return nil
+	}
+	d.started = true
+	return d.clocks(f)
+}
+
+// clocks reads from which time on events count, and checks that it is Unix time.
+func (d *decoder) clocks(f fields) error {
+	defaults, err := f.message(59, []rule{{58, varintField}})
+	if err != nil {
+		return err
+	}
+	snapshot, err := f.message(6, []rule{{1, repeatedBytes}, {2, varintField}})
+	if err != nil {
+		return err
+	}
+	var ids []uint64
+	for _, c := range snapshot {
+		if c.number != 1 {
+			continue
+		}
+		clock, err := fields(nil).parse(c.data, []rule{{1, varintField}, {2, varintField}, {3, varintField}})
+		if err != nil {
+			return err
+		}
+		id, at, incremental := clock.number(1), clock.find(2), clock.find(3)
+		if at == nil || (incremental != nil) != (id == 64) || incremental != nil && incremental.num != 1 || len(ids) > 0 && int64(at.num) != d.start || int64(at.num) < 0 {
+			return fmt.Errorf("clock %d is set to %d, others to %d; only 64 is incremental", id, clock.number(2), d.start)
+		}
+		d.start = int64(at.num)
+		ids = append(ids, id)
+	}
+	if defaults.number(58) != 64 || snapshot.number(2) != 1 || len(ids) != 3 || ids[0] != 1 || ids[1] != 6 || ids[2] != 64 {
+		return fmt.Errorf("clocks %d, %d by default, %d first; want 1, 6 and 64, 64 by default, 1 first", ids, defaults.number(58), snapshot.number(2))
+	}
+	d.now = d.start
+	return nil
+}
+
+var internedRules = []rule{{1, repeatedBytes}, {2, repeatedBytes}, {3, repeatedBytes}, {29, repeatedBytes}, {43, repeatedBytes}}
+
+// intern reads InternedData.
+func (d *decoder) intern(b []byte) error {
+	all, err := fields(nil).parse(b, internedRules)
+	if err != nil {
+		return err
+	}
+	var entry fields
+	for _, f := range all {
+		if entry, err = entry[:0].parse(f.data, []rule{{1, varintField}, {2, bytesField}}); err != nil {
+			return err
+		}
+		table := &d.interned[tableOf[f.number]]
+		if len(entry) != 2 || entry.number(1) != uint64(len(*table))+1 {
+			return fmt.Errorf("string %d of field %d comes after %d others", entry.number(1), f.number, len(*table))
+		}
+		s, err := entry.text(2)
+		if err != nil {
+			return err
+		}
+		*table = append(*table, s)
+		if f.number == 29 {
+			d.texts = append(d.texts, []byte(s))
+		}
+	}
+	return nil
+}
+
+// lookup resolves an interned id.
+func (d *decoder) lookup(table int, id uint64) (string, error) {
+	if id == 0 || id > uint64(len(d.interned[table])) {
+		return "", fmt.Errorf("interned string %d of table %d is not defined", id, table)
+	}
+	return d.interned[table][id-1], nil
+}
+
+// attributes reads TraceAttributes.
+func attributes(b []byte) (list []Attribute, err error) {
+	all, err := fields(nil).parse(b, []rule{{1, repeatedBytes}})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		pair, err := fields(nil).parse(f.data, []rule{{1, bytesField}, {3, bytesField}})
+		if err != nil {
+			return nil, err
+		}
+		if len(pair) != 2 {
+			return nil, errors.New("an attribute lacks its key or its value")
+		}
+		key, err1 := pair.text(1)
+		value, err2 := pair.text(3)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		list = append(list, Attribute{key, value})
+	}
+	return list, nil
+}
+
+var descriptorRules = []rule{{1, varintField}, {2, bytesField}, {5, varintField}, {8, bytesField}, {11, varintField}, {12, varintField},
+	{14, bytesField}, {15, varintField}}
+
+// descriptor reads a TrackDescriptor.
+func (d *decoder) descriptor(b []byte) (*Track, error) {
+	f, err := fields(nil).parse(b, descriptorRules)
+	if err != nil {
+		return nil, err
+	}
+	t := &Track{UUID: f.number(1), Parent: f.number(5), Rank: int(f.number(12)), Explicit: f.number(11) == 3}
+	merge, ordering, ranked := f.number(15), f.number(11), f.find(12) != nil
+	name, err1 := f.text(2)
+	desc, err2 := f.text(14)
+	if x := f.find(8); x != nil {
+		t.Counter = true
+		if f, err = fields(nil).parse(x.data, []rule{{6, bytesField}}); err == nil {
+			t.Unit, err = f.text(6)
+		}
+	}
+	if err := errors.Join(err, err1, err2); err != nil {
+		return nil, err
+	}
+	t.Name, t.Desc = name, desc
+	if _, twice := d.tracks[t.UUID]; twice || t.UUID == 0 {
+		return nil, fmt.Errorf("track uuid %d is zero or not unique", t.UUID)
+	}
+	if merge != 2 || ordering != 0 && ordering != 3 || !ranked {
+		return nil, fmt.Errorf("track %q may merge with its siblings, or has no rank", t.Name)
+	}
+	d.tracks[t.UUID] = t.Counter
+	return t, nil
+}
