@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -71,12 +72,9 @@ func (d *decoder) trackEvent(b []byte) (err error) {
 
 // allowed checks that an event has no fields that its kind has not.
 func allowed(kind uint64, f fields) error {
-fields:
 	for _, x := range f {
-		for _, n := range fieldsOf[kind] {
-			if x.number == n {
-				continue fields
-			}
+		if slices.Contains(fieldsOf[kind], x.number) {
+			continue
 		}
 		return fmt.Errorf("an event of type %d with field %d", kind, x.number)
 	}
@@ -143,9 +141,7 @@ func (d *decoder) arguments(f fields) error {
 // as arguments within them are read, so that they are sliced when all are there.
 func (d *decoder) room(n int) (at int) {
 	at = len(d.args)
-	for range n {
-		d.args = append(d.args, Arg{})
-	}
+	d.args = slices.Grow(d.args, n)[:at+n]
 	return at
 }
 
