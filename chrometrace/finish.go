@@ -33,6 +33,10 @@ func (c *collector) finish() *profile.Profile {
 	var launched []trace.Time
 	f.Launches, launched = j.launches()
 	f.Work = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Work }, j.link)
+	f.OneBlock = joined(j, func(t *parse.Tables) *[]profile.OneBlock { return &t.OneBlock }, func(x *profile.OneBlock, k *kept) bool {
+		x.Event = j.event(x.Event, k)
+		return x.Event != profile.NoEvent
+	})
 	redrawn := c.redrawn(f)
 	arrow := func(x *profile.Arrow, k *kept) bool {
 		if !j.row(&x.Row, k) {

@@ -154,9 +154,9 @@ func (r *restoring) countEvents() (n int64) {
 func (r *restoring) eventsOf(file *file) error {
 	in := r.openRows(file.name, r.opt.Syms)
 	at, start, dur, name, category := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("category")
-	correlation := &cell{}
+	correlation, single := &cell{}, &cell{}
 	if !file.operators {
-		correlation = in.column("correlation")
+		correlation, single = in.column("correlation"), in.column("one_block")
 	}
 	arguments := r.argumentsOf(file, in)
 	categories := map[trace.Sym]bool{}
@@ -173,6 +173,9 @@ func (r *restoring) eventsOf(file *file) error {
 			} else {
 				p.Work = memory.Append(p.Work, link)
 			}
+		}
+		if threads := single.int(); threads > 0 {
+			p.OneBlock = append(p.OneBlock, profile.OneBlock{Event: int32(len(p.Events)), Threads: int32(threads)})
 		}
 		p.Events = append(p.Events, s)
 	}

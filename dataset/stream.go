@@ -100,10 +100,10 @@ func (w *walk) end() {
 
 func (s *stream) Kernels(yield func(*profile.Kernel) bool) {
 	w := s.walkWithin(kernelsFile, duringKernels)
-	kind, device, number := w.in.column("kind"), w.in.column("device"), w.in.column("stream")
+	kind, device, number, single := w.in.column("kind"), w.in.column("device"), w.in.column("stream"), w.in.column("one_block")
 	var k profile.Kernel
 	w.each(func(e profile.Event) bool {
-		k = profile.Kernel{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), Graph: string(kind.text()) == graphKind}
+		k = profile.Kernel{Event: e, Device: int32(device.int()), Stream: uint32(number.int()), OneBlock: int32(single.int()), Graph: string(kind.text()) == graphKind}
 		return yield(&k)
 	})
 }

@@ -136,7 +136,7 @@ func (r *recording) threadsOf(number int32, p *profile.Profile, are []profile.Id
 
 // events writes the events that were kept.
 func (r *recording) events(p *profile.Profile, places []Place) {
-	correlations := make([]int64, len(p.Events))
+	correlations, single := make([]int64, len(p.Events)), p.OneBlock
 	for _, links := range [][]profile.Link{p.Launches, p.Work} {
 		for _, l := range links {
 			if l.Event != profile.NoEvent {
@@ -156,7 +156,11 @@ func (r *recording) events(p *profile.Profile, places []Place) {
 		if f.operators {
 			r.operator(f, e, row.TID, places[e.Track])
 		} else {
-			r.slice(f, e, row, places[e.Track], correlations[i])
+			threads := int32(0)
+			if len(single) > 0 && single[0].Event == int32(i) {
+				threads, single = single[0].Threads, single[1:]
+			}
+			r.slice(f, e, row, places[e.Track], correlations[i], threadsOf(threads))
 		}
 	}
 }
@@ -187,8 +191,8 @@ func (r *recording) jsonOf(a trace.Arg) string {
 	return string(r.text)
 }
 
-func (r *recording) slice(f *file, e *trace.Slice, on *profile.Row, at Place, correlation int64) {
-	row := sliceRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), Device: -1, Stream: -1, Correlation: correlation}
+func (r *recording) slice(f *file, e *trace.Slice, on *profile.Row, at Place, correlation int64, oneBlock *int32) {
+	row := sliceRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), Device: -1, Stream: -1, Correlation: correlation, OneBlock: oneBlock}
 	switch f {
 	case kernelsFile, copiesFile:
 		row.Device, row.Stream = int32(on.PID), on.TID
@@ -200,6 +204,14 @@ func (r *recording) slice(f *file, e *trace.Slice, on *profile.Row, at Place, co
 		row.Bytes = &n
 	}
 	r.sliceTable(f).write(row)
+}
+
+// threadsOf is the column one_block of a kernel.
+func threadsOf(oneBlock int32) *int32 {
+	if oneBlock == 0 {
+		return nil
+	}
+	return &oneBlock
 }
 
 func (r *recording) sliceTable(f *file) *lazy[sliceRow] {

@@ -77,7 +77,7 @@ func (x *walking) kernels() {
 	l := lazy[sliceRow]{of: x.writer, name: kernelsFile.name}
 	x.Kernels(func(k *profile.Kernel) bool {
 		row := x.slice(&k.Event, KernelKind(k))
-		row.Device, row.Stream = k.Device, int64(k.Stream)
+		row.Device, row.Stream, row.OneBlock = k.Device, int64(k.Stream), threadsOf(k.OneBlock)
 		l.write(row)
 		return true
 	})

@@ -85,7 +85,7 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 	var out profile.Kernel
 	st.src.Kernels(func(k *rows.Kernel) bool {
 		if w.event(&out.Event, k.PID, k.Start, k.End, k.Correlation, k.Name) {
-			out.Device, out.Stream, out.Graph = k.Device, k.Stream, false
+			out.Device, out.Stream, out.OneBlock, out.Graph = k.Device, k.Stream, k.OneBlock, false
 			more = yield(&out)
 		}
 		return more
@@ -103,7 +103,7 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 		if !w.event(&out.Event, g.PID, g.Start, g.End, g.Correlation, name) || !g.Timed {
 			return true
 		}
-		out.Device, out.Stream, out.Graph = g.Device, g.Stream, true
+		out.Device, out.Stream, out.OneBlock, out.Graph = g.Device, g.Stream, 0, true
 		return yield(&out)
 	})
 }

@@ -31,6 +31,9 @@ type Profile struct {
 	// that were merged share correlation ids, and these Arrows say the same.
 	Launches, Work []Link
 
+	// OneBlock are the kernels that were launched as a single block, in the order of Events.
+	OneBlock []OneBlock
+
 	Collectives Collectives
 	Steps       []Step
 
@@ -148,6 +151,12 @@ type Link struct {
 	Event       int32 // index into Events, or NoEvent
 	Row         int32
 	Correlation int64
+}
+
+// A OneBlock is a kernel of a single block: see [Kernel].
+type OneBlock struct {
+	Event   int32 // index into Events
+	Threads int32
 }
 
 // StepKind says what a step of the scheduler computes.

@@ -56,8 +56,8 @@ type replay struct {
 	correlations []int64 // of each event; 0 is none
 }
 
-// each calls f for the events of some categories, until it returns false.
-func (r *replay) each(f func(e Event, s *trace.Slice, row *Row) bool, cats ...string) {
+// each calls f for the events of some categories, with their index, until it returns false.
+func (r *replay) each(f func(i int32, e Event, row *Row) bool, cats ...string) {
 	var wanted []trace.Sym
 	for _, c := range cats {
 		if sym, ok := r.syms.Lookup(c); ok {
@@ -71,7 +71,7 @@ func (r *replay) each(f func(e Event, s *trace.Slice, row *Row) bool, cats ...st
 			continue
 		}
 		e.Start, e.End, e.Name, e.Correlation = s.Time, s.End(), s.Name, r.correlations[i]
-		if !f(e, s, &r.p.Rows[s.Track]) {
+		if !f(int32(i), e, &r.p.Rows[s.Track]) {
 			return
 		}
 	}
@@ -79,15 +79,22 @@ func (r *replay) each(f func(e Event, s *trace.Slice, row *Row) bool, cats ...st
 
 func (r *replay) Kernels(yield func(*Kernel) bool) {
 	var k Kernel
-	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
+	single := r.p.OneBlock
+	r.each(func(i int32, e Event, row *Row) bool {
 		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
+		for len(single) > 0 && single[0].Event < i {
+			single = single[1:]
+		}
+		if len(single) > 0 && single[0].Event == i {
+			k.OneBlock = single[0].Threads
+		}
 		return yield(&k)
 	}, KernelCategory)
 }
 
 func (r *replay) Calls(yield func(*Call) bool) {
 	var c Call
-	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
+	r.each(func(_ int32, e Event, row *Row) bool {
 		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
 		return yield(&c)
 	}, CallCategories...)
@@ -95,7 +102,7 @@ func (r *replay) Calls(yield func(*Call) bool) {
 
 func (r *replay) Ranges(yield func(*Range) bool) {
 	var n Range
-	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
+	r.each(func(_ int32, e Event, row *Row) bool {
 		n = Range{Event: e, TID: row.TID}
 		return yield(&n)
 	}, AnnotationCategory)
@@ -110,7 +117,8 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 	}
 	inputs := newInputTexts(r.syms, r.args)
 	var f Frame
-	r.each(func(e Event, s *trace.Slice, row *Row) bool {
+	r.each(func(i int32, e Event, row *Row) bool {
+		s := &r.p.Events[i]
 		f = Frame{Event: e, TID: row.TID, Kind: kinds[s.Cat]}
 		if f.Kind == OperatorFrame {
 			f.Shapes, f.Types = inputs.of(s.Args)
@@ -135,7 +143,7 @@ func (r *replay) Copies(yield func(*Copy) bool) {
 	}
 	known := map[trace.Sym]meaning{} // by name
 	var c Copy
-	r.each(func(e Event, s *trace.Slice, row *Row) bool {
+	r.each(func(i int32, e Event, row *Row) bool {
 		m, ok := known[e.Name]
 		if !ok {
 			operation, kind := parseCopy(r.syms.Name(e.Name))
@@ -144,7 +152,7 @@ func (r *replay) Copies(yield func(*Copy) bool) {
 		}
 		e.Name = m.operation
 		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1, Kind: m.kind}
-		if a, ok := r.args.Find(s.Args, bytes); ok {
+		if a, ok := r.args.Find(r.p.Events[i].Args, bytes); ok {
 			c.Bytes = a.Int()
 		}
 		return yield(&c)

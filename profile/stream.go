@@ -2,6 +2,7 @@ package profile
 
 import (
 	"iter"
+	"math"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -136,7 +137,19 @@ type Kernel struct {
 	Event
 	Device int32  // as the process counts
 	Stream uint32 // CUDA stream
-	Graph  bool   // stands for a whole graph
+	// OneBlock is how many threads a kernel has that was launched as a single block, so that
+	// one multiprocessor of the device runs it; 0 is one of several blocks, or unknown.
+	OneBlock int32
+	Graph    bool // stands for a whole graph
+}
+
+// OneBlockOf returns [Kernel.OneBlock] of a kernel that was launched as a grid of blocks, and
+// blocks of threads. Unknown sizes are 0.
+func OneBlockOf(blocks, threads int64) int32 {
+	if blocks != 1 || threads < 0 || threads > math.MaxInt32 {
+		return 0
+	}
+	return int32(threads)
 }
 
 // A Copy is a copy between memories, or the filling of one. Name is what nsys stats

@@ -98,6 +98,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, exposedCopies},
 	{finding.GPU, "pages of unified memory that move while kernels run, for a tenth of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, migrations},
+	{finding.GPU, "GPUs that run nothing but kernels of one block of threads for a quarter of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--kernels"}, singleBlocks},
 	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
@@ -394,6 +396,9 @@ func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 func migrations(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).Migrations)
+}
+func singleBlocks(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).SingleBlocks)
 }
 func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {

@@ -88,8 +88,11 @@ type GPU struct {
 	// UnknownTime is the part of KernelTime of kernels that no rule of the classes knows.
 	// They count as computation.
 	UnknownTime int64
-	Streams     []GPUStream // by number
-	Copies      []CopyKind  // the longest total first
+	// Single is how long nothing but kernels of one block ran, which leave all of the device but
+	// one multiprocessor idle.
+	Single  int64
+	Streams []GPUStream // by number
+	Copies  []CopyKind  // the longest total first
 
 	RankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.

@@ -17,6 +17,8 @@ import (
 type RankKernel struct {
 	Rank, Name string
 	Class      profile.Class
+	Single     int64 // of Total: in launches of one block
+	Threads    int32 // of the largest of these
 	Waited     int64 // of Total: for communication before it on its stream, see GPU.Early
 	Unknown    bool  // no rule knows some of them: Class is what unknown kernels count as
 	distribution.Summary
@@ -41,6 +43,7 @@ type kernelTimes struct {
 	classes []profile.Class
 	unknown []bool
 	waited  []int64
+	single  []singleBlocks
 	samples []distribution.Sample
 	sums    []distribution.Summary
 }
@@ -49,11 +52,14 @@ func (k *kernelTimes) add(r *gpuRow) {
 	at := k.index.At(int64(r.name))
 	if *at == 0 {
 		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, distribution.Sample{})
-		k.unknown, k.waited = append(k.unknown, false), append(k.waited, 0)
+		k.unknown, k.waited, k.single = append(k.unknown, false), append(k.waited, 0), append(k.single, singleBlocks{})
 		*at = int32(len(k.names))
 	}
 	k.unknown[*at-1] = k.unknown[*at-1] || r.flags&rowUnknown != 0
 	k.waited[*at-1] = distribution.AddTimes(k.waited[*at-1], r.waited)
+	if r.flags&rowSingle != 0 {
+		k.single[*at-1].add(r)
+	}
 	k.samples[*at-1].Add(r.dur, distribution.NoLimit)
 }
 
@@ -76,7 +82,7 @@ func (k *kernelTimes) summarize() {
 func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
 	rows := make([]RankKernel, len(k.names))
 	for i, name := range k.names {
-		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Summary: k.sums[i], Sym: name, RankIndex: rank}
+		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Single: k.single[i].time, Threads: k.single[i].threads, Summary: k.sums[i], Sym: name, RankIndex: rank}
 	}
 	return rows
 }

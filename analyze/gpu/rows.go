@@ -22,6 +22,7 @@ type gpuRow struct {
 	name     trace.Sym
 	class    profile.Class
 	flags    rowFlags
+	single   int32 // threads of a kernel of one block: see profile.Kernel
 	inStep   int32 // index plus 1 of the innermost step of the call; 0 is none, or no call is known
 
 	waited int64 // ns, of dur: for what ran before it; known once it was swept over
@@ -35,11 +36,12 @@ const (
 	rowGraph                         // from the launch of a CUDA graph, or a whole one
 	rowUnknown                       // no rule of classes knows it: class is a guess
 	rowMigrated                      // pages of unified memory, which no call moves
+	rowSingle                        // a kernel of one block, which computes: single is known
 	rowStep                          // times the kind of the step that launched it
 )
 
 // flagBits is how many bits flags take.
-const flagBits = 7
+const flagBits = 8
 
 func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
 func (r *gpuRow) step() int       { return int(r.flags / rowStep) }
@@ -144,6 +146,9 @@ func (p *packedRows) append(to []byte, r *gpuRow) []byte {
 		to = binary.AppendUvarint(to, uint64(r.launched))
 		to = binary.AppendVarint(to, int64(r.inStep)-int64(p.last.inStep))
 	}
+	if r.flags&rowSingle != 0 {
+		to = binary.AppendUvarint(to, uint64(r.single))
+	}
 	p.last = *r
 	return to
 }
@@ -168,7 +173,7 @@ func (r *rowReader) next() bool {
 	row.class, row.flags = profile.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
 	row.stream = r.Signed()
 	row.name = trace.Sym(r.Unsigned())
-	row.launch, row.launched, row.waited, row.inStep = 0, 0, 0, 0
+	row.launch, row.launched, row.waited, row.single, row.inStep = 0, 0, 0, 0, 0
 	last := r.inStep
 	r.inStep = 0
 	if row.called() {
@@ -178,6 +183,9 @@ func (r *rowReader) next() bool {
 	}
 	if r.inStep > 0 {
 		row.inStep = r.inStep + r.steps
+	}
+	if row.flags&rowSingle != 0 {
+		row.single = int32(r.Unsigned())
 	}
 	return true
 }

@@ -104,6 +104,7 @@ type gpuSweep struct {
 	startup  startup
 	now      trace.Time                     // up to here all is counted
 	until    [profile.NumClasses]trace.Time // ends of what has started
+	wide     trace.Time                     // until when something runs that is no kernel of one block
 	delays   distribution.Sample
 	queue    queueTime
 	step     int        // kind of the step of what started last
@@ -158,6 +159,9 @@ func (s *gpuSweep) add(r *gpuRow) {
 			g.UnknownTime = distribution.AddTimes(g.UnknownTime, r.dur)
 		}
 		s.kernels.add(r)
+	}
+	if r.flags&rowSingle == 0 {
+		s.wide = max(s.wide, r.end())
 	}
 	switch {
 	case r.called():
@@ -259,6 +263,9 @@ func (s *gpuSweep) running(limit trace.Time) (running Running, to trace.Time) {
 			to = min(to, until)
 		}
 	}
+	if s.wide > s.now {
+		to = min(to, s.wide)
+	}
 	return running, to
 }
 
@@ -268,6 +275,9 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	*time = distribution.AddTimes(*time, length)
 	if running != 0 {
 		s.startup.busy = distribution.AddTimes(s.startup.busy, length)
+	}
+	if running != 0 && s.wide <= s.now {
+		s.gpu.Single = distribution.AddTimes(s.gpu.Single, length)
 	}
 	s.pieces.runs(s.now, running, length)
 	if running != 0 && to > s.now {

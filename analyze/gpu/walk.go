@@ -188,6 +188,10 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
 	default:
 		row.flags |= rowUnknown
 	}
+	if k.OneBlock > 0 && row.class == profile.ClassCompute {
+		row.flags |= rowSingle
+		row.single = k.OneBlock
+	}
 	return row
 }
 

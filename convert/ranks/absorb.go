@@ -214,6 +214,11 @@ func (a *absorption) addEvents() {
 		}
 	}
 	f.Work = move(f.Work, work)
+	for _, k := range n.OneBlock {
+		if a.duplicates[k.Event] == isNew {
+			f.OneBlock = append(f.OneBlock, profile.OneBlock{Event: a.shifted[k.Event], Threads: k.Threads})
+		}
+	}
 }
 
 // place returns which event of the trace an event of the export is or became.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,7 +21,7 @@ type Place struct {
 	Correlation uint32
 }
 
-// A Kernel is one that ran. 64 bytes.
+// A Kernel is one that ran. 72 bytes.
 type Kernel struct {
 	Start, End trace.Time
 	Node       uint64 // graph node; 0 is none, or the kernel was not in a graph
@@ -30,6 +31,7 @@ type Kernel struct {
 	Short        trace.Sym // bare name
 	Launch       LaunchID  // into [Source.Launches]; 0 is unknown
 	Graph        uint32    // graph id, from schema 3.24 on; 0 is none
+	OneBlock     int32     // as of [profile.Kernel]
 }
 
 // LaunchID is an index of [Source.Launches].
@@ -113,8 +115,8 @@ var kernelTable = tableSpec{
 		column{name: "graphNodeId"},
 		column{name: "graphId", detail: true},
 		column{name: "mangledName", detail: true},
-		column{name: "gridX", detail: true}, column{name: "gridY", detail: true}, column{name: "gridZ", detail: true},
-		column{name: "blockX", detail: true}, column{name: "blockY", detail: true}, column{name: "blockZ", detail: true},
+		column{name: "gridX"}, column{name: "gridY"}, column{name: "gridZ"},
+		column{name: "blockX"}, column{name: "blockY"}, column{name: "blockZ"},
 		column{name: "clusterX", detail: true}, column{name: "clusterY", detail: true}, column{name: "clusterZ", detail: true},
 		column{name: "registersPerThread", detail: true},
 		column{name: "staticSharedMemory", detail: true},
@@ -147,6 +149,7 @@ func (s *Source) kernels(spec *tableSpec, yield func(*Kernel) bool) {
 		k.Name = c.name(kerName)
 		k.Start, k.End, k.Node = c.time(opStart), c.time(opEnd), uint64(c.int(kerNode))
 		c.place(&k.Place)
+		k.OneBlock = profile.OneBlockOf(c.int(kerGridX)*c.int(kerGridY)*c.int(kerGridZ), c.int(kerBlockX)*c.int(kerBlockY)*c.int(kerBlockZ))
 		if !s.Options.Brief {
 			k.Short, k.GreenContext, k.Graph = c.name(kerShort), uint32(c.int(kerGreen)), uint32(c.int(kerGraph))
 			if l := c.launch(); l != last {

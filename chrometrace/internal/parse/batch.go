@@ -38,6 +38,7 @@ type Tables struct {
 	Redundant   []profile.Arrow // of no use if any event has a correlation
 	Launches    []profile.Link
 	Work        []profile.Link
+	OneBlock    []profile.OneBlock
 	Collectives []profile.Collective
 	Steps       []profile.Step
 	Prints      []trace.Slice // of the fingerprint
@@ -88,6 +89,7 @@ func (b *Batch) take() *Batch {
 	out.Redundant = slices.Clone(b.Redundant)
 	out.Launches = slices.Clone(b.Launches)
 	out.Work = slices.Clone(b.Work)
+	out.OneBlock = slices.Clone(b.OneBlock)
 	out.Collectives = slices.Clone(b.Collectives)
 	out.Steps = slices.Clone(b.Steps)
 	out.Prints = slices.Clone(b.Prints)
@@ -99,7 +101,7 @@ func (b *Batch) take() *Batch {
 		Rows: b.Rows[:0], Open: b.Open[:0],
 		Tables: Tables{
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
-			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Work: b.Work[:0],
+			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Work: b.Work[:0], OneBlock: b.OneBlock[:0],
 			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
 			LaunchTimes: b.LaunchTimes[:0], Asked: b.Asked[:0],
 		},

@@ -104,6 +104,8 @@ const (
 	argOut
 	argGroupSize
 	argSplits
+	argGrid
+	argBlock
 	argName
 	argLabels
 	argSortIndex
@@ -129,6 +131,8 @@ var argNames = map[string]argRole{
 	"Out msg nelems":      argOut,
 	"Group size":          argGroupSize,
 	"In split size":       argSplits, // as text
+	"grid":                argGrid,   // of blocks: [32, 1, 1]
+	"block":               argBlock,  // of threads
 	// Both since March 2026. Comms Id is a hash of 64 bits, past 2^53: it
 	// must not be read as a float64.
 	"Seq":      argSeq,

@@ -177,6 +177,7 @@ func (p *parser) complete() {
 			p.out.Prints = append(p.out.Prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
 		}
 		p.out.Work = p.link(p.out.Work, index, row)
+		p.oneBlock(index)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
 			p.collective(index, row, true)
 		}
@@ -197,6 +198,37 @@ func (p *parser) complete() {
 			})
 		}
 	}
+}
+
+// oneBlock notes a kernel of a single block.
+func (p *parser) oneBlock(index int32) {
+	const both = 1<<argGrid | 1<<argBlock
+	if index == profile.NoEvent || p.found&both != both || volume(p.got[argGrid].raw) != 1 {
+		return
+	}
+	if threads := profile.OneBlockOf(1, volume(p.got[argBlock].raw)); threads > 0 {
+		p.out.OneBlock = append(p.out.OneBlock, profile.OneBlock{Event: index, Threads: threads})
+	}
+}
+
+// volume returns the product of the whole numbers of a list, "[32, 1, 1]"; 0 if it is none, or
+// the product is past all sizes of grids.
+func volume(list []byte) int64 {
+	product, number, digits := int64(1), int64(0), false
+	for _, c := range list {
+		switch {
+		case c >= '0' && c <= '9' && product*number < 1<<50:
+			number, digits = 10*number+int64(c-'0'), true
+		case c == ',' || c == ']':
+			if !digits {
+				return 0
+			}
+			product, number, digits = product*number, 0, false
+		case c != ' ' && c != '[':
+			return 0
+		}
+	}
+	return product
 }
 
 // launch records a call that puts work on a device.
