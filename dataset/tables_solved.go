@@ -18,7 +18,7 @@ type RequestRow struct {
 	ITLP90       *int64 `parquet:"itl_p90_ns,optional" unit:"ns" doc:"gap between consecutive tokens: 90th percentile, nearest rank"`
 	ITLP99       *int64 `parquet:"itl_p99_ns,optional" unit:"ns" doc:"gap between consecutive tokens: 99th percentile, nearest rank"`
 	ITLMax       *int64 `parquet:"itl_max_ns,optional" unit:"ns" doc:"longest gap between consecutive tokens"`
-	TPOT         *int64 `parquet:"tpot_ns,optional" unit:"ns" doc:"time per output token: (E2E - TTFT) / (tokens - 1)"`
+	TPOT         *int64 `parquet:"tpot_ns,optional" unit:"ns" doc:"time per output token after the first one, on the answering server"`
 	TTFT         *int64 `parquet:"ttft_ns,optional" unit:"ns" doc:"time to the first token, as the answering server sees it"`
 	E2E          *int64 `parquet:"e2e_ns,optional" unit:"ns" doc:"outermost span: gateway, else answering server"`
 	Unaccounted  *int64 `parquet:"unaccounted_ns,optional" unit:"ns" doc:"part of E2E that no stage covers"`

@@ -31,7 +31,7 @@ var (
 	// reported is what reports see.
 	reported = []string{"trace", "trace/naming", "request", "profile", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
-	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/peers", "analyze/finding", "analyze/document",
+	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/peers", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/front", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",

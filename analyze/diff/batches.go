@@ -24,11 +24,11 @@ func (d *Collected) addBatch(s *diffStep, per perStep, piece, pieces int) {
 	of[piece].Of++
 }
 
-// GaugeDecodeSteps gauges how long a decode step takes, like for like: each step after is
+// gaugeDecodeSteps gauges how long a decode step takes, like for like: each step after is
 // compared with what a step with as many requests took before. The load of two captures is
 // never quite the same, and moves the mean of all steps by more than a regression does. It is
 // nil where there are no batch sizes that both sides have.
-func (d *Diff) GaugeDecodeSteps() *Gauge {
+func (d *Diff) gaugeDecodeSteps() *Gauge {
 	sides := [2]map[int32][]significance.Piece{d.locate.sides[0].batches[d.per], d.locate.sides[1].batches[d.per]}
 	usual := map[int32]float64{} // ns before, by batch size
 	all := significance.Piece{}

@@ -47,7 +47,7 @@ func TestSeveralCaptures(t *testing.T) {
 		t.Errorf("%+v", healthy.Before)
 	}
 	worse := Compare(calm(t, days, same), calm(t, []uint64{4, 5, 6}, longer), Options{})
-	g := worse.GaugeRows(Request, "e2e", "mean")
+	g := worse.gaugeRows(Request, "e2e", "mean")
 	if c := g.Above(1.2); c.P > 0.01 || g.Shortage(c, 0.01) != "" {
 		t.Errorf("e2e %s, %+v", g.Words(), c)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -48,8 +49,7 @@ type Collected struct {
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
-	loads              []diffLoad
-	speeds             [len(speedNames)]diffLoad // by kind of step
+	loads              map[*metric.Metric]*diffLoad
 	// What profilers recorded can be divided by: seconds, and steps of every kind, by piece;
 	// and how long the steps took.
 	work         [numPer]diffUnits
@@ -76,7 +76,7 @@ func Collect(c Capture) *Collected {
 func NewCollected(n int) *Collected { return newCollected(n, 0) }
 
 func newCollected(captures int, held int64) *Collected {
-	return &Collected{in: &distribution.Store{Limit: cmp.Or(held, distribution.MaxHeld/2)}, captures: captures, groups: map[diffKey][]*diffGroup{},
+	return &Collected{in: &distribution.Store{Limit: cmp.Or(held, distribution.MaxHeld/2)}, captures: captures, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*diffLoad{},
 		requests: diffUnits{}, finished: diffUnits{},
 		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
 }

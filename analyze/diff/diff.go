@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -61,34 +62,6 @@ type Diff struct {
 	locate      *diffRows // what rows are made of
 }
 
-// Kind says what a row of a Diff is of.
-type Kind uint8
-
-const (
-	Request Kind = iota // a metric of finished requests
-	Stage
-	Step
-	GPU // where the time of devices went; only its total means something
-	Kernel
-	Copy
-	HostWait   // a call that waits for the device
-	Collective // how long ranks wait in collectives, and how late they are
-	// Of those that are asked for:
-	Operator    // time of threads in an operator itself
-	OperatorGPU // what it launched itself
-	HostCause   // time of devices while the host did something; only its total means something
-)
-
-func (k Kind) String() string {
-	return [...]string{"request", "stage", "step", "gpu", "kernel", "copy", "host wait", "collective", "operator", "operator gpu", "host cause"}[k]
-}
-
-// totalOnly reports whether only totals of the kind mean something.
-func (k Kind) totalOnly() bool { return k == GPU || k == HostCause }
-
-// profiled reports whether rows of the kind are about what profilers recorded.
-func (k Kind) profiled() bool { return k >= Step }
-
 // A diffKey says what a group of durations is of.
 type diffKey struct {
 	Kind Kind
@@ -135,7 +108,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
-	d.Load = slices.Concat(compareLoads(before, after), compareShares(before, after), compareSpeeds(before, after))
+	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]))
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
 	d.divide()
@@ -207,7 +180,7 @@ func (d *Diff) correct() {
 // what users notice, how long steps take, and where the time of devices went.
 func (r *Row) leading() []*Change {
 	switch {
-	case r.Kind == Request && slices.Contains(usersNotice, r.Name):
+	case r.noticed():
 		return []*Change{&r.P50, &r.Mean}
 	case r.Kind == Step || r.Kind == GPU:
 		return []*Change{&r.Total}

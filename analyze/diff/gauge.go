@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
@@ -24,12 +25,9 @@ type Gauge struct {
 	pieces   [2]int   // that each side was cut into
 }
 
-// Numbers are what a group of durations can be gauged by.
-var Numbers = []string{"p50", "p99", "mean", "total"}
-
-// GaugeRows gauges a number of all rows of a kind together, or of the one with a name where
+// gaugeRows gauges a number of all rows of a kind together, or of the one with a name where
 // that is not ""; nil if neither side has any.
-func (d *Diff) GaugeRows(kind Kind, name, number string) *Gauge {
+func (d *Diff) gaugeRows(kind Kind, name, number string) *Gauge {
 	var m [2]diffMeasure
 	for side := range m {
 		keys := d.locate.keysOf(side, kind, name)
@@ -80,7 +78,7 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 			g.counted, g.perPiece = kind.String(), 1
 		case kind == Stage:
 			g.counted = "span"
-		case name == "itl":
+		case name == metric.ITL.Name:
 			g.counted = "gap"
 		}
 	case kind.profiled():
@@ -90,21 +88,23 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	}
 }
 
-// GaugeLoad gauges a load by its name; nil unless both sides have it.
-func (d *Diff) GaugeLoad(name string) *Gauge {
+// gaugeLoad gauges a mean; nil unless both sides have it.
+func (d *Diff) gaugeLoad(m *metric.Metric) *Gauge {
 	var of [2]*diffLoad
 	for side, c := range d.locate.sides {
-		i := slices.IndexFunc(c.loads, func(l diffLoad) bool { return l.name == name })
-		if i < 0 || sumOf(c.loads[i].pieces).Of == 0 {
+		if of[side] = c.loads[m]; of[side] == nil || sumOf(of[side].pieces).Of == 0 {
 			return nil
 		}
-		of[side] = &c.loads[i]
 	}
 	l := compareLoad(of[0], of[1], d.locate.captures())
 	g := &Gauge{Before: l.Before, After: l.After, Change: l.Change.Change,
 		how: howToCompare(of[0].pieces, of[1].pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].sample(), of[1].sample()},
 		pieces: [2]int{len(of[0].pieces), len(of[1].pieces)}}
-	g.count(d, Request, "", [2]int64{})
+	kind := Request
+	if m.Ratio == nil { // of what profilers recorded
+		kind = Step
+	}
+	g.count(d, kind, "", [2]int64{})
 	return g
 }
 

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
@@ -23,18 +25,25 @@ func TestGaugesOfRows(t *testing.T) {
 		r := &d.Rows[i]
 		for k := range diffNumbers {
 			n := &diffNumbers[k]
-			g, want := d.GaugeRows(r.Kind, r.Name, n.name), n.change(r)
+			g, want := d.gaugeRows(r.Kind, r.Name, n.name), n.change(r)
 			if g.Before != n.value(&r.Before) || g.After != n.value(&r.After) || !equal(g.Change.Ratio, want.Ratio) || !equal(g.Change.Low, want.Low) || !equal(g.Change.High, want.High) {
 				t.Errorf("%v %s %s: %g to %g, %+v; the row has %+v", r.Kind, r.Name, n.name, g.Before, g.After, g.Change, want)
 			}
 		}
 	}
 	for _, l := range d.Load {
-		if g := d.GaugeLoad(l.Name); strings.HasPrefix(l.Name, "share of requests on") != (g == nil) || g != nil && (g.Before != l.Before || g.After != l.After) {
+		i := slices.IndexFunc(metric.Loads, func(m *metric.Metric) bool { return m.Title == l.Name })
+		if i < 0 {
+			if !strings.HasPrefix(l.Name, "share of requests on") {
+				t.Errorf("%s is no metric", l.Name)
+			}
+			continue
+		}
+		if g := d.Gauge(metric.Loads[i], "", ""); g.Before != l.Before || g.After != l.After {
 			t.Errorf("%s: %+v, the load has %+v", l.Name, g, l)
 		}
 	}
-	if d.GaugeRows(Kernel, "", "total") != nil || d.GaugeRows(Stage, "no such stage", "p50") != nil || d.GaugeLoad(GoodShare) != nil || d.GaugeDecodeSteps() != nil {
+	if d.gaugeRows(Kernel, "", "total") != nil || d.gaugeRows(Stage, "no such stage", "p50") != nil || d.Gauge(metric.GoodShare, "", "") != nil || d.gaugeDecodeSteps() != nil {
 		t.Error("something is gauged that is not there")
 	}
 }
@@ -63,24 +72,24 @@ func decoding(rng *rand.Rand, steps, batch int, factor float64) *Collected {
 func TestGaugesOfSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	busier := Compare(decoding(rng, 400, 0, 1), decoding(rng, 400, 2, 1), Options{})
-	if g := busier.GaugeRows(Step, "", "mean"); g.Above(1.05).P > 0.01 {
+	if g := busier.gaugeRows(Step, "", "mean"); g.Above(1.05).P > 0.01 {
 		t.Errorf("steps of larger batches: %s", g.Words())
 	}
-	if g := busier.GaugeDecodeSteps(); g.Above(1.01).P < 0.5 || math.Abs(g.Change.Ratio-1) > 0.005 {
+	if g := busier.gaugeDecodeSteps(); g.Above(1.01).P < 0.5 || math.Abs(g.Change.Ratio-1) > 0.005 {
 		t.Errorf("steps of the same size: %s", g.Words())
 	}
 	slower := Compare(decoding(rng, 400, 0, 1), decoding(rng, 400, 2, 1.03), Options{})
-	if g := slower.GaugeDecodeSteps(); g.Above(1.02).P > 0.01 || math.Abs(g.Change.Ratio-1.03) > 0.005 {
+	if g := slower.gaugeDecodeSteps(); g.Above(1.02).P > 0.01 || math.Abs(g.Change.Ratio-1.03) > 0.005 {
 		t.Errorf("slower steps of the same size: %s", g.Words())
 	}
-	all, sum := slower.GaugeRows(Kernel, "", "total"), 0.0
+	all, sum := slower.gaugeRows(Kernel, "", "total"), 0.0
 	for _, name := range []string{"attention", "gemm"} {
-		sum += slower.GaugeRows(Kernel, name, "total").After
+		sum += slower.gaugeRows(Kernel, name, "total").After
 	}
 	if math.Abs(all.After-sum) > 1 {
 		t.Errorf("all kernels take %g ns a step, each by itself %g", all.After, sum)
 	}
-	if d := Compare(decoding(rng, 50, 0, 1), decoding(rng, 50, 10, 1), Options{}); d.GaugeDecodeSteps() != nil {
+	if d := Compare(decoding(rng, 50, 0, 1), decoding(rng, 50, 10, 1), Options{}); d.gaugeDecodeSteps() != nil {
 		t.Error("steps are compared that have no size in common")
 	}
 }
@@ -93,13 +102,13 @@ func TestShortage(t *testing.T) {
 		{"mean", "3 steps, 5 needed"}, // there are 252 ways to divide ten pieces, and 70 for eight
 		{"p99", "6 kernels, "},
 	} {
-		g := d.GaugeRows(Kernel, "", test.number)
+		g := d.gaugeRows(Kernel, "", test.number)
 		if got := g.Shortage(g.Above(1.1), 0.01); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %q, want %s", test.number, got, test.want)
 		}
 	}
 	long := Compare(decoding(rng, 400, 0, 1), decoding(rng, 400, 0, 1), Options{})
-	g := long.GaugeRows(Kernel, "", "mean")
+	g := long.gaugeRows(Kernel, "", "mean")
 	if got := g.Shortage(g.Above(1.1), 0.01); got != "" {
 		t.Errorf("400 steps: %q", got)
 	}

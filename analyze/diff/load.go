@@ -7,9 +7,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -27,35 +27,6 @@ type diffLoad struct {
 	pieces []significance.Piece
 }
 
-const (
-	loadRate = iota
-	loadPrompt
-	loadOutput
-	loadUnfinished
-	loadGood
-	loadGoodRate
-	numLoads
-)
-
-// Names of loads.
-const (
-	RequestRate  = "requests per second"
-	PromptTokens = "prompt tokens per request"
-	OutputTokens = "output tokens per request"
-	Unfinished   = "share of requests that did not finish"
-	GoodShare    = "goodput: share of requests that meet the SLO"
-	GoodRate     = "goodput: requests per second that meet the SLO"
-)
-
-var loadNames = [numLoads]string{
-	loadRate:       RequestRate,
-	loadPrompt:     PromptTokens,
-	loadOutput:     OutputTokens,
-	loadUnfinished: Unfinished,
-	loadGood:       GoodShare,
-	loadGoodRate:   GoodRate,
-}
-
 // measureLoads adds the requests of a capture. Those that overlap end alike; but when
 // they come and how long they are does not depend on how long they take, so that these
 // pieces may be short.
@@ -64,59 +35,48 @@ func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces
 		return
 	}
 	short := d.pieces(cutRequests(list, maxPieces))
-	if d.loads == nil {
-		d.loads = make([]diffLoad, numLoads)
-		for i, name := range loadNames {
-			d.loads[i] = diffLoad{name, make([]significance.Piece, max(short.n(), overlapping.n()))}
-		}
-	}
-	add := func(load, piece int, sum, of float64) {
-		d.loads[load].pieces[piece].Sum += sum
-		d.loads[load].pieces[piece].Of += of
-	}
+	n := max(short.n(), overlapping.n())
 	for i := range list {
-		r := &list[i]
-		piece := short.at(r.Start)
+		a := metric.Arrival{Request: &list[i], Since: -1, SLO: objectives != nil}
 		if i > 0 {
-			add(loadRate, piece, 1, float64(r.Start-list[i-1].Start)/1e9)
+			a.Since = int64(list[i].Start - list[i-1].Start)
 		}
-		if n := r.Metrics.PromptTokens; n >= 0 {
-			add(loadPrompt, piece, float64(n), 1)
+		if a.SLO {
+			state := slo.Judge(objectives, a.Request)
+			a.Good, a.Judged = state == slo.Met, state != slo.Undecided
 		}
-		if n := r.Metrics.CompletionTokens; n >= 0 {
-			add(loadOutput, piece, float64(n), 1)
-		}
-		lost := 0.0
-		if r.Status != request.Finished {
-			lost = 1
-		}
-		during := overlapping.at(r.Start)
-		add(loadUnfinished, during, lost, 1)
-		if objectives == nil {
-			continue
-		}
-		good := 0.0
-		state := slo.Judge(objectives, r)
-		if state == slo.Met {
-			good = 1
-		}
-		if state != slo.Undecided {
-			add(loadGood, during, good, 1)
-		}
-		if i > 0 {
-			add(loadGoodRate, during, good, float64(r.Start-list[i-1].Start)/1e9)
+		for _, m := range metric.Loads {
+			sum, of, ok := m.Ratio(&a)
+			switch {
+			case ok && m.During:
+				d.addLoad(m, overlapping.at(a.Start), n, sum, of)
+			case ok:
+				d.addLoad(m, short.at(a.Start), n, sum, of)
+			}
 		}
 	}
 }
 
-// compareLoads compares what both captures know.
-func compareLoads(before, after *Collected) []Load {
-	if before.loads == nil || after.loads == nil {
-		return nil
+// addLoad adds to a piece of a metric.
+func (d *Collected) addLoad(m *metric.Metric, piece, pieces int, sum, of float64) {
+	l := d.loads[m]
+	if l == nil {
+		l = &diffLoad{m.Title, make([]significance.Piece, pieces)}
+		d.loads[m] = l
 	}
+	l.pieces[piece].Sum += sum
+	l.pieces[piece].Of += of
+}
+
+// compareLoads compares those of some metrics that both captures know.
+func compareLoads(before, after *Collected, of []*metric.Metric) []Load {
 	var out []Load
-	for i := range before.loads {
-		if l := compareLoad(&before.loads[i], &after.loads[i], before.captures > 0); l.Before > 0 || l.After > 0 {
+	for _, m := range of {
+		b, a := before.loads[m], after.loads[m]
+		if b == nil || a == nil {
+			continue
+		}
+		if l := compareLoad(b, a, before.captures > 0); l.Before > 0 || l.After > 0 {
 			out = append(out, l)
 		}
 	}
@@ -133,29 +93,9 @@ func (d *Collected) addTokens(served []gpu.RankSteps, pieces *diffPieces) {
 			if !ok || !s.Projected {
 				continue
 			}
-			speed := &d.speeds[s.Kind]
-			if speed.pieces == nil {
-				*speed = diffLoad{speedNames[s.Kind], make([]significance.Piece, pieces.n())}
-			}
-			piece := &speed.pieces[pieces.at(s.Start)]
-			piece.Sum += float64(tokens)
-			piece.Of += float64(distribution.Between(s.First, s.Last)) / 1e9
+			d.addLoad(metric.Speeds[s.Kind], pieces.at(s.Start), pieces.n(), float64(tokens), float64(distribution.Between(s.First, s.Last))/1e9)
 		}
 	}
-}
-
-// speedNames are by kind of step. Of StepOther, only mixtures tell their tokens.
-var speedNames = [...]string{profile.StepOther: "tokens per second in mixed steps", profile.StepPrefill: "tokens per second in prefill steps", profile.StepDecode: "tokens per second in decode steps"}
-
-// compareSpeeds compares the steps that both captures have.
-func compareSpeeds(before, after *Collected) []Load {
-	var out []Load
-	for kind := range speedNames {
-		if b, a := &before.speeds[kind], &after.speeds[kind]; b.pieces != nil && a.pieces != nil {
-			out = append(out, compareLoad(b, a, before.captures > 0))
-		}
-	}
-	return out
 }
 
 // compareLoad compares one of them, whose pieces may be a capture each.

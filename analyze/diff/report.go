@@ -41,7 +41,7 @@ func (d *Diff) table(schema, title string, rows []Row) *table.Table {
 // fields are the columns of some rows.
 func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	fields := []table.Field[Row]{
-		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; gpu: where the time of devices went; kernel; copy; host wait: a call that waits for the device; collective; operator: time of threads in it and in no operator within; operator gpu: what it launched itself; host cause: time of devices while the host did this"},
+		{Column: table.Column{Name: "of", Doc: kindsInWords()},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Kind.String()) }},
 		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", Most: table.MostName},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Name) }},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,6 +22,7 @@ type diffSpans struct {
 	pieces      int
 	groups      map[uint64]*diffGroup // by codes of stage and rank
 	last        map[int32]int         // request that a rank was counted for last
+	values      []int64               // of a metric and a request
 }
 
 // collectRequests reads the metrics and stages of all requests. What a request did
@@ -33,7 +35,7 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	d.side.RequestPieces = pieces.n()
 	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
 		stage: requests.StageAxis(s), rank: requests.ProcAxis(s, diffRank)}
-	metrics := make([]diffGroup, len(requests.RequestMetrics)+1)
+	metrics := make([]diffGroup, len(metric.Requests))
 	for i := first; i < next; i++ {
 		r := &s.Requests[i]
 		piece := pieces.at(r.Start)
@@ -48,15 +50,12 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	}
 	c.addOthers(pieces, from, to)
 	for i := range metrics {
-		name := "itl"
-		if i < len(requests.RequestMetrics) {
-			name = requests.RequestMetrics[i].Name
-		}
-		if name == "unaccounted" && s.Clocks.Moves() {
+		m := metric.Requests[i]
+		if m == metric.Unaccounted && s.Clocks.Moves() {
 			continue // a millisecond that hosts are still apart would be news
 		}
 		if metrics[i].pieces != nil {
-			d.put(diffKey{Kind: Request, Name: name}, &metrics[i])
+			d.put(diffKey{Kind: Request, Name: m.Name}, &metrics[i])
 		}
 	}
 	stages, ranks := c.stage.Text(), c.rank.Text()
@@ -122,13 +121,11 @@ func cutRequests(list []request.Request, most int64) *diffPieces {
 }
 
 func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece int) {
-	for k := range requests.RequestMetrics {
-		if v := requests.RequestMetrics[k].Of(&r.Metrics); v >= 0 {
+	for k, m := range metric.Requests {
+		c.values = m.Values(c.values[:0], c.set, r)
+		for _, v := range c.values {
 			metrics[k].add(piece, c.pieces, v, c.in)
 		}
-	}
-	for _, gap := range c.set.Gaps(r) {
-		metrics[len(requests.RequestMetrics)].add(piece, c.pieces, max(0, gap), c.in)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -103,7 +104,7 @@ func (d *Diff) visible() []string {
 	var list []string
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind != Request || r.Changed() || r.Rank != "" || r.Name != "queue" && !slices.Contains(usersNotice, r.Name) {
+		if r.Changed() || r.Rank != "" || !r.noticed() && r.of() != metric.Queue {
 			continue
 		}
 		if r.P50.size() >= math.Log(visibleFactor) && d.part(r, 10*(r.After.P50-r.Before.P50)) >= visiblePart {
@@ -120,9 +121,6 @@ const (
 	visibleFactor = 2
 	visiblePart   = 0.05
 )
-
-// usersNotice are the metrics of requests that users notice.
-var usersNotice = []string{"e2e", "ttft", "itl", "tpot"}
 
 // others tells how many rows changed besides those that were told of, if any were.
 func (d *Diff) others(told []*Row, any bool) (says []string) {
@@ -184,8 +182,8 @@ func (d *Diff) told() []*Row {
 // says most about why.
 func (d *Diff) main() []*Row {
 	var told []*Row
-	for _, name := range usersNotice {
-		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.Name == name }); r != nil {
+	for _, m := range metric.At(metric.Noticed) {
+		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.of() == m }); r != nil {
 			told = append(told, r)
 		}
 	}
@@ -313,7 +311,7 @@ func (d *Diff) addUp() {
 	d.whole = map[diffKey]int64{}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind == Kernel || r.Kind == Copy || r.Kind == Request && r.Name == "e2e" {
+		if r.Kind == Kernel || r.Kind == Copy || r.of() == metric.E2E {
 			key := d.wholeOf(r)
 			before[key] = distribution.AddTimes(before[key], max(0, r.Before.PerUnit))
 			after[key] = distribution.AddTimes(after[key], max(0, r.After.PerUnit))

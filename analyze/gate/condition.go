@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
@@ -14,7 +15,7 @@ import (
 // A Condition is that a metric grew or fell by more than a part of what it was.
 type Condition struct {
 	Text         string // as it was given
-	metric       *metric
+	metric       *metric.Metric
 	name, number string
 	below        bool
 	bound        float64 // of after / before
@@ -103,7 +104,7 @@ func (list Conditions) Judge(d *diff.Diff) *Result {
 // says that nobody can tell at the level.
 func (c *Condition) judge(d *diff.Diff, level float64, j *Judgment) float64 {
 	j.Condition, j.Before, j.After, j.Ratio, j.Low, j.High = c.Text, math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
-	g := c.metric.gauge(d, c.name, c.number)
+	g := d.Gauge(c.metric, c.name, c.number)
 	if g == nil {
 		j.State, j.Reason = Unjudged, "the captures do not have it"
 		return math.NaN()

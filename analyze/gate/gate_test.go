@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/request"
@@ -163,7 +164,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		c := list[0]
-		if !(c.bound > 0) || c.below && c.bound > 1 || !c.below && c.bound < 1 || c.metric.named == mustName && c.name == "" {
+		if !(c.bound > 0) || c.below && c.bound > 1 || !c.below && c.bound < 1 || c.metric.Named == metric.MustName && c.name == "" {
 			t.Errorf("%q: %+v", text, c)
 		}
 		again, err := Parse([]string{c.Text})

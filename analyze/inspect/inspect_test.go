@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
@@ -79,7 +80,7 @@ func TestDocumented(t *testing.T) {
 			words = append(words, c.Key())
 		}
 	}
-	for _, m := range requests.RequestMetrics {
+	for _, m := range metric.Requests {
 		words = append(words, m.Name)
 	}
 	words = append(words, request.AllFlags.Words()...)

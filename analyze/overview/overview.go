@@ -2,7 +2,6 @@ package overview
 
 import (
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -10,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/profile"
@@ -75,9 +75,6 @@ type Overview struct {
 	finders.Result
 }
 
-// overviewMetrics are the latencies that an overview shows.
-var overviewMetrics = []string{"e2e", "ttft", "itl"}
-
 // New looks at everything, on all cores.
 func New(in Input) *Overview {
 	o := &Overview{Input: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
@@ -122,7 +119,7 @@ func (o *Overview) measureRequests() {
 	}
 	o.Servers = serversOf(s)
 	for _, l := range requests.MeasureLatencies(s).Rows {
-		if l.Of == requests.Finished && slices.Contains(overviewMetrics, l.Metric) {
+		if m := metric.Named(l.Metric); l.Of == requests.Finished && m != nil && m.Weight == metric.Headline {
 			o.Latencies = append(o.Latencies, l)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -48,13 +48,13 @@ func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Made
 // diffTiles are what users notice, before and after.
 func diffTiles(d *diff.Diff) []Tile {
 	var list []Tile
-	for _, m := range tail.Metrics {
-		i := slices.IndexFunc(d.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == string(m) })
+	for _, m := range metric.At(metric.Headline) {
+		i := slices.IndexFunc(d.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == m.Name })
 		if i < 0 {
 			continue
 		}
 		r := &d.Rows[i]
-		t := Tile{Name: tail.MetricWords[m], Value: words.Nearly(r.After.P50), Unit: "p50", State: Neutral, Href: "#numbers",
+		t := Tile{Name: m.Title, Value: words.Nearly(r.After.P50), Unit: "p50", State: Neutral, Href: "#numbers",
 			Detail: fmt.Sprintf("was %s; p99 %s → %s", words.Nearly(r.Before.P50), words.Nearly(r.Before.P99), words.Nearly(r.After.P99))}
 		switch {
 		case r.Changed() && r.Effect() > 0:
@@ -90,10 +90,10 @@ func (b *diffBuilder) findings(l *links, verdict string) Section {
 // curves are the distributions of what users notice, side by side.
 func (b *diffBuilder) curves() []*Figure {
 	var list []*Figure
-	for _, m := range tail.Metrics {
+	for _, m := range metric.At(metric.Headline) {
 		lines := []chart.Distribution{
-			{Name: b.Before.Label, Values: b.sides[0].Values(diff.Request, string(m)), Color: beforeColor},
-			{Name: b.After.Label, Values: b.sides[1].Values(diff.Request, string(m)), Color: afterColor},
+			{Name: b.Before.Label, Values: b.sides[0].Values(diff.Request, m.Name), Color: beforeColor},
+			{Name: b.After.Label, Values: b.sides[1].Values(diff.Request, m.Name), Color: afterColor},
 		}
 		if len(lines[0].Values) == 0 || len(lines[1].Values) == 0 {
 			continue
@@ -101,34 +101,31 @@ func (b *diffBuilder) curves() []*Figure {
 		if lines[0].Name == lines[1].Name {
 			lines[0].Name, lines[1].Name = "before: "+lines[0].Name, "after: "+lines[1].Name
 		}
-		list = append(list, &Figure{ID: "curves-" + string(m), Title: tail.MetricWords[m], Caption: howToReadPercentiles, Defined: "Metrics of a request",
+		list = append(list, &Figure{ID: "curves-" + m.Name, Title: m.Title, Caption: howToReadPercentiles, Defined: "Metrics of a request",
 			Command: b.command, Body: &chart.Percentiles{Lines: lines}})
 	}
 	return list
 }
 
-// requestParts are parts of the E2E of a request, which has others besides.
-var requestParts = []string{"queue", "prefill", "transfer", "decode"}
-
 // cascade leads from the mean E2E before to that after, part by part.
 func (b *diffBuilder) cascade() []*Figure {
-	mean := func(name string) (before, after float64, ok bool) {
-		i := slices.IndexFunc(b.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == name })
+	mean := func(m *metric.Metric) (before, after float64, ok bool) {
+		i := slices.IndexFunc(b.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == m.Name })
 		if i < 0 {
 			return 0, 0, false
 		}
 		r := &b.Rows[i]
 		return float64(r.Before.PerUnit) / 10, float64(r.After.PerUnit) / 10, min(r.Before.PerUnit, r.After.PerUnit) >= 0
 	}
-	before, after, ok := mean("e2e")
+	before, after, ok := mean(metric.E2E)
 	if !ok {
 		return nil
 	}
 	c := &chart.Cascade{Unit: table.Duration, From: chart.CascadeRow{Name: "E2E before", Value: before}, To: chart.CascadeRow{Name: "E2E after", Value: after}}
 	rest := after - before
-	for _, name := range requestParts {
-		if x, y, ok := mean(name); ok {
-			c.Rows = append(c.Rows, chart.CascadeRow{Name: name, Value: y - x})
+	for _, m := range metric.Requests {
+		if x, y, ok := mean(m); ok && m.Weight == metric.Part {
+			c.Rows = append(c.Rows, chart.CascadeRow{Name: m.Title, Value: y - x})
 			rest -= y - x
 		}
 	}

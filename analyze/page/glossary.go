@@ -3,19 +3,18 @@ package page
 import (
 	"html"
 	"html/template"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // glossary defines the words that reports use and a reader of a page may not know, who
 // has no 'sgtrace help' at hand. docs/METRICS.md is more precise.
-var glossary = map[string]string{
-	"TTFT":      "time to first token: from the start of a request to its first output token",
-	"ITL":       "inter-token latency: from one output token of a request to its next",
-	"TPOT":      "time per output token: the time after the first token, divided by the number of tokens after it",
-	"E2E":       "end-to-end latency: from the start of a request to its end",
+var glossary = withMetrics(map[string]string{
 	"p50":       "median: half of the values are no larger",
 	"p90":       "90 % of the values are no larger",
 	"p99":       "99 % of the values are no larger",
@@ -29,10 +28,20 @@ var glossary = map[string]string{
 	"exposed":   "while nothing computes: communication or copies that computation does not hide",
 	"retracted": "taken out of the batch because the KV cache was full, to be computed again later",
 	"goodput":   "share, or rate, of requests that met every objective (SLO)",
+})
+
+// withMetrics adds the metrics whose names are such words.
+func withMetrics(words map[string]string) map[string]string {
+	for _, m := range metric.All() {
+		if m.Word != "" {
+			words[m.Title] = m.Word
+		}
+	}
+	return words
 }
 
 // defined matches the words of the glossary; TP0 stands for all of its kind.
-var defined = regexp.MustCompile(`\b(TTFT|ITL|TPOT|E2E|p50|p90|p99|KV cache|[TD]P\d+|prefill|decode|bootstrap|straggler|exposed|retracted|goodput)\b`)
+var defined = regexp.MustCompile(`\b(` + strings.Join(slices.Sorted(maps.Keys(glossary)), "|") + `|[TD]P\d+)\b`)
 
 // explained is a text in which the first of each defined word has its definition, for the
 // pointer and for screen readers.

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/page/embed"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -78,36 +79,24 @@ func (l *line) Swap(i, k int) {
 
 // requestLines returns the distributions of what users see, over finished requests.
 func requestLines(set *request.Set) []*line {
-	metrics := []struct {
-		name string
-		of   func(*request.Metrics) int64
-	}{
-		{"E2E", func(m *request.Metrics) int64 { return m.E2E }},
-		{"TTFT", func(m *request.Metrics) int64 { return m.TTFT }},
-		{"TPOT", func(m *request.Metrics) int64 { return m.TPOT }},
-		{"queue", func(m *request.Metrics) int64 { return m.Queue }},
-		{"transfer", func(m *request.Metrics) int64 { return m.Transfer }},
-	}
 	var lines []*line
-	for _, m := range metrics {
-		lines = append(lines, &line{name: m.name})
-	}
-	gaps := &line{name: "ITL"}
-	for i := range set.Requests {
-		r := &set.Requests[i]
-		if r.Status != request.Finished {
+	var values []int64
+	for _, m := range metric.Requests {
+		if !m.Curve {
 			continue
 		}
-		for k, m := range metrics {
-			if v := m.of(&r.Metrics); v >= 0 {
-				lines[k].add(v, i)
+		l := &line{name: m.Title}
+		for i := range set.Requests {
+			if r := &set.Requests[i]; r.Status == request.Finished {
+				values = m.Values(values[:0], set, r)
+				for _, v := range values {
+					l.add(v, i)
+				}
 			}
 		}
-		for _, gap := range set.Gaps(r) {
-			gaps.add(gap, i)
-		}
+		lines = append(lines, l)
 	}
-	lines = slices.DeleteFunc(append(lines, gaps), func(l *line) bool { return l.Len() == 0 })
+	lines = slices.DeleteFunc(lines, func(l *line) bool { return l.Len() == 0 })
 	for _, l := range lines {
 		sort.Sort(l)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -72,14 +73,11 @@ func printedIn(t *testing.T, from, to trace.Time) map[[2]string]string {
 }
 
 // withMetric counts the finished requests of which a metric is known.
-func withMetric(set *request.Set, metric string) int {
+func withMetric(set *request.Set, name string) int {
 	n := 0
 	for i := range set.Requests {
 		r := &set.Requests[i]
-		known := metric == "itl" && len(set.Gaps(r)) > 0
-		for _, m := range requests.RequestMetrics {
-			known = known || m.Name == metric && m.Of(&r.Metrics) >= 0
-		}
+		known := len(metric.Named(name).Values(nil, set, r)) > 0
 		if known && r.Status == request.Finished {
 			n++
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -194,7 +195,7 @@ func mainCauses(t *tail.Tail) map[int]string {
 	}
 	causes := map[int]string{}
 	for _, c := range t.Comparisons {
-		if c.Metric != tail.MetricE2E {
+		if c.Metric != metric.E2E {
 			continue
 		}
 		for _, p := range t.Points(c) {

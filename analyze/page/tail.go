@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
@@ -19,7 +20,7 @@ import (
 func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
 	s := Section{ID: "slow", Title: "Slow requests"}
-	verdicts := map[string]tail.Metric{}
+	verdicts := map[string]*metric.Metric{}
 	for _, c := range t.Comparisons {
 		if c.Slow.N > 0 {
 			s.Figures = append(s.Figures, b.breakdown(c))
@@ -27,14 +28,14 @@ func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 		}
 	}
 	for _, c := range t.Comparisons {
-		if f := b.scatter(c); f != nil && c.Metric == tail.MetricE2E {
+		if f := b.scatter(c); f != nil && c.Metric == metric.E2E {
 			s.Figures = append(s.Figures, f)
 		}
 	}
 	for _, r := range t.Reports() {
 		f := TableOf(r, mostRows, "Why slow requests are slow", b.command())
 		if m, drawn := verdicts[r.Title]; drawn { // one verdict twice would be taken for two
-			f.Title, f.Command = strings.ToUpper(string(m))+" in numbers", b.command(m)
+			f.Title, f.Command = m.Title+" in numbers", b.command(m)
 		}
 		s.Figures = append(s.Figures, f)
 	}
@@ -49,10 +50,10 @@ type tailBuilder struct {
 }
 
 // command prints the tails of some metrics; without any of all.
-func (b *tailBuilder) command(metrics ...tail.Metric) string {
+func (b *tailBuilder) command(metrics ...*metric.Metric) string {
 	flags := []string{fmt.Sprintf("--tail=p%d", b.tail.Options.Percent)}
 	for _, m := range metrics {
-		flags = append(flags, "--metric="+string(m))
+		flags = append(flags, "--metric="+m.Name)
 	}
 	return b.src.Command(flags...)
 }
@@ -113,7 +114,7 @@ func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	usual.Total, slow.Total, more.Total = durationText(c.Around.Mean), durationText(c.Slow.Mean), durationText(c.Slow.Mean-c.Around.Mean)
 	bars.Rows = []chart.Bar{usual, slow, more}
 	return &Figure{
-		ID: "tail-" + string(c.Metric), Shows: []finding.Kind{finding.Tail, finding.Transfer, finding.Memory},
+		ID: "tail-" + c.Metric.Name, Shows: []finding.Kind{finding.Tail, finding.Transfer, finding.Memory},
 		Title: c.Verdict(), Defined: "Why slow requests are slow", Command: b.command(c.Metric), Body: bars,
 		Caption: fmt.Sprintf("Means over the %d slowest of %d, from %s, and over the %d around the median. Causes that take less time in slow requests are left of zero.",
 			c.Slow.N, c.N, durationText(c.Slow.From), c.Around.N),

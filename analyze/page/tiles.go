@@ -8,10 +8,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -44,8 +44,8 @@ func Tiles(o *overview.Overview) []Tile {
 	var list []Tile
 	if o.Requests != nil {
 		list = append(list, outcomes(o))
-		for _, name := range []string{"ttft", "itl", "e2e"} {
-			list = append(list, latencyTile(o, name))
+		for _, m := range metric.At(metric.Headline) {
+			list = append(list, latencyTile(o, m))
 		}
 	}
 	if o.Goodput != nil {
@@ -79,10 +79,10 @@ func outcomes(o *overview.Overview) Tile {
 }
 
 // latencyTile is a latency of finished requests.
-func latencyTile(o *overview.Overview, metric string) Tile {
-	t := Tile{Name: tail.MetricWords[tail.Metric(metric)], Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
+func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
+	t := Tile{Name: m.Title, Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
 	for i := range o.Latencies {
-		if l := &o.Latencies[i]; l.Metric == metric && l.N > 0 {
+		if l := &o.Latencies[i]; l.Metric == m.Name && l.N > 0 {
 			t.Value, t.Unit, t.Detail = words.Nearly(l.P50), "p50", "p99 "+words.Nearly(l.P99)
 			t.Follows = t.Name
 		}

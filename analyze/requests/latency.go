@@ -2,6 +2,7 @@ package requests
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -24,21 +25,6 @@ type Latencies struct {
 	Unfinished map[request.Status]int
 }
 
-// RequestMetrics are the durations of a request, in the order of reports.
-var RequestMetrics = []struct {
-	Name, doc string
-	Of        func(*request.Metrics) int64
-}{
-	{"e2e", "from the start to the end of the outermost span: gateway, else answering server", func(m *request.Metrics) int64 { return m.E2E }},
-	{"ttft", "time to the first token, as the answering server sees it", func(m *request.Metrics) int64 { return m.TTFT }},
-	{"tpot", "time per output token after the first one, on the answering server", func(m *request.Metrics) int64 { return m.TPOT }},
-	{"queue", "waiting to be scheduled, prefill and decode side together", func(m *request.Metrics) int64 { return m.Queue }},
-	{"prefill", "computing the prompt", func(m *request.Metrics) int64 { return m.Prefill }},
-	{"transfer", "decode side waits for the KV cache", func(m *request.Metrics) int64 { return m.Transfer }},
-	{"decode", "from the first decode step to the last", func(m *request.Metrics) int64 { return m.Decode }},
-	{"unaccounted", "part of E2E that no stage covers", func(m *request.Metrics) int64 { return m.Unaccounted }},
-}
-
 // MeasureLatencies sums up the metrics of all requests of s.
 func MeasureLatencies(s *request.Set) *Latencies {
 	l := &Latencies{Unfinished: map[request.Status]int{}}
@@ -48,8 +34,8 @@ func MeasureLatencies(s *request.Set) *Latencies {
 			l.Rows = append(l.Rows, Latency{of, metric, sum.Summarize(values)})
 		}
 	}
-	values := make([][]int64, len(RequestMetrics))
-	var gaps, first []int64
+	values := make([][]int64, len(metric.Requests))
+	var first []int64
 	gateway := false
 	for i := range s.AllRequests() {
 		r := &s.Requests[i]
@@ -57,28 +43,22 @@ func MeasureLatencies(s *request.Set) *Latencies {
 			l.Unfinished[r.Status]++
 			continue
 		}
-		for k := range RequestMetrics {
-			if v := RequestMetrics[k].Of(&r.Metrics); v >= 0 {
-				values[k] = append(values[k], v)
-			}
+		for k, m := range metric.Requests {
+			values[k] = m.Values(values[k], s, r)
 		}
-		gaps = append(gaps, s.Gaps(r)...)
 		gateway = gateway || r.Gateway != request.None
-		if v := r.Metrics.UserTTFT; v >= 0 {
-			first = append(first, v)
-		}
+		first = metric.UserTTFT.Values(first, s, r)
 	}
-	for k := range RequestMetrics {
-		add(Finished, RequestMetrics[k].Name, values[k])
+	for k, m := range metric.Requests {
+		add(Finished, m.Name, values[k])
 	}
-	add(Finished, "itl", gaps)
 	if gateway {
-		add(Finished, "user_ttft", first)
+		add(Finished, metric.UserTTFT.Name, first)
 	}
 	for role := request.Unified; role <= request.Other; role++ {
 		server, ttft := partTimes(s, role)
 		add(role.String()+" servers", "span", server)
-		add(role.String()+" servers", "ttft", ttft)
+		add(role.String()+" servers", metric.TTFT.Name, ttft)
 	}
 	return l
 }

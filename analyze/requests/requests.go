@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -53,6 +54,9 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 	ns := func(name, scale, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: scale, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
 	}
+	of := func(m *metric.Metric, scale string) table.Field[R] {
+		return ns(m.Name, scale, m.Doc, func(r *R) int64 { return m.Of(&r.Metrics) })
+	}
 	detail := func(f table.Field[R]) table.Field[R] {
 		f.Detail = true
 		return f
@@ -61,19 +65,13 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.Start) }},
 		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
 		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
-		ns("queue", "request", "waiting to be scheduled, prefill and decode side together", func(r *R) int64 { return r.Metrics.Queue }),
-		ns("prefill", "request", "computing the prompt", func(r *R) int64 { return r.Metrics.Prefill }),
-		ns("transfer", "request", "decode side waits for the KV cache", func(r *R) int64 { return r.Metrics.Transfer }),
-		ns("decode", "request", "from the first decode step to the last", func(r *R) int64 { return r.Metrics.Decode }),
+		of(metric.Queue, "request"), of(metric.Prefill, "request"), of(metric.Transfer, "request"), of(metric.Decode, "request"),
 		count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
 		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
 		ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 }),
 		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
 		detail(ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max })),
-		detail(ns("tpot", "token", "time per output token: (E2E - TTFT) / (tokens - 1)", func(r *R) int64 { return r.Metrics.TPOT })),
-		ns("ttft", "request", "time to the first token, as the answering server sees it", func(r *R) int64 { return r.Metrics.TTFT }),
-		ns("e2e", "request", "outermost span: gateway, else answering server", func(r *R) int64 { return r.Metrics.E2E }),
-		detail(ns("unaccounted", "request", "part of E2E that no stage covers", func(r *R) int64 { return r.Metrics.Unaccounted })),
+		detail(of(metric.TPOT, "token")), of(metric.TTFT, "request"), of(metric.E2E, "request"), detail(of(metric.Unaccounted, "request")),
 		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
 		reasonField(s),
 		text("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -104,9 +105,9 @@ func (p *waterfallPrinter) header() {
 	fact("flags", r.Flags.String())
 	fact("tokens", tokenCounts(&r.Metrics))
 	p.printf("\n")
-	for _, m := range RequestMetrics {
-		if v := m.Of(&r.Metrics); v != request.Unknown {
-			p.filled(fmt.Sprintf("  %-12s%*s ms  ", m.Name, timeWidth, ms(v)), m.doc)
+	for _, m := range metric.Requests {
+		if v := m.Of(&r.Metrics); v != request.Unknown && m != metric.ITL { // steps show each gap
+			p.filled(fmt.Sprintf("  %-12s%*s ms  ", m.Name, timeWidth, ms(v)), m.Doc)
 		}
 	}
 	p.printf("\n")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -100,11 +101,11 @@ func (g *Goodput) usual(list []cause.Attribution) *usualTimes {
 
 // beyond returns how much longer than usual a request was in a cause, as far as that counts for
 // a metric.
-func (u *usualTimes) beyond(metric string, c cause.Cause, a *cause.Attribution) int64 {
+func (u *usualTimes) beyond(of string, c cause.Cause, a *cause.Attribution) int64 {
 	switch {
-	case metric == "ttft":
+	case of == metric.TTFT.Name:
 		return a.First[c] - int64(u.ttft[c])
-	case metric == "e2e":
+	case of == metric.E2E.Name:
 		return a.E2E[c] - int64(u.e2e[c])
 	case c.PerToken() || c == cause.Retraction || c == cause.OutputLength: // which is decoding at the usual pace
 		return a.E2E[c] - int64(u.gap[c]*float64(a.Gaps))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
@@ -19,24 +20,14 @@ type Objective struct {
 	of     func(*request.Metrics) int64
 }
 
-// latencies are what objectives can be about.
-var latencies = []struct {
-	name string
-	of   func(*request.Metrics) int64
-}{
-	{"ttft", func(m *request.Metrics) int64 { return m.UserTTFT }},
-	{"itl", meanGap},
-	{"tpot", func(m *request.Metrics) int64 { return m.TPOT }},
-	{"e2e", func(m *request.Metrics) int64 { return m.E2E }},
-}
+// known are what objectives can be about. The time to the first token is the user's.
+var known = metric.At(metric.Noticed)
 
-// meanGap is the mean gap between the tokens of a request; its TPOT where the dump shows no
-// steps.
-func meanGap(m *request.Metrics) int64 {
-	if m.ITL.N > 0 {
-		return m.ITL.Mean
+func valueOf(m *metric.Metric) func(*request.Metrics) int64 {
+	if m == metric.TTFT {
+		return metric.UserTTFT.Of
 	}
-	return m.TPOT
+	return m.Of
 }
 
 // Parse reads objectives: "ttft=500ms,itl=50ms".
@@ -48,17 +39,13 @@ func Parse(text string) ([]Objective, error) {
 			return nil, fmt.Errorf("%q: want METRIC=DURATION,... such as ttft=500ms,itl=50ms", part)
 		}
 		o := Objective{Metric: strings.TrimSpace(name)}
-		var names []string
-		for _, l := range latencies {
-			names = append(names, l.name)
-			if l.name == o.Metric {
-				o.of = l.of
-			}
+		if i := slices.IndexFunc(known, func(m *metric.Metric) bool { return m.Name == o.Metric }); i >= 0 {
+			o.of = valueOf(known[i])
 		}
 		d, err := time.ParseDuration(strings.TrimSpace(limit))
 		switch {
 		case o.of == nil:
-			return nil, fmt.Errorf("unknown metric %q%s Known: %s", o.Metric, cmp.Or(similar.Hint(string(o.Metric), names), "."), strings.Join(names, ", "))
+			return nil, fmt.Errorf("unknown metric %q%s Known: %s", o.Metric, cmp.Or(similar.Hint(o.Metric, metric.Names(known)), "."), strings.Join(metric.Names(known), ", "))
 		case err != nil || d <= 0:
 			return nil, fmt.Errorf("%s=%s: want a duration above 0, such as 500ms", o.Metric, limit)
 		case slices.ContainsFunc(list, func(p Objective) bool { return p.Metric == o.Metric }):
@@ -114,7 +101,7 @@ func (o *Objective) Of(r *request.Request) State {
 		return Undecided
 	case value >= 0:
 		return Met
-	case (o.Metric == "itl" || o.Metric == "tpot") && r.Metrics.CompletionTokens >= 0 && r.Metrics.CompletionTokens <= 1:
+	case (o.Metric == metric.ITL.Name || o.Metric == metric.TPOT.Name) && r.Metrics.CompletionTokens >= 0 && r.Metrics.CompletionTokens <= 1:
 		return Met
 	}
 	return Undecided

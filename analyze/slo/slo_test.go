@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%s is read as %s", slo.Format(list), slo.InWords(again))
 	}
 	for text, says := range map[string]string{
-		"": "want METRIC=DURATION", "ttft": "want METRIC=DURATION", "queue=1s": "Known: ttft, itl, tpot, e2e", "ttft=1": "want a duration",
+		"": "want METRIC=DURATION", "ttft": "want METRIC=DURATION", "queue=1s": "Known: e2e, ttft, tpot, itl", "ttft=1": "want a duration",
 		"ttft=-1s": "above 0", "ttft=0s": "above 0", "ttft=1s,ttft=2s": "twice", "ttft=1s,": "want METRIC=DURATION",
 	} {
 		if _, err := slo.Parse(text); err == nil || !strings.Contains(err.Error(), says) {

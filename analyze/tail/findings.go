@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -126,7 +127,7 @@ func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Findi
 // isUsual tells that a server which does all of its work in turn always has such a tail:
 // the longest gaps between tokens are those in which others were prefilled.
 func (c *Comparison) isUsual(d *Difference) bool {
-	return c.Metric == MetricITL && d.Cause == cause.Interference
+	return c.Metric == metric.ITL && d.Cause == cause.Interference
 }
 
 // finding is one about a cause.
@@ -178,14 +179,14 @@ func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 // comparisonFinding tells how much of a tail a cause makes.
 func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) finding.Finding {
 	slow := "requests"
-	if c.Metric == MetricITL {
+	if c.Metric == metric.ITL {
 		slow = "gaps between tokens"
 	}
 	f := t.finding(d.Cause, d.Where, b.Amounts(d.beyond, d.Cause), fmt.Sprintf("%s accounts for %.0f %% of the extra time of slow %s: %s p%d is %s, p50 is %s",
-		phraseAt(d.Cause, d.Where), 100*d.Share, slow, MetricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median)))
-	f.Confidence, f.Show = finding.Likely, showTable("tail."+string(c.Metric))
-	f.Metric = finding.Metric{Name: string(c.Metric), Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}
+		phraseAt(d.Cause, d.Where), 100*d.Share, slow, c.Metric.Title, c.Percent, words.Nearly(c.Value), words.Nearly(c.Median)))
+	f.Confidence, f.Show = finding.Likely, showTable("tail."+c.Metric.Name)
+	f.Metric = finding.Metric{Name: c.Metric.Name, Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}
 	f.Evidence = []finding.Evidence{finding.Sentence("it adds %s to slow %s on average (95 %% confidence interval: %s to %s)", words.Nearly(d.More), slow, words.Nearly(d.Low), words.Nearly(d.High)).
-		In("tail."+string(c.Metric), finding.Row("cause", d.Cause.String()), "more_ns", float64(d.More))}
+		In("tail."+c.Metric.Name, finding.Row("cause", d.Cause.String()), "more_ns", float64(d.More))}
 	return f
 }

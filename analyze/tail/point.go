@@ -1,6 +1,9 @@
 package tail
 
-import "github.com/sgtrace/sgtrace/analyze/cause"
+import (
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/metric"
+)
 
 // A Point is what makes one request slower than the usual ones.
 type Point struct {
@@ -14,7 +17,7 @@ type Point struct {
 // Points returns the requests that a comparison is of, in the order of Set.Requests.
 // It is nil for gaps, which are not requests, and for too few values to compare.
 func (t *Tail) Points(c *Comparison) []Point {
-	if c.Metric == MetricITL || c.Slow.N == 0 {
+	if c.Metric == metric.ITL || c.Slow.N == 0 {
 		return nil
 	}
 	var points []Point

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -25,7 +26,7 @@ func (t *Tail) Reports() []*table.Table {
 		if len(c.Slowest) > 0 {
 			out = append(out, t.slowestReport(c))
 		}
-		if c.Metric == MetricITL && t.Stalls != nil && len(t.Stalls.List) > 0 {
+		if c.Metric == metric.ITL && t.Stalls != nil && len(t.Stalls.List) > 0 {
 			out = append(out, t.stallsReport())
 		}
 	}
@@ -71,7 +72,7 @@ func (c *Comparison) rows(all bool) []tailRow {
 	}
 	rows = append(rows, minor...)
 	whole := Difference{Slow: c.Slow.Mean, Around: c.Around.Mean, More: c.Slow.Mean - c.Around.Mean, Share: 1, Main: c.Slow.N}
-	if c.Metric == MetricITL {
+	if c.Metric == metric.ITL {
 		whole.Main = request.Unknown
 	}
 	return append(rows, tailRow{whole, "all", true})
@@ -100,7 +101,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 			Cell: func(x *R) table.Cell { return table.Cell{N: of(x), Unknown: x.whole} }}
 	}
 	r := table.New(Schema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
-		{Column: table.Column{Name: "metric", Doc: "what the tail is of", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
+		{Column: table.Column{Name: "metric", Doc: "what the tail is of", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: c.Metric.Name} }},
 		{Column: table.Column{Name: "cause", Doc: "what the time went into; docs/METRICS.md defines it"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.name} }},
 		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),
 		ns("usual", "mean over those from the p40 to the p60", func(x *R) int64 { return x.Around }),
@@ -108,14 +109,14 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 		bound("at least", "lower end of the 95 % confidence interval of more", false, func(x *R) int64 { return x.Low }),
 		bound("at most", "upper end of it", true, func(x *R) int64 { return x.High }),
 		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the time that causes add; unknown if this one takes less"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.More) }},
-		{Column: table.Column{Name: "main", Unit: table.Count, Doc: "slow requests to which it adds most", Detail: c.Metric == MetricITL}, Cell: func(x *R) table.Cell { return table.NumberCell(int64(x.Main)) }},
+		{Column: table.Column{Name: "main", Unit: table.Count, Doc: "slow requests to which it adds most", Detail: c.Metric == metric.ITL}, Cell: func(x *R) table.Cell { return table.NumberCell(int64(x.Main)) }},
 		{Column: table.Column{Name: "where", Doc: "the rank that has most of it among the slow ones"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
 		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"},
 			Cell: func(x *R) table.Cell { return table.Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
 		{Column: table.Column{Name: "stands out", Doc: "yes if the cause is a finding", Detail: true}, Cell: func(x *R) table.Cell { return table.YesCell(x.StandsOut) }},
 	})
 	r.Stay("more", "share", "where").Leave("at least", "main")
-	r.Part = string(c.Metric)
+	r.Part = c.Metric.Name
 	t.noteComparison(r, c)
 	return r
 }
@@ -133,7 +134,7 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 		return
 	}
 	what := "finished requests"
-	if c.Metric == MetricITL {
+	if c.Metric == metric.ITL {
 		what = "gaps between tokens"
 	}
 	r.Note("slow: the %d slowest of %d %s, from %s on; usual: %d around the median, %s to %s", c.Slow.N, c.N, what,
@@ -141,7 +142,7 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	if c.Slow.From < c.Value {
 		r.Note("fewer than %d are at or above the p%d; the slowest %d are used", fewSlow, c.Percent, fewSlow)
 	}
-	if c.Metric == MetricITL {
+	if c.Metric == metric.ITL {
 		return // gaps are on one rank: neither clocks nor halves matter
 	}
 	t.noteSizes(r, c)
@@ -169,7 +170,7 @@ func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 		}
 	}
 	add("prefill", t.Sizes.Prompt)
-	if c.Metric == MetricE2E {
+	if c.Metric == metric.E2E {
 		add("decode", t.Sizes.Output)
 	}
 	if len(fits) > 0 {
@@ -195,7 +196,7 @@ func (t *Tail) noteWarnings(r *table.Table, c *Comparison) {
 			unjoined++
 		}
 	}
-	if noSteps > 0 && c.Metric == MetricE2E {
+	if noSteps > 0 && c.Metric == metric.E2E {
 		r.Note("%d of %d requests have no decode steps (trace level below 3): delays in their decoding count as decode", noSteps, len(t.List))
 	}
 	if noQueue > 0 {
@@ -212,15 +213,17 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 	ns := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
 	}
+	of := func(m *metric.Metric) table.Field[R] {
+		return ns(m.Name, m.Doc, c.Metric != m, func(x *R) int64 { return m.Of(&req(x).Metrics) })
+	}
 	count := func(name, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
 	}
-	out := table.New("sgtrace.report.slowest/v1", "Slowest requests by "+MetricWords[c.Metric], c.Slowest, []table.Field[R]{
-		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
+	out := table.New("sgtrace.report.slowest/v1", "Slowest requests by "+c.Metric.Title, c.Slowest, []table.Field[R]{
+		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: c.Metric.Name} }},
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(x *R) table.Cell { return table.InstantCell(req(x).Start) }},
 		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(req(x).RID) }},
-		ns("ttft", "time to the first token, as the answering server sees it", c.Metric != MetricTTFT, func(x *R) int64 { return req(x).Metrics.TTFT }),
-		ns("e2e", "outermost span: gateway, else answering server", c.Metric != MetricE2E, func(x *R) int64 { return req(x).Metrics.E2E }),
+		of(metric.TTFT), of(metric.E2E),
 		{Column: table.Column{Name: "cause", Doc: "of which it has most more than those around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
 		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),
 		ns("usual", "mean of that around the median", true, func(x *R) int64 { return x.Usual }),
@@ -230,6 +233,6 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
 	})
 	out.Stay("ttft", "e2e", "cause").Leave("prompt", "tokens")
-	out.Part = string(c.Metric)
+	out.Part = c.Metric.Name
 	return out
 }

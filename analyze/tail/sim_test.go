@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -194,7 +195,7 @@ func TestTailOfFewRequests(t *testing.T) {
 	c := simulator.DefaultConfig(1)
 	c.Requests = 12
 	s, _ := testset.Simulated(t, c)
-	tail := New(s, Options{Metrics: []Metric{MetricE2E}})
+	tail := New(s, Options{Metrics: []*metric.Metric{metric.E2E}})
 	what, _ := outstanding(tail)
 	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(what) != 0 {
 		t.Errorf("%d requests are compared", tail.Comparisons[0].N)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -71,7 +72,7 @@ func TestRateOfNoStalls(t *testing.T) {
 		c := testset.Calm(seed)
 		c.Mode = simulator.Unified
 		s, _ := testset.Simulated(t, c)
-		tail := New(s, Options{Metrics: []Metric{MetricITL}})
+		tail := New(s, Options{Metrics: []*metric.Metric{metric.ITL}})
 		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
 		return len(found) == 0
 	})

@@ -10,32 +10,21 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A Metric is a time of requests that has a tail.
-type Metric string
-
-const (
-	MetricE2E  Metric = "e2e"
-	MetricTTFT Metric = "ttft"
-	MetricITL  Metric = "itl" // gaps between tokens, of all requests together
-)
-
-// Metrics lists the metrics in the order of reports.
-var Metrics = []Metric{MetricE2E, MetricTTFT, MetricITL}
-
-// MetricWords are how people write the metrics.
-var MetricWords = map[Metric]string{MetricE2E: "E2E", MetricTTFT: "TTFT", MetricITL: "ITL"}
+// Metrics are those that have a tail, in the order of reports.
+var Metrics = metric.At(metric.Headline)
 
 // ParseMetric reads the name of a metric that has a tail.
-func ParseMetric(text string) (Metric, error) {
-	if m := Metric(strings.ToLower(text)); slices.Contains(Metrics, m) {
+func ParseMetric(text string) (*metric.Metric, error) {
+	if m := metric.Named(text); slices.Contains(Metrics, m) {
 		return m, nil
 	}
-	return "", fmt.Errorf("no tail of %q; there are e2e, ttft, itl", text)
+	return nil, fmt.Errorf("no tail of %q; there are %s", text, strings.Join(metric.Names(Metrics), ", "))
 }
 
 // ParsePercent reads where a tail begins: "p99", "p90", or the number alone.
@@ -56,10 +45,10 @@ const leastPercent = 61
 // Options say what is compared. The zero value compares the p99 of all
 // metrics.
 type Options struct {
-	Percent int      // where the tail begins, 61 to 99; 0 is 99
-	Metrics []Metric // nil is Metrics
-	Slowest int      // how many requests are listed per metric; 0 is 10
-	All     bool     // every cause has a row; else those that hardly matter share one
+	Percent int              // where the tail begins, 61 to 99; 0 is 99
+	Metrics []*metric.Metric // nil is Metrics
+	Slowest int              // how many requests are listed per metric; 0 is 10
+	All     bool             // every cause has a row; else those that hardly matter share one
 }
 
 // A Tail tells why the slow requests of a set are slow: how they differ from
@@ -118,7 +107,7 @@ func New(s *request.Set, o Options) *Tail {
 	t.Sizes, t.Peers = cause.SplitSizes(s, t.List), a.Peers
 	t.oneHome = oneHomes(t.List)
 	for _, m := range o.Metrics {
-		if m == MetricITL {
+		if m == metric.ITL {
 			gaps := t.compareGaps(a)
 			t.Comparisons = append(t.Comparisons, gaps)
 			if gaps.N >= finding.FewCompared {
@@ -136,7 +125,7 @@ func New(s *request.Set, o Options) *Tail {
 
 // A Comparison sets the slow values of a metric against those around its median.
 type Comparison struct {
-	Metric        Metric
+	Metric        *metric.Metric
 	Percent       int
 	N             int   // values: requests, or gaps between tokens
 	Value, Median int64 // ns: the percentile, and the p50; nearest rank
@@ -191,24 +180,20 @@ const (
 )
 
 // timeOf returns the time of a that m is about.
-func timeOf(a *cause.Attribution, m Metric) *cause.Causes {
-	if m == MetricTTFT {
+func timeOf(a *cause.Attribution, m *metric.Metric) *cause.Causes {
+	if m == metric.TTFT {
 		return &a.TTFT
 	}
 	return &a.E2E
 }
 
 // valueOf returns metric m of request a; request.Unknown if it is not known.
-func (t *Tail) valueOf(a *cause.Attribution, m Metric) int64 {
-	metrics := &t.set.Requests[a.Request].Metrics
-	if m == MetricTTFT {
-		return metrics.TTFT
-	}
-	return metrics.E2E
+func (t *Tail) valueOf(a *cause.Attribution, m *metric.Metric) int64 {
+	return m.Of(&t.set.Requests[a.Request].Metrics)
 }
 
 // compareRequests compares a metric that every request has once.
-func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
+func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Comparison {
 	c := &Comparison{Metric: m, Percent: t.Options.Percent}
 	var list []int32
 	for i := range t.List {
@@ -271,7 +256,7 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 // them to tell, and only those on a side are divided then: what is held is one
 // number per gap, and two sums per request.
 func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
-	c := &Comparison{Metric: MetricITL, Percent: t.Options.Percent}
+	c := &Comparison{Metric: metric.ITL, Percent: t.Options.Percent}
 	lengths := make([][]int64, len(t.List))
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) { lengths[i] = append(lengths[i], int64(g.To-g.From)) })

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -76,7 +77,7 @@ func TestGoldenTail(t *testing.T) {
 
 // What can be checked by hand of the fixture.
 func TestTailByHand(t *testing.T) {
-	tail := New(tailFixture(t), Options{Metrics: []Metric{MetricE2E}})
+	tail := New(tailFixture(t), Options{Metrics: []*metric.Metric{metric.E2E}})
 	if p := tail.Sizes.Prompt[0]; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
 		t.Errorf("usual prefill: %+v, want 5 ms + 20 us per token", p)
 	}
@@ -190,7 +191,7 @@ func TestParseTail(t *testing.T) {
 			t.Errorf("ParsePercent(%q) is %d, %v; want %d", text, got, err, want)
 		}
 	}
-	if m, err := ParseMetric("TTFT"); m != MetricTTFT || err != nil {
+	if m, err := ParseMetric("TTFT"); m != metric.TTFT || err != nil {
 		t.Errorf("ParseMetric(TTFT) is %q, %v", m, err)
 	}
 	if _, err := ParseMetric("tpot"); err == nil {

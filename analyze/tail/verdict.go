@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -15,7 +16,7 @@ import (
 // of the mean around the median. Prompts, and with them the TTFT of a healthy
 // deployment, differ more in size than whole requests do; and every unified
 // server interrupts decoding for a prefill now and then.
-var standsOut = map[Metric]float64{MetricE2E: 1.0 / 3, MetricTTFT: 3, MetricITL: 8}
+var standsOut = map[*metric.Metric]float64{metric.E2E: 1.0 / 3, metric.TTFT: 3, metric.ITL: 8}
 
 // findingShare is the least share of the extra time that is a finding, and
 // findingMain of how many requests the cause has to be the main one.
@@ -63,7 +64,7 @@ func (c *Comparison) tells(k cause.Cause) bool {
 
 // Verdict says in one sentence what makes the tail.
 func (c *Comparison) Verdict() string {
-	text := fmt.Sprintf("p%d of %s", c.Percent, MetricWords[c.Metric])
+	text := fmt.Sprintf("p%d of %s", c.Percent, c.Metric.Title)
 	if c.N == 0 {
 		return text + ": no request has it"
 	}

@@ -33,7 +33,7 @@ func flagValues(command, flag string) (values []string) {
 		}
 	case "metric":
 		for _, m := range tail.Metrics {
-			values = append(values, string(m))
+			values = append(values, m.Name)
 		}
 	case "role":
 		for role := request.Unified; role <= request.Other; role++ {
