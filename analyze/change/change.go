@@ -105,6 +105,9 @@ func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 		f.Topic = first.subject()
 	case first.Metric == PaceChanged:
 		f.Topic, f.Until = Pace, first.Until
+		if first.settles() {
+			f.Severity = finding.Info // whatever it costs
+		}
 	case first.Means == request.Tokenizing:
 		f.Topic = TokenizingTopic
 	}

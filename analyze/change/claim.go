@@ -25,7 +25,10 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 		behind = place.Where{Scope: place.Everywhere}
 	}
 	over := all.until(first) // with it what follows
-	claim := b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
+	var claim finding.Claim
+	if c.Time > all.From { // else nobody knows what it was before
+		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
+	}
 	for i := range c.Shifts {
 		if f := &c.Shifts[i]; f.costs() {
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Where}))
@@ -72,11 +75,14 @@ func (f *Shift) costs() bool {
 	switch {
 	case f.Metric.saves():
 		return !f.rises()
-	case f.Metric.isEnd() || f.Metric == PaceChanged && f.Shape == changepoint.Settling:
-		return false // servers begin like that
+	case f.Metric.isEnd():
+		return false
 	}
-	return f.rises() || f.Metric == ShareChanged
+	return f.rises() || f.Metric == ShareChanged || f.settles()
 }
+
+// settles reports whether a pace came to what is usual, bit by bit: servers begin like that.
+func (f *Shift) settles() bool { return f.Metric == PaceChanged && f.Shape == changepoint.Settling }
 
 // until is when a shift was over, or was undone; 0 is not.
 func (all *Changes) until(f *Shift) trace.Time {

@@ -225,6 +225,16 @@ func (f *Shift) relative() float64 {
 	return distribution.Ratio(float64(f.After.P50-f.Before.P50), float64(f.Before.P50))
 }
 
+// otherwise is the part of its time that a piece of work would have taken on a server that was not
+// slower by a factor, 1 or less of what it is. As many requests come, so the less each takes, the
+// fewer are there at a time (Little's law), and that makes all of them faster once more.
+func (x *piece) otherwise(speed float64) float64 {
+	if speed <= 0 || speed > 1 {
+		return speed
+	}
+	return speed * (1 - x.shared) / (1 - x.shared*speed)
+}
+
 // extra is how much longer the pieces of work of requests took than without the change, by
 // request, ns.
 func (w *observer) extra(of []*pace, c *changepoint.Course) map[int]float64 {
@@ -234,7 +244,7 @@ func (w *observer) extra(of []*pace, c *changepoint.Course) map[int]float64 {
 			x := &p.work[i]
 			by := c.Of(w.seconds(x.from), w.seconds(x.to)) / c.Level
 			if by != 0 {
-				extra[x.request] -= by * x.ns * x.units
+				extra[x.request] += (1 - x.otherwise(1+by)) * x.ns * x.units
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type piece struct {
 	units    float64    // how many tokens
 	burden   [2]float64 // what makes it longer; see decodePaces and prefillPaces
 	ratio    float64    // to what such work takes usually
+	shared   float64    // the part of what it takes usually that is for what others have there
 }
 
 // leastPieces is how many pieces of work a pace has that is looked at.
@@ -72,10 +73,10 @@ func (w *observer) observePaces() {
 		slices.SortStableFunc(prefills[rank], byStart)
 		together := inBatches(prefills[rank])
 		if list := w.decodeWork(decodes[rank], together); len(list) >= leastPieces {
-			w.paces.decode = append(w.paces.decode, newPace(rank, list))
+			w.paces.decode = append(w.paces.decode, newPace(rank, list, 0))
 		}
 		if list := w.prefillWork(together, decodes[rank]); len(list) >= leastPieces {
-			w.paces.prefill = append(w.paces.prefill, newPace(rank, list))
+			w.paces.prefill = append(w.paces.prefill, newPace(rank, list, 1))
 		}
 	}
 }
@@ -240,8 +241,9 @@ func (l *levelOver) mean(from, to trace.Time) float64 {
 	return distribution.Ratio(l.until(to)-l.until(from), float64(to-from))
 }
 
-// newPace compares pieces with what such work takes usually.
-func newPace(rank int, list []piece) pace {
+// newPace compares pieces with what such work takes usually. The burdens from others on are
+// what others have there.
+func newPace(rank int, list []piece, others int) pace {
 	p := pace{rank: int32(rank), work: list}
 	by := p.burdens()
 	sum, burden, n := 0.0, [2]float64{}, 0.0
@@ -260,7 +262,13 @@ func newPace(rank int, list []piece) pace {
 	}
 	for i := range list {
 		x := &p.work[i]
-		x.ratio = x.ns / (p.usual - extra + by[0]*x.burden[0] + by[1]*x.burden[1])
+		usual, shared := p.usual-extra, 0.0
+		for k, v := range x.burden {
+			if usual += by[k] * v; k >= others {
+				shared += by[k] * v
+			}
+		}
+		x.ratio, x.shared = x.ns/usual, shared/usual
 	}
 	return p
 }

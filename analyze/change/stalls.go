@@ -31,7 +31,7 @@ type Stalling struct {
 	Times   []trace.Time
 	P       float64
 	held    map[int]int64 // requests that were decoded, with how long each was held up, ns
-	waiting map[int]bool  // requests that came meanwhile
+	waiting map[int]bool  // requests that came at about these times
 }
 
 // A stall is when all requests that a rank decoded got no token for long.
@@ -146,9 +146,10 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 		}
 	}
 	s.Length = distribution.LowerMedian(lengths)
+	times := s.expected(w)
 	for _, r := range w.requests() {
-		k, _ := slices.BinarySearch(s.Times, r.Start)
-		if k == 0 || r.Start > s.Times[k-1]+2*trace.Time(s.Length) {
+		k, _ := slices.BinarySearch(times, r.Start-2*trace.Time(s.Length))
+		if k == len(times) || r.Start < times[k]-trace.Time(s.Length) {
 			continue
 		}
 		for _, part := range r.Parts {
@@ -158,6 +159,23 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 		}
 	}
 	return s
+}
+
+// expected are the times of the stalls that were seen, and those in step with them: where a rank
+// decoded nothing, only those that came show it. They are known to about the length of a stall.
+func (s *Stalling) expected(w *observer) []trace.Time {
+	first, last := s.Times[0], s.Times[len(s.Times)-1]
+	n := math.Round(float64(last-first) / 1e9 / s.Period)
+	every := trace.Time(distribution.Ratio(float64(last-first), n))
+	if n < 1 || every <= 0 {
+		return s.Times
+	}
+	times := slices.Clone(s.Times)
+	for t := first - (first-w.from)/every*every; t <= w.to; t += every {
+		times = append(times, t)
+	}
+	slices.Sort(times)
+	return times
 }
 
 // join adds the stalls of another rank.

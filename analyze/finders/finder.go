@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -67,6 +68,8 @@ type Result struct {
 	Judged   []Judgment        // one for each finder, in the order of the list
 	// All are the findings before those that say the same were merged, in the order of the list.
 	All []finding.Finding
+	// Sum is how what the findings cost adds up to the extra time of requests.
+	Sum cause.Sum
 }
 
 // A Judgment says what a finder looked at.
@@ -88,7 +91,7 @@ func (m *Measured) Look(list []Finder) Result {
 	}
 	r.Findings = finding.Merge(slices.Clone(found), consequences)
 	if m.Costs != nil {
-		r.Findings = m.settle(r.Findings)
+		r.Findings, r.Sum = m.settle(r.Findings)
 	}
 	finding.Sort(r.Findings)
 	r.All = found
@@ -102,9 +105,10 @@ func (m *Measured) Look(list []Finder) Result {
 
 // settle says what findings cost together, causes before symptoms, which are evidence of causes
 // that explain them.
-func (m *Measured) settle(found []finding.Finding) []finding.Finding {
+func (m *Measured) settle(found []finding.Finding) ([]finding.Finding, cause.Sum) {
 	slices.SortStableFunc(found, func(x, y finding.Finding) int { return cmp.Compare(claimsAt(&x), claimsAt(&y)) })
-	return finding.Fold(found, m.Costs.Settle(found), isSymptom)
+	found = finding.Fold(found, m.Costs.Taken(found), isSymptom)
+	return found, m.Costs.Settle(found)
 }
 
 // find asks the finder, if the inputs have what it needs.
@@ -144,7 +148,10 @@ func (f *Finder) complete(x *finding.Finding) {
 	if x.Whose == "" {
 		x.Whose = f.CostOf
 	}
-	if x.Severity = f.Severity; x.Cost <= 0 || comesAndGoes(x) && free(x) {
+	if x.Severity == "" {
+		x.Severity = f.Severity
+	}
+	if x.Cost <= 0 || comesAndGoes(x) && free(x) {
 		x.Severity = finding.Info
 	}
 	if x.Confidence == "" {

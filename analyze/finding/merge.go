@@ -180,32 +180,44 @@ func (f *Finding) beginsIn(cause *Finding) bool {
 	return cause.Until == 0 || f.Since <= cause.Until+(cause.Until-cause.Since)/2+slack
 }
 
+// take makes an effect evidence of its cause.
+func (c *Consequence) take(cause, f *Finding) {
+	since := cause.Since
+	cause.take(f)
+	cause.Since = since // an effect may begin later
+	if c.Costs && f.Cost > cause.Cost {
+		cause.Cost, cause.Whose, cause.Severity, cause.Claim = f.Cost, f.Whose, f.Severity, f.Claim
+	}
+}
+
 // takeConsequences makes effects evidence of their causes, where they are at one place: of
 // the first that each can have.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for i := range consequences {
 		c := &consequences[i]
-		var left []int
+		var causes []int
 		for k := range found {
-			cause := slices.IndexFunc(found, func(f Finding) bool {
-				return f.Kind == c.Cause && (c.CauseTopic == "" || f.Topic == c.CauseTopic) && c.isEffect(&found[k], &f)
-			})
-			if cause < 0 {
-				left = append(left, k)
-				continue
-			}
-			since := found[cause].Since
-			found[cause].take(&found[k])
-			found[cause].Since = since // an effect may begin later
-			if f := &found[k]; c.Costs && f.Cost > found[cause].Cost {
-				found[cause].Cost, found[cause].Whose, found[cause].Severity, found[cause].Claim = f.Cost, f.Whose, f.Severity, f.Claim
+			if found[k].Kind == c.Cause && (c.CauseTopic == "" || found[k].Topic == c.CauseTopic) {
+				causes = append(causes, k)
 			}
 		}
-		kept := make([]Finding, len(left))
-		for i, k := range left {
-			kept[i] = found[k]
+		if len(causes) == 0 {
+			continue
 		}
-		found = kept
+		effect := make([]bool, len(found))
+		for k := range found {
+			by := slices.IndexFunc(causes, func(by int) bool { return c.isEffect(&found[k], &found[by]) })
+			if effect[k] = by >= 0; effect[k] {
+				c.take(&found[causes[by]], &found[k])
+			}
+		}
+		var left []Finding
+		for k := range found {
+			if !effect[k] {
+				left = append(left, found[k])
+			}
+		}
+		found = left
 	}
 	return found
 }

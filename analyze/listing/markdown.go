@@ -33,6 +33,9 @@ func (l *List) Markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(l.Command(f)))
 	}
+	if text := l.SumText(); text != "" {
+		fmt.Fprintf(out, "%s\n\n", Escaped(text))
+	}
 	listed(out, little)
 	return out.Flush()
 }

@@ -92,6 +92,9 @@ func (l *List) Print(p *Printer) {
 		}
 		p.Printf("   $ %s\n", f.Command(l.shortAgain()))
 	}
+	if text := l.SumText(); text != "" {
+		p.Filled("", 0, text)
+	}
 	if len(l.Findings) > 0 && l.manyInputs() {
 		p.Filled("INPUT... ", 9, words.QuoteShell(l.Inputs))
 	}

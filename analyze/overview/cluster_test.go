@@ -2,6 +2,7 @@ package overview
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -65,8 +66,13 @@ func TestRateOfClusters(t *testing.T) {
 // judge judges the findings about a run of a scenario.
 func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
 	set, truth := testset.Clustered(v.t, s, seed)
-	found := New(Input{Requests: set}).Findings
+	o := New(Input{Requests: set})
+	found := o.Findings
 	run := fmt.Sprintf("%s, seed %d:", s.Name, seed)
+	if truth.Open+truth.Broken+truth.GaveUp == 0 && !strings.HasPrefix(s.Name, "burst") { // whose added requests are all that is extra
+		share, extra := float64(truth.ExtraNs)/float64(truth.TotalNs), o.Sum.Extra()
+		v.count("clusters: findings and what is unexplained add up to the extra time", math.Abs(extra-share) < max(share/4, 0.025), run, share, "by truth", extra)
+	}
 	if s.Healthy {
 		alarms := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return f.Severity == finding.Info })
 		v.count("clusters: no warning: "+s.Name, len(alarms) == 0, run, textsOf(alarms))

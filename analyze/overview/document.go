@@ -20,7 +20,7 @@ func (o *Overview) Document() *document.Document {
 		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: list.Again(),
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
-	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), o.Lives.Report(), list.FinderReport())
+	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), o.Lives.Report(), list.SumReport(), list.FinderReport())
 	if o.Goodput != nil {
 		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/stacks"
@@ -102,7 +103,7 @@ func Summary(r *finders.Result, src Source, l *links) Section {
 	for _, text := range append(notes, r.In(finding.TooLittle)...) {
 		s.Note += text + ". "
 	}
-	body := new(Findings)
+	body := &Findings{Sum: (&listing.List{Result: r, All: true}).SumText()}
 	for i := range r.Findings {
 		body.List = append(body.List, newFinding(i, &r.Findings[i], src, l))
 	}

@@ -10,6 +10,7 @@ import (
 // Findings are what an engineer should know about, the one that costs most first.
 type Findings struct {
 	List []Finding
+	Sum  string // how what they cost adds up; "" if nothing does
 }
 
 // A Finding is a sentence, what it costs, and what shows it.
@@ -32,7 +33,7 @@ const mostEvidence = 2
 
 func (f *Findings) Draw() (chart.Drawing, error) {
 	var b bytes.Buffer
-	if err := findingsTemplate().Execute(&b, f.List); err != nil {
+	if err := findingsTemplate().Execute(&b, f); err != nil {
 		return chart.Drawing{}, err
 	}
 	return chart.Drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
@@ -46,7 +47,7 @@ func (f *Finding) First() []Text { return f.Evidence[:min(mostEvidence, len(f.Ev
 func (f *Finding) More() []Text  { return f.Evidence[min(mostEvidence, len(f.Evidence)):] }
 
 var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="findings">
-{{- range .}}
+{{- range .List}}
 <li class="finding {{.Severity}}"{{with .ID}} id="{{.}}"{{end}}>
 <p class="cost"><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/>{{if gt .Cost 0.0}}<rect class="part" width="{{.Percent}}" height="6"/>{{end}}</svg><span>{{.CostText}}</span></p>
 <p class="says">{{range .Text}}{{if .Href}}<a href="{{.Href}}">{{printable .Text}}</a>{{else}}{{explained .Text}}{{end}}{{end}}</p>
@@ -54,4 +55,4 @@ var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="fi
 {{- if .Evidence}}<ul class="evidence">{{range .First}}<li>{{template "text" .}}</li>{{end}}</ul>
 {{- with .More}}<details><summary>{{len .}} more</summary><ul class="evidence">{{range .}}<li>{{template "text" .}}</li>{{end}}</ul></details>{{end}}{{end}}
 {{- with .Command}}<code class="command">{{printable .}}</code>{{end}}</li>{{end}}
-</ol>`)
+</ol>{{with .Sum}}<p class="notes">{{explained .}}</p>{{end}}`)
