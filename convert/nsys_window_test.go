@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -16,9 +16,9 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/columnar"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Version is that of the tables: the name of the folder that they are in.

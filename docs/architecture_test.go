@@ -37,7 +37,7 @@ var (
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/front", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/workers"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"format", "inventory", "profile", "spantable", "trace", "internal/..."}
+	filled = []string{"format", "inventory", "profile", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -54,12 +54,14 @@ var layers = []layer{
 	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
 	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
 	{of: []string{"testkit/..."}, reason: "it starts or damages what tests give it, and knows nothing of it"},
-	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
+	{of: []string{"internal/..."}, may: []string{"internal/..."}, reason: "all stand on it, so that it knows none of them"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
-	{of: []string{"trace/naming"}, may: []string{"trace"}, reason: "what ranks are called depends on nothing but where they are"},
-	{of: []string{"request", "profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"spantable", "spantable/spantest"}, may: []string{"spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"trace/naming", "trace/tracename", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
+	{of: []string{"profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
+	{of: []string{"align/matching", "align/band", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
+	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
+	{of: []string{"spantable", "spantable/spantest"}, may: []string{"spantable", "trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"inventory", "format"}, may: []string{"profile", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
@@ -71,14 +73,14 @@ var layers = []layer{
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
-	{of: []string{"dataset/pseudonym"}, may: []string{"internal/..."}, reason: "it knows texts, and not which tables have them"},
+	{of: []string{"dataset/pseudonym"}, may: []string{"trace/tracename", "internal/..."}, reason: "it knows texts, and not which tables have them"},
 	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"columnar", "dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
 	{of: []string{"dataset/views"}, may: []string{"dataset", "columnar"}, reason: "it knows the tables, and not who fills them"},
 	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "chrometrace", "nsysexport", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "chrometrace", "nsysexport", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/extract"}, may: slices.Concat(filled, []string{"convert/inputs", "dataset", "dataset/pseudonym", "dataset/tasks"}), reason: "it keeps each input by itself: what needs several is decided later"},
@@ -108,8 +110,8 @@ var layers = []layer{
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
-	{of: []string{"cmd/sgtrace/internal/licenses"}, reason: "it has a text only"},
 	{of: []string{"cmd/sgtrace/internal/build"}, reason: "it asks the Go runtime only"},
+	{of: []string{"cmd/sgtrace/internal/serve"}, may: []string{"profile", "trace"}, reason: "it serves one file, whoever wrote it"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/listing", "analyze/overview", "analyze/fleet", "analyze/crowd", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},

@@ -1,9 +1,9 @@
 package otlpjson
 
 import (
-	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // A recorder writes records into a batch; the JSON and the protobuf parser

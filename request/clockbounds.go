@@ -1,7 +1,7 @@
 package request
 
 import (
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -3,7 +3,7 @@ package request
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -37,7 +37,7 @@ func (s *Set) ClockKey(proc int) ClockKey {
 }
 
 // HostClocks finds out how the clocks of s relate to that of the first proc, as far as its
-// requests prove that they differ: see [Set.ClockBounds], and internal/align for what
+// requests prove that they differ: see [Set.ClockBounds], and align for what
 // proves it.
 func (s *Set) HostClocks() *HostClocks {
 	index := map[ClockKey]int{}

@@ -3,8 +3,8 @@ package spantable
 import (
 	"fmt"
 
-	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // Fields are what a span tells beside its names, times and attributes. A timeline shows them

@@ -25,11 +25,11 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // mostDiffRows is how many rows people get to see unless told otherwise.

@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/follower"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/follow"
 )
 
 // followRequests prints requests as they end, until interrupted.
@@ -24,7 +23,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if _, err := inputs.Find(ctx.Args().Slice()); err != nil {
 		return err
 	}
-	r, err := follow.Open(stop, ctx.Args().First(), 0)
+	r, err := follower.Open(stop, ctx.Args().First(), 0)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
-	"github.com/sgtrace/sgtrace/internal/progress"
-	"github.com/sgtrace/sgtrace/internal/serve"
 )
 
 // idleTime is how long open serves a file that nobody fetches.
@@ -86,7 +86,7 @@ func (c *command) open(ctx *cli.Context) error {
 
 // announce prints the link, and says what is served and how to get there.
 func (c *command) announce(name, link string, opt serve.Options, noBrowser bool) {
-	if progress.IsTerminal(c.out) {
+	if screen.IsTerminal(c.out) {
 		fmt.Fprintln(c.out, serve.Hyperlink(link))
 	} else {
 		fmt.Fprintln(c.out, link)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
 	"github.com/sgtrace/sgtrace/convert/output"
-	"github.com/sgtrace/sgtrace/internal/serve"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/chromium"
 	"github.com/sgtrace/sgtrace/testkit/pftest"

@@ -17,13 +17,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/spans"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/internal/manual"
 )
 
 // A schemaField is a field of what --format json prints: a column, or the path of a
@@ -277,7 +277,7 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 			t.Errorf("%s is not in docs/METRICS.md", schema)
 		}
 	}
-	words := manual.Parse(docs.Metrics).Words()
+	words := topics.Parse(docs.Metrics).Words()
 	for schema, fields := range printed {
 		for _, f := range fields {
 			switch name := lastWord.FindString(f.key); {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // plantedSecret is a text that passes all tests of rules: prose, a key, a query.

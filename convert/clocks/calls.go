@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

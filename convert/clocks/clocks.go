@@ -1,9 +1,9 @@
 package clocks
 
 import (
+	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
-	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )

@@ -4,5 +4,5 @@
 // it was, with an error bound.
 //
 // It never guesses: a clock about which nothing is known stays as it was recorded, and is
-// reported as assumed. The mathematics is in internal/align; docs/CLOCKS.md is for users.
+// reported as assumed. The mathematics is in align; docs/CLOCKS.md is for users.
 package clocks

@@ -3,8 +3,8 @@ package clocks
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -3,9 +3,9 @@ package clocks
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"

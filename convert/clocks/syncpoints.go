@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
-	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"

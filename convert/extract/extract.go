@@ -13,10 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/internal/redact"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Options say where a dataset is and what of the inputs becomes part of it.

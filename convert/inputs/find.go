@@ -11,7 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // A Search is a folder or a glob in an argument. Whatever it leads to besides captures is

@@ -1,9 +1,9 @@
 package inputs
 
 import (
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Identities finds out which ranks the parts of each profile of an input are, by itself.

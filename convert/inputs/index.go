@@ -12,9 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/internal/secret"
-	"github.com/sgtrace/sgtrace/internal/spool"
-	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -22,6 +20,8 @@ import (
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
+	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // ErrNoEvents says that none of the inputs could be used, ErrNoSpans that none of them
@@ -209,8 +209,8 @@ type Indexed struct {
 	stream *Stream  // whose head was looked at; nil if it was closed or is read
 	meter  Meter    // of the first time that it is read; nil from then on
 	stdin  io.Reader
-	spool  *spool.Spool // of what can be opened once only and is read twice; nil otherwise
-	zeros  bool         // the head is nothing else
+	spool  *temporary.Spool // of what can be opened once only and is read twice; nil otherwise
+	zeros  bool             // the head is nothing else
 	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
 	// which remove removes.
 	unpacked bool

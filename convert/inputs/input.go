@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
-	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Stdin is the name that stands for standard input.

@@ -3,7 +3,7 @@ package inputs
 import (
 	"fmt"
 
-	"github.com/sgtrace/sgtrace/internal/spool"
+	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -45,7 +45,7 @@ func (m *Inputs) indexPicked(dumps []*Indexed) error {
 	o, size := spantable.NewOutline(m.Opt.Pick.Look()), int64(0)
 	for _, x := range dumps {
 		if x.Once {
-			x.spool = new(spool.Spool)
+			x.spool = new(temporary.Spool)
 			defer x.close()
 		}
 		// What cannot be read is reported when that is tried.

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Parts returns the parts that a file has events of, in order.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Burdens tells what makes hosts slower in recordings than they are otherwise: what was

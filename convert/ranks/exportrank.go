@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // ParseGivenRank reads "PID=RANK" or "HOST:PID=RANK", with a rank as in labels: 3,

@@ -8,11 +8,11 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // ErrNothing says that all inputs are empty.

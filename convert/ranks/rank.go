@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/hash"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // Capture is what one file says about one rank.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/redact"
-	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // A Maker makes the pseudonyms of one input. What it makes of a text depends on the key, and on

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/redact"
-	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 func newMaker() *Maker { return New(redact.New([]byte("0123456789abcdef"))) }

@@ -4,6 +4,9 @@
 // Whoever makes one removes it. If the program is interrupted, the others go with
 // [RemoveAll], which package main calls: [Watch] tells it when there is something to
 // remove.
+//
+// A [Spool] keeps what can be read once only, such as a pipe, for those who read it twice:
+// little of it in memory, more in a temporary file.
 package temporary
 
 import (

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // payload returns the number that is attached to an annotation. nsys writes large

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // A parser turns pieces of an input into batches. Each goroutine has its own.

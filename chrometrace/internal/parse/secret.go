@@ -3,7 +3,7 @@ package parse
 import (
 	"bytes"
 
-	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // mayHide reports whether a value, as it is written, may be a secret though the name of its

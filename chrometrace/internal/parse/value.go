@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
 // notes are what was repaired in the event that is being read. They become

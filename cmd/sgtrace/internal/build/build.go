@@ -1,4 +1,4 @@
-// Package build tells what the program was built of.
+// Package build tells what the program was built of, and under which licenses that is.
 package build
 
 import (

@@ -4,8 +4,6 @@ import (
 	"io"
 	"os"
 	"time"
-
-	"github.com/sgtrace/sgtrace/internal/progress"
 )
 
 // An activity is the line on the terminal that says what a run does.
@@ -13,14 +11,14 @@ type activity struct {
 	w          io.Writer
 	isTerminal bool
 	began      time.Time // of the run
-	meter      *progress.Meter
+	meter      *Meter
 }
 
 // next erases the line, and says what the run does from now on.
-func (a *activity) next(work progress.Work) *progress.Meter {
+func (a *activity) next(work Work) *Meter {
 	a.end()
 	work.Began = a.began
-	a.meter = progress.New(a.w, a.isTerminal, work)
+	a.meter = NewMeter(a.w, a.isTerminal, work)
 	return a.meter
 }
 
@@ -39,13 +37,13 @@ func (a *activity) Write(p []byte) (int, error) {
 
 // Reading shows how much of an input of size bytes has been read, until the next call of
 // Reading, Doing, or Idle.
-func (s *Screen) Reading(size int64) *progress.Meter {
-	return s.activity.next(progress.Work{Bytes: size})
+func (s *Screen) Reading(size int64) *Meter {
+	return s.activity.next(Work{Bytes: size})
 }
 
 // Doing shows what the run does from now on, such as "analyzing", on a terminal, once the run
 // has taken a second.
-func (s *Screen) Doing(what string) { s.activity.next(progress.Work{Doing: what}) }
+func (s *Screen) Doing(what string) { s.activity.next(Work{Doing: what}) }
 
 // Idle erases what Doing shows. Messages other than notices are printed after it.
 func (s *Screen) Idle() {

@@ -8,14 +8,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
-
-	"github.com/sgtrace/sgtrace/internal/progress"
 )
 
 // PagerFor returns the command that shows long text that goes to out; "" if that is no
 // terminal, or there is none.
 func PagerFor(out io.Writer, env func(name string) string) string {
-	if !progress.IsTerminal(out) || env("TERM") == "dumb" {
+	if !IsTerminal(out) || env("TERM") == "dumb" {
 		return ""
 	}
 	return pager(env)

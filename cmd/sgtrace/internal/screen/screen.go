@@ -14,7 +14,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/internal/progress"
 )
 
 // Category heads the flags of [Flags] in the help.
@@ -46,7 +45,7 @@ type Screen struct {
 // looks up variables of the environment. Its errors are of type [commandline.UsageError].
 func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) (Screen, error) {
 	s := Screen{Style: table.Style{ASCII: !utf8Locale(env), Width: Width(out, env)}, Quiet: ctx.Bool("quiet"), toFile: isFile(out)}
-	s.activity = &activity{w: errOut, isTerminal: progress.IsTerminal(errOut) && !s.Quiet, began: time.Now()}
+	s.activity = &activity{w: errOut, isTerminal: IsTerminal(errOut) && !s.Quiet, began: time.Now()}
 	s.Notices = s.activity
 	if s.Quiet {
 		s.Notices = io.Discard
@@ -65,7 +64,7 @@ func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) 
 	case "never":
 	case "auto":
 		if env("NO_COLOR") == "" && env("TERM") != "dumb" {
-			s.Style.Color, s.ErrStyle.Color = progress.IsTerminal(out), progress.IsTerminal(errOut)
+			s.Style.Color, s.ErrStyle.Color = IsTerminal(out), IsTerminal(errOut)
 		}
 	default:
 		return s, commandline.OneOf("--color", color, "auto", "always", "never")
@@ -76,13 +75,13 @@ func New(ctx *cli.Context, out, errOut io.Writer, env func(name string) string) 
 // Width returns how many characters fit on a line of the terminal w, which $COLUMNS may
 // overrule; 0 if w is not a terminal.
 func Width(w io.Writer, env func(name string) string) int {
-	if !progress.IsTerminal(w) {
+	if !IsTerminal(w) {
 		return 0
 	}
 	if width, err := strconv.Atoi(env("COLUMNS")); err == nil && width > 0 {
 		return width
 	}
-	return progress.Columns(w)
+	return Columns(w)
 }
 
 // utf8Locale reports whether the environment says that text is UTF-8. If it says nothing,

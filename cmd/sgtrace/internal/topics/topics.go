@@ -1,4 +1,6 @@
-// Package topics has what 'sgtrace help TOPIC' prints.
+// Package topics has what 'sgtrace help TOPIC' prints. It prints the project's Markdown
+// pages in a terminal and finds the place in them that defines a word. It knows what these
+// pages are made of (headings, paragraphs, lists, tables, code) and no more of Markdown.
 package topics
 
 import (
@@ -11,7 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
-	"github.com/sgtrace/sgtrace/internal/manual"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -73,14 +74,14 @@ func Find(name string) *Topic {
 
 // definedIn returns what lists the words that a page of the documentation defines.
 func definedIn(text string) func() []string {
-	return func() []string { return manual.Parse(text).Words() }
+	return func() []string { return Parse(text).Words() }
 }
 
 // words prints a page of the documentation, or what it says about a word: a number, the
 // code of a message, a table, a stage.
 func words(topic, text string) func(*Helper, []string) error {
 	return func(h *Helper, words []string) error {
-		page := manual.Parse(text)
+		page := Parse(text)
 		if len(words) == 0 {
 			return h.Show(func(w io.Writer) error { return page.Write(w, h.Width) })
 		}

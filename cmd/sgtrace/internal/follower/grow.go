@@ -1,6 +1,4 @@
-// Package follow reads a file of lines that is still being written, as tail -F
-// does.
-package follow
+package follower
 
 import (
 	"bytes"

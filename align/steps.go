@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/align/band"
+	"github.com/sgtrace/sgtrace/align/band"
 )
 
 // A Jump is that clock B minus clock A became another one between two instants, by more than

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/align/matching"
 )
 
 // correct counts the matches whose members are one collective, which the sim marks

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/align/band"
+	"github.com/sgtrace/sgtrace/align/band"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

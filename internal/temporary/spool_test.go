@@ -1,4 +1,4 @@
-package spool
+package temporary
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func TestError(t *testing.T) {
 }
 
 // Where there is no room for a file, that is said.
-func TestNoRoom(t *testing.T) {
+func TestSpoolNoRoom(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
 	var s Spool
 	first := s.Keep(io.NopCloser(bytes.NewReader(make([]byte, 2*inMemory))))

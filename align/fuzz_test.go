@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

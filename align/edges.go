@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 

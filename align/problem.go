@@ -3,7 +3,7 @@ package align
 import (
 	"math"
 
-	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

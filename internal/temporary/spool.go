@@ -1,7 +1,4 @@
-// Package spool keeps what can be read once only, such as a pipe, for those who read it twice:
-// little of it in memory, more in a temporary file, compressed in a way that costs less time
-// than the disk does.
-package spool
+package temporary
 
 import (
 	"bytes"
@@ -11,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/s2"
-
-	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
 // inMemory is how many bytes need no file.
@@ -85,7 +80,7 @@ func (s *Spool) write(p []byte) {
 		if s.small = append(s.small, p...); len(s.small) <= inMemory {
 			return
 		}
-		f, remove, err := temporary.File("spooled")
+		f, remove, err := File("spooled")
 		if err != nil {
 			s.fail(err)
 			return

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/sgtrace/sgtrace/internal/align/band"
+	"github.com/sgtrace/sgtrace/align/band"
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 

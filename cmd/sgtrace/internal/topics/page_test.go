@@ -1,4 +1,4 @@
-package manual
+package topics
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/docs"
 )
 
-const page = `# Metrics
+const metrics = `# Metrics
 
 What every *number* means,
 and a [link](https://example.com).
@@ -77,13 +77,13 @@ a  b
         x := 1
 
 `
-	if got := written(t, Parse(page), 44); got != want {
+	if got := written(t, Parse(metrics), 44); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
 
 func TestFind(t *testing.T) {
-	p := Parse(page)
+	p := Parse(metrics)
 	for _, test := range []struct{ word, want string }{
 		{"ttft", "first token"},
 		{"TTFT_ns", "first token"},

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/align/band"
+	"github.com/sgtrace/sgtrace/align/band"
 )
 
 // A node is a clock, or a set of clocks that are known relative to each other, in

@@ -1,4 +1,4 @@
-package licenses
+package build
 
 import (
 	"os/exec"
@@ -13,7 +13,7 @@ func TestEveryModuleHasALicense(t *testing.T) {
 	if err != nil {
 		t.Skip("go list: ", err)
 	}
-	lines := strings.Split(Text, "\n")
+	lines := strings.Split(Licenses, "\n")
 	there := map[string]bool{}
 	for _, line := range lines {
 		there[line] = true

@@ -1,12 +1,4 @@
-// Package progress shows what a run does, and how far reading has come, on one line of a
-// terminal:
-//
-//	1.24 GB of 5.60 GB (22%), 310.0 MB/s, 14s left: rank0.json.gz
-//	analyzing, 12s
-//
-// The line appears once the run has taken a second, so that quick runs stay silent, and is
-// gone at the end. Whoever prints to the same terminal calls [Meter.Done] first.
-package progress
+package screen
 
 import (
 	"io"
@@ -22,8 +14,14 @@ const (
 	pause = 200 * time.Millisecond // between two updates
 )
 
-// A Meter counts bytes and shows the count. Its methods may be called from any
-// goroutine. The zero Meter counts and shows nothing.
+// A Meter shows what a run does, and how far reading has come, on one line of a terminal:
+//
+//	1.24 GB of 5.60 GB (22%), 310.0 MB/s, 14s left: rank0.json.gz
+//	analyzing, 12s
+//
+// The line appears once the run has taken a second, so that quick runs stay silent, and is
+// gone at the end. Whoever prints to the same terminal calls [Meter.Done] first. Its methods
+// may be called from any goroutine. The zero Meter counts and shows nothing.
 type Meter struct {
 	read  atomic.Int64
 	file  atomic.Pointer[string]
@@ -41,8 +39,8 @@ type Work struct {
 	Began time.Time // of the run, all that it did before included; zero is now
 }
 
-// New starts a Meter that shows its line on w, if that is a terminal, until [Meter.Done].
-func New(w io.Writer, isTerminal bool, work Work) *Meter {
+// NewMeter starts a Meter that shows its line on w, if that is a terminal, until [Meter.Done].
+func NewMeter(w io.Writer, isTerminal bool, work Work) *Meter {
 	m := &Meter{work: work}
 	if isTerminal {
 		m.width = func() int { return Columns(w) }

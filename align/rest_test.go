@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/align/matching"
 )
 
 // restOf is the problem of some ranks whose clocks show the same.
