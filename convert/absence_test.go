@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -59,15 +60,15 @@ func TestAbsences(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			opt := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}
+			opt, want := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, ranks.Options{}
 			if test.ranks != "" {
-				opt.Ranks = []naming.Want{{Rank: testset.Rank(t, test.ranks)}}
+				want.Ranks = []naming.Want{{Rank: testset.Rank(t, test.ranks)}}
 			}
 			inputs, err := inputs.Find([]string{dir})
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := readEvidence(inputs, opt, EvidenceOptions{}, &trace.Diags{})
+			e, err := readEvidence(inputs, opt, want, ReportOptions{}, &trace.Diags{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +93,7 @@ func TestEveryAbsenceIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &trace.Diags{})
+	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, ranks.Options{}, ReportOptions{}, &trace.Diags{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestBurdensAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &trace.Diags{})
+	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, ranks.Options{}, ReportOptions{}, &trace.Diags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 		args = append(args, dir+"/torch")
 	}
 	m, _ := readAll(t, inputs.Options{}, args...)
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	truth := run.Truth()
@@ -105,9 +105,9 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 		t.Fatalf("no host has the clock of %v", c.Names)
 		return nil
 	}
-	reference := of(m.HostClocks[m.Reference()])
-	for i, c := range m.HostClocks {
-		if i == m.Reference() || c.Fit.Why != trace.SyncMatched {
+	reference := of(m.clocks.HostClocks[m.clocks.Reference])
+	for i, c := range m.clocks.HostClocks {
+		if i == m.clocks.Reference || c.Fit.Why != trace.SyncMatched {
 			continue
 		}
 		host := of(c)
@@ -146,16 +146,16 @@ func TestDriftOfLongDumps(t *testing.T) {
 			t.Fatal(err)
 		}
 		drawn, _ := readAll(t, inputs.Options{}, dir+"/otel.jsonl")
-		if err := drawn.Align(nil, true); err != nil {
+		if err := drawn.align(nil, true); err != nil {
 			t.Fatal(err)
 		}
 		read, _ := readAll(t, inputs.Options{Walk: true}, dir+"/otel.jsonl")
-		e, err := read.Evidence(EvidenceOptions{SyncPoints: true})
+		e, err := ForReports(read.in, read.of, ReportOptions{SyncPoints: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(e.Clocks, drawn.Report()) {
-			t.Errorf("mode %v: reports have the clocks %+v, timelines %+v", mode, e.Clocks, drawn.Report())
+		if !reflect.DeepEqual(e.Clocks, drawn.clocks.Report(drawn.of)) {
+			t.Errorf("mode %v: reports have the clocks %+v, timelines %+v", mode, e.Clocks, drawn.clocks.Report(drawn.of))
 		}
 		e.OnOneClock()
 		last := &e.Clocks.Clocks[len(e.Clocks.Clocks)-1]
@@ -187,7 +187,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		if r.Proc < 0 {
 			t.Fatalf("%s was not found among the processes of the requests", r.Name)
 		}
@@ -208,7 +208,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		}
 	}
 	steps := 0
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
 			for _, s := range c.File.Steps {
 				if !s.OnGPU {
@@ -235,12 +235,12 @@ func TestAgreeingClockIsNotMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := readAll(t, inputs.Options{}, dir+"/otel.jsonl")
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	moved := 0
-	for i, c := range m.HostClocks {
-		if i != m.Reference() && c.Fit.Offset != 0 {
+	for i, c := range m.clocks.HostClocks {
+		if i != m.clocks.Reference && c.Fit.Offset != 0 {
 			moved++
 			if off := c.Fit.Offset - 6e6; max(off, -off) > c.Fit.Bound {
 				t.Errorf("%s is %d ns ahead within %d, want 6 ms", c.Label(), c.Fit.Offset, c.Fit.Bound)

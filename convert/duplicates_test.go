@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -34,7 +35,7 @@ func TestDeduplicate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var d trace.Diags
-		p, err := readEvidence(files, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &d)
+		p, err := readEvidence(files, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, ranks.Options{}, ReportOptions{}, &d)
 		if err != nil {
 			t.Fatal(err)
 		}

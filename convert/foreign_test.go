@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -36,10 +37,10 @@ func TestForeignInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var forRequests, forAll trace.Diags
-		if _, err := inputs.Index([]inputs.Input{{Name: name}}, inputs.Options{Requests: true}, &forRequests); err == nil {
+		if _, err := inputs.Load([]inputs.Input{{Name: name}}, inputs.Options{Requests: true}, &forRequests); err == nil {
 			t.Errorf("%s has requests", test.name)
 		}
-		if _, err := Read([]inputs.Input{{Name: name}}, inputs.Options{}, &forAll); err == nil {
+		if _, _, err := Read([]inputs.Input{{Name: name}}, inputs.Options{}, ranks.Options{}, &forAll); err == nil {
 			t.Errorf("%s has events", test.name)
 		}
 		for _, diags := range []*trace.Diags{&forRequests, &forAll} {

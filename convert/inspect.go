@@ -19,7 +19,7 @@ func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *i
 			x.Inventory(in, sizeOf(x), x.Identities())
 		}
 	}
-	m, err := inputs.Index(files, opt, diags)
+	m, err := inputs.Load(files, opt, diags)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -20,7 +21,7 @@ func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 		run := record(t, seed+1, nil)
 		traces, exports := run.traces(), run.exports()
 		for name, paths := range map[string][]string{"traces": {traces}, "exports": {exports}, "both": {traces, exports}} {
-			syncPoints, ranks := readSyncPoints(t, inputs.Options{}, paths...)
+			syncPoints, ranks := readSyncPoints(t, ranks.Options{}, paths...)
 			last, wait, all := make([]int, len(ranks)), make([]int64, len(ranks)), 0
 			for _, x := range syncPoints {
 				if !x.Sync || x.Bound < 0 || x.Bound > 10_000 || len(x.Arrivals) != 4 {
@@ -62,10 +63,10 @@ func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 // Ranks that are not wanted know about clocks, but meet nobody.
 func TestSyncPointsOfWantedRanks(t *testing.T) {
 	run := record(t, 1, nil)
-	all, _ := readSyncPoints(t, inputs.Options{}, run.traces())
-	some, ranks := readSyncPoints(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP0")}, {Rank: testset.Rank(t, "TP3")}}}, run.traces())
-	if len(ranks) != 2 || len(some) != len(all) || len(some) == 0 {
-		t.Fatalf("%d meetings of %v, %d of all", len(some), ranks, len(all))
+	all, _ := readSyncPoints(t, ranks.Options{}, run.traces())
+	some, names := readSyncPoints(t, ranks.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP0")}, {Rank: testset.Rank(t, "TP3")}}}, run.traces())
+	if len(names) != 2 || len(some) != len(all) || len(some) == 0 {
+		t.Fatalf("%d meetings of %v, %d of all", len(some), names, len(all))
 	}
 	slices.SortFunc(all, func(a, b profile.SyncPoint) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
 	slices.SortFunc(some, func(a, b profile.SyncPoint) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
@@ -76,12 +77,12 @@ func TestSyncPointsOfWantedRanks(t *testing.T) {
 			t.Fatalf("%+v, want %+v", x.Arrivals, want)
 		}
 	}
-	if alone, _ := readSyncPoints(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP0")}}}, run.traces()); len(alone) != 0 {
+	if alone, _ := readSyncPoints(t, ranks.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP0")}}}, run.traces()); len(alone) != 0 {
 		t.Errorf("one rank meets itself %d times", len(alone))
 	}
 }
 
-func readSyncPoints(t *testing.T, opt inputs.Options, globs ...string) ([]profile.SyncPoint, []string) {
+func readSyncPoints(t *testing.T, want ranks.Options, globs ...string) ([]profile.SyncPoint, []string) {
 	t.Helper()
 	var paths []string
 	for _, glob := range globs {
@@ -91,13 +92,12 @@ func readSyncPoints(t *testing.T, opt inputs.Options, globs ...string) ([]profil
 		}
 		paths = append(paths, found...)
 	}
-	inputs, err := inputs.Find(paths)
+	files, err := inputs.Find(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.Filter.Args = profile.ArgsNone
 	var diags trace.Diags
-	e, err := readEvidence(inputs, opt, EvidenceOptions{SyncPoints: true}, &diags)
+	e, err := readEvidence(files, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, want, ReportOptions{SyncPoints: true}, &diags)
 	if err != nil {
 		t.Fatal(err)
 	}

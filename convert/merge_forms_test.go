@@ -23,8 +23,8 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 	return dir
 }
 
-func rankNames(m *Merge) (names []string) {
-	for _, r := range m.Tracks {
+func rankNames(m *merged) (names []string) {
+	for _, r := range m.of.Tracks {
 		names = append(names, r.Name)
 	}
 	return names

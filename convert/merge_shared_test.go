@@ -30,13 +30,13 @@ func TestSharedRanksAlign(t *testing.T) {
 	}
 	mean := func(of []float64) float64 { return (of[0] + of[1] + of[2] + of[3]) / 4 }
 	m, _ := readAll(t, inputs.Options{}, filepath.Join(dir, "*.json.gz"))
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.HostClocks) != 2 || len(m.Tracks) != 8 {
-		t.Fatalf("%d clocks, %d ranks", len(m.HostClocks), len(m.Tracks))
+	if len(m.clocks.HostClocks) != 2 || len(m.of.Tracks) != 8 {
+		t.Fatalf("%d clocks, %d ranks", len(m.clocks.HostClocks), len(m.of.Tracks))
 	}
-	fit, base := m.HostClocks[1].Fit, m.Files[0].Meta.Base
+	fit, base := m.clocks.HostClocks[1].Fit, m.of.Files[0].Meta.Base
 	middle := (fit.From + fit.To) / 2
 	have := float64(fit.Offset) + float64(fit.DriftPPB)*float64(middle-fit.T0)/1e9
 	want := mean(truth.Offsets[4:]) - mean(truth.Offsets) + mean(truth.Drifts[4:])*float64(middle-base-truth.T0)/1e6
@@ -48,7 +48,7 @@ func TestSharedRanksAlign(t *testing.T) {
 	if math.Abs(float64(fit.DriftPPB)/1e3-drift) > 0.5 {
 		t.Errorf("the drift is %.2f ppm, want %.2f", float64(fit.DriftPPB)/1e3, drift)
 	}
-	for _, r := range m.Tracks[:4] {
+	for _, r := range m.of.Tracks[:4] {
 		if at := trace.Time(truth.T0) + 12345; r.Captures[0].Time(at) != at {
 			t.Errorf("%s, on the reference host, was moved", r.Name)
 		}
@@ -58,12 +58,12 @@ func TestSharedRanksAlign(t *testing.T) {
 // The gateway's spans bound the clock of the decode host, which is 3 ms ahead.
 func TestSharedRequestsAlign(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, testinput.Shared(t, "data", "otel", "b_pd_smg_tp2.jsonl.zst"))
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	found := false
-	for i, c := range m.HostClocks {
-		if i == m.Reference() || c.Fit.Offset < 1e6 {
+	for i, c := range m.clocks.HostClocks {
+		if i == m.clocks.Reference || c.Fit.Offset < 1e6 {
 			continue
 		}
 		found = true

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
@@ -111,37 +112,62 @@ func fakeRanks(t *testing.T, change func(r *fakeRank)) (dir string) {
 	return dir
 }
 
-func readAll(t *testing.T, opt inputs.Options, args ...string) (*Merge, *trace.Diags) {
+// merged is what files hold, on its way to a timeline.
+type merged struct {
+	in     *inputs.Loaded
+	of     *ranks.Assignment
+	clocks *clocks.Alignment
+}
+
+func (m *merged) align(given []clocks.Given, find bool) (err error) {
+	m.clocks, err = clocks.Align(m.in, m.of, clocks.Options{Given: given, Find: find})
+	return err
+}
+
+func (m *merged) readWindow(from, to trace.Time) error {
+	return ReadWindow(m.in, m.of, m.clocks, from, to)
+}
+
+func (m *merged) layout(opt drawing.Options) *trace.Trace {
+	return drawing.Draw(m.in, m.of, m.clocks, opt)
+}
+
+func readAll(t *testing.T, opt inputs.Options, args ...string) (*merged, *trace.Diags) {
+	t.Helper()
+	return readRanks(t, opt, ranks.Options{}, args...)
+}
+
+func readRanks(t *testing.T, opt inputs.Options, want ranks.Options, args ...string) (*merged, *trace.Diags) {
 	t.Helper()
 	inputs, err := inputs.Find(args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var diags trace.Diags
-	m, err := Read(inputs, opt, &diags)
+	in, of, err := Read(inputs, opt, want, &diags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, &diags
+	return &merged{in: in, of: of}, &diags
 }
 
 // readEvidence reads inputs for reports.
-func readEvidence(inputs []inputs.Input, opt inputs.Options, what EvidenceOptions, diags *trace.Diags) (*Evidence, error) {
+func readEvidence(inputs []inputs.Input, opt inputs.Options, want ranks.Options, what ReportOptions, diags *trace.Diags) (*ReportData, error) {
 	opt.Walk = true
-	m, err := Read(inputs, opt, diags)
+	in, of, err := Read(inputs, opt, want, diags)
 	if err != nil {
 		return nil, err
 	}
-	return m.Evidence(what)
+	return ForReports(in, of, what)
 }
 
-func mergeAll(t *testing.T, args ...string) (*Merge, *trace.Trace) {
+func mergeAll(t *testing.T, args ...string) (*merged, *trace.Trace) {
 	t.Helper()
 	m, diags := readAll(t, inputs.Options{}, args...)
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(drawing.Options{})
+	tr := m.layout(drawing.Options{})
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +250,7 @@ func TestCollectivesEndAtTheLastToArrive(t *testing.T) {
 
 func TestMergeAlignsHosts(t *testing.T) {
 	m, tr := mergeAll(t, fakeRanks(t, nil))
-	clocks := m.Report().Clocks
+	clocks := m.clocks.Report(m.of).Clocks
 	if len(clocks) != 2 || clocks[0].Why != "reference" || clocks[1].Why != "matched" {
 		t.Fatalf("clocks: %+v", clocks)
 	}
@@ -260,7 +286,7 @@ func TestMergeAlignsHosts(t *testing.T) {
 // Without host names, the offsets tell which ranks are of one host.
 func TestMergeFindsHosts(t *testing.T) {
 	m, _ := mergeAll(t, fakeRanks(t, func(r *fakeRank) { r.host = "" }))
-	clocks := m.Report().Clocks
+	clocks := m.clocks.Report(m.of).Clocks
 	if len(clocks) != 2 || !slices.Equal(clocks[0].Ranks, []string{"TP0", "TP1"}) || !slices.Equal(clocks[1].Ranks, []string{"TP2", "TP3"}) {
 		t.Errorf("clocks: %+v", clocks)
 	}
@@ -268,13 +294,13 @@ func TestMergeFindsHosts(t *testing.T) {
 
 func TestNoAlignLeavesClocks(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
+	if err := m.align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
 		t.Fatal(err)
 	}
-	if c := m.Report().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
+	if c := m.clocks.Report(m.of).Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
 		t.Errorf("clock: %+v", c)
 	}
-	if err := m.Align([]clocks.Given{{Host: "nodeX"}}, false); err == nil {
+	if err := m.align([]clocks.Given{{Host: "nodeX"}}, false); err == nil {
 		t.Error("an unknown host is accepted")
 	}
 }
@@ -310,13 +336,13 @@ func TestReadWindow(t *testing.T) {
 	from := trace.Time(fakeBase + 1_000_000_000 + 20*10_000_000 - 500_000)
 	to := from + 50_000_000
 	m, _ := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: true}}, dir)
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ReadWindow(from, to); err != nil {
+	if err := m.readWindow(from, to); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(drawing.Options{})
+	tr := m.layout(drawing.Options{})
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -347,18 +373,18 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, diags := readAll(t, inputs.Options{}, dir)
-	if len(m.Tracks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
-		t.Errorf("%d ranks; %v", len(m.Tracks), diags.All())
+	if len(m.of.Tracks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
+		t.Errorf("%d ranks; %v", len(m.of.Tracks), diags.All())
 	}
 }
 
 // A drift that is given leaves the offset to be found out.
 func TestGivenDrift(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]clocks.Given{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
+	if err := m.align([]clocks.Given{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
 		t.Fatal(err)
 	}
-	c := m.Report().Clocks[1]
+	c := m.clocks.Report(m.of).Clocks[1]
 	want := 1_734_500 + 12e-6*float64(c.T0-fakeBase)
 	if off := float64(c.Offset) - want; c.DriftPPB != 12_000 || off > 500 || off < -500 {
 		t.Errorf("drift %d ppb, offset %.0f ns off", c.DriftPPB, off)
@@ -368,10 +394,10 @@ func TestGivenDrift(t *testing.T) {
 // What has ids is joined even where a given clock says that it cannot be.
 func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
+	if err := m.align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
 		t.Fatal(err)
 	}
-	tr, n := m.Layout(drawing.Options{}), 0
+	tr, n := m.layout(drawing.Options{}), 0
 	for _, f := range tr.Flows {
 		if tr.Syms.Name(f.Name) == "collective" {
 			n++
@@ -386,11 +412,11 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 func TestWantedRankStaysInPlace(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	_, whole := mergeAll(t, dir)
-	m, _ := readAll(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP2")}}}, dir)
-	if err := m.Align(nil, true); err != nil {
+	m, _ := readRanks(t, inputs.Options{}, ranks.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP2")}}}, dir)
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	one := m.Layout(drawing.Options{})
+	one := m.layout(drawing.Options{})
 	if err := trace.Validate(one); err != nil {
 		t.Fatal(err)
 	}

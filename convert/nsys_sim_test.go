@@ -96,10 +96,10 @@ func drawnOn(tr *trace.Trace, rank, text string) (n int) {
 }
 
 // rankOfProcess finds the rank of a process.
-func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *ranks.Track {
+func rankOfProcess(t *testing.T, m *merged, host string, pid int) *ranks.Track {
 	t.Helper()
 	var found *ranks.Track
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		if r.PID != int64(pid) || r.Host != host && r.Host != "" {
 			continue
 		}
@@ -141,7 +141,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 			}
 			m, diags := readAll(t, inputs.Options{}, path)
 			var names []string
-			for _, rank := range m.Tracks {
+			for _, rank := range m.of.Tracks {
 				if rank.Rank != trace.NoRank {
 					names = append(names, rank.Rank.String())
 				}
@@ -180,19 +180,19 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 func TestGivenRanksOfProcesses(t *testing.T) {
 	r := record(t, 3, nil)
 	first, second := &r.nsys.Files[0], &r.nsys.Files[1]
-	given := func(host string, pid int, rank string) inputs.GivenRank {
+	given := func(host string, pid int, rank string) ranks.GivenRank {
 		parsed, _ := trace.ParseRank(rank)
-		return inputs.GivenRank{Host: host, PID: int64(pid), Rank: parsed}
+		return ranks.GivenRank{Host: host, PID: int64(pid), Rank: parsed}
 	}
-	m, _ := readAll(t, inputs.Options{RankOf: []inputs.GivenRank{
+	m, _ := readRanks(t, inputs.Options{}, ranks.Options{Given: []ranks.GivenRank{
 		given(first.Host, first.Processes[0].PID, "TP7"), given(second.Host, second.Processes[0].PID, "TP5"),
 	}}, r.exports())
 	if got := rankNames(m); !slices.Contains(got, "TP7") || !slices.Contains(got, "TP5") {
 		t.Errorf("ranks are %v", got)
 	}
 	files, _ := inputs.Find([]string{r.exports()})
-	for _, bad := range []inputs.GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
-		if _, err := Read(files, inputs.Options{RankOf: []inputs.GivenRank{bad}}, &trace.Diags{}); err == nil {
+	for _, bad := range []ranks.GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
+		if _, _, err := Read(files, inputs.Options{}, ranks.Options{Given: []ranks.GivenRank{bad}}, &trace.Diags{}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -244,22 +244,22 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 				args = append(args, filepath.Join(r.dir, "otel.jsonl"))
 			}
 			m, _ := readAll(t, inputs.Options{}, args...)
-			if err := m.Align(nil, true); err != nil {
+			if err := m.align(nil, true); err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range m.Report().Clocks {
+			for _, l := range m.clocks.Report(m.of).Clocks {
 				t.Log(l.String())
 			}
 			for _, f := range r.nsys.Files {
 				for i := range f.Processes {
 					rank := rankOfProcess(t, m, f.Host, f.Processes[i].PID)
-					fit := &m.HostClocks[rank.Clock].Fit
-					local := (m.HostClocks[rank.Clock].First + m.HostClocks[rank.Clock].Last) / 2
-					if m.Reference() == rank.Clock {
+					fit := &m.clocks.HostClocks[rank.Clock].Fit
+					local := (m.clocks.HostClocks[rank.Clock].First + m.clocks.HostClocks[rank.Clock].Last) / 2
+					if m.clocks.Reference == rank.Clock {
 						continue
 					}
 					host := int64(local) // what the host's clock showed then
-					if m.HostClocks[rank.Clock].Domain != "unix" {
+					if m.clocks.HostClocks[rank.Clock].Domain != "unix" {
 						host += f.StartNs
 					}
 					if fit.Why != trace.SyncMatched || fit.Bound > c.widest {
@@ -302,7 +302,7 @@ func TestDuplicatesOfSimulatedRuns(t *testing.T) {
 					t.Errorf("%s has no ranges of NVTX", rank.Name)
 				}
 			}
-			if n := len(m.Tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
+			if n := len(m.of.Tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
 				t.Errorf("there are ranks %v", rankNames(m))
 			}
 		})
@@ -325,11 +325,11 @@ func TestNsysSameBytes(t *testing.T) {
 	r := record(t, 11, func(n *nsys.Config) { n.Pieces, n.Torch.Graphs = 2, true })
 	draw := func(args ...string) []byte {
 		m, _ := readAll(t, inputs.Options{}, args...)
-		if err := m.Align(nil, true); err != nil {
+		if err := m.align(nil, true); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := perfetto.Write(&out, m.Layout(drawing.Options{})); err != nil {
+		if err := perfetto.Write(&out, m.layout(drawing.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()
@@ -351,11 +351,11 @@ func TestNsysSecretsStayInside(t *testing.T) {
 	for _, schema := range nsysdb.Schemas {
 		r := record(t, 13, func(n *nsys.Config) { n.Schema = schema })
 		m, diags := readAll(t, inputs.Options{}, r.exports(), r.traces())
-		if err := m.Align(nil, true); err != nil {
+		if err := m.align(nil, true); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := perfetto.Write(&out, m.Layout(drawing.Options{})); err != nil {
+		if err := perfetto.Write(&out, m.layout(drawing.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		if r.nsys.Secret == "" || bytes.Contains(out.Bytes(), []byte(r.nsys.Secret)) {
@@ -385,12 +385,12 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := readAll(t, inputs.Options{}, filepath.Join(dir, "nsys", "*.sqlite"))
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	jobs := map[int][]int32{}
-	for i, job := range m.Jobs() {
-		if r := m.Tracks[i]; r.Rank != trace.NoRank {
+	for i, job := range m.of.Jobs() {
+		if r := m.of.Tracks[i]; r.Rank != trace.NoRank {
 			jobs[job] = append(jobs[job], r.Global())
 		}
 	}
@@ -402,7 +402,7 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 			t.Errorf("the ranks are of jobs %v", jobs)
 		}
 	}
-	if m.Matches.Len() == 0 {
+	if m.clocks.Matches.Len() == 0 {
 		t.Error("no collectives are matched")
 	}
 }

@@ -105,14 +105,14 @@ func TestNsysExport(t *testing.T) {
 // A window of an export has what overlaps it.
 func TestNsysWindow(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, nsysExport(t))
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	from := trace.Time(1787000000_003000000)
-	if err := m.ReadWindow(from, from+1_999_999); err != nil {
+	if err := m.readWindow(from, from+1_999_999); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(drawing.Options{Ranks: drawing.LayoutRanks})
+	tr := m.layout(drawing.Options{Ranks: drawing.LayoutRanks})
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}

@@ -43,26 +43,26 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 			if c.torch {
 				args = append(args, r.traces())
 			}
-			draw := func(window bool, from, to trace.Time) (*Merge, *trace.Trace) {
+			draw := func(window bool, from, to trace.Time) (*merged, *trace.Trace) {
 				opt := inputs.Options{Filter: c.filter}
 				opt.Filter.IndexOnly = window
 				m, _ := readAll(t, opt, args...)
-				if err := m.Align(nil, true); err != nil {
+				if err := m.align(nil, true); err != nil {
 					t.Fatal(err)
 				}
 				if window {
-					if err := m.ReadWindow(from, to); err != nil {
+					if err := m.readWindow(from, to); err != nil {
 						t.Fatal(err)
 					}
 				}
-				tr := m.Layout(drawing.Options{})
+				tr := m.layout(drawing.Options{})
 				if err := trace.Validate(tr); err != nil {
 					t.Fatal(err)
 				}
 				return m, tr
 			}
 			m, whole := draw(false, 0, 0)
-			first, last := m.Bounds()
+			first, last := m.clocks.Bounds()
 			from, to := first+(last-first)*2/5, first+(last-first)*3/5
 			_, part := draw(true, from, to)
 			want, got := drawnSlices(whole, from, to), drawnSlices(part, from, to)
@@ -122,7 +122,7 @@ func TestNsysStepsAndCollectives(t *testing.T) {
 			for _, f := range r.nsys.Files {
 				for i := range f.Processes {
 					p := &f.Processes[i]
-					for _, file := range m.Files {
+					for _, file := range m.of.Files {
 						if file.Meta.PID == int64(p.PID) && filepath.Base(file.Name) == f.Name {
 							checkSteps(t, m, file, p)
 							checkMessages(t, m, file, p)
@@ -134,7 +134,7 @@ func TestNsysStepsAndCollectives(t *testing.T) {
 	}
 }
 
-func checkSteps(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessTruth) {
+func checkSteps(t *testing.T, m *merged, f *inputs.Recording, p *nsys.ProcessTruth) {
 	t.Helper()
 	type sum struct {
 		n    int
@@ -142,7 +142,7 @@ func checkSteps(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessTrut
 	}
 	got := map[string]sum{}
 	for _, s := range f.Steps {
-		name := m.Dump.Syms.Name(s.Name)
+		name := m.in.Spans.Syms.Name(s.Name)
 		x := got[name]
 		if !s.OnGPU {
 			x.n++
@@ -161,7 +161,7 @@ func checkSteps(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessTrut
 	}
 }
 
-func checkMessages(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessTruth) {
+func checkMessages(t *testing.T, m *merged, f *inputs.Recording, p *nsys.ProcessTruth) {
 	t.Helper()
 	var bytes uint64
 	seqs := map[int64]bool{}
@@ -252,15 +252,15 @@ func TestExportPlacesTrace(t *testing.T) {
 		}
 	}
 	m, tr := mergeAll(t, r.exports(), r.traces())
-	for _, l := range m.Report().Clocks {
+	for _, l := range m.clocks.Report(m.of).Clocks {
 		t.Log(l.String())
 	}
 	first, _, _ := tr.Bounds()
 	if at := r.nsys.Files[0].StartNs; int64(first) < at-1e9 || int64(first) > at+1e9 {
 		t.Errorf("the timeline begins at %d, and the recording at %d", first, at)
 	}
-	for _, rank := range m.Tracks {
-		if fit := m.HostClocks[rank.Clock].Fit; fit.Why == trace.SyncAssumed {
+	for _, rank := range m.of.Tracks {
+		if fit := m.clocks.HostClocks[rank.Clock].Fit; fit.Why == trace.SyncAssumed {
 			t.Errorf("the clock of %s is assumed", rank.Name)
 		}
 	}
@@ -277,11 +277,11 @@ func TestRanksOfBothKinds(t *testing.T) {
 		}
 	}
 	m, _ := readAll(t, inputs.Options{}, args...)
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	rank := rankOfProcess(t, m, r.nsys.Files[1].Host, r.nsys.Files[1].Processes[0].PID)
-	c := m.HostClocks[rank.Clock]
+	c := m.clocks.HostClocks[rank.Clock]
 	if c.Fit.Why != trace.SyncMatched || c.Fit.By != align.ByCollectives {
 		t.Fatalf("ranks %v: the clock is %s", rankNames(m), c.Fit.Why)
 	}

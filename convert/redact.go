@@ -3,21 +3,22 @@ package convert
 import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Learn tells r which hosts, ids and files there are, so that it finds them in
-// messages. It comes after Align, which looks for hosts by their names.
-func (m *Merge) Learn(r *redact.Redactor) {
-	if m.Requests != nil {
-		m.Requests.Learn(r)
+// messages. It comes after clocks were aligned, which looks for hosts by their names.
+func Learn(in *inputs.Loaded, of *ranks.Assignment, r *redact.Redactor) {
+	if in.Requests != nil {
+		in.Requests.Learn(r)
 	}
-	for _, host := range m.Hosts() {
+	for _, host := range of.Hosts() {
 		r.LearnHost(host)
 	}
-	for _, f := range m.Files {
+	for _, f := range of.Files {
 		for _, x := range append([]*inputs.Recording{f}, f.Duplicates...) {
 			r.LearnFile(x.Name)
 		}
@@ -25,20 +26,20 @@ func (m *Merge) Learn(r *redact.Redactor) {
 }
 
 // Redact gives all that will be drawn the names of r, but for arguments: see
-// [RedactTrace]. It comes after all selection and before Layout.
-func (m *Merge) Redact(r *redact.Redactor) {
-	m.Learn(r)
-	m.Dump.Syms.Rename(r.Scrub)
-	if m.Requests == nil {
+// [RedactTrace]. It comes after all selection and before it is drawn.
+func Redact(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, r *redact.Redactor) {
+	Learn(in, of, r)
+	in.Spans.Syms.Rename(r.Scrub)
+	if in.Requests == nil {
 		return
 	}
-	clocks := make(map[request.ClockKey]int, len(m.ClockOf))
-	for key, clock := range m.ClockOf {
+	clockOf := make(map[request.ClockKey]int, len(aligned.ClockOf))
+	for key, clock := range aligned.ClockOf {
 		key.Host = r.Host(key.Host)
-		clocks[key] = clock
+		clockOf[key] = clock
 	}
-	m.ClockOf = clocks
-	m.Requests.Redact(r)
+	aligned.ClockOf = clockOf
+	in.Requests.Redact(r)
 }
 
 // RedactTrace gives the rest of a trace that was drawn the names of r: texts in
@@ -52,7 +53,7 @@ func RedactTrace(t *trace.Trace, r *redact.Redactor) {
 }
 
 // Redact gives all that reports print the names of r. It comes after all selection.
-func (p *Evidence) Redact(r *redact.Redactor) {
+func (p *ReportData) Redact(r *redact.Redactor) {
 	if p.Requests != nil {
 		p.Requests.Learn(r)
 	}

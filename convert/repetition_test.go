@@ -58,14 +58,14 @@ func codes(diags *trace.Diags) map[string]int {
 }
 
 // ClockOf returns the line of the clock that a rank is on.
-func clockOf(t *testing.T, m *Merge, rank string) clocks.Line {
+func clockOf(t *testing.T, m *merged, rank string) clocks.Line {
 	t.Helper()
-	for _, l := range m.Report().Clocks {
+	for _, l := range m.clocks.Report(m.of).Clocks {
 		if slices.Contains(l.Ranks, rank) {
 			return l
 		}
 	}
-	t.Fatalf("%s is on no clock: %+v", rank, m.Report().Clocks)
+	t.Fatalf("%s is on no clock: %+v", rank, m.clocks.Report(m.of).Clocks)
 	return clocks.Line{}
 }
 
@@ -173,12 +173,12 @@ func TestMergedFileAlone(t *testing.T) {
 	if list := codes(diags); len(list) > 0 {
 		t.Errorf("diagnostics: %v", list)
 	}
-	a, b := m.Tracks[0].Captures[0], m.Tracks[1].Captures[0]
+	a, b := m.of.Tracks[0].Captures[0], m.of.Tracks[1].Captures[0]
 	if d := b.First - a.First; d != 700_000_000 || a.Last >= b.First {
 		t.Errorf("parts from %d to %d, and from %d to %d", a.First, a.Last, b.First, b.Last)
 	}
 	m, _ = readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: true}}, dir)
-	if c := m.Tracks[1].Captures[0]; c.First != c.File.First || c.Last != c.File.Last {
+	if c := m.of.Tracks[1].Captures[0]; c.First != c.File.First || c.Last != c.File.Last {
 		t.Errorf("without its events, a part is from %d to %d", c.First, c.Last)
 	}
 }
@@ -206,13 +206,13 @@ func TestDifferentEventsAreKept(t *testing.T) {
 			}
 		}
 		m, diags := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: index}}, dir)
-		if n := codes(diags); len(m.Tracks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
+		if n := codes(diags); len(m.of.Tracks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
 			t.Fatalf("index %v: ranks %v, %v", index, rankNames(m), n)
 		}
 		if n := codes(diags)["rank-overlap"]; n != 1 && !index {
 			t.Errorf("%d notices that captures overlap", n)
 		}
-		if err := m.Align(nil, true); err != nil {
+		if err := m.align(nil, true); err != nil {
 			t.Fatal(err)
 		}
 		if c := clockOf(t, m, "TP2"); c.Why != "matched" || c.Matches != 40 {
@@ -235,15 +235,15 @@ func TestCutOffCopyIsLeftOut(t *testing.T) {
 		}
 	}
 	m, diags := readAll(t, inputs.Options{}, dir)
-	if n := codes(diags); len(m.Tracks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
+	if n := codes(diags); len(m.of.Tracks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
-	for _, f := range m.Files {
+	for _, f := range m.of.Files {
 		if kept := strings.HasPrefix(filepath.Base(f.Name), "1758"); kept != (len(f.Events) > 0) {
 			t.Errorf("%s keeps %d events", f.Name, len(f.Events))
 		}
 	}
-	if err := m.Align(nil, true); err != nil {
+	if err := m.align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if c := clockOf(t, m, "TP2"); c.Why != "matched" || c.Matches != 200 {
@@ -257,10 +257,10 @@ func TestCopiesWithLabels(t *testing.T) {
 	r := fakeRank{rank: 0, steps: 5}
 	dir := writeFiles(t, map[string]string{"a-TP-0.json": r.write(), "b-TP-0.json": r.write()})
 	a, b := filepath.Join(dir, "a-TP-0.json"), filepath.Join(dir, "b-TP-0.json")
-	if m, _ := readAll(t, inputs.Options{}, a, "east="+b); len(m.Tracks) != 1 || m.Tracks[0].Host != "east" {
+	if m, _ := readAll(t, inputs.Options{}, a, "east="+b); len(m.of.Tracks) != 1 || m.of.Tracks[0].Host != "east" {
 		t.Errorf("ranks %v", rankNames(m))
 	}
-	if m, _ := readAll(t, inputs.Options{}, "west="+a, "east="+b); len(m.Tracks) != 2 {
+	if m, _ := readAll(t, inputs.Options{}, "west="+a, "east="+b); len(m.of.Tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -282,12 +282,12 @@ func TestUnknownBase(t *testing.T) {
 	files["b-TP-0.json"] = late(&r)
 	files["a-TP-0.json"] = files["b-TP-0.json"][:len(files["b-TP-0.json"])/2]
 	m, diags := readAll(t, inputs.Options{}, writeFiles(t, files))
-	if n := codes(diags); len(m.Tracks) != 1 || m.Tracks[0].Captures[0].File.Meta.Base != fakeBase || n["capture-contained"] != 1 {
+	if n := codes(diags); len(m.of.Tracks) != 1 || m.of.Tracks[0].Captures[0].File.Meta.Base != fakeBase || n["capture-contained"] != 1 {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
 	// Without the whole file, it is not known to be one of another process.
 	files["b-TP-0.json"] = late(&other)
-	if m, _ = readAll(t, inputs.Options{}, writeFiles(t, files)); len(m.Tracks) != 2 {
+	if m, _ = readAll(t, inputs.Options{}, writeFiles(t, files)); len(m.of.Tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -303,18 +303,18 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 		}
 		for _, index := range []bool{false, true} {
 			m, diags := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: index}}, dir)
-			if err := m.Align(nil, true); err != nil {
+			if err := m.align(nil, true); err != nil {
 				t.Fatal(err)
 			}
-			if n := codes(diags); len(m.Tracks) != 3 || n["rank-empty"] != 1 {
+			if n := codes(diags); len(m.of.Tracks) != 3 || n["rank-empty"] != 1 {
 				t.Errorf("ranks %v, %v", rankNames(m), n)
 			}
-			if c := m.Report(); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
+			if c := m.clocks.Report(m.of); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
 				t.Errorf("clocks %+v", c)
 			}
 		}
 		files, _ := inputs.Find([]string{empty})
-		if _, err := Read(files, inputs.Options{}, &trace.Diags{}); !errors.Is(err, ranks.ErrNothing) {
+		if _, _, err := Read(files, inputs.Options{}, ranks.Options{}, &trace.Diags{}); !errors.Is(err, ranks.ErrNothing) {
 			t.Errorf("alone: %v", err)
 		}
 	}
@@ -380,7 +380,7 @@ func TestJobs(t *testing.T) {
 		{"DP ranks of one world", []known{{rank: "TP0-DP0"}, {rank: "TP1-DP1", global: 1}}, []int{0, 0}, nil},
 	}
 	for _, c := range cases {
-		m := ranks.New(&inputs.Inputs{})
+		m := &ranks.Assignment{}
 		for _, k := range c.ranks {
 			rank, err := trace.ParseRank(k.rank)
 			if err != nil && k.rank != "" {

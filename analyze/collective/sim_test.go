@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
@@ -57,11 +58,11 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 		t.Fatal(err)
 	}
 	opt := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}, Walk: true}
-	m, err := convert.Read(files, opt, &trace.Diags{})
+	in, of, err := convert.Read(files, opt, ranks.Options{}, &trace.Diags{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := m.Evidence(convert.EvidenceOptions{SyncPoints: true})
+	e, err := convert.ForReports(in, of, convert.ReportOptions{SyncPoints: true})
 	if err != nil {
 		t.Fatal(err)
 	}

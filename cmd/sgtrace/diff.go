@@ -267,7 +267,8 @@ func mixedBy(s *request.Set) string {
 // A readCapture is an input of a comparison.
 type readCapture struct {
 	label      string
-	evidence   *convert.Evidence
+	evidence   *convert.ReportData
+	inventory  *inventory.Inventory // what files say about themselves
 	objectives []slo.Objective
 	ops, gaps  bool // asked for
 	zone       *time.Location
@@ -285,8 +286,9 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Win
 	if ops || gaps {
 		events = reports.HostEvents
 	}
-	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, within: within, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
-		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true, Attribute: ops || gaps}})
+	files := &inventory.Inventory{}
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, within: within, inventory: files, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
+		data: convert.ReportOptions{SyncPoints: true, Attribute: ops || gaps}})
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +296,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Win
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives, ops, gaps, c.zone}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, files, objectives, ops, gaps, c.zone}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
@@ -305,7 +307,7 @@ func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	if err != nil {
 		return err
 	}
-	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
 		From: from, To: to}) {
 		return fmt.Errorf("%s has nothing to compare%s", r.label, window.Words())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ import (
 // needed is what a report needs of what profilers recorded.
 type needed struct {
 	events profile.Filter
-	convert.EvidenceOptions
+	data   convert.ReportOptions
 	// anyTime tells to select by everything but --from and --to, which the caller applies.
 	anyTime bool
 	// within is when the caller looks at requests, with anyTime: others need not be read.
@@ -29,12 +30,12 @@ type needed struct {
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
 // that the selection flags choose.
-func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.Evidence, *selection.Chosen, error) {
+func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.ReportData, *selection.Chosen, error) {
 	return c.readInputs(ctx, ctx.Args().Slice(), what)
 }
 
 // readInputs is readEvidence for some of the arguments.
-func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.Evidence, *selection.Chosen, error) {
+func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *selection.Chosen, error) {
 	sel, err := selection.Read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -48,24 +49,24 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 }
 
 // readFound is readEvidence for inputs that were found. It completes sel.
-func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inputs.Input, what needed) (*convert.Evidence, error) {
+func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inputs.Input, what needed) (*convert.ReportData, error) {
 	picked := *sel
 	if what.anyTime {
 		sel.Window, picked.Window = selection.Window{}, what.within
 	}
 	meter := c.screen.Reading(size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory,
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Walk: true, Inventory: what.inventory,
 		Pick: pick(&picked, nil, false)}
 	c.collectEarly()
-	m, err := convert.Read(files, opt, c.tellOf(what))
+	in, of, err := convert.Read(files, opt, ranks.Options{Ranks: sel.Ranks, Hosts: sel.Hosts}, c.tellOf(what))
 	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
 		return nil, err
 	}
 	if !what.aside {
-		c.read = append(c.read, m.Taken...)
+		c.read = append(c.read, in.Taken...)
 	}
-	e, err := m.Evidence(what.EvidenceOptions)
+	e, err := convert.ForReports(in, of, what.data)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (c *command) tellOf(what needed) *trace.Diags {
 }
 
 // choose applies the selection flags.
-func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *selection.Chosen) error {
+func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *selection.Chosen) error {
 	if err := sel.Resolve(e.First, e.Last); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
 		Pick: pick(sel, how.byID, !how.oneClock)}
-	in, err := inputs.Index(files, opt, &c.diags)
+	in, err := inputs.Load(files, opt, &c.diags)
 	c.screen.Doing("analyzing")
 	if err != nil {
 		return nil, err

@@ -96,6 +96,7 @@ func (c *command) timelineFlags() []cli.Flag {
 type mergeFlags struct {
 	draw   drawing.Options
 	read   inputs.Options
+	ranks  ranks.Options
 	sel    *selection.Chosen
 	given  []clocks.Given
 	mutes  []finders.Mute
@@ -184,7 +185,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
-	m, err := convert.Read(files, opt, &c.diags)
+	in, of, err := convert.Read(files, opt, flags.ranks, &c.diags)
 	c.screen.Doing("matching ranks and clocks")
 	if errors.Is(err, ranks.ErrNoProcess) {
 		return nil, commandline.Usage("--rank-of: %v", err)
@@ -192,39 +193,44 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if err != nil {
 		return nil, err
 	}
-	defer m.Close()
-	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
+	defer in.Close()
+	aligned, err := clocks.Align(in, of, clocks.Options{Given: flags.given, Find: !ctx.Bool("no-align")})
+	if err != nil {
 		return nil, commandline.Usage("--offset, --drift: %v", err)
 	}
 	if c.redact != nil {
-		m.Learn(c.redact)
+		convert.Learn(in, of, c.redact)
 	}
-	if err := c.reportClocks(m, flags); err != nil {
+	if err := c.reportClocks(aligned.Report(of), flags); err != nil {
 		return nil, err
 	}
 	if windowed {
 		c.screen.Doing("reading the window of time")
-		if err := c.window(m, ctx.String("around"), flags); err != nil {
+		first, last := aligned.Bounds()
+		if err := flags.resolve(first, last, in.Requests, ctx.String("around")); err != nil {
+			return nil, err
+		}
+		if err := convert.ReadWindow(in, of, aligned, flags.sel.From, flags.sel.To); err != nil {
 			return nil, err
 		}
 	}
-	if m.Requests != nil {
-		if err := m.Requests.Select(flags.sel.Selection); err != nil {
+	if in.Requests != nil {
+		if err := in.Requests.Select(flags.sel.Selection); err != nil {
 			return nil, err
 		}
 	}
 	if c.redact != nil {
-		m.Redact(c.redact)
+		convert.Redact(in, of, aligned, c.redact)
 	}
 	if !ctx.Bool("no-findings") {
-		in := finders.Inputs{Requests: m.Requests}
-		if flags.read.Filter.KeepsKinds() {
-			in.Profiles = m.Profiles()
+		found := finders.Inputs{Requests: in.Requests}
+		if in.KeepsKinds() {
+			found.Profiles = convert.Profiles(in, of, aligned)
 		}
-		c.addFindings(&flags.draw, in, flags.mutes)
+		c.addFindings(&flags.draw, found, flags.mutes)
 	}
 	c.screen.Doing("drawing")
-	t := m.Layout(flags.draw)
+	t := drawing.Draw(in, of, aligned, flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}
@@ -232,8 +238,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 }
 
 // reportClocks prints a line for each clock, and writes the file that --clock-report names.
-func (c *command) reportClocks(m *convert.Merge, flags *mergeFlags) error {
-	clocks := m.Report()
+func (c *command) reportClocks(clocks *clocks.Report, flags *mergeFlags) error {
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.screen.Notices, printable(clocks.Clocks[i].String()))
 	}
@@ -266,19 +271,13 @@ func nothingLeft(ctx *cli.Context) error {
 	return fmt.Errorf("nothing matches %s%s", strings.Join(given, ", "), hint)
 }
 
-// window resolves the window of time that is asked for and reads its events.
-func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) error {
-	first, last := m.Bounds()
-	if err := flags.sel.Resolve(first, last); err != nil {
-		return err
+// resolve finds out which window of time is asked for, of inputs that begin and end then.
+func (f *mergeFlags) resolve(first, last trace.Time, requests *request.Set, around string) error {
+	err := f.sel.Resolve(first, last)
+	if err == nil && around != "" {
+		err = timesOf(requests, around, &f.sel.Selection)
 	}
-	sel := &flags.sel.Selection
-	if around != "" {
-		if err := timesOf(m.Requests, around, sel); err != nil {
-			return err
-		}
-	}
-	return m.ReadWindow(sel.From, sel.To)
+	return err
 }
 
 // timesOf selects the time of the request with the given id. Ids collide: then it
@@ -331,13 +330,13 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
 	f.read.KeepSecrets, f.read.WithoutOriginals = ctx.Bool("keep-secrets"), ctx.Bool("without-originals")
-	f.read.Ranks, f.read.Hosts = f.sel.Ranks, f.sel.Hosts
+	f.ranks.Ranks, f.ranks.Hosts = f.sel.Ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := ranks.ParseGivenRank(text)
 		if err != nil {
 			return nil, commandline.Usage("--rank-of %v", err)
 		}
-		f.read.RankOf = append(f.read.RankOf, given)
+		f.ranks.Given = append(f.ranks.Given, given)
 	}
 	filter := &f.read.Filter
 	filter.MinDur = f.sel.MinDur

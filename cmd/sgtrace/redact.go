@@ -102,7 +102,7 @@ func (c *command) redactRequests(set *request.Set) {
 }
 
 // redactEvidence redacts what was selected for a report.
-func (c *command) redactEvidence(e *convert.Evidence) {
+func (c *command) redactEvidence(e *convert.ReportData) {
 	if c.redact != nil {
 		e.Redact(c.redact)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -43,7 +45,7 @@ var ErrNoHost = errors.New("no such host")
 
 // findClocks gives every host one clock. Files that do not tell their host get
 // one for each rank, until their offsets tell which of them are of one host.
-func (m *Clocks) findClocks() {
+func (m *aligner) findClocks() {
 	m.HostClocks, m.ClockOf = nil, map[request.ClockKey]int{}
 	index := map[string]int{}
 	add := func(key, name, domain string, known bool) int {
@@ -59,16 +61,16 @@ func (m *Clocks) findClocks() {
 		}
 		return i
 	}
-	if m.Requests != nil {
-		for p := range m.Requests.Procs {
-			key := m.Requests.ClockKey(p)
+	if m.in.Requests != nil {
+		for p := range m.in.Requests.Procs {
+			key := m.in.Requests.ClockKey(p)
 			m.ClockOf[key] = add(indexKey(key), m.hostName(p), "unix", true)
 		}
 	}
 	// A rank that is a process of the dump ties the names of their hosts together.
-	for _, r := range m.Tracks {
-		if r.Proc != request.None && r.Host != "" && m.Requests.Procs[r.Proc].Host != "" {
-			i := m.ClockOfProc(r.Proc)
+	for _, r := range m.of.Tracks {
+		if r.Proc != request.None && r.Host != "" && m.in.Requests.Procs[r.Proc].Host != "" {
+			i := m.clockOfProc(r.Proc)
 			if _, ok := index["host "+r.Host]; !ok {
 				index["host "+r.Host] = i
 				if c := m.HostClocks[i]; !slices.Contains(c.Names, r.Host) {
@@ -77,9 +79,9 @@ func (m *Clocks) findClocks() {
 			}
 		}
 	}
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
-			synced := m.ExportClock(c)
+			synced := m.of.ExportClock(c)
 			switch {
 			case synced != nil:
 				c.Clock = add("session "+c.File.Name, synced.Name, "unix", true)
@@ -87,8 +89,8 @@ func (m *Clocks) findClocks() {
 				c.Clock = add("file "+c.File.Name, naming.File(c.File.Name), "unix", true)
 			case c.File.Meta.Origin == profile.OriginUnknown:
 				c.Clock = add("file "+c.File.Name, r.Name, "unknown", false)
-			case r.Proc != request.None && m.Requests.Procs[r.Proc].Host != "":
-				c.Clock = m.ClockOfProc(r.Proc)
+			case r.Proc != request.None && m.in.Requests.Procs[r.Proc].Host != "":
+				c.Clock = m.clockOfProc(r.Proc)
 			case r.Host != "":
 				c.Clock = add("host "+r.Host, r.Host, "unix", true)
 			case c.IsOfMachine(): // all of its processes are of one host
@@ -99,7 +101,7 @@ func (m *Clocks) findClocks() {
 		}
 		r.Clock = r.Captures[0].Clock
 	}
-	for _, x := range m.Placed {
+	for _, x := range m.of.Placed {
 		x.Clock = add("host "+x.Host, x.Host, "unix", true)
 	}
 	m.noteTimes()
@@ -115,39 +117,43 @@ func indexKey(key request.ClockKey) string {
 
 // hostName names the host of a proc: by the service where the spans do not tell the host,
 // as those of gateways, and by the role where several roles are of such a service.
-func (m *Clocks) hostName(p int) string {
-	proc := &m.Requests.Procs[p]
+func (m *aligner) hostName(p int) string {
+	proc := &m.in.Requests.Procs[p]
 	if proc.Host != "" {
-		return m.Requests.HostOf(p)
+		return m.in.Requests.HostOf(p)
 	}
 	name := cmp.Or(proc.Service, proc.Label, "unknown host")
-	for i := range m.Requests.Procs {
-		if o := &m.Requests.Procs[i]; o.Host == "" && o.Role != proc.Role && o.Service == proc.Service {
+	for i := range m.in.Requests.Procs {
+		if o := &m.in.Requests.Procs[i]; o.Host == "" && o.Role != proc.Role && o.Service == proc.Service {
 			return proc.Role.String() + " " + name
 		}
 	}
 	return name
 }
 
-// ClockOfProc returns the index of the clock of a proc of Requests.
-func (m *Clocks) ClockOfProc(p int) int { return m.ClockOf[m.Requests.ClockKey(p)] }
+// ClockOfProc returns the index of the clock of a proc of requests.
+func (m *Alignment) ClockOfProc(requests *request.Set, p int) int {
+	return m.ClockOf[requests.ClockKey(p)]
+}
+
+func (m *aligner) clockOfProc(p int) int { return m.ClockOfProc(m.in.Requests, p) }
 
 // noteTimes notes which times each clock was read at.
-func (m *Clocks) noteTimes() {
+func (m *aligner) noteTimes() {
 	extend := func(c *HostClock, from, to trace.Time) {
 		if c.First == 0 || from < c.First {
 			c.First = from
 		}
 		c.Last = max(c.Last, to)
 	}
-	if m.Requests != nil {
-		for i := range m.Requests.All() {
-			if p := m.Requests.ProcOf(i); p != request.None {
-				extend(m.HostClocks[m.ClockOfProc(p)], m.Requests.Row(i).Start, m.Requests.Row(i).End)
+	if m.in.Requests != nil {
+		for i := range m.in.Requests.All() {
+			if p := m.in.Requests.ProcOf(i); p != request.None {
+				extend(m.HostClocks[m.clockOfProc(p)], m.in.Requests.Row(i).Start, m.in.Requests.Row(i).End)
 			}
 		}
 	}
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
 			extend(m.HostClocks[c.Clock], c.First, c.Last)
 		}
@@ -155,29 +161,36 @@ func (m *Clocks) noteTimes() {
 }
 
 // Align puts all clocks on that of the first host: that of the router, else of the
-// first rank. What is given goes before what can be found out. With find false
-// nothing is found out, and only what is given moves.
-func (m *Clocks) Align(given []Given, find bool) error {
-	if err := m.RelateClocks(given, find); err != nil {
-		return err
+// first rank. Captures and requests get times of that clock. Ranks that are not wanted, which
+// know about clocks, too, are left out then.
+func Align(in *inputs.Loaded, of *ranks.Assignment, opt Options) (*Alignment, error) {
+	m, err := Relate(in, of, opt)
+	if err != nil {
+		return nil, err
 	}
-	for _, r := range m.Tracks {
+	for _, r := range of.Tracks {
 		for _, c := range r.Captures {
 			c.Time = m.HostClocks[c.Clock].toReference()
 		}
 	}
-	m.LeaveOutRanks()
-	m.shiftRequests()
-	m.AsRecorded()
-	return nil
+	of.LeaveOut(in.Requests)
+	m.shiftRequests(in, of)
+	in.AsRecorded()
+	return m, nil
 }
 
-// RelateClocks finds out how the clocks relate, and moves nothing.
-func (m *Clocks) RelateClocks(given []Given, find bool) error {
-	if find && m.Assembled != nil {
-		m.Assembled.Unstep()
-		m.Requests = m.Assembled.Set
-		m.FindProcs()
+// Relate finds out how the clocks relate, and moves nothing.
+func Relate(in *inputs.Loaded, of *ranks.Assignment, opt Options) (*Alignment, error) {
+	m := &aligner{Alignment: &Alignment{}, in: in, of: of}
+	err := m.relate(opt.Given, opt.Find)
+	return m.Alignment, err
+}
+
+func (m *aligner) relate(given []Given, find bool) error {
+	if find && m.in.Assembled != nil {
+		m.in.Assembled.Unstep()
+		m.in.Requests = m.in.Assembled.Set
+		m.of.FindProcs(m.in.Requests)
 	}
 	m.findClocks()
 	m.matchCollectives()
@@ -192,7 +205,7 @@ func (m *Clocks) RelateClocks(given []Given, find bool) error {
 		fixed = append(fixed, m.exportsFixed(fixed)...)
 	}
 	m.Solution = m.solve(fixed, find)
-	m.Matches = align.MatchRest(m.alignRanks, m.alignNames, m.Matches, &m.Solution)
+	m.Matches = align.MatchRest(m.ranks, m.names, m.Matches, &m.Solution)
 	for i, c := range m.HostClocks {
 		c.Fit = m.Solution.Clocks[i]
 	}
@@ -203,59 +216,60 @@ func (m *Clocks) RelateClocks(given []Given, find bool) error {
 	m.placeUnknown()
 	m.nameUnknown()
 	m.reportConflicts()
+	m.Reference = m.reference()
 	return nil
 }
 
-// Reference returns the clock that all others are put on.
-func (m *Clocks) Reference() int {
-	if m.Requests != nil {
-		return m.ClockOfProc(0)
+// reference returns the clock that all others are put on.
+func (m *aligner) reference() int {
+	if m.in.Requests != nil {
+		return m.clockOfProc(0)
 	}
 	// A clock that shows Unix time is better than one that counts from something.
-	for _, x := range m.Placed {
-		if x.Trace.Clock == m.First.Clock {
+	for _, x := range m.of.Placed {
+		if x.Trace.Clock == m.of.First.Clock {
 			return x.Clock
 		}
 	}
-	return m.First.Clock
+	return m.of.First.Clock
 }
 
 // solve relates the clocks.
-func (m *Clocks) solve(fixed []align.Fixed, find bool) align.Solution {
-	p := align.Problem{Clocks: len(m.HostClocks), Reference: m.Reference(), Fixed: fixed}
+func (m *aligner) solve(fixed []align.Fixed, find bool) align.Solution {
+	p := align.Problem{Clocks: len(m.HostClocks), Reference: m.reference(), Fixed: fixed}
 	for _, c := range m.HostClocks {
 		p.Claims = append(p.Claims, c.Domain == "unix")
 	}
 	if find {
-		p.Ranks, p.Matches, p.Bounds = m.alignRanks, m.Matches, m.crossingBounds()
+		p.Ranks, p.Matches, p.Bounds = m.ranks, m.Matches, m.crossingBounds()
 	}
 	return align.Solve(p)
 }
 
 // crossingBounds returns what requests and messages that crossed hosts say.
-func (m *Clocks) crossingBounds() []align.Bound {
-	bounds := align.TransferBounds(m.alignRanks, m.alignNames, &m.Matches)
-	if m.Requests != nil {
-		bounds = append(bounds, m.Requests.ClockBounds(m.ClockOfProc)...)
+func (m *aligner) crossingBounds() []align.Bound {
+	bounds := align.TransferBounds(m.ranks, m.names, &m.Matches)
+	if m.in.Requests != nil {
+		bounds = append(bounds, m.in.Requests.ClockBounds(m.clockOfProc)...)
 	}
 	return bounds
 }
 
 // fixed turns what the user says about clocks into relations to the reference.
-func (m *Clocks) fixed(given []Given) ([]align.Fixed, error) {
+func (m *aligner) fixed(given []Given) ([]align.Fixed, error) {
 	var fixed []align.Fixed
 	for _, g := range given {
 		i, err := m.clockNamed(g.Host)
 		if err != nil {
 			return nil, err
 		}
-		if i == m.Reference() {
+		if i == m.reference() {
 			return nil, fmt.Errorf("%w: %s is the reference for all others", ErrNoHost, g.Host)
 		}
 		if !g.HasOffset {
 			continue
 		}
-		fixed = append(fixed, align.Fixed{A: m.Reference(), B: i, At: int64(m.HostClocks[i].First), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
+		fixed = append(fixed, align.Fixed{A: m.reference(), B: i, At: int64(m.HostClocks[i].First), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
 	}
 	return fixed, nil
 }
@@ -277,7 +291,7 @@ func (c *HostClock) takeDrift(g Given) {
 }
 
 // clockNamed finds a clock by the name of its host, or the beginning of one.
-func (m *Clocks) clockNamed(host string) (int, error) {
+func (m *aligner) clockNamed(host string) (int, error) {
 	found := -1
 	var all []string
 	for i, c := range m.HostClocks {
@@ -304,37 +318,37 @@ const steppedShare = 20
 
 // reportConflicts reports evidence about clocks that was not followed. That requests bound
 // an offset on one side only contradicts nothing, and the line of the clock says so.
-func (m *Clocks) reportConflicts() {
+func (m *aligner) reportConflicts() {
 	for _, c := range m.Solution.Conflicts {
 		if c.Kind == align.OneSided {
 			continue
 		}
-		m.Diags.Add(trace.ClockConflict.Of(m.HostClocks[c.B].Label(), m.HostClocks[c.A].Label(), c))
+		m.in.Diags.Add(trace.ClockConflict.Of(m.HostClocks[c.B].Label(), m.HostClocks[c.A].Label(), c))
 	}
 	for _, c := range m.HostClocks {
 		if f := &c.Fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
-			m.Diags.Add(trace.ClockStepped.Of(c.Label(), f.Trimmed, f.Matches))
+			m.in.Diags.Add(trace.ClockStepped.Of(c.Label(), f.Trimmed, f.Matches))
 		}
 	}
 	for i, f := range m.Solution.Ranks {
 		if f.Apart {
-			m.Diags.Add(trace.RankClockApart.Of(m.AlignOf[i].Name, trace.FormatDuration(f.Offset), f.Matches))
+			m.in.Diags.Add(trace.RankClockApart.Of(m.AlignOf[i].Name, trace.FormatDuration(f.Offset), f.Matches))
 		}
 	}
 }
 
 // RequestClocks returns how the clocks of the hosts of requests relate, for reports.
-func (m *Clocks) RequestClocks() *request.HostClocks {
+func (m *Alignment) RequestClocks(requests *request.Set) *request.HostClocks {
 	fits := make([]align.ClockFit, len(m.HostClocks))
 	for i, c := range m.HostClocks {
 		fits[i] = c.Fit
 	}
-	return m.Requests.NewHostClocks(m.ClockOfProc, fits)
+	return requests.NewHostClocks(func(p int) int { return m.ClockOfProc(requests, p) }, fits)
 }
 
 // shiftRequests moves the spans to the reference clock and rebuilds the requests
 // if that changes anything.
-func (m *Clocks) shiftRequests() {
+func (m *Alignment) shiftRequests(in *inputs.Loaded, of *ranks.Assignment) {
 	moves := false
 	for _, i := range m.ClockOf {
 		moves = moves || m.HostClocks[i].Fit.Moves()
@@ -342,9 +356,11 @@ func (m *Clocks) shiftRequests() {
 	if !moves {
 		return
 	}
-	m.Assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.HostClocks[m.ClockOfProc(proc)].toReference() })
-	m.Requests = m.Assembled.Set
-	m.FindProcs()
+	in.Assembled.Move(func(proc int) func(trace.Time) trace.Time {
+		return m.HostClocks[m.ClockOfProc(in.Requests, proc)].toReference()
+	})
+	in.Requests = in.Assembled.Set
+	of.FindProcs(in.Requests)
 }
 
 // toReference returns the mapping from a clock to the reference clock.
@@ -366,7 +382,7 @@ func (c *HostClock) ToLocal(t trace.Time) trace.Time {
 
 // Bounds returns the first and the last instant of all inputs on the common
 // clock.
-func (m *Clocks) Bounds() (first, last trace.Time) {
+func (m *Alignment) Bounds() (first, last trace.Time) {
 	for i, c := range m.HostClocks {
 		at := c.toReference()
 		if from := at(c.First); i == 0 || from < first {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -50,22 +51,22 @@ type Line struct {
 }
 
 // Report says how the clocks were aligned.
-func (m *Clocks) Report() *Report {
-	r := &Report{Schema: Schema, Reference: m.HostClocks[m.Reference()].Label()}
-	ranks := make([][]string, len(m.HostClocks))
-	for _, rank := range m.Tracks {
-		ranks[rank.Clock] = append(ranks[rank.Clock], strings.TrimSuffix(rank.Name, " ("+rank.Host+")"))
+func (m *Alignment) Report(of *ranks.Assignment) *Report {
+	r := &Report{Schema: Schema, Reference: m.HostClocks[m.Reference].Label()}
+	names := make([][]string, len(m.HostClocks))
+	for _, rank := range of.Tracks {
+		names[rank.Clock] = append(names[rank.Clock], strings.TrimSuffix(rank.Name, " ("+rank.Host+")"))
 	}
-	communities := sync.OnceValue(m.Communities)
+	communities := sync.OnceValue(of.Communities)
 	for i, c := range m.HostClocks {
-		l := Line{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, ranks[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
+		l := Line{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, names[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
 			T0: c.Fit.T0, Offset: c.Fit.Offset, DriftPPB: c.Fit.DriftPPB, DriftGiven: c.drifts, Bound: c.Fit.Bound, Matches: c.Fit.Matches,
 			Trimmed: c.Fit.Trimmed, ResidualP95: c.Fit.ResidualP95, FirstNs: int64(c.First), LastNs: int64(c.Last)}
 		switch {
-		case i == m.Reference():
+		case i == m.Reference:
 			l.Why = "reference"
 		case c.Fit.Why == trace.SyncAssumed && c.Fit.By == align.ByNothing:
-			l.Reason = m.whyAssumed(i, communities)
+			l.Reason = m.whyAssumed(of, i, communities)
 		}
 		r.Clocks = append(r.Clocks, l)
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
-func (m *Clocks) matchCollectives() {
-	n := namer{syms: m.Dump.Syms, known: map[profile.Collective]int32{}}
-	jobs := m.Jobs()
+func (m *aligner) matchCollectives() {
+	n := namer{syms: m.in.Spans.Syms, known: map[profile.Collective]int32{}}
+	jobs := m.of.Jobs()
 	replicated := m.replicated(jobs)
-	rivals := m.Rivals(jobs)
-	m.alignRanks, m.AlignOf, m.Calls = nil, nil, nil
-	for k, r := range m.Tracks {
+	rivals := m.of.Rivals(jobs)
+	m.ranks, m.AlignOf, m.Calls = nil, nil, nil
+	for k, r := range m.of.Tracks {
 		if rivals[k] {
 			continue
 		}
@@ -25,22 +25,22 @@ func (m *Clocks) matchCollectives() {
 		calls := newRankCalls(r, func(kind *profile.Collective) callName { return n.name(kind, usual) })
 		if calls.Len() > 0 {
 			rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global(), Calls: calls}
-			m.alignRanks, m.AlignOf, m.Calls = append(m.alignRanks, rank), append(m.AlignOf, r), append(m.Calls, calls)
+			m.ranks, m.AlignOf, m.Calls = append(m.ranks, rank), append(m.AlignOf, r), append(m.Calls, calls)
 		}
 	}
-	m.alignNames, m.whats = &n.names, n.whats
-	m.Matches, _ = matching.Find(m.alignRanks, m.alignNames, matching.Options{})
+	m.names, m.whats = &n.names, n.whats
+	m.Matches, _ = matching.Find(m.ranks, m.names, matching.Options{})
 }
 
 // replicated tells of which jobs the DP ranks are replicas, each with TP ranks of its own.
 // With DP attention they are the TP ranks of one server, which meet.
-func (m *Clocks) replicated(jobs []int) map[int]bool {
+func (m *aligner) replicated(jobs []int) map[int]bool {
 	type place struct {
 		job    int
 		pp, tp int16
 	}
 	dp, replicated := map[place]int16{}, map[int]bool{}
-	for k, r := range m.Tracks {
+	for k, r := range m.of.Tracks {
 		at := place{jobs[k], r.Rank.PP, r.Rank.TP}
 		if other, ok := dp[at]; ok && other != r.Rank.DP {
 			replicated[jobs[k]] = true

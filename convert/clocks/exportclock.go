@@ -11,7 +11,7 @@ import (
 
 // exportsFixed returns how the clocks of exports and of traces are related, but for
 // those of which the user has said it.
-func (m *Clocks) exportsFixed(given []align.Fixed) []align.Fixed {
+func (m *aligner) exportsFixed(given []align.Fixed) []align.Fixed {
 	var fixed []align.Fixed
 	known := map[int]bool{}
 	for _, g := range given {
@@ -24,27 +24,27 @@ func (m *Clocks) exportsFixed(given []align.Fixed) []align.Fixed {
 				Why: trace.SyncMatched, By: align.ByKernels, Matches: s.Matches})
 		}
 	}
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
-			if x := m.ExportClock(c); x != nil {
+			if x := m.of.ExportClock(c); x != nil {
 				relate(x.Trace.Clock, c.Clock, x.Shift.At+trace.Time(x.Shift.Offset), x.Shift.Offset, &x.Shift, x.Shift.DriftPPB)
 			}
 		}
 	}
-	for _, x := range m.Placed {
+	for _, x := range m.of.Placed {
 		relate(x.Clock, x.Trace.Clock, x.Shift.At, -x.Shift.Offset, &x.Shift, -x.Shift.DriftPPB)
 	}
 	return fixed
 }
 
 // whyAssumed says why nothing is known of a clock, "" where that is plain.
-func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]string) string {
+func (m *Alignment) whyAssumed(in *ranks.Assignment, clock int, communities func() map[*ranks.Track]string) string {
 	var mine, others []*ranks.Track
-	for _, r := range m.Tracks {
+	for _, r := range in.Tracks {
 		switch {
 		case r.Clock == clock:
 			mine = append(mine, r)
-		case m.Solution.Clocks[r.Clock].Component == m.Solution.Clocks[m.Reference()].Component:
+		case m.Solution.Clocks[r.Clock].Component == m.Solution.Clocks[m.Reference].Component:
 			others = append(others, r)
 		}
 	}
@@ -75,7 +75,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]strin
 }
 
 // whyNoRequests says why requests have no information about a clock, "" where none crossed to it.
-func (m *Clocks) whyNoRequests(clock int) string {
+func (m *Alignment) whyNoRequests(clock int) string {
 	for _, c := range m.Solution.Conflicts {
 		if (c.A == clock || c.B == clock) && c.Kind >= align.DividedRequests {
 			return c.String()

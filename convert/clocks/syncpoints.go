@@ -16,9 +16,9 @@ import (
 
 // Meetings returns the collectives of the wanted ranks. Those that the clocks contradict are
 // left out.
-func (m *Clocks) Meetings() profile.Meetings {
+func (m *Alignment) Meetings(of *ranks.Assignment) profile.Meetings {
 	index := map[*ranks.Track]int32{}
-	for i, r := range m.Tracks {
+	for i, r := range of.Tracks {
 		index[r] = int32(i)
 	}
 	x := &meetings{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, m.Matches.Len())}

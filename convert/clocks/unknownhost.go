@@ -16,13 +16,13 @@ const sameHostOffset = 20_000 // ns
 
 // unknownHosts returns the clocks that show Unix time, but of an unknown host, and
 // the reference first if its host is unknown.
-func (m *Clocks) unknownHosts() (unknown []int) {
+func (m *aligner) unknownHosts() (unknown []int) {
 	for i, c := range m.HostClocks {
-		if !c.isKnown && c.Domain == "unix" && i != m.Reference() {
+		if !c.isKnown && c.Domain == "unix" && i != m.reference() {
 			unknown = append(unknown, i)
 		}
 	}
-	if i := m.Reference(); !m.HostClocks[i].isKnown {
+	if i := m.reference(); !m.HostClocks[i].isKnown {
 		unknown = append([]int{i}, unknown...)
 	}
 	return unknown
@@ -31,7 +31,7 @@ func (m *Clocks) unknownHosts() (unknown []int) {
 // joinHosts makes one clock of the clocks of unknown hosts that agree, or of
 // which nothing is known, and reports whether there were any. One clock for all
 // ranks of a host means that they are not moved against each other by noise.
-func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
+func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 	offset := func(i int) int64 { return s.Clocks[i].Offset }
 	slices.SortStableFunc(unknown, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.Clocks[a].Component, s.Clocks[b].Component), cmp.Compare(offset(a), offset(b)))
@@ -44,7 +44,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 	for k, i := range unknown {
 		prev := -1
 		switch {
-		case s.Clocks[i].Matches == 0 && i != m.Reference() && lone >= 0:
+		case s.Clocks[i].Matches == 0 && i != m.reference() && lone >= 0:
 			prev = lone
 		case k > 0 && s.Clocks[i].Component == s.Clocks[unknown[k-1]].Component && offset(i)-offset(unknown[k-1]) <= sameHostOffset:
 			prev = unknown[k-1]
@@ -52,7 +52,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 		if prev >= 0 {
 			to[i] = to[prev]
 		}
-		if s.Clocks[i].Matches == 0 && i != m.Reference() && lone < 0 {
+		if s.Clocks[i].Matches == 0 && i != m.reference() && lone < 0 {
 			lone = i
 		}
 	}
@@ -60,7 +60,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 }
 
 // renumberClocks makes clock to[i] of clock i and reports whether that joined any.
-func (m *Clocks) renumberClocks(to []int) bool {
+func (m *aligner) renumberClocks(to []int) bool {
 	place, kept := make([]int, len(to)), []*HostClock{}
 	for i, t := range to {
 		if t == i {
@@ -82,10 +82,10 @@ func (m *Clocks) renumberClocks(to []int) bool {
 	for host, i := range m.ClockOf {
 		m.ClockOf[host] = place[i]
 	}
-	for _, x := range m.Placed {
+	for _, x := range m.of.Placed {
 		x.Clock = place[x.Clock]
 	}
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		r.Clock = place[r.Clock]
 		for _, c := range r.Captures {
 			c.Clock = place[c.Clock]
@@ -96,22 +96,22 @@ func (m *Clocks) renumberClocks(to []int) bool {
 
 // placeUnknown puts inputs whose times count from something unknown, and that
 // nothing was matched to, at the beginning of all others.
-func (m *Clocks) placeUnknown() {
-	reference := m.HostClocks[m.Reference()]
+func (m *aligner) placeUnknown() {
+	reference := m.HostClocks[m.reference()]
 	for i, c := range m.HostClocks {
-		if c.Domain != "unix" && c.Fit.Why == trace.SyncAssumed && i != m.Reference() {
+		if c.Domain != "unix" && c.Fit.Why == trace.SyncAssumed && i != m.reference() {
 			c.Fit.Offset = int64(c.First - reference.First)
 		}
 		// Times before the start of a recording would be before 1970.
-		if c.Domain != "unix" && (i == m.Reference() || c.Fit.Why == trace.SyncAssumed) && int64(c.First) < c.Fit.Offset {
+		if c.Domain != "unix" && (i == m.reference() || c.Fit.Why == trace.SyncAssumed) && int64(c.First) < c.Fit.Offset {
 			c.Fit.Offset = int64(c.First)
 		}
 	}
 }
 
 // nameUnknown calls the clocks of unknown hosts by the first of their ranks.
-func (m *Clocks) nameUnknown() {
-	for _, r := range slices.Backward(m.Tracks) {
+func (m *aligner) nameUnknown() {
+	for _, r := range slices.Backward(m.of.Tracks) {
 		if c := m.HostClocks[r.Clock]; !c.isKnown {
 			c.Names = append([]string{r.Name}, slices.DeleteFunc(c.Names, func(n string) bool { return n == r.Name })...)
 		}

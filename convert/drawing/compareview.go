@@ -100,17 +100,17 @@ func (m *merging) streamRole(r *ranks.Track, row *row) string {
 // any rank has.
 func (m *merging) addCompareGroups() {
 	var used [roles]bool
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
 			m.usedRoles(c, &used)
 		}
 	}
-	top := m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern(profile.SideBySide), Order: 3, Rank: trace.NoRank,
-		Desc: m.Intern("The same row of every rank, one under another.")})
+	top := m.b.Track(trace.Track{Kind: trace.KindGroup, Name: m.b.Intern(profile.SideBySide), Order: 3, Rank: trace.NoRank,
+		Desc: m.b.Intern("The same row of every rank, one under another.")})
 	for k := stepRole; k < roles; k++ {
 		if used[k] {
-			m.compare[k] = m.Track(trace.Track{Parent: top, Kind: trace.KindGroup, Name: m.Intern(roleNames[k]), Order: int32(k),
-				Rank: trace.NoRank, Desc: m.Intern(roleDescs[k])})
+			m.compare[k] = m.b.Track(trace.Track{Parent: top, Kind: trace.KindGroup, Name: m.b.Intern(roleNames[k]), Order: int32(k),
+				Rank: trace.NoRank, Desc: m.b.Intern(roleDescs[k])})
 		}
 	}
 }
@@ -196,8 +196,8 @@ func (m *merging) drawCompared(r *ranks.Track, n int) {
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {
-			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(roleTracks[k]+naming.Separator+r.Name, lane), Order: int32(n*inputs.MaxLanes + lane),
-				PID: r.PID, Rank: r.Rank, Host: m.Intern(r.Host), Clock: m.clockIDs[r.Clock], Desc: m.Intern(r.Source())})
+			track := m.b.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(roleTracks[k]+naming.Separator+r.Name, lane), Order: int32(n*inputs.MaxLanes + lane),
+				PID: r.PID, Rank: r.Rank, Host: m.b.Intern(r.Host), Clock: m.clockIDs[r.Clock], Desc: m.b.Intern(r.Source())})
 			for c := range all {
 				if lane < len(lanes[c]) {
 					m.drawAgain(r.Captures[c], lanes[c][lane], track)

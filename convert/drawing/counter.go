@@ -86,7 +86,7 @@ func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string
 	for i, s := range steps {
 		level += s.value
 		if last := i+1 == len(steps) || steps[i+1].at != s.at; last && level != shown {
-			d.Sample(trace.Sample{Time: s.at, Value: float64(level), Track: track})
+			d.b.Sample(trace.Sample{Time: s.at, Value: float64(level), Track: track})
 			shown = level
 		}
 	}
@@ -103,13 +103,13 @@ func (d *drawing) drawBatch(parent trace.TrackID, name string, sizes []change) {
 	last := int64(-1)
 	for _, s := range sizes {
 		if s.value != last {
-			d.Sample(trace.Sample{Time: s.at, Value: float64(s.value), Track: track})
+			d.b.Sample(trace.Sample{Time: s.at, Value: float64(s.value), Track: track})
 		}
 		last = s.value
 	}
 }
 
 func (d *drawing) counterTrack(parent trace.TrackID, order int32, name, desc string) trace.TrackID {
-	return d.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: d.Intern(name), Order: order,
-		Rank: trace.NoRank, Unit: d.Intern("requests"), Desc: d.Intern(desc)})
+	return d.b.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: d.b.Intern(name), Order: order,
+		Rank: trace.NoRank, Unit: d.b.Intern("requests"), Desc: d.b.Intern(desc)})
 }

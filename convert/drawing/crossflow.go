@@ -15,25 +15,25 @@ import (
 // linkRanks joins the kernels of a collective over its ranks, in the order in
 // which they arrived: the last arrow ends at the rank that the others waited for.
 func (m *merging) linkRanks() {
-	name := m.Intern("collective")
-	rejected := m.Solution.Rejected
-	for i, match := range m.Matches.All() {
+	name := m.b.Intern("collective")
+	rejected := m.clocks.Solution.Rejected
+	for i, match := range m.clocks.Matches.All() {
 		if len(rejected) > 0 && rejected[0] == i {
 			rejected = rejected[1:]
 			if match.Level > matching.BySeq {
 				continue // ids hold whatever the clocks say, the order of calls does not
 			}
 		}
-		members := slices.DeleteFunc(slices.Clone(match.Members), func(x matching.Member) bool { return m.AlignOf[x.Rank].IsOut })
+		members := slices.DeleteFunc(slices.Clone(match.Members), func(x matching.Member) bool { return m.clocks.AlignOf[x.Rank].IsOut })
 		slices.SortFunc(members, func(a, b matching.Member) int {
 			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
 		})
 		prev := trace.SliceID(0)
 		for _, member := range members {
-			capture, c := m.Calls[member.Rank].Of(member.Index)
+			capture, c := m.clocks.Calls[member.Rank].Of(member.Index)
 			at := m.drawn[capture.File].joined[c.Event]
 			if prev != 0 && at != 0 {
-				m.Flow(trace.Flow{From: prev, To: at, Name: name})
+				m.b.Flow(trace.Flow{From: prev, To: at, Name: name})
 			}
 			prev = cmp.Or(at, prev)
 		}
@@ -42,11 +42,11 @@ func (m *merging) linkRanks() {
 
 // arrival returns when a rank began a collective, on the common clock.
 func (m *merging) arrival(x matching.Member) trace.Time {
-	capture, c := m.Calls[x.Rank].Of(x.Index)
+	capture, c := m.clocks.Calls[x.Rank].Of(x.Index)
 	return capture.Time(c.Time)
 }
 
-func (m *merging) nameOf(x matching.Member) string { return m.AlignOf[x.Rank].Name }
+func (m *merging) nameOf(x matching.Member) string { return m.clocks.AlignOf[x.Rank].Name }
 
 // A batch is one step of a scheduler, for finding it by time.
 type batch struct {
@@ -60,21 +60,21 @@ type batch struct {
 // rank. Both come from one process and so from one clock.
 func (m *merging) linkSteps(d *drawing) {
 	batches := map[int][]batch{} // by proc
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		if r.Proc != request.None {
 			batches[r.Proc] = m.batches(r)
 		}
 	}
-	runBy := m.Intern("run by")
-	for i := range m.Requests.All() {
-		proc := m.Requests.ProcOf(i)
+	runBy := m.b.Intern("run by")
+	for i := range m.in.Requests.All() {
+		proc := m.in.Requests.ProcOf(i)
 		if d.slice[i] == 0 || len(batches[proc]) == 0 {
 			continue
 		}
-		for _, e := range m.Requests.InstantsOf(i) {
+		for _, e := range m.in.Requests.InstantsOf(i) {
 			if e.Kind == request.Scheduled {
 				if to := stepOf(&e, batches[proc]); to != 0 {
-					m.Flow(trace.Flow{From: d.slice[i], To: to, Name: runBy})
+					m.b.Flow(trace.Flow{From: d.slice[i], To: to, Name: runBy})
 				}
 			}
 		}

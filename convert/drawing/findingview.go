@@ -135,7 +135,7 @@ func (l *layout) extentOf() (e inputs.Extent) {
 // recorded returns when the first and the last event of profilers is, on the common
 // clock.
 func (m *merging) recorded() (e inputs.Extent) {
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
 			for i := range c.File.Lines {
 				if l := &c.File.Lines[i]; l.Key.Part == c.Part {

@@ -126,7 +126,7 @@ func (d *drawing) link() {
 	for i := range memory.Each(len(d.edges), edgeSize) {
 		e := d.edges[i]
 		if from, to := d.slice[e.from], d.slice[e.to]; from != 0 && to != 0 {
-			d.Flow(trace.Flow{From: from, To: to, Name: e.name})
+			d.b.Flow(trace.Flow{From: from, To: to, Name: e.name})
 		}
 	}
 }

@@ -255,7 +255,7 @@ func (l *layout) below(i int, f func(c int)) {
 // A drawing is one view under way.
 type drawing struct {
 	*layout
-	*trace.Builder
+	b       *trace.Builder
 	isTop   []bool
 	subject []trace.SubjectID                        // of each part
 	roots   map[int]rootSlice                        // spans that stand for a whole request; nil if none does
@@ -266,7 +266,7 @@ type drawing struct {
 }
 
 func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
-	return &drawing{layout: l, Builder: b, isTop: isTop, subject: l.subject, slice: memory.Make[trace.SliceID](l.set.Len())}
+	return &drawing{layout: l, b: b, isTop: isTop, subject: l.subject, slice: memory.Make[trace.SliceID](l.set.Len())}
 }
 
 // unitSize is about how many bytes the drawing of a unit looks at: some rows, their places in the
@@ -296,14 +296,14 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 	}
 	slice.Args = d.withScope(s, slice.Args)
 	if slice.Dur < 0 {
-		d.SetPos(d.set.Pos(i))
+		d.b.SetPos(d.set.Pos(i))
 	}
 	id := d.addSlice(i, parent, slice, about)
 	for _, e := range d.set.InstantsOf(i) {
 		if !d.extent.Has(e.Time) {
 			continue
 		}
-		d.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})
+		d.b.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})
 	}
 	if kind == request.ThreadRow {
 		d.drawEnd(i, track)
@@ -321,12 +321,12 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 func (d *drawing) addSlice(i int, parent trace.SliceID, s trace.Slice, about trace.SubjectID) trace.SliceID {
 	if root, ok := d.roots[i]; ok {
 		d.scratch = d.scratch[:0].String(d.names.span, d.set.Name(i))
-		s.Name, s.Args, about = root.name, d.Args().Put(d.scratch.Extend(s.Args)), root.about
+		s.Name, s.Args, about = root.name, d.b.Args().Put(d.scratch.Extend(s.Args)), root.about
 	}
 	if parent == 0 {
-		d.slice[i] = d.Slice(s, about)
+		d.slice[i] = d.b.Slice(s, about)
 	} else {
-		d.slice[i] = d.Child(parent, s, about)
+		d.slice[i] = d.b.Child(parent, s, about)
 	}
 	return d.slice[i]
 }
@@ -340,7 +340,7 @@ func (d *drawing) rootArgs(i int) trace.ArgsID {
 	}
 	req := &d.set.Requests[r]
 	d.scratch = d.scratch[:0].String(d.names.traceID, d.set.TraceID(req)).String(d.names.status, req.Status.String())
-	return d.Args().Put(d.scratch.Extend(args))
+	return d.b.Args().Put(d.scratch.Extend(args))
 }
 
 // drawEnd marks the end of a thread span that was aborted or failed.
@@ -354,8 +354,8 @@ func (d *drawing) drawEnd(i int, track trace.TrackID) {
 	if t.Status == request.Aborted {
 		name = d.names.aborted
 	}
-	args := d.Args().Put(trace.ArgList(nil).String(d.names.reason, d.set.ReasonOf(thread)))
-	d.Instant(trace.Instant{Time: d.set.Row(i).End, Track: track, Name: name, Args: args})
+	args := d.b.Args().Put(trace.ArgList(nil).String(d.names.reason, d.set.ReasonOf(thread)))
+	d.b.Instant(trace.Instant{Time: d.set.Row(i).End, Track: track, Name: name, Args: args})
 }
 
 // category of a stage is its phase, of other spans their kind.

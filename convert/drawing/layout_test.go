@@ -290,7 +290,7 @@ func requestsOf(diags *trace.Diags, names ...string) (*request.Set, error) {
 	for _, name := range names {
 		files = append(files, inputs.Input{Name: name})
 	}
-	in, err := inputs.Index(files, inputs.Options{Requests: true}, diags)
+	in, err := inputs.Load(files, inputs.Options{Requests: true}, diags)
 	if err != nil {
 		return nil, err
 	}

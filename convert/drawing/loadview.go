@@ -29,7 +29,7 @@ const (
 
 // loadView is the group that shows how much there was to do, over the whole time.
 type loadView struct {
-	*trace.Builder
+	b    *trace.Builder
 	top  trace.TrackID
 	rows int32
 }
@@ -37,11 +37,11 @@ type loadView struct {
 // drawLoad adds the group of load: arrivals, first tokens, queued and running requests
 // of each server, and how busy the devices of each rank were. Either may be nil.
 func drawLoad(b *trace.Builder, l *layout, m *merging) {
-	v := &loadView{Builder: b}
+	v := &loadView{b: b}
 	if l != nil {
 		v.drawServers(l)
 	}
-	if m != nil && m.Opt.Filter.KeepsKinds() {
+	if m != nil && m.in.KeepsKinds() {
 		v.drawBusy(m)
 	}
 }
@@ -49,8 +49,8 @@ func drawLoad(b *trace.Builder, l *layout, m *merging) {
 // group returns the track of the group, which is added with its first row.
 func (v *loadView) group() trace.TrackID {
 	if v.top == 0 {
-		v.top = v.Track(trace.Track{Name: v.Intern(profile.Load), Order: loadOrder, Rank: trace.NoRank,
-			Desc: v.Intern("how much there was to do, and how busy devices were")})
+		v.top = v.b.Track(trace.Track{Name: v.b.Intern(profile.Load), Order: loadOrder, Rank: trace.NoRank,
+			Desc: v.b.Intern("how much there was to do, and how busy devices were")})
 	}
 	return v.top
 }
@@ -58,7 +58,7 @@ func (v *loadView) group() trace.TrackID {
 // A series is the values of a counter, one for each piece of time; NaN keeps the one
 // before.
 type series struct {
-	inputs.Extent
+	extent inputs.Extent
 	width  trace.Time
 	values []float64
 }
@@ -66,7 +66,7 @@ type series struct {
 // newSeries divides an extent into so many pieces at most, of a round length.
 func newSeries(e inputs.Extent, pieces int, first float64) series {
 	width := roundUp(max(1, (e.To-e.From)/trace.Time(pieces)))
-	s := series{Extent: e, width: width, values: make([]float64, (e.To-e.From)/width+1)}
+	s := series{extent: e, width: width, values: make([]float64, (e.To-e.From)/width+1)}
 	for i := range s.values {
 		s.values[i] = first
 	}
@@ -88,26 +88,26 @@ func roundUp(t trace.Time) trace.Time {
 }
 
 // piece returns the piece that a time is in.
-func (s *series) piece(t trace.Time) int { return int((t - s.From) / s.width) }
+func (s *series) piece(t trace.Time) int { return int((t - s.extent.From) / s.width) }
 
 // text says how long a piece is.
 func (s *series) text() string { return trace.FormatDuration(int64(s.width)) }
 
 // draw adds a row with the values, to a tenth; a rate is over at the end.
 func (v *loadView) draw(s *series, parent trace.TrackID, name, unit, desc string) {
-	track := v.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.Intern(name), Order: v.rows, Rank: trace.NoRank,
-		Unit: v.Intern(unit), Desc: v.Intern(desc)})
+	track := v.b.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name), Order: v.rows, Rank: trace.NoRank,
+		Unit: v.b.Intern(unit), Desc: v.b.Intern(desc)})
 	v.rows++
 	last := math.NaN()
 	for i, value := range s.values {
 		value = math.Round(10*value) / 10
 		if !math.IsNaN(value) && value != last {
-			v.Sample(trace.Sample{Time: s.From + trace.Time(i)*s.width, Value: value, Track: track})
+			v.b.Sample(trace.Sample{Time: s.extent.From + trace.Time(i)*s.width, Value: value, Track: track})
 			last = value
 		}
 	}
 	if last != 0 && !slices.ContainsFunc(s.values, math.IsNaN) {
-		v.Sample(trace.Sample{Time: s.To, Value: 0, Track: track})
+		v.b.Sample(trace.Sample{Time: s.extent.To, Value: 0, Track: track})
 	}
 }
 
@@ -238,7 +238,7 @@ func levelSeries(e inputs.Extent, steps []change) series {
 		for ; done < i; done++ {
 			s.values[done+1] = float64(level)
 		}
-		if at == s.From+trace.Time(i)*s.width {
+		if at == s.extent.From+trace.Time(i)*s.width {
 			s.values[i] = 0 // what was under way before may be over
 		}
 		for len(steps) > 0 && steps[0].at == at {
@@ -257,7 +257,7 @@ func (v *loadView) drawBusy(m *merging) {
 	}
 	var all []rankBusy
 	e := inputs.Extent{From: math.MaxInt64}
-	for _, r := range m.Tracks {
+	for _, r := range m.of.Tracks {
 		var busy []inputs.Extent
 		for _, c := range r.Captures {
 			busy = append(busy, m.busyOf(c)...)
@@ -273,7 +273,7 @@ func (v *loadView) drawBusy(m *merging) {
 	parent, mean := v.group(), newSeries(e, loadPieces, 0)
 	desc := "part of the time for which a device did something, in each " + mean.text()
 	if len(all) > manyRows {
-		parent = v.Track(trace.Track{Parent: v.group(), Name: v.Intern("GPU busy by rank"), Order: math.MaxInt32, Rank: trace.NoRank, Desc: v.Intern(desc)})
+		parent = v.b.Track(trace.Track{Parent: v.group(), Name: v.b.Intern("GPU busy by rank"), Order: math.MaxInt32, Rank: trace.NoRank, Desc: v.b.Intern(desc)})
 	}
 	for _, r := range all {
 		s := busySeries(e, r.busy)
@@ -293,7 +293,7 @@ func busySeries(e inputs.Extent, busy []inputs.Extent) series {
 	for _, b := range busy {
 		for from := b.From; from < b.To; {
 			i := s.piece(from)
-			to := min(b.To, s.From+trace.Time(i+1)*s.width)
+			to := min(b.To, s.extent.From+trace.Time(i+1)*s.width)
 			s.values[i] += 100 * float64(to-from) / float64(s.width)
 			from = to
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -38,12 +39,14 @@ func ParseRankLayout(s string) (RankLayout, error) {
 	return 0, fmt.Errorf("--layout %q%s want ranks, compare, or both", s, cmp.Or(similar.Hint(s, []string{"ranks", "compare", "both"}), ":"))
 }
 
-// merging is a Merge being drawn.
+// merging is ranks being drawn.
 type merging struct {
-	*clocks.Clocks
-	*trace.Builder
+	in       *inputs.Loaded
+	of       *ranks.Assignment
+	clocks   *clocks.Alignment
+	b        *trace.Builder
 	layout   RankLayout
-	clockIDs []trace.ClockID // of each of Clocks.HostClocks
+	clockIDs []trace.ClockID // of each of clocks.HostClocks
 	classes  *classifier
 	compare  [roles]trace.TrackID // the groups of "Side by side"; 0 is none
 	drawn    map[*inputs.Recording]*drawnFile
@@ -90,18 +93,18 @@ func joinable(f *profile.Profile) joinedSlices {
 }
 
 // Draw draws everything and returns the finished trace. The events of PyTorch
-// traces are given up on the way: a Merge can be drawn once.
-func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
-	b := trace.NewBuilder(m.Dump.Syms, m.Dump.Args, m.Diags)
-	d := &merging{Clocks: m, Builder: b, layout: opt.Ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
-	used := m.CapturesByFile()
-	for _, f := range m.Files {
+// traces are given up on the way: they can be drawn once.
+func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options) *trace.Trace {
+	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
+	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
+	used := of.CapturesByFile()
+	for _, f := range of.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
 	}
 	d.addClocks()
-	describe(b, m.Requests, m.Files)
+	describe(b, in.Requests, of.Files)
 	profiles := d.recorded()
-	if m.Requests == nil {
+	if in.Requests == nil {
 		drawFindings(b, &opt, nil, inputs.Extent{}, profiles)
 		drawLoad(b, nil, d)
 		room := d.room()
@@ -110,15 +113,15 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 		d.linkRanks()
 		return noteOpening(b.Finish(), opt.Findings, profiles)
 	}
-	l := newLayout(m.Requests, b, opt)
-	l.clocks = make([]trace.ClockID, len(m.Requests.Procs))
-	for p := range m.Requests.Procs {
-		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
+	l := newLayout(in.Requests, b, opt)
+	l.clocks = make([]trace.ClockID, len(in.Requests.Procs))
+	for p := range in.Requests.Procs {
+		l.clocks[p] = d.clockIDs[aligned.ClockOfProc(in.Requests, p)]
 	}
-	drawFindings(b, &opt, m.Requests, l.extentOf(), profiles)
+	drawFindings(b, &opt, in.Requests, l.extentOf(), profiles)
 	drawLoad(b, l, d)
 	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
-		if len(m.Tracks) > 0 {
+		if len(of.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()
 			d.linkSteps(requests)
@@ -129,7 +132,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 
 // room returns how many rows the ranks will take, as far as that is known before.
 func (m *merging) room() (r trace.Room) {
-	for _, f := range m.Files {
+	for _, f := range m.of.Files {
 		if m.layout != LayoutCompare {
 			r.Slices += len(f.Events)
 			r.Flows += len(f.Work) + len(f.Arrows)/2
@@ -143,7 +146,7 @@ func (m *merging) room() (r trace.Room) {
 }
 
 // name returns the string of a symbol.
-func (m *merging) name(s trace.Sym) string { return m.Dump.Syms.Name(s) }
+func (m *merging) name(s trace.Sym) string { return m.in.Spans.Syms.Name(s) }
 
 // reach is how far from the median start a span may be to be drawn. Further off
 // is a broken clock or an unset time; a timeline of decades would show nothing,
@@ -170,14 +173,14 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 
 // addClocks adds the clocks and how they relate to the trace.
 func (m *merging) addClocks() {
-	m.clockIDs = make([]trace.ClockID, len(m.HostClocks))
-	for i, c := range m.HostClocks {
-		m.clockIDs[i] = m.Clock(trace.Clock{Domain: m.Intern(c.Domain), Host: m.Intern(c.Label())})
+	m.clockIDs = make([]trace.ClockID, len(m.clocks.HostClocks))
+	for i, c := range m.clocks.HostClocks {
+		m.clockIDs[i] = m.b.Clock(trace.Clock{Domain: m.b.Intern(c.Domain), Host: m.b.Intern(c.Label())})
 	}
-	reference := m.clockIDs[m.Reference()]
-	report := m.Report()
-	for i, c := range m.HostClocks {
-		m.Sync(c.Fit.Sync(reference, m.clockIDs[i]))
-		m.Attribute("sgtrace.clock."+c.Label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))
+	reference := m.clockIDs[m.clocks.Reference]
+	report := m.clocks.Report(m.of)
+	for i, c := range m.clocks.HostClocks {
+		m.b.Sync(c.Fit.Sync(reference, m.clockIDs[i]))
+		m.b.Attribute("sgtrace.clock."+c.Label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))
 	}
 }

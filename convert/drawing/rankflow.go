@@ -37,7 +37,7 @@ func (m *merging) finish(f *inputs.Recording) {
 // hundreds of kernels (CUDA graphs), each with an arrow of its own.
 func (m *merging) linkLaunches(f *inputs.Recording) {
 	parts, d := f.Parts(), m.drawn[f]
-	name := m.Intern("launch")
+	name := m.b.Intern("launch")
 	for _, part := range parts {
 		launches := profile.NewJoin(f.Launches, func(l *profile.Link) bool {
 			return l.Event != profile.NoEvent && (len(parts) == 1 || f.Rows[l.Row].Part == part)
@@ -49,7 +49,7 @@ func (m *merging) linkLaunches(f *inputs.Recording) {
 			}
 			if l := launches.Of(w.Correlation); l >= 0 {
 				if a, b := d.slice(f.Launches[l].Event), d.slice(w.Event); a != 0 && b != 0 {
-					m.Flow(trace.Flow{From: a, To: b, Name: name})
+					m.b.Flow(trace.Flow{From: a, To: b, Name: name})
 				}
 			}
 		}
@@ -89,7 +89,7 @@ func (m *merging) linkArrows(f *inputs.Recording) {
 		if at == 0 || a.Phase != profile.FlowStart && prev == 0 {
 			lost++
 		} else if a.Phase != profile.FlowStart && prev != at {
-			m.Flow(trace.Flow{From: prev, To: at, Name: a.Name})
+			m.b.Flow(trace.Flow{From: prev, To: at, Name: a.Name})
 		}
 		switch {
 		case a.Phase != profile.FlowEnd:
@@ -99,7 +99,7 @@ func (m *merging) linkArrows(f *inputs.Recording) {
 		} // of flows that slices bear, one start may have several ends
 	}
 	if lost > 0 {
-		m.Diags.Add(trace.FlowWithoutEnd.Of(f.Name).Times(lost))
+		m.in.Diags.Add(trace.FlowWithoutEnd.Of(f.Name).Times(lost))
 	}
 }
 

@@ -76,16 +76,16 @@ var rowOrder = [...]int{
 func (m *merging) drawRanks() {
 	var group trace.TrackID
 	if m.layout != LayoutCompare {
-		group = m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern(profile.ByRank), Order: 2, Rank: trace.NoRank,
-			Desc: m.Intern(m.sources() + ", a group for every rank.")})
+		group = m.b.Track(trace.Track{Kind: trace.KindGroup, Name: m.b.Intern(profile.ByRank), Order: 2, Rank: trace.NoRank,
+			Desc: m.b.Intern(m.sources() + ", a group for every rank.")})
 	}
 	if m.layout != LayoutRanks {
 		m.addCompareGroups()
 	}
-	for n, r := range m.Tracks {
+	for n, r := range m.of.Tracks {
 		if m.layout != LayoutCompare {
-			r.Track = m.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.Intern(r.Name), Order: int32(n),
-				Host: m.Intern(r.Host), PID: r.PID, Rank: r.Rank, Clock: m.clockIDs[r.Clock], Desc: m.Intern(r.Source())})
+			r.Track = m.b.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.b.Intern(r.Name), Order: int32(n),
+				Host: m.b.Intern(r.Host), PID: r.PID, Rank: r.Rank, Clock: m.clockIDs[r.Clock], Desc: m.b.Intern(r.Source())})
 			m.drawRank(r)
 		}
 		if m.layout != LayoutRanks {
@@ -103,7 +103,7 @@ func (m *merging) drawRanks() {
 // sources says what the ranks were recorded by.
 func (m *merging) sources() string {
 	by := map[*format.Format]bool{}
-	for _, r := range m.Files {
+	for _, r := range m.of.Files {
 		for _, f := range r.Formats() {
 			by[f] = true
 		}
@@ -155,7 +155,7 @@ func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKi
 	key := groupKey{parent, name}
 	id, ok := g.tracks[key]
 	if !ok {
-		id = g.m.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank,
+		id = g.m.b.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.b.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank,
 			Clock: g.m.clockIDs[g.rank.Clock]})
 		g.tracks[key] = id
 	}
@@ -203,11 +203,11 @@ func (m *merging) drawRow(r *ranks.Track, row *row, parent trace.TrackID, place 
 		}
 	}
 	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.Kind], Order: place, TID: row.first.TID, PID: row.first.PID,
-		Rank: r.Rank, Host: m.Intern(r.Host), Clock: m.clockIDs[r.Clock], Unit: m.Intern(row.first.Unit)}
+		Rank: r.Rank, Host: m.b.Intern(r.Host), Clock: m.clockIDs[r.Clock], Unit: m.b.Intern(row.first.Unit)}
 	name := m.rowName(r, row)
 	for k := range lanes {
 		track.Name = m.laneName(name, k)
-		id := m.Track(track)
+		id := m.b.Track(track)
 		for c, l := range row.lines {
 			if l == nil {
 				continue
@@ -227,7 +227,7 @@ func (m *merging) laneName(row string, k int) trace.Sym {
 	if k > 0 {
 		row = fmt.Sprintf("%s (%d)", row, k+1)
 	}
-	return m.Intern(row)
+	return m.b.Intern(row)
 }
 
 var trackKinds = [...]trace.TrackKind{
@@ -251,7 +251,7 @@ func (m *merging) drawEvent(c *ranks.Capture, event *trace.Slice, track trace.Tr
 	s := *event
 	s.Time, s.Track = c.Time(s.Time), track
 	s.Dur = int64(c.Time(event.End()) - s.Time)
-	return m.Slice(s, 0)
+	return m.b.Slice(s, 0)
 }
 
 // drawPoints draws the instants and samples of a line.
@@ -259,7 +259,7 @@ func (m *merging) drawPoints(c *ranks.Capture, l *inputs.Line, track trace.Track
 	for _, i := range l.Instants {
 		at := c.File.Instants[i]
 		at.Time, at.Track = c.Time(at.Time), track
-		m.Instant(at)
+		m.b.Instant(at)
 	}
 	if !counter {
 		return
@@ -267,7 +267,7 @@ func (m *merging) drawPoints(c *ranks.Capture, l *inputs.Line, track trace.Track
 	for _, i := range l.Samples {
 		at := c.File.Samples[i]
 		at.Time, at.Track = c.Time(at.Time), track
-		m.Sample(at)
+		m.b.Sample(at)
 	}
 }
 

@@ -123,7 +123,7 @@ func (d *drawing) rootSlices(outermost []int) map[int]rootSlice {
 	for r := range d.set.Requests {
 		if i := outermost[r]; d.places[r].drawn && i != request.None {
 			req := &d.set.Requests[r]
-			name := d.Intern("Req " + shorten(strings.TrimPrefix(req.RID, healthCheck)) + naming.Separator + req.Status.String())
+			name := d.b.Intern("Req " + shorten(strings.TrimPrefix(req.RID, healthCheck)) + naming.Separator + req.Status.String())
 			roots[i] = rootSlice{name, d.colored.root[r]}
 		}
 	}
@@ -138,8 +138,8 @@ func (d *drawing) groupTracks(spans int) func(r int) trace.TrackID {
 		name += fmt.Sprintf("%s%d of %d", naming.Separator, n, len(d.set.Requests))
 		desc = fmt.Sprintf("%d of %d requests with the threads that worked on them; --requests all draws all of them", n, len(d.set.Requests))
 	}
-	root := d.Track(trace.Track{Name: d.Intern(name), Order: 1, Rank: trace.NoRank, Desc: d.Intern(desc)})
-	d.outline(d.Builder, root, spans)
+	root := d.b.Track(trace.Track{Name: d.b.Intern(name), Order: 1, Rank: trace.NoRank, Desc: d.b.Intern(desc)})
+	d.outline(d.b, root, spans)
 	tracks := make([]trace.TrackID, len(d.groups))
 	return func(r int) trace.TrackID {
 		g := d.places[r].group
@@ -147,7 +147,7 @@ func (d *drawing) groupTracks(spans int) func(r int) trace.TrackID {
 			return root
 		}
 		if tracks[g] == 0 {
-			tracks[g] = d.Track(trace.Track{Parent: root, Name: d.Intern(d.groups[g].name), Order: g, Rank: trace.NoRank, Desc: d.Intern(d.groups[g].desc)})
+			tracks[g] = d.b.Track(trace.Track{Parent: root, Name: d.b.Intern(d.groups[g].name), Order: g, Rank: trace.NoRank, Desc: d.b.Intern(d.groups[g].desc)})
 		}
 		return tracks[g]
 	}
@@ -160,9 +160,9 @@ func (d *drawing) drawProc(units []unit, parent trace.TrackID, label *procLabel)
 	for k, lane := range pack(units) {
 		name := label.track
 		if k > 0 {
-			name = d.Intern(fmt.Sprintf("%s +%d", d.set.ProcOn(int(p)), k))
+			name = d.b.Intern(fmt.Sprintf("%s +%d", d.set.ProcOn(int(p)), k))
 		}
-		d.draw(lane, d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: name, Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
+		d.draw(lane, d.b.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: name, Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
 			Rank: proc.Rank, PID: proc.PID, Host: label.host, Clock: d.clocks[p], Desc: label.desc}))
 	}
 }
@@ -176,8 +176,8 @@ func (d *drawing) procLabels() []procLabel {
 	for p := range labels {
 		proc := &d.set.Procs[p]
 		labels[p] = procLabel{
-			track:  d.Intern(d.set.ProcOn(p)),
-			thread: d.Intern(d.set.ProcName(p)), desc: d.Intern(fmt.Sprintf("spans of pid %d on host %s", proc.PID, d.set.HostOf(p))), host: d.Intern(proc.Host),
+			track:  d.b.Intern(d.set.ProcOn(p)),
+			thread: d.b.Intern(d.set.ProcName(p)), desc: d.b.Intern(fmt.Sprintf("spans of pid %d on host %s", proc.PID, d.set.HostOf(p))), host: d.b.Intern(proc.Host),
 		}
 	}
 	return labels
@@ -239,6 +239,6 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	if req.Reason != "" {
 		desc += ", " + req.Status.String() + ": " + req.Reason
 	}
-	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(string(name)), Order: d.places[r].order,
-		Rank: trace.NoRank, Desc: d.Intern(desc)})
+	return d.b.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.b.Intern(string(name)), Order: d.places[r].order,
+		Rank: trace.NoRank, Desc: d.b.Intern(desc)})
 }

@@ -65,5 +65,5 @@ func (d *drawing) withScope(row *request.Row, args trace.ArgsID) trace.ArgsID {
 		return args
 	}
 	d.scratch = d.scratch[:0].String(d.scopes.key, d.set.Syms.Name(d.set.Sources[row.Source].Scope))
-	return d.Args().Put(d.scratch.Extend(args))
+	return d.b.Args().Put(d.scratch.Extend(args))
 }

@@ -17,8 +17,8 @@ func (l *layout) drawThreads(b *trace.Builder, spans int) *drawing {
 	// A thread span says which request it serves, since its row already says
 	// which thread it is.
 	d.name = func(i int, _ request.Kind) trace.Sym { return l.parts[l.set.PartOf(i)] }
-	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
-		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
+	root := d.b.Track(trace.Track{Name: d.b.Intern("By process"), Order: 0, Rank: trace.NoRank,
+		Desc: d.b.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
 	l.outline(b, root, spans)
 	hosts := d.hostTracks(root)
 	eachGroup(units, byProc, func(units []unit) {
@@ -26,8 +26,8 @@ func (l *layout) drawThreads(b *trace.Builder, spans int) *drawing {
 		proc := &d.set.Procs[p]
 		track := d.procTrack(p, hosts[p])
 		for k, lane := range pack(units) {
-			d.draw(lane, d.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
-				Name: d.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Clock: l.clocks[p]}))
+			d.draw(lane, d.b.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
+				Name: d.b.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host), Clock: l.clocks[p]}))
 		}
 		d.drawCounters(p, track)
 	})
@@ -51,8 +51,8 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 		}
 		track, ok := byHost[proc.Host+"\x00"+name]
 		if !ok {
-			track = d.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.Intern(name), Host: d.Intern(proc.Host),
-				Order: int32(len(byHost)), Rank: trace.NoRank, Clock: d.clocks[p], Desc: d.Intern(desc)})
+			track = d.b.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.b.Intern(name), Host: d.b.Intern(proc.Host),
+				Order: int32(len(byHost)), Rank: trace.NoRank, Clock: d.clocks[p], Desc: d.b.Intern(desc)})
 			byHost[proc.Host+"\x00"+name] = track
 		}
 		tracks[p] = track
@@ -69,8 +69,8 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 	case proc.Instance != "":
 		name += naming.Separator + "instance " + shorten(proc.Instance)
 	}
-	return d.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.Intern(name), Order: int32(p),
-		Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Clock: d.clocks[p], Desc: d.Intern(source(proc))})
+	return d.b.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.b.Intern(name), Order: int32(p),
+		Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host), Clock: d.clocks[p], Desc: d.b.Intern(source(proc))})
 }
 
 // partName names part p of a request: "prefill Req e1cca7b0".

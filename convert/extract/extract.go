@@ -14,7 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/inventory"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/tracename"
 )
@@ -194,13 +193,13 @@ func (e *extraction) about() (*dataset.About, error) {
 func (e *extraction) write(dir string, about *dataset.About) error {
 	diags := &trace.Diags{}
 	m, err := e.x.Apart(inputs.Options{Walk: true, Filter: dataset.Arguments, Meter: e.Meter}, diags)
-	content := &dataset.Content{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: diags, Pseudonyms: e.pseudonyms}
+	content := &dataset.Content{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: diags, Pseudonyms: e.pseudonyms}
 	content.Note(dataset.DuringIndex)
 	switch {
 	case err != nil:
 		about.Unusable = err.Error()
 	case e.x.Format.Requests:
-		content.Spans = m.Dump
+		content.Spans = m.Spans
 	default:
 		content.Source, content.Are = e.x.Source, e.x.Identities()
 		about.Print = content.Source.Print
@@ -228,13 +227,11 @@ func (e *extraction) list(about *dataset.About, content *dataset.Content) {
 }
 
 // collectives reads the collectives of a recording that is walked.
-func (e *extraction) collectives(m *inputs.Inputs, content *dataset.Content) (err error) {
+func (e *extraction) collectives(m *inputs.Loaded, content *dataset.Content) (err error) {
 	if content.Source.Rows == nil {
 		return nil
 	}
-	opt := m.Options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
-	opt.Diags, opt.Args = &trace.Diags{}, nil // what is wrong was reported when it was opened
-	content.Collectives, err = content.Source.Stream(opt)
+	content.Collectives, err = m.Collectives(e.x)
 	return err
 }
 

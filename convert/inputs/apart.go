@@ -12,16 +12,16 @@ import (
 // then what profilers recorded. What cannot be used is reported to diags. The caller closes
 // all of them.
 func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Indexed {
-	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
+	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	known := m.recognize(inputs)
 	return append(known.dumps, known.recordings...)
 }
 
 // Apart reads an input into tables of its own. The error says that nothing of it can be used.
-func (x *Indexed) Apart(opt Options, diags *trace.Diags) (*Inputs, error) {
-	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt, Sources: []*Indexed{x}}
-	err := x.index(m.Options(opt.Filter, 0))
-	m.Dump.ReportOther()
+func (x *Indexed) Apart(opt Options, diags *trace.Diags) (*Loaded, error) {
+	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt, Sources: []*Indexed{x}}
+	err := x.index(m.options(opt.Filter, 0))
+	m.Spans.ReportOther()
 	return m, err
 }
 

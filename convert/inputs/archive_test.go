@@ -101,7 +101,7 @@ func TestArchives(t *testing.T) {
 				t.Errorf("found %q, not %q", got, want)
 			}
 			diags := &trace.Diags{}
-			m, err := Index(found, Options{}, diags)
+			m, err := Load(found, Options{}, diags)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestArchiveBombs(t *testing.T) {
 		diags := &trace.Diags{}
 		found, err := Find([]string{name})
 		if err == nil {
-			_, err = Index(found, Options{}, diags)
+			_, err = Load(found, Options{}, diags)
 		}
 		if text := fmt.Sprint(err, diags.All()); !strings.Contains(text, c.says) {
 			t.Errorf("%s: %s", name, text)

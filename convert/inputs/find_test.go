@@ -105,7 +105,7 @@ func TestFindUnreadableFolder(t *testing.T) {
 		t.Fatal(Names(found), err)
 	}
 	var diags trace.Diags
-	Index(found, Options{}, &diags)
+	Load(found, Options{}, &diags)
 	if list := diags.All(); diags.Worst() != trace.Error || !strings.Contains(list[len(list)-1].String(), "permission denied") {
 		t.Error(list)
 	}
@@ -148,7 +148,7 @@ func TestAccountOfSearch(t *testing.T) {
 				t.Fatal(err)
 			}
 			var diags trace.Diags
-			in, err := Index(found, c.opt, &diags)
+			in, err := Load(found, c.opt, &diags)
 			if err == nil {
 				defer in.Close()
 			}

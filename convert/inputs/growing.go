@@ -20,7 +20,7 @@ type Growing struct {
 // NewGrowing returns an empty dump that reports lines that cannot be used to diags. The
 // name is for messages.
 func NewGrowing(name string, diags *trace.Diags) *Growing {
-	return &Growing{name: name, diags: diags, dump: newDump(diags, false)}
+	return &Growing{name: name, diags: diags, dump: newSpans(diags, false)}
 }
 
 // Read adds whole lines.

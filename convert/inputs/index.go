@@ -40,9 +40,9 @@ type Options struct {
 	Meter  Meter          // may be nil
 	Only   *format.Format // refuse inputs of other formats; nil is none
 	Filter profile.Filter
-	Ranks  []naming.Want // leave out PyTorch traces of other ranks; none is all
-	Hosts  []string      // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
-	RankOf []GivenRank   // ranks of processes of Nsight Systems exports
+	// Ranks are those whose events are wanted; none is all. Which ranks recordings are of is
+	// decided later: here, events are left out if the name or the label of a file says so.
+	Ranks []naming.Want
 
 	// KeepSecrets tells to keep attributes and arguments that may hold prompts or
 	// credentials.
@@ -53,8 +53,7 @@ type Options struct {
 
 	// Requests leaves out what profilers recorded, which Only makes an error.
 	Requests bool
-	// Walk tells that rows will be walked, see [convert.Merge.Evidence], and nothing will be
-	// drawn.
+	// Walk tells that rows will be walked, and nothing will be drawn.
 	Walk bool
 
 	// Inventory gets what recordings tell of themselves, but not which ranks they are of and
@@ -70,26 +69,26 @@ type Options struct {
 	Each func(x *Indexed)
 }
 
-// Inputs are what was read of some inputs: the ground of a [convert.Merge].
-type Inputs struct {
+// Loaded is what was read of some inputs.
+type Loaded struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	Dump *spantable.Table
+	Spans *spantable.Table // with the names and arguments of everything
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
-	Opt       Options
+	opt       Options
 	Taken     []Input      // what was recognized and asked for, as it was given
 	Both      bool         // there are recordings of two profilers, which tell about each other
 	Files     []*Recording // in the order of their names
 	Sources   []*Indexed   // of the files
 }
 
-// newDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
+// newSpans returns an empty table that reports to diags. Unless keepSecrets, attributes that
 // may hold secrets are left out of it, and credentials are masked in all names that are
 // interned in its table of symbols, by readers of any format.
-func newDump(diags *trace.Diags, keepSecrets bool) *spantable.Table {
+func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 	d := spantable.New(diags)
 	if d.KeepSecrets = keepSecrets; !keepSecrets {
 		d.Syms.Rename(secret.Mask)
@@ -97,12 +96,12 @@ func newDump(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 	return d
 }
 
-// Index reads inputs of any kind: all that decides who is who and how clocks relate, and
+// Load reads inputs of any kind: all that decides who is who and how clocks relate, and
 // as much of the events as will be asked for and cannot be read later. Recordings are
 // read in parallel. An input that cannot be used is reported to diags and left out; the
 // error is for when none is left. The caller closes what it returns.
-func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
-	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
+func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
+	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	known := m.recognize(inputs)
 	dumps, recordings := known.dumps, known.recordings
 	beside := func(x *Indexed) bool { return x.Format.Beside }
@@ -142,7 +141,7 @@ func allOf(list []*Indexed, is func(*Indexed) bool) bool {
 
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
 // differ.
-func (m *Inputs) OnOneClock() {
+func (m *Loaded) OnOneClock() {
 	if m.Assembled != nil {
 		m.Assembled.Unstep()
 		m.RelatedBy(m.Assembled.Set.HostClocks())
@@ -152,7 +151,7 @@ func (m *Inputs) OnOneClock() {
 // RelatedBy puts the requests on the clock that c relates their hosts to, after it has
 // reported what times cannot be right. It is for reports, and gives up the spans that
 // requests were made of.
-func (m *Inputs) RelatedBy(c *request.HostClocks) {
+func (m *Loaded) RelatedBy(c *request.HostClocks) {
 	m.Assembled.Set.ReportTimes()
 	m.Requests = nil // or they would stay while others are made of them
 	m.Assembled.OnOneClock(c)
@@ -161,7 +160,7 @@ func (m *Inputs) RelatedBy(c *request.HostClocks) {
 
 // AsRecorded leaves the times of requests as they are, as timelines have them, and gives
 // up the spans that requests were made of.
-func (m *Inputs) AsRecorded() {
+func (m *Loaded) AsRecorded() {
 	if m.Assembled == nil {
 		return
 	}
@@ -170,13 +169,25 @@ func (m *Inputs) AsRecorded() {
 }
 
 // Release gives up the spans that requests were made of.
-func (m *Inputs) Release() {
+func (m *Loaded) Release() {
 	m.Assembled.Release()
 	m.Requests, m.Assembled = m.Assembled.Set, nil
 }
 
+// Walks reports whether rows will be walked, and nothing will be drawn.
+func (m *Loaded) Walks() bool { return m.opt.Walk }
+
+// Complete reports whether nothing was left out of recordings.
+func (m *Loaded) Complete() bool {
+	f := &m.opt.Filter
+	return f.Cats == nil && f.Names == nil && f.MinDur == 0 && f.From == 0 && f.To == 0 && !f.IndexOnly
+}
+
+// KeepsKinds reports whether all of what devices did was kept.
+func (m *Loaded) KeepsKinds() bool { return m.opt.Filter.KeepsKinds() }
+
 // Close closes what rows are read from.
-func (m *Inputs) Close() error {
+func (m *Loaded) Close() error {
 	var errs []error
 	for _, x := range m.Sources {
 		errs = append(errs, x.close())
@@ -186,13 +197,13 @@ func (m *Inputs) Close() error {
 
 // keepWork makes sure that the index has what devices did, by which two profilers that
 // recorded one process are recognized.
-func (m *Inputs) keepWork(recordings []*Indexed) {
-	f := &m.Opt.Filter
+func (m *Loaded) keepWork(recordings []*Indexed) {
+	f := &m.opt.Filter
 	switch {
 	case !m.Both:
-	case m.Opt.Walk && f.Cats != nil:
+	case m.opt.Walk && f.Cats != nil:
 		f.Cats = slices.Concat(f.Cats, profile.WorkCategories)
-	case m.Opt.Walk || f.KeepsWork():
+	case m.opt.Walk || f.KeepsWork():
 	default:
 		// Of what can be read once only, ranks still tell what is of one process.
 		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Indexed) bool { return x.Once })
@@ -376,25 +387,25 @@ func (x *Indexed) close() error {
 	return errors.Join(errs...)
 }
 
-// Options returns what a format is told, for a reader that may use so many goroutines.
-func (m *Inputs) Options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: m.Diags, Spans: m.Dump, Workers: workers, KeepSecrets: m.Opt.KeepSecrets,
-		Filter: filter, Walk: m.Opt.Walk}
+// options returns what a format is told, for a reader that may use so many goroutines.
+func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+		Filter: filter, Walk: m.opt.Walk}
 }
 
 // indexRequests reads the dumps, one after another: each is parsed on all cores.
-func (m *Inputs) indexRequests(dumps []*Indexed) {
+func (m *Loaded) indexRequests(dumps []*Indexed) {
 	for _, x := range dumps {
-		if err := x.index(m.Options(m.Opt.Filter, 0)); err != nil {
+		if err := x.index(m.options(m.opt.Filter, 0)); err != nil {
 			m.unusable(x.Input, err)
 		}
 	}
-	m.Dump.ReportOther()
+	m.Spans.ReportOther()
 }
 
 // indexRecordings reads what profilers recorded and orders the events, several inputs at
 // once: decompressing one takes a core.
-func (m *Inputs) indexRecordings(recordings []*Indexed) {
+func (m *Loaded) indexRecordings(recordings []*Indexed) {
 	cores := runtime.GOMAXPROCS(0)
 	files := make([][]*Recording, len(recordings))
 	parallel.Each(len(recordings), func(i int) {
@@ -430,9 +441,9 @@ func (m *Inputs) indexRecordings(recordings []*Indexed) {
 		}
 		m.Sources = append(m.Sources, x)
 		m.Files = append(m.Files, files[i]...)
-		if m.Opt.Inventory != nil && list != nil {
+		if m.opt.Inventory != nil && list != nil {
 			const unknown = -1
-			list(m.Opt.Inventory, unknown, Unidentified(len(files[i])))
+			list(m.opt.Inventory, unknown, Unidentified(len(files[i])))
 		}
 	}
 }
@@ -447,10 +458,10 @@ func Unidentified(n int) [][]profile.Identity {
 }
 
 // showEach reads one recording after another, and gives each up.
-func (m *Inputs) showEach(recordings []*Indexed) {
+func (m *Loaded) showEach(recordings []*Indexed) {
 	for _, x := range recordings {
 		if m.indexRecording(x, 0) {
-			m.Opt.Each(x)
+			m.opt.Each(x)
 			if err := x.close(); err != nil {
 				m.unusable(x.Input, err)
 				continue
@@ -462,10 +473,10 @@ func (m *Inputs) showEach(recordings []*Indexed) {
 }
 
 // indexRecording reads one input, and reports whether it can be used.
-func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
-	filter := m.Opt.Filter
+func (m *Loaded) indexRecording(x *Indexed, workers int) bool {
+	filter := m.opt.Filter
 	filter.IndexOnly = filter.IndexOnly || !m.Both && m.isOut(x)
-	err := x.index(m.Options(filter, workers))
+	err := x.index(m.options(filter, workers))
 	if err != nil {
 		x.Source = nil
 		m.unusable(x.Input, err)
@@ -475,14 +486,7 @@ func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
 
 // isOut reports whether the name or label of an input says that it is of no rank that is
 // wanted: then its events need not be kept.
-func (m *Inputs) isOut(x *Indexed) bool { return !x.Format.Machine && m.Opt.unwanted(x.Input) }
-
-// A GivenRank is what the user says about a process of an Nsight Systems export.
-type GivenRank struct {
-	Host string // or the beginning of its name; "" is any
-	PID  int64
-	Rank trace.Rank
-}
+func (m *Loaded) isOut(x *Indexed) bool { return !x.Format.Machine && m.opt.unwanted(x.Input) }
 
 // unwanted reports whether the name or label of an input says that it is of no rank
 // that is wanted: then its events need not be kept.

@@ -34,7 +34,7 @@ func TestFilesThatAreNoInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var diags trace.Diags
-		_, _ = Index(found, Options{}, &diags)
+		_, _ = Load(found, Options{}, &diags)
 		if all := diags.All(); len(all) == 0 || !strings.Contains(all[0].Msg, f[1]) {
 			t.Errorf("%s: %v, want %q", name, all, f[1])
 		}
@@ -47,7 +47,7 @@ func TestFilesThatAreNoInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var diags trace.Diags
-	in, err := Index(found, Options{}, &diags)
+	in, err := Load(found, Options{}, &diags)
 	if err != nil || len(in.Taken) != 1 || filepath.Base(in.Taken[0].Name) != "otel.jsonl" {
 		t.Fatalf("taken are %v, %v", in, err)
 	}

@@ -41,8 +41,8 @@ func (x *Indexed) size() int64 {
 // indexPicked reads those traces of the dumps that Options.Pick chooses. If they turn out not
 // to be enough, it reads again. Messages are about what is read at last. Pipes are kept until
 // then.
-func (m *Inputs) indexPicked(dumps []*Indexed) error {
-	o, size := spantable.NewOutline(m.Opt.Pick.Look()), int64(0)
+func (m *Loaded) indexPicked(dumps []*Indexed) error {
+	o, size := spantable.NewOutline(m.opt.Pick.Look()), int64(0)
 	for _, x := range dumps {
 		if x.Once {
 			x.spool = new(temporary.Spool)
@@ -62,27 +62,27 @@ func (m *Inputs) indexPicked(dumps []*Indexed) error {
 }
 
 // indexChosen is indexPicked behind the look.
-func (m *Inputs) indexChosen(dumps []*Indexed, o *spantable.Outline) error {
+func (m *Loaded) indexChosen(dumps []*Indexed, o *spantable.Outline) error {
 	told := m.Diags
 	for {
-		chosen, err := m.Opt.Pick.Choose(o)
+		chosen, err := m.opt.Pick.Choose(o)
 		if err != nil {
 			return err
 		}
 		m.Diags = &trace.Diags{}
-		m.Dump = newDump(m.Diags, m.Opt.KeepSecrets)
-		m.Dump.Chosen = chosen
+		m.Spans = newSpans(m.Diags, m.opt.KeepSecrets)
+		m.Spans.Chosen = chosen
 		m.Assembled, m.Requests = nil, nil
 		m.indexRequests(dumps)
 		m.assemble()
-		if chosen == nil || m.Requests == nil || m.Opt.Pick.Suffices(m.Requests) {
+		if chosen == nil || m.Requests == nil || m.opt.Pick.Suffices(m.Requests) {
 			break
 		}
 	}
 	for _, d := range m.Diags.All() {
 		told.Add(d)
 	}
-	m.Diags, m.Dump.Diags = told, told
+	m.Diags, m.Spans.Diags = told, told
 	if m.Requests != nil {
 		m.Requests.Diags = told
 	}
@@ -98,9 +98,9 @@ func (x *Indexed) outline(o *spantable.Outline) error {
 }
 
 // assemble makes requests of the spans, if there are any.
-func (m *Inputs) assemble() {
-	if m.Dump.Len() > 0 {
-		m.Assembled = assembly.Consume(m.Dump)
+func (m *Loaded) assemble() {
+	if m.Spans.Len() > 0 {
+		m.Assembled = assembly.Consume(m.Spans)
 		m.Requests = m.Assembled.Set
 	}
 }

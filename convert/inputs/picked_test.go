@@ -30,7 +30,7 @@ func selectedOf(t *testing.T, opt Options, path string, sel request.Selection, o
 		opt.Pick = &assembly.Pick{ByID: sel.ByID(), AsRecorded: !oneClock, Slowest: sel.OnlySlowest(),
 			Window: func(_, _ trace.Time) (from, to trace.Time, err error) { return sel.From, sel.To, nil }}
 	}
-	in, err := Index([]Input{{Name: path}}, opt, &trace.Diags{})
+	in, err := Load([]Input{{Name: path}}, opt, &trace.Diags{})
 	if err != nil {
 		t.Fatal(err)
 	}

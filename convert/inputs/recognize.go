@@ -12,7 +12,7 @@ import (
 
 // A recognition sorts inputs by what they are.
 type recognition struct {
-	*Inputs
+	into              *Loaded
 	dumps, recordings []*Indexed
 	// others counts recordings where requests are asked for; named lists those that no
 	// search led to.
@@ -31,11 +31,11 @@ type account struct {
 
 // recognize looks at the heads of inputs, and tells those that hold requests from what
 // profilers recorded.
-func (m *Inputs) recognize(inputs []Input) *recognition {
-	r := &recognition{Inputs: m, accounts: map[*Search]*account{}}
+func (m *Loaded) recognize(inputs []Input) *recognition {
+	r := &recognition{into: m, accounts: map[*Search]*account{}}
 	most := mostOpen()
 	for i, in := range inputs {
-		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter, closed: m.Opt.WithoutOriginals}
+		x := &Indexed{Input: in, stdin: m.opt.Stdin, meter: m.opt.Meter, closed: m.opt.WithoutOriginals}
 		if err := r.add(x, x.recognize(i < most)); err != nil {
 			m.unusable(in, errors.Join(err, x.closeStream()))
 		}
@@ -62,7 +62,7 @@ func (m *Inputs) recognize(inputs []Input) *recognition {
 // add takes an input, or leaves it out. The error is what is wrong with it, which is err
 // if recognizing it failed.
 func (r *recognition) add(x *Indexed, err error) error {
-	opt, f := &r.Opt, x.Format
+	opt, f := &r.into.opt, x.Format
 	if x.Input.Search != nil {
 		if why, left := r.leaves(x, err); left {
 			r.leave(x.Input, why)
@@ -91,14 +91,14 @@ func (r *recognition) add(x *Indexed, err error) error {
 func (r *recognition) take(x *Indexed) {
 	in, f := x.Input, x.Format
 	if in.As != nil && f != in.As {
-		r.Diags.Add(trace.InputOtherKind.Of(in.Name, in.As.Name, f.Name))
+		r.into.Diags.Add(trace.InputOtherKind.Of(in.Name, in.As.Name, f.Name))
 	}
 	if in.Search != nil {
 		a := r.account(in.Search)
 		a.took[f]++
 		a.extensions[filepath.Ext(in.Name)] = true
 	}
-	r.Taken = append(r.Taken, in)
+	r.into.Taken = append(r.into.Taken, in)
 	if f.Requests {
 		r.dumps = append(r.dumps, x)
 	} else {
@@ -110,14 +110,14 @@ func (r *recognition) take(x *Indexed) {
 // the user meant. err says why it cannot be read, if that is so.
 func (r *recognition) leaves(x *Indexed, err error) (why reason, left bool) {
 	var other foreignError
-	opt, f := &r.Opt, x.Format
+	opt, f := &r.into.opt, x.Format
 	switch {
 	case x.own != nil:
 		return *x.own, true
 	case errors.As(err, &other) && other.common:
 		return byExtension(x.Input.Name), true
 	case errors.As(err, &other):
-		r.Diags.Add(trace.InputSkipped.Of(x.Input.Name, err))
+		r.into.Diags.Add(trace.InputSkipped.Of(x.Input.Name, err))
 		return reason{what: other.what, weight: 1}, true
 	case errors.Is(err, errUnknownFormat):
 		return byExtension(x.Input.Name), true
@@ -141,8 +141,8 @@ func (r *recognition) leave(in Input, why reason) {
 		return
 	}
 	r.account(in.Search).left.add(why, in.Name)
-	if info, err := os.Stat(in.Path()); err == nil && r.Opt.Meter != nil {
-		r.Opt.Meter.Add(int(info.Size())) // there is nothing more to come of it
+	if info, err := os.Stat(in.Path()); err == nil && r.into.opt.Meter != nil {
+		r.into.opt.Meter.Add(int(info.Size())) // there is nothing more to come of it
 	}
 }
 
@@ -152,7 +152,7 @@ func (r *recognition) leaveEmpty() {
 	for _, in := range r.empty {
 		a := r.account(in.Search)
 		if a.extensions[filepath.Ext(in.Name)] {
-			r.unusable(in, errEmpty)
+			r.into.unusable(in, errEmpty)
 		} else {
 			a.left.add(emptyFile, in.Name)
 		}
@@ -183,7 +183,7 @@ func (a *account) String() string {
 
 // unusable reports an input that cannot be read. One that a search led to and whose content
 // is in another file is no mistake.
-func (m *Inputs) unusable(in Input, err error) {
+func (m *Loaded) unusable(in Input, err error) {
 	why := trace.InputUnusable
 	if in.Search != nil && errors.Is(err, format.ErrNotNeeded) {
 		why = trace.InputSkipped

@@ -265,7 +265,7 @@ func setOf(t *testing.T, name string, data []byte) (*request.Set, *trace.Diags) 
 		t.Fatal(err)
 	}
 	diags := &trace.Diags{}
-	m, err := Index([]Input{{Name: name}}, Options{}, diags)
+	m, err := Load([]Input{{Name: name}}, Options{}, diags)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,19 @@
 package inputs
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // Window reads the recordings of an input once more, for a window of time on its clock.
-func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
+func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	if x.Stream == nil {
 		return
 	}
-	filter := m.Opt.Filter
+	filter := m.opt.Filter
 	filter.From, filter.To = w.From, w.To
 	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
-	opt := m.Options(filter, workers)
+	opt := m.options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
 	profiles, err := x.Stream(opt)
 	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
@@ -24,4 +27,12 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 			}
 		}
 	}
+}
+
+// Collectives reads the collectives of an input whose rows are walked, of each of its profiles.
+// What is wrong with the input was reported when it was opened.
+func (m *Loaded) Collectives(x *Indexed) ([]*profile.Profile, error) {
+	opt := m.options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
+	opt.Diags, opt.Args = &trace.Diags{}, nil
+	return x.Stream(opt)
 }

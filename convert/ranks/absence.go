@@ -20,7 +20,7 @@ type world struct {
 // Absences tells which ranks of the worlds that headers tell of, or of those whose numbers
 // have gaps, are missing. Exports alone tell too little: numbers in them are those of some
 // communicator.
-func (m *Ranks) Absences() []profile.Absence {
+func (m *Assignment) Absences() []profile.Absence {
 	var out []profile.Absence
 	for _, w := range m.worlds() {
 		if w.unsure || !w.traced {
@@ -78,7 +78,7 @@ func (w *world) nameOf(n int32) string {
 
 // worlds returns the worlds of all jobs. Jobs of one size that have no number in common
 // may be parts of one world, as replicas of vLLM are: they count as that.
-func (m *Ranks) worlds() []*world {
+func (m *Assignment) worlds() []*world {
 	var jobs, out []*world
 	for i, job := range m.Jobs() {
 		for len(jobs) <= job {

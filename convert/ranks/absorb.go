@@ -12,7 +12,7 @@ import (
 
 // joinPairs puts what only an export has of a process into the trace of the same
 // process, so that it is one rank, and what both have is drawn once.
-func (m *Ranks) joinPairs(captures []*Capture) []*Capture {
+func (m *Assignment) joinPairs(captures []*Capture) []*Capture {
 	byExport := map[*Capture][]*pair{}
 	var exports []*Capture
 	for _, p := range m.pairs {
@@ -25,10 +25,10 @@ func (m *Ranks) joinPairs(captures []*Capture) []*Capture {
 		pairs := byExport[n]
 		slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.hits, a.hits) })
 		into := pairs[0].trace
-		a := &absorption{into: into.File, part: into.Part, From: n.File, pairs: pairs}
-		m.Absorbed[into.File], into.File.Duplicates = append(m.Absorbed[into.File], a), append(into.File.Duplicates, n.File)
-		a.number = int64(len(m.Absorbed[into.File]))
-		a.Run(m)
+		a := &absorption{into: into.File, part: into.Part, from: n.File, pairs: pairs, syms: m.syms}
+		m.absorbed[into.File], into.File.Duplicates = append(m.absorbed[into.File], a), append(into.File.Duplicates, n.File)
+		a.number = int64(len(m.absorbed[into.File]))
+		a.run()
 		m.reportPair(into, n, a)
 		into.learn(n)
 		into.held = nil
@@ -61,7 +61,7 @@ func learnPairs(pairs []*pair) {
 	}
 }
 
-func (m *Ranks) reportPair(t, n *Capture, a *absorption) {
+func (m *Assignment) reportPair(t, n *Capture, a *absorption) {
 	text := ""
 	switch {
 	case a.seen > 0:
@@ -69,7 +69,7 @@ func (m *Ranks) reportPair(t, n *Capture, a *absorption) {
 	case a.pairs[0].duplicates != nil: // the events are read later
 		text = fmt.Sprintf(": %d kernels and copies are in both", a.pairs[0].hits)
 	}
-	m.Diags.Add(trace.RecordedTwice.Of(n.File.Name, n.processText(), t.File.Name, text))
+	m.diags.Add(trace.RecordedTwice.Of(n.File.Name, n.processText(), t.File.Name, text))
 }
 
 // processText is what messages call a process of an export.
@@ -81,9 +81,10 @@ func (c *Capture) processText() string {
 type absorption struct {
 	into   *inputs.Recording
 	part   string
-	From   *inputs.Recording
+	from   *inputs.Recording
 	pairs  []*pair // the first one is that of into
-	number int64   // among those into the same trace, from 1
+	syms   *trace.Symbols
+	number int64 // among those into the same trace, from 1
 	// seen and same count what both kinds of profilers record: what the export has of
 	// it, and what of that the traces have, too.
 	seen, same int
@@ -104,15 +105,15 @@ const (
 // trace: profilers count for themselves.
 const correlationStep = 1 << 40
 
-// Run does it.
-func (a *absorption) Run(m *Ranks) {
-	f, n := a.into, a.From
+// run does it.
+func (a *absorption) run() {
+	f, n := a.into, a.from
 	a.held = func(t trace.Time) trace.Time { return t }
 	if tw := a.pairs[0].duplicates; tw != nil {
 		a.held = tw.Search().Held
 	}
 	a.same = 0
-	a.recognize(m)
+	a.recognize()
 	a.mapRows()
 	steps := a.newSteps()
 	a.addEvents()
@@ -124,7 +125,7 @@ func (a *absorption) Run(m *Ranks) {
 		x.Time, x.Track = a.held(x.Time), trace.TrackID(a.rows[x.Track])
 		f.Samples = append(f.Samples, x)
 	}
-	a.addCollectives(m)
+	a.addCollectives()
 	a.addSteps(steps)
 	f.First, f.Last = min(f.First, a.held(n.First)), max(f.Last, a.held(n.Last))
 	f.Total += n.Total - a.same
@@ -145,8 +146,8 @@ func (a *absorption) mapRows() {
 		}
 	}
 	folders := map[string]string{} // of devices, threads
-	a.rows = make([]int32, len(a.From.Rows))
-	for i, row := range a.From.Rows {
+	a.rows = make([]int32, len(a.from.Rows))
+	for i, row := range a.from.Rows {
 		row.Part = a.part
 		switch {
 		case row.Kind == profile.RowStream:
@@ -183,7 +184,7 @@ func (a *absorption) mapRows() {
 // addEvents adds the events that are new, and ties them to their calls, which may be
 // those of the trace.
 func (a *absorption) addEvents() {
-	f, n := a.into, a.From
+	f, n := a.into, a.from
 	f.Events = slices.Grow(f.Events, len(n.Events)-a.same)
 	a.shifted = make([]int32, len(n.Events))
 	for i := range n.Events {
@@ -231,9 +232,9 @@ func (a *absorption) place(event int32) int32 {
 
 // addCollectives adds the collectives that are new. Where the trace has one of which
 // it knows nothing but the kernel, it learns the rest.
-func (a *absorption) addCollectives(m *Ranks) {
-	f, n := a.into, a.From
-	names := profile.NewBareNames(m.Dump.Syms)
+func (a *absorption) addCollectives() {
+	f, n := a.into, a.from
+	names := profile.NewBareNames(a.syms)
 	var found []*profile.Search
 	var known [][]int32
 	var traces []*inputs.Recording
@@ -313,7 +314,7 @@ func (a *absorption) newSteps() (fresh []profile.Step) {
 	for k := range known {
 		slices.SortFunc(known[k], func(x, y window) int { return cmp.Compare(x.from, y.from) })
 	}
-	for _, s := range a.From.Steps {
+	for _, s := range a.from.Steps {
 		from, to := a.held(s.Time), a.held(s.Time+trace.Time(s.Dur))
 		list := known[side(&s)]
 		i, _ := slices.BinarySearchFunc(list, to, func(w window, t trace.Time) int { return cmp.Compare(w.from, t) })
@@ -336,8 +337,8 @@ func (a *absorption) addSteps(steps []profile.Step) {
 	}
 }
 
-// Window returns when times of the trace's clock are on that of the export; 0 is open.
-func (a *absorption) Window(held inputs.Extent) inputs.Extent {
+// window returns when times of the trace's clock are on that of the export; 0 is open.
+func (a *absorption) window(held inputs.Extent) inputs.Extent {
 	local := func(t trace.Time) trace.Time {
 		if t == 0 {
 			return 0

@@ -16,9 +16,9 @@ import (
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Ranks) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
-	u := &deduplicated{Stream: st, syms: m.Dump.Syms, of: map[int32]*duplicateRank{}}
-	names := profile.NewBareNames(m.Dump.Syms)
+func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
+	u := &deduplicated{Stream: st, syms: m.syms, of: map[int32]*duplicateRank{}}
+	names := profile.NewBareNames(m.syms)
 	for i, r := range m.Tracks {
 		t := &duplicateRank{correlations: map[int64]bool{}}
 		for _, p := range m.pairs {
@@ -40,7 +40,7 @@ func (m *Ranks) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribut
 	}
 	u.report = func(same, seen int) {
 		if same > 0 {
-			m.Diags.Add(trace.RecordedTwice.Of(x.Input.Name, "it", "other traces of the same processes", fmt.Sprintf(": %d of %d kernels and copies are in both", same, seen)))
+			m.diags.Add(trace.RecordedTwice.Of(x.Input.Name, "it", "other traces of the same processes", fmt.Sprintf(": %d of %d kernels and copies are in both", same, seen)))
 		}
 	}
 	if attribute {

@@ -24,7 +24,7 @@ type exportClock struct {
 
 // noteExportClock notes what a pair says about the clock of an export, if no other
 // says more.
-func (m *Ranks) noteExportClock(n, t *Capture, p *pair) {
+func (m *Assignment) noteExportClock(n, t *Capture, p *pair) {
 	if p.duplicates == nil || isNone(&p.shift) && n.File.Meta.Origin == t.File.Meta.Origin && t.known.Host != "" {
 		return
 	}
@@ -41,6 +41,6 @@ func (m *Ranks) noteExportClock(n, t *Capture, p *pair) {
 
 // ExportClock returns the facts about the clock of the export that a capture is from;
 // nil is nothing.
-func (m *Ranks) ExportClock(c *Capture) *exportClock {
+func (m *Assignment) ExportClock(c *Capture) *exportClock {
 	return m.synced[c.File.Source]
 }

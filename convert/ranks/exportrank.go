@@ -8,16 +8,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
+// A GivenRank is what the user says about a process of an Nsight Systems export.
+type GivenRank struct {
+	Host string // or the beginning of its name; "" is any
+	PID  int64
+	Rank trace.Rank
+}
+
 // ParseGivenRank reads "PID=RANK" or "HOST:PID=RANK", with a rank as in labels: 3,
 // TP3, TP3-DP0.
-func ParseGivenRank(text string) (inputs.GivenRank, error) {
+func ParseGivenRank(text string) (GivenRank, error) {
 	what, rank, _ := strings.Cut(text, "=")
-	g := inputs.GivenRank{}
+	g := GivenRank{}
 	pid := what
 	if i := strings.LastIndexByte(what, ':'); i >= 0 {
 		g.Host, pid = what[:i], what[i+1:]
@@ -46,7 +52,7 @@ const (
 
 // rankExports takes over what the user says about processes of exports, and what one
 // capture of a process knows for the others.
-func rankExports(captures []*Capture, given []inputs.GivenRank) error {
+func rankExports(captures []*Capture, given []GivenRank) error {
 	exports := processesOfExports(captures)
 	for i := range given {
 		if err := applyGiven(&given[i], exports); err != nil {
@@ -63,7 +69,7 @@ func processesOfExports(captures []*Capture) []*Capture {
 }
 
 // applyGiven gives processes the rank that the user says they have.
-func applyGiven(g *inputs.GivenRank, exports []*Capture) error {
+func applyGiven(g *GivenRank, exports []*Capture) error {
 	var hosts, pids []string
 	for _, c := range exports {
 		if c.File.Meta.PID != g.PID {
@@ -119,7 +125,7 @@ func (c *Capture) usesGPU() bool { return c.File.Meta.OnGPU }
 // countRanks counts the processes of a host that communicate and of which nothing
 // tells the rank: by their GPUs, else by their pids, and says so. Of several hosts,
 // nobody knows which comes first.
-func (m *Ranks) countRanks(captures []*Capture) {
+func (m *Assignment) countRanks(captures []*Capture) {
 	exports := processesOfExports(captures)
 	hosts := map[string][]*Capture{}
 	var names []string
@@ -147,7 +153,7 @@ func (m *Ranks) countRanks(captures []*Capture) {
 	for _, all := range uncounted {
 		if len(uncounted) > 1 {
 			pid := pidsOf(all)[0]
-			m.Diags.Add(trace.RankUnknown.Of(all[0].File.Name, fmt.Sprintf("--rank-of %s%d=TP0", hostPrefix(all[0]), pid)))
+			m.diags.Add(trace.RankUnknown.Of(all[0].File.Name, fmt.Sprintf("--rank-of %s%d=TP0", hostPrefix(all[0]), pid)))
 			continue
 		}
 		m.count(all)
@@ -172,7 +178,7 @@ func pidsOf(captures []*Capture) []int64 {
 }
 
 // count numbers the processes of a host.
-func (m *Ranks) count(captures []*Capture) {
+func (m *Assignment) count(captures []*Capture) {
 	gpus := map[int64]int32{} // by process
 	taken := map[int32]int64{}
 	byGPU := true
@@ -192,5 +198,5 @@ func (m *Ranks) count(captures []*Capture) {
 	for _, c := range captures {
 		c.known.Rank.Global, c.known.From = int32(slices.Index(order, c.File.Meta.PID)), from
 	}
-	m.Diags.Add(counted.Of(captures[0].File.Name, len(order), order[0]))
+	m.diags.Add(counted.Of(captures[0].File.Name, len(order), order[0]))
 }

@@ -18,47 +18,48 @@ import (
 // ErrNothing says that all inputs are empty.
 var ErrNothing = errors.New("the inputs have no events")
 
-// FindRanks groups what the files hold by rank, and orders the ranks. Those that opt
+// Assign groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
-func (m *Ranks) FindRanks() error {
-	opt := &m.Opt
-	captures, conflicts := m.resolveCaptures(opt)
-	if err := rankExports(captures, opt.RankOf); err != nil {
-		return err
+func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
+	m := &Assignment{Files: slices.Clone(in.Files), want: opt, syms: in.Spans.Syms, diags: in.Diags,
+		absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
+	captures, conflicts := m.resolveCaptures(in.Complete())
+	if err := rankExports(captures, opt.Given); err != nil {
+		return nil, err
 	}
-	if m.Both { // a copy is as good a partner for an export, and none is clearly the best
-		captures = inOrder(captures, m.leaveOutCopies(captures))
-		m.pairs = m.findPairs(captures)
+	if in.Both { // a copy is as good a partner for an export, and none is clearly the best
+		captures = inOrder(captures, leaveOutCopies(captures, m.diags))
+		m.pairs = m.findPairs(captures, in)
 	}
-	if opt.Walk {
+	if in.Walks() {
 		tiePairs(m.pairs)
 		learnPairs(m.pairs)
 	} else {
 		captures = m.joinPairs(captures)
 	}
 	m.countRanks(captures)
-	captures = m.leaveOutRepetitions(captures)
+	captures = leaveOutRepetitions(captures, m.diags)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
-	if m.Requests == nil && len(m.Tracks) == 0 {
-		return ErrNothing
+	if in.Requests == nil && len(m.Tracks) == 0 {
+		return nil, ErrNothing
 	}
-	m.FindProcs()
-	m.nameRanks()
-	if m.Requests == nil && !slices.ContainsFunc(m.Tracks, m.isWanted) {
-		return fmt.Errorf("no trace is from that rank and host; there are %s", m.rankList())
+	m.FindProcs(in.Requests)
+	m.nameRanks(in.Requests)
+	if in.Requests == nil && !slices.ContainsFunc(m.Tracks, func(r *Track) bool { return m.isWanted(r, nil) }) {
+		return nil, fmt.Errorf("no trace is from that rank and host; there are %s", m.rankList())
 	}
 	if len(m.Tracks) > 0 {
 		m.First = m.Tracks[0]
 	}
 	m.giveUpFiles()
-	return nil
+	return m, nil
 }
 
 // resolveCaptures returns the captures with what names and headers tell about them,
-// and what these contradict in.
-func (m *Ranks) resolveCaptures(opt *inputs.Options) ([]*Capture, []tracename.Conflict) {
-	captures := m.findCaptures(opt)
+// and what these contradict in; complete tells that no filter left out events.
+func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []tracename.Conflict) {
+	captures := m.findCaptures(complete)
 	processes := map[string]int{} // of each export that use a GPU
 	for _, c := range captures {
 		if c.IsOfMachine() && c.usesGPU() {
@@ -95,17 +96,18 @@ func describeProcess(in *tracename.Input, c *Capture, processes int) {
 // have it on one track.
 const machinePID = -1
 
-// LeaveOutRanks leaves out the ranks that are not wanted.
-func (m *Ranks) LeaveOutRanks() {
+// LeaveOut leaves out the ranks that are not wanted. Some are processes of the requests, which
+// may be nil.
+func (m *Assignment) LeaveOut(requests *request.Set) {
 	m.Tracks = slices.DeleteFunc(m.Tracks, func(r *Track) bool {
-		r.IsOut = !m.isWanted(r)
+		r.IsOut = !m.isWanted(r, requests)
 		return r.IsOut
 	})
 	m.giveUpFiles()
 }
 
 // giveUpFiles gives up the files that no rank has a capture of.
-func (m *Ranks) giveUpFiles() {
+func (m *Assignment) giveUpFiles() {
 	used := m.CapturesByFile()
 	for _, f := range m.Files {
 		if used[f] == 0 {
@@ -115,7 +117,7 @@ func (m *Ranks) giveUpFiles() {
 }
 
 // CapturesByFile counts the captures that ranks have of each file.
-func (m *Ranks) CapturesByFile() map[*inputs.Recording]int {
+func (m *Assignment) CapturesByFile() map[*inputs.Recording]int {
 	used := map[*inputs.Recording]int{}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
@@ -128,9 +130,7 @@ func (m *Ranks) CapturesByFile() map[*inputs.Recording]int {
 // findCaptures returns what the files hold, a capture for each part, but for what
 // is empty: SGLang writes a file without events for a rank whose profiler failed.
 // It must not be drawn, and not be what clocks are related to.
-func (m *Ranks) findCaptures(opt *inputs.Options) []*Capture {
-	filter := &opt.Filter
-	complete := filter.Cats == nil && filter.Names == nil && filter.MinDur == 0 && filter.From == 0 && filter.To == 0 && !filter.IndexOnly
+func (m *Assignment) findCaptures(complete bool) []*Capture {
 	var captures []*Capture
 	for _, f := range m.Files {
 		parts := f.Parts()
@@ -142,7 +142,7 @@ func (m *Ranks) findCaptures(opt *inputs.Options) []*Capture {
 	return slices.DeleteFunc(captures, func(c *Capture) bool {
 		empty := c.isEmpty(complete)
 		if empty {
-			m.Diags.Add(trace.RankEmpty.Of(c.File.Name, c.label()))
+			m.diags.Add(trace.RankEmpty.Of(c.File.Name, c.label()))
 		}
 		return empty
 	})
@@ -150,7 +150,7 @@ func (m *Ranks) findCaptures(opt *inputs.Options) []*Capture {
 
 // reportNames reports what the names of files contradict in. That names look like
 // those of one capture is not worth a message: the events have been compared.
-func (m *Ranks) reportNames(captures []*Capture, conflicts []tracename.Conflict) {
+func (m *Assignment) reportNames(captures []*Capture, conflicts []tracename.Conflict) {
 	used, machine := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
 		used[c.File.Name] = true
@@ -161,13 +161,13 @@ func (m *Ranks) reportNames(captures []*Capture, conflicts []tracename.Conflict)
 			continue // not every process of a machine is a rank
 		}
 		if c.Message != nil && used[c.Path] {
-			m.Diags.Add(c.Message.Of(c.Path, c.What))
+			m.diags.Add(c.Message.Of(c.Path, c.What))
 		}
 	}
 }
 
 // groupCaptures makes ranks of captures.
-func (m *Ranks) groupCaptures(captures []*Capture) {
+func (m *Assignment) groupCaptures(captures []*Capture) {
 	resolved := make([]tracename.Resolved, len(captures))
 	for i, c := range captures {
 		resolved[i] = c.known
@@ -194,20 +194,20 @@ func (c *Capture) IsOfMachine() bool { return c.File.Source.Format.Machine }
 
 // isWanted reports whether a rank is to be kept. One that is a process of the dump may
 // be meant by what the dump calls it, too.
-func (m *Ranks) isWanted(r *Track) bool {
-	opt, place := &m.Opt, naming.Place{Role: r.Role, Host: r.Host, Rank: r.Rank}
+func (m *Assignment) isWanted(r *Track, requests *request.Set) bool {
+	opt, place := &m.want, naming.Place{Role: r.Role, Host: r.Host, Rank: r.Rank}
 	isRank := func(w naming.Want) bool {
-		return m.Names.Is(place, w) || r.Proc != request.None && m.Requests.IsRank(r.Proc, w)
+		return m.Names.Is(place, w) || r.Proc != request.None && requests.IsRank(r.Proc, w)
 	}
 	isHost := func(h string) bool {
-		return m.Names.IsHost(r.Host, h) || r.Proc != request.None && m.Requests.IsOnHost(r.Proc, h)
+		return m.Names.IsHost(r.Host, h) || r.Proc != request.None && requests.IsOnHost(r.Proc, h)
 	}
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
 }
 
 // addRanks adds the captures of one rank. Captures that overlap in time cannot
 // be of one process: each then begins a rank of its own.
-func (m *Ranks) addRanks(captures []*Capture) {
+func (m *Assignment) addRanks(captures []*Capture) {
 	slices.SortStableFunc(captures, func(a, b *Capture) int { return cmp.Compare(a.First, b.First) })
 	var open []*Track
 	for _, c := range captures {
@@ -223,7 +223,7 @@ func (m *Ranks) addRanks(captures []*Capture) {
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
 		if duplicate := slices.IndexFunc(open, func(r *Track) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); duplicate >= 0 {
-			m.Diags.Add(trace.RankOverlap.Of(c.File.Name,
+			m.diags.Add(trace.RankOverlap.Of(c.File.Name,
 				c.label(), open[duplicate].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name))
 		}
 		open = append(open, next)
@@ -311,14 +311,14 @@ func (k stepKinds) role() string {
 // the same pid, since both see the same process, and with no other rank. Two
 // containers may have equal pids; then the rank and what the server does must
 // tell.
-func (m *Ranks) FindProcs() {
-	if m.Requests == nil {
+func (m *Assignment) FindProcs(requests *request.Set) {
+	if requests == nil {
 		return
 	}
 	for _, r := range m.Tracks {
 		r.Proc = request.None
-		for p := range m.Requests.Procs {
-			if !r.couldBe(&m.Requests.Procs[p]) {
+		for p := range requests.Procs {
+			if !r.couldBe(&requests.Procs[p]) {
 				continue
 			}
 			if r.Proc != request.None {

@@ -7,7 +7,7 @@ import (
 )
 
 // Homes returns where each rank ran.
-func (m *Ranks) Homes() []profile.Home {
+func (m *Assignment) Homes() []profile.Home {
 	homes := make([]profile.Home, len(m.Tracks))
 	for i, r := range m.Tracks {
 		h := &homes[i]
@@ -37,7 +37,7 @@ func (m *Ranks) Homes() []profile.Home {
 
 // GPUs returns what the accelerators of each rank are called: "NVIDIA H100 80GB HBM3"; "" where
 // no file tells, or some are called otherwise.
-func (m *Ranks) GPUs() []string {
+func (m *Assignment) GPUs() []string {
 	names := make([]string, len(m.Tracks))
 	for i, r := range m.Tracks {
 		known, several := "", false

@@ -17,7 +17,7 @@ import (
 // have equal numbers, they are of several servers, or of replicas of one: then
 // what they do and their DP rank tell them apart; else their hosts or folders, if
 // each has the whole server.
-func (m *Ranks) Jobs() []int {
+func (m *Assignment) Jobs() []int {
 	runs := map[string]int{}
 	for _, r := range m.Tracks {
 		runs[r.Run]++
@@ -67,7 +67,7 @@ func (m *Ranks) Jobs() []int {
 
 // Communities names the sets of ranks that share communicators, as far as these are
 // known by ids that no other server has; "" is unknown.
-func (m *Ranks) Communities() map[*Track]string {
+func (m *Assignment) Communities() map[*Track]string {
 	of := map[*Track]string{}
 	owner := map[trace.Sym]*Track{} // the first rank of each communicator
 	rename := func(from, to string) {
@@ -79,7 +79,7 @@ func (m *Ranks) Communities() map[*Track]string {
 	}
 	for _, r := range m.Tracks {
 		for _, group := range r.communicators() {
-			name := m.Dump.Syms.Name(group)
+			name := m.syms.Name(group)
 			if !strings.HasPrefix(name, profile.CommunicatorPrefix) {
 				continue
 			}
@@ -116,7 +116,7 @@ func (r *Track) communicators() (groups []trace.Sym) {
 // several times, by a property of ranks. With whole, only those are divided whose
 // ranks are all there for each value of the property: the ranks of one server may
 // be spread over hosts, and then a second copy of one rank is no second server.
-func (m *Ranks) divide(keys []string, whole bool, by func(*Track) string) {
+func (m *Assignment) divide(keys []string, whole bool, by func(*Track) string) {
 	type part struct{ set, value string }
 	rankKeys, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
 	parts := map[part]map[trace.Rank]bool{}
@@ -149,7 +149,7 @@ func (m *Ranks) divide(keys []string, whole bool, by func(*Track) string) {
 // of one rank at one time, or on different hosts, of which one cannot be of this
 // server. They are not matched: a collective that has a rank twice says nothing about
 // any.
-func (m *Ranks) Rivals(jobs []int) []bool {
+func (m *Assignment) Rivals(jobs []int) []bool {
 	type place struct {
 		job int
 		key trace.Rank

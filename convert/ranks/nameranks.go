@@ -16,11 +16,11 @@ import (
 
 // nameRanks orders the ranks and gives them names that tell them apart, the same as those
 // of the requests.
-func (m *Ranks) nameRanks() {
+func (m *Assignment) nameRanks(requests *request.Set) {
 	for _, r := range m.Tracks {
 		r.Role = r.kinds.role()
 		if r.Proc != request.None {
-			r.Role = m.Requests.Procs[r.Proc].Role.String()
+			r.Role = requests.Procs[r.Proc].Role.String()
 		}
 	}
 	is := func(role request.Role) bool {
@@ -28,15 +28,15 @@ func (m *Ranks) nameRanks() {
 	}
 	m.bothRoles = is(request.Prefill) && is(request.Decode)
 	m.orderTracks()
-	m.Names = m.nameAll()
-	if m.Requests != nil {
-		m.Requests.Names = m.Names
+	m.Names = m.nameAll(requests)
+	if requests != nil {
+		requests.Names = m.Names
 	}
-	processes := m.nameProcesses()
+	processes := m.nameProcesses(requests)
 	taken := map[string]int{}
 	for _, r := range m.Tracks {
 		if r.Name = processes[r]; r.Name == "" {
-			r.Name = m.Names.Rank(m.placeOf(r))
+			r.Name = m.Names.Rank(m.placeOf(r, requests))
 		}
 		if taken[r.Name]++; taken[r.Name] > 1 {
 			r.Name += fmt.Sprintf(" #%d", taken[r.Name])
@@ -45,7 +45,7 @@ func (m *Ranks) nameRanks() {
 }
 
 // orderTracks puts the ranks in the order of the timeline.
-func (m *Ranks) orderTracks() {
+func (m *Assignment) orderTracks() {
 	place := map[string]int{}
 	if m.bothRoles {
 		place = map[string]int{request.Prefill.String(): 1, request.Decode.String(): 2}
@@ -61,18 +61,18 @@ func (m *Ranks) orderTracks() {
 
 // nameAll names the ranks and hosts of all inputs. The host of a rank that is a process of
 // the dump is that of the process.
-func (m *Ranks) nameAll() *naming.Names {
+func (m *Assignment) nameAll(requests *request.Set) *naming.Names {
 	var places []naming.Place
 	known, recorded := naming.HostNames{}, naming.HostNames{}
-	if m.Requests != nil {
-		places = m.Requests.Places()
-		maps.Copy(known, m.Requests.HostNames)
+	if requests != nil {
+		places = requests.Places()
+		maps.Copy(known, requests.HostNames)
 	}
 	for _, r := range m.Tracks {
 		if r.Proc != request.None && r.Host != "" {
-			recorded.Learn(m.Requests.Procs[r.Proc].Host, r.Host)
+			recorded.Learn(requests.Procs[r.Proc].Host, r.Host)
 		}
-		places = append(places, m.placeOf(r))
+		places = append(places, m.placeOf(r, requests))
 	}
 	maps.Copy(known, recorded) // what profilers call a host goes before what a resource does
 	return naming.New(places, known)
@@ -80,9 +80,9 @@ func (m *Ranks) nameAll() *naming.Names {
 
 // placeOf returns the place of a rank: of one that is a process of the dump that place,
 // with what its files tell besides.
-func (m *Ranks) placeOf(r *Track) naming.Place {
+func (m *Assignment) placeOf(r *Track, requests *request.Set) naming.Place {
 	if r.Proc != request.None {
-		p := m.Requests.Place(r.Proc)
+		p := requests.Place(r.Proc)
 		p.Rank = p.Rank.Fill(r.Rank)
 		return p
 	}
@@ -94,11 +94,11 @@ func (m *Ranks) placeOf(r *Track) naming.Place {
 }
 
 // nameProcesses names the processes of which no rank is known.
-func (m *Ranks) nameProcesses() map[*Track]string {
+func (m *Assignment) nameProcesses(requests *request.Set) map[*Track]string {
 	var tracks []*Track
 	var processes []naming.Process
 	for _, r := range m.Tracks {
-		if m.placeOf(r).Rank == trace.NoRank {
+		if m.placeOf(r, requests).Rank == trace.NoRank {
 			tracks, processes = append(tracks, r), append(processes, r.process())
 		}
 	}
@@ -127,8 +127,8 @@ func (r *Track) process() naming.Process {
 	return is
 }
 
-// NameOthers names the processes of each export that are not among the tracks.
-func (m *Ranks) NameOthers() map[*inputs.Indexed]string {
+// NameOthers names the processes of each of the sources whose rows are walked that are not among the tracks.
+func (m *Assignment) NameOthers(sources []*inputs.Indexed) map[*inputs.Indexed]string {
 	hosts := map[*inputs.Indexed]string{}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
@@ -137,7 +137,7 @@ func (m *Ranks) NameOthers() map[*inputs.Indexed]string {
 	}
 	var exports []*inputs.Indexed
 	var others []naming.Process
-	for _, x := range m.Sources {
+	for _, x := range sources {
 		if x.Rows != nil {
 			exports = append(exports, x)
 			others = append(others, naming.Process{Name: "other processes", Host: hosts[x], File: x.Input.Name})
@@ -152,7 +152,7 @@ func (m *Ranks) NameOthers() map[*inputs.Indexed]string {
 
 // rankList names the ranks that there are: a few of many, and their hosts if they have
 // several.
-func (m *Ranks) rankList() string {
+func (m *Assignment) rankList() string {
 	const most = 8
 	var names []string
 	for _, r := range m.Tracks[:min(most, len(m.Tracks))] {

@@ -43,15 +43,15 @@ func (c *Capture) near(o *Capture) int64 {
 //
 // Rows that are walked need less: what names and headers tell is enough there to take two
 // recordings for one process.
-func (m *Ranks) findPairs(captures []*Capture) []*pair {
-	f := pairFinder{m: m, names: profile.NewBareNames(m.Dump.Syms), held: map[*Capture]profile.Moments{}}
+func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
+	f := pairFinder{names: profile.NewBareNames(m.syms), held: map[*Capture]profile.Moments{}}
 	traces := slices.DeleteFunc(slices.Clone(captures), (*Capture).IsBeside)
-	if m.Opt.Walk {
-		m.walkFingerprints(captures, traces)
+	if in.Walks() {
+		m.walkFingerprints(captures, traces, in.Sources)
 	}
 	var pairs []*pair
 	for _, n := range captures {
-		if !n.IsBeside() || n.File.Meta.PID == 0 && !m.Opt.Walk {
+		if !n.IsBeside() || n.File.Meta.PID == 0 && !in.Walks() {
 			continue
 		}
 		var own profile.Moments
@@ -67,7 +67,7 @@ func (m *Ranks) findPairs(captures []*Capture) []*pair {
 			if p, ok := f.try(t, n, own); ok {
 				found = append(found, p)
 			}
-			if m.Opt.Walk && t.isSurely(n) {
+			if in.Walks() && t.isSurely(n) {
 				sure = append(sure, t)
 			}
 		}
@@ -92,16 +92,16 @@ func (m *Ranks) findPairs(captures []*Capture) []*pair {
 
 // walkFingerprints finds out what devices did in the recordings beside of which rows are
 // walked, and which may be of the same process as one of the traces.
-func (m *Ranks) walkFingerprints(captures, traces []*Capture) {
+func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*inputs.Indexed) {
 	wanted := map[*inputs.Indexed]bool{}
 	for _, n := range captures {
 		if x := n.File.Source; n.IsBeside() && x.Rows != nil && !wanted[x] {
 			wanted[x] = slices.ContainsFunc(traces, func(t *Capture) bool { return t.mayBe(n) })
 		}
 	}
-	kernel := m.Dump.Syms.Intern(profile.KernelCategory)
-	parallel.Each(len(m.Sources), func(i int) {
-		x := m.Sources[i]
+	kernel := m.syms.Intern(profile.KernelCategory)
+	parallel.Each(len(sources), func(i int) {
+		x := sources[i]
 		if !wanted[x] {
 			return
 		}
@@ -153,7 +153,6 @@ func (c *Capture) isSurely(export *Capture) bool {
 
 // pairFinder compares what captures hold.
 type pairFinder struct {
-	m     *Ranks
 	names *profile.BareNames
 	held  map[*Capture]profile.Moments
 }

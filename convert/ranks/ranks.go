@@ -2,6 +2,8 @@ package ranks
 
 import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
@@ -9,7 +11,7 @@ import (
 type place struct{ rank, pid int32 }
 
 // RanksOf tells for a recording which rank and process each of its parts is; -1 is none.
-func (m *Ranks) RanksOf() func(f *inputs.Recording) func(part string) (rank, pid int32) {
+func (m *Assignment) RanksOf() func(f *inputs.Recording) func(part string) (rank, pid int32) {
 	places := map[*inputs.Recording]map[string]place{}
 	for i, r := range m.Tracks {
 		for _, c := range r.Captures {
@@ -29,11 +31,21 @@ func (m *Ranks) RanksOf() func(f *inputs.Recording) func(part string) (rank, pid
 	}
 }
 
-// Ranks tell which rank each of the recordings of some inputs is of.
-type Ranks struct {
-	*inputs.Inputs
+// Options say which ranks are wanted, and what the user knows about them.
+type Options struct {
+	Ranks []naming.Want // none is all
+	Hosts []string      // the beginnings of their names; none is all
+	Given []GivenRank   // ranks of processes of Nsight Systems exports
+}
+
+// An Assignment says which rank each of the recordings of some inputs is of.
+type Assignment struct {
+	Files    []*inputs.Recording // by name, without those that were put into others
+	want     Options
+	syms     *trace.Symbols
+	diags    *trace.Diags
 	pairs    []*pair                             // recordings of one process by two profilers
-	Absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
+	absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
 	synced   map[*inputs.Indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
 	Placed   []*exportClock                      // recordings whose clock was matched with that of one beside
 	Tracks   []*Track                            // in the order of the timeline
@@ -44,12 +56,37 @@ type Ranks struct {
 	bothRoles bool
 }
 
-func New(in *inputs.Inputs) *Ranks {
-	return &Ranks{Inputs: in, Absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
+// Everything reports whether all ranks are wanted.
+func (m *Assignment) Everything() bool { return len(m.want.Ranks) == 0 && len(m.want.Hosts) == 0 }
+
+// EachAbsorbed calls do for each recording that was put into f, and for when times of f are on
+// its clock; 0 is open.
+func (m *Assignment) EachAbsorbed(f *inputs.Recording, w inputs.Extent, do func(from *inputs.Recording, w inputs.Extent)) {
+	for _, a := range m.absorbed[f] {
+		do(a.from, a.window(w))
+	}
+}
+
+// JoinAgain puts recordings into others as before, after all of them were read again.
+func (m *Assignment) JoinAgain() {
+	for _, f := range m.Files {
+		for _, a := range m.absorbed[f] {
+			a.run()
+		}
+	}
+}
+
+// ForgetCollectives gives up the collectives of all ranks, which reports have seen.
+func (m *Assignment) ForgetCollectives() {
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			c.File.Collectives = profile.Collectives{}
+		}
+	}
 }
 
 // Hosts returns the names of all hosts, some of them repeatedly.
-func (m *Ranks) Hosts() (names []string) {
+func (m *Assignment) Hosts() (names []string) {
 	for _, x := range m.Tracks {
 		names = append(names, x.Host)
 		for _, c := range x.Captures {

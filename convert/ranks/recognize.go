@@ -3,13 +3,13 @@ package ranks
 import "github.com/sgtrace/sgtrace/profile"
 
 // recognize finds out which events of the export the traces have, too.
-func (a *absorption) recognize(m *Ranks) {
-	n := a.From
+func (a *absorption) recognize() {
+	n := a.from
 	a.duplicates = make([]int32, len(n.Events))
 	for i := range a.duplicates {
 		a.duplicates[i] = isNew
 	}
-	names := profile.NewBareNames(m.Dump.Syms)
+	names := profile.NewBareNames(a.syms)
 	own, ownEvents := n.MomentsOf("", profile.SharedCategories, names)
 	a.seen = own.Len()
 	for k, p := range a.pairs {
@@ -31,7 +31,7 @@ func (a *absorption) recognize(m *Ranks) {
 			}
 		}
 	}
-	a.recognizeLaunches(m, names)
+	a.recognizeLaunches(names)
 	for _, t := range a.duplicates {
 		if t != isNew {
 			a.same++
@@ -41,8 +41,8 @@ func (a *absorption) recognize(m *Ranks) {
 
 // recognizeLaunches recognizes calls by what they launched: profilers do not agree
 // as well about how long a call took.
-func (a *absorption) recognizeLaunches(m *Ranks, names *profile.BareNames) {
-	f, n := a.into, a.From
+func (a *absorption) recognizeLaunches(names *profile.BareNames) {
+	f, n := a.into, a.from
 	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
 	own := profile.NewJoin(n.Launches, hasEvent)
 	theirs := profile.NewJoin(f.Launches, func(l *profile.Link) bool { return hasEvent(l) && f.Rows[l.Row].Part == a.part })
@@ -66,13 +66,13 @@ func (a *absorption) recognizeLaunches(m *Ranks, names *profile.BareNames) {
 			a.duplicates[call] = other
 		}
 	}
-	a.leaveOutWhole(m, own, theirs)
+	a.leaveOutWhole(own, theirs)
 }
 
 // leaveOutWhole leaves out runs of whole graphs of which the trace has the kernels:
 // those that it has of the same call.
-func (a *absorption) leaveOutWhole(m *Ranks, own, theirs *profile.Join) {
-	f, n := a.into, a.From
+func (a *absorption) leaveOutWhole(own, theirs *profile.Join) {
+	f, n := a.into, a.from
 	launched := make([]bool, len(f.Events)) // calls of the trace
 	for i := range f.Work {
 		if w := &f.Work[i]; w.Event != profile.NoEvent && f.Rows[w.Row].Part == a.part {
@@ -83,7 +83,7 @@ func (a *absorption) leaveOutWhole(m *Ranks, own, theirs *profile.Join) {
 	}
 	for i := range n.Work {
 		w := &n.Work[i]
-		if w.Event == profile.NoEvent || !profile.IsWholeGraph(m.Dump.Syms.Name(n.Events[w.Event].Name)) {
+		if w.Event == profile.NoEvent || !profile.IsWholeGraph(a.syms.Name(n.Events[w.Event].Name)) {
 			continue
 		}
 		l := own.Of(w.Correlation)

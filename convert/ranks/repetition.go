@@ -14,13 +14,13 @@ import (
 // too: copies, cut-off copies, and the parts of a merged file beside the files that
 // it was made of. Drawn twice, a rank would say that there are two, and collectives
 // that have two ranks of one number would join nothing.
-func (m *Ranks) leaveOutRepetitions(captures []*Capture) []*Capture {
-	kept := m.leaveOutCopies(captures)
+func leaveOutRepetitions(captures []*Capture, diags *trace.Diags) []*Capture {
+	kept := leaveOutCopies(captures, diags)
 	// Files that are whole before parts, which are sums of whole files.
-	kept = m.leaveOutContained(kept, false)
+	kept = leaveOutContained(kept, false, diags)
 	all := peersOf(kept)
-	kept = slices.DeleteFunc(kept, func(c *Capture) bool { return m.isSum(c, all.of(c)) })
-	return inOrder(captures, m.leaveOutContained(kept, true))
+	kept = slices.DeleteFunc(kept, func(c *Capture) bool { return isSum(c, all.of(c), diags) })
+	return inOrder(captures, leaveOutContained(kept, true, diags))
 }
 
 // inOrder returns the captures that are kept, in their order.
@@ -86,7 +86,7 @@ func peersOf(captures []*Capture) peers {
 
 // leaveOutCopies returns the captures without those whose events are the same as
 // another's, the ones that tell most first.
-func (m *Ranks) leaveOutCopies(captures []*Capture) []*Capture {
+func leaveOutCopies(captures []*Capture, diags *trace.Diags) []*Capture {
 	// What tells more about its rank is kept.
 	best := slices.Clone(captures)
 	slices.SortStableFunc(best, func(a, b *Capture) int {
@@ -110,7 +110,7 @@ func (m *Ranks) leaveOutCopies(captures []*Capture) []*Capture {
 			continue
 		}
 		before[same].learn(c)
-		m.Diags.Add(trace.CaptureRepeated.Of(c.File.Name, c.label(), "events", before[same].File.Name))
+		diags.Add(trace.CaptureRepeated.Of(c.File.Name, c.label(), "events", before[same].File.Name))
 	}
 	return kept
 }
@@ -140,7 +140,7 @@ func (o *Capture) learn(c *Capture) {
 
 // isSum reports and reports whether a capture is of several others put together, as
 // SGLang's merger does with what it captured by stages.
-func (m *Ranks) isSum(c *Capture, others []*Capture) bool {
+func isSum(c *Capture, others []*Capture, diags *trace.Diags) bool {
 	var sum contents
 	var names []string
 	for _, o := range others {
@@ -157,14 +157,14 @@ func (m *Ranks) isSum(c *Capture, others []*Capture) bool {
 		return false
 	}
 	slices.Sort(names)
-	m.Diags.Add(trace.CaptureRepeated.Of(c.File.Name, c.label(), "events", strings.Join(names, " and ")))
+	diags.Add(trace.CaptureRepeated.Of(c.File.Name, c.label(), "events", strings.Join(names, " and ")))
 	return true
 }
 
 // leaveOutContained leaves out captures whose events a longer one of the same
 // process has too: copies that were cut off, and with parts, files of one stage
 // beside the part of a merged file whose other stage is missing.
-func (m *Ranks) leaveOutContained(kept []*Capture, parts bool) []*Capture {
+func leaveOutContained(kept []*Capture, parts bool, diags *trace.Diags) []*Capture {
 	gone, before := map[*Capture]bool{}, peers{}
 	for _, c := range kept {
 		for _, o := range before.of(c) {
@@ -178,7 +178,7 @@ func (m *Ranks) leaveOutContained(kept []*Capture, parts bool) []*Capture {
 			if short.isOf(long) {
 				gone[short] = true
 				long.learn(short)
-				m.Diags.Add(trace.CaptureContained.Of(short.File.Name, short.label(), long.File.Name))
+				diags.Add(trace.CaptureContained.Of(short.File.Name, short.label(), long.File.Name))
 			}
 		}
 		before.add(c)

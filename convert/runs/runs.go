@@ -90,7 +90,7 @@ func extent(x *inputs.Indexed, opt inputs.Options) (from, to trace.Time) {
 	}
 	content := dataset.Content{Source: x.Source}
 	if x.Format.Requests {
-		content = dataset.Content{Spans: m.Dump}
+		content = dataset.Content{Spans: m.Spans}
 	}
 	return content.Bounds()
 }

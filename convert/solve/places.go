@@ -13,10 +13,9 @@ import (
 // writePlaces writes which rank the rows of captures are of: by thread where profiles were held,
 // by process where rows are walked.
 func (s *solution) writePlaces() {
-	m := s.merge
 	captures := map[*inputs.Recording]map[string]*ranks.Capture{}
 	tracks := map[*ranks.Capture]int{}
-	for i, r := range m.Tracks {
+	for i, r := range s.of.Tracks {
 		for _, c := range r.Captures {
 			if captures[c.File] == nil {
 				captures[c.File] = map[string]*ranks.Capture{}
@@ -25,7 +24,7 @@ func (s *solution) writePlaces() {
 		}
 	}
 	processes := map[*inputs.Indexed]int32{} // of which files were seen
-	for _, f := range m.Files {
+	for _, f := range s.of.Files {
 		process := processes[f.Source]
 		processes[f.Source]++
 		for thread := range f.Rows {
@@ -34,7 +33,7 @@ func (s *solution) writePlaces() {
 				continue // a copy of another
 			}
 			row := s.place(f.Source, tracks[c])
-			row.Process, row.Thread, row.Clock = process, int32(thread), m.HostClocks[c.Clock].Label()
+			row.Process, row.Thread, row.Clock = process, int32(thread), s.evidence.ClockOf(c)
 			s.Place(row)
 		}
 	}
@@ -46,7 +45,7 @@ func (s *solution) writePlaces() {
 // place returns a row for a rank.
 func (s *solution) place(x *inputs.Indexed, rank int) dataset.PlaceRow {
 	row := dataset.PlaceRow{Capture: x.Input.Capture().ID(), Process: -1, Thread: -1, PID: -1, Rank: s.evidence.Ranks[rank], RankOrder: int32(rank)}
-	if rank < len(s.merge.Tracks) {
+	if rank < len(s.of.Tracks) {
 		row.Host = s.hostOf(rank)
 	}
 	return row
@@ -55,10 +54,10 @@ func (s *solution) place(x *inputs.Indexed, rank int) dataset.PlaceRow {
 // writePlacesOfWalk writes which rank each process of an export is that has rows.
 func (s *solution) writePlacesOfWalk(w *convert.Walked) {
 	clock := ""
-	for _, r := range s.merge.Tracks {
+	for _, r := range s.of.Tracks {
 		for _, c := range r.Captures {
-			if c.File.Source == w.Indexed {
-				clock = s.merge.HostClocks[c.Clock].Label() // of the machine
+			if c.File.Source == w.Source {
+				clock = s.evidence.ClockOf(c) // of the machine
 			}
 		}
 	}
@@ -66,7 +65,7 @@ func (s *solution) writePlacesOfWalk(w *convert.Walked) {
 	visit := func(e *profile.Event) bool {
 		if !seen[e.PID] {
 			seen[e.PID] = true
-			row := s.place(w.Indexed, int(e.Rank))
+			row := s.place(w.Source, int(e.Rank))
 			row.PID, row.Clock = int64(e.PID), clock
 			s.Place(row)
 		}
@@ -84,7 +83,7 @@ func (s *solution) writeRepeated() {
 		if w.Counted == w.All {
 			continue
 		}
-		row := dataset.RepeatedRow{Capture: w.Indexed.Input.Capture().ID()}
+		row := dataset.RepeatedRow{Capture: w.Source.Input.Capture().ID()}
 		write := func(kind string, e *profile.Event) {
 			row.Kind, row.PID, row.Start, row.Dur, row.Correlation = kind, int64(e.PID), int64(e.Start), int64(e.End-e.Start), e.Correlation
 			row.Name = s.evidence.Syms.Name(e.Name)

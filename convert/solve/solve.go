@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -41,18 +42,18 @@ func Run(folder string, opt Options, diags *trace.Diags) (r Result, err error) {
 		return r, err
 	}
 	// Kernels are what tells copies and recordings of two profilers apart.
-	m, err := convert.Read(files, inputs.Options{Meter: opt.Meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, diags)
+	in, of, err := convert.Read(files, inputs.Options{Meter: opt.Meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, ranks.Options{}, diags)
 	if err != nil {
 		return r, err
 	}
-	e, err := m.Evidence(convert.EvidenceOptions{SyncPoints: true})
+	e, err := convert.ForReports(in, of, convert.ReportOptions{SyncPoints: true})
 	if err != nil {
 		return r, err
 	}
 	if e.Requests != nil {
 		e.OnOneClock()
 	}
-	s := &solution{merge: m, evidence: e}
+	s := &solution{of: of, evidence: e}
 	err = dataset.WriteSolved(r.Dir, s.fill)
 	r.Written = err == nil
 	return r, errors.Join(err, e.Close())
@@ -61,8 +62,8 @@ func Run(folder string, opt Options, diags *trace.Diags) (r Result, err error) {
 // A solution is what is written.
 type solution struct {
 	*dataset.Solution
-	merge    *convert.Merge
-	evidence *convert.Evidence
+	of       *ranks.Assignment
+	evidence *convert.ReportData
 }
 
 func (s *solution) fill(to *dataset.Solution) error {
@@ -102,4 +103,4 @@ func (s *solution) writeArrivals() {
 }
 
 // hostOf names the host of a rank.
-func (s *solution) hostOf(rank int) string { return s.merge.Names.Host(s.merge.Tracks[rank].Host) }
+func (s *solution) hostOf(rank int) string { return s.of.Names.Host(s.of.Tracks[rank].Host) }

@@ -9,38 +9,38 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Evidence is what some inputs hold, for reports: requests, and ranks with what
+// ReportData is what some inputs hold, for reports: requests, and ranks with what
 // their profilers recorded. What can be walked again is read whenever a report walks over
 // it, all else is held. The caller closes it.
-type Evidence struct {
+type ReportData struct {
 	Requests    *request.Set // of OTLP dumps; nil without any
 	profile.Set              // of what profilers recorded; no Ranks without any
-	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
+	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
 	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
-	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
-	Walked []Walked       // inputs of which rows are walked
+	Walked []Walked // inputs of which rows are walked
 	// First and Last are the bounds of captures and requests, as their hosts stamped them.
 	First, Last trace.Time
-	merge       *Merge
-	hosts       []string // as files call them, some repeatedly
+	in          *inputs.Loaded
+	of          *ranks.Assignment
+	aligned     *clocks.Alignment // nil as Clocks
+	hosts       []string          // as files call them, some repeatedly
 }
 
 // Walked is an input of which rows are walked.
 type Walked struct {
-	*inputs.Indexed
+	Source  *inputs.Indexed
 	All     profile.Stream // its rows
 	Counted profile.Stream // those that no other input has; All if no input has any
 }
 
-// EvidenceOptions say what reports will look for.
-type EvidenceOptions struct {
+// ReportOptions say what reports will look for.
+type ReportOptions struct {
 	// Attribute tells that work will be attributed to ranges: see WithoutDuplicates.
 	Attribute bool
 	// SyncPoints tells to put the clocks of hosts on one and to find the same collective on
@@ -48,30 +48,31 @@ type EvidenceOptions struct {
 	SyncPoints bool
 }
 
-// Evidence prepares what was read, with [inputs.Options.Walk], for reports. It closes m if
+// ForReports prepares what was read, with [inputs.Options.Walk], for reports. It closes in if
 // that fails.
-func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
-	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, merge: m}
+func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*ReportData, error) {
+	p := &ReportData{Requests: in.Requests, Set: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
 	if opt.SyncPoints {
-		m.ReadCollectives()
-		if err := m.RelateClocks(nil, true); err != nil {
-			return nil, errors.Join(err, m.Close())
+		clocks.ReadCollectives(in, of)
+		var err error
+		if p.aligned, err = clocks.Relate(in, of, clocks.Options{Find: true}); err != nil {
+			return nil, errors.Join(err, in.Close())
 		}
-		p.Clocks = m.Report()
+		p.Clocks = p.aligned.Report(of)
 	}
-	p.hosts = m.Hosts()
-	everything := len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0
+	p.hosts = of.Hosts()
+	everything := of.Everything()
 	if everything {
-		p.Absences = m.Absences()
+		p.Absences = of.Absences()
 	}
-	m.LeaveOutRanks()
+	of.LeaveOut(in.Requests)
 	if opt.SyncPoints {
-		p.Meetings = m.Meetings()
+		p.Meetings = p.aligned.Meetings(of)
 	}
-	if m.Requests != nil {
-		p.First, p.Last, _ = m.Requests.Bounds()
+	if in.Requests != nil {
+		p.First, p.Last, _ = in.Requests.Bounds()
 	}
-	for _, r := range m.Tracks {
+	for _, r := range of.Tracks {
 		p.Ranks = append(p.Ranks, r.Name)
 		for _, c := range r.Captures {
 			if p.First == 0 || c.First < p.First {
@@ -80,41 +81,49 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 			p.Last = max(p.Last, c.Last)
 		}
 	}
-	p.Recorded, p.GraphCapture = m.Burdens()
-	p.GPUs, p.Homes = m.GPUs(), m.Homes()
+	p.Recorded, p.GraphCapture = of.Burdens()
+	p.GPUs, p.Homes = of.GPUs(), of.Homes()
 	if opt.SyncPoints {
-		p.Ahead = m.Ahead()
+		p.Ahead = p.aligned.Ahead(of)
 	}
-	p.Streams = m.heldStreams()
-	for _, f := range m.Files {
+	p.Streams = heldStreams(in, of)
+	for _, f := range of.Files {
 		if f.Source.Rows == nil {
-			p.Lanes = append(p.Lanes, f.LaneTimes(m.Dump.Syms, m.Dump.Args)...)
+			p.Lanes = append(p.Lanes, f.LaneTimes(p.Syms, in.Spans.Args)...)
 		}
 	}
-	others := map[*inputs.Indexed]string{}
-	if everything {
-		others = m.NameOthers()
+	p.walk(everything, opt.Attribute)
+	if opt.SyncPoints {
+		p.aligned.ForgetMatches()
 	}
-	held := len(p.Streams) > 0
-	for _, x := range m.Sources {
-		if x.Rows == nil || !everything && !m.tracks(x) {
-			continue
-		}
-		all := x.Rows(p.pids(m.Ranks, x, others[x]))
-		st := m.WithoutDuplicates(x, all, opt.Attribute)
-		p.Walked = append(p.Walked, Walked{x, all, st})
-		if held {
-			st = unversioned{st, m.Dump.Syms}
-		}
-		p.Streams, p.Exports = append(p.Streams, st), true
-	}
-	m.ForgetMatches()
+	of.ForgetCollectives()
 	return p, nil
 }
 
+// walk adds the inputs of which rows are walked: all, or those that ranks have captures of.
+func (p *ReportData) walk(everything, attribute bool) {
+	others := map[*inputs.Indexed]string{}
+	if everything {
+		others = p.of.NameOthers(p.in.Sources)
+	}
+	held := len(p.Streams) > 0
+	for _, x := range p.in.Sources {
+		if x.Rows == nil || !everything && !p.tracks(x) {
+			continue
+		}
+		all := x.Rows(p.pids(x, others[x]))
+		st := p.of.WithoutDuplicates(x, all, attribute)
+		p.Walked = append(p.Walked, Walked{x, all, st})
+		if held {
+			st = unversioned{st, p.Syms}
+		}
+		p.Streams, p.Exports = append(p.Streams, st), true
+	}
+}
+
 // tracks reports whether any rank has a capture of an input.
-func (m *Merge) tracks(x *inputs.Indexed) bool {
-	return slices.ContainsFunc(m.Tracks, func(r *ranks.Track) bool {
+func (p *ReportData) tracks(x *inputs.Indexed) bool {
+	return slices.ContainsFunc(p.of.Tracks, func(r *ranks.Track) bool {
 		return slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return c.File.Source == x })
 	})
 }
@@ -125,12 +134,12 @@ const farOff = trace.Time(time.Hour)
 
 // LeaveOutside leaves out the inputs of which rows are walked and that were recorded at another time
 // than from from to to, on the clocks of their hosts; 0 is no bound.
-func (p *Evidence) LeaveOutside(from, to trace.Time) {
+func (p *ReportData) LeaveOutside(from, to trace.Time) {
 	held := len(p.Streams) - len(p.Walked)
 	streams := p.Streams[:held:held]
 	walked := p.Walked[:0]
 	for i, w := range p.Walked {
-		if !p.merge.outside(w.Indexed, from, to) {
+		if !outside(p.of, w.Source, from, to) {
 			streams, walked = append(streams, p.Streams[held+i]), append(walked, w)
 		}
 	}
@@ -138,9 +147,9 @@ func (p *Evidence) LeaveOutside(from, to trace.Time) {
 }
 
 // outside reports whether all of an input was recorded far off a window of time.
-func (m *Merge) outside(x *inputs.Indexed, from, to trace.Time) bool {
+func outside(of *ranks.Assignment, x *inputs.Indexed, from, to trace.Time) bool {
 	known := false
-	for _, f := range m.Files {
+	for _, f := range of.Files {
 		if f.Source != x || f.Total == 0 {
 			continue
 		}
@@ -153,16 +162,16 @@ func (m *Merge) outside(x *inputs.Indexed, from, to trace.Time) bool {
 }
 
 // heldStreams are the recordings of which the events are held.
-func (m *Merge) heldStreams() (streams []profile.Stream) {
-	ranksOf := m.RanksOf()
-	for _, f := range m.Files {
+func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream) {
+	ranksOf := of.RanksOf()
+	for _, f := range of.Files {
 		if f.Source.Rows != nil {
 			continue
 		}
-		of := ranksOf(f)
-		st := f.Stream(m.Dump.Syms, m.Dump.Args, of)
+		placeOf := ranksOf(f)
+		st := f.Stream(in.Spans.Syms, in.Spans.Args, placeOf)
 		if f.Source.Observed != nil && len(f.Rows) > 0 {
-			rank, _ := of(f.Rows[0].Part)
+			rank, _ := placeOf(f.Rows[0].Part)
 			st = withObserved{st, f.Source.Observed(func(pid int32) int32 {
 				if pid == int32(f.Rows[0].PID) {
 					return rank
@@ -191,18 +200,18 @@ func (b withObserved) CounterValues(yield func(*profile.CounterValue) bool) {
 }
 
 // Profiles are what profilers recorded, for whoever looks at it before it is drawn, after
-// Align; nil without any rank. Inputs were read without [inputs.Options.Walk], so that all
-// events are held.
-func (m *Merge) Profiles() *profile.Set {
-	if len(m.Tracks) == 0 {
+// its clocks were aligned; nil without any rank. Inputs were read without [inputs.Options.Walk],
+// so that all events are held.
+func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment) *profile.Set {
+	if len(of.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: m.Dump.Syms, Meetings: m.Meetings(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
-	p.Recorded, p.GraphCapture = m.Burdens()
-	if len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0 {
-		p.Absences = m.Absences()
+	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), Streams: heldStreams(in, of), Ahead: aligned.Ahead(of)}
+	p.Recorded, p.GraphCapture = of.Burdens()
+	if of.Everything() {
+		p.Absences = of.Absences()
 	}
-	for _, r := range m.Tracks {
+	for _, r := range of.Tracks {
 		p.Ranks = append(p.Ranks, r.Name)
 	}
 	return p
@@ -210,19 +219,15 @@ func (m *Merge) Profiles() *profile.Set {
 
 // OnOneClock puts the requests on one clock where they, or what profilers recorded, prove
 // that the clocks of hosts differ.
-func (p *Evidence) OnOneClock() {
-	p.Requests = nil // see [inputs.Inputs.RelatedBy]
-	if p.Clocks == nil {
-		p.merge.OnOneClock()
+func (p *ReportData) OnOneClock() {
+	p.Requests = nil // see [inputs.Loaded.RelatedBy]
+	if p.aligned == nil {
+		p.in.OnOneClock()
 	} else {
-		p.merge.RelatedBy(p.merge.RequestClocks())
+		p.in.RelatedBy(p.aligned.RequestClocks(p.in.Requests))
 	}
-	p.Requests = p.merge.Requests
+	p.Requests = p.in.Requests
 }
-
-// Inventory is what the files of profilers say about themselves, if
-// [inputs.Options.Inventory] asked for it; else nil.
-func (p *Evidence) Inventory() *inventory.Inventory { return p.merge.Opt.Inventory }
 
 // unversioned calls calls as PyTorch does, without the version of CUDA in which their
 // signature changed: nsys stats leaves short ones out only.
@@ -245,13 +250,16 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 }
 
 // Close closes what is read from.
-func (p *Evidence) Close() error { return p.merge.Close() }
+func (p *ReportData) Close() error { return p.in.Close() }
+
+// ClockOf says which clock a capture is on, if ReportOptions.SyncPoints asked for clocks.
+func (p *ReportData) ClockOf(c *ranks.Capture) string { return p.aligned.HostClocks[c.Clock].Label() }
 
 // pids tells which rank a process of a machine is. Processes that the input does
 // not name, short-lived children, are one rank together, others; "" leaves them out.
-func (p *Evidence) pids(m *ranks.Ranks, x *inputs.Indexed, others string) func(pid int32) int32 {
+func (p *ReportData) pids(x *inputs.Indexed, others string) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
-	for i, r := range m.Tracks {
+	for i, r := range p.of.Tracks {
 		for _, c := range r.Captures {
 			if c.File.Source == x {
 				rankOf[int32(c.File.Rows[0].PID)] = int32(i)
