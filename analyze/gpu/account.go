@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -10,24 +11,24 @@ import (
 // Length.
 type account struct {
 	name, doc string
-	of        func(*GPU) int64
+	of        func(*Activity) int64
 	title     string // for people, if it is not name
 }
 
 // numWork is how many of the accounts are work; the others are idle time.
 const numWork = 4
 
-// accounts are in the order in which people read them: work, then idle time by reason.
+// accounts are in the order in which people read them: work, then idle time by reason. Work counts as
+// far as it is exposed.
 func accounts() []account {
-	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
 	list := []account{
-		{"compute", "some kernel computes", exposed(profile.ClassCompute), ""},
-		{"comm", "some kernel communicates and none computes", exposed(profile.ClassCommunication), "exposed comm"},
-		{"copy", "memory is copied or filled and no kernel runs that computes or communicates", exposed(profile.ClassMemory), ""},
-		{"other", "only kernels of no known class run", exposed(profile.ClassOther), ""},
+		{metric.Compute.Name, metric.Compute.Doc, exposed(profile.ClassCompute), ""},
+		{metric.Comm.Name, metric.ExposedComm.Doc, exposedComm.of, metric.ExposedComm.Title},
+		{metric.Copying.Name, metric.ExposedCopy.Doc, exposedCopy.of, ""},
+		{metric.Other.Name, metric.ExposedOther.Doc, exposedOther.of, ""},
 	}
 	for reason := Capturing; reason < NumReasons; reason++ {
-		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(g *GPU) int64 { return g.Waits.Time[reason] }, ""})
+		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(a *Activity) int64 { return a.Waits.Time[reason] }, ""})
 	}
 	return list
 }
@@ -58,11 +59,7 @@ func (g *GPUs) TimeReport() *table.Table {
 	c := gpuColumns{g}
 	fields := append(c.first(), c.time("length", lengthDoc, (*GPU).Length))
 	for _, a := range accounts() {
-		part := titled(a.title, c.part(a.name, a.doc, (*GPU).Length, a.of))
-		if !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
-			part = table.Detail(part)
-		}
-		fields = append(fields, part...)
+		fields = append(fields, g.shown(c.account(a), a.of)...)
 	}
 	r := table.New("sgtrace.report.gpu.time/v1", "Where GPU time went, by rank", g.GPUs, fields)
 	r.Leave("length")
@@ -81,25 +78,34 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	fields := append(c.first(), captured)
 	fields = append(fields, table.Detail([]table.Field[GPU]{
 		c.time("length", lengthDoc, (*GPU).Length)})...)
-	fields = append(fields, c.part("busy", "some kernel or copy runs", (*GPU).Length, (*GPU).Busy)...)
-	for _, a := range accounts()[:numWork] {
-		part := titled(a.title, c.part(a.name, a.doc, (*GPU).Length, a.of))
-		if a.name == "other" && !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
-			part = table.Detail(part)
-		}
-		fields = append(fields, part...)
+	fields = append(fields, c.times(busyTime)...)
+	work := accounts()[:numWork]
+	for _, a := range work[:numWork-1] {
+		fields = append(fields, c.account(a)...)
 	}
-	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
-	cold := c.part("cold", "of idle: in gaps of a process that starts: while the host loads code, compiles, or records a CUDA graph", (*GPU).Length, (*GPU).coldTime)
-	if !g.any(func(g *GPU) bool { return distribution.Fraction(g.coldTime(), g.Length()) >= shownShare }) {
-		cold = table.Detail(cold)
-	}
-	fields = append(fields, cold...)
+	other := work[numWork-1]
+	fields = append(fields, g.shown(c.account(other), other.of)...)
+	fields = append(fields, c.times(idleTime)...)
+	cold := c.part("cold", "of idle: in gaps of a process that starts: while the host loads code, compiles, or records a CUDA graph", (*GPU).coldTime)
+	fields = append(fields, g.shown(cold, (*Activity).coldTime)...)
 	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
 	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("captured")
 }
 
-func (g *GPU) coldTime() int64 { return g.Cold.Total() }
+// account are the columns of an account.
+func (c gpuColumns) account(a account) []table.Field[GPU] {
+	return titled(a.title, c.part(a.name, a.doc, func(g *GPU) int64 { return a.of(&g.Activity) }))
+}
+
+// shown leaves columns for people where the time is a good part of that of some device.
+func (g *GPUs) shown(fields []table.Field[GPU], of func(*Activity) int64) []table.Field[GPU] {
+	if g.any(func(g *GPU) bool { return distribution.Fraction(of(&g.Activity), g.Length()) >= shownShare }) {
+		return fields
+	}
+	return table.Detail(fields)
+}
+
+func (a *Activity) coldTime() int64 { return a.Cold.Total() }
 
 // mostly names the reason of most of the idle time, "" if there is none to speak of.
 func (g *GPU) mostly() string {

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,10 +21,9 @@ type Amount struct {
 // Amounts are where the time of the piece went: busy and idle, then each account. The
 // accounts add up to busy and idle.
 func (p *Piece) Amounts() []Amount {
-	g := &GPU{Activity: p.Activity}
-	list := []Amount{{"busy", g.Busy()}, {"idle", 0}}
+	list := []Amount{{metric.Busy.Name, p.Busy()}, {metric.Idle.Name, 0}}
 	for i, a := range accounts() {
-		amount := Amount{a.name, a.of(g)}
+		amount := Amount{a.name, a.of(&p.Activity)}
 		if i >= numWork {
 			list[1].Time = distribution.AddTimes(list[1].Time, amount.Time)
 		}

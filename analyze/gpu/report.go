@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -33,51 +34,34 @@ func (gpuColumns) time(name, doc string, of func(*GPU) int64) table.Field[GPU] {
 	return table.Field[GPU]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(g *GPU) table.Cell { return table.Cell{N: of(g)} }}
 }
 
-// part is a duration for programs, and its part of whole for people.
-func (c gpuColumns) part(name, doc string, whole, of func(*GPU) int64) []table.Field[GPU] {
-	time := c.time(name, doc, of)
-	time.Detail = true
-	return []table.Field[GPU]{
-		{Column: table.Column{Name: name, Unit: table.Share, Doc: doc + ", part of length"}, Cell: func(g *GPU) table.Cell { return table.ShareCell(of(g), whole(g)) }},
-		time,
-	}
+// part is a duration for programs, and its part of the length for people.
+func (gpuColumns) part(name, doc string, of func(*GPU) int64) []table.Field[GPU] {
+	return part(name, doc, "length", (*GPU).Length, of)
 }
 
-// titled are fields with another title for people.
-func titled[T any](title string, fields []table.Field[T]) []table.Field[T] {
-	for i := range fields {
-		fields[i].Title = title
-	}
-	return fields
+// times are some times, and their parts of the length.
+func (gpuColumns) times(times ...timeOf) []table.Field[GPU] {
+	return partsOf((*GPU).did, (*GPU).Length, "length", times...)
 }
 
 // Report makes a table of what every device was busy with.
 func (g *GPUs) Report() *table.Table {
 	c := gpuColumns{g}
-	time := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Time(class) } }
-	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
-	part := func(name, doc string, of func(*GPU) int64) []table.Field[GPU] {
-		return c.part(name, doc, (*GPU).Length, of)
-	}
 	captured := c.time("captured", "from the first row of the rank to the end of the last: calls, annotations, kernels, copies", func(g *GPU) int64 { return g.Captured })
 	length := c.time("length", lengthDoc, (*GPU).Length)
 	captured.Scale, length.Scale = "length", "length"
 	fields := append(c.first(), captured, length)
-	fields = append(fields, part("busy", "some kernel or copy runs", (*GPU).Busy)...)
-	fields = append(fields, part("compute", "some kernel computes", time(profile.ClassCompute))...)
-	fields = append(fields, titled("total comm", part("comm", "some kernel communicates", time(profile.ClassCommunication)))...)
-	fields = append(fields, titled("exposed comm", part("exposed", "some kernel communicates and none computes", exposed(profile.ClassCommunication)))...)
-	fields = append(fields, part("copy", "memory is copied or filled", time(profile.ClassMemory))...)
-	fields = append(fields, table.Detail(part("exposed copy", "memory is copied and no kernel computes or communicates", exposed(profile.ClassMemory)))...)
-	other := part("other", "what runs is neither: CUDA graphs of which only the whole was recorded", time(profile.ClassOther))
+	fields = append(fields, c.times(busyTime, computeTime, commTime, exposedComm, copyTime)...)
+	fields = append(fields, table.Detail(c.times(exposedCopy))...)
+	other := c.times(otherTime)
 	if !g.any(func(g *GPU) bool { return g.Time(profile.ClassOther) > 0 }) {
 		other = table.Detail(other)
 	}
 	fields = append(fields, other...)
-	fields = append(fields, table.Detail(part("exposed other", "nothing runs but what is other", exposed(profile.ClassOther)))...)
-	fields = append(fields, part("idle", "nothing runs", func(g *GPU) int64 { return g.Idle.Total() })...)
+	fields = append(fields, table.Detail(c.times(exposedOther))...)
+	fields = append(fields, c.times(idleTime)...)
 	fields = append(fields,
-		table.Field[GPU]{Column: table.Column{Name: "overlap", Unit: table.Share, Doc: "part of the communication during which some kernel computes", Detail: true},
+		table.Field[GPU]{Column: table.Column{Name: metric.Overlap.Name, Unit: metric.Overlap.Unit, Doc: metric.Overlap.Doc, Detail: true},
 			Cell: func(g *GPU) table.Cell {
 				comm := g.Time(profile.ClassCommunication)
 				return table.ShareCell(comm-g.Exposed(profile.ClassCommunication), comm)
@@ -133,9 +117,9 @@ var causeDocs = [NumCauses]string{
 // IdleReport makes a table of why devices were idle and how work reached them.
 func (g *GPUs) IdleReport() *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), c.time("idle", "nothing runs, between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
+	fields := append(c.first(), c.time(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
 	for cause, name := range causeNames {
-		fields = append(fields, c.part(name, causeDocs[cause], (*GPU).Length, func(g *GPU) int64 { return g.Idle.Time[cause] })...)
+		fields = append(fields, c.part(name, causeDocs[cause], func(g *GPU) int64 { return g.Idle.Time[cause] })...)
 		fields = append(fields, table.Field[GPU]{Column: table.Column{Name: name + " gaps", Unit: table.Count, Doc: "how many gaps of this cause", Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Idle.Gaps[cause]} }})
 	}
@@ -154,7 +138,7 @@ func (g *GPUs) IdleReport() *table.Table {
 			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.GraphTime, g.KernelTime) }},
 		table.Field[GPU]{Column: table.Column{Name: "graph kernels", Unit: table.Share, Doc: "part of the kernels that are of launches of CUDA graphs", Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.GraphKernels, g.Kernels) }},
-		table.Field[GPU]{Column: table.Column{Name: "queue", Unit: table.Count, Tenths: true, Doc: "kernels and copies that are launched and have not started, average over time", Detail: true},
+		table.Field[GPU]{Column: table.Column{Name: metric.LaunchQueue.Name, Unit: table.Count, Tenths: true, Doc: metric.LaunchQueue.Doc, Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Queue, Unknown: g.Called == 0} }},
 	)
 	r := table.New("sgtrace.report.gpu.idle/v1", "Idle GPUs and launches by rank", g.GPUs, fields)

@@ -36,27 +36,15 @@ func (g *GPUs) StepShares() []StepShare {
 // two regimes, of which the shares of a whole capture are a mixture.
 func (g *GPUs) StepShareReport() *table.Table {
 	type row = StepShare
-	part := func(name, doc string, of func(*row) int64) []table.Field[row] {
-		time := table.NsColumn(name, doc, of)
-		time.Detail = true
-		return []table.Field[row]{
-			{Column: table.Column{Name: name, Unit: table.Share, Doc: doc + ", part of time"}, Cell: func(r *row) table.Cell { return table.ShareCell(of(r), r.Total()) }},
-			time,
-		}
-	}
 	fields := []table.Field[row]{
 		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return walk.StepKinds[r.Kind] }),
 		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.gpuLabel(r.gpu) }),
-		table.NsColumn("time", "busy and idle time that belongs to such steps", func(r *row) int64 { return r.Total() }),
+		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
 		{Column: table.Column{Name: "of length", Unit: table.Share, Doc: "part of the length of the device"}, Cell: func(r *row) table.Cell { return table.ShareCell(r.Total(), r.gpu.Length()) }},
 	}
-	fields = append(fields, part("compute", "some kernel computes", func(r *row) int64 { return r.Time(profile.ClassCompute) })...)
-	fields = append(fields, titled("total comm", part("comm", "some kernel communicates", func(r *row) int64 { return r.Time(profile.ClassCommunication) }))...)
-	fields = append(fields, titled("exposed comm", part("exposed", "some kernel communicates and none computes", func(r *row) int64 { return r.Exposed(profile.ClassCommunication) }))...)
-	fields = append(fields, part("exposed copy", "memory is copied and no kernel computes or communicates", func(r *row) int64 { return r.Exposed(profile.ClassMemory) })...)
-	fields = append(fields, part("idle", "nothing runs", func(r *row) int64 { return r.Idle.Total() })...)
+	fields = append(fields, partsOf((*row).did, (*row).Total, "time", computeTime, commTime, exposedComm, exposedCopy, idleTime)...)
 	for cause, name := range causeNames {
-		fields = append(fields, part(name, causeDocs[cause], func(r *row) int64 { return r.Idle.Time[cause] })...)
+		fields = append(fields, part(name, causeDocs[cause], "time", (*row).Total, func(r *row) int64 { return r.Idle.Time[cause] })...)
 	}
 	return table.New("sgtrace.report.gpu.steps/v1", "GPUs by kind of step and rank", g.StepShares(), fields).Stay("idle", "time").Leave("exposed copy")
 }

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -72,9 +73,10 @@ func (g *GPUs) StreamReport() *table.Table {
 	time := func(name, doc string, of func(*streamRow) int64) table.Field[streamRow] {
 		return table.Field[streamRow]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: of(r)} }}
 	}
-	part := func(name, doc string, of func(*streamRow) int64) []table.Field[streamRow] {
-		return append(table.Detail([]table.Field[streamRow]{time(name, doc, of)}),
-			table.Field[streamRow]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc + ", part of length"}, Cell: func(r *streamRow) table.Cell { return table.ShareCell(of(r), length(r)) }})
+	parts := func(name, doc string, of func(*streamRow) int64) []table.Field[streamRow] {
+		list := part(name, doc, "length", length, of)
+		slices.Reverse(list)
+		return list
 	}
 	fields := []table.Field[streamRow]{
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"}, Cell: func(r *streamRow) table.Cell { return table.TextCell(g.gpuLabel(r.gpu)) }},
@@ -83,9 +85,9 @@ func (g *GPUs) StreamReport() *table.Table {
 		{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels, and copies whose stream is known"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Rows} }},
 		time("length", "from the first start to the last end", length),
 	}
-	fields = append(fields, part("busy", "something runs", func(r *streamRow) int64 { return r.Busy })...)
+	fields = append(fields, parts("busy", "something runs", func(r *streamRow) int64 { return r.Busy })...)
 	for cause, name := range causeNames {
-		fields = append(fields, part(name, causeDocs[cause], func(r *streamRow) int64 { return r.Idle.Time[cause] })...)
+		fields = append(fields, parts(name, causeDocs[cause], func(r *streamRow) int64 { return r.Idle.Time[cause] })...)
 		fields = append(fields, table.Field[streamRow]{Column: table.Column{Name: name + " gaps", Unit: table.Count, Doc: "how many gaps of this cause", Detail: true},
 			Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Idle.Gaps[cause]} }})
 	}

@@ -19,6 +19,7 @@ import (
 type Metric struct {
 	Name  string // as options, conditions, and programs write it: "ttft", "requests.rate"
 	Title string // as people read it: "TTFT", "requests per second"
+	Long  string // as sentences write it, of what devices do: "exposed communication"
 	Doc   string // how it is measured
 	// Word is what Title means, for people who do not know the word; "" of others.
 	Word   string

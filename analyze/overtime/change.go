@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,7 +31,7 @@ type Change struct {
 	// Load says in words how much there was to do before and after; "" is unknown.
 	Load string
 
-	metric *metric
+	metric *observed
 	ranks  []int32 // of Where
 	lost   float64 // GPU time that it costs, ns
 	known  bool    // that there was work
@@ -78,7 +79,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		if i+1 < len(list) {
 			to = list[i+1].At
 		}
-		c := Change{What: s.metric.name, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
+		c := Change{What: s.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
 			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[min(x.Last, len(s.buckets)-1)]),
 			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
 		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
@@ -140,7 +141,7 @@ func (t *Timeline) lost(c *Change, after []int) float64 {
 		return 0
 	}
 	worse := c.After - c.Before
-	if c.metric == &deviceMetrics[0] {
+	if c.metric.Better == metric.More {
 		worse = -worse
 	}
 	return max(0, worse) * float64(int64(len(after))*t.fine.Bucket)

@@ -21,7 +21,7 @@ func (t *Timeline) Findings() (found []finding.Finding, judged finding.Judged) {
 		}
 		f := finding.Finding{
 			Kind: finding.Change, Topic: c.What, Since: c.Time, Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
-			Metric: finding.Metric{Name: c.What, Unit: c.metric.unit, Before: c.Before, After: c.After},
+			Metric: finding.Metric{Name: c.What, Unit: c.metric.unit(), Before: c.Before, After: c.After},
 			Cost:   min(1, c.lost/float64(t.length)),
 			Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 				In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)},

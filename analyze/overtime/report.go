@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -28,8 +29,8 @@ func (t *Timeline) Report() *table.Table {
 	}
 	device := func(r *cellRow) *Device { return &t.Devices[r.device] }
 	cell := func(r *cellRow) *Cell { return &t.Devices[r.device].Cells[r.bucket] }
-	share := func(name, doc string, of func(*Cell) int64) table.Field[cellRow] {
-		return table.ShareColumn(name, doc+", part of the recorded time", func(r *cellRow) float64 { return distribution.Fraction(of(cell(r)), cell(r).Recorded) })
+	share := func(m *metric.Metric, of func(*Cell) int64) table.Field[cellRow] {
+		return table.ShareColumn(m.Name, m.Doc+", part of the recorded time", func(r *cellRow) float64 { return distribution.Fraction(of(cell(r)), cell(r).Recorded) })
 	}
 	fields := []table.Field[cellRow]{
 		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *cellRow) string { return t.Name(device(r)) }),
@@ -37,12 +38,12 @@ func (t *Timeline) Report() *table.Table {
 		table.NsColumn("recorded", "the part of the bucket in which the rank was recorded: from its first call, annotation, kernel or copy to the end of the last", func(r *cellRow) int64 { return cell(r).Recorded }),
 		{Column: table.Column{Name: "partial", Doc: "yes: not all of the bucket was recorded; no changes are looked for in it"},
 			Cell: func(r *cellRow) table.Cell { return table.YesCell(cell(r).Recorded < t.Bucket) }},
-		share("busy", "some kernel or copy runs", func(c *Cell) int64 { return c.Busy }),
-		share("compute", "some kernel computes", func(c *Cell) int64 { return c.Compute }),
-		share("comm", "some kernel communicates", func(c *Cell) int64 { return c.Comm }),
-		share("exposed", "some kernel communicates and none computes", func(c *Cell) int64 { return c.Comm - c.Hidden }),
-		table.ShareColumn("overlap", "part of the communication during which some kernel computes", func(r *cellRow) float64 { return cell(r).Overlap() }),
-		table.NumberColumn("queue", "kernels and copies that had been launched and had not started, on average over the recorded time", func(r *cellRow) float64 { return device(r).QueueDepth(cell(r)) }),
+		share(metric.Busy, func(c *Cell) int64 { return c.Busy }),
+		share(metric.Compute, func(c *Cell) int64 { return c.Compute }),
+		share(metric.Comm, func(c *Cell) int64 { return c.Comm }),
+		share(metric.ExposedComm, func(c *Cell) int64 { return c.Comm - c.Hidden }),
+		table.ShareColumn(metric.Overlap.Name, metric.Overlap.Doc, func(r *cellRow) float64 { return cell(r).Overlap() }),
+		table.NumberColumn(metric.LaunchQueue.Name, metric.LaunchQueue.Doc, func(r *cellRow) float64 { return device(r).QueueDepth(cell(r)) }),
 		table.CountColumn("queue max", "the same, the most at once", func(r *cellRow) int64 {
 			if !device(r).Called {
 				return request.Unknown
@@ -65,8 +66,8 @@ func (t *Timeline) Report() *table.Table {
 	}
 	fields = append(fields, table.Detail([]table.Field[cellRow]{
 		table.CountColumn("device", "device, as the process numbers it", func(r *cellRow) int64 { return int64(device(r).Device) }),
-		table.NsColumn("busy time", "some kernel or copy runs", func(r *cellRow) int64 { return cell(r).Busy }),
-		table.NsColumn("comm time", "some kernel communicates", func(r *cellRow) int64 { return cell(r).Comm }),
+		table.NsColumn(metric.Busy.Name+" time", metric.Busy.Doc, func(r *cellRow) int64 { return cell(r).Busy }),
+		table.NsColumn(metric.Comm.Name+" time", metric.Comm.Doc, func(r *cellRow) int64 { return cell(r).Comm }),
 		table.NsColumn("hidden time", "some kernel communicates and some computes", func(r *cellRow) int64 { return cell(r).Hidden }),
 	})...)
 	out := table.New("sgtrace.report.timeline.gpus/v1", "GPUs over time", rows, fields)

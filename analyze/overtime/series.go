@@ -5,27 +5,35 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A metric is what may change over time.
-type metric struct {
-	name string
-	unit table.Unit // Share or Number
-	in   string     // unit of a Number: "bytes"; "" is none
+// An observed is a metric that may change over time.
+type observed struct {
+	*metric.Metric        // in the unit Share or Number
+	in             string // unit of a Number: "bytes"; "" is none
 	// steady tells that it is about what a device does for a step or request, so that it is
 	// the same whether there is little or much to do.
 	steady bool
 	of     func(*Device, *Cell) float64 // nil of counters
 }
 
-// deviceMetrics are those of devices.
-var deviceMetrics = []metric{
-	{name: "GPU busy", unit: table.Share, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Busy, c.Recorded) }},
-	{name: "exposed communication", unit: table.Share, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Comm-c.Hidden, c.Recorded) }},
-	{name: "launch queue", unit: table.Number, of: (*Device).QueueDepth},
+// deviceMetrics are those of devices; of times, they are the part of what was recorded.
+var deviceMetrics = []observed{
+	{Metric: metric.Busy, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Busy, c.Recorded) }},
+	{Metric: metric.ExposedComm, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Comm-c.Hidden, c.Recorded) }},
+	{Metric: metric.LaunchQueue, of: (*Device).QueueDepth},
+}
+
+// unit is that of the values.
+func (m *observed) unit() table.Unit {
+	if m.Unit == table.Duration {
+		return table.Share
+	}
+	return m.Unit
 }
 
 // QueueDepth is how much work waited on average; NaN is unknown.
@@ -38,7 +46,7 @@ func (d *Device) QueueDepth(c *Cell) float64 {
 
 // A series is a metric of a device, or a counter, in the buckets of which it is known.
 type series struct {
-	metric  *metric
+	metric  *observed
 	place   string // "TP2", "GPU 0 of node1"
 	rank    int32  // -1 is none
 	buckets []int  // of Timeline.fine
@@ -72,7 +80,7 @@ func (t *Timeline) allSeries() []series {
 
 // ofDevice returns a metric of a device, in the buckets that were recorded whole and in which
 // there was work, as far as that is known.
-func (t *Timeline) ofDevice(d *Device, m *metric) series {
+func (t *Timeline) ofDevice(d *Device, m *observed) series {
 	s := series{metric: m, place: t.Name(d), rank: d.RankIndex}
 	for b := range d.fine {
 		c := &d.fine[b]
@@ -104,14 +112,14 @@ func (t *Timeline) work(d *Device, b int) (part float64, known bool) {
 // ofCounter returns the means of a counter that people look at; of a device, while it had
 // something to do.
 func (t *Timeline) ofCounter(c *Counter) series {
-	m := &metric{name: c.Name, unit: table.Number, in: c.Unit}
+	m := &observed{Metric: &metric.Metric{Long: c.Name, Unit: table.Number}, in: c.Unit}
 	s := series{metric: m, place: t.PlaceOf(c), rank: c.RankIndex}
 	if !c.IsMain() {
 		return s
 	}
 	scale := 1.0
 	if c.Unit == "%" {
-		m.unit, scale = table.Share, 0.01
+		m.Unit, scale = table.Share, 0.01
 	}
 	d := t.deviceNamed(s.place)
 	for b := range c.fine {
@@ -166,10 +174,10 @@ const (
 )
 
 // matters reports whether a change is large enough to be told.
-func (m *metric) matters(before, after float64) bool {
+func (m *observed) matters(before, after float64) bool {
 	difference := math.Abs(after - before)
 	switch {
-	case m.unit == table.Share:
+	case m.unit() == table.Share:
 		return difference >= leastShare
 	case m.of != nil && difference < leastQueue, m.in == "bytes" && difference < leastBytes:
 		return false
@@ -178,9 +186,9 @@ func (m *metric) matters(before, after float64) bool {
 }
 
 // text writes a value of the metric.
-func (m *metric) text(v float64) string {
+func (m *observed) text(v float64) string {
 	switch {
-	case m.unit == table.Share:
+	case m.unit() == table.Share:
 		return words.InPercent(v) + " %"
 	case m.in == "bytes":
 		return words.Size(int64(v))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -108,13 +109,13 @@ func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
 	share := func(name string, value func(*Cell) int64) curves.Curve {
 		return of(name, "%", 0.01, func(c *Cell) float64 { return float64(value(c)) / float64(c.Recorded) })
 	}
-	most := of("launch queue, max", "", 1, func(c *Cell) float64 { return float64(c.MostQueued) })
+	most := of(metric.LaunchQueue.Title+", max", "", 1, func(c *Cell) float64 { return float64(c.MostQueued) })
 	most.Peaks = true
 	list := []curves.Curve{
-		share("busy", func(c *Cell) int64 { return c.Busy }),
+		share(metric.Busy.Title, func(c *Cell) int64 { return c.Busy }),
 		share("communication", func(c *Cell) int64 { return c.Comm }),
-		of("overlap", "%", 0.01, (*Cell).Overlap),
-		of("launch queue", "", 1, d.QueueDepth),
+		of(metric.Overlap.Title, "%", 0.01, (*Cell).Overlap),
+		of(metric.LaunchQueue.Title, "", 1, d.QueueDepth),
 		most,
 	}
 	if d.Stepped {

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/profile"
@@ -21,10 +22,10 @@ var gpuParts = []struct {
 	chart.Part
 	of func(*gpu.GPU) int64
 }{
-	{chart.Part{Name: "compute"}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
-	{chart.Part{Name: "exposed communication", Color: 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
-	{chart.Part{Name: "exposed copy", Color: 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
-	{chart.Part{Name: "exposed other", Color: 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
+	{chart.Part{Name: metric.Compute.Long}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
+	{chart.Part{Name: metric.ExposedComm.Long, Color: 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
+	{chart.Part{Name: metric.ExposedCopy.Long, Color: 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
+	{chart.Part{Name: metric.ExposedOther.Long, Color: 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
 	{chart.Part{Name: "idle: host wait", Color: chart.Hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
 	{chart.Part{Name: "idle: kernel wait", Color: chart.Hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
 	{chart.Part{Name: "idle: other", Color: chart.Hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},

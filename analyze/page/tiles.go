@@ -92,7 +92,7 @@ func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 
 // busyTile is the part of their time in which devices ran anything.
 func busyTile(g *gpu.GPUs) Tile {
-	t := Tile{Name: "GPU busy", State: Neutral, Href: "#gpus"}
+	t := Tile{Name: metric.Busy.Long, State: Neutral, Href: "#gpus"}
 	var busy, length int64
 	share := func(d *gpu.GPU) float64 { return distribution.Fraction(d.Busy(), d.Length()) }
 	for i := range g.GPUs {
