@@ -65,7 +65,7 @@ type gapSum struct {
 	Gap
 	parts  [NumReasons]int64 // ns
 	step   int               // kind of the step that it counts for
-	before int64             // ns for which the device had been busy
+	before int64             // ns for which kernels had run
 	load   int64             // ns that the launch took that ended it, if it loads code
 }
 
@@ -86,7 +86,7 @@ func (g *gapSum) coldTime() int64 {
 type startup struct {
 	longest []gapSum // the longest first
 	gaps    int64
-	busy    int64 // ns so far
+	worked  int64 // ns so far in which kernels ran: copies before them bring data that they need
 }
 
 // What nearly all, few, early, and enough are.
@@ -95,7 +95,7 @@ const (
 	nearlyAll   = 0.9
 	fewGapsPart = 0.01 // of all gaps, or fewGaps
 	fewGaps     = 3
-	earlyPart   = 0.1 // of the time for which the device is busy
+	earlyPart   = 0.1 // of the time for which kernels run
 	enoughCold  = 0.3 // of the time of these gaps
 )
 
@@ -105,7 +105,7 @@ func (s *startup) add(g *gapSum) {
 	if n := len(s.longest); n == mostGaps && s.longest[n-1].Length() >= g.Length() {
 		return
 	}
-	g.before = s.busy
+	g.before = s.worked
 	at, _ := slices.BinarySearchFunc(s.longest, g.Length()-1, func(l gapSum, length int64) int { return cmp.Compare(length, l.Length()) })
 	s.longest = slices.Insert(s.longest, at, *g)
 	s.longest = s.longest[:min(len(s.longest), mostGaps)]
@@ -118,7 +118,7 @@ func (s *startup) settle(g *GPU) {
 		idle = distribution.AddTimes(idle, g.BySteps[i].Idle.Total())
 	}
 	for i := range s.longest {
-		if gap := &s.longest[i]; gap.mostlyCold() && float64(gap.before) > earlyPart*float64(s.busy) {
+		if gap := &s.longest[i]; gap.mostlyCold() && float64(gap.before) > earlyPart*float64(s.worked) {
 			g.BySteps[gap.step].Cold.Spread = true
 		}
 	}
@@ -128,7 +128,7 @@ func (s *startup) settle(g *GPU) {
 	sum, cold, n := int64(0), int64(0), 0
 	for n < len(s.longest) && float64(sum) < nearlyAll*float64(idle) {
 		gap := &s.longest[n]
-		if float64(gap.before) > earlyPart*float64(s.busy) {
+		if float64(gap.before) > earlyPart*float64(s.worked) {
 			return
 		}
 		sum, cold = distribution.AddTimes(sum, gap.Length()), distribution.AddTimes(cold, gap.coldTime())

@@ -35,7 +35,7 @@ func (g *GPUs) coldStart(t *gpuTime) []finding.Finding {
 		where = " at the start"
 	}
 	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", g.are(), percent(idle, t.length),
-		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, coldClause(most), g.are(), percent(t.warm()-(idle-cold), t.warm()))
+		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, g.coldClause(t, most), g.are(), percent(t.warm()-(idle-cold), t.warm()))
 	f := shareFinding(StartTopic, "cold start", share, text, g.coldReasons(t), g.loads(t), g.callEvidence(most), g.longestCold(t))
 	if 2*t.cold.loads.time >= cold {
 		f.Confidence = finding.Likely // nothing but its length tells that a launch loads code
@@ -44,7 +44,16 @@ func (g *GPUs) coldStart(t *gpuTime) []finding.Finding {
 }
 
 // coldClause says what the host does in gaps of a start that are mostly for a reason.
-func coldClause(r Reason) string {
+func (g *GPUs) coldClause(t *gpuTime, r Reason) string {
+	starts := int64(0)
+	for i := range g.Calls {
+		if g.Calls[i].Starts {
+			starts = distribution.AddTimes(starts, g.Calls[i].Time)
+		}
+	}
+	if r == Modules && 2*starts >= t.cold.Time[Modules] {
+		return "while CUDA, or a library of it, starts"
+	}
 	return strings.Replace(reasonClauses[r], "because ", "while ", 1)
 }
 

@@ -23,7 +23,8 @@ const (
 	// Compiling: the host compiles code, by an annotation that says so.
 	Compiling
 	// Modules are loaded, or a CUDA graph is instantiated, before the next launch; or the
-	// first launch of a kernel takes so long that it loads its code.
+	// first launch of a kernel takes so long that it loads its code; or CUDA, or a library of
+	// it, starts in a call that else returns at once.
 	Modules
 	// Allocation: memory of the device, or pinned memory, is allocated or freed.
 	Allocation
@@ -104,6 +105,48 @@ func reasonOfCall(name string) Reason {
 	return NoReason
 }
 
+// startCalls are parts of the names of calls that return at once, unless CUDA or a library starts
+// in them, or code is loaded: whichever call is the first one makes the context, and lazy
+// loading loads a kernel when it is first asked about.
+var startCalls = []string{
+	"Init", "DeviceGet", "GetDevice", "SetDevice", "CtxCreate", "CtxSet", "CtxGet", "PrimaryCtx", "GetVersion", "GetProcAddress", "StreamCreate", "StreamGet", "StreamIsCapturing",
+	"EventCreate", "PointerGetAttribute", "FuncGet", "FuncSet", "Occupancy", "GetFunction", "GetKernel", "GetSymbol", "GetGlobal", "MemGetInfo",
+}
+
+// What tells that CUDA, or a library of it, starts in calls: how long these take at least, ns. Freeing
+// nothing is how libraries make the context: where the device is idle, it takes no such time, and
+// there are few libraries.
+const (
+	slowStart   = 1_000_000
+	slowFree    = 100_000_000
+	mostStarted = 3
+)
+
+// A startKind is how a call of a name may start CUDA.
+type startKind uint8
+
+const (
+	startsNothing startKind = iota
+	startsSlowly            // in a call that else returns at once
+	startsByFree
+)
+
+// startsIn returns how a call of a name may start CUDA.
+func startsIn(name string) startKind {
+	if !strings.HasPrefix(name, "cu") && !strings.HasPrefix(name, "hip") {
+		return startsNothing
+	}
+	switch {
+	case name == "cudaFree" || name == "hipFree" || strings.HasPrefix(name, "cuMemFree") && !strings.Contains(name, "Async") && !strings.Contains(name, "Host"):
+		return startsByFree
+	case strings.Contains(name, "Graph"):
+		return startsNothing
+	case slices.ContainsFunc(startCalls, func(part string) bool { return strings.Contains(name, part) }):
+		return startsSlowly
+	}
+	return startsNothing
+}
+
 // A CallTime is how long calls of one name held up their threads, and what they returned,
 // on all ranks.
 type CallTime struct {
@@ -112,6 +155,7 @@ type CallTime struct {
 	N      int64
 	Time   int64 // ns, sum of the durations
 	Max    int64 // ns
+	Starts bool  // CUDA, or a library of it, starts in these
 	// Results are those of calls that ask for work; see mustSucceed.
 	Results walk.Results
 }
@@ -134,28 +178,43 @@ type callTimes struct {
 // A callRow has the times and results of a name. Name is "" until it was looked at.
 type callRow struct {
 	CallTime
+	starts      CallTime // those in which CUDA starts, apart
+	start       startKind
 	mustSucceed bool
 	// It begins or ends the recording of a CUDA graph.
 	captureBegin, captureMark bool
 }
 
-// add counts a call if it lies in the window, and returns its reason.
-func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
+// add counts a call if it lies in the window, and returns its reason. started is how often CUDA
+// started on the rank in calls that free memory.
+func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason {
 	row := c.rows.At(int64(call.Name))
 	if row.Name == "" {
 		row.Name = c.syms.Name(call.Name)
 		row.Reason, row.mustSucceed = reasonOfCall(row.Name), mustSucceed(row.Name)
 		row.captureBegin, row.captureMark = captureMarkOf(row.Name)
-		if row.Reason != NoReason || row.mustSucceed {
+		row.start = startsIn(row.Name)
+		if row.Reason != NoReason || row.mustSucceed || row.start != startsNothing {
 			c.used = append(c.used, call.Name)
 		}
+	}
+	dur := call.Dur()
+	starts := row.start == startsSlowly && dur >= slowStart
+	if row.start == startsByFree && dur >= slowFree && *started < mostStarted {
+		*started++
+		starts = true
+	}
+	if starts {
+		if inWindow {
+			row.starts.add(&CallTime{N: 1, Time: dur, Max: dur})
+		}
+		return Modules
 	}
 	if !inWindow {
 		return row.Reason
 	}
 	row.N++
 	if row.Reason != NoReason {
-		dur := call.Dur()
 		row.add(&CallTime{Time: dur, Max: dur})
 	}
 	if row.mustSucceed {
@@ -173,8 +232,13 @@ func (c *callTimes) capture(name trace.Sym) (begin, mark bool) {
 // close keeps the sums only, of names that calls in the window have.
 func (c *callTimes) close() {
 	for _, name := range c.used {
-		if row := c.rows.At(int64(name)); row.N > 0 {
+		row := c.rows.At(int64(name))
+		if row.N > 0 && (row.Reason != NoReason || row.mustSucceed) {
 			c.sums = append(c.sums, row.CallTime)
+		}
+		if row.starts.N > 0 {
+			row.starts.Name, row.starts.Reason, row.starts.Starts = row.Name, Modules, true
+			c.sums = append(c.sums, row.starts)
 		}
 	}
 	c.rows, c.used = walk.Paged[callRow]{}, nil
@@ -182,16 +246,21 @@ func (c *callTimes) close() {
 
 // sumCalls returns what all streams have of calls, the longest total first.
 func sumCalls(walks []*gpuWalk) []CallTime {
-	at := map[string]int{}
+	type key struct {
+		name   string
+		starts bool
+	}
+	at := map[key]int{}
 	var out []CallTime
 	for _, w := range walks {
 		for i := range w.calls.sums {
 			row := &w.calls.sums[i]
-			if k, ok := at[row.Name]; ok {
+			of := key{row.Name, row.Starts}
+			if k, ok := at[of]; ok {
 				out[k].add(row)
 				continue
 			}
-			at[row.Name] = len(out)
+			at[of] = len(out)
 			out = append(out, *row)
 		}
 	}

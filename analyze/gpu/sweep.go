@@ -273,8 +273,8 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	time := &s.gpu.BySteps[s.step].Running[running]
 	length := distribution.Between(s.now, to)
 	*time = distribution.AddTimes(*time, length)
-	if running != 0 {
-		s.startup.busy = distribution.AddTimes(s.startup.busy, length)
+	if running.Has(profile.ClassCompute) || running.Has(profile.ClassCommunication) {
+		s.startup.worked = distribution.AddTimes(s.startup.worked, length)
 	}
 	if running != 0 && s.wide <= s.now {
 		s.gpu.Single = distribution.AddTimes(s.gpu.Single, length)

@@ -35,6 +35,7 @@ type gpuWalkRank struct {
 	launches walk.Launches
 	threads  walk.StepThreads
 	asked    walk.StepThreads // annotations of calls that ask for collectives
+	started  int              // calls that free memory and start a library
 }
 
 // An orphan is work of which the call was not recorded. If several kernels share its
@@ -134,7 +135,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	if inWindow {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
 	}
-	reason := w.calls.add(c, inWindow)
+	reason := w.calls.add(c, inWindow, &rank.started)
 	switch begin, mark := w.calls.capture(c.Name); {
 	case mark && begin:
 		rank.marks = append(rank.marks, captureMark{c.Start, true})
