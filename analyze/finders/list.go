@@ -380,8 +380,8 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
 		return false
 	}
-	if host[0].Topic == gaps.ColdTopic {
-		return idle.Topic == gpu.StartTopic
+	if host[0].Topic == gaps.ColdTopic && idle.Topic == gpu.StartTopic {
+		return true
 	}
 	return idle.Topic == gpu.HostTopic
 }

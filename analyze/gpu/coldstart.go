@@ -45,16 +45,22 @@ func (g *GPUs) coldStart(t *gpuTime) []finding.Finding {
 
 // coldClause says what the host does in gaps of a start that are mostly for a reason.
 func (g *GPUs) coldClause(t *gpuTime, r Reason) string {
+	if r == Modules && g.mostlyStarts(t) {
+		return "while CUDA, or a library of it, starts"
+	}
+	return strings.Replace(reasonClauses[r], "because ", "while ", 1)
+}
+
+// mostlyStarts reports whether CUDA, or a library of it, starts in most of the time for which code
+// is loaded.
+func (g *GPUs) mostlyStarts(t *gpuTime) bool {
 	starts := int64(0)
 	for i := range g.Calls {
 		if g.Calls[i].Starts {
 			starts = distribution.AddTimes(starts, g.Calls[i].Time)
 		}
 	}
-	if r == Modules && 2*starts >= t.cold.Time[Modules] {
-		return "while CUDA, or a library of it, starts"
-	}
-	return strings.Replace(reasonClauses[r], "because ", "while ", 1)
+	return 2*starts >= t.cold.Time[Modules]
 }
 
 // largest returns the reasons: those that are known to be cold, that of most of the time first,
@@ -82,7 +88,11 @@ func (g *GPUs) coldReasons(t *gpuTime) finding.Evidence {
 	var parts []string
 	for _, reason := range t.cold.largest() {
 		if share := t.part(t.cold.Time[reason]); share >= 0.01 {
-			parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*share))
+			what := ReasonWords[reason]
+			if reason == Modules && g.mostlyStarts(t) {
+				what = "starting CUDA, " + what
+			}
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", what, 100*share))
 		}
 	}
 	return finding.Sentence("cold, by reason: %s of the time", strings.Join(parts, ", "))

@@ -40,6 +40,7 @@ type GPUs struct {
 	Graphs  []GraphUse   // of decode steps
 	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
 	Runs    []Run        // of all ranks, in order
+	Starts  []Start      // of CUDA, by rank
 
 	parts []*GPUs // by run; nil of one run
 
@@ -73,9 +74,10 @@ type GPU struct {
 	// their stream (programmatic dependent launch): they neither compute nor hide it.
 	Early int64
 
-	Rows, Kernels int64 // kernels and copies; kernels
-	Called        int64 // rows of which the call is known
-	Migrated      int64 // rows that move pages of unified memory, which no call launches
+	began         trace.Time // when the first row did
+	Rows, Kernels int64      // kernels and copies; kernels
+	Called        int64      // rows of which the call is known
+	Migrated      int64      // rows that move pages of unified memory, which no call launches
 	// Delay is from the end of the call to the start of the row; 0 if the row began
 	// before.
 	Delay distribution.Summary
@@ -199,6 +201,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 			g.GPUs = append(g.GPUs, *gpu)
 		}
 		g.several = g.several || len(r.gpus) > 1
+		g.addStart(set, r)
 		captured[i] = r.recorded.length()
 		recorded = append(recorded, r.recorded...)
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
@@ -224,6 +227,7 @@ type rankWork struct {
 	recorded recordings
 	host     hostTimes
 	marks    []captureMark
+	first    firstCall
 }
 
 // joinWalks brings together what was read of each rank.
@@ -237,6 +241,7 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 			to.recorded = append(to.recorded, from.recorded...)
 			to.host.calls = append(to.host.calls, from.host.calls...)
 			to.marks = append(to.marks, from.marks...)
+			to.first.join(&from.first)
 			for _, part := range from.gpus {
 				to.join(part, before)
 			}

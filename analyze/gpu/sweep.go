@@ -137,7 +137,7 @@ func (s *gpuSweep) add(r *gpuRow) {
 	g := s.gpu
 	if g.Rows == 0 {
 		s.now = s.lead(r)
-		g.First = s.now
+		g.First, g.began = s.now, r.start
 		for c := range s.until {
 			s.until[c] = s.now
 		}

@@ -34,8 +34,10 @@ type gpuWalkRank struct {
 	devices  map[int32]*gpuPart
 	launches walk.Launches
 	threads  walk.StepThreads
-	asked    walk.StepThreads // annotations of calls that ask for collectives
-	started  int              // calls that free memory and start a library
+	asked    walk.StepThreads     // annotations of calls that ask for collectives, and those in them
+	asking   []walk.Step          // the same
+	askedTo  map[int64]trace.Time // by thread, until when the last one lasts
+	started  int                  // calls that free memory and start a library
 }
 
 // An orphan is work of which the call was not recorded. If several kernels share its
@@ -61,7 +63,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 	s.Ranges(w.addRange)
 	for _, r := range w.ranks.All() {
 		r.steps = r.threads.Settle()
-		r.asked.Settle()
+		r.asking = r.asked.Settle()
 	}
 	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
 	join.Run(s, &walk.Options{})
@@ -72,7 +74,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 			r.gpus = append(r.gpus, part)
 		}
 		r.devices, r.launches, r.threads = nil, walk.Launches{}, walk.StepThreads{}
-		r.asked = walk.StepThreads{}
+		r.asked, r.asking, r.askedTo = walk.StepThreads{}, nil, nil
 	}
 	w.calls.close()
 	w.knownNames = knownNames{}
@@ -103,6 +105,12 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 		rank.threads.Add(r, kind)
 	} else if w.asksForCollective(r.Name) {
 		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}})
+		if rank.askedTo == nil {
+			rank.askedTo = map[int64]trace.Time{}
+		}
+		rank.askedTo[r.TID] = max(rank.askedTo[r.TID], r.End)
+	} else if rank.askedTo[r.TID] > r.Start { // what lies in an annotation that lasts on is something else
+		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}, Part: true})
 	} else if w.compilesIn(r.Name) {
 		rank.host.calls = append(rank.host.calls, HostCall{Start: r.Start, End: r.Start + trace.Time(r.Dur()), TID: r.TID, PID: r.PID, reason: Compiling})
 	}
@@ -134,6 +142,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	inWindow := w.opt.keeps(&c.Event)
 	if inWindow {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
+		rank.first.join(&firstCall{c.Start, c.Dur(), c.Name})
 	}
 	reason := w.calls.add(c, inWindow, &rank.started)
 	switch begin, mark := w.calls.capture(c.Name); {
@@ -151,8 +160,14 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	// Of two calls with one correlation, the outer one counts.
 	l := rank.launches.Put(c.Correlation)
 	if dur := c.Dur(); !l.Known || c.Start < l.Start || c.Start == l.Start && dur > l.Dur {
-		*l = walk.Launch{Start: c.Start, Dur: dur, Step: rank.threads.At(c), Known: true, Graph: w.graphs.Has(c.Name), Asks: rank.asked.At(c) != walk.NoStep}
+		*l = walk.Launch{Start: c.Start, Dur: dur, Step: rank.threads.At(c), Known: true, Graph: w.graphs.Has(c.Name), Asks: rank.asks(c)}
 	}
+}
+
+// asks reports whether a call asks for a collective.
+func (r *gpuWalkRank) asks(c *profile.Call) bool {
+	in := r.asked.At(c)
+	return in != walk.NoStep && !r.asking[in].Part
 }
 
 // addKernel adds a kernel, unless its call is not known yet.

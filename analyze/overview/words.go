@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -182,7 +183,24 @@ func (o *Overview) profilesText() string {
 	if x := words.Nearly(least); x != captured {
 		captured = x + " to " + captured
 	}
-	return fmt.Sprintf("%s, %s captured", abbreviated(names), captured)
+	return fmt.Sprintf("%s, %s captured%s", abbreviated(names), captured, o.startText())
+}
+
+// muchStart is the part of what was captured from which on the start of CUDA is told.
+const muchStart = 0.1
+
+// startText says how long CUDA takes to start, before devices run anything; "" if that is little.
+func (o *Overview) startText() string {
+	var longest gpu.Start
+	for _, s := range o.GPUs.Starts {
+		if s.Time > longest.Time {
+			longest = s
+		}
+	}
+	if longest.Time == 0 || float64(longest.Time) < muchStart*float64(longest.Captured) {
+		return ""
+	}
+	return fmt.Sprintf("; CUDA starts for %s of it, in %s, before the first kernel", words.Nearly(longest.Time), longest.Call)
 }
 
 // fewNames is how many ranks or processes are named.
