@@ -49,7 +49,7 @@ func (v *server) segments() []segment {
 }
 
 // A spell is a stretch of time in which requests wait on a server for one thing, but for
-// short pauses.
+// short pauses: at least half of the time, from either end.
 type spell struct {
 	segments []segment
 	wait     state
@@ -59,14 +59,15 @@ func (p *spell) from() trace.Time { return p.segments[0].from }
 func (p *spell) to() trace.Time   { return p.segments[len(p.segments)-1].to }
 
 // spells finds the stretches in which requests are in a state. Two are one if the time
-// between them is short beside the first one.
+// between them is short beside the first one, and if somebody waits for most of the time:
+// every request shakes hands for a moment, also after a limit is gone.
 func spells(all []segment, wait state) []spell {
 	const short = 10 // one part in so many
 	var out []spell
 	first, last := -1, -1
 	end := func() {
 		if first >= 0 {
-			out = append(out, spell{all[first : last+1], wait})
+			out = dense(out, all[first:last+1], wait)
 		}
 	}
 	for i := range all {
@@ -83,6 +84,45 @@ func spells(all []segment, wait state) []spell {
 		last = i
 	}
 	end()
+	return out
+}
+
+// dense adds the stretches of all in which somebody waits for most of the time: from where
+// they begin and until where they end, and in all that would be joined to a longer one. These
+// are the maximal scoring subsequences of Ruzzo and Tompa, who find them in linear time.
+func dense(out []spell, all []segment, wait state) []spell {
+	type run struct {
+		from, to    int
+		left, right trace.Time // waiting less not waiting, up to where it begins and ends
+		lower       int        // the last run before it whose left is less; -1 is none
+	}
+	var runs []run
+	var sum trace.Time
+	for i := range all {
+		length := all[i].to - all[i].from
+		if all[i].n[wait] == 0 {
+			sum -= length
+			continue
+		}
+		now := run{from: i, to: i + 1, left: sum, right: sum + length, lower: len(runs) - 1}
+		sum = now.right
+		for now.lower >= 0 {
+			before := runs[now.lower]
+			if before.left >= now.left {
+				now.lower = before.lower
+				continue
+			}
+			if before.right >= now.right {
+				break
+			}
+			runs = runs[:now.lower]
+			now.from, now.left, now.lower = before.from, before.left, before.lower
+		}
+		runs = append(runs, now)
+	}
+	for _, r := range runs {
+		out = append(out, spell{all[r.from:r.to], wait})
+	}
 	return out
 }
 

@@ -67,6 +67,33 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// A limit ends with its waiting: requests that come alone afterward and shake hands for a
+// moment, often enough that no pause is long, are not in its spell. They are in their own, and
+// no two spells that follow each other wait for most of the time together.
+func TestSpellsAreDense(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	v := &server{}
+	add := func(from, to trace.Time) {
+		v.held[roomless] = append(v.held[roomless], held{Interval: request.Interval{From: from, To: to}})
+	}
+	for at := trace.Time(0); at < 4000; at += 100 {
+		add(at, at+300)
+	}
+	for at := trace.Time(4300); at < 9000; at += 80 + trace.Time(rng.IntN(40)) {
+		add(at, at+20)
+	}
+	list := spells(v.segments(), roomless)
+	if p := list[0]; p.from() != 0 || p.to() > 4400 {
+		t.Errorf("the limit lasts from %d to %d, want 0 to 4200", p.from(), p.to())
+	}
+	for i := 1; i < len(list); i++ {
+		x, y := &list[i-1], &list[i]
+		if pause := y.from() - x.to(); pause < min(x.to()-x.from(), y.to()-y.from()) {
+			t.Errorf("spells to %d and from %d are two, with a pause shorter than either", x.to(), y.from())
+		}
+	}
+}
+
 // queueing plays a decode server that has places for some requests only, from the moment
 // that it makes room for one until its answer is out.
 func queueing(rng *rand.Rand, places, requests int) *server {

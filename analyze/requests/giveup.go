@@ -49,7 +49,7 @@ func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 		Text:   fmt.Sprintf("the clients of %d of %d requests gave up, %s", len(t.gone), len(s.Requests), after),
 		Brief:  fmt.Sprintf("the clients of %s %% of all requests gave up, %s", words.InPercent(share), after),
 		Metric: finding.Metric{Name: "requests given up per second", Unit: table.Number},
-		Show:   [][]string{{"requests", "--status", request.Aborted.String()}},
+		Show:   [][]string{{"requests", "--status", request.Aborted.String(), "--limit", "20"}},
 	}
 	t.date(s, &f)
 	return []finding.Finding{f}, judged

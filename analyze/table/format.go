@@ -103,20 +103,25 @@ func ScaleFor(unit Unit, values []int64) scale {
 			s = u
 		}
 	}
-	for s.size > 1 && s.decimals < 3 && float64(values[0])*math.Pow10(s.decimals) < 100*s.size {
+	return s.fine(float64(values[0]))
+}
+
+// fine has as many decimals, three at most, as give a value above 0 three significant digits.
+func (s scale) fine(value float64) scale {
+	for value > 0 && s.size > 1 && s.decimals < 3 && value*math.Pow10(s.decimals) < 100*s.size {
 		s.decimals++
 	}
 	return s
 }
 
-// Format prints a time or size; in tenths of ns or bytes it is less than one, but
-// no unit is smaller.
+// Format prints a time or size, a small one with more decimals; in tenths of ns or bytes it
+// is less than one, but no unit is smaller.
 func (s scale) Format(n int64, tenths bool) string {
 	value := float64(n)
 	if tenths {
 		value /= 10
 	}
-	return strconv.FormatFloat(value/s.size, 'f', s.decimals, 64)
+	return strconv.FormatFloat(value/s.size, 'f', s.fine(math.Abs(value)).decimals, 64)
 }
 
 // A textTable is a report made ready for people: strings, in the columns that have
@@ -203,8 +208,17 @@ func (c Column) scaleKey(index int) string {
 	return strconv.Itoa(index)
 }
 
+// firstRows are those that decide how times and sizes are printed. Tables are sorted so that
+// what matters comes first, and a number is printed the same with any limit.
+const firstRows = 20
+
 // scales chooses the scale of every set of columns that share one.
 func (r *Table) scales() map[string]scale {
+	rows := r.whole
+	if rows == nil {
+		rows = r.order
+	}
+	rows = rows[:min(firstRows, len(rows))]
 	values := map[string][]int64{}
 	units := map[string]Unit{}
 	for c, column := range r.Columns {
@@ -213,8 +227,8 @@ func (r *Table) scales() map[string]scale {
 		}
 		key := column.scaleKey(c)
 		units[key] = column.Unit
-		for row := range r.Len() {
-			if v := r.Cell(row, c); !v.Unknown && column.Tenths {
+		for _, row := range rows {
+			if v := r.cell(int(row), c); !v.Unknown && column.Tenths {
 				values[key] = append(values[key], v.N/10)
 			} else if !v.Unknown {
 				values[key] = append(values[key], v.N)

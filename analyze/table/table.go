@@ -95,6 +95,7 @@ type Table struct {
 	Folding   *Folding // for [FormatFolded]; nil if rows are no stacks
 
 	order []int32 // rows of the source, as printed
+	whole []int32 // and those that a limit left out; nil is order
 	cell  func(row, column int) Cell
 }
 
@@ -203,6 +204,9 @@ func (r *Table) Limit(n int) {
 		return
 	}
 	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows %s shown", n, len(r.order), words.IsOrAre(n)))
+	if r.whole == nil {
+		r.whole = r.order
+	}
 	r.order = r.order[:n]
 }
 

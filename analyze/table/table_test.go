@@ -374,3 +374,31 @@ func TestStayAndLeave(t *testing.T) {
 		}
 	}
 }
+
+// A number is printed the same with any limit, and a small one below those that decide has
+// digits enough.
+func TestLimitsLeaveDigits(t *testing.T) {
+	rows := make([]int64, 60)
+	for i := range rows {
+		rows[i] = 675_330_000 >> (i / 3)
+	}
+	field := table.NsColumn("took", "", func(v *int64) int64 { return *v })
+	printed := func(limit int) []string {
+		r := table.New("s/v1", "", rows, []table.Field[int64]{field})
+		r.Limit(limit)
+		var out strings.Builder
+		if err := r.Write(&out, table.FormatText, table.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(strings.SplitN(out.String(), "\n\n", 2)[0])
+	}
+	whole := printed(len(rows))
+	for limit := 1; limit < len(rows); limit++ {
+		if got := printed(limit); !slices.Equal(got, whole[:len(got)]) {
+			t.Errorf("limit %d: %q, want %q", limit, got, whole[:len(got)])
+		}
+	}
+	if last := whole[len(whole)-1]; last != "0.001" {
+		t.Errorf("the last of %q is %s, want 0.001", whole, last)
+	}
+}

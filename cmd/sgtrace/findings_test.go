@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
@@ -84,4 +85,58 @@ func findingsDrawn(t *testing.T, file string) (found []string) {
 	}
 	slices.SortStableFunc(found, func(a, b string) int { return rows[a] - rows[b] })
 	return slices.Compact(found)
+}
+
+// What a finding names as a command for more fits a screen, or hardly more, and is about
+// something: whoever pastes it wants an answer, not a flood.
+func TestCommandsOfFindingsFitAScreen(t *testing.T) {
+	checkCommandsOfFindings(t, recordedOf(t, 1, 60), "otel.jsonl", "torch", "nsys")
+}
+
+func TestCommandsOfRealFindingsFitAScreen(t *testing.T) {
+	dir := testinput.Shared(t, "data")
+	for _, inputs := range []string{
+		"otel/a_unified_tp2.jsonl", "otel2/rolling_restart.jsonl.zst", "otel2/client_timeouts.jsonl.zst",
+		"reality/trace_diff/after.json.gz", "reality/nsys/alltables_2023.4.sqlite.zst", "nsys/synth/nodeA.sqlite",
+	} {
+		checkCommandsOfFindings(t, dir, inputs)
+	}
+}
+
+// checkCommandsOfFindings runs all commands that the findings in some inputs name.
+func checkCommandsOfFindings(t *testing.T, dir string, inputs ...string) {
+	t.Helper()
+	const most, width = 55, 110
+	var report struct {
+		Findings []struct {
+			Text     string
+			Commands [][]string
+		}
+	}
+	r := sgtrace(t, dir, append([]string{"report", "--format", "json"}, inputs...)...)
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Findings) == 0 {
+		t.Errorf("%v: the report finds nothing", inputs)
+	}
+	tried := map[string]bool{}
+	for _, f := range report.Findings {
+		for _, command := range f.Commands {
+			line := strings.Join(command, " ")
+			if tried[line] {
+				continue
+			}
+			tried[line] = true
+			got := sgtrace(t, dir, append(command[1:], "--width", fmt.Sprint(width))...)
+			lines := strings.Split(strings.TrimRight(got.out, "\n"), "\n")
+			widest := 0
+			for _, l := range lines {
+				widest = max(widest, utf8.RuneCountInString(l))
+			}
+			if got.status != exitOK && got.status != exitPartial || len(lines) < 3 || len(lines) > most || widest > width {
+				t.Errorf("%s prints %d lines, %d wide, status %d: want 3 to %d lines, %d wide; the finding: %s", line, len(lines), widest, got.status, most, width, f.Text)
+			}
+		}
+	}
 }
