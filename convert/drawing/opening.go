@@ -90,7 +90,7 @@ func doesAsOthers(r trace.Rank) bool { return r.TP > 0 || r.TP < 0 && r.Global >
 // isLane reports whether a row has what its rank did beside the work in another row.
 func isLane(rank string) bool { return laneNumber.MatchString(rank) }
 
-var laneNumber = regexp.MustCompile(` \(\d+\)$`)
+var laneNumber = regexp.MustCompile(`, \d+ at once$`)
 
 // samplesOf counts the samples of each track.
 func samplesOf(t *trace.Trace) []int {

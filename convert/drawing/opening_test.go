@@ -93,7 +93,7 @@ func TestDenseCountersAreNotPinned(t *testing.T) {
 func TestRowsOfAFindingComeFirst(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	top := b.Track(trace.Track{Name: b.Intern(profile.SideBySide)})
-	for _, name := range []string{"steps · rank 0", "compute · rank 0", "copy · rank 0", "steps · rank 1", "compute · rank 1", "compute · rank 1 (2)", "communication · rank 1", "copy · rank 1"} {
+	for _, name := range []string{"steps · rank 0", "compute · rank 0", "copy · rank 0", "steps · rank 1", "compute · rank 1", "compute · rank 1, 2 at once", "communication · rank 1", "copy · rank 1"} {
 		is := trace.NoRank
 		is.Global = int32(name[strings.Index(name, "rank ")+5] - '0')
 		track := b.Track(trace.Track{Parent: top, Kind: trace.KindStream, Name: b.Intern(name), Rank: is})

@@ -222,10 +222,11 @@ func (m *merging) drawRow(r *ranks.Track, row *row, parent trace.TrackID, place 
 	}
 }
 
-// laneName is what lane k of a row is called; the first has the name of the row.
+// laneName is what lane k of a row is called: the first has the name of the row, the others
+// have what ran while as many were running already.
 func (m *merging) laneName(row string, k int) trace.Sym {
 	if k > 0 {
-		row = fmt.Sprintf("%s (%d)", row, k+1)
+		row = fmt.Sprintf("%s, %d at once", row, k+1)
 	}
 	return m.b.Intern(row)
 }
