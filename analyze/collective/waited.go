@@ -15,14 +15,21 @@ type Waited struct {
 	Covered    finding.Coverage
 	// ByClock tells that clocks show who came last; else it follows from durations.
 	ByClock bool
-	// Group are the ranks that wait for each other, where most of the waiting is; Set has their
-	// indexes in the set, in the same order. Spells are about them, and Lost is what they waited
-	// for the ranks of their spells.
-	Group  []string
-	Set    []int32
-	Spells []straggler.Spell
-	Lost   int64
+	Groups  []WaitedGroup // where most of the waiting is, that first
 }
+
+// A WaitedGroup are ranks that wait for each other.
+type WaitedGroup struct {
+	Names  []string
+	Set    []int32 // their indexes in the set, in the same order
+	Spells []straggler.Spell
+}
+
+// Of which groups spells are told: a few that make up most of the waiting, each a good part of it.
+const (
+	mostWaited = 8
+	muchWaited = 0.05
+)
 
 // Waited sums up what ranks waited for each other.
 func (c *Collectives) Waited() Waited {
@@ -30,13 +37,15 @@ func (c *Collectives) Waited() Waited {
 	for i := range c.Ranks {
 		w.Took, w.Wait = distribution.AddTimes(w.Took, c.Ranks[i].Took), distribution.AddTimes(w.Wait, c.Ranks[i].Wait)
 	}
-	if len(c.peerGroups) == 0 {
-		return w
+	groups, all := slices.Clone(c.peerGroups), int64(0)
+	for _, g := range groups {
+		all = distribution.AddTimes(all, g.waits.total())
 	}
-	most := slices.MaxFunc(c.peerGroups, func(a, b *peerGroup) int { return cmp.Compare(a.waits.total(), b.waits.total()) })
-	w.Group, w.Set, w.Spells = most.gathering.Names, most.ranks, most.gathering.Spells()
-	for i := range w.Spells {
-		w.Lost = distribution.AddTimes(w.Lost, w.Spells[i].Lost)
+	slices.SortStableFunc(groups, func(a, b *peerGroup) int { return cmp.Compare(b.waits.total(), a.waits.total()) })
+	for _, g := range groups[:min(len(groups), mostWaited)] {
+		if spells := g.gathering.Spells(); len(spells) > 0 && float64(g.waits.total()) >= muchWaited*float64(all) {
+			w.Groups = append(w.Groups, WaitedGroup{g.gathering.Names, g.ranks, spells})
+		}
 	}
 	return w
 }

@@ -27,6 +27,7 @@ type waits struct {
 // A lateRank is why a rank was late in a spell.
 type lateRank struct {
 	*straggler.Spell
+	group  int // of [collective.Waited]
 	name   string
 	host   gaps.Late // what its devices waited for its host
 	others int64     // what those of the other ranks did, mean
@@ -51,38 +52,44 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	// Even if all that is hidden were waiting, the rest of it is exposed.
 	w.waiting = min(max(0, w.Wait-hidden), w.exposed)
 	much := distribution.Fraction(w.exposed, w.length) >= gpu.MuchExposed
-	if !much || !w.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.Spells) == 0 {
+	if !much || !w.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.Groups) == 0 {
 		return nil
 	}
 	w.findLate(m, collector)
 	return w
 }
 
-// findLate finds why ranks are late in their spells: what hosts did then, of all ranks, to compare.
+// findLate finds why ranks are late in their spells: what hosts did then, of all ranks of their
+// group, to compare.
 func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
-	set := m.Of.Profiles
 	var windows []gaps.Window
-	for i := range w.Spells {
-		s := &w.Spells[i]
-		for _, rank := range w.Set {
-			windows = append(windows, gaps.Window{Rank: rank, From: s.From, To: s.To}.Moved(set.AheadOf(rank)))
+	for g := range w.Groups {
+		group := &w.Groups[g]
+		for i := range group.Spells {
+			s := &group.Spells[i]
+			for _, rank := range group.Set {
+				windows = append(windows, gaps.Window{Rank: rank, From: s.From, To: s.To}.Moved(m.Of.Profiles.AheadOf(rank)))
+			}
 		}
 	}
 	hosts := collector.Late(windows)
-	for i := range w.Spells {
-		s := &w.Spells[i]
-		here := hosts[i*len(w.Set) : (i+1)*len(w.Set)]
-		late := lateRank{Spell: s, name: w.Group[s.Rank], host: here[s.Rank]}
-		for rank := range here {
-			if rank != s.Rank {
-				late.others = distribution.AddTimes(late.others, here[rank].Time)
+	for g := range w.Groups {
+		group := &w.Groups[g]
+		for i := range group.Spells {
+			s := &group.Spells[i]
+			late := lateRank{Spell: s, group: g, name: group.Names[s.Rank], host: hosts[s.Rank]}
+			for rank := range group.Set {
+				if rank != s.Rank {
+					late.others = distribution.AddTimes(late.others, hosts[rank].Time)
+				}
 			}
+			hosts = hosts[len(group.Set):]
+			late.others /= int64(len(group.Set) - 1)
+			if !late.byHost() {
+				late.why = m.Collectives.Why(group.Set, group.Set[s.Rank], m.GPUs, distribution.Ratio(float64(s.Later), float64(s.SyncPoints)))
+			}
+			w.late = append(w.late, late)
 		}
-		late.others /= int64(len(here) - 1)
-		if !late.byHost() {
-			late.why = m.Collectives.Why(w.Set, w.Set[s.Rank], m.GPUs, distribution.Ratio(float64(s.Later), float64(s.SyncPoints)))
-		}
-		w.late = append(w.late, late)
 	}
 }
 
@@ -103,7 +110,7 @@ func (w *waits) text(devices string) string {
 		case first && last:
 		case first:
 			part += " until " + words.At(l.To, words.ClockLayout)
-		case i > 0 && told[i-1].To == l.From:
+		case i > 0 && told[i-1].group == l.group && told[i-1].To == l.From:
 			part = "then " + part
 			if !last {
 				part += " until " + words.At(l.To, words.ClockLayout)
@@ -113,7 +120,12 @@ func (w *waits) text(devices string) string {
 		default:
 			part += " from " + words.At(l.From, words.ClockLayout) + " to " + words.At(l.To, words.ClockLayout)
 		}
-		list = append(list, part)
+		if i > 0 && told[i-1].group != l.group {
+			part = "and " + part // in another group meanwhile
+		}
+		if !slices.Contains(list, part) && !slices.Contains(list, strings.TrimPrefix(part, "and ")) { // it is late in two groups
+			list = append(list, part)
+		}
 	}
 	return fmt.Sprintf("%s %.0f %% of the time in collectives, %s%s%s", devices, 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
 }
@@ -141,7 +153,7 @@ func (w *waits) because(told []*lateRank) string {
 	return ""
 }
 
-// told are the spells that cost most, in the order of time.
+// told are the spells that cost most, by group and in the order of time.
 func (w *waits) told() []*lateRank {
 	var list []*lateRank
 	for i := range w.late {
@@ -149,7 +161,7 @@ func (w *waits) told() []*lateRank {
 	}
 	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.Lost, a.Lost) })
 	list = list[:min(len(list), mostNamed)]
-	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.From, b.From)) })
 	return list
 }
 

@@ -1,6 +1,7 @@
 package straggler
 
 import (
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -40,29 +41,53 @@ func (g *Gathering) Spells() []Spell {
 		return nil
 	}
 	var spells []Spell
+	var begins []int // sync points
 	n := len(g.SyncPoints)
 	for bin, rank := range blamed(bins, newSpell*float64(all)) {
-		from, to := bin*n/len(bins), (bin+1)*n/len(bins)
 		if k := len(spells); k == 0 || spells[k-1].Rank != rank {
-			s := Spell{Rank: rank}
-			if k > 0 {
-				s.From = g.time(from)
-				spells[k-1].To = s.From
-			}
-			spells = append(spells, s)
+			spells, begins = append(spells, Spell{Rank: rank}), append(begins, bin*n/len(bins))
 		}
-		s := &spells[len(spells)-1]
-		for _, m := range g.SyncPoints[from:to] {
+	}
+	g.refine(spells, begins, (n+len(bins)-1)/len(bins))
+	for k := range spells {
+		s := &spells[k]
+		to := n
+		if k+1 < len(spells) {
+			to = begins[k+1]
+			s.To = g.time(to)
+			spells[k+1].From = s.To
+		}
+		for _, m := range g.SyncPoints[begins[k]:to] {
 			s.SyncPoints++
 			s.All += m.lost
-			s.Later += g.later(m, rank)
-			if m.last == rank {
+			s.Later += g.later(m, s.Rank)
+			if m.last == s.Rank {
 				s.Last++
 				s.Lost += m.lost
 			}
 		}
 	}
 	return spells
+}
+
+// refine moves the beginnings of spells to the very sync points: where most is waited for the one
+// rank before, and for the other behind, within a bin of so many sync points on each side.
+func (g *Gathering) refine(spells []Spell, begins []int, bin int) {
+	for k := 1; k < len(spells); k++ {
+		from, to := max(begins[k]-bin, begins[k-1]+1), min(begins[k]+bin, len(g.SyncPoints)-1)
+		gain, most := int64(0), int64(math.MinInt64)
+		for i := from; i <= to; i++ {
+			if gain > most {
+				most, begins[k] = gain, i
+			}
+			switch m := &g.SyncPoints[i]; m.last {
+			case spells[k-1].Rank:
+				gain += m.lost
+			case spells[k].Rank:
+				gain -= m.lost
+			}
+		}
+	}
 }
 
 // later returns how much later a rank came to a sync point than the mean of the others, ns; 0 if it

@@ -61,3 +61,27 @@ func TestSpells(t *testing.T) {
 		t.Errorf("nobody waits: %+v", got)
 	}
 }
+
+// Without anybody else in between, spells begin at the very sync point, wherever that is.
+func TestSpellsBeginExactly(t *testing.T) {
+	for second := 40; second < 160; second += 7 {
+		third := second + 50
+		g := NewGathering([]string{"a", "b", "c"}, 0)
+		for i := range 250 {
+			late := 0
+			if i >= second {
+				late = 1
+			}
+			if i >= third {
+				late = 2
+			}
+			arrivals := []int64{0, 0, 0}
+			arrivals[late] = 100
+			g.Meet(trace.Time(i*1000), arrivals, 1000)
+		}
+		s := g.Spells()
+		if len(s) != 3 || s[0].SyncPoints != second || s[1].SyncPoints != third-second || s[0].Lost != int64(second)*200 {
+			t.Errorf("spells at %d and %d: %+v", second, third, s)
+		}
+	}
+}
