@@ -2,18 +2,24 @@ package table
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf16"
-
-	"github.com/bytedance/sonic"
+	"unicode/utf8"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Codec leaves < and & in strings as they are.
-var Codec = sonic.Config{}.Froze()
+// MarshalJSON is json.Marshal, but leaves < and & in strings as they are.
+func MarshalJSON(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
 
 // columnJSON describes a column to programs.
 type columnJSON struct {
@@ -45,11 +51,11 @@ func (r *Table) WriteJSON(w io.Writer) error {
 		columns[i] = columnJSON{c.Key(), c.Unit.String(), c.Doc}
 		keys[i] = QuoteJSON(c.Key())
 	}
-	described, err := Codec.MarshalToString(columns)
+	described, err := MarshalJSON(columns)
 	if err != nil {
 		return err
 	}
-	notes, err := Codec.MarshalToString(JSONTexts(r.Footnotes))
+	notes, err := MarshalJSON(JSONTexts(r.Footnotes))
 	if err != nil {
 		return err
 	}
@@ -80,7 +86,7 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	case c.Unknown:
 		return append(line, "null"...)
 	case column.Unit == Text:
-		return append(line, QuoteJSON(c.Text)...)
+		return appendQuoted(line, c.Text)
 	case column.Unit == Share, column.Unit == Factor:
 		return append(line, formatShare(c.Share)...)
 	case column.Unit == Number:
@@ -89,31 +95,35 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	return column.appendNumber(line, c.N)
 }
 
-// QuoteJSON returns s as a JSON string that is also safe to print: what sonic
-// leaves raw and a terminal would obey (C1 controls, DEL, bidirectional
-// overrides) is written as \u009b.
-func QuoteJSON(s string) string {
-	quoted, err := Codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
-	if err != nil {
-		return `""` // a string cannot fail
+// QuoteJSON returns s as a JSON string that is also safe to print: what a terminal would obey
+// (control characters, DEL, bidirectional overrides) is written as \u009b.
+func QuoteJSON(s string) string { return string(appendQuoted(make([]byte, 0, len(s)+2), s)) }
+
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) < 0 {
+		return append(append(b, s...), '"')
 	}
-	if strings.IndexFunc(quoted, words.Hidden) < 0 {
-		return quoted
-	}
-	var b strings.Builder
-	for _, r := range quoted {
+	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
 		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < ' ' && shortEscapes[r] != 0:
+			b = append(b, '\\', shortEscapes[r])
 		case !words.Hidden(r):
-			b.WriteRune(r)
+			b = utf8.AppendRune(b, r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			b = fmt.Appendf(b, `\u%04x`, r)
 		}
 	}
-	return b.String()
+	return append(b, '"')
 }
+
+// shortEscapes are the letters of control characters that are common in texts.
+var shortEscapes = [' ']byte{'\t': 't', '\n': 'n', '\r': 'r'}
 
 // JSONText is a text in an object of JSON, quoted as [QuoteJSON] does; "" is unknown.
 type JSONText string

@@ -1,10 +1,9 @@
 package assembly
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
-
-	"github.com/bytedance/sonic"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -103,7 +102,7 @@ func finishOf(a trace.Arg) string {
 		return ""
 	}
 	var reasons []string
-	if sonic.Unmarshal(a.Bytes(), &reasons) != nil || len(reasons) == 0 {
+	if json.Unmarshal(a.Bytes(), &reasons) != nil || len(reasons) == 0 {
 		return string(a.Bytes())
 	}
 	return reasons[0]
