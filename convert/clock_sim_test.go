@@ -162,7 +162,7 @@ func TestDriftOfLongDumps(t *testing.T) {
 		if ppm := float64(last.DriftPPB) / 1000; ppm < 18.5 || ppm > 21.5 {
 			t.Errorf("mode %v: %s, planted +20 ppm", mode, last)
 		}
-		decode := e.Requests.Requests[0].Parts[len(e.Requests.Requests[0].Parts)-1]
+		decode := e.Requests.PartsOf(&e.Requests.Requests[0])[len(e.Requests.PartsOf(&e.Requests.Requests[0]))-1]
 		proc := e.Requests.Parts[decode].Proc
 		_, end, _ := e.Requests.Bounds()
 		if d := e.Requests.Clocks.Drifted(proc, 0, end); d > -6e6 || d < -9e6 {

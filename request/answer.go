@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -14,35 +15,43 @@ func (s *Set) Own() {
 		s.Parts[p].Request = None
 	}
 	clear(s.gatewayOf)
+	if s.gatewayOf == nil && s.anyGateway() {
+		s.gatewayOf = memory.Make[int32](len(s.Rows))
+	}
 	for r := range s.AllRequests() {
 		s.ownRows(r)
 	}
 }
 
-func (s *Set) ownRows(r int) {
-	own := func(i int) {
-		if _, taken := s.gatewayOf[i]; !taken {
-			s.gatewayOf[i] = r
+// anyGateway reports whether there are rows that belong to a request and to no part of it.
+func (s *Set) anyGateway() bool {
+	for i := range s.All() {
+		if k := s.Rows[i].Kind; k == Gateway || k == Envelope {
+			return true
 		}
 	}
-	for _, p := range s.Requests[r].Parts {
+	return false
+}
+
+func (s *Set) ownRows(r int) {
+	for _, p := range s.PartsOf(&s.Requests[r]) {
 		s.Parts[p].Request = r
 		if root := s.Parts[p].Root; root != None {
 			if e := s.Tree.Parent(root); e != None && s.Rows[e].Kind == Envelope {
-				own(e)
+				if s.gatewayOf[e] == 0 {
+					s.gatewayOf[e] = int32(r + 1)
+				}
 			}
 		}
 	}
-	if g := s.Requests[r].Gateway; g != None {
-		if _, taken := s.gatewayOf[g]; !taken {
-			s.ownGateway(g, r)
-		}
+	if g := s.Requests[r].Gateway; g != None && s.gatewayOf[g] == 0 {
+		s.ownGateway(g, r)
 	}
 }
 
 // ownGateway notes that the gateway's row i, and those right below it, are of request r.
 func (s *Set) ownGateway(i, r int) {
-	s.gatewayOf[i] = r
+	s.gatewayOf[i] = int32(r + 1)
 	for _, c := range s.Tree.Children(i) {
 		if s.Rows[c].Kind == Gateway {
 			s.ownGateway(int(c), r)
@@ -73,7 +82,7 @@ func (s *Set) HandedOn(row int) (first, last trace.Time) {
 
 // TraceID returns the trace id of r's first part as 32 hex digits.
 func (s *Set) TraceID(r *Request) string {
-	id := TraceText(s.Parts[r.Parts[0]].Trace)
+	id := TraceText(s.Parts[s.PartsOf(r)[0]].Trace)
 	if s.redact != nil {
 		return s.redact.Request(id)
 	}
@@ -94,7 +103,7 @@ func TraceText(id [2]uint64) string {
 func (s *Set) Answering(r *Request) int {
 	for _, role := range [...]Role{Decode, Unified, Prefill} {
 		found := None
-		for _, p := range r.Parts {
+		for _, p := range s.PartsOf(r) {
 			if part := &s.Parts[p]; part.Role == role && (found == None || s.Parts[found].Root == None) {
 				found = p
 			}
@@ -103,7 +112,7 @@ func (s *Set) Answering(r *Request) int {
 			return found
 		}
 	}
-	return r.Parts[0]
+	return s.PartsOf(r)[0]
 }
 
 // Server tells servers of one role on one host apart: it returns the number of the

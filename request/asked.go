@@ -33,7 +33,7 @@ func (s *Set) EachAsked(r *Request, f func(Asked)) {
 		}
 	}
 	visit(r.Gateway)
-	for _, p := range r.Parts {
+	for _, p := range s.PartsOf(r) {
 		visit(s.Parts[p].Root)
 	}
 }

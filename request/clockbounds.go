@@ -18,7 +18,7 @@ func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
 			continue
 		}
 		var prefill, decode, router *Part
-		for _, p := range q.Parts {
+		for _, p := range s.PartsOf(q) {
 			part := &s.Parts[p]
 			switch part.Role {
 			case Router:
@@ -72,7 +72,7 @@ func (c *crossing) inside(p *Part) {
 		return
 	}
 	root, server, lead := c.set.Row(p.Root), c.set.ProcOf(p.Root), c.set.Lead(p)
-	for _, t := range p.Threads {
+	for _, t := range c.set.ThreadsOf(p) {
 		th := &c.set.Threads[t]
 		stages := c.set.StagesOf(t)
 		if c.clockOf(th.Proc) == c.clockOf(server) || len(stages) == 0 {
@@ -97,7 +97,7 @@ func (c *crossing) around(q *Request, outer int) {
 		}
 	}
 	answering := c.set.Answering(q)
-	for _, p := range q.Parts {
+	for _, p := range c.set.PartsOf(q) {
 		part := &c.set.Parts[p]
 		if part.Root == None || part.Root == outer || part.Role != Prefill && part.Role != Decode && part.Role != Unified {
 			continue
@@ -116,13 +116,13 @@ func (c *crossing) around(q *Request, outer int) {
 // bootstrap, and has it after the prefill server has begun to send, if that is known,
 // and has computed it.
 func (c *crossing) handover(prefill, decode *Part) {
-	for _, t := range decode.Threads {
+	for _, t := range c.set.ThreadsOf(decode) {
 		own := c.set.Threads[t].Proc
 		connect, arrival := c.set.LastStage(t, ReceiveConnecting), c.set.LastStage(t, Receiving)
 		if arrival == nil {
 			continue
 		}
-		for _, u := range prefill.Threads {
+		for _, u := range c.set.ThreadsOf(prefill) {
 			other := c.set.Threads[u].Proc
 			if c.set.Procs[own].Rank.TP != c.set.Procs[other].Rank.TP {
 				continue

@@ -91,8 +91,8 @@ func (b *planter) part(r, gateway, proc, from, to int) (part, root int) {
 	part = len(s.Parts)
 	root = b.row(r, Root, gateway, proc, "request", from, to, Row{Thread: None, Part: int32(part)})
 	rid := fmt.Sprintf("%s-%04d", s.Procs[proc].Role, r)
-	s.Parts = append(s.Parts, Part{Root: root, Role: s.Procs[proc].Role, RID: rid, FullID: "full-" + rid, Room: fmt.Sprintf("0x%x", r+16),
-		Proc: proc, Gateway: gateway, Trace: [2]uint64{0, uint64(r + 1)}, Start: s.Rows[root].Start, End: s.Rows[root].End, Model: "m"})
+	s.Parts = append(s.Parts, Part{Root: root, Role: s.Procs[proc].Role, RID: s.NewText(rid), FullID: s.NewText("full-" + rid), Room: s.NewText(fmt.Sprintf("0x%x", r+16)),
+		Proc: proc, Gateway: gateway, Trace: [2]uint64{0, uint64(r + 1)}, Start: s.Rows[root].Start, End: s.Rows[root].End, Model: s.Syms.Intern("m")})
 	return part, root
 }
 
@@ -118,7 +118,6 @@ func (b *planter) thread(r, part, root, proc int, stages []plantedStage) {
 	}
 	th.stages, s.stages = ^int32(len(s.stages)), append(s.stages, below)
 	s.Threads = append(s.Threads, th)
-	s.Parts[part].Threads = append(s.Parts[part].Threads, t)
 }
 
 type plantedStage struct {
@@ -144,12 +143,12 @@ func (b *planter) request(r int) {
 		}
 		b.thread(r, decode, root, decodeProc+tp, stages)
 	}
-	q := Request{RID: s.Parts[decode].RID, Parts: []int{prefill, decode}, Gateway: gateway, GatewayID: fmt.Sprintf("gw-%04d", r), Room: s.Parts[decode].Room,
-		Start: s.Rows[gateway].Start, End: s.Rows[gateway].End, Metrics: Metrics{E2E: int64(1000 * (end + 30)), TTFT: int64(1000 * (1000 - r)), ITL: ITL{P99: int64(r % 7)}}}
+	s.OwnThreads(func([]int) {})
+	s.AddRequest(Request{RID: s.Parts[decode].RID, Gateway: gateway, GatewayID: s.NewText(fmt.Sprintf("gw-%04d", r)), Room: s.Parts[decode].Room,
+		Start: s.Rows[gateway].Start, End: s.Rows[gateway].End, Metrics: Metrics{E2E: int64(1000 * (end + 30)), TTFT: int64(1000 * (1000 - r)), ITL: ITL{P99: int64(r % 7)}}}, prefill, decode)
 	if b.change != nil {
-		b.change(s, r, &q)
+		b.change(s, r, &s.Requests[r])
 	}
-	s.Requests = append(s.Requests, q)
 }
 
 // finish makes the tree of rows, and what belongs to what.
@@ -174,7 +173,7 @@ func (b *planter) finish() *Set {
 // rids returns the ids of the requests of a set.
 func rids(s *Set) (list []string) {
 	for i := range s.Requests {
-		list = append(list, s.Requests[i].RID)
+		list = append(list, s.Text(s.Requests[i].RID))
 	}
 	return list
 }
@@ -236,7 +235,7 @@ func TestTokens(t *testing.T) {
 		if got := s.TokenTimes(decode); !slices.Equal(got, want) {
 			t.Errorf("request %d: tokens at %v, want %v", r, got, want)
 		}
-		if s.TokenTimes(&s.Parts[q.Parts[0]]) != nil {
+		if s.TokenTimes(&s.Parts[s.PartsOf(q)[0]]) != nil {
 			t.Error("a prefill server gives tokens to the user")
 		}
 		gaps := s.Gaps(q)

@@ -10,11 +10,11 @@ func (s *Set) Learn(r *redact.Redactor) {
 		r.LearnRequest(s.Procs[i].Instance)
 	}
 	for i := range s.Parts {
-		r.LearnRequest(s.Parts[i].RID)
-		r.LearnRequest(s.Parts[i].FullID)
+		r.LearnRequest(s.Text(s.Parts[i].RID))
+		r.LearnRequest(s.Text(s.Parts[i].FullID))
 	}
 	for i := range s.Requests {
-		r.LearnRequest(s.Requests[i].RID)
+		r.LearnRequest(s.Text(s.Requests[i].RID))
 	}
 	for _, f := range s.Files {
 		r.LearnFile(f.Name)
@@ -32,10 +32,12 @@ func (s *Set) Redact(r *redact.Redactor) {
 	}
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		p.RID, p.FullID, p.Model = r.Request(p.RID), r.Request(p.FullID), r.Scrub(p.Model)
+		p.RID, p.FullID = s.NewText(r.Request(s.Text(p.RID))), s.NewText(r.Request(s.Text(p.FullID)))
+		p.Model = s.Syms.Intern(r.Scrub(s.Syms.Name(p.Model)))
 	}
 	for i := range s.Requests {
-		s.Requests[i].RID, s.Requests[i].Reason = r.Request(s.Requests[i].RID), r.Reason(s.Requests[i].Reason)
+		q := &s.Requests[i]
+		q.RID, q.Reason = s.NewText(r.Request(s.Text(q.RID))), s.Syms.Intern(r.Reason(s.Syms.Name(q.Reason)))
 	}
 	s.redactReasons(r.Reason)
 	for i := range s.Files {

@@ -72,14 +72,15 @@ type Thread struct {
 	Status Status
 }
 
-// A Part is what one server did for a request.
+// A Part is what one server did for a request. It holds no pointers, as a [Thread]: its threads
+// are [Set.ThreadsOf].
 type Part struct {
 	Root    int // row of the whole part; None when it is missing
+	threads list
+	RID     Text      // as the server cut it
+	FullID  Text      // gen_ai.request.id
+	Room    Text      // bootstrap room as hex digits "0x..."; none is ""
 	Role    Role
-	RID     string    // as the server cut it
-	FullID  string    // gen_ai.request.id
-	Room    string    // bootstrap room as hex digits "0x..."; "" is none
-	Threads []int     // indexes into Set.Threads, by start
 	Request int       // index into Set.Requests
 	Proc    int       // whose row the root belongs to; None is unknown
 	Gateway int       // outermost row of a gateway around the root; None
@@ -92,8 +93,8 @@ type Part struct {
 	PromptTokens     int64
 	CompletionTokens int64
 	CachedTokens     int64
-	FinishReason     string // "stop", "length", "abort"; "" is unknown
-	Model            string
+	FinishReason     trace.Sym // "stop", "length", "abort"; "" is unknown
+	Model            trace.Sym
 }
 
 // Status is how a request ended.
@@ -116,8 +117,8 @@ func (s Status) String() string {
 const QueueFull = "The request queue is full"
 
 // TurnedAway reports whether a server had no room for a request.
-func (r *Request) TurnedAway() bool {
-	return r.Status == Aborted && strings.HasPrefix(r.Reason, QueueFull)
+func (s *Set) TurnedAway(r *Request) bool {
+	return r.Status == Aborted && strings.HasPrefix(s.Syms.Name(r.Reason), QueueFull)
 }
 
 // ParseStatus is the inverse of String.
@@ -144,18 +145,18 @@ const (
 	MissingRows                     // spans of it are missing, so that its times may not add up
 )
 
-// A Request is all parts of one request.
+// A Request is all parts of one request. It holds no pointers, as a [Thread]: its parts are
+// [Set.PartsOf].
 type Request struct {
-	RID     string // the user's id where known, else the first part's rid
-	Parts   []int  // indexes into Set.Parts: router, prefill, decode, sender
-	Gateway int    // outermost row of the gateway, None if there is none
-	// GatewayID is the id that the gateway gave it; "" is none.
-	GatewayID string
-	Room      string
+	RID       Text // the user's id where known, else the first part's rid
+	GatewayID Text // that the gateway gave it; none is ""
+	Room      Text
+	Reason    trace.Sym
+	parts     list
+	Gateway   int // outermost row of the gateway, None if there is none
 	Start     trace.Time
 	End       trace.Time
 	Status    Status
-	Reason    string
 	Flags     Flags
 	Metrics   Metrics
 }

@@ -77,7 +77,7 @@ func (s *Set) keepRequestsWith(keep func(i int) bool) {
 		if r == None || has[r] {
 			continue
 		}
-		bare := s.Rows[i].Kind == Root && len(s.Parts[s.Rows[i].Part].Threads) == 0
+		bare := s.Rows[i].Kind == Root && len(s.ThreadsOf(&s.Parts[s.Rows[i].Part])) == 0
 		has[r] = (s.Rows[i].Kind == Stage || s.Rows[i].Kind == Gateway || bare) && keep(i)
 	}
 	var kept []Request
@@ -128,7 +128,7 @@ func (s *Set) selectRequests(sel *Selection) error {
 		for i, room := range sel.Rooms {
 			rooms[i] = RoomText(room)
 		}
-		filter(func(r *Request) bool { return slices.Contains(rooms, r.Room) })
+		filter(func(r *Request) bool { return slices.Contains(rooms, s.Text(r.Room)) })
 	}
 	if len(sel.Traces) > 0 {
 		filter(func(r *Request) bool { return s.inTraces(r, sel.Traces) })
@@ -138,7 +138,7 @@ func (s *Set) selectRequests(sel *Selection) error {
 	}
 	filter(func(r *Request) bool { return sel.overlaps(r.Start, r.End) })
 	if sel.Sample > 0 {
-		filter(func(r *Request) bool { return sampled(r.RID, sel.Sample) })
+		filter(func(r *Request) bool { return sampled(s.Text(r.RID), sel.Sample) })
 	}
 	if sel.Slowest > 0 {
 		by, err := slowness(sel.SlowestBy)
@@ -148,7 +148,7 @@ func (s *Set) selectRequests(sel *Selection) error {
 		slices.SortStableFunc(keep, func(x, y Request) int { return cmp.Compare(by(&y), by(&x)) })
 		keep = slices.Clone(keep[:min(sel.Slowest, len(keep))])
 		slices.SortFunc(keep, func(x, y Request) int {
-			return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.Parts[0], y.Parts[0]))
+			return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(s.PartsOf(&x)[0], s.PartsOf(&y)[0]))
 		})
 	}
 	s.Requests = keep
@@ -246,23 +246,23 @@ func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 
 // IDs returns the ids by which r can be asked for.
 func (s *Set) IDs(r *Request) []string {
-	ids, known := []string{r.RID}, map[string]bool{"": true, r.RID: true}
-	for _, p := range r.Parts {
-		for _, id := range [...]string{s.Parts[p].RID, s.Parts[p].FullID} {
+	ids, known := []string{s.Text(r.RID)}, map[string]bool{"": true, s.Text(r.RID): true}
+	for _, p := range s.PartsOf(r) {
+		for _, id := range [...]string{s.Text(s.Parts[p].RID), s.Text(s.Parts[p].FullID)} {
 			if !known[id] {
 				known[id] = true
 				ids = append(ids, id)
 			}
 		}
 	}
-	if r.GatewayID != "" {
-		ids = append(ids, r.GatewayID)
+	if r.GatewayID != 0 {
+		ids = append(ids, s.Text(r.GatewayID))
 	}
 	return ids
 }
 
 func (s *Set) inTraces(r *Request, traces []string) bool {
-	return slices.ContainsFunc(r.Parts, func(p int) bool { return isTrace(TraceText(s.Parts[p].Trace), traces) })
+	return slices.ContainsFunc(s.PartsOf(r), func(p int) bool { return isTrace(TraceText(s.Parts[p].Trace), traces) })
 }
 
 // spanFilter returns the test for single spans.

@@ -115,7 +115,7 @@ func TestSample(t *testing.T) {
 	const n = 400
 	var before []string
 	for _, share := range []float64{0.1, 0.3, 0.6, 0.9} {
-		s := planted(t, plant{requests: n, change: func(_ *Set, i int, q *Request) { q.RID = fmt.Sprintf("decode-%04d", i) }})
+		s := planted(t, plant{requests: n, change: func(s *Set, i int, q *Request) { q.RID = s.NewText(fmt.Sprintf("decode-%04d", i)) }})
 		if err := s.Select(Selection{Sample: share}); err != nil {
 			t.Fatal(err)
 		}

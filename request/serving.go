@@ -20,7 +20,7 @@ func (p *Part) Serves() bool {
 func (s *Set) RolesOf(r *Request) string {
 	var roles []string
 	var seen [Other + 1]bool
-	for _, p := range r.Parts {
+	for _, p := range s.PartsOf(r) {
 		role := s.Parts[p].Role
 		if !seen[role] && role != Sender {
 			seen[role] = true
@@ -31,7 +31,7 @@ func (s *Set) RolesOf(r *Request) string {
 }
 
 // ModelOf returns the name of the model that answered r, "" if it is unknown.
-func (s *Set) ModelOf(r *Request) string { return s.Parts[s.Answering(r)].Model }
+func (s *Set) ModelOf(r *Request) string { return s.Syms.Name(s.Parts[s.Answering(r)].Model) }
 
 // PrefillTokens returns how many tokens of the prompt were computed; Unknown if that is
 // not known.

@@ -61,16 +61,20 @@ type Set struct {
 	// Clocks tell how times were put on one clock; nil where they are as recorded.
 	Clocks *HostClocks
 
-	stages    [][]uint32       // of threads of which they are not the first rows below their own
-	names     []string         // of all symbols that rows have
-	redact    *redact.Redactor // of what the set itself tells; nil is none
-	gatewayOf map[int]int      // request of each row of a gateway or an envelope
+	stages         [][]uint32       // of threads of which they are not the first rows below their own
+	names          []string         // of all symbols that rows have
+	redact         *redact.Redactor // of what the set itself tells; nil is none
+	texts          *trace.Args      // that Text returns
+	threads, parts []int            // of all parts and requests, of which each has a list
+	// gatewayOf is one more than the request of each row of a gateway or an envelope, by row; nil if
+	// there is none.
+	gatewayOf []int32
 }
 
 // NewSet returns an empty Set, whose rows have names of syms. All of these are known
 // by now.
 func NewSet(syms *trace.Symbols, args *trace.Args, diags *trace.Diags) *Set {
-	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), gatewayOf: map[int]int{}, HostNames: naming.HostNames{}}
+	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), HostNames: naming.HostNames{}}
 }
 
 // A File is an input that rows come from.
@@ -282,8 +286,8 @@ func (s *Set) RequestOf(i int) int {
 	if p := s.Rows[i].Part; p != None {
 		return s.Parts[p].Request
 	}
-	if r, ok := s.gatewayOf[i]; ok {
-		return r
+	if s.gatewayOf != nil {
+		return int(s.gatewayOf[i]) - 1
 	}
 	return None
 }

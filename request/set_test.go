@@ -27,8 +27,9 @@ func tables() *Set {
 	s.Procs = []Proc{{Label: "Scheduler", Rank: trace.NoRank, Schedules: true}}
 	s.Threads = []Thread{{Row: None}}
 	s.SetStages(0, []uint32{1})
-	s.Parts = []Part{{Root: 0, Role: Unified, Threads: []int{0}, Gateway: None, End: 100}}
-	s.Requests = []Request{{RID: "7ca07386", Parts: []int{0}, Gateway: None, GatewayID: "gw-1", End: 100}}
+	s.Parts = []Part{{Root: 0, Role: Unified, Gateway: None, End: 100}}
+	s.OwnThreads(func([]int) {})
+	s.AddRequest(Request{RID: s.NewText("7ca07386"), Gateway: None, GatewayID: s.NewText("gw-1"), End: 100}, 0)
 	s.Stages = []StageInfo{
 		{Name: "answer", Phase: DecodePhase, Means: Answering}, {Name: "step", Phase: DecodePhase, Means: Stepping},
 		{Name: "wait", Phase: QueuePhase, Means: Queueing}, {Name: "beside"},

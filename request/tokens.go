@@ -10,7 +10,7 @@ import (
 // Lead returns the scheduler thread of the lowest rank of a part, or None.
 func (s *Set) Lead(p *Part) int {
 	lead := None
-	for _, t := range p.Threads {
+	for _, t := range s.ThreadsOf(p) {
 		proc := &s.Procs[s.Threads[t].Proc]
 		if !proc.Schedules && s.Threads[t].Row != None {
 			continue

@@ -65,8 +65,8 @@ func (s *Set) EachSelectedStage(stages []uint32, outermost bool, f func(i int, o
 // selected stages, parents first, and the spans of its gateway.
 func (s *Set) EachRowOf(r int, f func(i, proc int)) {
 	req := &s.Requests[r]
-	for _, part := range req.Parts {
-		for _, t := range s.Parts[part].Threads {
+	for _, part := range s.PartsOf(req) {
+		for _, t := range s.ThreadsOf(&s.Parts[part]) {
 			proc := s.Threads[t].Proc
 			s.EachSelectedStage(s.StagesOf(t), true, func(i int, _ bool) { f(i, proc) })
 		}

@@ -54,10 +54,10 @@ func TestCoverage(t *testing.T) {
 // field keeps one.
 func TestRedact(t *testing.T) {
 	s := planted(t, plant{requests: 2, change: func(s *Set, r int, q *Request) {
-		q.Reason = "host aaaa1111bbbb gave up on decode-0000"
+		q.Reason = s.Syms.Intern("host aaaa1111bbbb gave up on decode-0000")
 		s.Procs[prefillProc].Instance, s.Procs[prefillProc].Service = "instance-of-prefill", "served by aaaa1111bbbb"
-		s.Parts[q.Parts[0]].Model = "tuned-for-decode-0001"
-		s.Fail(0, Failed, q.Reason)
+		s.Parts[s.PartsOf(q)[0]].Model = s.Syms.Intern("tuned-for-decode-0001")
+		s.Fail(0, Failed, s.Syms.Name(q.Reason))
 	}})
 	before := planted(t, plant{requests: 2})
 	r := redact.New([]byte("a key for this test"))
@@ -84,19 +84,22 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	visit("procs", reflect.ValueOf(s.Procs))
-	visit("parts", reflect.ValueOf(s.Parts))
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		visit("parts", reflect.ValueOf([]string{s.Text(p.RID), s.Text(p.FullID), s.Text(p.Room), s.Syms.Name(p.Model), s.Syms.Name(p.FinishReason)}))
+	}
 	visit("threads", reflect.ValueOf(s.ReasonOf(0)))
 	visit("files", reflect.ValueOf(s.Files))
 	for i := range s.Requests {
-		visit("requests", reflect.ValueOf(struct{ RID, Reason string }{s.Requests[i].RID, s.Requests[i].Reason}))
+		visit("requests", reflect.ValueOf(struct{ RID, Reason string }{s.Text(s.Requests[i].RID), s.Syms.Name(s.Requests[i].Reason)}))
 		if got, plain := s.TraceID(&s.Requests[i]), before.TraceID(&before.Requests[i]); got == plain {
 			t.Errorf("trace %s is as it was", got)
 		}
 	}
-	if s.Requests[0].RID == s.Requests[1].RID || s.Procs[decodeProc].Host == s.Procs[prefillProc].Host {
+	if s.Text(s.Requests[0].RID) == s.Text(s.Requests[1].RID) || s.Procs[decodeProc].Host == s.Procs[prefillProc].Host {
 		t.Error("what was different is not")
 	}
-	if s.Requests[0].RID != s.Parts[s.Requests[0].Parts[1]].RID {
+	if s.Text(s.Requests[0].RID) != s.Text(s.Parts[s.PartsOf(&s.Requests[0])[1]].RID) {
 		t.Error("what was the same is not")
 	}
 }

@@ -113,7 +113,7 @@ func TestGapsByHand(t *testing.T) {
 
 	s := d.Set(t)
 	list := NewAttributor(s).All()
-	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Requests[a.Request].RID == "33331" })
+	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Text(s.Requests[a.Request].RID) == "33331" })
 	want := inMicros(map[Cause]int64{Unaccounted: 1000, Queue: 1000, Prefill: 18_000, Decode: 75_000,
 		Interference: 30_000, Retraction: 55_000, Return: 1000})
 	compareCauses(t, "e2e", &list[at1].E2E, &want)
@@ -138,11 +138,11 @@ func addUp(t *testing.T, s *request.Set) []Attribution {
 		a := &list[i]
 		m := &s.Requests[a.Request].Metrics
 		if a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
-			t.Fatalf("%s: e2e %d, ttft %d ns, want %d, %d", s.Requests[a.Request].RID, a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
+			t.Fatalf("%s: e2e %d, ttft %d ns, want %d, %d", s.Text(s.Requests[a.Request].RID), a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
 		}
 		for c := range Count {
 			if a.E2E[c] < 0 || a.TTFT[c] < 0 || a.First[c] < 0 {
-				t.Fatalf("%s: %v is negative: %d, %d, %d ns", s.Requests[a.Request].RID, c, a.E2E[c], a.TTFT[c], a.First[c])
+				t.Fatalf("%s: %v is negative: %d, %d, %d ns", s.Text(s.Requests[a.Request].RID), c, a.E2E[c], a.TTFT[c], a.First[c])
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 		exact, _ := testset.Simulated(t, c)
 		want := map[string]*Attribution{}
 		for _, a := range NewAttributor(exact).All() {
-			want[exact.Requests[a.Request].RID] = &a
+			want[exact.Text(exact.Requests[a.Request].RID)] = &a
 		}
 		for _, skew := range []time.Duration{4 * time.Millisecond, -900 * time.Millisecond, 17 * time.Minute} {
 			c.PrefillSkew, c.DecodeSkew = skew, -2*skew
@@ -225,7 +225,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 			got := addUp(t, s)
 			for i := range got {
 				for k := range Count {
-					rid := s.Requests[got[i].Request].RID
+					rid := exact.Text(s.Requests[got[i].Request].RID)
 					if is, was := got[i].E2E[k], want[rid].E2E[k]; is-was > tolerance || was-is > tolerance {
 						t.Fatalf("skew %v: %s: %v is %d ns, want %d", skew, rid, k, is, was)
 					}

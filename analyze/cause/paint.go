@@ -21,7 +21,7 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 		w.canvas.paint(layerInside, p.Start+shift, p.End+shift)
 	}
 	var sent trace.Time // end of the first thread that hands the request on
-	for _, t := range p.Threads {
+	for _, t := range s.ThreadsOf(p.Part) {
 		stages := s.StagesOf(t)
 		if len(stages) == 0 || t != p.lead && s.OnScheduler(t) {
 			continue

@@ -125,7 +125,7 @@ func (w *CauseWalk) readPeers(t int, means ...request.Meaning) {
 	th := &w.set.Threads[t]
 	lead := &w.set.Procs[th.Proc]
 	w.addPeer(t, means)
-	for _, u := range w.set.Parts[th.Part].Threads {
+	for _, u := range w.set.ThreadsOf(&w.set.Parts[th.Part]) {
 		p := &w.set.Procs[w.set.Threads[u].Proc]
 		beside := p.Host == lead.Host && p.Label == lead.Label && p.Rank.PP == lead.Rank.PP && p.Rank.DP == lead.Rank.DP
 		if u == t || !beside || lead.Rank.TP < 0 || p.Rank.TP < 0 || p.Rank.TP == lead.Rank.TP {

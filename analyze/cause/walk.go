@@ -40,7 +40,7 @@ func outerSpan(s *request.Set, r *request.Request) int {
 	if r.Gateway != request.None {
 		return r.Gateway
 	}
-	for _, p := range r.Parts {
+	for _, p := range s.PartsOf(r) {
 		if s.Parts[p].Role == request.Router && s.Parts[p].Root != request.None {
 			return s.Parts[p].Root
 		}
@@ -66,7 +66,7 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	}
 	w.start, w.reference, w.at = s.Row(outer).Start, s.ProcOf(outer), req.Start
 	w.end = w.start + trace.Time(req.Metrics.E2E)
-	if len(answer.Threads) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
+	if len(s.ThreadsOf(answer)) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
 		w.fromMetrics(req, answer)
 		return w.out
 	}
@@ -81,7 +81,7 @@ func (w *CauseWalk) attribute(r int) Attribution {
 		w.canvas.paint(layerDispatch, sent, w.asked) // the tokenizer is too busy to begin
 	}
 	w.paintPart(&first, true)
-	for _, p := range req.Parts {
+	for _, p := range s.PartsOf(req) {
 		if part := &s.Parts[p]; part != answer {
 			beside := w.place(part, false)
 			w.beforeArrival(&beside, &first)

@@ -29,7 +29,7 @@ func (d *doubts) add(w *observer, r *request.Request) {
 		d.arrivals = append(d.arrivals, r.Start)
 	}
 	var has [request.Other + 1]bool
-	for _, p := range r.Parts {
+	for _, p := range w.set.PartsOf(r) {
 		part := &w.set.Parts[p]
 		has[part.Role] = true
 		if part.Serves() && w.ranks.Route(part) == request.None {

@@ -28,11 +28,11 @@ type outcome struct {
 }
 
 // add notes how a request ended: clients give up at its end, a queue is full at its start.
-func (e *ends) add(r *request.Request) {
+func (e *ends) add(s *request.Set, r *request.Request) {
 	if r.Status == request.Unfinished {
 		return
 	}
-	refused := r.TurnedAway()
+	refused := s.TurnedAway(r)
 	for k, o := range [...]struct {
 		metric Metric
 		at     trace.Time

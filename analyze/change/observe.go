@@ -100,9 +100,9 @@ func (w *observer) observe(from, to trace.Time) {
 			w.observeSavings(r)
 		}
 		if w.inside(r.Start) {
-			w.ends.add(r)
+			w.ends.add(w.set, r)
 		}
-		for _, p := range r.Parts {
+		for _, p := range w.set.PartsOf(r) {
 			w.observePart(&w.set.Parts[p])
 		}
 	}
@@ -150,7 +150,7 @@ func (w *observer) observePart(p *request.Part) {
 		group := w.peers.Group(int32(rank))
 		w.routes[group] = append(w.routes[group], route{p.Start, int32(rank)})
 	}
-	for _, t := range p.Threads {
+	for _, t := range w.set.ThreadsOf(p) {
 		th := &w.set.Threads[t]
 		switch of := w.ranks.Of[th.Proc]; {
 		case of == request.None || !p.Serves():
@@ -190,7 +190,7 @@ func (w *observer) observeLateness(p *request.Part) {
 	whole := w.set.Requests[p.Request].Complete()
 	steps := map[groupStep][]int{}
 	var order []groupStep
-	for _, t := range p.Threads {
+	for _, t := range w.set.ThreadsOf(p) {
 		th := &w.set.Threads[t]
 		rank := w.ranks.Of[th.Proc]
 		if rank == request.None {

@@ -53,7 +53,7 @@ func (w *observer) observePaces() {
 		if !r.Complete() || r.Metrics.Retractions > 0 {
 			continue
 		}
-		for _, p := range r.Parts {
+		for _, p := range w.set.PartsOf(r) {
 			part := &w.set.Parts[p]
 			thread, rank := w.ranks.Lead(part)
 			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
@@ -83,7 +83,7 @@ func (w *observer) observePaces() {
 
 // observeEndless notes to which ranks a request came that never ended.
 func (w *observer) observeEndless(r *request.Request) {
-	for _, p := range r.Parts {
+	for _, p := range w.set.PartsOf(r) {
 		part := &w.set.Parts[p]
 		if rank := w.ranks.Route(part); rank != request.None && part.Serves() {
 			w.paces.endless[int32(rank)] = append(w.paces.endless[int32(rank)], part.Start)

@@ -23,7 +23,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 	l := loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
 	for _, r := range w.requests() {
 		addStretch(l.all, times, r.Start, r.End)
-		for _, p := range r.Parts {
+		for _, p := range w.set.PartsOf(r) {
 			part := &w.set.Parts[p]
 			thread, rank := w.ranks.Lead(part)
 			if thread == request.None || rank == request.None || !part.Serves() {

@@ -152,7 +152,7 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 		if k == len(times) || r.Start < times[k]-trace.Time(s.Length) {
 			continue
 		}
-		for _, part := range r.Parts {
+		for _, part := range w.set.PartsOf(r) {
 			if w.ranks.Route(&w.set.Parts[part]) == int(p.rank) {
 				s.waiting[w.set.Parts[part].Request] = true
 			}

@@ -132,8 +132,8 @@ func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece in
 // addRequest adds the stages of request r, and its gateway's span.
 func (c *diffSpans) addRequest(r, piece int) {
 	s := c.set
-	for _, part := range s.Requests[r].Parts {
-		for _, t := range s.Parts[part].Threads {
+	for _, part := range s.PartsOf(&s.Requests[r]) {
+		for _, t := range s.ThreadsOf(&s.Parts[part]) {
 			c.addStages(s.StagesOf(t), requests.Spot{Proc: s.Threads[t].Proc, Request: r}, piece)
 		}
 	}

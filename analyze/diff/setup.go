@@ -63,7 +63,7 @@ const setupsApart = " or "
 func describeRequests(s *request.Set, add func(name string, values ...string)) {
 	var models, services, software, layouts []string
 	for i := range s.AllParts() {
-		models = append(models, s.Parts[i].Model)
+		models = append(models, s.Syms.Name(s.Parts[i].Model))
 	}
 	for i := range s.Writers {
 		w := &s.Writers[i]

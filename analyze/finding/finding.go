@@ -133,7 +133,7 @@ type Affected struct {
 func AffectedOf(s *request.Set, list []int) Affected {
 	a := Affected{N: len(list), requests: list}
 	for _, i := range list[:min(MostRIDs, len(list))] {
-		a.RIDs = append(a.RIDs, s.Requests[i].RID)
+		a.RIDs = append(a.RIDs, s.Text(s.Requests[i].RID))
 	}
 	return a
 }

@@ -84,7 +84,7 @@ func (f *Front) add(i int, r *request.Request) {
 			f.desk(s.ProcOf(outer), true).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
 		}
 	}
-	for _, p := range r.Parts {
+	for _, p := range s.PartsOf(r) {
 		part := &s.Parts[p]
 		work, ok := f.work(part)
 		if !ok {
@@ -113,7 +113,7 @@ func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 	if !p.Serves() || p.Root == request.None || p.Proc == request.None || s.Implausible(p.Root) {
 		return 0, false
 	}
-	for _, t := range p.Threads {
+	for _, t := range s.ThreadsOf(p) {
 		if s.OnScheduler(t) || s.Threads[t].Proc != p.Proc {
 			continue
 		}

@@ -61,7 +61,7 @@ func (l *Lives) became(lost []int) string {
 	n := 0
 	for _, i := range lost {
 		if q := &l.set.Requests[i]; q.Status == request.Failed {
-			reasons = append(reasons, q.Reason)
+			reasons = append(reasons, l.set.Syms.Name(q.Reason))
 			n++
 		}
 	}

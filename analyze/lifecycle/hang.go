@@ -260,7 +260,7 @@ func (o *observer) findHomeless() {
 	}
 	for i := range o.set.AllRequests() {
 		q := &o.set.Requests[i]
-		if q.Status == request.Failed && !known[i] && !slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Serves() }) {
+		if q.Status == request.Failed && !known[i] && !slices.ContainsFunc(o.set.PartsOf(q), func(p int) bool { return o.set.Parts[p].Serves() }) {
 			o.homeless = append(o.homeless, i)
 		}
 	}

@@ -116,7 +116,7 @@ func (o *observer) compare() {
 // eachPart calls f for the parts of servers that compute.
 func (o *observer) eachPart(f func(p *request.Part)) {
 	for r := range o.set.AllRequests() {
-		for _, p := range o.set.Requests[r].Parts {
+		for _, p := range o.set.PartsOf(&o.set.Requests[r]) {
 			if part := &o.set.Parts[p]; part.Serves() {
 				f(part)
 			}
@@ -143,7 +143,7 @@ func (o *observer) findLives() {
 		if p.Proc != request.None {
 			serves[p.Proc] = true
 		}
-		for _, t := range p.Threads {
+		for _, t := range s.ThreadsOf(p) {
 			serves[s.Threads[t].Proc] = serves[s.Threads[t].Proc] || s.OnScheduler(t)
 		}
 	})
@@ -223,7 +223,7 @@ func (o *observer) hear(p *request.Part) {
 	lead := s.Lead(p)
 	ended := p.Root != request.None
 	var stage request.Meaning
-	for _, t := range p.Threads {
+	for _, t := range s.ThreadsOf(p) {
 		th := &s.Threads[t]
 		if l := o.lifeOf[th.Proc]; l != nil && s.OnScheduler(t) {
 			of := l.teamOf(th.Proc, s)
@@ -265,7 +265,7 @@ func (o *observer) lifeOfPart(p *request.Part, j *job) *life {
 
 // prefilled reports whether the prefill half of a request has ended: its KV cache has arrived.
 func (o *observer) prefilled(q *request.Request) bool {
-	return slices.ContainsFunc(q.Parts, func(p int) bool { return o.set.Parts[p].Role == request.Prefill && o.set.Parts[p].Root != request.None })
+	return slices.ContainsFunc(o.set.PartsOf(q), func(p int) bool { return o.set.Parts[p].Role == request.Prefill && o.set.Parts[p].Root != request.None })
 }
 
 // takesIn reports whether a stage is one in which halves of requests only find each other.

@@ -14,7 +14,7 @@ func (o *observer) refusals() map[*server][]int {
 	list := map[*server][]int{}
 	for i := range o.set.AllRequests() {
 		q := &o.set.Requests[i]
-		if q.Status != request.Failed || !strings.HasPrefix(q.Reason, "HTTP 5") {
+		if q.Status != request.Failed || !strings.HasPrefix(o.set.Syms.Name(q.Reason), "HTTP 5") {
 			continue
 		}
 		o.eachURL(q, func(_ request.Role, url string) {
@@ -35,7 +35,7 @@ func (o *observer) byURL() map[string]*server {
 			continue
 		}
 		o.eachURL(q, func(role request.Role, url string) {
-			for _, p := range q.Parts {
+			for _, p := range o.set.PartsOf(q) {
 				part := &o.set.Parts[p]
 				if part.Role != role || part.Proc == request.None || o.lifeOf[part.Proc] == nil {
 					continue

@@ -48,7 +48,7 @@ func serversOf(s *request.Set) []*server {
 		if !bulk.Holds(&s.Requests[i]) {
 			continue
 		}
-		for _, p := range s.Requests[i].Parts {
+		for _, p := range s.PartsOf(&s.Requests[i]) {
 			part := &s.Parts[p]
 			thread, rank := ranks.Lead(part)
 			if !part.Serves() || thread == request.None || rank == request.None || !ranks.Leads[rank] {

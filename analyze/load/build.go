@@ -111,7 +111,7 @@ func (b *timelineBuilder) BuildSet() {
 		if r.Metrics.TPOT >= 0 {
 			b.all.tpot = memory.Append(b.all.tpot, timed{at, r.Metrics.TPOT})
 		}
-		for _, p := range r.Parts {
+		for _, p := range b.set.PartsOf(r) {
 			b.addPart(&b.set.Parts[p])
 		}
 	}
@@ -121,7 +121,7 @@ func (b *timelineBuilder) BuildSet() {
 // addPart adds what the threads of a part did.
 func (b *timelineBuilder) addPart(p *request.Part) {
 	leadThread, leadRank := b.ranks.Lead(p)
-	for _, t := range p.Threads {
+	for _, t := range b.set.ThreadsOf(p) {
 		th := &b.set.Threads[t]
 		rank := b.ranks.Of[th.Proc]
 		if rank == request.None || !p.Serves() {
@@ -131,7 +131,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		b.arrive(b.meters[rank], p, t == leadThread)
 		b.addStages(p, t, b.meters[rank], true)
 	}
-	if len(p.Threads) == 0 && leadRank != request.None && p.Serves() {
+	if len(b.set.ThreadsOf(p)) == 0 && leadRank != request.None && p.Serves() {
 		m := b.meters[leadRank]
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)

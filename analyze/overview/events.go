@@ -71,11 +71,11 @@ func (o *Overview) addFailures(add func(trace.Time, string, ...any)) {
 	}
 	slices.SortStableFunc(failed, func(a, b *request.Request) int { return cmp.Compare(a.End, b.End) })
 	if len(failed) > few {
-		add(failed[0].End, "the first of %s that failed: %s", words.Counted(len(failed), "request"), failed[0].RID)
-		add(failed[len(failed)-1].End, "the last of them: %s", failed[len(failed)-1].RID)
+		add(failed[0].End, "the first of %s that failed: %s", words.Counted(len(failed), "request"), o.Requests.Text(failed[0].RID))
+		add(failed[len(failed)-1].End, "the last of them: %s", o.Requests.Text(failed[len(failed)-1].RID))
 		return
 	}
 	for _, r := range failed {
-		add(r.End, "request %s fails", r.RID)
+		add(r.End, "request %s fails", o.Requests.Text(r.RID))
 	}
 }

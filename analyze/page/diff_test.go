@@ -64,17 +64,17 @@ func TestRequestPage(t *testing.T) {
 	p := One(o.Requests, []int{3}, "some", []string{"otel.jsonl"}, made)
 	checkLinks(t, p)
 	text := render(t, p)
-	if !strings.Contains(text, `<details class="request" open id="r-`+o.Requests.Requests[3].RID+`"`) {
+	if !strings.Contains(text, `<details class="request" open id="r-`+o.Requests.Text(o.Requests.Requests[3].RID)+`"`) {
 		t.Error("the request is not open")
 	}
 	threads := 0
-	for _, part := range o.Requests.Requests[3].Parts {
-		threads += len(o.Requests.Parts[part].Threads)
+	for _, part := range o.Requests.PartsOf(&o.Requests.Requests[3]) {
+		threads += len(o.Requests.ThreadsOf(&o.Requests.Parts[part]))
 	}
 	if got := strings.Count(text, `class="lane"`); got < threads || threads < 4 {
 		t.Errorf("%d lanes of %d threads", got, threads)
 	}
-	for _, want := range []string{"sgtrace merge --around " + o.Requests.Requests[3].RID, "sgtrace request some otel.jsonl"} {
+	for _, want := range []string{"sgtrace merge --around " + o.Requests.Text(o.Requests.Requests[3].RID), "sgtrace request some otel.jsonl"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -167,14 +167,22 @@ func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 		at[i] = len(list)
 		list = append(list, chosenRequest{i, []string{"slowest by E2E: " + strconv.Itoa(k+1)}})
 	}
-	byRID := map[string]int{}
-	for i := range slices.Backward(set.Requests) {
-		byRID[set.Requests[i].RID] = i
+	byRID := map[string]int{} // of those that findings name, the first one
+	for f := range found {
+		for _, rid := range found[f].Affected.RIDs {
+			byRID[rid] = request.None
+		}
+	}
+	for i := range set.Requests {
+		rid := set.Text(set.Requests[i].RID)
+		if before, named := byRID[rid]; named && before == request.None {
+			byRID[rid] = i
+		}
 	}
 	for f := range found {
 		for _, rid := range found[f].Affected.RIDs {
-			i, known := byRID[rid]
-			if !known {
+			i := byRID[rid]
+			if i == request.None {
 				continue
 			}
 			if _, here := at[i]; !here {
@@ -216,9 +224,9 @@ func newRequestView(set *request.Set, c chosenRequest, cause string, src Source)
 	r := &set.Requests[c.index]
 	w := requests.NewWaterfall(set, c.index)
 	v := RequestView{
-		Anchor: anchorOf(r.RID, c.index), RID: r.RID, Status: r.Status.String(), E2E: known(r.Metrics.E2E), TTFT: known(r.Metrics.TTFT),
+		Anchor: anchorOf(set.Text(r.RID), c.index), RID: set.Text(r.RID), Status: r.Status.String(), E2E: known(r.Metrics.E2E), TTFT: known(r.Metrics.TTFT),
 		Arrived: words.At(r.Start, words.ClockLayout), From: w.From, To: w.To,
-		Commands: []string{src.requestCommand(r.RID), src.aroundCommand(r.RID)},
+		Commands: []string{src.requestCommand(set.Text(r.RID)), src.aroundCommand(set.Text(r.RID))},
 		Notes:    w.ClockNotes, Fall: waterfallOf(w),
 	}
 	if cause != "" {

@@ -38,7 +38,7 @@ func TestChooseRequests(t *testing.T) {
 			named++
 			why := fmt.Sprintf("finding %d", f+1)
 			if !slices.ContainsFunc(list, func(c chosenRequest) bool {
-				return set.Requests[c.index].RID == rid && slices.Contains(c.why, why)
+				return set.Text(set.Requests[c.index].RID) == rid && slices.Contains(c.why, why)
 			}) {
 				t.Errorf("%s is not there for %s", rid, why)
 			}

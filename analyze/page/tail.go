@@ -166,7 +166,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 		g.All++
 		if drawn[i] {
 			r := &b.set.Requests[p.Request]
-			g.Dots = append(g.Dots, chart.Dot{Name: r.RID, Time: r.Start, Dur: p.Value})
+			g.Dots = append(g.Dots, chart.Dot{Name: b.set.Text(r.RID), Time: r.Start, Dur: p.Value})
 			count++
 		}
 	}

@@ -55,7 +55,7 @@ func TestScatterHasAllRequests(t *testing.T) {
 	for _, s := range c.Slowest {
 		for _, g := range dots.Groups {
 			for _, d := range g.Dots {
-				if d.Name == set.Requests[s.Request].RID && d.Time == set.Requests[s.Request].Start && g.Name != s.Cause.String() {
+				if d.Name == set.Text(set.Requests[s.Request].RID) && d.Time == set.Requests[s.Request].Start && g.Name != s.Cause.String() {
 					t.Errorf("%s is drawn as %s, and listed as %s", d.Name, g.Name, s.Cause)
 				}
 			}

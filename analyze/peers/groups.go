@@ -76,7 +76,7 @@ func (g *Groups) look() (servers, serverOf []*server) {
 // add looks at what a server did for a request.
 func (x *server) add(s *request.Set, p *request.Part) {
 	r := &s.Requests[p.Request]
-	if model := cmp.Or(p.Model, s.ModelOf(r)); model != "" {
+	if model := cmp.Or(s.Syms.Name(p.Model), s.ModelOf(r)); model != "" {
 		x.models[model] = true
 	}
 	if p.Root != request.None {

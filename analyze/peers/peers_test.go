@@ -74,7 +74,7 @@ func TestModelsAreNoPeers(t *testing.T) {
 func TestWorkTellsModelsApart(t *testing.T) {
 	nameless := func(s *request.Set) *Groups {
 		for i := range s.Parts {
-			s.Parts[i].Model = ""
+			s.Parts[i].Model = 0
 		}
 		return Of(place.NewRankSet(s))
 	}

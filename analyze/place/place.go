@@ -102,7 +102,7 @@ func SomeRequests(s *request.Set, list []int) string {
 		if i > 0 {
 			text += ", "
 		}
-		text += s.Requests[r].RID
+		text += s.Text(s.Requests[r].RID)
 	}
 	if n := len(list) - few; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)

@@ -109,7 +109,7 @@ func NewRankSet(s *request.Set) *RankSet {
 	}
 	working := make([]bool, len(s.Procs))
 	r.EachPart(func(p *request.Part) {
-		for _, t := range p.Threads {
+		for _, t := range s.ThreadsOf(p) {
 			proc := s.Threads[t].Proc
 			if s.Procs[proc].Schedules {
 				working[proc], r.bare[p.Role] = true, false
@@ -163,7 +163,7 @@ func (r *RankSet) findLeads() {
 		if rank != request.None && thread == request.None {
 			parts[rank]++
 		}
-		for _, t := range p.Threads {
+		for _, t := range r.Set.ThreadsOf(p) {
 			if of := r.Of[r.Set.Threads[t].Proc]; of != request.None {
 				parts[of]++
 			}
@@ -181,7 +181,7 @@ func (r *RankSet) findLeads() {
 // EachPart calls f for the parts of servers that compute.
 func (r *RankSet) EachPart(f func(p *request.Part)) {
 	for i := range r.Set.AllRequests() {
-		for _, p := range r.Set.Requests[i].Parts {
+		for _, p := range r.Set.PartsOf(&r.Set.Requests[i]) {
 			if part := &r.Set.Parts[p]; part.Serves() {
 				f(part)
 			}
@@ -200,7 +200,7 @@ func (r *RankSet) Route(p *request.Part) int {
 
 // isBare reports whether a part is all that its server tells, as vLLM's are. Where
 // other servers of its role tell of their ranks it has lost its threads.
-func (r *RankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
+func (r *RankSet) isBare(p *request.Part) bool { return len(r.Set.ThreadsOf(p)) == 0 && r.bare[p.Role] }
 
 // Lead returns the thread and the rank that stand for part p: the lowest of the
 // scheduler ranks that did its work side by side. Both may be None.

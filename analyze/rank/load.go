@@ -99,7 +99,7 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, un
 		if !all.Holds(req) {
 			continue
 		}
-		for _, p := range req.Parts {
+		for _, p := range s.PartsOf(req) {
 			part := &s.Parts[p]
 			if !part.Serves() {
 				continue
@@ -110,7 +110,7 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, un
 			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
 				loads[rank].count(part, req.Status)
 			}
-			for _, t := range part.Threads {
+			for _, t := range s.ThreadsOf(part) {
 				rank := of.Of[s.Threads[t].Proc]
 				if rank == request.None {
 					continue

@@ -150,7 +150,7 @@ func (w *pipeWalk) addPart(p *request.Part) {
 // that with the lowest TP.
 func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	w.part = w.part[:0]
-	for _, t := range p.Threads {
+	for _, t := range w.Set.ThreadsOf(p) {
 		if place := w.Of[w.Set.Threads[t].Proc]; place != request.None && w.Places[place].Rank.PP >= 0 {
 			w.part = append(w.part, stageThread{w.Places[place].Rank, place, t})
 		}

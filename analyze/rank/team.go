@@ -59,7 +59,7 @@ func newTeams(of *place.RankSet) *teams {
 // are valid until the next call.
 func (t *teams) members(p *request.Part) []teamRank {
 	t.scratch = t.scratch[:0]
-	for _, th := range p.Threads {
+	for _, th := range t.Set.ThreadsOf(p) {
 		place := t.Of[t.Set.Threads[th].Proc]
 		if place == request.None || t.team[place] == request.None {
 			continue

@@ -149,7 +149,7 @@ func ProcAxis(s *request.Set, name func(s *request.Set, proc int) string) *Axis 
 func requestAxis(s *request.Set) *Axis {
 	text := make([]string, len(s.Requests)+1)
 	for i := range s.Requests {
-		text[i] = s.Requests[i].RID
+		text[i] = s.Text(s.Requests[i].RID)
 	}
 	return &Axis{Text: func() []string { return text }, Code: func(p Spot) int32 {
 		if p.Request == request.None {

@@ -28,7 +28,7 @@ const (
 // clients.
 func FailureFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 	failed := requestsThat(s, func(r *request.Request) bool {
-		return r.Status == request.Failed || r.TurnedAway()
+		return r.Status == request.Failed || s.TurnedAway(r)
 	})
 	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
 	if n := len(failed); n < fewFailed || n*failedOneIn < len(s.Requests) {
@@ -129,14 +129,14 @@ func failingServers(s *request.Set, failed []int) (list []reason, most string) {
 // failingProc returns who ended a request: the thread that says so, else the tokenizer of
 // the server that should have answered; None if no server has it.
 func failingProc(s *request.Set, r *request.Request) int {
-	for _, p := range r.Parts {
-		for _, t := range s.Parts[p].Threads {
+	for _, p := range s.PartsOf(r) {
+		for _, t := range s.ThreadsOf(&s.Parts[p]) {
 			if s.Threads[t].Status != request.Finished {
 				return s.Threads[t].Proc
 			}
 		}
 	}
-	if len(r.Parts) == 0 || !s.Parts[s.Answering(r)].Serves() {
+	if len(s.PartsOf(r)) == 0 || !s.Parts[s.Answering(r)].Serves() {
 		return request.None
 	}
 	return s.Parts[s.Answering(r)].Proc
@@ -164,7 +164,7 @@ type reason struct {
 func reasonsOf(s *request.Set, failed []int) []reason {
 	by := map[string][]int{}
 	for _, i := range failed {
-		text := reasonGist(s.Requests[i].Reason)
+		text := reasonGist(s.Syms.Name(s.Requests[i].Reason))
 		by[text] = append(by[text], i)
 	}
 	return ranked(by)

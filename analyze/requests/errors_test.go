@@ -12,12 +12,13 @@ import (
 
 // someFailed returns requests of which those with the given numbers failed.
 func someFailed(n int, failed ...int) *request.Set {
-	s := &request.Set{Requests: make([]request.Request, n)}
+	s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	s.Requests = make([]request.Request, n)
 	for i := range s.Requests {
-		s.Requests[i] = request.Request{RID: string(rune('a' + i%26)), Start: trace.Time(1e9 * (i + 1))}
+		s.Requests[i] = request.Request{RID: s.NewText(string(rune('a' + i%26))), Start: trace.Time(1e9 * (i + 1))}
 	}
 	for _, i := range failed {
-		s.Requests[i].Status, s.Requests[i].Reason = request.Failed, "Prefill transfer failed for request rank=0 "+s.Requests[i].RID
+		s.Requests[i].Status, s.Requests[i].Reason = request.Failed, s.Syms.Intern("Prefill transfer failed for request rank=0 "+s.Text(s.Requests[i].RID))
 	}
 	return s
 }
@@ -49,14 +50,14 @@ func TestFailureFindings(t *testing.T) {
 	full := someFailed(100, 1, 2, 3)
 	for i := range full.Requests {
 		if r := &full.Requests[i]; r.Status == request.Failed {
-			r.Status, r.Reason = request.Aborted, "The request queue is full."
+			r.Status, r.Reason = request.Aborted, full.Syms.Intern("The request queue is full.")
 		}
 	}
 	if got, _ := FailureFindings(full); len(got) != 1 || got[0].Cost != 0.03 || got[0].Affected.N != 3 {
 		t.Errorf("requests that were turned away: %+v", got)
 	}
 	for i := range full.Requests {
-		full.Requests[i].Reason = "Aborted by the client"
+		full.Requests[i].Reason = full.Syms.Intern("Aborted by the client")
 	}
 	if got, _ := FailureFindings(full); len(got) != 0 {
 		t.Errorf("clients that gave up: %+v", got)
@@ -67,7 +68,7 @@ func TestFailureFindings(t *testing.T) {
 // command lists those that ended so.
 func TestReasonsOfFailures(t *testing.T) {
 	s := someFailed(100, 1, 2, 3, 4)
-	s.Requests[2].Status, s.Requests[2].Reason = request.Aborted, "The request queue is full."
+	s.Requests[2].Status, s.Requests[2].Reason = request.Aborted, s.Syms.Intern("The request queue is full.")
 	got, _ := FailureFindings(s)
 	if len(got) != 1 {
 		t.Fatalf("%+v", got)

@@ -59,7 +59,7 @@ func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 func findTimeOut(s *request.Set) (t timeOut) {
 	var took []int64
 	for i := range s.AllRequests() {
-		if r := &s.Requests[i]; r.Status == request.Aborted && !r.TurnedAway() && request.Plausible(r.Start, r.End) {
+		if r := &s.Requests[i]; r.Status == request.Aborted && !s.TurnedAway(r) && request.Plausible(r.Start, r.End) {
 			t.gone = append(t.gone, i)
 			if ns := int64(r.End - r.Start); ns >= leastTimeOut {
 				took = append(took, ns)

@@ -60,8 +60,8 @@ func At(s *request.Set, at trace.Time) *Moment {
 // stageAt returns the stage that a request is in; None if none is open.
 func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
 	best := request.None
-	for _, p := range r.Parts {
-		for _, t := range s.Parts[p].Threads {
+	for _, p := range s.PartsOf(r) {
+		for _, t := range s.ThreadsOf(&s.Parts[p]) {
 			for _, i := range s.StagesOf(t) {
 				row := s.Row(int(i))
 				if row.Start > at || row.End <= at || s.Kind(int(i)) != request.Stage {
@@ -80,8 +80,8 @@ func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
 // without any.
 func procAt(s *request.Set, r *request.Request, at trace.Time) int {
 	proc, began := request.None, trace.Time(0)
-	for _, p := range r.Parts {
-		for _, t := range s.Parts[p].Threads {
+	for _, p := range s.PartsOf(r) {
+		for _, t := range s.ThreadsOf(&s.Parts[p]) {
 			if th := &s.Threads[t]; th.Start <= at && (proc == request.None || th.Start > began) {
 				proc, began = th.Proc, th.Start
 			}
@@ -147,7 +147,7 @@ func (m *Moment) Report() *table.Table {
 		return f
 	}
 	t := table.New("sgtrace.live/v1", m.title(), m.Live, []table.Field[L]{
-		table.TextColumn("rid", "the user's id where known, else the server's", func(l *L) string { return l.Request.RID }),
+		table.TextColumn("rid", "the user's id where known, else the server's", func(l *L) string { return s.Text(l.Request.RID) }),
 		table.TextColumn("state", "phase that the request is in: queue, bootstrap, prefill, transfer, decode", m.state),
 		table.TextColumn("stage", "name of the stage", stage(s.Name)),
 		table.TextColumn("rank", "where the stage is; of ranks that do the same side by side, the last to begin", stage(func(i int) string { return s.RankName(s.ProcOf(i)) })),

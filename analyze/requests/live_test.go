@@ -26,7 +26,7 @@ func TestAt(t *testing.T) {
 				req := &s.Requests[r]
 				l := live[req]
 				if under := req.Start <= at && (at < req.End || req.Status == request.Unfinished); under != (l != nil) {
-					t.Fatalf("%s at %v: %s is under way: %t", name, at, req.RID, under)
+					t.Fatalf("%s at %v: %s is under way: %t", name, at, s.Text(req.RID), under)
 				}
 				if l != nil && checkLive(t, s, r, l, at) {
 					computing++
@@ -58,9 +58,9 @@ func checkLive(t *testing.T, s *request.Set, r int, l *Live, at trace.Time) bool
 	case open == 0 && l.Stage == request.None:
 		return false
 	case !found:
-		t.Fatalf("%s at %v: stage %d, and none of %d open ones is it", l.Request.RID, at, l.Stage, open)
+		t.Fatalf("%s at %v: stage %d, and none of %d open ones is it", s.Text(l.Request.RID), at, l.Stage, open)
 	case anyComputes != computes(s.Name(l.Stage)):
-		t.Fatalf("%s at %v is in %s, computing %t", l.Request.RID, at, s.Name(l.Stage), anyComputes)
+		t.Fatalf("%s at %v is in %s, computing %t", s.Text(l.Request.RID), at, s.Name(l.Stage), anyComputes)
 	}
 	return anyComputes
 }

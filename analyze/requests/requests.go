@@ -63,7 +63,7 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 	}
 	return []table.Field[R]{
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.Start) }},
-		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
+		text("rid", "the user's id where known, else the server's", func(r *R) string { return s.Text(r.RID) }),
 		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
 		of(metric.Queue, "request"), of(metric.Prefill, "request"), of(metric.Transfer, "request"), of(metric.Decode, "request"),
 		count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
@@ -79,7 +79,7 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		detail(count("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
 		retractionsField(s),
 		detail(text("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
-		detail(text("room", "bootstrap room, hex", func(r *R) string { return r.Room })),
+		detail(text("room", "bootstrap room, hex", func(r *R) string { return s.Text(r.Room) })),
 	}
 }
 
@@ -94,16 +94,16 @@ func retractionsField(s *request.Set) table.Field[request.Request] {
 
 // reasonField is the column with reasons, which people see where there are any.
 func reasonField(s *request.Set) table.Field[request.Request] {
-	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != "" })
+	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != 0 })
 	return table.Field[request.Request]{
 		Column: table.Column{Name: "reason", Doc: "why it did not finish", Detail: none, Most: 48},
-		Cell:   func(r *request.Request) table.Cell { return table.TextCell(r.Reason) },
+		Cell:   func(r *request.Request) table.Cell { return table.TextCell(s.Syms.Name(r.Reason)) },
 	}
 }
 
 // RequestIDs returns all that r can be asked for by.
 func RequestIDs(s *request.Set, r *request.Request) []string {
-	return append(s.IDs(r), r.Room, s.TraceID(r))
+	return append(s.IDs(r), s.Text(r.Room), s.TraceID(r))
 }
 
 // Find returns the requests that id names: by one of their ids, their

@@ -70,7 +70,7 @@ func TestReportShowsWhatWasPlanted(t *testing.T) {
 		for r := range set.Requests {
 			part := &set.Parts[set.Answering(&set.Requests[r])]
 			ends := map[trace.Rank]trace.Time{}
-			for _, th := range part.Threads {
+			for _, th := range set.ThreadsOf(part) {
 				rank := set.Procs[set.Threads[th].Proc].Rank
 				for _, i := range set.StagesOf(th) {
 					for _, c := range set.Tree.Children(int(i)) {

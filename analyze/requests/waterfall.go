@@ -62,14 +62,14 @@ func NewWaterfall(s *request.Set, r int) *Waterfall {
 	if lane, ok := gatewayLane(s, req); ok {
 		w.addLane(lane)
 	}
-	for _, p := range req.Parts {
+	for _, p := range s.PartsOf(req) {
 		part := &s.Parts[p]
-		for _, t := range part.Threads {
+		for _, t := range s.ThreadsOf(part) {
 			if lane, ok := threadLane(s, t); ok {
 				w.addLane(lane)
 			}
 		}
-		if len(part.Threads) == 0 && part.Root != request.None && s.Kind(part.Root) == request.Root {
+		if len(s.ThreadsOf(part)) == 0 && part.Root != request.None && s.Kind(part.Root) == request.Root {
 			lane := newLane(s, part.Proc)
 			lane.Part, lane.Rows = p, []Row{newRow(s, 0, []uint32{uint32(part.Root)})}
 			w.addLane(lane)
@@ -198,8 +198,8 @@ func holes(s *request.Set, r *request.Request) []request.Interval {
 		return nil
 	}
 	var stages, holes []request.Interval
-	for _, p := range r.Parts {
-		for _, t := range s.Parts[p].Threads {
+	for _, p := range s.PartsOf(r) {
+		for _, t := range s.ThreadsOf(&s.Parts[p]) {
 			for _, i := range s.StagesOf(t) {
 				span := s.Row(int(i))
 				stages = append(stages, request.Interval{From: span.Start, To: span.End})
@@ -232,7 +232,7 @@ func clockNotes(s *request.Set, r *request.Request) []string {
 		}
 		return s.HostOf(proc)
 	}
-	for _, i := range r.Parts {
+	for _, i := range s.PartsOf(r) {
 		p := &s.Parts[i]
 		if p.Root == request.None {
 			continue
@@ -246,7 +246,7 @@ func clockNotes(s *request.Set, r *request.Request) []string {
 				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
 			}
 		}
-		for _, t := range p.Threads {
+		for _, t := range s.ThreadsOf(p) {
 			th := &s.Threads[t]
 			if th.Row == request.None || host(th.Proc) == host(p.Proc) {
 				continue
@@ -289,7 +289,7 @@ func WaterfallTable(list []*Waterfall) *table.Table {
 	}
 	title := words.Counted(len(list), "request")
 	if len(list) == 1 {
-		title = "Request " + list[0].Request.RID
+		title = "Request " + list[0].set.Text(list[0].Request.RID)
 	}
 	text := func(name, doc string, of func(*shownSpan) string) table.Field[shownSpan] {
 		return table.Field[shownSpan]{Column: table.Column{Name: name, Doc: doc}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(of(s)) }}
@@ -304,7 +304,7 @@ func WaterfallTable(list []*Waterfall) *table.Table {
 		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start relative to the request", Scale: "duration"},
 			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.of.Request.Start)} }},
 		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "how long it took", Scale: "duration"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: s.dur} }},
-		{Column: table.Column{Name: "rid", Doc: "id of the request", Detail: len(list) == 1}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(s.of.Request.RID) }},
+		{Column: table.Column{Name: "rid", Doc: "id of the request", Detail: len(list) == 1}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(s.of.set.Text(s.of.Request.RID)) }},
 	})
 }
 

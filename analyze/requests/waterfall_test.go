@@ -46,14 +46,14 @@ func checkComplete(t *testing.T, s *request.Set, w *Waterfall, stages int) {
 		}
 	}
 	if n != stages {
-		t.Errorf("%s: %d stages are shown, want %d", req.RID, n, stages)
+		t.Errorf("%s: %d stages are shown, want %d", s.Text(req.RID), n, stages)
 	}
 	holes := int64(0)
 	for _, h := range w.Holes {
 		holes += int64(h.To - h.From)
 	}
 	if holes != max(0, req.Metrics.Unaccounted) {
-		t.Errorf("%s: holes of %d ns, want %d", req.RID, holes, req.Metrics.Unaccounted)
+		t.Errorf("%s: holes of %d ns, want %d", s.Text(req.RID), holes, req.Metrics.Unaccounted)
 	}
 	lead := s.Lead(&s.Parts[s.Answering(req)])
 	if lead == request.None || req.Metrics.ITL.N == 0 {
@@ -61,7 +61,7 @@ func checkComplete(t *testing.T, s *request.Set, w *Waterfall, stages int) {
 	}
 	itl, got := req.Metrics.ITL, measureTokens(s, lead).Gaps
 	if got.N != itl.N || got.P50 != itl.P50 || got.P90 != itl.P90 || got.P99 != itl.P99 || got.Max != itl.Max {
-		t.Errorf("%s: gaps %+v, want %+v", req.RID, got, itl)
+		t.Errorf("%s: gaps %+v, want %+v", s.Text(req.RID), got, itl)
 	}
 }
 

@@ -87,20 +87,20 @@ func ms(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
 
 func (p *waterfallPrinter) header() {
 	r := p.Request
-	p.printf("request %s\n", words.Clean(r.RID))
+	p.printf("request %s\n", words.Clean(p.set.Text(r.RID)))
 	fact := func(name, value string) {
 		if value != "" {
 			p.printf("  %-12s%s\n", name, words.Clean(value))
 		}
 	}
 	status := r.Status.String()
-	if r.Reason != "" {
-		status += ": " + r.Reason
+	if r.Reason != 0 {
+		status += ": " + p.set.Syms.Name(r.Reason)
 	}
 	fact("status", status)
 	fact("start", words.Instant(r.Start))
 	fact("roles", p.set.RolesOf(r))
-	fact("room", r.Room)
+	fact("room", p.set.Text(r.Room))
 	fact("model", p.set.ModelOf(r))
 	fact("flags", r.Flags.String())
 	fact("tokens", tokenCounts(&r.Metrics))
@@ -145,19 +145,19 @@ func (p *waterfallPrinter) partHeader(l *Lane) {
 	}
 	part := &p.set.Parts[l.Part]
 	facts := []string{part.Role.String()}
-	if part.RID != "" {
-		facts = append(facts, "rid "+words.Clean(part.RID))
+	if part.RID != 0 {
+		facts = append(facts, "rid "+words.Clean(p.set.Text(part.RID)))
 	}
-	if part.FullID != "" && part.FullID != part.RID && part.FullID != p.Request.RID {
-		facts = append(facts, "id "+words.Clean(part.FullID))
+	if part.FullID != 0 && p.set.Text(part.FullID) != p.set.Text(part.RID) && p.set.Text(part.FullID) != p.set.Text(p.Request.RID) {
+		facts = append(facts, "id "+words.Clean(p.set.Text(part.FullID)))
 	}
 	if part.Root != request.None {
 		facts = append(facts, fmt.Sprintf("span %s ms at %s", ms(int64(part.End-part.Start)), ms(int64(part.Start-p.Request.Start))))
 	} else {
 		facts = append(facts, "request span missing")
 	}
-	if part.FinishReason != "" {
-		facts = append(facts, "finish "+words.Clean(part.FinishReason))
+	if part.FinishReason != 0 {
+		facts = append(facts, "finish "+words.Clean(p.set.Syms.Name(part.FinishReason)))
 	}
 	p.filled("", strings.Join(facts, ", "))
 }

@@ -60,7 +60,7 @@ func Measure(s *request.Set, objectives []Objective) *Goodput {
 		for k := range objectives {
 			g.Each[k].add(objectives[k].Of(r))
 		}
-		for _, p := range r.Parts {
+		for _, p := range s.PartsOf(r) {
 			if part := &s.Parts[p]; part.Serves() {
 				if rank := ranks.Route(part); rank != request.None {
 					counts[rank].add(g.states[i])

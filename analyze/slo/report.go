@@ -67,7 +67,7 @@ func (g *Goodput) CauseReport() *table.Table {
 			}
 			return c.More / int64(len(c.Requests))
 		}),
-		table.TextColumn("rid", "of the first one", func(c *Cause) string { return g.set.Requests[c.Requests[0]].RID }),
+		table.TextColumn("rid", "of the first one", func(c *Cause) string { return g.set.Text(g.set.Requests[c.Requests[0]].RID) }),
 	})
 }
 

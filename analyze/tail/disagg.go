@@ -42,7 +42,7 @@ type FirstTokenShare struct {
 // another, and when its first token came.
 func (t *Tail) disaggregated(a *cause.Attribution) bool {
 	prefill, decode := false, false
-	for _, p := range t.set.Requests[a.Request].Parts {
+	for _, p := range t.set.PartsOf(&t.set.Requests[a.Request]) {
 		prefill = prefill || t.set.Parts[p].Role == request.Prefill
 		decode = decode || t.set.Parts[p].Role == request.Decode
 	}

@@ -222,7 +222,7 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 	out := table.New("sgtrace.report.slowest/v1", "Slowest requests by "+c.Metric.Title, c.Slowest, []table.Field[R]{
 		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: c.Metric.Name} }},
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(x *R) table.Cell { return table.InstantCell(req(x).Start) }},
-		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(req(x).RID) }},
+		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(t.set.Text(req(x).RID)) }},
 		of(metric.TTFT), of(metric.E2E),
 		{Column: table.Column{Name: "cause", Doc: "of which it has most more than those around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
 		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),

@@ -101,7 +101,7 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 // scheduler's; 0 if there is none.
 func dispatched(s *request.Set, p *request.Part) trace.Time {
 	var sent trace.Time
-	for _, t := range p.Threads {
+	for _, t := range s.ThreadsOf(p) {
 		stages := s.StagesOf(t)
 		if len(stages) == 0 || s.OnScheduler(t) {
 			continue

@@ -146,7 +146,7 @@ func (t *Tail) mainByTruth() map[string]string {
 	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
 		median := cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return sum(a, name) })
 		for i := range t.List {
-			rid := t.set.Requests[t.List[i].Request].RID
+			rid := t.set.Text(t.set.Requests[t.List[i].Request].RID)
 			if more := sum(&t.List[i], name) - median; main[rid] == "" || more > most[rid] {
 				main[rid], most[rid] = name, more
 			}
@@ -168,7 +168,7 @@ func TestRateOfMainCauses(t *testing.T) {
 		transfers := map[string]bool{}
 		if tail.Transfers != nil {
 			for _, r := range tail.Transfers.Slow {
-				transfers[s.Requests[r.Request].RID] = true
+				transfers[s.Text(s.Requests[r.Request].RID)] = true
 			}
 		}
 		mu.Lock()

@@ -97,10 +97,10 @@ func (t *Tail) stallSentence(x *Stall) string {
 	switch {
 	case x.Culprit == request.None:
 	case x.alone():
-		what = fmt.Sprintf("the %s-token prompt of %s", words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
+		what = fmt.Sprintf("the %s-token prompt of %s", words.Thousands(x.Prompt), t.set.Text(t.set.Requests[x.Culprit].RID))
 	default:
 		what = fmt.Sprintf("%d prompts (%s tokens; the longest has %s and is that of %s)",
-			x.Prompts, words.Thousands(x.Tokens), words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
+			x.Prompts, words.Thousands(x.Tokens), words.Thousands(x.Prompt), t.set.Text(t.set.Requests[x.Culprit].RID))
 	}
 	where := ""
 	if at := t.placeOf(int32(x.Proc)); !t.oneHome[cause.Interference] {
@@ -177,7 +177,7 @@ func (t *Tail) stallsReport() *table.Table {
 			if r.Culprit == request.None {
 				return table.TextCell("")
 			}
-			return table.TextCell(t.set.Requests[r.Culprit].RID)
+			return table.TextCell(t.set.Text(t.set.Requests[r.Culprit].RID))
 		}},
 		{Column: table.Column{Name: "its tokens", Unit: table.Count, Doc: "of its prompt, without cached ones"}, Cell: func(r *R) table.Cell { return ofCulprit(r, r.Prompt) }},
 		{Column: table.Column{Name: "chunks", Unit: table.Count, Doc: "in which its prompt was computed"}, Cell: func(r *R) table.Cell { return ofCulprit(r, int64(r.Chunks)) }},

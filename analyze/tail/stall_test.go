@@ -43,7 +43,7 @@ func TestRateOfStalls(t *testing.T) {
 			held[q.FullID] = q.Outcome == string(simulator.Finished) && q.ITL != nil && q.ITL.Max >= tail.Stalls.Limit+2*tail.Comparisons[2].Median
 		}
 		for _, r := range tail.heldUp() {
-			delete(held, s.Requests[r].RID)
+			delete(held, s.Text(s.Requests[r].RID))
 		}
 		for rid, missed := range held {
 			if missed {
@@ -51,7 +51,7 @@ func TestRateOfStalls(t *testing.T) {
 				return false
 			}
 		}
-		culprit := s.Requests[tail.Stalls.List[0].Culprit].RID
+		culprit := s.Text(s.Requests[tail.Stalls.List[0].Culprit].RID)
 		alone := strings.Contains(found[0].Text, "the 6,000-token prompt of "+culprit)
 		together := strings.Contains(found[0].Text, "the longest has 6,000 and is that of "+culprit)
 		chunked := strings.Contains(found[0].Text, "in 3 chunks without a decode step between them")

@@ -164,7 +164,7 @@ func (t *Tail) slowTransfersReport() *table.Table {
 		table.TextColumn("from host", "machine that prefilled", func(s *S) string { return t.hostName(s.From) }),
 		table.TextColumn("to host", "machine that decodes", func(s *S) string { return t.hostName(s.To) }),
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the request, Unix time"}, Cell: func(s *S) table.Cell { return table.InstantCell(req(s).Start) }},
-		table.TextColumn("rid", "the user's id where known, else the server's", func(s *S) string { return req(s).RID }),
+		table.TextColumn("rid", "the user's id where known, else the server's", func(s *S) string { return t.set.Text(req(s).RID) }),
 		ns("took", "how long the request waited for its KV cache", func(s *S) int64 { return s.Took }),
 		ns("beyond", "longer than is usual for the prompt", func(s *S) int64 { return s.Beyond }),
 		{Column: table.Column{Name: "prompt", Unit: table.Count, Doc: "tokens of the prompt"}, Cell: func(s *S) table.Cell { return table.NumberCell(req(s).Metrics.PromptTokens) }},

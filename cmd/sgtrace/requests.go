@@ -98,7 +98,7 @@ func candidates(set *request.Set, found []int, id string) *document.Document {
 	t := requests.List(set, found)
 	t.Title = fmt.Sprintf("%d requests match %q", len(found), id)
 	t.Limit(mostRequests)
-	t.Note("give more of an ID to see one request, such as sgtrace request %s", set.Requests[found[0]].RID)
+	t.Note("give more of an ID to see one request, such as sgtrace request %s", set.Text(set.Requests[found[0]].RID))
 	d := document.Of(t)
 	d.Schema = "sgtrace.requests/v2"
 	return d

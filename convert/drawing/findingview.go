@@ -68,9 +68,9 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 	track := row(fmt.Sprintf("not finished%s%d", naming.Separator, len(failed)), "requests that were aborted, failed or have no end, when they ended", len(findings)+1)
 	rid, reason := b.Intern("rid"), b.Intern("reason")
 	for _, r := range failed {
-		args := trace.ArgList(nil).String(rid, r.RID)
-		if r.Reason != "" {
-			args = args.String(reason, r.Reason)
+		args := trace.ArgList(nil).String(rid, set.Text(r.RID))
+		if r.Reason != 0 {
+			args = args.String(reason, set.Syms.Name(r.Reason))
 		}
 		b.Instant(trace.Instant{Time: r.End, Track: track, Name: b.Intern(r.Status.String()), Args: b.Args().Put(args)})
 	}

@@ -60,7 +60,7 @@ func TestFindingsAreDrawn(t *testing.T) {
 	}
 	for i := range set.Requests {
 		if r := &set.Requests[i]; r.Status != request.Finished {
-			failed[fmt.Sprintf("%v %v %d", r.RID, r.Status, r.End)] = true
+			failed[fmt.Sprintf("%v %v %d", set.Text(r.RID), r.Status, r.End)] = true
 		}
 	}
 	middle := from + (to-from)/2
@@ -114,7 +114,7 @@ func TestColors(t *testing.T) {
 	set := simulated(t, 60)
 	ids := map[string]string{} // outcome of each rid, short as timelines have it
 	for i := range set.Requests {
-		ids[shorten(set.Requests[i].RID)] = set.Requests[i].Status.String()
+		ids[shorten(set.Text(set.Requests[i].RID))] = set.Requests[i].Status.String()
 	}
 	roots := 0
 	for _, s := range written(t, set, Options{}).Slices {

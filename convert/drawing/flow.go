@@ -44,10 +44,10 @@ func (l *layout) findEdges(b *trace.Builder) {
 // computed it to the transfer it queued.
 func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)) {
 	byRole := map[request.Role]*request.Part{}
-	for _, p := range r.Parts {
+	for _, p := range l.set.PartsOf(r) {
 		part := &l.set.Parts[p]
 		if part.Role == request.Sender {
-			for _, t := range part.Threads {
+			for _, t := range l.set.ThreadsOf(part) {
 				if prefill := byRole[request.Prefill]; prefill != nil {
 					send(l.stage(l.threadOn(prefill, l.set.Threads[t].Proc), request.Prefilling), l.stage(t, request.SendQueueing))
 				}
@@ -60,7 +60,7 @@ func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)
 	if prefill == nil || decode == nil {
 		return
 	}
-	for _, t := range decode.Threads {
+	for _, t := range l.set.ThreadsOf(decode) {
 		to := l.afterTransfer(t)
 		if to == request.None {
 			continue
@@ -99,7 +99,7 @@ func (l *layout) stage(t int, m request.Meaning) int {
 }
 
 func (l *layout) threadOn(p *request.Part, proc int) int {
-	for _, t := range p.Threads {
+	for _, t := range l.set.ThreadsOf(p) {
 		if l.set.Threads[t].Proc == proc {
 			return t
 		}
@@ -109,7 +109,7 @@ func (l *layout) threadOn(p *request.Part, proc int) int {
 
 // threadOfTP returns the scheduler thread of the given TP rank, else the lead.
 func (l *layout) threadOfTP(p *request.Part, tp int16) int {
-	for _, t := range p.Threads {
+	for _, t := range l.set.ThreadsOf(p) {
 		if l.set.Procs[l.set.Threads[t].Proc].Rank.TP == tp && l.stage(t, request.Sending) != request.None {
 			return t
 		}

@@ -167,7 +167,7 @@ func (v *loadView) drawServers(l *layout) {
 func (l *layout) serverLoads(single bool) []*serverLoad {
 	loads := map[naming.Place]*serverLoad{}
 	for r := range l.set.AllRequests() {
-		for _, p := range l.set.Requests[r].Parts {
+		for _, p := range l.set.PartsOf(&l.set.Requests[r]) {
 			part := &l.set.Parts[p]
 			t := l.set.Lead(part)
 			if t == request.None || !slices.Contains(request.ServingRoles, part.Role) || !l.extent.Has(part.Start) {

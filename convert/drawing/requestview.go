@@ -123,7 +123,7 @@ func (d *drawing) rootSlices(outermost []int) map[int]rootSlice {
 	for r := range d.set.Requests {
 		if i := outermost[r]; d.places[r].drawn && i != request.None {
 			req := &d.set.Requests[r]
-			name := d.b.Intern("Req " + shorten(strings.TrimPrefix(req.RID, healthCheck)) + naming.Separator + req.Status.String())
+			name := d.b.Intern("Req " + shorten(strings.TrimPrefix(d.set.Text(req.RID), healthCheck)) + naming.Separator + req.Status.String())
 			roots[i] = rootSlice{name, d.colored.root[r]}
 		}
 	}
@@ -195,12 +195,12 @@ func (l *layout) outermost(r int) int {
 	if g := req.Gateway; g != request.None && l.set.RequestOf(g) == r && l.drawn(g) {
 		return g
 	}
-	if root := l.set.Parts[req.Parts[0]].Root; root != request.None {
+	if root := l.set.Parts[l.set.PartsOf(req)[0]].Root; root != request.None {
 		if e := l.above(root); e != request.None && l.set.Kind(e) == request.Envelope {
 			return e
 		}
 	}
-	for _, p := range req.Parts {
+	for _, p := range l.set.PartsOf(req) {
 		if root := l.set.Parts[p].Root; l.set.Parts[p].Role == request.Router && root != request.None && l.drawn(root) {
 			return root
 		}
@@ -220,7 +220,7 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	req := &d.set.Requests[r]
 	m := &req.Metrics
 	name := append(d.text[:0], "Req "...)
-	name = append(name, shorten(strings.TrimPrefix(req.RID, healthCheck))...)
+	name = append(name, shorten(strings.TrimPrefix(d.set.Text(req.RID), healthCheck))...)
 	if m.E2E != request.Unknown {
 		name = trace.AppendDuration(append(name, " · "...), m.E2E)
 	}
@@ -232,12 +232,12 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 		name = append(append(name, " · "...), req.Status.String()...)
 	}
 	d.text = name
-	desc := "request " + req.RID
+	desc := "request " + d.set.Text(req.RID)
 	if m.TTFT != request.Unknown {
 		desc += ", first token after " + trace.FormatDuration(m.TTFT)
 	}
-	if req.Reason != "" {
-		desc += ", " + req.Status.String() + ": " + req.Reason
+	if req.Reason != 0 {
+		desc += ", " + req.Status.String() + ": " + d.set.Syms.Name(req.Reason)
 	}
 	return d.b.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.b.Intern(string(name)), Order: d.places[r].order,
 		Rank: trace.NoRank, Desc: d.b.Intern(desc)})

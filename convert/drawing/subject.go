@@ -16,14 +16,14 @@ func (l *layout) addSubjects(b *trace.Builder) {
 	for r := range l.set.AllRequests() {
 		req := &l.set.Requests[r]
 		id := b.Intern(l.uniqueID(req))
-		for _, p := range req.Parts {
+		for _, p := range l.set.PartsOf(req) {
 			part := &l.set.Parts[p]
-			list = list[:0].String(rid, cmp.Or(part.RID, req.RID))
-			if req.RID != part.RID {
-				list = list.String(full, req.RID)
+			list = list[:0].String(rid, cmp.Or(l.set.Text(part.RID), l.set.Text(req.RID)))
+			if l.set.Text(req.RID) != l.set.Text(part.RID) {
+				list = list.String(full, l.set.Text(req.RID))
 			}
-			if req.Room != "" {
-				list = list.String(room, req.Room)
+			if req.Room != 0 {
+				list = list.String(room, l.set.Text(req.Room))
 			}
 			l.identity[p] = b.Args().Put(list)
 			l.subject[p] = b.Subject(trace.Subject{ID: id, Args: l.identity[p]})
@@ -47,7 +47,7 @@ func (l *layout) addRequestSubjects(b *trace.Builder) {
 			continue
 		}
 		req := &l.set.Requests[r]
-		for _, p := range req.Parts {
+		for _, p := range l.set.PartsOf(req) {
 			l.colored.part[p] = b.Subject(trace.Subject{Args: l.identity[p]})
 		}
 		l.colored.root[r] = b.Subject(trace.Subject{ID: b.Intern(req.Status.String()), Args: l.identity[l.set.Answering(req)]})
@@ -58,9 +58,9 @@ func (l *layout) addRequestSubjects(b *trace.Builder) {
 // collide with it.
 func (l *layout) uniqueID(r *request.Request) string {
 	if r.Flags&request.RIDCollision != 0 {
-		return r.RID + " " + l.set.TraceID(r)
+		return l.set.Text(r.RID) + " " + l.set.TraceID(r)
 	}
-	return r.RID
+	return l.set.Text(r.RID)
 }
 
 // about returns the subject of span i: the part it belongs to, for a gateway's

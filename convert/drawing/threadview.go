@@ -83,7 +83,7 @@ func (l *layout) partName(p int) string {
 		}
 	}
 	if part.Request != request.None {
-		return "Req " + shorten(l.set.Requests[part.Request].RID)
+		return "Req " + shorten(l.set.Text(l.set.Requests[part.Request].RID))
 	}
 	return "Req ?"
 }

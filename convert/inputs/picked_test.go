@@ -47,13 +47,13 @@ func told(set *request.Set) (lines []string) {
 	for i := range set.Requests {
 		r := set.Requests[i]
 		var procs []string
-		for _, p := range r.Parts {
+		for _, p := range set.PartsOf(&r) {
 			part := set.Parts[p]
-			for _, th := range part.Threads {
+			for _, th := range set.ThreadsOf(&part) {
 				procs = append(procs, set.RankName(set.Threads[th].Proc), fmt.Sprint(len(set.StagesOf(th))))
 			}
 		}
-		lines = append(lines, fmt.Sprint(r.RID, r.Room, r.GatewayID, r.Start, r.End, r.Status, r.Reason, r.Flags, r.Metrics, procs))
+		lines = append(lines, fmt.Sprint(set.Text(r.RID), set.Text(r.Room), set.Text(r.GatewayID), r.Start, r.End, r.Status, set.Syms.Name(r.Reason), r.Flags, r.Metrics, procs))
 	}
 	for p := range set.Procs {
 		lines = append(lines, set.ProcOn(p)+" "+set.RankName(p))
@@ -99,12 +99,12 @@ func checkPicked(t *testing.T, path string) {
 		for _, sel := range []request.Selection{
 			{From: from, To: from + trace.Time(rng.Int64N(int64(last-first)/5))},
 			{To: from},
-			{RIDs: []string{r.RID}},
+			{RIDs: []string{whole.Text(r.RID)}},
 			{RIDs: []string{whole.IDs(r)[rng.IntN(len(whole.IDs(r)))]}, From: from},
 			{Traces: []string{strings.TrimLeft(whole.TraceID(r), "0")}},
 			{Sample: 0.02},
 			{Slowest: 1 + rng.IntN(9)},
-			{Rooms: slices.DeleteFunc([]string{r.Room}, func(room string) bool { return room == "" })},
+			{Rooms: slices.DeleteFunc([]string{whole.Text(r.Room)}, func(room string) bool { return room == "" })},
 		} {
 			want, wantErr := selected(t, path, sel, oneClock, false)
 			got, gotErr := selected(t, path, sel, oneClock, true)
@@ -147,7 +147,7 @@ func TestPickedOfPipes(t *testing.T) {
 	first, last, _ := whole.Bounds()
 	for _, sel := range []request.Selection{
 		{From: first + (last-first)/2, To: first + (last-first)*6/10},
-		{RIDs: []string{whole.Requests[7].RID}},
+		{RIDs: []string{whole.Text(whole.Requests[7].RID)}},
 		{Slowest: 3},
 		{Sample: 0.05},
 		{RIDs: []string{"none has this"}}, // all is read

@@ -232,7 +232,7 @@ func withoutService(attrs otlpAttrs) (rest otlpAttrs) {
 func facts(s *request.Set) (list []string) {
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		list = append(list, fmt.Sprintf("%s %+v %v %q %d-%d", r.RID, r.Metrics, r.Status, r.Reason, r.Start, r.End))
+		list = append(list, fmt.Sprintf("%s %+v %v %q %d-%d", s.Text(r.RID), r.Metrics, r.Status, s.Syms.Name(r.Reason), r.Start, r.End))
 	}
 	for i := range s.Len() {
 		row := s.Row(i)

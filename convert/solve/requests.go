@@ -13,7 +13,7 @@ import (
 func (s *solution) writeRequests(set *request.Set) {
 	for i := range set.AllRequests() {
 		s.Request(requestRow(set, i))
-		for _, p := range set.Requests[i].Parts {
+		for _, p := range set.PartsOf(&set.Requests[i]) {
 			s.Part(partRow(set, i, &set.Parts[p]))
 		}
 	}
@@ -36,17 +36,17 @@ func requestRow(set *request.Set, number int) dataset.RequestRow {
 	r := &set.Requests[number]
 	x := &r.Metrics
 	return dataset.RequestRow{
-		Time: int64(r.Start), RID: r.RID, Roles: set.RolesOf(r),
+		Time: int64(r.Start), RID: set.Text(r.RID), Roles: set.RolesOf(r),
 		Queue: known(x.Queue), Prefill: known(x.Prefill), Transfer: known(x.Transfer), Decode: known(x.Decode), Tokens: known(x.CompletionTokens),
 		ITLP50: known(x.ITL.P50), ITLP90: known(x.ITL.P90), ITLP99: known(x.ITL.P99), ITLMax: known(x.ITL.Max), TPOT: known(x.TPOT),
-		TTFT: known(x.TTFT), E2E: known(x.E2E), Unaccounted: known(x.Unaccounted), Status: r.Status.String(), Reason: r.Reason, Flags: r.Flags.String(),
-		PromptTokens: known(x.PromptTokens), CachedTokens: known(x.CachedTokens), Retractions: known(x.Retractions), Model: set.ModelOf(r), Room: r.Room,
+		TTFT: known(x.TTFT), E2E: known(x.E2E), Unaccounted: known(x.Unaccounted), Status: r.Status.String(), Reason: set.Syms.Name(r.Reason), Flags: r.Flags.String(),
+		PromptTokens: known(x.PromptTokens), CachedTokens: known(x.CachedTokens), Retractions: known(x.Retractions), Model: set.ModelOf(r), Room: set.Text(r.Room),
 		Request: int32(number), TraceID: set.TraceID(r), Dur: max(0, int64(r.End-r.Start)),
 	}
 }
 
 func partRow(set *request.Set, number int, p *request.Part) dataset.PartRow {
-	row := dataset.PartRow{Request: int32(number), RID: p.RID, Role: p.Role.String(), Start: int64(p.Start), Dur: int64(p.End - p.Start), Reason: p.FinishReason}
+	row := dataset.PartRow{Request: int32(number), RID: set.Text(p.RID), Role: p.Role.String(), Start: int64(p.Start), Dur: int64(p.End - p.Start), Reason: set.Syms.Name(p.FinishReason)}
 	if p.Proc != request.None {
 		row.Host = set.HostOf(p.Proc)
 	}
@@ -104,7 +104,7 @@ func (w *stageWriter) row(i, proc, number int) dataset.StageRow {
 	if number != request.None {
 		r := &set.Requests[number]
 		row.Began, row.Lasted = int64(r.Start), max(0, int64(r.End-r.Start))
-		row.RID, row.Status, row.Model = r.RID, r.Status.String(), set.ModelOf(r)
+		row.RID, row.Status, row.Model = set.Text(r.RID), r.Status.String(), set.ModelOf(r)
 	}
 	return row
 }

@@ -193,7 +193,7 @@ func (b *builder) findRoots() {
 			b.Rows[i].Kind = request.Gateway
 		}
 	}
-	b.Parts = make([]request.Part, 0, len(roots))
+	b.Parts = memory.Make[request.Part](len(roots))[:0]
 	for _, i := range roots {
 		role := request.Unified
 		if b.classOf(int(i)) == requestName {
@@ -222,8 +222,8 @@ func (b *builder) lookAbove(p *request.Part) {
 	for i := b.tree.Parent(p.Root); i != request.None; i = b.tree.Parent(i) {
 		switch b.Rows[i].Kind {
 		case request.Envelope:
-			if a, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.room); ok && p.Room == "" {
-				p.Room = roomOf(a)
+			if a, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.room); ok && p.Room == 0 {
+				p.Room = b.NewText(roomOf(a))
 			}
 		case request.Gateway:
 			p.Gateway = i // the topmost one counts
@@ -247,11 +247,11 @@ func (b *builder) addPart(i int, role request.Role) {
 	for a := range b.dump.Args.All(s.Args) {
 		switch a.Key {
 		case k.rid:
-			p.RID = string(a.Bytes())
+			p.RID = b.NewText(string(a.Bytes()))
 		case k.room:
-			p.Room = roomOf(a)
+			p.Room = b.NewText(roomOf(a))
 		case k.requestID:
-			p.FullID = string(a.Bytes())
+			p.FullID = b.NewText(string(a.Bytes()))
 		case k.ttft:
 			p.TTFT = argSeconds(a)
 		case k.e2e:
@@ -263,17 +263,17 @@ func (b *builder) addPart(i int, role request.Role) {
 		case k.cached:
 			count(&p.CachedTokens, a)
 		case k.model:
-			p.Model = string(a.Bytes())
+			p.Model = b.Syms.Intern(string(a.Bytes()))
 		case k.finish:
-			p.FinishReason = finishOf(a)
+			p.FinishReason = b.Syms.Intern(finishOf(a))
 		}
 	}
-	if role == request.Sender && p.Room == "" && strings.HasPrefix(p.RID, "0x") {
+	if role == request.Sender && p.Room == 0 && strings.HasPrefix(b.Text(p.RID), "0x") {
 		p.Room = p.RID
 	}
 	b.Rows[i].Kind = request.Root
 	b.Rows[i].Part = int32(len(b.Parts))
-	b.Parts = append(b.Parts, p)
+	b.Parts = memory.Append(b.Parts, p)
 }
 
 func (b *builder) findThreads() {
@@ -351,7 +351,7 @@ func (b *builder) headlessPart(i int) int {
 }
 
 func (b *builder) newHeadless() int {
-	b.Parts = append(b.Parts, request.Part{
+	b.Parts = memory.Append(b.Parts, request.Part{
 		Root: request.None, Role: request.Other, Gateway: request.None, Proc: request.None,
 		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
 	})
@@ -409,12 +409,10 @@ func (b *builder) markStages(i, t int) bool {
 func (b *builder) finishParts() {
 	for t := range b.AllThreads() {
 		b.boundThread(t)
-		p := &b.Parts[b.Threads[t].Part]
-		p.Threads = append(p.Threads, t)
 	}
+	b.OwnThreads(func(threads []int) { slices.SortFunc(threads, b.compareThreads) })
 	for i := range b.AllParts() {
 		p := &b.Parts[i]
-		slices.SortFunc(p.Threads, b.compareThreads)
 		p.Trace = b.traceOf(p)
 		if p.Role == request.Unified {
 			p.Role = b.roleOfThreads(p)
@@ -423,7 +421,7 @@ func (b *builder) finishParts() {
 			b.finishHeadless(p)
 			continue
 		}
-		if b.Implausible(p.Root) && len(p.Threads) > 0 {
+		if b.Implausible(p.Root) && len(b.ThreadsOf(p)) > 0 {
 			b.boundByThreads(p)
 		}
 		p.Proc = b.rootProc(p)
@@ -433,9 +431,9 @@ func (b *builder) finishParts() {
 // traceOf returns the trace id of a part.
 func (b *builder) traceOf(p *request.Part) [2]uint64 {
 	i := p.Root
-	if i == request.None && len(p.Threads) > 0 {
-		if i = b.Threads[p.Threads[0]].Row; i == request.None {
-			i = int(b.StagesOf(p.Threads[0])[0])
+	if i == request.None && len(b.ThreadsOf(p)) > 0 {
+		if i = b.Threads[b.ThreadsOf(p)[0]].Row; i == request.None {
+			i = int(b.StagesOf(b.ThreadsOf(p)[0])[0])
 		}
 	}
 	if i == request.None {
@@ -447,7 +445,7 @@ func (b *builder) traceOf(p *request.Part) [2]uint64 {
 // roleOfThreads returns the role that the threads of a part tell, for roots that
 // do not: in the v1a layout all of them are called "Req".
 func (b *builder) roleOfThreads(p *request.Part) request.Role {
-	for _, t := range p.Threads {
+	for _, t := range b.ThreadsOf(p) {
 		if role := b.Procs[b.Threads[t].Proc].Role; role == request.Prefill || role == request.Decode {
 			return role
 		}
@@ -482,7 +480,7 @@ func (b *builder) boundThread(t int) {
 
 // boundByThreads takes the bounds of a part from its threads.
 func (b *builder) boundByThreads(p *request.Part) {
-	for k, t := range p.Threads {
+	for k, t := range b.ThreadsOf(p) {
 		from, to := b.Threads[t].Start, b.Threads[t].End
 		if k == 0 || from < p.Start {
 			p.Start = from
@@ -496,15 +494,15 @@ func (b *builder) boundByThreads(p *request.Part) {
 // finishHeadless takes bounds and role of a part without root from its threads.
 func (b *builder) finishHeadless(p *request.Part) {
 	b.boundByThreads(p)
-	for _, t := range p.Threads {
+	for _, t := range b.ThreadsOf(p) {
 		if role := b.Procs[b.Threads[t].Proc].Role; role != request.Other {
 			p.Role = role
 		}
 	}
-	if p.Role == request.Other && slices.ContainsFunc(p.Threads, func(t int) bool { return isScheduler(b.Procs[b.Threads[t].Proc].Label) }) {
+	if p.Role == request.Other && slices.ContainsFunc(b.ThreadsOf(p), func(t int) bool { return isScheduler(b.Procs[b.Threads[t].Proc].Label) }) {
 		p.Role = request.Unified
 	}
-	if len(p.Threads) > 0 {
-		p.Proc = b.Threads[p.Threads[0]].Proc
+	if len(b.ThreadsOf(p)) > 0 {
+		p.Proc = b.Threads[b.ThreadsOf(p)[0]].Proc
 	}
 }

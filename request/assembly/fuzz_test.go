@@ -50,11 +50,11 @@ func checkSet(t *testing.T, s *request.Set) {
 	for i := range s.Requests {
 		r := &s.Requests[i]
 		in("gateway", r.Gateway, s.Len(), true)
-		if len(r.Parts) == 0 || i > 0 && r.Start < last || r.RID == "" {
+		if len(s.PartsOf(r)) == 0 || i > 0 && r.Start < last || r.RID == 0 {
 			t.Fatalf("request %d, behind %d: %+v", i, last, r)
 		}
 		last = r.Start
-		for _, p := range r.Parts {
+		for _, p := range s.PartsOf(r) {
 			in("part", p, len(s.Parts), false)
 			parts[p]++
 			if s.Parts[p].Request != i {
@@ -77,7 +77,7 @@ func checkSet(t *testing.T, s *request.Set) {
 		}
 		in("root", part.Root, s.Len(), true)
 		in("process", part.Proc, len(s.Procs), true)
-		for _, th := range part.Threads {
+		for _, th := range s.ThreadsOf(part) {
 			in("thread", th, len(s.Threads), false)
 			threads[th]++
 			if s.Threads[th].Part != p {

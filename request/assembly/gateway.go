@@ -3,6 +3,7 @@ package assembly
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 )
@@ -77,9 +78,11 @@ func (b *builder) insideGateway(i int) bool {
 // wants to see of an outage. Calls that fetch something (health, models) are not
 // requests unless they failed.
 func (b *builder) addRejected() {
-	served := map[int]bool{}
+	served := memory.Make[bool](len(b.Rows))
 	for p := range b.AllParts() {
-		served[b.Parts[p].Gateway] = true
+		if g := b.Parts[p].Gateway; g != request.None {
+			served[g] = true
+		}
 	}
 	for i := range b.All() {
 		if b.Rows[i].Kind != request.Gateway || served[i] || b.insideGateway(i) {
@@ -93,6 +96,6 @@ func (b *builder) addRejected() {
 		b.addPart(i, request.Router)
 		b.Rows[i].Kind = request.Gateway
 		part := &b.Parts[len(b.Parts)-1]
-		part.Gateway, part.RID = i, b.gatewayID(i)
+		part.Gateway, part.RID = i, b.NewText(b.gatewayID(i))
 	}
 }

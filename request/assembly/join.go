@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,26 +16,13 @@ import (
 // not tell the halves apart joins nothing across traces.
 func (b *builder) join() {
 	g := newGroups(len(b.Parts))
-	flags := make([]request.Flags, len(b.Parts))
+	flags := memory.Make[request.Flags](len(b.Parts))
 	b.joinEnvelopes(g)
 	b.joinRooms(g, flags)
 	b.joinTraces(g)
 	b.joinRetries(g)
-
-	members := make([][]int, len(b.Parts)) // by the lowest part of a group
-	requests := 0
-	for p := range b.AllParts() {
-		root := g.find(p)
-		if members[root] == nil {
-			requests++
-		}
-		members[root] = append(members[root], p)
-	}
-	b.Requests = make([]request.Request, 0, requests)
-	for p := range b.AllParts() {
-		if members[p] != nil {
-			b.addRequest(members[p], flags)
-		}
+	for parts := range g.all() {
+		b.addRequest(parts, flags)
 	}
 	b.sortRequests()
 	b.Own()
@@ -42,37 +30,23 @@ func (b *builder) join() {
 }
 
 func (b *builder) joinEnvelopes(g groups) {
-	first := map[int]int{}
-	for p := range b.AllParts() {
-		if b.Parts[p].Root == request.None {
-			continue
+	envelope := func(p int) int {
+		if root := b.Parts[p].Root; root != request.None {
+			if e := b.tree.Parent(root); e != request.None && b.Rows[e].Kind == request.Envelope {
+				return e
+			}
 		}
-		e := b.tree.Parent(b.Parts[p].Root)
-		if e == request.None || b.Rows[e].Kind != request.Envelope {
-			continue
-		}
-		if other, ok := first[e]; ok {
-			g.union(other, p)
-		} else {
-			first[e] = p
-		}
+		return request.None
+	}
+	for parts := range sharing(len(b.Parts), func(p int) (uint64, bool) { return uint64(envelope(p)), envelope(p) != request.None },
+		func(p, q int) bool { return envelope(p) == envelope(q) }) {
+		g.unionAll(parts)
 	}
 }
 
 // joinRooms joins the parts of every bootstrap room.
 func (b *builder) joinRooms(g groups, flags []request.Flags) {
-	rooms := map[string][]int{}
-	var order []string
-	for p := range b.AllParts() {
-		if room := b.Parts[p].Room; room != "" {
-			if rooms[room] == nil {
-				order = append(order, room)
-			}
-			rooms[room] = append(rooms[room], p)
-		}
-	}
-	for _, room := range order {
-		parts := rooms[room]
+	for parts := range b.sameText(len(b.Parts), func(p int) request.Text { return b.Parts[p].Room }) {
 		if b.count(parts, request.Prefill) <= 1 && b.count(parts, request.Decode) <= 1 && b.count(parts, request.Unified) <= 1 {
 			g.unionAll(parts)
 			continue
@@ -90,7 +64,7 @@ func (b *builder) joinRooms(g groups, flags []request.Flags) {
 		for _, p := range parts {
 			flags[p] |= request.RoomCollision
 		}
-		b.report(trace.RoomCollision, b.Parts[parts[0]].Root, room)
+		b.report(trace.RoomCollision, b.Parts[parts[0]].Root, b.Text(b.Parts[parts[0]].Room))
 	}
 }
 
@@ -106,17 +80,15 @@ func (b *builder) count(parts []int, role request.Role) int {
 
 // joinTraces joins the halves that have no room to go by.
 func (b *builder) joinTraces(g groups) {
-	traces := map[[2]uint64][]int{}
-	for p := range b.AllParts() {
-		if r := b.Parts[p].Role; (r == request.Prefill || r == request.Decode) && b.Parts[p].Trace != [2]uint64{} {
-			traces[b.Parts[p].Trace] = append(traces[b.Parts[p].Trace], p)
-		}
+	half := func(p int) (uint64, bool) {
+		part := &b.Parts[p]
+		return part.Trace[1], (part.Role == request.Prefill || part.Role == request.Decode) && part.Trace != [2]uint64{}
 	}
-	for _, parts := range traces {
+	for parts := range sharing(len(b.Parts), half, func(p, q int) bool { return b.Parts[p].Trace == b.Parts[q].Trace }) {
 		if len(parts) != 2 || b.count(parts, request.Prefill) != 1 {
 			continue
 		}
-		if x, y := b.Parts[parts[0]].Room, b.Parts[parts[1]].Room; x == "" || y == "" {
+		if b.Parts[parts[0]].Room == 0 || b.Parts[parts[1]].Room == 0 {
 			g.union(parts[0], parts[1])
 		}
 	}
@@ -160,17 +132,16 @@ func (b *builder) addRequest(parts []int, flags []request.Flags) {
 		return cmp.Or(cmp.Compare(roleOrder[p.Role], roleOrder[q.Role]), cmp.Compare(p.Start, q.Start),
 			b.compareRoots(p.Root, q.Root), cmp.Compare(x, y))
 	})
-	r := request.Request{Parts: parts, Gateway: request.None}
+	b.AddRequest(request.Request{Gateway: request.None}, parts...)
+	r := &b.Requests[len(b.Requests)-1]
 	for _, p := range parts {
 		part := &b.Parts[p]
 		r.Flags |= flags[p]
-		if r.Room == "" {
-			r.Room = part.Room
-		}
+		r.Room = cmp.Or(r.Room, part.Room)
 		if part.Root == request.None {
 			r.Flags |= request.MissingRoot
 		}
-		for _, t := range part.Threads {
+		for _, t := range b.ThreadsOf(part) {
 			if b.Threads[t].Row == request.None && b.Parts[p].Root == request.None {
 				r.Flags |= request.MissingThread
 			}
@@ -183,23 +154,23 @@ func (b *builder) addRequest(parts []int, flags []request.Flags) {
 	if alone || (b.count(parts, request.Prefill) > 0) != (b.count(parts, request.Decode) > 0) && b.count(parts, request.Unified) == 0 {
 		r.Flags |= request.Unjoined
 	}
-	r.Start, r.End = b.bounds(&r)
-	answer := &b.Parts[b.Answering(&r)]
+	r.Start, r.End = b.bounds(r)
+	answer := &b.Parts[b.Answering(r)]
 	if r.Gateway != request.None {
-		r.GatewayID = b.gatewayID(r.Gateway)
+		r.GatewayID = b.NewText(b.gatewayID(r.Gateway))
 	}
 	r.RID = cmp.Or(answer.FullID, answer.RID)
 	for _, p := range parts {
 		r.RID = cmp.Or(r.RID, b.Parts[p].FullID, b.Parts[p].RID)
 	}
-	if r.RID == "" {
-		r.RID = request.TraceRID(b.TraceID(&r))
+	if r.RID == 0 {
+		r.RID = b.NewText(request.TraceRID(b.TraceID(r)))
 	}
-	r.Status, r.Reason = b.statusOf(&r, answer)
+	status, reason := b.statusOf(r, answer)
+	r.Status, r.Reason = status, b.Syms.Intern(reason)
 	if alone && r.Status == request.Finished {
 		r.Status = request.Unfinished // a transfer whose request is not in the dump
 	}
-	b.Requests = append(b.Requests, r)
 }
 
 func (b *builder) compareRoots(x, y int) int {
@@ -216,7 +187,7 @@ func (b *builder) bounds(r *request.Request) (from, to trace.Time) {
 		s := b.Row(r.Gateway)
 		return s.Start, s.End
 	}
-	for k, p := range r.Parts {
+	for k, p := range b.PartsOf(r) {
 		part := &b.Parts[p]
 		if part.Role == request.Router {
 			return part.Start, part.End
@@ -237,7 +208,7 @@ func (b *builder) sortRequests() {
 		start trace.Time
 		index int
 	}
-	order := make([]place, len(b.Requests))
+	order := memory.Make[place](len(b.Requests))
 	for i := range order {
 		order[i] = place{b.Requests[i].Start, i}
 	}
@@ -246,11 +217,11 @@ func (b *builder) sortRequests() {
 			return cmp.Compare(p.start, q.start)
 		}
 		x, y := &b.Requests[p.index], &b.Requests[q.index]
-		tx, ty := b.Parts[x.Parts[0]].Trace, b.Parts[y.Parts[0]].Trace
-		return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.RID, y.RID), cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]),
-			b.compareRoots(b.Parts[x.Parts[0]].Root, b.Parts[y.Parts[0]].Root))
+		tx, ty := b.Parts[b.PartsOf(x)[0]].Trace, b.Parts[b.PartsOf(y)[0]].Trace
+		return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(b.Text(x.RID), b.Text(y.RID)), cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]),
+			b.compareRoots(b.Parts[b.PartsOf(x)[0]].Root, b.Parts[b.PartsOf(y)[0]].Root))
 	})
-	sorted := make([]request.Request, len(order))
+	sorted := memory.Make[request.Request](len(order))
 	for i, p := range order {
 		sorted[i] = b.Requests[p.index]
 	}
@@ -260,33 +231,32 @@ func (b *builder) sortRequests() {
 // flagCollisions marks the requests that share an id or a gateway span with
 // others. SGLang cuts a rid at its last "_", so that user_42_turn_1 becomes 1.
 func (b *builder) flagCollisions() {
-	rids, gateways := map[string][]int{}, map[int][]int{}
-	for r := range b.AllRequests() {
-		seen := map[string]bool{}
-		for _, p := range b.Requests[r].Parts {
-			if part := &b.Parts[p]; part.RID != "" && part.Role != request.Sender && part.Role != request.Router && !seen[part.RID] {
-				seen[part.RID] = true
-				rids[part.RID] = append(rids[part.RID], r)
-			}
+	named := func(p int) request.Text {
+		if part := &b.Parts[p]; part.Role != request.Sender && part.Role != request.Router {
+			return part.RID
 		}
-		if g := b.Requests[r].Gateway; g != request.None {
-			gateways[g] = append(gateways[g], r)
-		}
+		return 0
 	}
-	for rid, rs := range rids {
-		if len(rs) < 2 {
+	for parts := range b.sameText(len(b.Parts), named) {
+		rid := b.Text(b.Parts[parts[0]].RID)
+		for k, p := range parts {
+			parts[k] = b.Parts[p].Request
+		}
+		slices.Sort(parts)
+		of := slices.Compact(parts)
+		if len(of) < 2 {
 			continue
 		}
-		for _, r := range rs {
+		for _, r := range of {
 			b.Requests[r].Flags |= request.RIDCollision
 		}
-		b.report(trace.RIDCollision, b.Parts[b.Requests[rs[0]].Parts[0]].Root, len(rs), rid)
+		b.report(trace.RIDCollision, b.Parts[b.PartsOf(&b.Requests[of[0]])[0]].Root, len(of), rid)
 	}
-	for _, rs := range gateways {
-		if len(rs) > 1 {
-			for _, r := range rs {
-				b.Requests[r].Flags |= request.SharedGateway
-			}
+	gateway := func(r int) int { return b.Requests[r].Gateway }
+	for of := range sharing(len(b.Requests), func(r int) (uint64, bool) { return uint64(gateway(r)), gateway(r) != request.None },
+		func(q, r int) bool { return gateway(q) == gateway(r) }) {
+		for _, r := range of {
+			b.Requests[r].Flags |= request.SharedGateway
 		}
 	}
 }
@@ -295,8 +265,8 @@ func (b *builder) flagCollisions() {
 // threads say, in this order of trust.
 func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.Status, string) {
 	status, reason := request.Finished, ""
-	for _, p := range r.Parts {
-		for _, t := range b.Parts[p].Threads {
+	for _, p := range b.PartsOf(r) {
+		for _, t := range b.ThreadsOf(&b.Parts[p]) {
 			if th := &b.Threads[t]; th.Status != request.Finished && (reason == "" || status == request.Aborted && th.Status == request.Failed) {
 				status, reason = th.Status, b.ReasonOf(t)
 			}
@@ -305,7 +275,7 @@ func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.St
 	switch {
 	case reason != "":
 		return status, reason
-	case answer.FinishReason == "abort":
+	case b.Syms.Name(answer.FinishReason) == "abort":
 		return request.Aborted, "aborted while running"
 	}
 	if r.Gateway != request.None {
@@ -320,34 +290,4 @@ func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.St
 		return request.Unfinished, ""
 	}
 	return request.Finished, ""
-}
-
-// groups is a union-find over parts.
-type groups []int
-
-func newGroups(n int) groups {
-	g := make(groups, n)
-	for i := range g {
-		g[i] = i
-	}
-	return g
-}
-
-func (g groups) find(i int) int {
-	for g[i] != i {
-		g[i] = g[g[i]]
-		i = g[i]
-	}
-	return i
-}
-
-func (g groups) union(i, j int) {
-	i, j = g.find(i), g.find(j)
-	g[max(i, j)] = min(i, j)
-}
-
-func (g groups) unionAll(parts []int) {
-	for _, p := range parts[1:] {
-		g.union(parts[0], p)
-	}
 }

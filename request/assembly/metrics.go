@@ -47,14 +47,14 @@ func (b *measurer) measure(r *request.Request) {
 	sent := int64(request.Unknown) // sending the KV cache, on the prefill server
 	answer := &b.Parts[b.Answering(r)]
 	m.PromptTokens, m.CompletionTokens, m.CachedTokens = answer.PromptTokens, answer.CompletionTokens, answer.CachedTokens
-	for _, p := range r.Parts {
+	for _, p := range b.PartsOf(r) {
 		part := &b.Parts[p]
 		lead := b.Lead(part)
 		if lead == request.None {
 			continue
 		}
 		b.addStageTimes(&m, &sent, lead, part.Role)
-		for _, t := range part.Threads {
+		for _, t := range b.ThreadsOf(part) {
 			if b.Threads[t].Proc == b.Threads[lead].Proc {
 				m.Retractions += b.Retractions(t)
 			}
@@ -149,7 +149,7 @@ func (b *builder) outermost(r *request.Request, answer *request.Part) int {
 	if r.Gateway != request.None {
 		return r.Gateway
 	}
-	for _, p := range r.Parts {
+	for _, p := range b.PartsOf(r) {
 		if b.Parts[p].Role == request.Router && b.Parts[p].Root != request.None {
 			return b.Parts[p].Root
 		}
@@ -210,8 +210,8 @@ func summarizeITL(gaps []int64) request.ITL {
 // its threads covers.
 func (b *measurer) unaccounted(r *request.Request) int64 {
 	stages := b.covered[:0]
-	for _, p := range r.Parts {
-		for _, t := range b.Parts[p].Threads {
+	for _, p := range b.PartsOf(r) {
+		for _, t := range b.ThreadsOf(&b.Parts[p]) {
 			for _, c := range b.StagesOf(t) {
 				s := b.Row(int(c))
 				if b.Implausible(int(c)) {

@@ -54,7 +54,7 @@ func (b *builder) findMissing() {
 func (f *lossFinder) markPrefillHalves() {
 	for i := range f.AllRequests() {
 		r := &f.Requests[i]
-		if r.Flags&request.Unjoined != 0 && f.count(r.Parts, request.Prefill) > 0 {
+		if r.Flags&request.Unjoined != 0 && f.count(f.PartsOf(r), request.Prefill) > 0 {
 			r.Flags |= request.MissingRows
 		}
 	}
@@ -79,7 +79,7 @@ func (f *lossFinder) look() {
 	}
 	f.served = slices.ContainsFunc(f.Parts, func(p request.Part) bool { return p.Serves() })
 	for r := range f.AllRequests() {
-		parts := f.Requests[r].Parts
+		parts := f.PartsOf(&f.Requests[r])
 		f.joined = f.joined || f.count(parts, request.Prefill) > 0 && f.count(parts, request.Decode) > 0
 		for _, p := range parts {
 			if f.Parts[p].Gateway != request.None {
@@ -118,11 +118,11 @@ func (f *lossFinder) lose(at trace.Time, proc, n int) {
 // of the input is not missing.
 func (f *lossFinder) checkRequest(r *request.Request) {
 	whole := true
-	for _, p := range r.Parts {
+	for _, p := range f.PartsOf(r) {
 		part := &f.Parts[p]
 		whole = f.checkRoot(r, part) && whole
 		most := f.lastStep(part)
-		for _, t := range part.Threads {
+		for _, t := range f.ThreadsOf(part) {
 			whole = f.checkThread(r, part, t) && whole
 			whole = f.checkSteps(r, t, most) && whole
 		}
@@ -148,7 +148,7 @@ func (f *lossFinder) checkRoot(r *request.Request, p *request.Part) bool {
 		return false
 	}
 	// It has ended if the work of a scheduler has, or the user was answered.
-	if r.Status == request.Finished || slices.ContainsFunc(p.Threads, func(t int) bool { return f.Threads[t].Row != request.None && f.OnScheduler(t) }) {
+	if r.Status == request.Finished || slices.ContainsFunc(f.ThreadsOf(p), func(t int) bool { return f.Threads[t].Row != request.None && f.OnScheduler(t) }) {
 		f.lose(p.End, p.Proc, 1)
 	}
 	return false
@@ -184,7 +184,7 @@ func (f *lossFinder) isOfVLLM(p *request.Part) bool {
 // they have none.
 func (f *lossFinder) lastStep(p *request.Part) int32 {
 	most := int32(request.Unknown)
-	for _, t := range p.Threads {
+	for _, t := range f.ThreadsOf(p) {
 		f.EachStage(f.StagesOf(t), func(i int) {
 			if row := f.Row(i); row.Means == request.Stepping {
 				most = max(most, row.Step)

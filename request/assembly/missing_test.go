@@ -42,12 +42,12 @@ type victim struct {
 
 // part returns the part of a role, and its ranks in order.
 func (v victim) part(role request.Role) (*request.Part, []int) {
-	for _, p := range v.Requests[v.request].Parts {
+	for _, p := range v.PartsOf(&v.Requests[v.request]) {
 		part := &v.Parts[p]
 		if part.Role != role {
 			continue
 		}
-		ranks := slices.DeleteFunc(slices.Clone(part.Threads), func(t int) bool { return !v.OnScheduler(t) })
+		ranks := slices.DeleteFunc(slices.Clone(v.ThreadsOf(part)), func(t int) bool { return !v.OnScheduler(t) })
 		slices.SortFunc(ranks, func(a, b int) int {
 			return int(v.Procs[v.Threads[a].Proc].Rank.TP) - int(v.Procs[v.Threads[b].Proc].Rank.TP)
 		})

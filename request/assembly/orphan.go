@@ -181,7 +181,7 @@ func (b *builder) reportGaps() {
 	for p := range b.AllParts() {
 		part := &b.Parts[p]
 		// An aborted Mooncake transfer has none, nor has what a gateway rejected.
-		if part.Root != request.None && len(part.Threads) == 0 && part.Role != request.Sender && part.Role != request.Router && b.Name(part.Root) != vllmRequest {
+		if part.Root != request.None && len(b.ThreadsOf(part)) == 0 && part.Role != request.Sender && part.Role != request.Router && b.Name(part.Root) != vllmRequest {
 			b.report(trace.RequestThreadsMissing, part.Root, b.Name(part.Root))
 		}
 	}

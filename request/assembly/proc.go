@@ -80,7 +80,7 @@ func (b *builder) addProc(p request.Proc) int {
 // the same process, else the first thread, else one made up from the resource.
 func (b *builder) rootProc(p *request.Part) int {
 	best := request.None
-	for _, t := range p.Threads {
+	for _, t := range b.ThreadsOf(p) {
 		proc := b.Threads[t].Proc
 		if best == request.None || labelRank(b.Procs[proc].Label) < labelRank(b.Procs[best].Label) {
 			best = proc

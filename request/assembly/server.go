@@ -110,7 +110,7 @@ func (b *builder) joinWorkers(p *request.Part, join func(x, y int)) {
 	if p.Proc != request.None {
 		add(p.Proc)
 	}
-	for _, t := range p.Threads {
+	for _, t := range b.ThreadsOf(p) {
 		add(b.Threads[t].Proc)
 	}
 }
@@ -130,7 +130,7 @@ func (b *builder) timeComponents(of []*component) {
 		if p.Proc != request.None {
 			note(p, p.Proc)
 		}
-		for _, t := range p.Threads {
+		for _, t := range b.ThreadsOf(p) {
 			note(p, b.Threads[t].Proc)
 		}
 	}

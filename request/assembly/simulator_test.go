@@ -69,7 +69,7 @@ func compareRequests(t *testing.T, set *request.Set, truth *simulator.Truth) {
 	t.Helper()
 	byID := map[string]*request.Request{}
 	for i := range set.Requests {
-		byID[set.Requests[i].RID] = &set.Requests[i]
+		byID[set.Text(set.Requests[i].RID)] = &set.Requests[i]
 	}
 	if len(set.Requests) != len(truth.Requests) || len(byID) != len(truth.Requests) {
 		t.Errorf("%d requests (%d ids), want %d", len(set.Requests), len(byID), len(truth.Requests))
@@ -84,7 +84,7 @@ func compareRequests(t *testing.T, set *request.Set, truth *simulator.Truth) {
 			t.Errorf("request %s (%s) is missing", want.FullID, want.Outcome)
 			continue
 		}
-		compareRequest(t, got, want)
+		compareRequest(t, set, got, want)
 	}
 }
 
@@ -94,16 +94,16 @@ var statuses = map[string]request.Status{
 	"queue_full": request.Aborted, "transfer_failed": request.Failed,
 }
 
-func compareRequest(t *testing.T, got *request.Request, want *simulator.RequestTruth) {
+func compareRequest(t *testing.T, set *request.Set, got *request.Request, want *simulator.RequestTruth) {
 	t.Helper()
 	if got.Status != statuses[want.Outcome] {
-		t.Errorf("%s: status %v (%s), want %v", want.RID, got.Status, got.Reason, statuses[want.Outcome])
+		t.Errorf("%s: status %v (%s), want %v", want.RID, got.Status, set.Syms.Name(got.Reason), statuses[want.Outcome])
 	}
-	if len(want.Halves) > 1 && (got.Flags&request.Unjoined != 0 || len(got.Parts) != len(want.Halves)) {
-		t.Errorf("%s: %d parts joined, want %d", want.RID, len(got.Parts), len(want.Halves))
+	if len(want.Halves) > 1 && (got.Flags&request.Unjoined != 0 || len(set.PartsOf(got)) != len(want.Halves)) {
+		t.Errorf("%s: %d parts joined, want %d", want.RID, len(set.PartsOf(got)), len(want.Halves))
 	}
-	if got.Room != want.BootstrapRoom {
-		t.Errorf("%s: room %q, want %q", want.RID, got.Room, want.BootstrapRoom)
+	if set.Text(got.Room) != want.BootstrapRoom {
+		t.Errorf("%s: room %q, want %q", want.RID, set.Text(got.Room), want.BootstrapRoom)
 	}
 	near := func(what string, got, want int64) {
 		if got-want > tolerance || want-got > tolerance {

@@ -136,12 +136,12 @@ func (f *Follower) show(lines []byte, last bool) error {
 	f.Redact(set)
 	for i := range set.Requests {
 		r := &set.Requests[i]
-		key := set.TraceID(r) + r.RID
+		key := set.TraceID(r) + set.Text(r.RID)
 		if f.printed[key] || !last && !complete(set, r) {
 			continue
 		}
 		f.printed[key] = true
-		if err := f.line(r); err != nil {
+		if err := f.line(set, r); err != nil {
 			return err
 		}
 	}
@@ -154,15 +154,15 @@ func complete(set *request.Set, r *request.Request) bool {
 	if r.Flags&(request.MissingRoot|request.Unjoined|request.MissingThread) != 0 {
 		return false
 	}
-	for _, p := range r.Parts {
-		if part := &set.Parts[p]; len(part.Threads) > 0 && set.Lead(part) == request.None && r.Status == request.Finished {
+	for _, p := range set.PartsOf(r) {
+		if part := &set.Parts[p]; len(set.ThreadsOf(part)) > 0 && set.Lead(part) == request.None && r.Status == request.Finished {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *Follower) line(r *request.Request) error {
+func (f *Follower) line(set *request.Set, r *request.Request) error {
 	m := &r.Metrics
 	dur := func(ns int64) string {
 		if ns == request.Unknown {
@@ -175,7 +175,7 @@ func (f *Follower) line(r *request.Request) error {
 		tokens = fmt.Sprint(m.CompletionTokens)
 	}
 	at := words.At(r.Start, words.ClockLayout)
-	_, err := fmt.Fprintf(f.Out, format, at, words.Clean(r.RID), dur(m.Queue), dur(m.Prefill), dur(m.Decode), tokens,
+	_, err := fmt.Fprintf(f.Out, format, at, words.Clean(set.Text(r.RID)), dur(m.Queue), dur(m.Prefill), dur(m.Decode), tokens,
 		dur(m.ITL.P50), dur(m.ITL.P99), dur(m.TTFT), dur(m.E2E), r.Status)
 	return err
 }

@@ -1,0 +1,123 @@
+package assembly
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// groups is a union-find over parts.
+type groups []int32
+
+func newGroups(n int) groups {
+	g := groups(memory.Make[int32](n))
+	for i := range g {
+		g[i] = int32(i)
+	}
+	return g
+}
+
+func (g groups) find(i int) int {
+	at := int32(i)
+	for g[at] != at {
+		g[at] = g[g[at]]
+		at = g[at]
+	}
+	return int(at)
+}
+
+func (g groups) union(i, j int) {
+	i, j = g.find(i), g.find(j)
+	g[max(i, j)] = int32(min(i, j))
+}
+
+func (g groups) unionAll(parts []int) {
+	for _, p := range parts[1:] {
+		g.union(parts[0], p)
+	}
+}
+
+// all yields the groups by their lowest members, which are in order. They are valid until the next.
+func (g groups) all() iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		end := memory.Make[int32](len(g) + 1) // of each group, by its lowest member
+		for i := range g {
+			end[g.find(i)+1]++
+		}
+		for i := range g {
+			end[i+1] += end[i]
+		}
+		members := memory.Make[int32](len(g))
+		next := end // where the next member of a group goes, which becomes its end
+		for i := range g {
+			root := g.find(i)
+			members[next[root]] = int32(i)
+			next[root]++
+		}
+		var group []int
+		from := int32(0)
+		for root := range g {
+			group = group[:0]
+			for _, i := range members[from:end[root]] {
+				group = append(group, int(i))
+			}
+			if from = end[root]; len(group) > 0 && !yield(group) {
+				return
+			}
+		}
+	}
+}
+
+// sharing yields the groups of two or more of the numbers below n that are the same, each in order and
+// valid until the next. Those that are the same have one hash; ok is false for those in no group.
+func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bool) iter.Seq[[]int] {
+	type hashed struct {
+		hash uint64
+		i    int32
+	}
+	return func(yield func([]int) bool) {
+		list := memory.Make[hashed](n)[:0]
+		for i := range n {
+			if h, ok := hash(i); ok {
+				list = append(list, hashed{h, int32(i)})
+			}
+		}
+		slices.SortFunc(list, func(x, y hashed) int { return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.i, y.i)) })
+		var rest, group, other []int
+		for from, to := 0, 0; from < len(list); from = to {
+			for to = from + 1; to < len(list) && list[to].hash == list[from].hash; to++ {
+			}
+			if to == from+1 {
+				continue
+			}
+			rest = rest[:0]
+			for _, x := range list[from:to] {
+				rest = append(rest, int(x.i))
+			}
+			for len(rest) > 1 {
+				group, other = append(group[:0], rest[0]), other[:0]
+				for _, i := range rest[1:] {
+					if same(rest[0], i) {
+						group = append(group, i)
+					} else { // which has this hash by chance
+						other = append(other, i)
+					}
+				}
+				if len(group) > 1 && !yield(group) {
+					return
+				}
+				rest, other = other, rest
+			}
+		}
+	}
+}
+
+// sameText is sharing for what has texts; those without are in no group.
+func (b *builder) sameText(n int, text func(i int) request.Text) iter.Seq[[]int] {
+	return sharing(n, func(i int) (uint64, bool) { return hash.Text(b.Text(text(i))), text(i) != 0 },
+		func(i, j int) bool { return b.Text(text(i)) == b.Text(text(j)) })
+}
