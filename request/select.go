@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -71,7 +72,7 @@ func (sel *Selection) describesSpans() bool {
 // keepRequestsWith leaves out the requests that have no stage, or for servers
 // without stages no request span, for which keep holds.
 func (s *Set) keepRequestsWith(keep func(i int) bool) {
-	has := make([]bool, len(s.Requests))
+	has := memory.Make[bool](len(s.Requests))
 	for i := range s.All() {
 		r := s.RequestOf(i)
 		if r == None || has[r] {
@@ -167,7 +168,7 @@ func (sel *Selection) OnlySlowest() int {
 // SlowestE2E returns how long the fastest of the n slowest requests took, in ns; Unknown if
 // there are fewer.
 func (s *Set) SlowestE2E(n int) int64 {
-	took := make([]int64, len(s.Requests))
+	took := memory.Make[int64](len(s.Requests))
 	for i := range s.Requests {
 		took[i] = s.Requests[i].Metrics.E2E
 	}

@@ -175,7 +175,7 @@ func (a *Attributor) All() []Attribution {
 	var requests []int
 	for i := range a.set.AllRequests() {
 		if Attributable(a.set, &a.set.Requests[i]) {
-			requests = append(requests, i)
+			requests = memory.Append(requests, i)
 		}
 	}
 	out := memory.Make[Attribution](len(requests))
@@ -236,7 +236,7 @@ func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
 
 // MedianOver returns the lower median of a value over attributed requests.
 func MedianOver(list []Attribution, of func(a *Attribution) int64) int64 {
-	values := make([]int64, len(list))
+	values := memory.Make[int64](len(list))
 	for i := range list {
 		values[i] = of(&list[i])
 	}
@@ -268,7 +268,7 @@ func UsualOf(list []Attribution) usualCauses {
 			if c.PerToken() {
 				u[a.AnswerGroup][c] += a.E2E[c]
 			} else {
-				values[a.AnswerGroup] = append(values[a.AnswerGroup], a.E2E[c])
+				values[a.AnswerGroup] = memory.Append(values[a.AnswerGroup], a.E2E[c])
 			}
 		}
 		for g := range values {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -31,7 +32,7 @@ func (a *Attributor) loadRanks() {
 	}
 	for p, list := range prefills {
 		for _, iv := range list {
-			a.ranks[p].starts = append(a.ranks[p].starts, iv.From)
+			a.ranks[p].starts = memory.Append(a.ranks[p].starts, iv.From)
 		}
 		slices.Sort(a.ranks[p].starts)
 		a.ranks[p].prefills = request.NewCoverage(list)
@@ -47,7 +48,7 @@ func (a *Attributor) loadRanks() {
 		proc := a.set.Threads[lead].Proc
 		for k := 1; k < len(w.tokens); k++ {
 			from, to := w.tokens[k-1].end, w.tokens[k].end
-			gaps[proc] = append(gaps[proc], int64(to-from)-a.ranks[proc].prefills.Overlap(from, to))
+			gaps[proc] = memory.Append(gaps[proc], int64(to-from)-a.ranks[proc].prefills.Overlap(from, to))
 		}
 	}
 	for p := range gaps {
@@ -72,7 +73,7 @@ func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Inter
 	}
 	a.set.EachStage(a.set.StagesOf(t), func(i int) {
 		if span := a.set.Row(i); span.Means == request.Prefilling && span.Start < span.End && request.Plausible(span.Start, span.End) {
-			list = append(list, request.Interval{From: span.Start, To: span.End})
+			list = memory.Append(list, request.Interval{From: span.Start, To: span.End})
 		}
 	})
 	return list

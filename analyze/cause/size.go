@@ -2,6 +2,7 @@ package cause
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -23,10 +24,10 @@ func SplitSizes(s *request.Set, list []Attribution) Sizes {
 			prompts, outputs = append(prompts, nil), append(outputs, nil)
 		}
 		if n := m.PrefillTokens(); n >= 0 {
-			prompts[a.PrefillGroup] = append(prompts[a.PrefillGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Prefill]})
+			prompts[a.PrefillGroup] = memory.Append(prompts[a.PrefillGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Prefill]})
 		}
 		if n := m.DecodeTokens(); n >= 0 {
-			outputs[a.AnswerGroup] = append(outputs[a.AnswerGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Decode]})
+			outputs[a.AnswerGroup] = memory.Append(outputs[a.AnswerGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Decode]})
 		}
 	}
 	usual := Sizes{make([]distribution.SizeFit, len(prompts)), make([]distribution.SizeFit, len(prompts))}

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -58,7 +59,7 @@ func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shi
 	for i, p := range of {
 		for k := range p.work {
 			x := &p.work[k]
-			series[i] = append(series[i], changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: x.speed(), Weight: x.units / (x.units + fullUnits)})
+			series[i] = memory.Append(series[i], changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: x.speed(), Weight: x.units / (x.units + fullUnits)})
 		}
 	}
 	together, each := changepoint.Courses(series)
@@ -96,7 +97,7 @@ func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
 	}
 	speeds, burdens := 0.0, 0.0 // by how much either changes with the course
 	for _, p := range of {
-		ns, course := make([]float64, len(p.work)), make([]float64, len(p.work))
+		ns, course := memory.Make[float64](len(p.work)), memory.Make[float64](len(p.work))
 		sum, mean := 0.0, 0.0
 		for i := range p.work {
 			x := &p.work[i]

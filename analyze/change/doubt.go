@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,22 +27,22 @@ func arrivalDoubtful(r *request.Request) bool {
 // add notes what is doubtful about a request.
 func (d *doubts) add(w *observer, r *request.Request) {
 	if arrivalDoubtful(r) {
-		d.arrivals = append(d.arrivals, r.Start)
+		d.arrivals = memory.Append(d.arrivals, r.Start)
 	}
 	var has [request.Other + 1]bool
 	for _, p := range w.set.PartsOf(r) {
 		part := &w.set.Parts[p]
 		has[part.Role] = true
 		if part.Serves() && w.ranks.Route(part) == request.None {
-			d.routes[part.Role] = append(d.routes[part.Role], part.Start)
+			d.routes[part.Role] = memory.Append(d.routes[part.Role], part.Start)
 		}
 	}
 	switch { // the other half went somewhere, too
 	case r.Complete():
 	case has[request.Prefill] && !has[request.Decode]:
-		d.routes[request.Decode] = append(d.routes[request.Decode], r.Start)
+		d.routes[request.Decode] = memory.Append(d.routes[request.Decode], r.Start)
 	case has[request.Decode] && !has[request.Prefill]:
-		d.routes[request.Prefill] = append(d.routes[request.Prefill], r.Start)
+		d.routes[request.Prefill] = memory.Append(d.routes[request.Prefill], r.Start)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,7 +45,7 @@ func (e *ends) add(s *request.Set, r *request.Request) {
 	} {
 		list := &e.list[k]
 		list.metric = o.metric
-		list.values = append(list.values, outcome{o.at, o.is})
+		list.values = memory.Append(list.values, outcome{o.at, o.is})
 		if o.is {
 			list.n++
 		}
@@ -64,7 +65,7 @@ func (e *ends) searched() (list []*outcomes) {
 // search finds when more or fewer requests ended that way.
 func (o *outcomes) search(w *observer, level float64) []Shift {
 	slices.SortStableFunc(o.values, func(a, b outcome) int { return cmp.Compare(a.at, b.at) })
-	is, count := make([]bool, len(o.values)), make([]int, len(o.values)+1)
+	is, count := memory.Make[bool](len(o.values)), memory.Make[int](len(o.values)+1)
 	for i, v := range o.values {
 		is[i], count[i+1] = v.is, count[i]
 		if v.is {

@@ -92,7 +92,7 @@ func (w *observer) observe(from, to trace.Time) {
 	for _, r := range w.requests() {
 		w.doubt.add(w, r)
 		if w.inside(r.Start) && !arrivalDoubtful(r) {
-			w.arrivals = append(w.arrivals, r.Start)
+			w.arrivals = memory.Append(w.arrivals, r.Start)
 		}
 		if w.inside(r.Start) && r.Complete() {
 			ttft.add(r.Start, r.Metrics.TTFT)
@@ -148,7 +148,7 @@ func (w *observer) observePart(p *request.Part) {
 	lead, _ := w.ranks.Lead(p)
 	if rank := w.ranks.Route(p); p.Serves() && rank != request.None && w.inside(p.Start) {
 		group := w.peers.Group(int32(rank))
-		w.routes[group] = append(w.routes[group], route{p.Start, int32(rank)})
+		w.routes[group] = memory.Append(w.routes[group], route{p.Start, int32(rank)})
 	}
 	for _, t := range w.set.ThreadsOf(p) {
 		th := &w.set.Threads[t]

@@ -86,7 +86,7 @@ func (w *observer) observeEndless(r *request.Request) {
 	for _, p := range w.set.PartsOf(r) {
 		part := &w.set.Parts[p]
 		if rank := w.ranks.Route(part); rank != request.None && part.Serves() {
-			w.paces.endless[int32(rank)] = append(w.paces.endless[int32(rank)], part.Start)
+			w.paces.endless[int32(rank)] = memory.Append(w.paces.endless[int32(rank)], part.Start)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func inBatches(prefills []piece) (out []piece) {
 			last.to, last.units = max(last.to, p.to), last.units+p.units
 			continue
 		}
-		out = append(out, p)
+		out = memory.Append(out, p)
 	}
 	return out
 }
@@ -160,7 +160,7 @@ func (w *observer) decodeWork(decodes, prefills []piece) (list []piece) {
 		held := min(computing.mean(p.from, p.to), 0.9)
 		p.ns = length * (1 - held) / p.units
 		p.burden = [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
-		list = append(list, p)
+		list = memory.Append(list, p)
 	}
 	return list
 }
@@ -176,7 +176,7 @@ func (w *observer) prefillWork(prefills, decodes []piece) (list []piece) {
 		p.ns = float64(p.to - p.from)
 		p.burden = [2]float64{p.units, running.mean(p.from, p.to)}
 		p.units = 1
-		list = append(list, p)
+		list = memory.Append(list, p)
 	}
 	return list
 }
@@ -187,7 +187,7 @@ func union(list []piece) (out []piece) {
 		if n := len(out); n > 0 && p.from <= out[n-1].to {
 			out[n-1].to = max(out[n-1].to, p.to)
 		} else {
-			out = append(out, p)
+			out = memory.Append(out, p)
 		}
 	}
 	return out
@@ -206,13 +206,14 @@ func newLevelOver(list []piece, weight func(*piece) float64) *levelOver {
 		at trace.Time
 		by float64
 	}
-	edges := make([]edge, 0, 2*len(list))
+	edges := memory.Make[edge](2 * len(list))[:0]
 	for i := range list {
 		by := weight(&list[i])
 		edges = append(edges, edge{list[i].from, by}, edge{list[i].to, -by})
 	}
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	l := &levelOver{}
+	n := len(edges)
+	l := &levelOver{memory.Make[trace.Time](n)[:0], memory.Make[float64](n)[:0], memory.Make[float64](n)[:0]}
 	level, area := 0.0, 0.0
 	for i, e := range edges {
 		if i > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -40,7 +41,7 @@ func (w *observer) observeSavings(r *request.Request) {
 	add := func(k int, of Metric, from, until trace.Time, n, all int64) {
 		s := &w.savings[k]
 		s.metric = of
-		s.values = append(s.values, saving{from, max(from, until), n, all})
+		s.values = memory.Append(s.values, saving{from, max(from, until), n, all})
 	}
 	m := &r.Metrics
 	first := r.Start + trace.Time(max(0, m.TTFT))
@@ -74,7 +75,7 @@ func (s *savings) searched() bool {
 // search finds where requests ask for more or less than before, or less of it is spared. More
 // of that explains nothing that anyone would ask about: caches fill.
 func (s *savings) search(level float64) []Shift {
-	values := make([]float64, len(s.values))
+	values := memory.Make[float64](len(s.values))
 	for i, v := range s.values {
 		values[i] = float64(v.n) / float64(v.all)
 	}

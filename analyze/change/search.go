@@ -136,7 +136,7 @@ func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
 	if len(arrivals) < Fewest {
 		return nil
 	}
-	times := make([]float64, len(arrivals))
+	times := memory.Make[float64](len(arrivals))
 	for i, t := range arrivals {
 		times[i] = float64(t - w.from)
 	}
@@ -186,9 +186,9 @@ func date(found []Shift, changes []changepoint.Change, n int, origin trace.Time,
 		if i+1 < len(changes) {
 			to = changes[i+1].At
 		}
-		list := make([]changepoint.Observation, 0, to-from)
+		list := memory.Make[changepoint.Observation](to - from)[:0]
 		for k := from; k < to; k++ {
-			list = append(list, of(k))
+			list = memory.Append(list, of(k))
 		}
 		if at, first, last, ok := changepoint.Date(list); ok {
 			time := func(s float64) trace.Time { return origin + trace.Time(s*1e9) }
@@ -203,8 +203,8 @@ func observation(origin, from, to trace.Time, y float64) changepoint.Observation
 }
 
 func (w *observer) searchShare(routes []route, rank int32, level float64) []Shift {
-	is := make([]bool, len(routes))
-	count := make([]int, len(routes)+1) // of the rank's among those before
+	is := memory.Make[bool](len(routes))
+	count := memory.Make[int](len(routes) + 1) // of the rank's among those before
 	for i, r := range routes {
 		count[i+1] = count[i]
 		if r.rank == rank {
@@ -261,9 +261,9 @@ func (d *durations) shift(m Metric) Shift {
 
 // floats returns the durations [from, to).
 func (d *durations) floats(from, to int) []float64 {
-	values := make([]float64, 0, to-from)
+	values := memory.Make[float64](to - from)[:0]
 	for _, v := range d.values[from:to] {
-		values = append(values, float64(v.ns))
+		values = memory.Append(values, float64(v.ns))
 	}
 	return values
 }
@@ -276,9 +276,9 @@ func (d *durations) time(k int) trace.Time {
 // level describes the durations [from, to).
 func (d *durations) level(from, to int) Level {
 	memory.Touch((to - from) * int(unsafe.Sizeof(observed{})))
-	ns := make([]int64, 0, to-from)
+	ns := memory.Make[int64](to - from)[:0]
 	for _, v := range d.values[from:to] {
-		ns = append(ns, v.ns)
+		ns = memory.Append(ns, v.ns)
 	}
 	slices.Sort(ns)
 	l := newLevel(len(ns))
@@ -320,9 +320,9 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 	}
 	peerGroup := w.e2e
 	if !d.perToken() {
-		ns := make([]int64, 0, to-from)
+		ns := memory.Make[int64](to - from)[:0]
 		for _, v := range d.values[from:to] {
-			ns = append(ns, v.ns)
+			ns = memory.Append(ns, v.ns)
 		}
 		slices.Sort(ns)
 		peerGroup = request.NearestRank(ns, 90)

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -88,7 +89,7 @@ func (p *pace) stalls() (out []stall) {
 		alike   = 1.5         // that half of those it holds up are held up
 	)
 	var slow []heldUp
-	off := make([]float64, 0, len(p.work))
+	off := memory.Make[float64](len(p.work))[:0]
 	for i := range p.work {
 		off = append(off, math.Abs(p.work[i].extra()))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/peers"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -84,11 +85,11 @@ type Comparison struct {
 	// work: "llama-8b"; "" if all do the same.
 	Population string
 
-	population int32         // its number
-	more       float64       // ns that the medians beyond size are apart
-	requests   []int         // indexes into Set.Requests of those that have it, by start
-	longer     map[int]int64 // ns that each of them takes longer than the others do
-	cost       float64       // ns of all of them
+	population int32   // its number
+	sample     *sample // that was compared
+	usual      int64   // ns beyond size of the others, the median
+	more       float64 // ns that the medians beyond size are apart
+	cost       float64 // ns that those that have it take longer than the others do, in all
 }
 
 // Traits are what requests have in common, compared.
@@ -242,13 +243,16 @@ type sample struct {
 	beyond     []float64
 	limit      float64 // ns from which on a request is among the slowest twentieth
 	strata     *significance.Strata
+
+	in []bool     // scratch space: which of these have a trait,
+	ns [2][]int64 // and times of them
 }
 
 func newSample(s *request.Set, list []cause.Attribution, m *Metric, population int32) *sample {
 	var of []int
 	for i := range list {
 		if list[i].Population == population && !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
-			of = append(of, i)
+			of = memory.Append(of, i)
 		}
 	}
 	slices.SortStableFunc(of, func(x, y int) int {
@@ -262,8 +266,8 @@ func measured(s *request.Set, list []cause.Attribution, m *Metric, population in
 	out := &sample{set: s, list: list, metric: m, population: population, of: of}
 	for _, i := range of {
 		metrics := &s.Requests[list[i].Request].Metrics
-		out.took = append(out.took, m.took(metrics, &list[i]))
-		out.beyond = append(out.beyond, m.beyond(metrics, &list[i]))
+		out.took = memory.Append(out.took, m.took(metrics, &list[i]))
+		out.beyond = memory.Append(out.beyond, m.beyond(metrics, &list[i]))
 	}
 	if n := len(of); n > 0 {
 		sorted := slices.Sorted(slices.Values(out.took))
@@ -295,19 +299,20 @@ func (s *sample) compareAll(traits []Trait) []Comparison {
 
 // compare compares the requests that have a trait with the others.
 func (s *sample) compare(t *Trait) Comparison {
-	c := Comparison{Trait: t, Metric: s.metric, population: s.population, All: len(s.of), P: math.NaN()}
-	in := make([]bool, len(s.of))
-	var took, beyond [2][]int64
+	c := Comparison{Trait: t, Metric: s.metric, population: s.population, sample: s, All: len(s.of), P: math.NaN()}
+	n := len(s.of)
+	if s.in == nil {
+		s.in, s.ns = memory.Make[bool](n), [2][]int64{memory.Make[int64](n), memory.Make[int64](n)}
+	}
+	in, took, beyond := s.in, s.ns[0], s.ns[1] // of those that have it at the front, of the others at the back
 	slowest, slow := 0, 0
 	for k, i := range s.of {
-		side := 0
+		side, at := 0, n-1-(k-c.N)
 		if in[k] = t.in[i]; in[k] {
-			side = 1
+			side, at = 1, c.N
 			c.N++
-			c.requests = append(c.requests, s.list[i].Request)
 		}
-		took[side] = append(took[side], int64(s.took[k]))
-		beyond[side] = append(beyond[side], int64(s.beyond[k]))
+		took[at], beyond[at] = int64(s.took[k]), int64(s.beyond[k])
 		if s.took[k] >= s.limit {
 			slowest++
 			slow += side
@@ -316,11 +321,11 @@ func (s *sample) compare(t *Trait) Comparison {
 	if c.N == 0 || c.N == c.All {
 		return c
 	}
-	c.With, c.Others = distribution.LowerMedian(took[1]), distribution.LowerMedian(took[0])
-	usual := distribution.LowerMedian(beyond[0])
-	c.more = float64(distribution.LowerMedian(beyond[1]) - usual)
+	c.With, c.Others = distribution.LowerMedian(took[:c.N]), distribution.LowerMedian(took[c.N:])
+	c.usual = distribution.LowerMedian(beyond[c.N:])
+	c.more = float64(distribution.LowerMedian(beyond[:c.N]) - c.usual)
 	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
-	c.longer, c.cost = s.longer(in, usual)
+	c.cost = c.longer(func(int, int64) {})
 	c.Main, c.Part = s.mainCause(in, float64(c.N), float64(c.All-c.N))
 	if c.P = s.strata.Higher(in); t.Of == Where {
 		c.P = s.strata.HigherInPieces(in)
@@ -357,26 +362,44 @@ func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part floa
 	return main, more[main] / whole
 }
 
-// longer is how many ns the requests of a group, indexes into Set.Requests, take beyond what is
-// usual for others, and the sum: as much as the means are apart. Those that are slow by
+// requests are the indexes into Set.Requests of those that have the trait, by start.
+func (c *Comparison) requests() (of []int) {
+	for _, i := range c.sample.of {
+		if c.Trait.in[i] {
+			of = append(of, c.sample.list[i].Request)
+		}
+	}
+	return of
+}
+
+// longer calls f with how many ns the requests that have the trait, indexes into Set.Requests, take beyond
+// what is usual for others, and returns the sum: as much as the means are apart. Those that are slow by
 // nature are in both groups.
-func (s *sample) longer(in []bool, usual int64) (of map[int]int64, sum float64) {
-	of = map[int]int64{}
+func (c *Comparison) longer(f func(request int, ns int64)) (sum float64) {
+	s := c.sample
+	more := func(k int) int64 {
+		return int64(max(0, s.beyond[k]-float64(c.usual)) * s.weight(k))
+	}
 	var n, beyond [2]float64
 	for k, i := range s.of {
-		weight := float64(max(0, s.metric.weight(&s.set.Requests[s.list[i].Request].Metrics)))
-		side := 0
-		if in[k] {
+		weight, side := s.weight(k), 0
+		if c.Trait.in[i] {
 			side = 1
-			of[s.list[i].Request] = int64(max(0, s.beyond[k]-float64(usual)) * weight)
-			sum += float64(of[s.list[i].Request])
+			sum += float64(more(k))
 		}
 		n[side], beyond[side] = n[side]+weight, beyond[side]+s.beyond[k]*weight
 	}
-	more := beyond[1] - n[1]*distribution.Ratio(beyond[0], n[0])
-	part := min(1, max(0, distribution.Ratio(more, sum)))
-	for r := range of {
-		of[r] = int64(part * float64(of[r]))
+	apart := beyond[1] - n[1]*distribution.Ratio(beyond[0], n[0])
+	part := min(1, max(0, distribution.Ratio(apart, sum)))
+	for k, i := range s.of {
+		if c.Trait.in[i] {
+			f(s.list[i].Request, int64(part*float64(more(k))))
+		}
 	}
-	return of, part * sum
+	return part * sum
+}
+
+// weight is how often a request has the metric.
+func (s *sample) weight(k int) float64 {
+	return float64(max(0, s.metric.weight(&s.set.Requests[s.list[s.of[k]].Request].Metrics)))
 }

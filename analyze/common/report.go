@@ -34,7 +34,9 @@ func (c *Comparison) claim(b *cause.Costs) finding.Claim {
 	if c.Part > 0 {
 		causes = slices.Concat([]cause.Cause{c.Main}, causes)
 	}
-	return b.Amounts(c.longer, causes...)
+	longer := map[int]int64{}
+	c.longer(func(request int, ns int64) { longer[request] = ns })
+	return b.Amounts(longer, causes...)
 }
 
 // PlaceTopic is the topic of findings about where requests were computed.
@@ -42,7 +44,7 @@ const PlaceTopic = "place"
 
 func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
-		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests),
+		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),
 		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
 	}
 	if c.Of == Where {
@@ -57,7 +59,7 @@ func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 		finding.Sentence("%.0f %% of the slowest twentieth have it, and %s %% of all requests%s", 100*c.Slowest, words.InPercent(float64(c.N)/float64(c.All)), among).
 			In("common", row, "of_slowest", c.Slowest),
 		finding.Sentence("%s if it made no difference, with all that was compared", words.Chance(c.P)).In("common", row, "p", c.P),
-		finding.Sentence("for example %s", place.SomeRequests(t.set, c.requests)),
+		finding.Sentence("for example %s", place.SomeRequests(t.set, c.requests())),
 	}
 	return f
 }

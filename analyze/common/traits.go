@@ -10,7 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Trait is something that some requests have in common.
@@ -73,28 +76,30 @@ func count(n int64) float64 {
 // asked adds what was asked for, attribute by attribute.
 func (c *collector) asked() {
 	type column struct {
+		key     trace.Sym
 		name    string
-		texts   []string
+		texts   []uint64 // hashes
 		numbers []float64
 		numeric bool // no value is a text
 	}
 	var columns []*column
-	byKey := map[int]*column{} // nil: a result
+	byKey := map[trace.Sym]*column{} // nil: a result
 	for i := range c.list {
 		c.set.EachAsked(c.request(&c.list[i]), func(a request.Asked) {
-			col, known := byKey[int(a.Key)]
+			col, known := byKey[a.Key]
 			if !known {
 				if !c.set.IsResult(a.Key) {
-					col = &column{name: c.set.KeyName(a.Key), texts: make([]string, len(c.list)), numbers: make([]float64, len(c.list)), numeric: true}
+					n := len(c.list)
+					col = &column{key: a.Key, name: c.set.KeyName(a.Key), texts: memory.Make[uint64](n), numbers: memory.Make[float64](n), numeric: true}
 					for k := range col.numbers {
 						col.numbers[k] = math.NaN()
 					}
 					columns = append(columns, col)
 				}
-				byKey[int(a.Key)] = col
+				byKey[a.Key] = col
 			}
 			if col != nil {
-				col.texts[i], col.numbers[i] = a.Text, a.Number
+				col.texts[i], col.numbers[i] = hash.Text(a.Text), a.Number
 				col.numeric = col.numeric && !math.IsNaN(a.Number)
 			}
 		})
@@ -104,7 +109,14 @@ func (c *collector) asked() {
 		if col.numeric && different(col.numbers) > mostNumbers {
 			c.bounds(col.name, Asked, col.numbers)
 		} else {
-			c.values(col.name, Asked, col.texts)
+			c.values(col.name, Asked, col.texts, func(i int) (text string) {
+				c.set.EachAsked(c.request(&c.list[i]), func(a request.Asked) {
+					if a.Key == col.key {
+						text = a.Text
+					}
+				})
+				return text
+			})
 		}
 	}
 }
@@ -161,34 +173,46 @@ func (c *collector) places() {
 
 // texts adds an attribute that is a text of every request; "" is none.
 func (c *collector) texts(attribute string, of Kind, text func(*cause.Attribution) string) {
-	texts := make([]string, len(c.list))
+	texts := memory.Make[uint64](len(c.list))
 	for i := range c.list {
-		texts[i] = text(&c.list[i])
-	}
-	c.values(attribute, of, texts)
-}
-
-// values adds the values of an attribute that enough requests have, if there are several.
-func (c *collector) values(attribute string, of Kind, texts []string) {
-	counts := map[string]int{}
-	for _, text := range texts {
-		counts[text]++
-	}
-	var values []string
-	for text, n := range counts {
-		if text != "" && n >= fewest {
-			values = append(values, text)
+		if text := text(&c.list[i]); text != "" {
+			texts[i] = hash.Text(text)
 		}
 	}
-	slices.SortFunc(values, func(x, y string) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y)) })
-	for _, value := range values[:min(mostValues, len(values))] {
-		c.add(attribute, value, of, func(i int) bool { return texts[i] == value })
+	c.values(attribute, of, texts, func(i int) string { return text(&c.list[i]) })
+}
+
+// values adds the values of an attribute that enough requests have, if there are several, given
+// their hashes, where 0 is none: there may be as many texts as requests.
+func (c *collector) values(attribute string, of Kind, hashes []uint64, text func(i int) string) {
+	type value struct {
+		hash uint64
+		n    int
+		text string
+	}
+	sorted := memory.Make[uint64](len(hashes))
+	copy(sorted, hashes)
+	slices.Sort(sorted)
+	var values []value
+	for from, to := 0, 0; from < len(sorted); from = to {
+		for to = from + 1; to < len(sorted) && sorted[to] == sorted[from]; to++ {
+		}
+		if sorted[from] != 0 && to-from >= fewest {
+			values = append(values, value{hash: sorted[from], n: to - from})
+		}
+	}
+	for k := range values {
+		values[k].text = text(slices.Index(hashes, values[k].hash))
+	}
+	slices.SortFunc(values, func(x, y value) int { return cmp.Or(cmp.Compare(y.n, x.n), cmp.Compare(x.text, y.text)) })
+	for _, v := range values[:min(mostValues, len(values))] {
+		c.add(attribute, v.text, of, func(i int) bool { return hashes[i] == v.hash })
 	}
 }
 
 // numbers adds an attribute that is a number of every request; NaN is unknown.
 func (c *collector) numbers(attribute string, of Kind, number func(*cause.Attribution) float64) {
-	numbers := make([]float64, len(c.list))
+	numbers := memory.Make[float64](len(c.list))
 	for i := range c.list {
 		numbers[i] = number(&c.list[i])
 	}
@@ -225,7 +249,7 @@ func numberText(v float64) string {
 
 // add adds a trait, unless too few requests have it; if very many do, it is the rule.
 func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
-	t := Trait{Attribute: attribute, Value: value, Of: of, in: make([]bool, len(c.list))}
+	t := Trait{Attribute: attribute, Value: value, Of: of, in: memory.Make[bool](len(c.list))}
 	for i := range c.list {
 		if t.in[i] = in(i); t.in[i] {
 			t.n++

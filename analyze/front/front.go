@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -137,7 +138,7 @@ func (f *Front) desk(proc int, gateway bool) *Desk {
 	return d
 }
 
-func (d *Desk) add(v visit) { d.visits = append(d.visits, v) }
+func (d *Desk) add(v visit) { d.visits = memory.Append(d.visits, v) }
 
 // judge finds out what is usual, and since when some visits take longer.
 func (d *Desk) judge() {
@@ -146,7 +147,7 @@ func (d *Desk) judge() {
 		return
 	}
 	d.findUsual()
-	long := make([]bool, n)
+	long := memory.Make[bool](n)
 	for i := range d.visits {
 		long[i] = d.visits[i].ns() >= d.Limit
 	}
@@ -170,7 +171,7 @@ func (d *Desk) judge() {
 	}
 	for _, v := range d.visits[from:to] {
 		if v.ns() >= d.Limit {
-			d.kept = append(d.kept, v)
+			d.kept = memory.Append(d.kept, v)
 		}
 	}
 	d.after = to - from
@@ -183,7 +184,7 @@ func (d *Desk) changes(long []bool) []changepoint.Change {
 	if found := changepoint.Shares(long, changepoint.Options{Alpha: surely}); len(found) > 0 {
 		return found
 	}
-	values := make([]float64, len(d.visits))
+	values := memory.Make[float64](len(d.visits))
 	for i := range d.visits {
 		values[i] = float64(d.visits[i].ns())
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -149,8 +150,8 @@ func (o *observer) absent(x *server, from, to trace.Time) bool {
 	own, mine := 0, []trace.Time(nil)
 	for _, l := range x.lives {
 		own += len(l.jobs)
-		for _, j := range l.jobs {
-			mine = append(mine, j.start)
+		for k := range l.jobs {
+			mine = memory.Append(mine, l.jobs[k].start)
 		}
 	}
 	slices.Sort(mine)

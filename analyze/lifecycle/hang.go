@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -105,8 +106,9 @@ func (t *team) goesOn(o *observer) bool {
 func (t *team) inFlight(pause int64, blocked bool) []int {
 	recent := t.last - trace.Time(max(usualPauses*pause, heldBack))
 	var jobs []*job
-	for _, j := range t.life.jobs {
-		if j.team == t && !j.ended && (blocked || !j.blocked) && j.start <= t.last && j.last >= recent {
+	for k := range t.life.jobs {
+		j := &t.life.jobs[k]
+		if j.team == t.number && !j.ended && (blocked || !j.blocked) && j.start <= t.last && j.last >= recent {
 			jobs = append(jobs, j)
 		}
 	}
@@ -127,8 +129,9 @@ func requestsOf(jobs []*job) []int {
 // done anything for, by start. Where a tokenizer feeds several teams, nobody knows to which one they went: see
 // stranded.
 func (o *observer) waiting(t *team) (jobs []*job) {
-	for _, j := range t.life.jobs {
-		if (j.team == nil || j.team == t) && !j.ended && j.start > t.last && o.set.Requests[j.request].Status != request.Finished {
+	for k := range t.life.jobs {
+		j := &t.life.jobs[k]
+		if (j.team == request.None || j.team == t.number) && !j.ended && j.start > t.last && o.set.Requests[j.request].Status != request.Finished {
 			jobs = append(jobs, j)
 		}
 	}
@@ -151,14 +154,15 @@ const (
 func (t *team) stranded(waiting []*job) []*job {
 	var answered []trace.Time
 	own, others := 0, 0
-	for _, j := range t.life.jobs {
+	for k := range t.life.jobs {
+		j := &t.life.jobs[k]
 		switch {
-		case j.start <= t.last && j.team == t:
+		case j.start <= t.last && j.team == t.number:
 			own++
-		case j.start <= t.last && j.team != nil:
+		case j.start <= t.last && j.team != request.None:
 			others++
 		case j.start > t.last && j.ended:
-			answered = append(answered, j.start)
+			answered = memory.Append(answered, j.start)
 		}
 	}
 	share := float64(own) / float64(max(1, own+others))
@@ -205,7 +209,8 @@ func (o *observer) death(l *life) (end, bool) {
 	recent := l.last - trace.Time(max(usualPauses*pause, heldBack))
 	var jobs []*job
 	own := false // some of them wait for nobody else
-	for _, j := range l.jobs {
+	for k := range l.jobs {
+		j := &l.jobs[k]
 		failed := o.set.Requests[j.request].Status == request.Failed
 		if !j.ended && j.start <= l.last && (failed || max(j.start, j.last) >= recent) {
 			jobs = append(jobs, j)

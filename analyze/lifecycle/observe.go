@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ type life struct {
 	first, last trace.Time
 	until       trace.Time // the first sign of the next life, or the end of the dump
 	teams       []*team
-	jobs        []*job
+	jobs        []job
 	// nobodys are the ends of finished jobs that no rank has a row of: those are lost.
 	nobodys []trace.Time
 }
@@ -33,6 +34,7 @@ type life struct {
 // A team is the ranks of a life that work on the same requests: those of a DP rank.
 type team struct {
 	life   *life
+	number int32       // in the list of its life
 	at     place.Where // the lowest of its ranks
 	ends   []trace.Time
 	last   trace.Time // sign of it
@@ -47,7 +49,7 @@ type team struct {
 type job struct {
 	request int
 	start   trace.Time
-	team    *team      // nil is unknown: no rank has a row of it
+	team    int32      // of the life; None is unknown: no rank has a row of it
 	first   trace.Time // sign of its ranks; 0 without a team
 	last    trace.Time
 	ended   bool // the server ended it, or the user was answered
@@ -103,8 +105,8 @@ func (o *observer) compare() {
 	}
 	for _, x := range o.servers {
 		for _, l := range x.lives {
-			for _, j := range l.jobs {
-				o.starts[x.role] = append(o.starts[x.role], j.start)
+			for k := range l.jobs {
+				o.starts[x.role] = memory.Append(o.starts[x.role], l.jobs[k].start)
 			}
 		}
 	}
@@ -219,7 +221,8 @@ func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
 func (o *observer) hear(p *request.Part) {
 	s := o.set
 	q := &s.Requests[p.Request]
-	j := &job{request: p.Request, start: p.Start}
+	j := job{request: p.Request, start: p.Start, team: request.None}
+	var led *team
 	lead := s.Lead(p)
 	ended := p.Root != request.None
 	var stage request.Meaning
@@ -227,8 +230,8 @@ func (o *observer) hear(p *request.Part) {
 		th := &s.Threads[t]
 		if l := o.lifeOf[th.Proc]; l != nil && s.OnScheduler(t) {
 			of := l.teamOf(th.Proc, s)
-			if row := of.hear(s, t, j); t == lead {
-				j.team, ended = of, ended || th.Row != request.None
+			if row := of.hear(s, t, &j); t == lead {
+				led, j.team, ended = of, of.number, ended || th.Row != request.None
 				if row != nil {
 					stage = row.Means
 				}
@@ -237,25 +240,25 @@ func (o *observer) hear(p *request.Part) {
 	}
 	j.ended = ended || q.Status == request.Finished
 	j.blocked = waitsForOther(p.Role, stage) && !(p.Role == request.Decode && o.prefilled(q))
-	l := o.lifeOfPart(p, j)
+	l := o.lifeOfPart(p, led)
 	switch {
 	case l == nil && ended:
-		o.nobodys[p.Role] = append(o.nobodys[p.Role], p.End)
+		o.nobodys[p.Role] = memory.Append(o.nobodys[p.Role], p.End)
 		return
 	case l == nil:
 		return
-	case j.team == nil && ended:
-		l.nobodys = append(l.nobodys, p.End)
-	case j.team != nil && ended:
-		j.team.closed = append(j.team.closed, request.Interval{From: p.Start, To: p.End})
+	case led == nil && ended:
+		l.nobodys = memory.Append(l.nobodys, p.End)
+	case ended:
+		led.closed = memory.Append(led.closed, request.Interval{From: p.Start, To: p.End})
 	}
-	l.jobs = append(l.jobs, j)
+	l.jobs = memory.Append(l.jobs, j)
 }
 
-// lifeOfPart returns the life that has a part; nil is unknown.
-func (o *observer) lifeOfPart(p *request.Part, j *job) *life {
-	if j.team != nil {
-		return j.team.life
+// lifeOfPart returns the life that has a part, which led works on if that is known; nil is unknown.
+func (o *observer) lifeOfPart(p *request.Part, led *team) *life {
+	if led != nil {
+		return led.life
 	}
 	if p.Proc != request.None {
 		return o.lifeOf[p.Proc]
@@ -286,7 +289,7 @@ func (l *life) teamOf(proc int, s *request.Set) *team {
 	i := slices.IndexFunc(l.teams, func(t *team) bool { return t.at.Rank.DP == at.Rank.DP })
 	if i < 0 {
 		i = len(l.teams)
-		l.teams = append(l.teams, &team{life: l, at: at, stage: request.None})
+		l.teams = append(l.teams, &team{life: l, number: int32(i), at: at, stage: request.None})
 	}
 	t := l.teams[i]
 	if at.Rank.Compare(t.at.Rank) < 0 {
@@ -303,7 +306,7 @@ func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
 		if s.Implausible(i) {
 			return
 		}
-		t.ends = append(t.ends, row.End)
+		t.ends = memory.Append(t.ends, row.End)
 		if !takesIn(row.Means) && row.End >= t.worked {
 			t.worked, t.work = row.End, i
 		}

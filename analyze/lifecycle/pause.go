@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -42,7 +43,7 @@ func (o *observer) nextSign(role request.Role) int64 {
 	for _, t := range o.teams() {
 		if t.life.server.role == role {
 			for pause := range t.pausesOf() {
-				pauses = append(pauses, pause)
+				pauses = memory.Append(pauses, pause)
 				sum += float64(pause)
 			}
 		}
@@ -66,9 +67,10 @@ func (o *observer) intake(role request.Role) int64 {
 	var times []int64
 	for _, x := range o.servers {
 		for _, l := range x.lives {
-			for _, j := range l.jobs {
+			for k := range l.jobs {
+				j := &l.jobs[k]
 				if x.role == role && j.first > j.start {
-					times = append(times, int64(j.first-j.start))
+					times = memory.Append(times, int64(j.first-j.start))
 				}
 			}
 		}
@@ -85,8 +87,9 @@ func (o *observer) intake(role request.Role) int64 {
 // whether it did.
 func (t *team) discountIntake(least int) bool {
 	stuck := 0
-	for _, j := range t.life.jobs {
-		if j.team != t || j.start <= t.worked {
+	for k := range t.life.jobs {
+		j := &t.life.jobs[k]
+		if j.team != t.number || j.start <= t.worked {
 			continue
 		}
 		if j.ended {

@@ -94,7 +94,7 @@ func stateOf(row *request.Row, role request.Role) (of state, ok bool) {
 // add adds what the lead thread of a part says.
 func (v *server) add(s *request.Set, p *request.Part, thread int) {
 	if n := len(v.served); n == 0 || v.served[n-1] != p.Request {
-		v.served = append(v.served, p.Request)
+		v.served = memory.Append(v.served, p.Request)
 	}
 	s.EachSelectedStage(s.StagesOf(thread), true, func(i int, outermost bool) {
 		row := s.Row(i)

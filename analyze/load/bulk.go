@@ -3,6 +3,7 @@ package load
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ func BulkOf(s *request.Set) Bulk {
 	if n == 0 {
 		return Bulk{}
 	}
-	starts, ends := make([]trace.Time, n), make([]trace.Time, n)
+	starts, ends := memory.Make[trace.Time](n), memory.Make[trace.Time](n)
 	for i := range s.AllRequests() {
 		starts[i], ends[i] = s.Requests[i].Start, s.Requests[i].End
 	}

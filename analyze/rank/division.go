@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -125,7 +126,7 @@ func (d *Division) routes() []bool {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y route) int { return int(min(1, max(-1, x.at-y.at))) })
-	is := make([]bool, len(all))
+	is := memory.Make[bool](len(all))
 	for i := range all {
 		is[i] = all[i].own
 	}

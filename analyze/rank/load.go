@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -128,7 +129,7 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, un
 }
 
 func (l *Load) count(part *request.Part, status request.Status) {
-	l.arrivals = append(l.arrivals, part.Start)
+	l.arrivals = memory.Append(l.arrivals, part.Start)
 	switch status {
 	case request.Aborted:
 		l.Aborted++

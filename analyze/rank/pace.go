@@ -172,7 +172,7 @@ func batches(steps []paced) []paced {
 	var out []paced
 	for i, x := range steps {
 		if i == 0 || x.end()-steps[i-1].end() > request.SameBatch {
-			out = append(out, x)
+			out = memory.Append(out, x)
 			continue
 		}
 		last := &out[len(out)-1]
@@ -204,7 +204,7 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankStep
 		sum := int64(0)
 		for _, x := range list {
 			x.rank = len(p.ranks)
-			p.steps = append(p.steps, x)
+			p.steps = memory.Append(p.steps, x)
 			sum += x.cost
 		}
 		p.ranks, p.cost = append(p.ranks, l), append(p.cost, sum)
@@ -222,7 +222,7 @@ func (p *pace) equalPrompts() {
 	var sizes []distribution.Sized
 	var tokens []int64
 	for _, x := range p.steps {
-		sizes, tokens = append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns}), append(tokens, x.tokens)
+		sizes, tokens = memory.Append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns}), memory.Append(tokens, x.tokens)
 	}
 	fit := distribution.FitSize(sizes)
 	if fit.N == 0 {

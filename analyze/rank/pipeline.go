@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -139,9 +140,9 @@ func (w *pipeWalk) addPart(p *request.Part) {
 		if end == len(w.ends) {
 			continue // the step is not in the dump
 		}
-		rows.list = append(rows.list, pipeRow{spans[0][k].From, w.ends[end], int32(len(rows.list))})
+		rows.list = memory.Append(rows.list, pipeRow{spans[0][k].From, w.ends[end], int32(len(rows.list))})
 		for _, of := range spans {
-			rows.spans = append(rows.spans, of[k])
+			rows.spans = memory.Append(rows.spans, of[k])
 		}
 	}
 }
@@ -241,13 +242,13 @@ func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 			left = launches[s+1].From
 			waited = left-m.left[s+1] < handover // on the next one
 		}
-		m.launches[s] = append(m.launches[s], int64(l.To-l.From))
+		m.launches[s] = memory.Append(m.launches[s], int64(l.To-l.From))
 		m.arrivals[s] = straggler.NoArrival
 		if from := max(l.From, m.left[s]); left > from {
-			m.held[s] = append(m.held[s], request.Interval{From: l.From, To: left})
+			m.held[s] = memory.Append(m.held[s], request.Interval{From: l.From, To: left})
 			if !waited {
 				m.arrivals[s] = int64(left - from)
-				m.took[s] = append(m.took[s], int64(left-from))
+				m.took[s] = memory.Append(m.took[s], int64(left-from))
 				known = append(known, int64(left-from))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 // giveUps is a set of requests, one a second: those from some index on are given up after a
 // time in ns that depends on the index.
 func giveUps(n, from int, after func(i int) int64) *request.Set {
-	s := &request.Set{}
+	s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	for i := range n {
 		start := trace.Time(1_787_000_000_000_000_000 + int64(i)*1_000_000_000)
 		r := request.Request{Status: request.Finished, Start: start, End: start + trace.Time(500_000_000+int64(i%7)*100_000_000)}

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -83,7 +84,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 
 // requests are the finished ones, as indexes into Set.Requests.
 func (t *Tail) requests() []int {
-	list := make([]int, len(t.List))
+	list := memory.Make[int](len(t.List))
 	for i := range t.List {
 		list[i] = t.List[i].Request
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -75,7 +76,7 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 	waited := int64(0)
 	wait := func(from, to trace.Time) {
 		if from < to && request.Plausible(from, to) {
-			l.waits = append(l.waits, request.Interval{From: from, To: to})
+			l.waits = memory.Append(l.waits, request.Interval{From: from, To: to})
 			waited += int64(to - from)
 		}
 	}
@@ -90,11 +91,11 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 			wait(span.Start, span.End)
 		case request.Prefilling, request.PrefillingChunk, request.Answering, request.Stepping:
 			if span.Start < span.End && request.Plausible(span.Start, span.End) {
-				l.busy = append(l.busy, request.Interval{From: span.Start, To: span.End})
+				l.busy = memory.Append(l.busy, request.Interval{From: span.Start, To: span.End})
 			}
 		}
 	}
-	l.perRequest = append(l.perRequest, waited)
+	l.perRequest = memory.Append(l.perRequest, waited)
 }
 
 // dispatched returns when the first thread of a part was done that is no
@@ -124,7 +125,7 @@ func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank
 	}
 	covered := request.NewCoverage(l.busy)
 	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
-	edges := make([]cause.LayerEdge, 0, 2*len(l.waits))
+	edges := memory.Make[cause.LayerEdge](2 * len(l.waits))[:0]
 	for _, iv := range l.waits {
 		edges = append(edges, cause.LayerEdge{At: iv.From, Step: 1}, cause.LayerEdge{At: iv.To, Step: -1})
 	}

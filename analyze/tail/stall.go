@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -91,7 +92,7 @@ func (t *Tail) stallLimits(median int64) []int64 {
 	medians := make([][]int64, max(1, t.Peers.Len()))
 	for i := range t.List {
 		if itl := &t.set.Requests[t.List[i].Request].Metrics.ITL; len(medians) > 1 && itl.N > 0 {
-			medians[t.List[i].AnswerGroup] = append(medians[t.List[i].AnswerGroup], itl.P50)
+			medians[t.List[i].AnswerGroup] = memory.Append(medians[t.List[i].AnswerGroup], itl.P50)
 		}
 	}
 	limits := make([]int64, len(medians))

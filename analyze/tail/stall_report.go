@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -131,7 +132,7 @@ func (t *Tail) interference() float64 {
 
 // heldUp lists the requests that were held up at any time, as indexes into Set.Requests.
 func (t *Tail) heldUp() []int {
-	held := make([]bool, len(t.set.Requests))
+	held := memory.Make[bool](len(t.set.Requests))
 	for i := range t.Stalls.List {
 		for _, r := range t.Stalls.List[i].Held {
 			held[r] = true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -13,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -198,13 +200,13 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 	var list []int32
 	for i := range t.List {
 		if t.valueOf(&t.List[i], m) >= 0 {
-			list = append(list, int32(i))
+			list = memory.Append(list, int32(i))
 		}
 	}
 	slices.SortStableFunc(list, func(x, y int32) int {
 		return cmp.Compare(t.valueOf(&t.List[x], m), t.valueOf(&t.List[y], m))
 	})
-	sorted := make([]int64, len(list))
+	sorted := memory.Make[int64](len(list))
 	for i, owner := range list {
 		sorted[i] = t.valueOf(&t.List[owner], m)
 	}
@@ -257,16 +259,20 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 // number per gap, and two sums per request.
 func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 	c := &Comparison{Metric: metric.ITL, Percent: t.Options.Percent}
-	lengths := make([][]int64, len(t.List))
+	var mu sync.Mutex
+	var sorted []int64
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
-		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) { lengths[i] = append(lengths[i], int64(g.To-g.From)) })
+		lengths := make([]int64, 0, 64)
+		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) { lengths = append(lengths, int64(g.To-g.From)) })
+		mu.Lock()
+		defer mu.Unlock()
+		sorted = memory.Append(sorted, lengths...)
 	})
-	sorted := slices.Concat(lengths...)
 	distribution.Summarize(sorted) // sorts them
 	if _, _, _, ok := c.choose(sorted); !ok {
 		return c
 	}
-	slow, around := make([]tailUnit, len(t.List)), make([]tailUnit, len(t.List))
+	slow, around := memory.Make[tailUnit](len(t.List)), memory.Make[tailUnit](len(t.List))
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		slow[i].owner, around[i].owner = int32(i), int32(i)
 		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) {

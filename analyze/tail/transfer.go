@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -51,22 +52,22 @@ func (t *Tail) transfers() *Transfers {
 	var first []int64
 	for i := range t.List {
 		if a := &t.List[i]; t.disaggregated(a) {
-			list = append(list, int32(i))
-			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.Transfer]})
-			first = append(first, a.First.Total())
+			list = memory.Append(list, int32(i))
+			sizes = memory.Append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.Transfer]})
+			first = memory.Append(first, a.First.Total())
 		}
 	}
 	if len(list) < finding.FewCompared {
 		return nil
 	}
 	x := &Transfers{N: len(list), Usual: distribution.FitSize(slices.Clone(sizes))}
-	beyond, took := make([]int64, len(sizes)), make([]int64, len(sizes))
+	beyond, took := memory.Make[int64](len(sizes)), memory.Make[int64](len(sizes))
 	for i, s := range sizes {
 		took[i], beyond[i] = s.Ns, s.Ns-x.Usual.Expected(s.Tokens)
 	}
 	x.Median = distribution.LowerMedian(took)
 	middle := distribution.LowerMedian(slices.Clone(beyond))
-	deviation := make([]int64, len(beyond))
+	deviation := memory.Make[int64](len(beyond))
 	for i, ns := range beyond {
 		deviation[i] = max(ns-middle, middle-ns)
 	}

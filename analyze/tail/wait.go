@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -43,7 +44,7 @@ func (t *Tail) waits(limit int64) []Wait {
 		total += float64(t.List[i].E2E.Total())
 	}
 	for _, c := range waitCauses {
-		list, sum := make([]int64, len(t.List)), 0.0
+		list, sum := memory.Make[int64](len(t.List)), 0.0
 		for i := range t.List {
 			list[i] = t.List[i].E2E[c]
 			sum += float64(list[i])

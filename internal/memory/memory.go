@@ -13,6 +13,7 @@ package memory
 import (
 	"iter"
 	"math"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -61,12 +62,38 @@ func Make[T any](n int) []T {
 		return make([]T, n)
 	}
 	if Tight(size) {
+		mustHoldNoPointers[T]()
 		if b := file.table(size); b != nil {
 			spilled.Add(size)
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 		}
 	}
 	return make([]T, n)
+}
+
+// mustHoldNoPointers panics if values of T hold pointers: what they point to would be collected
+// while they lie in the file.
+func mustHoldNoPointers[T any]() {
+	if t := reflect.TypeFor[T](); holdsPointers(t) {
+		panic("a table of " + t.String() + ", which holds pointers")
+	}
+}
+
+func holdsPointers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return t.Len() > 0 && holdsPointers(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if holdsPointers(t.Field(i).Type) {
+				return true
+			}
+		}
+		return false
+	case reflect.String, reflect.Slice, reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.Interface, reflect.UnsafePointer:
+		return true
+	}
+	return false
 }
 
 // Grow makes room for n more values in a table, like [slices.Grow], but no more than that,
@@ -101,6 +128,7 @@ func Append[T any](s []T, v ...T) []T {
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
 	if Tight(int64(len(s)+n) * size) {
+		mustHoldNoPointers[T]()
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -19,7 +20,7 @@ type Strata struct {
 
 // NewStrata cuts values into up to n strata of equal size.
 func NewStrata(values []float64, n int) *Strata {
-	s := &Strata{ranks: make([]float64, len(values)), bounds: []int{0}}
+	s := &Strata{ranks: memory.Make[float64](len(values)), bounds: []int{0}}
 	for k := 1; k <= n; k++ {
 		from, to := s.bounds[len(s.bounds)-1], k*len(values)/n
 		if from == to {
