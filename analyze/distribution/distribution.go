@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -233,10 +234,42 @@ func Fraction(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-// LowerMedian returns the median, by nearest rank; it sorts v.
+// LowerMedian returns the median, by nearest rank; v is in another order then.
 func LowerMedian[T cmp.Ordered](v []T) T {
-	slices.Sort(v)
-	return request.NearestRank(v, 50)
+	return nth(v, request.PercentileIndex(len(v), 50))
+}
+
+// nth returns what would be at index k if v were sorted, and puts less than that before it: Hoare's
+// selection, which looks at each value about three times, where sorting takes log n.
+func nth[T cmp.Ordered](v []T, k int) T {
+	const few = 64
+	for rounds := 4 * bits.Len(uint(len(v))); len(v) > few && rounds > 0; rounds-- {
+		last := len(v) - 1
+		pivot := max(min(v[0], v[last/2]), min(max(v[0], v[last/2]), v[last]))
+		i, j := 0, last
+		for i <= j {
+			for cmp.Less(v[i], pivot) {
+				i++
+			}
+			for cmp.Less(pivot, v[j]) {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			v = v[:j+1]
+		case k >= i:
+			v, k = v[i:], k-i
+		default:
+			return v[k]
+		}
+	}
+	slices.Sort(v) // which is few values, or an order in which no pivot divides them
+	return v[k]
 }
 
 // FloorDiv divides and rounds down, also below zero.
@@ -282,7 +315,7 @@ func FitSize(v []Sized) SizeFit {
 	if len(v) < fewFitted {
 		return SizeFit{}
 	}
-	var slopes []float64
+	slopes := memory.Make[float64](len(v) / 2)[:0]
 	half := len(v) / 2
 	for i, low := range v[:half] {
 		if high := v[i+len(v)-half]; high.Tokens > low.Tokens {
@@ -293,7 +326,7 @@ func FitSize(v []Sized) SizeFit {
 		return SizeFit{} // all are equally long: there is nothing to tell
 	}
 	f := SizeFit{PerToken: max(0, LowerMedian(slopes)), N: len(v)}
-	left := make([]float64, len(v))
+	left := memory.Make[float64](len(v))
 	for i, x := range v {
 		left[i] = float64(x.Ns) - f.PerToken*float64(x.Tokens)
 	}

@@ -3,7 +3,10 @@ package distribution
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A line that four of ten requests are far above is fitted all the same.
@@ -25,6 +28,32 @@ func TestFitSize(t *testing.T) {
 	for name, v := range map[string][]Sized{"few": v[:fewFitted-1], "none": nil, "equal": make([]Sized, 50)} {
 		if f := FitSize(v); f.N != 0 || f.Expected(100) != 0 {
 			t.Errorf("%s: fit %+v, want none", name, f)
+		}
+	}
+}
+
+// The median is what sorting says, whatever the order: also where values are equal, or not numbers.
+func TestLowerMedianIsThatOfSorted(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	orders := map[string]func(i, n int) float64{
+		"random":     func(int, int) float64 { return rng.NormFloat64() },
+		"few values": func(int, int) float64 { return float64(rng.IntN(3)) },
+		"one value":  func(int, int) float64 { return 7 },
+		"ascending":  func(i, _ int) float64 { return float64(i) },
+		"descending": func(i, n int) float64 { return float64(n - i) },
+		"organ pipe": func(i, n int) float64 { return float64(min(i, n-i)) },
+		"some NaN":   func(i, _ int) float64 { return []float64{math.NaN(), float64(i), -float64(i)}[rng.IntN(3)] },
+	}
+	for name, value := range orders {
+		for _, n := range []int{1, 2, 63, 64, 65, 66, 1000, 4097} {
+			v := make([]float64, n)
+			for i := range v {
+				v[i] = value(i, n)
+			}
+			want := request.NearestRank(slices.Sorted(slices.Values(v)), 50)
+			if got := LowerMedian(v); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("%s, %d values: %v, want %v", name, n, got, want)
+			}
 		}
 	}
 }

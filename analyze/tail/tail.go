@@ -197,18 +197,20 @@ func (t *Tail) valueOf(a *cause.Attribution, m *metric.Metric) int64 {
 // compareRequests compares a metric that every request has once.
 func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Comparison {
 	c := &Comparison{Metric: m, Percent: t.Options.Percent}
-	var list []int32
+	type owned struct {
+		value int64
+		owner int32
+	}
+	order := memory.Make[owned](len(t.List))[:0]
 	for i := range t.List {
-		if t.valueOf(&t.List[i], m) >= 0 {
-			list = memory.Append(list, int32(i))
+		if value := t.valueOf(&t.List[i], m); value >= 0 {
+			order = append(order, owned{value, int32(i)})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y int32) int {
-		return cmp.Compare(t.valueOf(&t.List[x], m), t.valueOf(&t.List[y], m))
-	})
-	sorted := memory.Make[int64](len(list))
-	for i, owner := range list {
-		sorted[i] = t.valueOf(&t.List[owner], m)
+	slices.SortFunc(order, func(x, y owned) int { return cmp.Or(cmp.Compare(x.value, y.value), cmp.Compare(x.owner, y.owner)) })
+	list, sorted := memory.Make[int32](len(order)), memory.Make[int64](len(order))
+	for i, x := range order {
+		list[i], sorted[i] = x.owner, x.value
 	}
 	slow, from, to, ok := c.choose(sorted)
 	if !ok {

@@ -50,7 +50,7 @@ func (t *Tail) waits(limit int64) []Wait {
 			sum += float64(list[i])
 		}
 		slices.Sort(list)
-		w := Wait{c, distribution.LowerMedian(list), request.NearestRank(list, 90), distribution.Ratio(sum, total)}
+		w := Wait{c, request.NearestRank(list, 50), request.NearestRank(list, 90), distribution.Ratio(sum, total)}
 		if w.P50 > 0 && w.P50 >= limit/waitPart || w.Share >= waitShare {
 			out = append(out, w)
 		}
