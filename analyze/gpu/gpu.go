@@ -176,9 +176,10 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	if opt.Classes == nil {
 		opt.Classes = profile.DefaultClasses()
 	}
-	walks := make([]*gpuWalk, len(set.Streams))
+	walks, compilers := make([]*gpuWalk, len(set.Streams)), compiledFrames(set.Syms)
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		walks[i] = newGPUWalk(set, &opt)
+		walks[i].compilers = compilers
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)

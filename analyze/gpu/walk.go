@@ -24,6 +24,7 @@ type knownNames struct {
 	steps      *walk.StepNames
 	graphs     walk.NamesWith     // of calls that launch CUDA graphs
 	compiling  map[trace.Sym]bool // names of ranges: code is compiled in them
+	compilers  map[trace.Sym]bool // names of functions of Python in which code is compiled; nil is none
 	migrations walk.NamesWith     // of copies of unified memory
 	asks       map[trace.Sym]bool // names of ranges: they are of collectives
 }
@@ -61,6 +62,9 @@ func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 func (w *gpuWalk) walk(s profile.Stream) {
 	s = profile.Within(s, w.opt.From, w.opt.To)
 	s.Ranges(w.addRange)
+	if w.compilers != nil {
+		s.Frames(w.addFrame)
+	}
 	for _, r := range w.ranks.All() {
 		r.steps = r.threads.Settle()
 		r.asking = r.asked.Settle()

@@ -17,7 +17,8 @@ var (
 	HostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 	sampledEvents      = []string{profile.InstantCategory}
 	summaryEvents      = slices.Concat(HostEvents, sampledEvents, []string{profile.OtherCategory})
-	timelineEvents     = slices.Concat(AllEvents, sampledEvents)
+	rankEvents         = slices.Concat(AllEvents, []string{profile.PythonCategory}) // functions tell what is compiled
+	timelineEvents     = slices.Concat(rankEvents, sampledEvents)
 )
 
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
@@ -38,7 +39,7 @@ var All = []*Report{
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
-		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
+		Events: rankEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
 		Options: []string{"bucket", "slo", "hosts"}, Tables: timelineTables,
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
