@@ -230,17 +230,25 @@ func (l *lookalikes) add(name string) {
 	}
 }
 
-// cutAround is CutMiddle, but leaves what is at a place in the middle, too.
+// cutAround is CutMiddle, but leaves what is at a place in the middle, too. Near an end, there
+// is one cut: all from the place to that end stays.
 func cutAround(s string, at, width int, style Style) string {
-	runes := []rune(s)
+	runes, mark := []rune(s), len([]rune(style.mark()))
 	side := width / 4
-	room := width - 2*side - 2*len([]rune(style.mark()))
-	from := at - min(4, room/2) // of what is before the place, this tells where it is
+	room := width - 2*side - 2*mark
+	from := max(0, at-min(4, room/2)) // of what is before the place, this tells where it is
 	to := from + room
-	if from <= side || to >= len(runes)-side || from >= to {
+	switch {
+	case from >= to || len(runes) <= width:
 		return CutMiddle(s, width, style)
+	case from <= side:
+		s = string(runes[:to]) + style.mark() + string(runes[len(runes)-(width-mark-to):])
+	case to >= len(runes)-side:
+		s = string(runes[:width-mark-(len(runes)-from)]) + style.mark() + string(runes[from:])
+	default:
+		s = string(runes[:side]) + style.mark() + string(runes[from:to]) + style.mark() + string(runes[len(runes)-side:])
 	}
-	return CutMiddle(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
+	return CutMiddle(s, width, style)
 }
 
 // mark stands for what was cut out.

@@ -167,6 +167,19 @@ func (r *Table) Column(name string) (int, error) {
 	return 0, fmt.Errorf("no column %q%s There are %s", name, cmp.Or(similar.Hint(name, names), "."), strings.Join(names, ", "))
 }
 
+// ColumnNames are the names of all columns, those with blanks as programs have them: in a shell,
+// they need no quotes.
+func (r *Table) ColumnNames() (names []string) {
+	for _, c := range r.Columns {
+		name := c.Name
+		if strings.Contains(name, " ") {
+			name = c.Key()
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
 // Sort orders the rows by a column; equal rows stay in their order, unknown
 // values go last in either direction.
 func (r *Table) Sort(column string, descending bool) error {

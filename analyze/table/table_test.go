@@ -375,6 +375,24 @@ func TestStayAndLeave(t *testing.T) {
 	}
 }
 
+// Names that differ in one place look different at any width that has room for it, wherever
+// that is.
+func TestShortenedNamesDiffer(t *testing.T) {
+	const name = "torch/decode-1787000012.5706761.trace.json.gz"
+	for at := range len(name) {
+		for width := 14; width < len(name); width++ {
+			names := []string{name[:at] + "-TP-0" + name[at:], name[:at] + "-TP-1" + name[at:]}
+			got := table.Shorten(names, width)
+			if got[0] == got[1] {
+				t.Errorf("%q look the same at %d characters: %q", names, width, got[0])
+			}
+			if n := utf8.RuneCountInString(got[0]); n != width {
+				t.Errorf("%q has %d characters, want %d", got[0], n, width)
+			}
+		}
+	}
+}
+
 // A number is printed the same with any limit, and a small one below those that decide has
 // digits enough.
 func TestLimitsLeaveDigits(t *testing.T) {

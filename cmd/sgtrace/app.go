@@ -59,6 +59,7 @@ func (c *command) app() *cli.App {
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true, // it is one of ours, and then the flag is, too
 		Flags:                     []cli.Flag{cli.HelpFlag},
+		Metadata:                  map[string]any{commandline.HelpTopics: topics.Names()},
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {

@@ -115,6 +115,31 @@ func TestCompletionOfAssignedValues(t *testing.T) {
 	}
 }
 
+// Behind the flag of a report, the tables and columns of that report are offered: each of them is
+// one that it has.
+func TestCompletionKnowsTheReport(t *testing.T) {
+	for _, r := range reports.All {
+		if offered := flagValues("report", "table", []string{r.Name}); r.Takes("table") && !slices.Equal(offered, r.Tables) {
+			t.Errorf("--%s --table offers %q, want %q", r.Name, offered, r.Tables)
+		}
+	}
+	dir := recordedOf(t, 1, 60)
+	for _, of := range []struct{ report, column, inputs string }{
+		{"latency", "p99", "otel.jsonl"}, {"by-stage", "p50", "otel.jsonl"}, {"by-rank", "stage", "otel.jsonl"},
+		{"kernels", "total", "nsys"}, {"api", "total", "nsys"}, {"nvtx", "total", "nsys"}, {"gaps", "share", "nsys"}, {"ops", "calls", "torch"},
+	} {
+		offered := flagValues("report", "sort", []string{of.report})
+		if !slices.Contains(offered, of.column) {
+			t.Errorf("--%s --sort offers %q, want %s among them", of.report, offered, of.column)
+		}
+		for _, column := range offered[:min(2, len(offered))] {
+			if r := sgtrace(t, dir, "report", "--"+of.report, "--sort", column, of.inputs); r.status != exitOK {
+				t.Errorf("--%s --sort %s: status %d: %s", of.report, column, r.status, r.err)
+			}
+		}
+	}
+}
+
 // Every value that is offered is one that the command takes: a missing input is all that
 // it finds wrong.
 func TestCompletedValuesAreTaken(t *testing.T) {
@@ -129,7 +154,7 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 			args := append(path[:len(path):len(path)], cmd.Name)
 			visit(args, cmd.Subcommands)
 			for _, f := range cmd.Flags {
-				for _, value := range flagValues(cmd.Name, f.Names()[0]) {
+				for _, value := range flagValues(cmd.Name, f.Names()[0], nil) {
 					line, wrong := append(args[:len(args):len(args)], "--"+f.Names()[0], value, "empty"), "the file is empty"
 					switch {
 					case args[1] == "dataset", cmd.Name == "sql":

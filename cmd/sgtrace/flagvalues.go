@@ -14,9 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// flagValues are the values that a flag of a command takes, as far as they are known
-// without an input.
-func flagValues(command, flag string) (values []string) {
+// flagValues are the values that a flag of a command takes behind some other flags, as far as
+// they are known without an input.
+func flagValues(command, flag string, behind []string) (values []string) {
 	switch flag {
 	case "format":
 		for _, f := range table.Formats {
@@ -39,6 +39,10 @@ func flagValues(command, flag string) (values []string) {
 		for role := request.Unified; role <= request.Other; role++ {
 			values = append(values, role.String())
 		}
+	case "status":
+		for status := request.Finished; status <= request.Unfinished; status++ {
+			values = append(values, status.String())
+		}
 	case "cat":
 		values = slices.Concat(reports.AllEvents, []string{"cpu_op", "python_function", "nvtx"})
 	case "fail-if":
@@ -48,11 +52,15 @@ func flagValues(command, flag string) (values []string) {
 			}
 		}
 	case "sort":
-		of := map[string]*table.Table{"requests": requests.List(new(request.Set), nil)}[command]
-		for i := 0; of != nil && i < len(of.Columns); i++ {
-			values = append(values, of.Columns[i].Name)
+		if command == "requests" {
+			values = requests.List(new(request.Set), nil).ColumnNames()
+		} else if r := reports.Asked(behind); r != nil {
+			values = r.Columns()
 		}
 	case "table":
+		if r := reports.Asked(behind); command == "report" && r != nil {
+			return r.Tables
+		}
 		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures", "gate"}}[command]
 	default:
 		values = map[string][]string{

@@ -73,9 +73,9 @@ func WriteCompletion(w io.Writer, args []string) error {
 type Completer struct {
 	App    *cli.App
 	Topics []Topic
-	// Values are the values that a flag of a command takes, as far as they are known
-	// without an input.
-	Values func(command, flag string) []string
+	// Values are the values that a flag of a command takes behind some other flags, as far as
+	// they are known without an input.
+	Values func(command, flag string, behind []string) []string
 }
 
 // A choice is something that may stand on a command line, and what it is.
@@ -151,8 +151,9 @@ type place struct {
 	command  string         // that it belongs to, the last of its words
 	commands []*cli.Command // one of which may come next
 	flags    []cli.Flag
-	flag     string // whose value is due; "" is none
-	inputs   int    // how many arguments the command has already
+	flag     string   // whose value is due; "" is none
+	behind   []string // flags before it, without dashes
+	inputs   int      // how many arguments the command has already
 }
 
 // placeAfter returns the place behind some words.
@@ -166,7 +167,9 @@ func placeAfter(app *cli.App, words []string) place {
 			p.flag = "" // this is its value
 		case name != word && valueFlags(p.flags)[name]:
 			p.flag = name
+			p.behind = append(p.behind, name)
 		case name != word:
+			p.behind = append(p.behind, name)
 		case sub != nil && p.inputs == 0:
 			p.command, p.commands, p.flags = sub.Name, sub.Subcommands, sub.Flags
 		default:
@@ -190,7 +193,7 @@ func Positionals(app *cli.App, args []string) (command string, n int) {
 func (c *Completer) choicesAt(p place, last string) (all []choice) {
 	switch {
 	case p.flag != "":
-		for _, value := range c.Values(p.command, p.flag) {
+		for _, value := range c.Values(p.command, p.flag, p.behind) {
 			all = append(all, choice{word: value})
 		}
 	case strings.HasPrefix(last, "-"):

@@ -37,10 +37,16 @@ func commandNames(commands []*cli.Command) []string {
 	return names
 }
 
+// HelpTopics is where the metadata of an app have the names of the topics of its help.
+const HelpTopics = "topics"
+
 // UnknownCommand says what to do about a word that is no command.
 func UnknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return Usage("%s is a file, but a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
+	}
+	if names, _ := app.Metadata[HelpTopics].([]string); slices.Contains(names, name) {
+		return Usage("unknown command %q; did you mean help %[1]s? ('sgtrace help' lists all)", name)
 	}
 	hint := similar.Hint(name, append(commandNames(app.Commands), "--version"))
 	return Usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"flag"
 	"slices"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/internal/similar"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Choose returns the report that the flags ask for, the summary if they ask for none.
@@ -58,6 +62,45 @@ func askedFor(ctx *cli.Context) (*Report, error) {
 		}
 	}
 	return nil, commandline.Usage("--%s and --%s are two reports; ask for one at a time", asked[1].Name, asked[2].Name)
+}
+
+// Asked returns the report that some flags, without their dashes, ask for; nil if they ask for none.
+func Asked(flags []string) *Report {
+	var asked *Report
+	for _, r := range All {
+		if slices.Contains(flags, r.Name) && (asked == nil || r.Takes(asked.Name)) {
+			asked = r
+		}
+	}
+	return asked
+}
+
+// Columns are the columns of its main table, by which it can be sorted: those that it has of no
+// inputs at all.
+func (r *Report) Columns() []string {
+	flags := flag.NewFlagSet(r.Name, flag.ContinueOnError)
+	flags.String("by", "stage", "")
+	run, err := r.Parse(cli.NewContext(nil, flags, nil))
+	if err != nil {
+		return nil
+	}
+	in := &Reading{}
+	if r.Needs != Profiles {
+		in.Requests = &request.Set{Syms: trace.NewSymbols()}
+	}
+	if r.Needs != Requests {
+		in.Profiles = &profile.Set{Syms: trace.NewSymbols()}
+	}
+	d, err := run(in)
+	if err != nil {
+		return nil
+	}
+	for _, t := range d.Tables {
+		if t.Name() == d.Main {
+			return t.ColumnNames()
+		}
+	}
+	return nil
 }
 
 // noReportTakes says which reports take the options that are given without one: "--limit needs one of
