@@ -9,9 +9,8 @@ import (
 	"github.com/bytedance/sonic/decoder"
 )
 
-// The second oracle: sonic with typed structs, as MEASURED.md recommends it.
-// It reads what Collectors write, one document after the other. The benchmarks
-// use the same types.
+// The second oracle: sonic with typed structs, which reads what Collectors write, one
+// document after the other. The benchmarks use the same types.
 
 var sonicConfig = sonic.Config{CaseSensitive: true, CopyString: true}.Froze()
 
