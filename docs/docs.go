@@ -8,6 +8,11 @@ import _ "embed"
 //go:embed METRICS.md
 var Metrics string
 
+// Columns is COLUMNS.md: all columns of all tables, as the tables say themselves.
+//
+//go:embed COLUMNS.md
+var Columns string
+
 // Formats is FORMATS.md: what is read of every producer, and what every message means.
 //
 //go:embed FORMATS.md

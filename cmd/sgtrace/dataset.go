@@ -24,7 +24,7 @@ import (
 func (c *command) datasetCommand() *cli.Command {
 	all := &cli.Command{
 		Name:   "dataset",
-		Usage:  "what a dataset has, whether it is whole, and what of it is old",
+		Usage:  "list, check, and clean up a dataset",
 		Action: func(*cli.Context) error { return c.help([]string{"dataset"}) },
 		Subcommands: []*cli.Command{
 			{

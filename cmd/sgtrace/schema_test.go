@@ -221,41 +221,60 @@ func TestSchemas(t *testing.T) {
 	t.Run("documented", func(t *testing.T) { areDocumented(t, printed) })
 }
 
-// What --format json prints only ever gains fields: programs read it.
-func onlyGain(t *testing.T, printed map[string][]schemaField) {
-	var got []string
-	for schema, fields := range printed {
-		for _, f := range fields {
-			got = append(got, fmt.Sprintf("%s %s %s", schema, f.key, f.unit))
+// columnsPage is docs/COLUMNS.md: the fields of every schema.
+func columnsPage(printed map[string][]schemaField) string {
+	var b strings.Builder
+	b.WriteString("# Columns\n\nAll tables that `--format json` and `--format csv` print, column by column; columns of detail are not in text. [METRICS.md](METRICS.md) says how\n" +
+		"numbers are measured. A schema only gains columns: for anything else, its name gets another version. `make docs` makes this page\nfrom the tables themselves.\n")
+	for _, schema := range slices.Sorted(maps.Keys(printed)) {
+		fmt.Fprintf(&b, "\n## %s\n\n| column | unit | meaning |\n|---|---|---|\n", schema)
+		for _, f := range slices.SortedFunc(slices.Values(printed[schema]), func(x, y schemaField) int { return strings.Compare(x.key+" "+x.unit, y.key+" "+y.unit) }) {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.key, f.unit, strings.ReplaceAll(f.doc, "|", "\\|"))
 		}
 	}
-	slices.Sort(got)
-	path := filepath.Join("testdata", "schemas.txt")
+	return b.String()
+}
+
+// columnRow is a row of docs/COLUMNS.md.
+var columnRow = regexp.MustCompile("^\\| `([^`]+)` \\| ([^|]*) \\|")
+
+// documented are the fields of docs/COLUMNS.md, each with its schema and its unit.
+func documented(page string) (fields []string) {
+	schema := ""
+	for line := range strings.Lines(page) {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			schema = strings.TrimSpace(title)
+		} else if m := columnRow.FindStringSubmatch(line); m != nil {
+			fields = append(fields, fmt.Sprintf("%s %s %s", schema, m[1], m[2]))
+		}
+	}
+	return fields
+}
+
+// What --format json prints only ever gains fields: programs read it. docs/COLUMNS.md has
+// them all.
+func onlyGain(t *testing.T, printed map[string][]schemaField) {
+	path, page := filepath.Join("..", "..", "docs", "COLUMNS.md"), columnsPage(printed)
 	text, err := os.ReadFile(path)
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
-	want := strings.Split(strings.TrimSpace(string(text)), "\n")
-	for _, line := range want {
-		if line != "" && !slices.Contains(got, line) {
+	got := documented(page)
+	for _, field := range documented(string(text)) {
+		if !slices.Contains(got, field) {
 			t.Errorf("gone or of another unit: %s\n"+
 				"A schema only gains columns; for anything else its name has to end in the next version. "+
-				"Then delete its old lines in %s by hand.", line, path)
+				"Then delete its old rows in %s by hand.", field, path)
 		}
 	}
-	if t.Failed() {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o666); err != nil {
+	switch {
+	case t.Failed():
+	case *update:
+		if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	for _, line := range got {
-		if !slices.Contains(want, line) {
-			t.Errorf("new: %s\nadd it with go test ./cmd/sgtrace -run TestSchemas -update", line)
-		}
+	case string(text) != page:
+		t.Error("docs/COLUMNS.md is stale: make docs")
 	}
 }
 

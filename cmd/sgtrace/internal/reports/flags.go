@@ -27,7 +27,7 @@ func options() []cli.Flag {
 		&cli.BoolFlag{Name: "all-findings", Usage: with("all-findings") + "all findings, not only the top 3", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "evidence", Usage: with("evidence") + "all that speaks for a finding, not only the first two sentences", DisableDefaultText: true},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
-		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns it around"},
+		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
 		&cli.BoolFlag{Name: "all-ranks", Usage: "more than 64 ranks: list each, and don't sum them up by host", DisableDefaultText: true},
 		text("hosts", "groups of hosts, for findings and sums of ranks: CSV `FILE` with a header such as host,node,rack"),

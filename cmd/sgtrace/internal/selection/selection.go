@@ -33,7 +33,7 @@ func Flags() []cli.Flag {
 		list("rid", "requests with this `ID` (rid, full ID, or the start of one)"),
 		list("room", "requests with this bootstrap `ROOM`, hex or decimal"),
 		list("trace", "requests with this `TRACE` ID"),
-		list("status", "requests that ended so: finished, aborted, failed, or unfinished (`STATUS`)"),
+		list("status", "requests with this `STATUS`: finished, aborted, failed, or unfinished"),
 		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
 		text("from", "include events that end after `TIME`: 20:53, 2026-08-17T20:53:20Z, +10s, -10m"),
 		text("to", "include events that start before `TIME`"),

@@ -5,6 +5,7 @@ package topics
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -33,8 +34,8 @@ type Topic struct {
 // All returns the topics in the order of the help.
 func All() []Topic {
 	return []Topic{
-		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics)},
-			words("metrics", docs.Metrics)},
+		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics, docs.Columns)},
+			words("metrics", docs.Metrics, docs.Columns)},
 		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
 			page("findings", findings())},
 		{commandline.Topic{Name: "gate", Usage: "how scripts fail on findings and on changes"},
@@ -80,14 +81,20 @@ func Find(name string) *Topic {
 	return nil
 }
 
-// definedIn returns what lists the words that a page of the documentation defines.
-func definedIn(text string) func() []string {
-	return func() []string { return Parse(text).Words() }
+// definedIn returns what lists the words that pages of the documentation define.
+func definedIn(texts ...string) func() []string {
+	return func() (words []string) {
+		for _, text := range texts {
+			words = append(words, Parse(text).Words()...)
+		}
+		slices.Sort(words)
+		return slices.Compact(words)
+	}
 }
 
 // words prints a page of the documentation, or what it says about a word: a number, the
-// code of a message, a table, a stage.
-func words(topic, text string) func(*Helper, []string) error {
+// code of a message, a table, a stage. What it does not define is looked up in the others.
+func words(topic, text string, others ...string) func(*Helper, []string) error {
 	return func(h *Helper, words []string) error {
 		page := Parse(text)
 		if len(words) == 0 {
@@ -95,6 +102,11 @@ func words(topic, text string) func(*Helper, []string) error {
 		}
 		word := strings.Join(words, " ")
 		found := page.Find(word)
+		for _, other := range others {
+			if len(found.Sections) == 0 {
+				found = Parse(other).Find(word)
+			}
+		}
 		if len(found.Sections) == 0 {
 			hint := ""
 			if similar := page.Similar(word); len(similar) > 0 {
