@@ -12,7 +12,7 @@ type collector struct {
 	name string
 	opt  Options
 
-	parse.Diags
+	Diags  parse.Diags
 	docs   []document
 	ranks  []docRank // of the documents that tell theirs
 	kept   []kept
@@ -33,8 +33,8 @@ const maxMembers = 1 << 14
 
 // A rowKey tells rows of a file apart: documents of several ranks have rows of their own.
 type rowKey struct {
-	part string // of the document
-	parse.RowID
+	part  string // of the document
+	RowID parse.RowID
 }
 
 // A document is one of the documents that a file consists of.
@@ -74,9 +74,9 @@ func (d *document) last(t trace.Time) trace.Time {
 
 // A kept is what remains of a batch.
 type kept struct {
-	doc  int
-	rows []int32 // of the file, by those of the batch
-	parse.Tables
+	doc     int
+	rows    []int32 // of the file, by those of the batch
+	Tables  parse.Tables
 	events0 int // how many events come before
 }
 
@@ -103,7 +103,7 @@ func (c *collector) keep(b *parse.Batch) {
 		c.names = append(c.names, n)
 	}
 	for _, x := range b.Diags {
-		c.Add(x)
+		c.Diags.Add(x)
 	}
 	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.Rows)), Tables: b.Tables}
 	for i, id := range b.Rows {
@@ -116,14 +116,14 @@ func (c *collector) keep(b *parse.Batch) {
 	if !c.linked && len(b.Launches)+len(b.Work) > 0 {
 		c.linked = true
 		for i := range c.kept {
-			c.kept[i].Redundant = nil
+			c.kept[i].Tables.Redundant = nil
 		}
 	}
 	if c.linked {
-		k.Redundant = nil
+		k.Tables.Redundant = nil
 	}
 	if n := len(c.kept); n > 0 {
-		k.events0 = c.kept[n-1].events0 + len(c.kept[n-1].Events)
+		k.events0 = c.kept[n-1].events0 + len(c.kept[n-1].Tables.Events)
 	}
 	c.kept = append(c.kept, k)
 }
@@ -145,7 +145,7 @@ func (c *collector) document(b *parse.Batch) *document {
 // addHeader adds members to the header of a document.
 func (c *collector) addHeader(d *document, members []parse.Member) {
 	if fit := maxMembers - c.header; len(members) > fit {
-		c.Report(trace.TraceHeaderLong, members[fit].Offset, len(members)-fit)
+		c.Diags.Report(trace.TraceHeaderLong, members[fit].Offset, len(members)-fit)
 		members = members[:fit]
 	}
 	d.header = append(d.header, members...)
@@ -170,6 +170,6 @@ func (c *collector) truncated(end parse.Ending) {
 		return // a bare list may lack its bracket
 	}
 	if end.Between {
-		c.Report(trace.TraceTruncated, end.Offset, 1, "between two events")
+		c.Diags.Report(trace.TraceTruncated, end.Offset, 1, "between two events")
 	}
 }

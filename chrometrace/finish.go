@@ -99,7 +99,7 @@ func (c *collector) readHeaders(m *profile.Meta) {
 				}
 			}
 			if err := readHeader(m, x.Key, x.Value); err != nil {
-				c.Report(trace.TraceHeader, x.Offset, 1, x.Key, err)
+				c.Diags.Report(trace.TraceHeader, x.Offset, 1, x.Key, err)
 			}
 		}
 		if base := c.opt.Base; !d.known && base != 0 {
@@ -125,7 +125,7 @@ func (c *collector) clocks(f *profile.Profile) {
 		if !d.dropZero {
 			relative.Merge(d.zero)
 		} else {
-			c.Report(trace.TraceClockZero, d.zeroAt, d.zero.N)
+			c.Diags.Report(trace.TraceClockZero, d.zeroAt, d.zero.N)
 		}
 		all.Merge(shifted(relative))
 		all.Merge(d.absolute)
@@ -138,7 +138,7 @@ func (c *collector) clocks(f *profile.Profile) {
 		case d.absolute.N > 0:
 			f.Meta.Origin = profile.OriginUnix
 		case relative.N > 0:
-			c.Report(trace.TraceNoBase, 0, 1)
+			c.Diags.Report(trace.TraceNoBase, 0, 1)
 		}
 	}
 	for i := range c.docs { // one that is unknown makes all of them useless
@@ -199,7 +199,7 @@ func (c *collector) joinParts(rows []profile.Row) {
 	if len(parts) <= mostParts {
 		return
 	}
-	c.Report(trace.TraceParts, 0, 1, mostParts)
+	c.Diags.Report(trace.TraceParts, 0, 1, mostParts)
 	for i := range rows {
 		if r := &rows[i]; r.Part != "" {
 			r.PIDText, r.Part = "["+r.Part+"] "+r.PIDText, ""
@@ -347,7 +347,7 @@ func (j joiner) launches() (links []profile.Link, times []trace.Time) {
 		if k != of {
 			of, n = k, 0
 		}
-		at := k.LaunchTimes[n]
+		at := k.Tables.LaunchTimes[n]
 		n++
 		if !j.link(x, k) || !j.time(&at, k) {
 			return false

@@ -29,7 +29,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		return
 	}
 	if len(processes) == 0 {
-		c.Report(trace.OwnDrawing, 0, 1)
+		c.Diags.Report(trace.OwnDrawing, 0, 1)
 		return
 	}
 	c.docs[0].unlinked = false // correlations are those of the part
@@ -65,7 +65,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		}
 	}
 	if count > 0 {
-		c.Report(trace.OwnRowsRepeated, 0, count, profile.SideBySide)
+		c.Diags.Report(trace.OwnRowsRepeated, 0, count, profile.SideBySide)
 	}
 }
 

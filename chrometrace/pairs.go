@@ -34,7 +34,7 @@ func (c *collector) spans(b *parse.Batch, rows []int32) {
 		}
 		last := len(stack) - 1
 		if last < 0 {
-			c.Report(trace.TraceUnmatchedEnd, s.At, 1)
+			c.Diags.Report(trace.TraceUnmatchedEnd, s.At, 1)
 			continue
 		}
 		for j := last; s.Async && j >= 0; j-- { // slices of one id may overlap
@@ -56,7 +56,7 @@ func (c *collector) end(o openSlice, s *parse.Span) {
 	}
 	dur := int64(s.Time - o.time)
 	if dur < 0 {
-		c.Report(trace.TraceNegativeDuration, s.At, 1)
+		c.Diags.Report(trace.TraceNegativeDuration, s.At, 1)
 		dur = 0
 	}
 	o.slice.Dur = dur
@@ -70,7 +70,7 @@ func (c *collector) end(o openSlice, s *parse.Span) {
 func (c *collector) endOpen() {
 	for _, stack := range c.open {
 		for _, o := range stack {
-			c.Report(trace.TraceOpenSlice, o.at, 1)
+			c.Diags.Report(trace.TraceOpenSlice, o.at, 1)
 			if o.slice != nil {
 				o.slice.Dur = max(0, int64(c.docs[o.doc].last(o.time)-o.time))
 			}

@@ -27,7 +27,7 @@ func (c *collector) leaveOutRepeated() {
 	events := 0
 	for i := range c.kept {
 		c.kept[i].events0 = events
-		events += len(c.kept[i].Events)
+		events += len(c.kept[i].Tables.Events)
 	}
 }
 
@@ -55,7 +55,7 @@ func (c *collector) eventsOf(doc int) (list []occurrence) {
 		if k.doc != doc {
 			continue
 		}
-		for _, e := range k.Events {
+		for _, e := range k.Tables.Events {
 			list = append(list, occurrence{e.Time, e.Dur, e.Name, k.rows[e.Track]})
 		}
 	}

@@ -32,7 +32,7 @@ func (c *collector) separate(d *document, members []parse.Member) {
 		last := len(c.ranks) - 1
 		if d.ranked {
 			if c.ranks[last].rank != m.Rank {
-				c.Report(trace.TraceMixed, x.Offset, 1, c.ranks[last].rank, m.Rank)
+				c.Diags.Report(trace.TraceMixed, x.Offset, 1, c.ranks[last].rank, m.Rank)
 			}
 			continue
 		}
@@ -45,7 +45,7 @@ func (c *collector) separate(d *document, members []parse.Member) {
 		switch {
 		case len(c.ranks) == 1:
 		case d.hasEvents():
-			c.Report(trace.TraceMixed, x.Offset, 1, c.ranks[last].rank, m.Rank)
+			c.Diags.Report(trace.TraceMixed, x.Offset, 1, c.ranks[last].rank, m.Rank)
 		default:
 			d.part = r.part
 		}

@@ -73,8 +73,8 @@ func TestAbsences(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if len(e.Ranks) == 0 || !reflect.DeepEqual(e.Absences, test.want) {
-				t.Errorf("%v: %+v, want %+v", e.Ranks, e.Absences, test.want)
+			if len(e.Profiles.Ranks) == 0 || !reflect.DeepEqual(e.Profiles.Absences, test.want) {
+				t.Errorf("%v: %+v, want %+v", e.Profiles.Ranks, e.Profiles.Absences, test.want)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestEveryAbsenceIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	a := e.Absences[0]
+	a := e.Profiles.Absences[0]
 	// 32 single odd numbers are named; 17 more of these, and 100 to 999 behind 99.
 	if a.Seen != 50 || a.Size != 1000 || len(a.Missing) != 32 || a.Missing[1] != "rank 3" || a.More != 1000-50-32 {
 		t.Errorf("%+v", a)
@@ -122,7 +122,7 @@ func TestBurdensAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if !slices.Equal(e.Recorded, []string{"shapes", "stacks"}) || !e.GraphCapture || len(e.Ranks) != 2 {
-		t.Errorf("recorded %v, graph capture %t, ranks %v", e.Recorded, e.GraphCapture, e.Ranks)
+	if !slices.Equal(e.Profiles.Recorded, []string{"shapes", "stacks"}) || !e.Profiles.GraphCapture || len(e.Profiles.Ranks) != 2 {
+		t.Errorf("recorded %v, graph capture %t, ranks %v", e.Profiles.Recorded, e.Profiles.GraphCapture, e.Profiles.Ranks)
 	}
 }

@@ -42,12 +42,12 @@ func TestDeduplicate(t *testing.T) {
 		defer p.Close()
 		n, total = map[string]int{}, map[string]int64{}
 		add := func(kind string, e *profile.Event) bool {
-			key := kind + " " + profile.CallName(p.Syms.Name(e.Name))
+			key := kind + " " + profile.CallName(p.Profiles.Syms.Name(e.Name))
 			n[key]++
 			total[key] += e.Dur()
 			return true
 		}
-		for _, s := range p.Streams {
+		for _, s := range p.Profiles.Streams {
 			s.Kernels(func(k *profile.Kernel) bool { return add("kernel", &k.Event) })
 			s.Copies(func(c *profile.Copy) bool { return add("copy", &c.Event) })
 			s.Calls(func(c *profile.Call) bool { return add("call", &c.Event) })

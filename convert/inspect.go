@@ -15,8 +15,8 @@ import (
 func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *inventory.Inventory) (requests *request.Set, read []inputs.Input, err error) {
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
 	opt.Each = func(x *inputs.Indexed) {
-		if x.Inventory != nil {
-			x.Inventory(in, sizeOf(x), x.Identities())
+		if x.Source.Inventory != nil {
+			x.Source.Inventory(in, sizeOf(x), x.Identities())
 		}
 	}
 	m, err := inputs.Load(files, opt, diags)

@@ -103,12 +103,12 @@ func readSyncPoints(t *testing.T, want ranks.Options, globs ...string) ([]profil
 	}
 	defer e.Close()
 	var list []profile.SyncPoint
-	for x := range e.SyncPoints(true) {
+	for x := range e.Profiles.SyncPoints(true) {
 		x := *x
 		x.Arrivals = slices.Clone(x.Arrivals)
 		list = append(list, x)
 	}
-	return list, e.Ranks
+	return list, e.Profiles.Ranks
 }
 
 // indexOfRank finds the rank that begins with the TP rank of the given one.

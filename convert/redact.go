@@ -60,15 +60,15 @@ func (p *ReportData) Redact(r *redact.Redactor) {
 	for _, host := range p.hosts {
 		r.LearnHost(host)
 	}
-	p.Syms.Rename(r.Scrub)
+	p.Profiles.Syms.Rename(r.Scrub)
 	if p.Requests != nil {
 		p.Requests.Redact(r)
 	}
-	for i, name := range p.Ranks {
-		p.Ranks[i] = r.Scrub(name)
+	for i, name := range p.Profiles.Ranks {
+		p.Profiles.Ranks[i] = r.Scrub(name)
 	}
-	for i := range p.Homes {
-		p.Homes[i].Host, p.Homes[i].UUID = r.Host(p.Homes[i].Host), r.GPU(p.Homes[i].UUID)
+	for i := range p.Profiles.Homes {
+		p.Profiles.Homes[i].Host, p.Profiles.Homes[i].UUID = r.Host(p.Profiles.Homes[i].Host), r.GPU(p.Profiles.Homes[i].UUID)
 	}
 	if p.Clocks != nil {
 		redactClocks(p.Clocks, r)

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"errors"
-	"iter"
 	"slices"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 // their profilers recorded. What can be walked again is read whenever a report walks over
 // it, all else is held. The caller closes it.
 type ReportData struct {
-	Requests    *request.Set // of OTLP dumps; nil without any
-	profile.Set              // of what profilers recorded; no Ranks without any
+	Requests *request.Set // of OTLP dumps; nil without any
+	Profiles profile.Set  // of what profilers recorded; no Ranks without any
 	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
 	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
@@ -51,7 +50,7 @@ type ReportOptions struct {
 // ForReports prepares what was read, with [inputs.Options.Walk], for reports. It closes in if
 // that fails.
 func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*ReportData, error) {
-	p := &ReportData{Requests: in.Requests, Set: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
+	p := &ReportData{Requests: in.Requests, Profiles: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
 	if opt.SyncPoints {
 		clocks.ReadCollectives(in, of)
 		var err error
@@ -63,17 +62,17 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	p.hosts = of.Hosts()
 	everything := of.Everything()
 	if everything {
-		p.Absences = of.Absences()
+		p.Profiles.Absences = of.Absences()
 	}
 	of.LeaveOut(in.Requests)
 	if opt.SyncPoints {
-		p.Meetings = p.aligned.Meetings(of)
+		p.Profiles.Meetings = p.aligned.Meetings(of)
 	}
 	if in.Requests != nil {
 		p.First, p.Last, _ = in.Requests.Bounds()
 	}
 	for _, r := range of.Tracks {
-		p.Ranks = append(p.Ranks, r.Name)
+		p.Profiles.Ranks = append(p.Profiles.Ranks, r.Name)
 		for _, c := range r.Captures {
 			if p.First == 0 || c.First < p.First {
 				p.First = c.First
@@ -81,15 +80,15 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 			p.Last = max(p.Last, c.Last)
 		}
 	}
-	p.Recorded, p.GraphCapture = of.Burdens()
-	p.GPUs, p.Homes = of.GPUs(), of.Homes()
+	p.Profiles.Recorded, p.Profiles.GraphCapture = of.Burdens()
+	p.Profiles.GPUs, p.Profiles.Homes = of.GPUs(), of.Homes()
 	if opt.SyncPoints {
-		p.Ahead = p.aligned.Ahead(of)
+		p.Profiles.Ahead = p.aligned.Ahead(of)
 	}
-	p.Streams = heldStreams(in, of)
+	p.Profiles.Streams = heldStreams(in, of)
 	for _, f := range of.Files {
-		if f.Source.Rows == nil {
-			p.Lanes = append(p.Lanes, f.LaneTimes(p.Syms, in.Spans.Args)...)
+		if f.Source.Source.Rows == nil {
+			p.Profiles.Lanes = append(p.Profiles.Lanes, f.LaneTimes(p.Profiles.Syms, in.Spans.Args)...)
 		}
 	}
 	p.walk(everything, opt.Attribute)
@@ -106,18 +105,18 @@ func (p *ReportData) walk(everything, attribute bool) {
 	if everything {
 		others = p.of.NameOthers(p.in.Sources)
 	}
-	held := len(p.Streams) > 0
+	held := len(p.Profiles.Streams) > 0
 	for _, x := range p.in.Sources {
-		if x.Rows == nil || !everything && !p.tracks(x) {
+		if x.Source.Rows == nil || !everything && !p.tracks(x) {
 			continue
 		}
-		all := x.Rows(p.pids(x, others[x]))
+		all := x.Source.Rows(p.pids(x, others[x]))
 		st := p.of.WithoutDuplicates(x, all, attribute)
 		p.Walked = append(p.Walked, Walked{x, all, st})
 		if held {
-			st = unversioned{st, p.Syms}
+			st = profile.Unversioned(st, p.Profiles.Syms)
 		}
-		p.Streams, p.Exports = append(p.Streams, st), true
+		p.Profiles.Streams, p.Profiles.Exports = append(p.Profiles.Streams, st), true
 	}
 }
 
@@ -135,15 +134,15 @@ const farOff = trace.Time(time.Hour)
 // LeaveOutside leaves out the inputs of which rows are walked and that were recorded at another time
 // than from from to to, on the clocks of their hosts; 0 is no bound.
 func (p *ReportData) LeaveOutside(from, to trace.Time) {
-	held := len(p.Streams) - len(p.Walked)
-	streams := p.Streams[:held:held]
+	held := len(p.Profiles.Streams) - len(p.Walked)
+	streams := p.Profiles.Streams[:held:held]
 	walked := p.Walked[:0]
 	for i, w := range p.Walked {
 		if !outside(p.of, w.Source, from, to) {
-			streams, walked = append(streams, p.Streams[held+i]), append(walked, w)
+			streams, walked = append(streams, p.Profiles.Streams[held+i]), append(walked, w)
 		}
 	}
-	p.Streams, p.Walked = streams, walked
+	p.Profiles.Streams, p.Walked = streams, walked
 }
 
 // outside reports whether all of an input was recorded far off a window of time.
@@ -165,38 +164,23 @@ func outside(of *ranks.Assignment, x *inputs.Indexed, from, to trace.Time) bool 
 func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream) {
 	ranksOf := of.RanksOf()
 	for _, f := range of.Files {
-		if f.Source.Rows != nil {
+		if f.Source.Source.Rows != nil {
 			continue
 		}
 		placeOf := ranksOf(f)
 		st := f.Stream(in.Spans.Syms, in.Spans.Args, placeOf)
-		if f.Source.Observed != nil && len(f.Rows) > 0 {
+		if f.Source.Source.Observed != nil && len(f.Rows) > 0 {
 			rank, _ := placeOf(f.Rows[0].Part)
-			st = withObserved{st, f.Source.Observed(func(pid int32) int32 {
+			st = profile.WithObserved(st, f.Source.Source.Observed(func(pid int32) int32 {
 				if pid == int32(f.Rows[0].PID) {
 					return rank
 				}
 				return -1
-			})}
+			}))
 		}
 		streams = append(streams, st)
 	}
 	return streams
-}
-
-// withObserved is the events that are held, and what was observed meanwhile.
-type withObserved struct {
-	profile.Stream
-	observed profile.Stream
-}
-
-func (b withObserved) Samples(yield func(*profile.Sample) bool) { b.observed.Samples(yield) }
-func (b withObserved) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile.Sample] {
-	return b.observed.Backtraces(wanted)
-}
-func (b withObserved) Runs(yield func(*profile.Run) bool) { b.observed.Runs(yield) }
-func (b withObserved) CounterValues(yield func(*profile.CounterValue) bool) {
-	b.observed.CounterValues(yield)
 }
 
 // Profiles are what profilers recorded, for whoever looks at it before it is drawn, after
@@ -229,26 +213,6 @@ func (p *ReportData) OnOneClock() {
 	p.Requests = p.in.Requests
 }
 
-// unversioned calls calls as PyTorch does, without the version of CUDA in which their
-// signature changed: nsys stats leaves short ones out only.
-type unversioned struct {
-	profile.Stream
-	syms *trace.Symbols
-}
-
-func (u unversioned) Calls(yield func(*profile.Call) bool) {
-	names := map[trace.Sym]trace.Sym{}
-	u.Stream.Calls(func(c *profile.Call) bool {
-		name, ok := names[c.Name]
-		if !ok {
-			name = u.syms.Intern(profile.CallName(u.syms.Name(c.Name)))
-			names[c.Name] = name
-		}
-		c.Name = name
-		return yield(c)
-	})
-}
-
 // Close closes what is read from.
 func (p *ReportData) Close() error { return p.in.Close() }
 
@@ -268,8 +232,8 @@ func (p *ReportData) pids(x *inputs.Indexed, others string) func(pid int32) int3
 	}
 	rest := int32(-1)
 	if others != "" {
-		rest = int32(len(p.Ranks))
-		p.Ranks = append(p.Ranks, others)
+		rest = int32(len(p.Profiles.Ranks))
+		p.Profiles.Ranks = append(p.Profiles.Ranks, others)
 	}
 	return func(pid int32) int32 {
 		if rank, ok := rankOf[pid]; ok {

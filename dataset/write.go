@@ -109,7 +109,7 @@ func (t table[T]) close() {
 	err := t.Writer.Close()
 	hash, _, hashErr := HashFiles(filepath.Join(t.of.dir, t.name))
 	t.of.errs = append(t.of.errs, err, hashErr)
-	t.of.files = append(t.of.files, File{t.name, t.Rows(), hash})
+	t.of.files = append(t.of.files, File{t.name, t.Writer.Rows(), hash})
 }
 
 // lazy is a table of which nothing is written before its first row.
@@ -137,7 +137,7 @@ func (l *lazy[T]) rows() int64 {
 	if l.to == nil || l.to.Writer == nil {
 		return 0
 	}
-	return l.to.Rows()
+	return l.to.Writer.Rows()
 }
 
 func (l *lazy[T]) close() {

@@ -37,8 +37,8 @@ type process struct {
 
 // A reader reads one file.
 type reader struct {
-	*spantable.Filler
-	d *json.Decoder
+	Filler *spantable.Filler
+	d      *json.Decoder
 	// The spans of the trace that is being read, with their places, and its processes.
 	spans     []span
 	offsets   []int64
@@ -48,7 +48,7 @@ type reader struct {
 // read adds the spans of a file. What is damaged is reported; everything before is used.
 func read(to *spantable.Filler, in io.Reader) {
 	r := &reader{Filler: to, d: json.NewDecoder(in)}
-	r.Documents(r.d, r.value)
+	r.Filler.Documents(r.d, r.value)
 }
 
 // value reads a trace, a list of them, or the answer of the API around one.
@@ -78,7 +78,7 @@ func (r *reader) readProcesses() error {
 		return err
 	}
 	if err := json.Unmarshal(raw, &r.processes); err != nil {
-		r.Tell(trace.OTLPLostValue, at)
+		r.Filler.Tell(trace.OTLPLostValue, at)
 	}
 	return nil
 }
@@ -89,12 +89,12 @@ func (r *reader) span() error {
 	if err != nil {
 		return err
 	}
-	if hi, lo, ok := traceOf(raw); ok && r.Leaves(hi, lo) {
+	if hi, lo, ok := traceOf(raw); ok && r.Filler.Leaves(hi, lo) {
 		return nil
 	}
 	var s span
 	if err := json.Unmarshal(raw, &s); err != nil {
-		r.Tell(trace.OTLPInvalidSpan, at, err)
+		r.Filler.Tell(trace.OTLPInvalidSpan, at, err)
 		return nil
 	}
 	r.spans, r.offsets = append(r.spans, s), append(r.offsets, at)
@@ -123,7 +123,7 @@ func traceOf(raw []byte) (hi, lo uint64, ok bool) {
 func (r *reader) flush() {
 	resources := map[string]trace.ArgList{}
 	for id, p := range r.processes {
-		resources[id] = r.Attribute(r.attributes(nil, p.Tags, 0), "service.name", p.ServiceName, 0)
+		resources[id] = r.Filler.Attribute(r.attributes(nil, p.Tags, 0), "service.name", p.ServiceName, 0)
 	}
 	for i := range r.spans {
 		r.add(&r.spans[i], resources[r.spans[i].ProcessID], r.offsets[i])
@@ -138,8 +138,8 @@ func (r *reader) add(s *span, resource trace.ArgList, at int64) {
 	to.ID, to.Parent = spantable.ParseSpanID(s.SpanID), spantable.ParseSpanID(s.ParentSpanID)
 	to.Start = spantable.Micros(s.StartTime)
 	to.End = to.Start + spantable.Micros(s.Duration)
-	to.Name, to.Resource = r.Table.Syms.Intern(s.OperationName), resource
-	if r.Leaves(to.TraceHi, to.TraceLo) {
+	to.Name, to.Resource = r.Filler.Table.Syms.Intern(s.OperationName), resource
+	if r.Filler.Leaves(to.TraceHi, to.TraceLo) {
 		return
 	}
 	for _, ref := range s.References {
@@ -159,12 +159,12 @@ func (r *reader) add(s *span, resource trace.ArgList, at int64) {
 	}
 	to.Attrs = r.attributes(nil, rest, at)
 	for _, l := range s.Logs {
-		if r.Looks() {
+		if r.Filler.Looks() {
 			break
 		}
 		to.Events = append(to.Events, r.event(spantable.Micros(l.Timestamp), l.Fields, at))
 	}
-	r.Add(&to, at)
+	r.Filler.Add(&to, at)
 }
 
 // told reports whether a tag is what OTLP has a field for, which it sets.
@@ -196,12 +196,12 @@ func (r *reader) event(at trace.Time, fields []tag, offset int64) spantable.Even
 	var rest []tag
 	for _, f := range fields {
 		if f.Key == "event" {
-			e.Name = r.Table.Syms.Intern(text(f.Value))
+			e.Name = r.Filler.Table.Syms.Intern(text(f.Value))
 		} else {
 			rest = append(rest, f)
 		}
 	}
-	e.Args = r.Table.Args.Put(r.attributes(nil, rest, offset))
+	e.Args = r.Filler.Table.Args.Put(r.attributes(nil, rest, offset))
 	return e
 }
 
@@ -224,7 +224,7 @@ func (r *reader) attributes(list trace.ArgList, tags []tag, at int64) trace.ArgL
 				value = n
 			}
 		}
-		list = r.Attribute(list, t.Key, value, at)
+		list = r.Filler.Attribute(list, t.Key, value, at)
 	}
 	return list
 }

@@ -51,8 +51,8 @@ func newProfiler(src *rows.Source) *profiler {
 
 // process is the profile of one process under way.
 type process struct {
-	*profile.Profile
-	rows map[profile.Row]int32
+	Profile *profile.Profile
+	rows    map[profile.Row]int32
 }
 
 // machine is the pid of what belongs to no process.
@@ -121,10 +121,10 @@ func (r *profiler) join() []*profile.Profile {
 		}
 		times := p.add(pieces)
 		r.findCollectives(p, times)
-		p.PlaceCollectives(times.at, nil)
+		p.Profile.PlaceCollectives(times.at, nil)
 		r.findGPUSteps(p, times)
 		p.dropLoose(r.sparse)
-		p.Meta.OnGPU = p.Meta.OnGPU || slices.ContainsFunc(p.Rows, func(row profile.Row) bool { return row.Kind == profile.RowStream })
+		p.Profile.Meta.OnGPU = p.Profile.Meta.OnGPU || slices.ContainsFunc(p.Profile.Rows, func(row profile.Row) bool { return row.Kind == profile.RowStream })
 		profiles = append(profiles, p.Profile)
 	}
 	return profiles
@@ -163,9 +163,9 @@ func (r *profiler) file(pid int32) *process {
 func (f *process) row(row profile.Row) int32 {
 	i, ok := f.rows[row]
 	if !ok {
-		i = int32(len(f.Rows))
+		i = int32(len(f.Profile.Rows))
 		f.rows[row] = i
-		f.Rows = append(f.Rows, row)
+		f.Profile.Rows = append(f.Profile.Rows, row)
 	}
 	return i
 }

@@ -21,7 +21,7 @@ func (c *callTimes) at(launch int32) trace.Time {
 	if c.times != nil {
 		return c.times[launch]
 	}
-	return c.p.Events[c.p.Launches[launch].Event].Time
+	return c.p.Profile.Events[c.p.Profile.Launches[launch].Event].Time
 }
 
 // span returns when a device did some work.
@@ -29,7 +29,7 @@ func (c *callTimes) span(work int) (from, to trace.Time) {
 	if c.spans != nil {
 		return c.spans[work].from, c.spans[work].to
 	}
-	e := &c.p.Events[c.p.Work[work].Event]
+	e := &c.p.Profile.Events[c.p.Profile.Work[work].Event]
 	return e.Time, e.End()
 }
 
@@ -40,16 +40,16 @@ func (f *process) add(pieces []*piece) *callTimes {
 		events, launches, times = events+p.events.n, launches+p.launches.n, times+p.times.n
 		work, spans, samples, collectives = work+p.work.n, spans+p.spans.n, samples+p.samples.n, collectives+p.collectives.Len()
 		if i == 0 {
-			f.First, f.Last = p.first, p.last
+			f.Profile.First, f.Profile.Last = p.first, p.last
 		}
-		f.First, f.Last = min(f.First, p.first), max(f.Last, p.last)
-		f.Total += p.total
+		f.Profile.First, f.Profile.Last = min(f.Profile.First, p.first), max(f.Profile.Last, p.last)
+		f.Profile.Total += p.total
 		steps += len(p.steps) + len(p.forwards)
 	}
 	events += steps // on the GPU, which are found later
-	f.Collectives.Grow(collectives)
-	f.Events, f.Work, f.Samples = memory.Make[trace.Slice](events)[:0], memory.Make[profile.Link](work)[:0], memory.Make[trace.Sample](samples)[:0]
-	f.Launches = memory.Make[profile.Link](launches)[:0]
+	f.Profile.Collectives.Grow(collectives)
+	f.Profile.Events, f.Profile.Work, f.Profile.Samples = memory.Make[trace.Slice](events)[:0], memory.Make[profile.Link](work)[:0], memory.Make[trace.Sample](samples)[:0]
+	f.Profile.Launches = memory.Make[profile.Link](launches)[:0]
 	out := &callTimes{p: f}
 	if times > 0 {
 		out.times = memory.Make[trace.Time](times)[:0]
@@ -68,10 +68,10 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 	for i, row := range p.rows {
 		rows[i] = f.row(row)
 	}
-	events, launches, work, samples := len(f.Events), len(f.Launches), len(f.Work), len(f.Samples)
-	f.Events = p.events.appendTo(f.Events)
-	for i := events; i < len(f.Events); i++ {
-		f.Events[i].Track = trace.TrackID(rows[f.Events[i].Track])
+	events, launches, work, samples := len(f.Profile.Events), len(f.Profile.Launches), len(f.Profile.Work), len(f.Profile.Samples)
+	f.Profile.Events = p.events.appendTo(f.Profile.Events)
+	for i := events; i < len(f.Profile.Events); i++ {
+		f.Profile.Events[i].Track = trace.TrackID(rows[f.Profile.Events[i].Track])
 	}
 	moveLink := func(l *profile.Link) {
 		l.Row = rows[l.Row]
@@ -79,26 +79,26 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 			l.Event += int32(events)
 		}
 	}
-	f.Launches, f.Work = p.launches.appendTo(f.Launches), p.work.appendTo(f.Work)
-	for i := launches; i < len(f.Launches); i++ {
-		moveLink(&f.Launches[i])
+	f.Profile.Launches, f.Profile.Work = p.launches.appendTo(f.Profile.Launches), p.work.appendTo(f.Profile.Work)
+	for i := launches; i < len(f.Profile.Launches); i++ {
+		moveLink(&f.Profile.Launches[i])
 	}
-	for i := work; i < len(f.Work); i++ {
-		moveLink(&f.Work[i])
+	for i := work; i < len(f.Profile.Work); i++ {
+		moveLink(&f.Profile.Work[i])
 	}
 	times.times, times.spans = p.times.appendTo(times.times), p.spans.appendTo(times.spans)
-	f.Samples = p.samples.appendTo(f.Samples)
-	for i := samples; i < len(f.Samples); i++ {
-		f.Samples[i].Track = trace.TrackID(rows[f.Samples[i].Track])
+	f.Profile.Samples = p.samples.appendTo(f.Profile.Samples)
+	for i := samples; i < len(f.Profile.Samples); i++ {
+		f.Profile.Samples[i].Track = trace.TrackID(rows[f.Profile.Samples[i].Track])
 	}
-	prints := len(f.Fingerprint)
-	f.Fingerprint = p.prints.appendTo(f.Fingerprint)
-	for i := prints; i < len(f.Fingerprint); i++ {
-		f.Fingerprint[i].Track = trace.TrackID(rows[f.Fingerprint[i].Track])
+	prints := len(f.Profile.Fingerprint)
+	f.Profile.Fingerprint = p.prints.appendTo(f.Profile.Fingerprint)
+	for i := prints; i < len(f.Profile.Fingerprint); i++ {
+		f.Profile.Fingerprint[i].Track = trace.TrackID(rows[f.Profile.Fingerprint[i].Track])
 	}
 	for _, x := range p.instants {
 		x.Track = trace.TrackID(rows[x.Track])
-		f.Instants = append(f.Instants, x)
+		f.Profile.Instants = append(f.Profile.Instants, x)
 	}
 	for i := range p.collectives.Len() {
 		c := p.collectives.At(i)
@@ -106,7 +106,7 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 		if c.Event != profile.NoEvent {
 			c.Event += int32(events)
 		}
-		f.Collectives.Add(&c)
+		f.Profile.Collectives.Add(&c)
 	}
 	p.collectives = profile.Collectives{}
 	times.nodes = p.nodes.appendTo(times.nodes)
@@ -119,7 +119,7 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 		if s.Event != profile.NoEvent {
 			s.Event += int32(events)
 		}
-		f.Steps = append(f.Steps, s)
+		f.Profile.Steps = append(f.Profile.Steps, s)
 	}
 }
 
@@ -130,6 +130,6 @@ func (f *process) dropLoose(sparse bool) {
 		return
 	}
 	loose := func(l profile.Link) bool { return l.Event == profile.NoEvent }
-	f.Launches = slices.Clip(slices.Clone(slices.DeleteFunc(f.Launches, loose)))
-	f.Work = slices.Clip(slices.Clone(slices.DeleteFunc(f.Work, loose)))
+	f.Profile.Launches = slices.Clip(slices.Clone(slices.DeleteFunc(f.Profile.Launches, loose)))
+	f.Profile.Work = slices.Clip(slices.Clone(slices.DeleteFunc(f.Profile.Work, loose)))
 }

@@ -17,35 +17,35 @@ func (r *reader) nccl() { r.src.ReadNCCL() }
 // that launched them. Those of CUDA graphs were launched by the call that was
 // captured, if that was recorded; all replays are of the same one.
 func (r *profiler) findCollectives(f *process, times *callTimes) {
-	calls := r.src.NCCLCalls(int32(f.Rows[0].PID))
-	if len(calls) == 0 || f.Collectives.Len() == 0 {
+	calls := r.src.NCCLCalls(int32(f.Profile.Rows[0].PID))
+	if len(calls) == 0 || f.Profile.Collectives.Len() == 0 {
 		return
 	}
 	wanted := map[int64]*rows.NCCLCall{}
 	nodes := map[uint64]*rows.NCCLCall{}
-	for i := range f.Collectives.Len() {
+	for i := range f.Profile.Collectives.Len() {
 		if node := times.nodes[i]; node != 0 {
 			nodes[node] = nil
 		} else {
-			wanted[f.Collectives.At(i).Correlation] = nil
+			wanted[f.Profile.Collectives.At(i).Correlation] = nil
 		}
 	}
-	for i := range f.Launches {
-		l := &f.Launches[i]
+	for i := range f.Profile.Launches {
+		l := &f.Profile.Launches[i]
 		if _, ok := wanted[l.Correlation]; ok && l.Correlation != 0 {
-			if call := r.src.NCCLAt(calls, int32(f.Rows[l.Row].TID), times.at(int32(i))); call != nil {
+			if call := r.src.NCCLAt(calls, int32(f.Profile.Rows[l.Row].TID), times.at(int32(i))); call != nil {
 				wanted[l.Correlation] = call
 			}
 		}
 	}
-	r.findCaptured(int32(f.Rows[0].PID), calls, nodes)
+	r.findCaptured(int32(f.Profile.Rows[0].PID), calls, nodes)
 	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: map[trace.Sym]trace.Sym{}}
 	t.dtype = r.syms.Intern("bytes")
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		t.put = args.Appender()
 	}
-	for i := range f.Collectives.Len() {
-		c := f.Collectives.At(i)
+	for i := range f.Profile.Collectives.Len() {
+		c := f.Profile.Collectives.At(i)
 		if call := nodes[times.nodes[i]]; call != nil {
 			t.tell(&c, call, false)
 		} else if call := wanted[c.Correlation]; call != nil {
@@ -53,7 +53,7 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 		} else {
 			continue
 		}
-		f.Collectives.Set(i, &c)
+		f.Profile.Collectives.Set(i, &c)
 	}
 }
 
@@ -116,7 +116,7 @@ func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) 
 			t.groups[call.Comm] = group
 		}
 		c.Group = group
-		pid := int32(t.f.Rows[0].PID)
+		pid := int32(t.f.Profile.Rows[0].PID)
 		comms := t.r.comms()[pid]
 		if i := slices.IndexFunc(comms, func(x rows.Comm) bool { return x.ID == call.Comm }); i >= 0 {
 			c.GroupSize = comms[i].Size
@@ -142,6 +142,6 @@ func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) 
 	if c.Seq >= 0 {
 		t.list = t.list.Int(keys.seq, c.Seq)
 	}
-	e := &t.f.Events[c.Event]
+	e := &t.f.Profile.Events[c.Event]
 	e.Args = t.put.Put(t.list.Extend(e.Args))
 }

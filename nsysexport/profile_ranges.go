@@ -93,7 +93,7 @@ type stepNames struct {
 }
 
 type stepName struct {
-	profile.Step
+	Step             profile.Step
 	looked, is, part bool
 }
 
@@ -108,7 +108,7 @@ func (n *stepNames) of(s trace.Sym) (profile.Step, bool) {
 		k.looked = true
 		var label profile.StepName
 		label, k.is = profile.ParseStep(n.syms.Name(s))
-		k.Kind, k.Batch = label.Kind, label.Batch
+		k.Step.Kind, k.Step.Batch = label.Kind, label.Batch
 		k.part = profile.IsPartOfStep(n.syms.Name(s))
 	}
 	return k.Step, k.is

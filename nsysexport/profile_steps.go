@@ -11,41 +11,41 @@ import (
 // findGPUSteps adds to the steps that a thread ran what they ran on the GPU: from
 // the first to the last of what was launched during the step by its thread.
 func (r *profiler) findGPUSteps(f *process, times *callTimes) {
-	if len(f.Steps) == 0 || len(f.Work) == 0 || len(f.Launches) == 0 {
+	if len(f.Profile.Steps) == 0 || len(f.Profile.Work) == 0 || len(f.Profile.Launches) == 0 {
 		return
 	}
-	steps := make([]int32, len(f.Steps)) // by thread and start
+	steps := make([]int32, len(f.Profile.Steps)) // by thread and start
 	for i := range steps {
 		steps[i] = int32(i)
 	}
-	tid := func(row int32) int64 { return f.Rows[row].TID }
+	tid := func(row int32) int64 { return f.Profile.Rows[row].TID }
 	slices.SortStableFunc(steps, func(a, b int32) int {
-		x, y := &f.Steps[a], &f.Steps[b]
+		x, y := &f.Profile.Steps[a], &f.Profile.Steps[b]
 		return cmp.Or(cmp.Compare(tid(x.Row), tid(y.Row)), cmp.Compare(x.Time, y.Time))
 	})
 	stepAt := func(thread int64, at trace.Time) int32 {
 		i, _ := slices.BinarySearchFunc(steps, at, func(s int32, at trace.Time) int {
-			x := &f.Steps[s]
+			x := &f.Profile.Steps[s]
 			return cmp.Or(cmp.Compare(tid(x.Row), thread), cmp.Compare(x.Time, at+1))
 		})
 		if i == 0 {
 			return -1
 		}
-		x := &f.Steps[steps[i-1]]
+		x := &f.Profile.Steps[steps[i-1]]
 		if tid(x.Row) != thread || at >= x.Time+trace.Time(x.Dur) {
 			return -1
 		}
 		return steps[i-1]
 	}
-	launch := profile.NewJoin(f.Launches, func(*profile.Link) bool { return true })
-	spans := make([]span, len(f.Steps))
-	for i := range f.Work {
-		w := &f.Work[i]
+	launch := profile.NewJoin(f.Profile.Launches, func(*profile.Link) bool { return true })
+	spans := make([]span, len(f.Profile.Steps))
+	for i := range f.Profile.Work {
+		w := &f.Profile.Work[i]
 		l := launch.Of(w.Correlation)
 		if l < 0 {
 			continue
 		}
-		if s := stepAt(tid(f.Launches[l].Row), times.at(l)); s >= 0 {
+		if s := stepAt(tid(f.Profile.Launches[l].Row), times.at(l)); s >= 0 {
 			spans[s].add(times.span(i))
 		}
 	}
@@ -74,15 +74,15 @@ func (r *profiler) addGPUSteps(f *process, spans []span) {
 			continue
 		}
 		if row < 0 {
-			first := &f.Rows[0]
+			first := &f.Profile.Rows[0]
 			row = f.row(profile.Row{Kind: profile.RowAsync, PID: first.PID, PIDText: first.PIDText, Process: first.Process, Name: "steps on the GPU"})
 		}
-		step := f.Steps[i]
+		step := f.Profile.Steps[i]
 		step.OnGPU, step.Event, step.Row, step.Time, step.Dur = true, profile.NoEvent, row, s.from, int64(s.to-s.from)
 		if own.keeps(c, step.Name, s.from, s.to) {
-			step.Event = int32(len(f.Events))
-			f.Events = append(f.Events, trace.Slice{Time: s.from, Dur: step.Dur, Track: trace.TrackID(row), Name: step.Name, Cat: c.sym})
+			step.Event = int32(len(f.Profile.Events))
+			f.Profile.Events = append(f.Profile.Events, trace.Slice{Time: s.from, Dur: step.Dur, Track: trace.TrackID(row), Name: step.Name, Cat: c.sym})
 		}
-		f.Steps = append(f.Steps, step)
+		f.Profile.Steps = append(f.Profile.Steps, step)
 	}
 }

@@ -241,7 +241,7 @@ func Outline(src *rows.Source) []*profile.Profile {
 	first, last := src.Extent()
 	for _, pid := range slices.Sorted(maps.Keys(r.profiles)) {
 		p := r.profiles[pid]
-		p.First, p.Last, p.Total = first, last, 1
+		p.Profile.First, p.Profile.Last, p.Profile.Total = first, last, 1
 		outlines = append(outlines, p.Profile)
 	}
 	return outlines

@@ -27,7 +27,7 @@ type batch struct {
 // A batchSpan is a span, and where its events and links begin in the batch: they end where
 // the next span's begin.
 type batchSpan struct {
-	spantable.Span
+	Span          spantable.Span
 	events, links uint32
 }
 
@@ -111,8 +111,8 @@ func (b *batch) collect(d *spantable.Table, file uint32) {
 		if i+1 < len(b.spans) {
 			events, links = b.spans[i+1].events, b.spans[i+1].links
 		}
-		s.Origin = origins[s.Origin]
-		s.Args = b.moved(s.Args, d)
+		s.Span.Origin = origins[s.Span.Origin]
+		s.Span.Args = b.moved(s.Span.Args, d)
 		d.Add(s.Span, b.events[s.events:events], b.links[s.links:links])
 	}
 	f := &d.Files[file]

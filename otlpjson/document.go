@@ -174,7 +174,7 @@ func (p *parser) open() error {
 // that empty ones take no memory however many there are.
 func (p *parser) openScope() {
 	n := len(p.out.origins)
-	if spans := p.out.spans; n > p.resourceOrigins && (len(spans) == 0 || int(spans[len(spans)-1].Origin) < n) {
+	if spans := p.out.spans; n > p.resourceOrigins && (len(spans) == 0 || int(spans[len(spans)-1].Span.Origin) < n) {
 		p.out.origins = p.out.origins[:n-1]
 	}
 	p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})

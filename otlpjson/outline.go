@@ -16,9 +16,9 @@ func Outline(o *spantable.Outline, name string, r io.Reader) error {
 
 // An outliner is how inputs are outlined.
 type outliner struct {
-	*spantable.Outline
-	limits limits
-	blocks *blocks
+	Outline *spantable.Outline
+	limits  limits
+	blocks  *blocks
 }
 
 func (o outliner) outline(name string, r io.Reader) error {
@@ -26,11 +26,11 @@ func (o outliner) outline(name string, r io.Reader) error {
 	src := &source{r: r}
 	kind := detect(src)
 	cut := cutter{limits: o.limits, in: src, blocks: o.blocks}
-	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newGlancer(d.Syms).glance }, func(p *piece) {
+	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newGlancer(d.Table.Syms).glance }, func(p *piece) {
 		for range p.done {
 			// closed when the piece was looked at
 		}
-		o.Add(name, spantable.Stretch{Offset: p.offset, Line: p.line, Size: len(p.data), Open: p.rest != nil}, p.glance)
+		o.Outline.Add(name, spantable.Stretch{Offset: p.offset, Line: p.line, Size: len(p.data), Open: p.rest != nil}, p.glance)
 	})
 	return d.ended(name, src)
 }
@@ -46,8 +46,8 @@ type glancer struct {
 }
 
 func (o outliner) newGlancer(syms *trace.Symbols) *glancer {
-	g := &glancer{look: &o.Look, keys: map[trace.Sym]int{}, texts: map[string]int{}, syms: syms}
-	for k, key := range o.Look.Keys {
+	g := &glancer{look: &o.Outline.Look, keys: map[trace.Sym]int{}, texts: map[string]int{}, syms: syms}
+	for k, key := range o.Outline.Look.Keys {
 		g.keys[syms.Intern(key)], g.texts[key] = k, k
 	}
 	const keepSecrets = true // as nothing of what is read stays
@@ -85,11 +85,11 @@ func (g *glancer) parsed(to *spantable.Glance, b *batch) {
 	to.Documents += b.documents
 	for i := range b.spans {
 		s := &b.spans[i]
-		number := to.Span(spantable.TraceID{s.TraceHi, s.TraceLo}, s.Start, s.End)
-		if !to.Name(number, []byte(g.syms.Name(s.Name))) {
+		number := to.Span(spantable.TraceID{s.Span.TraceHi, s.Span.TraceLo}, s.Span.Start, s.Span.End)
+		if !to.Name(number, []byte(g.syms.Name(s.Span.Name))) {
 			continue
 		}
-		for a := range b.list(s.Args).All {
+		for a := range b.list(s.Span.Args).All {
 			if key, ok := g.keys[a.Key]; ok {
 				to.Attribute(number, key, a)
 			}

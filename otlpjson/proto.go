@@ -233,21 +233,21 @@ func (p *protoParser) span(in protoField, origin spantable.OriginID) {
 	p.part(in, spanFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
-			s.TraceHi, s.TraceLo = p.protoID(f.data)
+			s.Span.TraceHi, s.Span.TraceLo = p.protoID(f.data)
 		case 2: // span_id
-			s.ID = p.protoSpanID(f.data)
+			s.Span.ID = p.protoSpanID(f.data)
 		case 3: // trace_state
 			p.fields.TraceState = append(p.fields.TraceState[:0], f.data...)
 		case 4: // parent_span_id
-			s.Parent = p.protoSpanID(f.data)
+			s.Span.Parent = p.protoSpanID(f.data)
 		case 5: // name
-			s.Name = p.cache.Intern(f.data)
+			s.Span.Name = p.cache.Intern(f.data)
 		case 6: // kind
-			s.Kind = protoEnum(f.num, spanKinds)
+			s.Span.Kind = protoEnum(f.num, spanKinds)
 		case 7: // start_time_unix_nano
-			s.Start = trace.Time(f.num)
+			s.Span.Start = trace.Time(f.num)
 		case 8: // end_time_unix_nano
-			s.End = trace.Time(f.num)
+			s.Span.End = trace.Time(f.num)
 		case 9: // attributes
 			p.protoKeyValue(f, &list, 0)
 		case 10: // dropped_attributes_count
@@ -279,7 +279,7 @@ func (p *protoParser) status(in protoField, s *batchSpan) {
 		case 2: // message
 			p.fields.Message = append(p.fields.Message[:0], f.data...)
 		case 3: // code
-			s.Status = spantable.SpanStatus(protoEnum(f.num, statusCodes))
+			s.Span.Status = spantable.SpanStatus(protoEnum(f.num, statusCodes))
 		}
 	})
 }

@@ -32,7 +32,7 @@ func Read(d *spantable.Table, name string, r io.Reader) error {
 
 // An intake is how inputs are read into a table.
 type intake struct {
-	*spantable.Table
+	Table  *spantable.Table
 	limits limits
 	blocks *blocks
 }
@@ -40,19 +40,19 @@ type intake struct {
 func (d intake) read(name string, r io.Reader) error {
 	src := &source{r: r}
 	kind := detect(src)
-	file := uint32(len(d.Files))
-	d.Files = append(d.Files, spantable.File{Name: name, Encoding: kind.String()})
-	f := &d.Files[file]
-	cut := cutter{limits: d.limits, in: src, blocks: d.blocks, known: d.Chosen.Stretches(name)}
+	file := uint32(len(d.Table.Files))
+	d.Table.Files = append(d.Table.Files, spantable.File{Name: name, Encoding: kind.String()})
+	f := &d.Table.Files[file]
+	cut := cutter{limits: d.limits, in: src, blocks: d.blocks, known: d.Table.Chosen.Stretches(name)}
 	if at, ok := r.(io.ReaderAt); ok && kind == notFramed && cut.known != nil {
 		cut.at = at
 	}
 	batches := &sync.Pool{New: func() any { return new(batch) }}
 	left, end := int64(0), int64(0)
 	cut.run(kind, d.reportFrames(name), func() func(*piece) {
-		w := worker{recorder: newRecorder(d.Syms, d.KeepSecrets), limits: d.limits, blocks: d.blocks, take: func() *batch { return batches.Get().(*batch) },
+		w := worker{recorder: newRecorder(d.Table.Syms, d.Table.KeepSecrets), limits: d.limits, blocks: d.blocks, take: func() *batch { return batches.Get().(*batch) },
 			give: func(p *piece, b *batch) { p.done <- b }}
-		w.chosen = d.Chosen
+		w.chosen = d.Table.Chosen
 		return w.parse
 	}, func(p *piece) {
 		end = p.offset + p.size()
@@ -61,7 +61,7 @@ func (d intake) read(name string, r io.Reader) error {
 			f.Spans, f.Documents = f.Spans+s.Spans, f.Documents+s.Documents
 		}
 		if kind != notFramed {
-			d.Frame(p.offset)
+			d.Table.Frame(p.offset)
 		}
 		for b := range p.done {
 			b.collect(d.Table, file)
@@ -71,7 +71,7 @@ func (d intake) read(name string, r io.Reader) error {
 	})
 	f.Bytes = max(src.n, end+cut.tail.n)
 	if left > 0 {
-		d.Diags.Add(trace.InputUnread.Of(name, left>>20, f.Bytes>>20))
+		d.Table.Diags.Add(trace.InputUnread.Of(name, left>>20, f.Bytes>>20))
 	}
 	return d.ended(name, src)
 }
@@ -79,7 +79,7 @@ func (d intake) read(name string, r io.Reader) error {
 // reportFrames returns what reports damage between the frames of an input.
 func (d intake) reportFrames(name string) func(m *trace.Message, offset int64, values ...any) {
 	return func(m *trace.Message, offset int64, values ...any) {
-		d.Diags.Add(m.At(trace.Pos{File: name, Offset: offset}, values...))
+		d.Table.Diags.Add(m.At(trace.Pos{File: name, Offset: offset}, values...))
 	}
 }
 
@@ -91,7 +91,7 @@ func (d intake) ended(name string, src *source) error {
 	if src.n == 0 {
 		return fmt.Errorf("reading %s: %w", name, src.err)
 	}
-	d.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: src.n}, src.err))
+	d.Table.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: src.n}, src.err))
 	return nil
 }
 

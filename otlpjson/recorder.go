@@ -111,9 +111,9 @@ func (r *recorder) beginFields() {
 
 // putArgs stores the attributes of a span, with what is kept as such although it is none.
 func (r *recorder) putArgs(s *batchSpan, list trace.ArgList) {
-	r.fields.Kind = s.Kind
+	r.fields.Kind = s.Span.Kind
 	r.list = r.keys.fields.Append(list, &r.fields, r.secrets == nil)
-	s.Args = r.out.putArgs(r.list)
+	s.Span.Args = r.out.putArgs(r.list)
 }
 
 // addLink stores a link with its attributes.
@@ -124,7 +124,7 @@ func (r *recorder) addLink(l spantable.Link, attributes trace.ArgList) {
 
 // addSpan stores a span, or undoes it if its notes say so.
 func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
-	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
+	if s.Span.TraceHi|s.Span.TraceLo == 0 || s.Span.ID == 0 || s.Span.Start <= 0 || s.Span.End <= 0 {
 		r.fail(errMissing)
 	}
 	if r.notes.bad != nil {
@@ -133,7 +133,7 @@ func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 		r.notes = notes{}
 		return
 	}
-	if !r.chosen.Has(s.TraceHi, s.TraceLo) {
+	if !r.chosen.Has(s.Span.TraceHi, s.Span.TraceLo) {
 		r.out.left++
 		r.out.undo(undo)
 		r.notes = notes{}

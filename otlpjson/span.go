@@ -82,24 +82,24 @@ func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) 
 		switch string(key) {
 		case "traceId", "trace_id":
 			field = hasTrace
-			s.TraceHi, s.TraceLo, i, err = p.id(b, i)
+			s.Span.TraceHi, s.Span.TraceLo, i, err = p.id(b, i)
 		case "spanId", "span_id":
 			field = hasID
-			s.ID, i, err = p.spanID(b, i)
+			s.Span.ID, i, err = p.spanID(b, i)
 		case "parentSpanId", "parent_span_id":
 			field = hasParent
-			s.Parent, i, err = p.spanID(b, i)
+			s.Span.Parent, i, err = p.spanID(b, i)
 		case "name":
 			field = hasName
-			s.Name, i, err = p.symbol(b, i)
+			s.Span.Name, i, err = p.symbol(b, i)
 		case "startTimeUnixNano", "start_time_unix_nano":
 			field = hasStart
-			s.Start, i, err = p.timestamp(b, i)
+			s.Span.Start, i, err = p.timestamp(b, i)
 		case "endTimeUnixNano", "end_time_unix_nano":
 			field = hasEnd
-			s.End, i, err = p.timestamp(b, i)
+			s.Span.End, i, err = p.timestamp(b, i)
 		case "kind":
-			s.Kind, i, err = p.enum(b, i, spanKinds)
+			s.Span.Kind, i, err = p.enum(b, i, spanKinds)
 		case "attributes":
 			i, err = p.attributes(b, i, &list)
 		case "events":
@@ -241,7 +241,7 @@ func (p *parser) status(b []byte, i int, s *batchSpan) (next int, err error) {
 		case "code":
 			var code uint8
 			code, i, err = p.enum(b, i, statusCodes)
-			s.Status = spantable.SpanStatus(code)
+			s.Span.Status = spantable.SpanStatus(code)
 		case "message":
 			i, err = p.copyText(&p.fields.Message, b, i)
 		default:

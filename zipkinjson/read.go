@@ -27,14 +27,14 @@ type span struct {
 
 // A reader reads one file.
 type reader struct {
-	*spantable.Filler
-	d *json.Decoder
+	Filler *spantable.Filler
+	d      *json.Decoder
 }
 
 // read adds the spans of a file. What is damaged is reported; everything before is used.
 func read(to *spantable.Filler, in io.Reader) {
 	r := &reader{Filler: to, d: json.NewDecoder(in)}
-	r.Documents(r.d, r.value)
+	r.Filler.Documents(r.d, r.value)
 }
 
 // value reads a span, or a list of spans or lists.
@@ -52,14 +52,14 @@ func (r *reader) value() error {
 		}
 		if key == "traceId" && wrong == nil {
 			hi, lo := spantable.ParseID(s.traceID)
-			left = hi|lo != 0 && r.Leaves(hi, lo)
+			left = hi|lo != 0 && r.Filler.Leaves(hi, lo)
 		}
 		return err
 	}, r.value)
 	switch {
 	case err != nil || bracket != '{' || left:
 	case wrong != nil:
-		r.Tell(trace.OTLPInvalidSpan, at, wrong)
+		r.Filler.Tell(trace.OTLPInvalidSpan, at, wrong)
 	default:
 		r.add(&s, at)
 	}
@@ -100,26 +100,26 @@ func (r *reader) add(s *span, at int64) {
 	to.ID, to.Parent = spantable.ParseSpanID(s.id), spantable.ParseSpanID(s.parentID)
 	to.Start = spantable.Micros(s.timestamp)
 	to.End = to.Start + spantable.Micros(s.duration)
-	to.Name, to.Kind = r.Table.Syms.Intern(s.name), max(1, spantable.KindOf(s.kind))
+	to.Name, to.Kind = r.Filler.Table.Syms.Intern(s.name), max(1, spantable.KindOf(s.kind))
 	for _, key := range slices.Sorted(maps.Keys(s.tags)) {
 		switch value := s.tags[key]; {
 		case told(&to, key, value):
 		case ofProcess(key):
-			to.Resource = r.Attribute(to.Resource, key, value, at)
+			to.Resource = r.Filler.Attribute(to.Resource, key, value, at)
 		default:
-			to.Attrs = r.Attribute(to.Attrs, key, unquoted(value), at)
+			to.Attrs = r.Filler.Attribute(to.Attrs, key, unquoted(value), at)
 		}
 	}
 	if name := s.localEndpoint.ServiceName; name != "" && s.tags["service.name"] == "" {
-		to.Resource = r.Attribute(to.Resource, "service.name", name, at)
+		to.Resource = r.Filler.Attribute(to.Resource, "service.name", name, at)
 	}
 	for _, a := range s.annotations {
-		if r.Looks() {
+		if r.Filler.Looks() {
 			break
 		}
 		to.Events = append(to.Events, r.event(spantable.Micros(a.Timestamp), a.Value, at))
 	}
-	r.Add(&to, at)
+	r.Filler.Add(&to, at)
 }
 
 // ofProcess reports whether OpenTelemetry has a tag for resources.
@@ -180,12 +180,12 @@ func (r *reader) event(at trace.Time, value string, offset int64) spantable.Even
 	} else {
 		name = value
 	}
-	e.Name = r.Table.Syms.Intern(name)
+	e.Name = r.Filler.Table.Syms.Intern(name)
 	var list trace.ArgList
 	for _, key := range slices.Sorted(maps.Keys(attributes)) {
-		list = r.Attribute(list, key, plain(attributes[key]), offset)
+		list = r.Filler.Attribute(list, key, plain(attributes[key]), offset)
 	}
-	e.Args = r.Table.Args.Put(list)
+	e.Args = r.Filler.Table.Args.Put(list)
 	return e
 }
 

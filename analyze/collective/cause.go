@@ -74,7 +74,7 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
-		computed := k.Total - k.Waited
+		computed := k.Summary.Total - k.Waited
 		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], computed)
 		if times[k.Sym] == nil {
 			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name

@@ -48,13 +48,13 @@ func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
 			k := gpu.RankKernel{Name: name, Class: profile.ClassCompute, RankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
 			k.Sym = trace.Sym(i + 1)
 			if rank == 2 {
-				k.Total += extra[name]
+				k.Summary.Total += extra[name]
 			}
 			g.Kernels = append(g.Kernels, k)
 		}
 		all := gpu.RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, RankIndex: rank, Sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
 		if rank == 2 {
-			all.Total = 20_000_000
+			all.Summary.Total = 20_000_000
 			if n := extra["extra"]; n > 0 {
 				g.Kernels = append(g.Kernels, gpu.RankKernel{Name: "extra", Class: profile.ClassCompute, RankIndex: 2, Sym: 8, Summary: distribution.Summary{Total: n}})
 			}

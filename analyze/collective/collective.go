@@ -232,7 +232,7 @@ type rankTimes struct {
 // addWaits adds a sync point at which ranks wait to the sums of its ranks.
 func addWaits(ranks []rankTimes, e *encounter) {
 	median := e.median()
-	for i, a := range e.Arrivals {
+	for i, a := range e.SyncPoint.Arrivals {
 		r := &ranks[a.Rank]
 		r.Sync++
 		r.late.add(e.arrivals[i] - median)
@@ -244,7 +244,7 @@ func addWaits(ranks []rankTimes, e *encounter) {
 		case i:
 			r.Last++
 		default:
-			last := &ranks[e.Arrivals[e.last].Rank]
+			last := &ranks[e.SyncPoint.Arrivals[e.last].Rank]
 			last.Blame = distribution.AddTimes(last.Blame, e.wait(i))
 		}
 	}

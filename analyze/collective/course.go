@@ -65,9 +65,9 @@ func (c *Collectives) waitCourse(set *profile.Set, from, to trace.Time, parts in
 	for e, end := range endsOfWaits(set, from, to) {
 		part := course.part(end)
 		course.Met[part]++
-		for k := range e.Arrivals {
+		for k := range e.SyncPoint.Arrivals {
 			if wait := e.waitForLast(k); wait > 0 {
-				key := WaitIn{Part: part, Rank: at[e.Arrivals[k].Rank], Last: at[e.Arrivals[e.last].Rank]}
+				key := WaitIn{Part: part, Rank: at[e.SyncPoint.Arrivals[k].Rank], Last: at[e.SyncPoint.Arrivals[e.last].Rank]}
 				sums[key] = distribution.AddTimes(sums[key], wait)
 			}
 		}

@@ -18,7 +18,7 @@ const nobody = -1
 
 // An encounter is a sync point and who came to it when.
 type encounter struct {
-	*profile.SyncPoint
+	SyncPoint *profile.SyncPoint
 	// byClock tells that arrivals are starts. Where the clocks of hosts are known less
 	// well than that ranks leave together, a rank arrived the earlier the longer its
 	// kernel ran: then arrivals are the times from an end that all share, negative.
@@ -75,7 +75,7 @@ func (e *encounter) look(x *profile.SyncPoint) bool {
 // waited until then at most.
 func (e *encounter) wait(i int) int64 {
 	wait := e.latest - e.arrivals[i]
-	if e.Apart {
+	if e.SyncPoint.Apart {
 		wait = min(wait, e.took[i])
 	}
 	return wait

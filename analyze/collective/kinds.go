@@ -135,9 +135,9 @@ func (t *kindTable) find(x *profile.SyncPoint, first int32) *kindTimes {
 func (t *kindTable) add(e *encounter, first int32) {
 	k := t.of(e.SyncPoint, first)
 	k.N++
-	k.Ranks = max(k.Ranks, len(e.Arrivals))
+	k.Ranks = max(k.Ranks, len(e.SyncPoint.Arrivals))
 	k.transfers.Add(e.transfer, distribution.NoLimit)
-	if int(e.GroupSize) <= len(e.Arrivals) {
+	if int(e.SyncPoint.GroupSize) <= len(e.SyncPoint.Arrivals) {
 		k.whole.Add(e.transfer, distribution.NoLimit)
 	}
 	for _, took := range e.took {
@@ -148,13 +148,13 @@ func (t *kindTable) add(e *encounter, first int32) {
 	}
 	k.Sync++
 	latest := slices.Index(e.arrivals, e.latest)
-	for i := range e.Arrivals {
+	for i := range e.SyncPoint.Arrivals {
 		if i != latest {
 			k.waits.Add(e.wait(i), distribution.NoLimit)
 		}
 	}
 	if e.last != nobody {
-		k.last[e.Arrivals[e.last].Rank]++
+		k.last[e.SyncPoint.Arrivals[e.last].Rank]++
 	}
 }
 

@@ -178,7 +178,7 @@ func (t *peerGroupTable) add(e *encounter) {
 	t.arrivals, t.places = t.arrivals[:0], t.places[:0]
 	for place, rank := range c.ranks {
 		arrival := int64(straggler.NoArrival)
-		if there := len(t.places); there < len(e.Arrivals) && e.Arrivals[there].Rank == rank {
+		if there := len(t.places); there < len(e.SyncPoint.Arrivals) && e.SyncPoint.Arrivals[there].Rank == rank {
 			arrival = e.arrivals[there]
 			t.places = append(t.places, int32(place))
 		}
@@ -186,11 +186,11 @@ func (t *peerGroupTable) add(e *encounter) {
 	}
 	c.waits.add(e, t.places, len(c.ranks))
 	if e.byClock {
-		c.bound = max(c.bound, e.Bound)
+		c.bound = max(c.bound, e.SyncPoint.Bound)
 	}
 	// Ends are nearly the same; by the rank that is nearly always there, times
 	// between them do not depend on clocks.
-	end := e.Arrivals[0].End
+	end := e.SyncPoint.Arrivals[0].End
 	took := int64(0)
 	if c.end != 0 && end > c.end {
 		took = min(distribution.Between(c.end, end), e.took[0]+longestWork)

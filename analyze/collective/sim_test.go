@@ -67,7 +67,7 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return &e.Set
+	return &e.Profiles
 }
 
 // of returns the truth about a rank, by its name: "decode TP0-DP1 (host)", with the

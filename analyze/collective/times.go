@@ -56,12 +56,12 @@ func (s *timeSorter) percentiles(all ...*times) (p50, p99 int64) {
 
 // A summarizer sums up samples. It keeps its scratch space.
 type summarizer struct {
-	distribution.Summarizer
-	values []int64
+	Summarizer distribution.Summarizer
+	values     []int64
 }
 
 func (s *summarizer) of(x *distribution.Sample) distribution.Summary {
 	s.values = slices.Grow(s.values[:0], x.Len())
 	x.Each(func(v int64) { s.values = append(s.values, v) })
-	return s.Summarize(s.values)
+	return s.Summarizer.Summarize(s.values)
 }

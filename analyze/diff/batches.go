@@ -9,16 +9,16 @@ import (
 
 // addBatch adds a decode step to those with the same number of requests.
 func (d *Collected) addBatch(s *diffStep, per perStep, piece, pieces int) {
-	if s.kind.Kind != profile.StepDecode || s.kind.Batch < 0 {
+	if s.kind.StepName.Kind != profile.StepDecode || s.kind.StepName.Batch < 0 {
 		return
 	}
 	if d.batches[per] == nil {
 		d.batches[per] = map[int32][]significance.Piece{}
 	}
-	of := d.batches[per][s.kind.Batch]
+	of := d.batches[per][s.kind.StepName.Batch]
 	if of == nil {
 		of = make([]significance.Piece, pieces)
-		d.batches[per][s.kind.Batch] = of
+		d.batches[per][s.kind.StepName.Batch] = of
 	}
 	of[piece].Sum += float64(s.dur)
 	of[piece].Of++

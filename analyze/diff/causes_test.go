@@ -44,7 +44,7 @@ func TestDiffOfOperators(t *testing.T) {
 	for i := range d.Operators {
 		r := &d.Operators[i]
 		ratio, ok := want[r.Kind.String()+" "+r.Name]
-		if !ok || math.Abs(r.Total.Ratio-ratio) > 0.01 || r.Changed() != (ratio != 1) || r.Before.N != 60 || r.After.N != 60 {
+		if !ok || math.Abs(r.Total.Change.Ratio-ratio) > 0.01 || r.Changed() != (ratio != 1) || r.Before.N != 60 || r.After.N != 60 {
 			t.Errorf("%s %s: %+v, want %v", r.Kind, r.Name, r.Total, ratio)
 		}
 		delete(want, r.Kind.String()+" "+r.Name)
@@ -57,13 +57,13 @@ func TestDiffOfOperators(t *testing.T) {
 		for i := range d.Operators {
 			r := &d.Operators[i]
 			total := map[Kind]int64{Operator: s.SelfCPU, OperatorGPU: s.SelfGPU}[r.Kind]
-			if r.Name == s.Name && r.Before.PerUnit != total*10/60 {
+			if r.Name == s.Row.Name && r.Before.PerUnit != total*10/60 {
 				t.Errorf("%s %s: %d tenths of ns a step, of %d ns in all", r.Kind, r.Name, r.Before.PerUnit, total)
 			}
 		}
 	}
 	// Tokens per second: 8 of each step, which takes as long as its kernel.
-	if len(d.Load) != 1 || d.Load[0].Name != "tokens per second in decode steps" || math.Abs(d.Load[0].Change.Ratio-2) > 0.01 ||
+	if len(d.Load) != 1 || d.Load[0].Name != "tokens per second in decode steps" || math.Abs(d.Load[0].Change.Change.Ratio-2) > 0.01 ||
 		math.Abs(d.Load[0].Before-8/9002e-9) > 100 || !d.Load[0].Change.matters() {
 		t.Errorf("%+v", d.Load)
 	}
@@ -73,8 +73,8 @@ func TestDiffOfOperators(t *testing.T) {
 		t.Errorf("%d operators that nobody asked for", len(plain.Operators))
 	}
 	for i := range plain.Rows {
-		if plain.Rows[i].Total.P != d.Rows[i].Total.P {
-			t.Errorf("%s is less certain beside operators: %v, was %v", d.Rows[i].Name, d.Rows[i].Total.P, plain.Rows[i].Total.P)
+		if plain.Rows[i].Total.Change.P != d.Rows[i].Total.Change.P {
+			t.Errorf("%s is less certain beside operators: %v, was %v", d.Rows[i].Name, d.Rows[i].Total.Change.P, plain.Rows[i].Total.Change.P)
 		}
 	}
 }

@@ -195,12 +195,12 @@ const families = 2
 func correctFamily(changes []*Change, n float64) {
 	p := make([]float64, len(changes))
 	for i, c := range changes {
-		p[i] = n * c.P
+		p[i] = n * c.Change.P
 	}
 	discoveries := significance.FalseDiscoveries(p)
 	for i, v := range significance.Holm(p) {
 		c := changes[i]
-		switch c.P = v; {
+		switch c.Change.P = v; {
 		case v <= diffAlpha:
 			c.Sure = finding.Certain
 		case discoveries[i] <= diffAlpha:
@@ -220,7 +220,7 @@ const (
 // A Change is how a number of a row changed, and whether that is more than chance. P is
 // corrected for all numbers of its family.
 type Change struct {
-	significance.Change
+	Change significance.Change
 	// Sure is Certain if any change that P lets pass would be chance in one of 20 comparisons
 	// at most, Likely if one in 20 of such changes is; "" is that it may be chance, or that
 	// there is not enough data to tell.
@@ -232,11 +232,11 @@ func (c *Change) significant() bool { return c.Sure != "" }
 
 // matters reports whether the change is significant, and large enough to be told.
 func (c *Change) matters() bool {
-	return c.significant() && !(math.Abs(c.Ratio-1) < leastChange) // a ratio to nothing is NaN
+	return c.significant() && !(math.Abs(c.Change.Ratio-1) < leastChange) // a ratio to nothing is NaN
 }
 
 // tested reports whether the captures are long enough to say anything.
-func (c *Change) tested() bool { return !math.IsNaN(c.P) }
+func (c *Change) tested() bool { return !math.IsNaN(c.Change.P) }
 
 // sortRows puts requests before devices, what changed before what did not, and of the former what
 // costs or saves most, of the latter what moved the total most.

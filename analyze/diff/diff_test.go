@@ -77,7 +77,7 @@ func TestDiffByHand(t *testing.T) {
 		if want := (Stat{N: 20, P50: 152, P99: 154, Mean: 1520, PerUnit: 1520}); gemm.After != want {
 			t.Errorf("gemm after: %+v", gemm.After)
 		}
-		if c := gemm.Total; c.Sure == "" || math.Abs(c.Ratio-152.0/102) > 1e-9 || c.Low < 1.47 || c.High > 1.51 {
+		if c := gemm.Total; c.Sure == "" || math.Abs(c.Change.Ratio-152.0/102) > 1e-9 || c.Change.Low < 1.47 || c.Change.High > 1.51 {
 			t.Errorf("gemm: %+v", c)
 		}
 		if gemm.Effect() != 500 || d.Rows[0].Name != "busy" || d.Rows[0].Effect() != 500 {
@@ -169,7 +169,7 @@ func TestDiffOfFewSteps(t *testing.T) {
 	after := recorded{rank: "r", steps: 6, runs: map[string]func(int) int64{"gemm": about(600), "norm": about(300)}}
 	d := Compare(before.capture(), after.capture(), Options{})
 	gemm := find(t, d, "gemm")
-	if c := &gemm.Total; c.Sure == "" || math.Abs(c.Ratio-3610.0/610) > 0.001 {
+	if c := &gemm.Total; c.Sure == "" || math.Abs(c.Change.Ratio-3610.0/610) > 0.001 {
 		t.Errorf("%+v: %s", gemm, d.verdict)
 	}
 	if r := find(t, d, "norm"); r.Changed() {
@@ -186,7 +186,7 @@ func TestDiffWords(t *testing.T) {
 		if p <= diffAlpha {
 			c.Sure = finding.Certain
 		}
-		c.Ratio, c.Low, c.High, c.P = ratio, low, high, p
+		c.Change.Ratio, c.Change.Low, c.Change.High, c.Change.P = ratio, low, high, p
 		return c
 	}
 	nan := math.NaN()

@@ -29,10 +29,10 @@ func (d *Diff) finding(r *Row) finding.Finding {
 	what, change, _, _ := r.telling()
 	return finding.Finding{
 		Kind: finding.Change, Topic: r.Kind.String() + " " + r.Name + " " + r.Rank, At: d.locate.at(r), Severity: finding.Info,
-		Confidence: change.Sure, Text: d.plain(r), P: finding.Chance(change.P),
+		Confidence: change.Sure, Text: d.plain(r), P: finding.Chance(change.Change.P),
 		Metric: r.metric(what), Cost: min(1, d.weight(r)), Whose: r.whose(),
 		Evidence: []finding.Evidence{finding.Sentence("%s %s", r.Kind, r.Name).In("diff",
-			finding.Row("of", r.Kind.String(), "name", r.Name), what+"_ratio", change.Ratio)},
+			finding.Row("of", r.Kind.String(), "name", r.Name), what+"_ratio", change.Change.Ratio)},
 	}
 }
 

@@ -26,7 +26,7 @@ func TestGaugesOfRows(t *testing.T) {
 		for k := range diffNumbers {
 			n := &diffNumbers[k]
 			g, want := d.gaugeRows(r.Kind, r.Name, n.name), n.change(r)
-			if g.Before != n.value(&r.Before) || g.After != n.value(&r.After) || !equal(g.Change.Ratio, want.Ratio) || !equal(g.Change.Low, want.Low) || !equal(g.Change.High, want.High) {
+			if g.Before != n.value(&r.Before) || g.After != n.value(&r.After) || !equal(g.Change.Ratio, want.Change.Ratio) || !equal(g.Change.Low, want.Change.Low) || !equal(g.Change.High, want.Change.High) {
 				t.Errorf("%v %s %s: %g to %g, %+v; the row has %+v", r.Kind, r.Name, n.name, g.Before, g.After, g.Change, want)
 			}
 		}

@@ -89,11 +89,11 @@ func (d *Collected) addTokens(served []gpu.RankSteps, pieces *diffPieces) {
 	for i := range served {
 		for k := range served[i].Steps {
 			s := &served[i].Steps[k]
-			tokens, ok := s.Tokens()
+			tokens, ok := s.StepName.Tokens()
 			if !ok || !s.Projected {
 				continue
 			}
-			d.addLoad(metric.Speeds[s.Kind], pieces.at(s.Start), pieces.n(), float64(tokens), float64(distribution.Between(s.First, s.Last))/1e9)
+			d.addLoad(metric.Speeds[s.StepName.Kind], pieces.at(s.Start), pieces.n(), float64(tokens), float64(distribution.Between(s.First, s.Last))/1e9)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func compareLoad(before, after *diffLoad, captures bool) Load {
 	l := Load{Name: before.name, Before: b.Quantity.Value, After: a.Quantity.Value}
 	l.Change.Change = howToCompare(before.pieces, after.pieces, captures).Compare(b, a)
 	if (l.Before == 0) != (l.After == 0) {
-		l.Change.P = appeared(before.pieces, after.pieces)
+		l.Change.Change.P = appeared(before.pieces, after.pieces)
 	}
 	return l
 }

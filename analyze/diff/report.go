@@ -106,10 +106,10 @@ func (n *diffNumber) fields() []table.Field[Row] {
 		side("after", func(r *Row) *Stat { return &r.After }),
 		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
 			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r)), Tone: r.tone(n.change(r))} }},
-		real("ratio", "after / before", func(c *Change) float64 { return c.Ratio }),
-		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Low }),
-		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.High }),
-		real("p", "probability of such a difference if nothing changed, corrected for all numbers of the table (Holm)", func(c *Change) float64 { return c.P }),
+		real("ratio", "after / before", func(c *Change) float64 { return c.Change.Ratio }),
+		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Change.Low }),
+		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Change.High }),
+		real("p", "probability of such a difference if nothing changed, corrected for all numbers of the table (Holm)", func(c *Change) float64 { return c.Change.P }),
 	}
 }
 
@@ -129,9 +129,9 @@ func (r *Row) words(c *Change) string {
 // tone tells whether a number of a row became better or worse: less time is better.
 func (r *Row) tone(c *Change) table.Tone {
 	switch {
-	case r.Before.N == 0 || r.After.N == 0 || !c.tested() || !c.significant() || math.IsNaN(c.Ratio) || r.Kind.totalOnly() && c != &r.Total:
+	case r.Before.N == 0 || r.After.N == 0 || !c.tested() || !c.significant() || math.IsNaN(c.Change.Ratio) || r.Kind.totalOnly() && c != &r.Total:
 		return table.Plain
-	case c.Ratio > 1:
+	case c.Change.Ratio > 1:
 		return table.Bad
 	}
 	return table.Good
@@ -140,13 +140,13 @@ func (r *Row) tone(c *Change) table.Tone {
 // words says how a number changed: "+16.1 % (+14.2 to +18.0)".
 func (c *Change) words() string {
 	switch {
-	case !c.tested() && math.IsNaN(c.Ratio):
+	case !c.tested() && math.IsNaN(c.Change.Ratio):
 		return "-"
 	case !c.tested() || c.vague():
 		return "? " + c.bare()
-	case math.IsNaN(c.Ratio) && c.significant():
+	case math.IsNaN(c.Change.Ratio) && c.significant():
 		return "from or to nothing"
-	case math.IsNaN(c.Ratio):
+	case math.IsNaN(c.Change.Ratio):
 		return "~"
 	case !c.significant():
 		return "~ " + c.interval(" (", ")")
@@ -159,13 +159,13 @@ func (c *Change) words() string {
 // vague reports whether the number may as well have halved as doubled, so that its interval would
 // only seem to say something: there are too few pieces, or they scatter too much.
 func (c *Change) vague() bool {
-	return !c.significant() && !math.IsNaN(c.Ratio) && !math.IsNaN(c.Low) && !math.IsNaN(c.High) && c.Low <= 0.5 && c.High >= 2
+	return !c.significant() && !math.IsNaN(c.Change.Ratio) && !math.IsNaN(c.Change.Low) && !math.IsNaN(c.Change.High) && c.Change.Low <= 0.5 && c.Change.High >= 2
 }
 
 // scale returns how ratios are written: as percent, or, where it more than doubled, as a
 // factor.
 func (c *Change) scale() (format func(ratio float64) string, unit string) {
-	if c.Ratio >= 2 {
+	if c.Change.Ratio >= 2 {
 		return times, ""
 	}
 	return growth, " %"
@@ -174,7 +174,7 @@ func (c *Change) scale() (format func(ratio float64) string, unit string) {
 // bare gives the change without its bounds.
 func (c *Change) bare() string {
 	format, unit := c.scale()
-	return format(c.Ratio) + unit
+	return format(c.Change.Ratio) + unit
 }
 
 // interval gives the change with its bounds.
@@ -182,14 +182,14 @@ func (c *Change) interval(open, end string) string {
 	format, _ := c.scale()
 	text := c.bare() + open
 	switch {
-	case math.IsNaN(c.Low) || math.IsNaN(c.High):
+	case math.IsNaN(c.Change.Low) || math.IsNaN(c.Change.High):
 		return c.bare()
-	case math.IsInf(c.High, 1):
-		return text + format(c.Low) + " or more" + end
-	case c.Low == 0:
-		return text + format(c.High) + " or less" + end
+	case math.IsInf(c.Change.High, 1):
+		return text + format(c.Change.Low) + " or more" + end
+	case c.Change.Low == 0:
+		return text + format(c.Change.High) + " or less" + end
 	}
-	return text + format(c.Low) + " to " + format(c.High) + end
+	return text + format(c.Change.Low) + " to " + format(c.Change.High) + end
 }
 
 func times(ratio float64) string { return "x" + words.ThreeDigits(ratio) }
@@ -226,7 +226,7 @@ func (d *Diff) note(r *table.Table) {
 	}
 	d.noteChance(r, requests, devices)
 	doubtful := func(r Row) bool {
-		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return (!c.tested() || c.vague()) && !math.IsNaN(c.Ratio) })
+		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return (!c.tested() || c.vague()) && !math.IsNaN(c.Change.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
 		r.Note("? is too few requests or pieces to tell: it may as well have halved or doubled, or there was nothing to test")
@@ -305,9 +305,9 @@ func (d *Diff) LoadReport() *table.Table {
 		number("after", "mean", func(l *Load) float64 { return l.After }),
 		{Column: table.Column{Name: "change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance"},
 			Cell: func(l *Load) table.Cell { return table.Cell{Text: l.Change.words()} }},
-		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Ratio }),
-		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Low }),
-		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.High }),
-		detailed("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.P }),
+		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Change.Ratio }),
+		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.Low }),
+		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.High }),
+		detailed("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.Change.P }),
 	})
 }

@@ -193,7 +193,7 @@ func (r *Row) compare(before, after *diffMeasure, captures bool) {
 		n.change(r).Change = n.compare(before, after, captures)
 	}
 	if (before.total.Value == 0) != (after.total.Value == 0) {
-		r.Total.P = appeared(before.work, after.work)
+		r.Total.Change.P = appeared(before.work, after.work)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 	}
 	d := Compare(capture(1), capture(4), Options{})
 	row := find(t, d, "decode_loop")
-	if row.After.N < 3*row.Before.N || row.Total.Ratio > 1.3 || row.Total.Ratio < 0.7 {
+	if row.After.N < 3*row.Before.N || row.Total.Change.Ratio > 1.3 || row.Total.Change.Ratio < 0.7 {
 		t.Errorf("%+v", row)
 	}
 	if i := slices.IndexFunc(d.Setup, func(s Setting) bool { return s.Name == "layout" }); i < 0 || d.Setup[i].Before != "unified TP1 on 1 host" || d.Setup[i].After != "unified TP4 on 1 host" {

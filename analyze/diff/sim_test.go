@@ -94,7 +94,7 @@ func (d *difference) found(got *diff.Diff) bool {
 		// What everyone would see is told, as what it is: "may be chance".
 		return significant(got) == 0 && noneSignificant.MatchString(got.SideReport().Title)
 	}
-	within := func(c *diff.Change) bool { return c.Sure != "" && c.Ratio > d.from && c.Ratio < d.to }
+	within := func(c *diff.Change) bool { return c.Sure != "" && c.Change.Ratio > d.from && c.Change.Ratio < d.to }
 	for i := range got.Load {
 		if l := &got.Load[i]; l.Name == d.load && !within(&l.Change) {
 			return false
@@ -137,7 +137,7 @@ func TestDiffOfOneCapture(t *testing.T) {
 		}
 		for i := range d.Rows {
 			r := &d.Rows[i]
-			if r.Before != r.After || r.Moved() != 0 || !(r.P50.P == 1 || math.IsNaN(r.P50.P)) {
+			if r.Before != r.After || r.Moved() != 0 || !(r.P50.Change.P == 1 || math.IsNaN(r.P50.Change.P)) {
 				t.Errorf("%+v", r)
 			}
 		}

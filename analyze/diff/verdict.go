@@ -272,8 +272,8 @@ func (r *Row) size() float64 {
 
 // size returns by which factor the number changed, in either direction, as a logarithm.
 func (c *Change) size() float64 {
-	if c.Ratio > 0 {
-		return math.Abs(math.Log(c.Ratio))
+	if c.Change.Ratio > 0 {
+		return math.Abs(math.Log(c.Change.Ratio))
 	}
 	return 0
 }
@@ -412,7 +412,7 @@ func (r *Row) telling() (what string, c *Change, before, after int64) {
 
 // inBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
 func (c *Change) inBrackets() string {
-	if math.IsNaN(c.Ratio) {
+	if math.IsNaN(c.Change.Ratio) {
 		return ""
 	}
 	sure := string(c.Sure)

@@ -59,13 +59,13 @@ func (r *diffRows) only(of *Row) []string {
 	ranks := r.ranks(of)
 	p := make([]float64, len(ranks))
 	for i := range ranks {
-		p[i] = ranks[i].Mean.P
+		p[i] = ranks[i].Mean.Change.P
 	}
 	var names []string
 	least, most := math.Inf(1), 0.0
 	for i, p := range significance.Holm(p) {
 		row := &ranks[i]
-		if row.Mean.P = p; p <= diffAlpha {
+		if row.Mean.Change.P = p; p <= diffAlpha {
 			row.Mean.Sure = finding.Certain
 		}
 		switch {

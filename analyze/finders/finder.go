@@ -75,8 +75,8 @@ type Result struct {
 // A Judgment says what a finder looked at.
 type Judgment struct {
 	Finder *Finder
-	finding.Judged
-	N int // findings
+	Judged finding.Judged
+	N      int // findings
 }
 
 // Look asks all finders of a list.

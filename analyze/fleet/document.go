@@ -12,7 +12,7 @@ import (
 // Document is the report: the list of what [Fleet.Look] found, and the tables behind it. People
 // see so many rows of each table.
 func (f *Fleet) Document(list *listing.List) *document.Document {
-	d := &document.Document{LimitAll: true, Findings: list.Findings, Again: list.Again()}
+	d := &document.Document{LimitAll: true, Findings: list.Result.Findings, Again: list.Again()}
 	d.AddMain(f.OffenderReport())
 	d.Add(f.TotalReport(), f.DayReport(), f.VersionReport(), f.RunReport(), f.LossReport())
 	printed := slices.Clone(d.Tables)

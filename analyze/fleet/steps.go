@@ -47,10 +47,10 @@ func stepsOfProfiles(m *finders.Measured, ranks *ranks) []stepTime {
 		}
 		for s := range served.Steps {
 			x := &served.Steps[s]
-			if x.Kind == profile.StepOther || !x.Projected {
+			if x.StepName.Kind == profile.StepOther || !x.Projected {
 				continue
 			}
-			of := stepTime{Series: Series{ofDevices, walk.StepKinds[x.Kind]}, host: ranks.list[k].Host}
+			of := stepTime{Series: Series{ofDevices, walk.StepKinds[x.StepName.Kind]}, host: ranks.list[k].Host}
 			by[of] = append(by[of], distribution.Between(x.First, x.Last))
 		}
 	}

@@ -134,7 +134,7 @@ func (w *rankWork) walk(d *deviceGaps) {
 func (w *rankWork) ask(d *deviceGaps, first, end int) {
 	for i := first; i < end; i++ {
 		g := &d.late[i]
-		from := g.From
+		from := g.Gap.From
 		after := int64(0) // ns after the call that let the device run dry
 		var drained host.ThreadID
 		for _, p := range d.partsOf(i) {
@@ -150,7 +150,7 @@ func (w *rankWork) ask(d *deviceGaps, first, end int) {
 			w.askLauncher(g, q)
 		}
 		if after > 0 {
-			w.put(w.threadOf(drained), query{from: g.From, to: g.From, weight: after, gap: int32(i), reason: gpu.AfterSync, drained: true})
+			w.put(w.threadOf(drained), query{from: g.Gap.From, to: g.Gap.From, weight: after, gap: int32(i), reason: gpu.AfterSync, drained: true})
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 			continue
 		}
 		for now := q.from; now < q.to; {
-			since := max(s.Changed, d.late[q.gap].From) // what changed before the gap is not kept
+			since := max(s.Changed, d.late[q.gap].Gap.From) // what changed before the gap is not kept
 			at, end, samples := t.seen.refine(s.Here(), since, now, s.Until(q.to))
 			c := cause{reason: q.reason, at: at}
 			length := distribution.Between(now, end)
@@ -239,7 +239,7 @@ func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 	}
 	w.causes.add(c, w.device, q.gap, ns, samples)
 	if w.each != nil {
-		w.each(&c, w.late[q.gap].From, ns)
+		w.each(&c, w.late[q.gap].Gap.From, ns)
 	}
 	if in := w.long[q.gap]; in != nil {
 		in[c] = distribution.AddTimes(in[c], ns)

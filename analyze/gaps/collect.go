@@ -39,7 +39,7 @@ type deviceGaps struct {
 
 // A lateGap is a gap that a late launch ended.
 type lateGap struct {
-	gpu.Gap
+	Gap      gpu.Gap
 	launch   trace.Time // when the call began
 	launched int64      // how long it took, ns
 	parts    int32      // where its parts begin
@@ -60,7 +60,7 @@ const noCall = -1
 
 // A longGap is one of the longest gaps of a device.
 type longGap struct {
-	gpu.Gap
+	Gap    gpu.Gap
 	late   int32      // index of it among the late ones; notLate
 	reason gpu.Reason // of most of it
 	cause  cause      // of most of it, once it is known
@@ -106,10 +106,10 @@ func (c *Collector) Add(g *gpu.IdleGap) {
 			d.rest[p.Reason].add(&tally{time: p.Length(), gaps: 1, longest: p.Length()})
 		}
 	}
-	if n := len(d.longest); n == mostLongest && d.longest[n-1].Length() >= g.Length() {
+	if n := len(d.longest); n == mostLongest && d.longest[n-1].Gap.Length() >= g.Length() {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(d.longest, g.Length()-1, func(l longGap, length int64) int { return cmp.Compare(length, l.Length()) })
+	at, _ := slices.BinarySearchFunc(d.longest, g.Length()-1, func(l longGap, length int64) int { return cmp.Compare(length, l.Gap.Length()) })
 	d.longest = slices.Insert(d.longest, at, long)
 	d.longest = d.longest[:min(len(d.longest), mostLongest)]
 }
@@ -132,15 +132,15 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 // if it lies in none, the next one. near is a guess.
 func (d *deviceGaps) lateAt(t trace.Time, near int) (at int, found bool) {
 	for i := near; i < min(near+2, len(d.late)); i++ {
-		if g := &d.late[i]; g.From < t && t <= g.To {
+		if g := &d.late[i]; g.Gap.From < t && t <= g.Gap.To {
 			return i, true
 		}
 	}
 	return slices.BinarySearchFunc(d.late, t, func(g lateGap, t trace.Time) int {
-		if g.To < t {
+		if g.Gap.To < t {
 			return -1
 		}
-		if g.From >= t {
+		if g.Gap.From >= t {
 			return 1
 		}
 		return 0

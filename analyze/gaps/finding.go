@@ -260,7 +260,7 @@ func (g *Gaps) longestOf(s *suspect) finding.Evidence {
 		if !slices.ContainsFunc(s.rows, func(c *Cause) bool { return c.Frame == l.Frame && c.Call == l.Call && c.Other == l.Other }) {
 			continue
 		}
-		text := "longest such gap " + words.Nearly(l.Length())
+		text := "longest such gap " + words.Nearly(l.Gap.Length())
 		if g.several {
 			text += " on " + l.Rank
 		}

@@ -69,7 +69,7 @@ type Cause struct {
 
 // A Gap is one of the longest gaps, with the cause of most of it.
 type Gap struct {
-	gpu.Gap
+	Gap    gpu.Gap
 	Device int32
 	Cause
 }
@@ -206,6 +206,8 @@ func (c *Collector) longest(most int) []Gap {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Or(cmp.Compare(b.Length(), a.Length()), cmp.Compare(a.From, b.From)) })
+	slices.SortStableFunc(list, func(a, b Gap) int {
+		return cmp.Or(cmp.Compare(b.Gap.Length(), a.Gap.Length()), cmp.Compare(a.Gap.From, b.Gap.From))
+	})
 	return list[:min(len(list), most)]
 }

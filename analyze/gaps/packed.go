@@ -31,12 +31,12 @@ func (p *packedGaps) add(g *lateGap, parts []part) {
 		p.chunks = append(p.chunks, make([]byte, 0, max(gapChunk, most)))
 		n++
 	}
-	b := binary.AppendVarint(p.chunks[n-1], int64(g.From-p.last))
-	b = binary.AppendVarint(b, int64(g.To-g.From))
-	b = binary.AppendVarint(b, int64(g.launch-g.From))
+	b := binary.AppendVarint(p.chunks[n-1], int64(g.Gap.From-p.last))
+	b = binary.AppendVarint(b, int64(g.Gap.To-g.Gap.From))
+	b = binary.AppendVarint(b, int64(g.launch-g.Gap.From))
 	b = binary.AppendVarint(b, g.launched)
 	b = binary.AppendUvarint(b, uint64(len(parts)))
-	from := g.From
+	from := g.Gap.From
 	for _, x := range parts {
 		b = binary.AppendVarint(b, int64(x.to-from))
 		b = binary.AppendVarint(b, int64(x.by))
@@ -44,7 +44,7 @@ func (p *packedGaps) add(g *lateGap, parts []part) {
 		from = x.to
 	}
 	p.chunks[n-1] = b
-	p.gaps, p.parts, p.last = p.gaps+1, p.parts+len(parts), g.To
+	p.gaps, p.parts, p.last = p.gaps+1, p.parts+len(parts), g.Gap.To
 }
 
 // spans appends when the gaps were, each with the moment at which it ended: what ended it may
@@ -53,7 +53,7 @@ func (p *packedGaps) spans(to spans) spans {
 	r := gapReader{Reader: packed.NewReader(slices.Clone(p.chunks))}
 	for r.More() {
 		g, _ := r.next(nil)
-		to = append(to, gpu.Gap{From: g.From, To: g.To + 1})
+		to = append(to, gpu.Gap{From: g.Gap.From, To: g.Gap.To + 1})
 	}
 	return to
 }
@@ -86,15 +86,15 @@ type gapReader struct {
 // next reads a gap, and appends its parts.
 func (r *gapReader) next(parts []part) (lateGap, []part) {
 	g := lateGap{parts: int32(len(parts)), thread: unknownThread}
-	g.From = r.last + trace.Time(r.Signed())
-	g.To = g.From + trace.Time(r.Signed())
-	g.launch = g.From + trace.Time(r.Signed())
+	g.Gap.From = r.last + trace.Time(r.Signed())
+	g.Gap.To = g.Gap.From + trace.Time(r.Signed())
+	g.launch = g.Gap.From + trace.Time(r.Signed())
 	g.launched = r.Signed()
-	to := g.From
+	to := g.Gap.From
 	for range r.Unsigned() {
 		to += trace.Time(r.Signed())
 		parts = append(parts, part{to, int32(r.Signed()), gpu.Reason(r.Unsigned())})
 	}
-	r.last = g.To
+	r.last = g.Gap.To
 	return g, parts
 }

@@ -20,9 +20,9 @@ func TestPackedGaps(t *testing.T) {
 		now := trace.Time(-5)
 		for range 5000 {
 			g := lateGap{parts: int32(len(parts)), thread: unknownThread, launched: r.Int64N(2 * scale)}
-			g.From = now + trace.Time(r.Int64N(2*scale))
-			g.launch = g.From + 1 + trace.Time(r.Int64N(scale))
-			to := g.From
+			g.Gap.From = now + trace.Time(r.Int64N(2*scale))
+			g.launch = g.Gap.From + 1 + trace.Time(r.Int64N(scale))
+			to := g.Gap.From
 			for range 1 + r.IntN(3) {
 				to += trace.Time(1 + r.Int64N(scale))
 				parts = append(parts, part{to, int32(r.IntN(3)) + noCall, gpu.Reason(r.IntN(int(gpu.NumReasons)))})
@@ -33,9 +33,9 @@ func TestPackedGaps(t *testing.T) {
 					parts = append(parts, part{to, noCall, gpu.HostWork})
 				}
 			}
-			g.To = to
+			g.Gap.To = to
 			p.add(&g, parts[g.parts:])
-			late, when = append(late, g), append(when, gpu.Gap{From: g.From, To: g.To + 1})
+			late, when = append(late, g), append(when, gpu.Gap{From: g.Gap.From, To: g.Gap.To + 1})
 			if now = to; r.IntN(50) == 0 && scale < 1<<40 {
 				now += 1 << 33
 			}

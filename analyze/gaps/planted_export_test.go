@@ -53,7 +53,7 @@ func missesInExport(set *profile.Set, i int) string {
 	if longest.Reason != want.idle || longest.Did != want.did || !isThere {
 		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
 	}
-	if length := longest.Length(); length < int64(want.stall.Length)*8/10 {
+	if length := longest.Gap.Length(); length < int64(want.stall.Length)*8/10 {
 		return fmt.Sprintf("the longest gap takes %d ns", length)
 	}
 	if want.idle != gpu.AfterSync {

@@ -72,8 +72,8 @@ func misses(set *profile.Set, i int) string {
 		return fmt.Sprintf("found %+v, %v", found, judged)
 	case longest.Reason != want.idle || longest.Did != want.did || longest.Where() != want.where:
 		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
-	case longest.Length() < int64(want.stall.Length)*8/10:
-		return fmt.Sprintf("the longest gap takes %d ns", longest.Length())
+	case longest.Gap.Length() < int64(want.stall.Length)*8/10:
+		return fmt.Sprintf("the longest gap takes %d ns", longest.Gap.Length())
 	}
 	return ""
 }

@@ -39,8 +39,8 @@ func (g *Gaps) longestReport() *table.Table {
 	fields := []table.Field[Gap]{
 		table.TextColumn("rank", "rank, or process that is none", func(g *Gap) string { return g.Rank }),
 		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(g *Gap) table.Cell { return table.Cell{N: int64(g.Device)} }},
-		table.TimeColumn("from", "when the device ran dry", func(g *Gap) trace.Time { return g.From }),
-		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Length() }),
+		table.TimeColumn("from", "when the device ran dry", func(g *Gap) trace.Time { return g.Gap.From }),
+		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Gap.Length() }),
 	}
 	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause })...)
 	return table.New("sgtrace.report.gaps.longest/v1", "Longest gaps, each with the cause of most of it", g.Longest, fields).Stay("gap", "did")

@@ -146,13 +146,13 @@ func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []stri
 		if j.Finder.Kind != kind {
 			continue
 		}
-		switch j.State() {
+		switch j.Judged.State() {
 		case finding.LookedAt:
 			looked = true
 		case finding.TooLittle:
 			short = append(short, strings.Replace(j.Judged.String(), "Not judged: ", "not enough data for ", 1))
 		case finding.NotApplicable:
-			reason = cmp.Or(reason, j.Reason)
+			reason = cmp.Or(reason, j.Judged.Reason)
 		}
 	}
 	return looked, short, reason

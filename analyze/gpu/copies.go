@@ -12,8 +12,8 @@ import (
 // A CopyKind is all copies or fills of one operation on a device, such as
 // "[CUDA memcpy Host-to-Device]".
 type CopyKind struct {
-	Name string
-	walk.Copied
+	Name   string
+	Copied walk.Copied
 }
 
 // copyKinds sums up copies by the symbol of their operation.
@@ -28,11 +28,11 @@ func (k copyKinds) of(name trace.Sym) *CopyKind {
 	return c
 }
 
-func (k copyKinds) add(c *profile.Copy) { k.of(c.Name).Add(c) }
+func (k copyKinds) add(c *profile.Copy) { k.of(c.Name).Copied.Add(c) }
 
 func (k copyKinds) join(o copyKinds) {
 	for name, c := range o {
-		k.of(name).Join(&c.Copied)
+		k.of(name).Copied.Join(&c.Copied)
 	}
 }
 
@@ -48,5 +48,7 @@ func (k copyKinds) list(syms *trace.Symbols) []CopyKind {
 }
 
 func sortCopies(list []CopyKind) {
-	slices.SortFunc(list, func(a, b CopyKind) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b CopyKind) int {
+		return cmp.Or(cmp.Compare(b.Copied.Time, a.Copied.Time), cmp.Compare(a.Name, b.Name))
+	})
 }

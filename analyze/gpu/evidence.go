@@ -62,7 +62,7 @@ func (g *GPUs) largestCopies() []finding.Evidence {
 			if sums[c.Name] == nil {
 				sums[c.Name] = &CopyKind{Name: c.Name}
 			}
-			sums[c.Name].Join(&c.Copied)
+			sums[c.Name].Copied.Join(&c.Copied)
 		}
 	}
 	var list []CopyKind
@@ -74,9 +74,9 @@ func (g *GPUs) largestCopies() []finding.Evidence {
 	const most = 2
 	for i := range list[:min(most, len(list))] {
 		c := &list[i]
-		text := fmt.Sprintf("%s: %s, %s", c.Name, copiesOf(c.N), words.Nearly(c.Time))
-		if c.Bytes > 0 {
-			text += fmt.Sprintf(", %s at %s/s", words.Size(c.Bytes), words.Size(int64(c.Rate())))
+		text := fmt.Sprintf("%s: %s, %s", c.Name, copiesOf(c.Copied.N), words.Nearly(c.Copied.Time))
+		if c.Copied.Bytes > 0 {
+			text += fmt.Sprintf(", %s at %s/s", words.Size(c.Copied.Bytes), words.Size(int64(c.Copied.Rate())))
 		}
 		out = append(out, finding.Sentence("%s", text))
 	}

@@ -44,11 +44,11 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 	of, beyond, largest := map[key]*times{}, map[key]int{}, largestGraph(steps)
 	for i := range steps {
 		s := &steps[i]
-		if s.Kind != profile.StepDecode || s.Kernels == 0 {
+		if s.StepName.Kind != profile.StepDecode || s.Kernels == 0 {
 			continue
 		}
 		var k key
-		k.from, k.to = walk.BatchBucket(s.Batch)
+		k.from, k.to = walk.BatchBucket(s.StepName.Batch)
 		if of[k] == nil {
 			of[k] = &times{}
 		}
@@ -56,7 +56,7 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 			of[k].graph = append(of[k].graph, took)
 		} else {
 			of[k].eager = append(of[k].eager, took)
-			if largest >= 0 && s.Batch > largest {
+			if largest >= 0 && s.StepName.Batch > largest {
 				beyond[k]++
 			}
 		}
@@ -74,8 +74,8 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 func largestGraph(steps []walk.Step) int32 {
 	largest := int32(-1)
 	for i := range steps {
-		if s := &steps[i]; s.Kind == profile.StepDecode && s.Kernels > 0 && s.AsGraph() {
-			largest = max(largest, s.Batch)
+		if s := &steps[i]; s.StepName.Kind == profile.StepDecode && s.Kernels > 0 && s.AsGraph() {
+			largest = max(largest, s.StepName.Batch)
 		}
 	}
 	return largest

@@ -21,8 +21,8 @@ type RankKernel struct {
 	Threads    int32 // of the largest of these
 	Waited     int64 // of Total: for communication before it on its stream, see GPU.Early
 	Unknown    bool  // no rule knows some of them: Class is what unknown kernels count as
-	distribution.Summary
-	Ranks int // how many ran such kernels
+	Summary    distribution.Summary
+	Ranks      int // how many ran such kernels
 	// Excess is Total minus the median of the totals of the ranks that ran such
 	// kernels, in ns; all of Total if there is no other rank that did. Of ranks that were
 	// captured for different times, the median is that of the totals per time, for as long
@@ -117,7 +117,7 @@ func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, p
 		from = to
 	}
 	slices.SortFunc(rows, func(a, b RankKernel) int {
-		return cmp.Or(cmp.Compare(distribution.Abs(b.Excess), distribution.Abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.RankIndex, b.RankIndex))
+		return cmp.Or(cmp.Compare(distribution.Abs(b.Excess), distribution.Abs(a.Excess)), cmp.Compare(b.Summary.Total, a.Summary.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.RankIndex, b.RankIndex))
 	})
 	return rows, perSecond
 }
@@ -131,20 +131,20 @@ func relate(rows []RankKernel) {
 		}
 		return distribution.LowerMedian(values)
 	}
-	total := median(func(r *RankKernel) int64 { return r.Total })
-	p50 := median(func(r *RankKernel) int64 { return r.P50 })
+	total := median(func(r *RankKernel) int64 { return r.Summary.Total })
+	p50 := median(func(r *RankKernel) int64 { return r.Summary.P50 })
 	for i := range rows {
 		r := &rows[i]
-		r.Ranks, r.Excess, r.RelTotal, r.RelP50 = len(rows), r.Total-total, unknownRatio, unknownRatio
+		r.Ranks, r.Excess, r.RelTotal, r.RelP50 = len(rows), r.Summary.Total-total, unknownRatio, unknownRatio
 		if len(rows) == 1 {
-			r.Excess = r.Total
+			r.Excess = r.Summary.Total
 			continue
 		}
 		if total > 0 {
-			r.RelTotal = distribution.Fraction(r.Total, total)
+			r.RelTotal = distribution.Fraction(r.Summary.Total, total)
 		}
 		if p50 > 0 {
-			r.RelP50 = distribution.Fraction(r.P50, p50)
+			r.RelP50 = distribution.Fraction(r.Summary.P50, p50)
 		}
 	}
 }
@@ -157,12 +157,12 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	}
 	rates := make([]float64, len(rows))
 	for i := range rows {
-		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].RankIndex])
+		rates[i] = float64(rows[i].Summary.Total) / float64(captured[rows[i].RankIndex])
 	}
 	median := distribution.LowerMedian(slices.Clone(rates))
 	for i := range rows {
 		r := &rows[i]
-		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.RankIndex])))
+		r.Excess = r.Summary.Total - int64(math.Round(median*float64(captured[r.RankIndex])))
 		if r.RelTotal = unknownRatio; median > 0 {
 			r.RelTotal = rates[i] / median
 		}

@@ -193,15 +193,15 @@ func (o *htaOracle) kernels(t *testing.T, types ...string) {
 		if want := map[string]string{"compute": "COMPUTATION", "communication": "COMMUNICATION", "memory": "MEMORY"}[k.Class.String()]; want != row["kernel_type"] {
 			t.Errorf("%s: %s is %s, want %s", table, k.Name, want, row["kernel_type"])
 		}
-		stdDev := max(0, k.StdDev) // of one value, Holistic Trace Analysis has 0
+		stdDev := max(0, k.Summary.StdDev) // of one value, Holistic Trace Analysis has 0
 		if us(t, row["min (us)"]) < 0 {
 			t.Logf("%s: %s has negative durations there", table, k.Name)
 			continue
 		}
-		o.same(t, table, k.Name+" sum", k.Total, us(t, row["sum (us)"]), 0)
-		o.same(t, table, k.Name+" max", k.Max, us(t, row["max (us)"]), 0)
-		o.same(t, table, k.Name+" min", k.Min, us(t, row["min (us)"]), 0)
-		o.same(t, table, k.Name+" mean", k.Mean, us(t, row["mean (us)"]), 1)
+		o.same(t, table, k.Name+" sum", k.Summary.Total, us(t, row["sum (us)"]), 0)
+		o.same(t, table, k.Name+" max", k.Summary.Max, us(t, row["max (us)"]), 0)
+		o.same(t, table, k.Name+" min", k.Summary.Min, us(t, row["min (us)"]), 0)
+		o.same(t, table, k.Name+" mean", k.Summary.Mean, us(t, row["mean (us)"]), 1)
 		o.same(t, table, k.Name+" stddev", stdDev, us(t, row["stddev"]), 1)
 	}
 }

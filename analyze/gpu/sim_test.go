@@ -78,7 +78,7 @@ func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 		}
 	}
 	for _, want := range p.KernelNs {
-		if k := found[want.Name]; k == nil || k.N != want.N || k.Total != want.SumNs {
+		if k := found[want.Name]; k == nil || k.Summary.N != want.N || k.Summary.Total != want.SumNs {
 			t.Errorf("rank %s: %+v; truth %+v", rank, k, want)
 		}
 	}

@@ -95,8 +95,8 @@ func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
 		if s.Again || s.Part && whole {
 			continue
 		}
-		k := key{kind: s.Kind}
-		k.from, k.to = walk.BatchBucket(s.Batch)
+		k := key{kind: s.StepName.Kind}
+		k.from, k.to = walk.BatchBucket(s.StepName.Batch)
 		host[k] = append(host[k], distribution.Between(s.Start, s.End))
 		if s.Projected {
 			device[k] = append(device[k], distribution.Between(s.First, s.Last))

@@ -37,7 +37,7 @@ func (g *GPUs) Unclassified() (part float64, which string) {
 	}
 	for i := range g.Kernels {
 		if k := &g.Kernels[i]; k.Unknown {
-			byName[k.Name] = distribution.AddTimes(byName[k.Name], k.Total)
+			byName[k.Name] = distribution.AddTimes(byName[k.Name], k.Summary.Total)
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(byName), func(a, b string) int {

@@ -261,7 +261,7 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *walk.Launch)
 // kindOf returns the kind of the step that a call lies in, the innermost that tells one.
 func (r *rankWork) kindOf(l *walk.Launch) profile.StepKind {
 	for i := l.Step; i != walk.NoStep; i = r.steps[i].Around {
-		if kind := r.steps[i].Kind; kind != profile.StepOther {
+		if kind := r.steps[i].StepName.Kind; kind != profile.StepOther {
 			return kind
 		}
 	}

@@ -62,7 +62,7 @@ type serviceRow struct {
 
 // A rankRow is one proc.
 type rankRow struct {
-	request.Proc
+	Proc    request.Proc
 	host    string
 	rank    string
 	threads int

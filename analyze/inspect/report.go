@@ -56,15 +56,15 @@ func reportRanks(rows []rankRow) *table.Table {
 	text := func(name, doc string, of func(*R) string) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
 	}
-	instance := text("instance", "service.instance.id", func(r *R) string { return r.Instance })
+	instance := text("instance", "service.instance.id", func(r *R) string { return r.Proc.Instance })
 	instance.Detail = true
 	return table.New("sgtrace.inspect.ranks/v1", "Ranks", rows, append([]table.Field[R]{
 		text("host", "name of the machine, or the beginning of its id", func(r *R) string { return r.host }),
-		text("label", "what the thread is", func(r *R) string { return r.Label }),
+		text("label", "what the thread is", func(r *R) string { return r.Proc.Label }),
 		text("rank", "place in the parallel groups", func(r *R) string { return r.rank }),
-		text("role", "what its server does", func(r *R) string { return r.Role.String() }),
-		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread ID"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.PID, Unknown: r.PID == 0} }},
-		text("service", "service.name", func(r *R) string { return r.Service }),
+		text("role", "what its server does", func(r *R) string { return r.Proc.Role.String() }),
+		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread ID"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Proc.PID, Unknown: r.Proc.PID == 0} }},
+		text("service", "service.name", func(r *R) string { return r.Proc.Service }),
 		instance,
 		{Column: table.Column{Name: "parts", Unit: table.Count, Doc: "parts of requests that it worked on"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.threads)} }},
 	}, append(extentFields(func(r *R) *extent { return &r.extent }),
@@ -75,7 +75,7 @@ func reportRanks(rows []rankRow) *table.Table {
 // A gapRow is a gap in the spans of a proc.
 type gapRow struct {
 	*rankRow
-	request.Gap
+	Gap request.Gap
 }
 
 // reportGaps tells when spans of which ranks were lost, as far as others show it.
@@ -89,11 +89,11 @@ func reportGaps(ranks []rankRow) *table.Table {
 	type G = gapRow
 	return table.New("sgtrace.inspect.gaps/v1", "Lost spans", rows, []table.Field[G]{
 		table.TextColumn("host", "name of the machine, or the beginning of its id", func(g *G) string { return g.host }),
-		table.TextColumn("label", "what the thread is", func(g *G) string { return g.Label }),
+		table.TextColumn("label", "what the thread is", func(g *G) string { return g.Proc.Label }),
 		table.TextColumn("rank", "place in the parallel groups", func(g *G) string { return g.rank }),
-		table.CountColumn("lost", "spans that others show to be lost, at least", func(g *G) int64 { return int64(g.Lost) }),
-		table.TimeColumn("from", "when the first of them ended, about, Unix time", func(g *G) trace.Time { return g.From }),
-		table.TimeColumn("to", "when the last of them ended, about, Unix time", func(g *G) trace.Time { return g.To }),
+		table.CountColumn("lost", "spans that others show to be lost, at least", func(g *G) int64 { return int64(g.Gap.Lost) }),
+		table.TimeColumn("from", "when the first of them ended, about, Unix time", func(g *G) trace.Time { return g.Gap.Interval.From }),
+		table.TimeColumn("to", "when the last of them ended, about, Unix time", func(g *G) trace.Time { return g.Gap.Interval.To }),
 	})
 }
 

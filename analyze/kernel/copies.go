@@ -11,7 +11,7 @@ import (
 
 // A CopySum is the time and size of all copies of one kind, or of all fills.
 type CopySum struct {
-	walk.Row
+	Row        walk.Row
 	Share      float64                   // of the total time of all rows
 	Time, Size distribution.Distribution // Size is of the copies whose size is known
 }
@@ -80,7 +80,7 @@ func (s *CopySums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByNa
 	for i := range s.Rows {
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, s.time)
 	}
-	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.Compare(&b.Row, a.Time.Total, b.Time.Total) })
+	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.Row.Compare(&b.Row, a.Time.Total, b.Time.Total) })
 }
 
 // Reports makes the tables of copies by operation, and by kinds of memory.
@@ -105,7 +105,7 @@ func (s *CopySums) operations() *table.Table {
 	if s.unknown > 0 {
 		r.Note("operations of unknown size: %d", s.unknown)
 	}
-	table.NoteFewSamples(r, s.Rows, func(r *CopySum) int64 { return r.Time.N }, func(r *CopySum) string { return r.Name })
+	table.NoteFewSamples(r, s.Rows, func(r *CopySum) int64 { return r.Time.N }, func(r *CopySum) string { return r.Row.Name })
 	table.NoteApproximate(r, s.approximate)
 	return r
 }

@@ -11,10 +11,10 @@ import (
 
 // A NameSum is the time of all kernels, or calls, of one name.
 type NameSum struct {
-	walk.Row
-	Share float64 // of the total of all rows
-	Graph bool    // a CUDA graph of which only the whole was recorded
-	distribution.Distribution
+	Row          walk.Row
+	Share        float64 // of the total of all rows
+	Graph        bool    // a CUDA graph of which only the whole was recorded
+	Distribution distribution.Distribution
 
 	results walk.Results // of calls
 }
@@ -77,13 +77,13 @@ func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Str
 		for _, part := range p.Parts {
 			row.results.Merge(&part.results)
 		}
-		all = distribution.AddTimes(all, row.Total)
+		all = distribution.AddTimes(all, row.Distribution.Total)
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, all)
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Distribution.Total, all)
 	}
-	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.Compare(&b.Row, a.Total, b.Total) })
+	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.Row.Compare(&b.Row, a.Distribution.Total, b.Distribution.Total) })
 }
 
 // Report makes a table of the sums.
@@ -100,7 +100,7 @@ func (s *NameSums) Report() *table.Table {
 	fields = append(fields, walk.NameField(s.what, row))
 	r := table.New(s.schema, s.title, s.Rows, fields)
 	s.noteGraphs(r)
-	table.NoteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.N }, func(r *NameSum) string { return r.Name })
+	table.NoteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.Distribution.N }, func(r *NameSum) string { return r.Row.Name })
 	table.NoteApproximate(r, s.approximate)
 	return r
 }
@@ -111,8 +111,8 @@ func (s *NameSums) noteGraphs(r *table.Table) {
 	for i := range s.Rows {
 		if row := &s.Rows[i]; row.Graph {
 			graphs++
-			runs += row.N
-			time = distribution.AddTimes(time, row.Total)
+			runs += row.Distribution.N
+			time = distribution.AddTimes(time, row.Distribution.Total)
 		}
 	}
 	if graphs > 0 {

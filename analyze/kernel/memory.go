@@ -15,8 +15,8 @@ import (
 
 // A MemorySum is all copies of one operation between two kinds of memory, or all fills of one.
 type MemorySum struct {
-	walk.Row
-	walk.Copied
+	Row    walk.Row
+	Copied walk.Copied
 	Kind   profile.CopyKind
 	Share  float64                   // of the total time of all rows
 	Speeds distribution.Distribution // bytes per ms, of the copies of known size that took time
@@ -24,13 +24,13 @@ type MemorySum struct {
 
 // memoryCopies is a group of copies between two kinds of memory.
 type memoryCopies struct {
-	walk.Copied
-	speed distribution.Sample // bytes per ms: 4 bytes hold 4 TB/s
+	Copied walk.Copied
+	speed  distribution.Sample // bytes per ms: 4 bytes hold 4 TB/s
 }
 
 // memoryKey says what a MemorySum is of.
 type memoryKey struct {
-	walk.Key
+	Key  walk.Key
 	kind profile.CopyKind
 }
 
@@ -71,10 +71,10 @@ func (s *CopySums) sumMemory(set *profile.Set, opt *walk.Options, streams []*wal
 		s.Memory = append(s.Memory, row)
 	}
 	for i := range s.Memory {
-		s.Memory[i].Share = distribution.Fraction(s.Memory[i].Time, s.time)
+		s.Memory[i].Share = distribution.Fraction(s.Memory[i].Copied.Time, s.time)
 	}
 	slices.SortFunc(s.Memory, func(a, b MemorySum) int {
-		return cmp.Or(a.Compare(&b.Row, a.Time, b.Time), strings.Compare(a.Kind.String(), b.Kind.String()))
+		return cmp.Or(a.Row.Compare(&b.Row, a.Copied.Time, b.Copied.Time), strings.Compare(a.Kind.String(), b.Kind.String()))
 	})
 }
 
@@ -89,8 +89,8 @@ func (s *CopySums) memory() *table.Table {
 	})
 	fields := append(walk.RankFields(s.ByRank, row),
 		walk.ShareField("part of the total time of all rows", func(r *MemorySum) float64 { return r.Share }),
-		table.NsColumn("total", "sum of the durations", func(r *MemorySum) int64 { return r.Time }),
-		table.CountColumn("instances", "how many there are", func(r *MemorySum) int64 { return r.N }))
+		table.NsColumn("total", "sum of the durations", func(r *MemorySum) int64 { return r.Copied.Time }),
+		table.CountColumn("instances", "how many there are", func(r *MemorySum) int64 { return r.Copied.N }))
 	fields = append(fields, walk.CopiedFields(func(r *MemorySum) *walk.Copied { return &r.Copied })...)
 	fields = append(fields, median)
 	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)

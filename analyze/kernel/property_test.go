@@ -86,23 +86,23 @@ func TestRowsByRankAddUp(t *testing.T) {
 				out[key] = sum{s.n + d.N, s.total + d.Total, min(s.min, d.Min), max(s.max, d.Max), s.ranks + int64(rank)}
 			}
 			for _, row := range SumKernels(set, opt).Rows {
-				key := "kernel " + row.Name
+				key := "kernel " + row.Row.Name
 				if row.Graph {
-					key = "graph " + row.Name
+					key = "graph " + row.Row.Name
 				}
-				add(key, row.Ranks, &row.Distribution)
+				add(key, row.Row.Ranks, &row.Distribution)
 			}
 			for _, row := range SumCopies(set, opt).Rows {
-				add("copy "+row.Name, row.Ranks, &row.Time)
+				add("copy "+row.Row.Name, row.Row.Ranks, &row.Time)
 			}
 			for _, row := range SumRanges(set, opt).Rows {
-				add("range "+row.Style.String()+row.Name, row.Ranks, &row.Time)
+				add("range "+row.Style.String()+row.Row.Name, row.Row.Ranks, &row.Time)
 			}
 			for _, row := range SumLaunches(set, opt).Rows {
-				add("launch "+row.CallName+row.Name, 0, &row.Whole)
+				add("launch "+row.CallName+row.Row.Name, 0, &row.Whole)
 			}
 			for _, row := range SumRangeKernels(set, opt).Rows {
-				add("range kernel "+row.Range+row.Style.String()+row.Name, 0, &row.Distribution)
+				add("range kernel "+row.Range+row.Style.String()+row.Row.Name, 0, &row.Distribution)
 			}
 			return out
 		}
@@ -209,7 +209,7 @@ func TestRangesEqualDefinition(t *testing.T) {
 		for _, row := range SumRanges(set, opt).Rows {
 			w := definedRange(s, want.projections, &row, syms, opt.Open)
 			if row.Projected != w.Projected || row.Ops != w.Ops || row.Levels != w.Levels || row.Children != w.Children || row.RangeTime != w.RangeTime {
-				t.Fatalf("seed %d: %s %s %s\n got %+v\nwant %+v", seed, row.Rank, row.Style, row.Name, row, w)
+				t.Fatalf("seed %d: %s %s %s\n got %+v\nwant %+v", seed, row.Row.Rank, row.Style, row.Row.Name, row, w)
 			}
 		}
 		rows := SumRangeKernels(set, opt).Rows
@@ -217,7 +217,7 @@ func TestRangesEqualDefinition(t *testing.T) {
 			t.Fatalf("seed %d: %d rows of ranges and kernels, want %d", seed, len(rows), len(want.kernels))
 		}
 		for _, row := range rows {
-			key := rangeKernel{rowName(row.Rank, row.TID, row.Style, row.Range), row.Name}
+			key := rangeKernel{rowName(row.Row.Rank, row.TID, row.Style, row.Range), row.Row.Name}
 			if want.kernels[key] == nil {
 				t.Fatalf("seed %d: there is no %+v", seed, key)
 			}
@@ -234,7 +234,7 @@ func definedRange(s *testset.RowStream, projections []projection, row *RangeSum,
 	var times values
 	is := func(i int) bool {
 		g := &s.RangeRows[i]
-		return int(g.Rank) == int(row.RankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Name
+		return int(g.Rank) == int(row.Row.RankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Row.Name
 	}
 	for i := range s.RangeRows {
 		g, p := &s.RangeRows[i], projections[i]

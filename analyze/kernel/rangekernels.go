@@ -18,14 +18,14 @@ import (
 // A RangeKernelSum is the time of all kernels of one name that were launched in
 // ranges of one name.
 type RangeKernelSum struct {
-	walk.Row
-	PID    int32 // -1 is unknown, or ranks are pooled
-	TID    int64 // as PID
-	Style  profile.RangeStyle
-	Range  string
-	Ranges int64   // how many of the ranges launched the kernel
-	Share  float64 // of the kernels in the ranges
-	distribution.Distribution
+	Row          walk.Row
+	PID          int32 // -1 is unknown, or ranks are pooled
+	TID          int64 // as PID
+	Style        profile.RangeStyle
+	Range        string
+	Ranges       int64   // how many of the ranges launched the kernel
+	Share        float64 // of the kernels in the ranges
+	Distribution distribution.Distribution
 
 	group int32 // rows of the same ranges
 }
@@ -111,7 +111,7 @@ func newRangeKernelSum(set *profile.Set, in rangeRow, kernel trace.Sym, slot *ra
 		PID: in.thread.pid, TID: in.thread.tid, Style: in.style, Range: set.Syms.Name(in.name), Ranges: slot.ranges, group: slot.row,
 	}
 	for _, word := range slot.ranks {
-		row.Ranks += bits.OnesCount64(word)
+		row.Row.Ranks += bits.OnesCount64(word)
 	}
 	return row
 }
@@ -122,7 +122,7 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 	whole := make([]int64, len(rows)) // of the range, on all threads
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		totals[row.group] = distribution.AddTimes(totals[row.group], row.Total)
+		totals[row.group] = distribution.AddTimes(totals[row.group], row.Distribution.Total)
 	}
 	for i, row := range rows {
 		row.thread = pooledThread
@@ -133,13 +133,13 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 		whole[i] = pooled[row]
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, totals[s.Rows[i].group])
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Distribution.Total, totals[s.Rows[i].group])
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeKernelSum) int {
 		return cmp.Or(
 			cmp.Compare(whole[b.group], whole[a.group]), strings.Compare(a.Range, b.Range), cmp.Compare(a.Style, b.Style),
-			cmp.Compare(a.RankIndex, b.RankIndex), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
-			a.Compare(&b.Row, a.Total, b.Total))
+			cmp.Compare(a.Row.RankIndex, b.Row.RankIndex), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
+			a.Row.Compare(&b.Row, a.Distribution.Total, b.Distribution.Total))
 	})
 }
 
@@ -168,6 +168,6 @@ func (s *RangeKernelSums) Report() *table.Table {
 	}
 	noteOpen(r, s.Open, s.OpenNames)
 	table.NoteApproximate(r, s.approximate)
-	table.NoteFewSamples(r, s.Rows, func(r *RangeKernelSum) int64 { return r.N }, func(r *RangeKernelSum) string { return r.Range + " " + r.Name })
+	table.NoteFewSamples(r, s.Rows, func(r *RangeKernelSum) int64 { return r.Distribution.N }, func(r *RangeKernelSum) string { return r.Range + " " + r.Row.Name })
 	return r
 }

@@ -15,7 +15,7 @@ import (
 // A RangeSum is the time of all ranges of one name, on the threads that opened them
 // and on the devices that did what was asked for in them.
 type RangeSum struct {
-	walk.Row
+	Row   walk.Row
 	Share float64 // of the total time of all rows
 	Style profile.RangeStyle
 	Time  distribution.Distribution
@@ -123,7 +123,7 @@ func (s *RangeSums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByN
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeSum) int {
-		return cmp.Or(a.Compare(&b.Row, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
+		return cmp.Or(a.Row.Compare(&b.Row, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
 	})
 }
 
@@ -189,7 +189,7 @@ func (s *RangeSums) Report() *table.Table {
 		walk.NameField("range", row))
 	r := table.New("sgtrace.report.ranges/v1", "Ranges", s.Rows, fields)
 	noteOpen(r, s.Open, s.OpenNames)
-	table.NoteFewSamples(r, s.Rows, func(r *RangeSum) int64 { return r.Time.N }, func(r *RangeSum) string { return r.Name })
+	table.NoteFewSamples(r, s.Rows, func(r *RangeSum) int64 { return r.Time.N }, func(r *RangeSum) string { return r.Row.Name })
 	table.NoteApproximate(r, s.approximate)
 	return r
 }

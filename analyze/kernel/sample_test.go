@@ -42,14 +42,14 @@ func TestTooManyValues(t *testing.T) {
 		}
 		for i, g := range got.Rows {
 			w := exact.Rows[i]
-			if g.Name == "small" && g.Distribution != w.Distribution {
+			if g.Row.Name == "small" && g.Distribution != w.Distribution {
 				t.Errorf("small group:\n got %+v\nwant %+v", g, w)
 			}
 			about := func(a, b int64) bool { return math.Abs(float64(a-b)) <= 0.004*float64(b) }
-			if !about(g.Median, w.Median) || !about(g.P90, w.P90) || !about(g.P95, w.P95) || !about(g.P99, w.P99) {
+			if !about(g.Distribution.Median, w.Distribution.Median) || !about(g.Distribution.P90, w.Distribution.P90) || !about(g.Distribution.P95, w.Distribution.P95) || !about(g.Distribution.P99, w.Distribution.P99) {
 				t.Errorf("percentiles:\n got %+v\nwant %+v", g, w)
 			}
-			g.Median, g.P90, g.P95, g.P99 = w.Median, w.P90, w.P95, w.P99
+			g.Distribution.Median, g.Distribution.P90, g.Distribution.P95, g.Distribution.P99 = w.Distribution.Median, w.Distribution.P90, w.Distribution.P95, w.Distribution.P99
 			if g.Distribution != w.Distribution || g.Share != w.Share || g.Row != w.Row {
 				t.Errorf("sums:\n got %+v\nwant %+v", g, w)
 			}

@@ -14,7 +14,7 @@ import (
 // A LaunchSum is the time of all kernels of one name that calls of one name launched,
 // from the call to the end of the kernel.
 type LaunchSum struct {
-	walk.Row
+	Row      walk.Row
 	PID      int32 // -1 is unknown, or ranks are pooled
 	TID      int64 // as PID
 	Device   int32 // as PID; as the process counts
@@ -64,7 +64,7 @@ func SumLaunches(set *profile.Set, opt walk.Options) *LaunchSums {
 		s.add(set, &p, in, &t)
 	}
 	slices.SortFunc(s.Rows, func(a, b LaunchSum) int {
-		return cmp.Or(a.Compare(&b.Row, a.Whole.Total, b.Whole.Total), strings.Compare(a.CallName, b.CallName),
+		return cmp.Or(a.Row.Compare(&b.Row, a.Whole.Total, b.Whole.Total), strings.Compare(a.CallName, b.CallName),
 			cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Device, b.Device))
 	})
 	return s
@@ -127,7 +127,7 @@ func (s *LaunchSums) Report() *table.Table {
 	if s.Orphans > 0 {
 		r.Note("kernels left out because the calls that launched them were not recorded: %d", s.Orphans)
 	}
-	table.NoteFewSamples(r, s.Rows, func(r *LaunchSum) int64 { return r.Whole.N }, func(r *LaunchSum) string { return r.Name })
+	table.NoteFewSamples(r, s.Rows, func(r *LaunchSum) int64 { return r.Whole.N }, func(r *LaunchSum) string { return r.Row.Name })
 	table.NoteApproximate(r, s.approximate)
 	return r
 }

@@ -73,16 +73,16 @@ func TestKernelsByHand(t *testing.T) {
 		t.Fatalf("rows %+v", rows)
 	}
 	gemm := distribution.Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
-	if r := rows[0]; r.Name != "gemm" || r.Ranks != 2 || r.Distribution != gemm || r.Share != 600.0/650 {
+	if r := rows[0]; r.Row.Name != "gemm" || r.Row.Ranks != 2 || r.Distribution != gemm || r.Share != 600.0/650 {
 		t.Errorf("gemm: %+v", r)
 	}
 	// 10 10 30: mean 16.66..., deviations 6.66... 6.66... 13.33..., the root of 133.33...
 	add := distribution.Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
-	if r := rows[1]; r.Name != "add" || r.Ranks != 1 || r.Distribution != add {
+	if r := rows[1]; r.Row.Name != "add" || r.Row.Ranks != 1 || r.Distribution != add {
 		t.Errorf("add: %+v", r)
 	}
 	byRank := SumKernels(smallSet(), walk.Options{ByRank: true}).Rows
-	if len(byRank) != 3 || byRank[0].Rank != "TP0" || byRank[0].Total != 350 || byRank[1].Rank != "TP1" || byRank[1].Total != 250 || byRank[2].Name != "add" {
+	if len(byRank) != 3 || byRank[0].Row.Rank != "TP0" || byRank[0].Distribution.Total != 350 || byRank[1].Row.Rank != "TP1" || byRank[1].Distribution.Total != 250 || byRank[2].Row.Name != "add" {
 		t.Errorf("by rank: %+v", byRank)
 	}
 }
@@ -90,7 +90,7 @@ func TestKernelsByHand(t *testing.T) {
 func TestWindowAndNames(t *testing.T) {
 	names := func(opt walk.Options) (out []string) {
 		for _, r := range SumKernels(smallSet(), opt).Rows {
-			out = append(out, r.Name)
+			out = append(out, r.Row.Name)
 		}
 		return out
 	}
@@ -116,7 +116,7 @@ func TestCallsByHand(t *testing.T) {
 	rows := SumCalls(smallSet(), walk.Options{}).Rows
 	// 10 20 10 20 20
 	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
-	if r := rows[0]; r.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Ranks != 2 {
+	if r := rows[0]; r.Row.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Row.Ranks != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -128,7 +128,7 @@ func TestCopiesByHand(t *testing.T) {
 		{Copied: walk.Copied{N: 1, Time: 30, Bytes: 1000, Sized: 30}, Kind: profile.CopyKind{From: profile.PageableMemory, To: profile.DeviceMemory}},
 	}
 	for i, r := range sums.Memory {
-		if len(sums.Memory) != len(want) || r.Copied != want[i].Copied || r.Kind != want[i].Kind || r.Share != float64(r.Time)/70 || r.Name != "[CUDA memcpy Host-to-Device]" {
+		if len(sums.Memory) != len(want) || r.Copied != want[i].Copied || r.Kind != want[i].Kind || r.Share != float64(r.Copied.Time)/70 || r.Row.Name != "[CUDA memcpy Host-to-Device]" {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}
@@ -158,21 +158,21 @@ func TestRangesByHand(t *testing.T) {
 	}
 	// Rank 0: from 50 to 750, rank 1: from 50 to 250. Calls 1 to 5, the graph is one.
 	step := sums.Rows[0]
-	if step.Name != "step" || step.Time.Total != 2000 || step.Projected.Total != 900 || step.Projected.N != 2 || step.Ops != 7 || step.Levels != 0 || step.Children != 3 {
+	if step.Row.Name != "step" || step.Time.Total != 2000 || step.Projected.Total != 900 || step.Projected.N != 2 || step.Ops != 7 || step.Levels != 0 || step.Children != 3 {
 		t.Errorf("%+v", step)
 	}
 	// 50 to 250 twice, and the copy from 500 to 530. Launch 4 reaches beyond its range.
 	layer := sums.Rows[1]
-	if layer.Name != "layer" || layer.Time.N != 3 || layer.Time.Total != 580 || layer.Projected.Total != 430 || layer.Projected.Median != 2000 ||
+	if layer.Row.Name != "layer" || layer.Time.N != 3 || layer.Time.Total != 580 || layer.Projected.Total != 430 || layer.Projected.Median != 2000 ||
 		layer.Ops != 5 || layer.Levels != 3 || layer.Children != 0 || layer.RangeTime != 580 {
 		t.Errorf("%+v", layer)
 	}
 	open := SumRanges(smallSet(), walk.Options{Open: true})
-	if r := open.Rows[0]; r.Name != "forgotten" || r.Time.Total != 9999 || open.Open != 0 || r.Children != 1 {
+	if r := open.Rows[0]; r.Row.Name != "forgotten" || r.Time.Total != 9999 || open.Open != 0 || r.Children != 1 {
 		t.Errorf("with open ranges: %+v", r)
 	}
 	quiet := SumRanges(smallSet(), walk.Options{From: 1500, Open: true})
-	if len(quiet.Rows) != 1 || quiet.Rows[0].Name != "forgotten" {
+	if len(quiet.Rows) != 1 || quiet.Rows[0].Row.Name != "forgotten" {
 		t.Errorf("in a window: %+v", quiet.Rows)
 	}
 }
@@ -199,14 +199,14 @@ func TestRangeKernelsByHand(t *testing.T) {
 	}
 	var got []row
 	for _, r := range sums.Rows {
-		got = append(got, row{r.Range, r.Name, r.Ranges, r.N, r.Total, r.Ranks, r.Share})
+		got = append(got, row{r.Range, r.Row.Name, r.Ranges, r.Distribution.N, r.Distribution.Total, r.Row.Ranks, r.Share})
 	}
 	want := []row{{"step", "gemm", 2, 4, 500, 2, 500.0 / 550}, {"step", "add", 1, 3, 50, 1, 50.0 / 550}, {"layer", "gemm", 2, 4, 500, 2, 1}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	for _, r := range SumRangeKernels(smallSet(), walk.Options{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
-		if r.Range != "layer" || r.PID != 40+r.RankIndex || r.TID != 5 || r.Total != 250 {
+		if r.Range != "layer" || r.PID != 40+r.Row.RankIndex || r.TID != 5 || r.Distribution.Total != 250 {
 			t.Errorf("by rank: %+v", r)
 		}
 	}
@@ -224,8 +224,8 @@ func TestLaunchesByHand(t *testing.T) {
 	}
 	got := map[row]bool{}
 	for _, r := range sums.Rows {
-		if r.Rank == "TP0" && r.PID == 40 && r.TID == 5 && r.Device == 0 {
-			got[row{r.CallName, r.Name, r.Whole.Total, r.Call.Total, r.Queue.Total, r.Run.Total, r.Queue.N}] = true
+		if r.Row.Rank == "TP0" && r.PID == 40 && r.TID == 5 && r.Device == 0 {
+			got[row{r.CallName, r.Row.Name, r.Whole.Total, r.Call.Total, r.Queue.Total, r.Run.Total, r.Queue.N}] = true
 		}
 	}
 	for _, want := range []row{
@@ -238,7 +238,7 @@ func TestLaunchesByHand(t *testing.T) {
 		}
 	}
 	pooled := SumLaunches(smallSet(), walk.Options{}).Rows
-	if len(pooled) != 3 || pooled[0].Name != "gemm" || pooled[0].Whole.N != 4 || pooled[0].Ranks != 2 || pooled[0].PID != -1 {
+	if len(pooled) != 3 || pooled[0].Row.Name != "gemm" || pooled[0].Whole.N != 4 || pooled[0].Row.Ranks != 2 || pooled[0].PID != -1 {
 		t.Errorf("pooled: %+v", pooled)
 	}
 }
@@ -367,13 +367,13 @@ func TestMemoryAddsUp(t *testing.T) {
 			type total struct{ n, time, bytes int64 }
 			want, got := map[string]total{}, map[string]total{}
 			for _, r := range sums.Rows {
-				want[r.Rank+r.Name] = total{r.Time.N, r.Time.Total, r.Size.Total}
+				want[r.Row.Rank+r.Row.Name] = total{r.Time.N, r.Time.Total, r.Size.Total}
 			}
 			for _, r := range sums.Memory {
-				sum := got[r.Rank+r.Name]
-				got[r.Rank+r.Name] = total{sum.n + r.N, sum.time + r.Time, sum.bytes + r.Bytes}
-				if rate := float64(r.Speeds.Max) * 1e3; r.Speeds.N > 0 && r.Sized > 0 && r.Speeds.N == r.N && r.Rate() > rate+1e3 {
-					t.Errorf("seed %d: %v copies %g bytes a second, and none is faster than %g", seed, r.Kind, r.Rate(), rate)
+				sum := got[r.Row.Rank+r.Row.Name]
+				got[r.Row.Rank+r.Row.Name] = total{sum.n + r.Copied.N, sum.time + r.Copied.Time, sum.bytes + r.Copied.Bytes}
+				if rate := float64(r.Speeds.Max) * 1e3; r.Speeds.N > 0 && r.Copied.Sized > 0 && r.Speeds.N == r.Copied.N && r.Copied.Rate() > rate+1e3 {
+					t.Errorf("seed %d: %v copies %g bytes a second, and none is faster than %g", seed, r.Kind, r.Copied.Rate(), rate)
 				}
 			}
 			if !maps.Equal(want, got) {

@@ -15,7 +15,7 @@ import (
 
 // A List is what finders found in some inputs.
 type List struct {
-	*finders.Result
+	Result *finders.Result
 	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
@@ -56,14 +56,14 @@ const Top = 3
 // shown is how many of the findings people are shown.
 func (l *List) shown() int {
 	if l.All {
-		return len(l.Findings)
+		return len(l.Result.Findings)
 	}
-	return min(Top, len(l.Findings))
+	return min(Top, len(l.Result.Findings))
 }
 
 // title heads the list of those that are shown.
 func (l *List) title() string {
-	if n := len(l.Findings); n > l.shown() {
+	if n := len(l.Result.Findings); n > l.shown() {
 		return fmt.Sprintf("Top %d of %d findings by cost (--all-findings shows all)", Top, n)
 	}
 	return l.Title()
@@ -71,12 +71,12 @@ func (l *List) title() string {
 
 // Title heads the list of all findings.
 func (l *List) Title() string {
-	switch n := len(l.Findings); {
-	case n == 0 && len(l.In(finding.LookedAt)) == 0:
+	switch n := len(l.Result.Findings); {
+	case n == 0 && len(l.Result.In(finding.LookedAt)) == 0:
 		return "No findings: not enough data"
-	case n == 0 && len(l.Muted) > 0:
+	case n == 0 && len(l.Result.Muted) > 0:
 		return "Nothing else stands out"
-	case n == 0 && len(l.In(finding.TooLittle)) > 0:
+	case n == 0 && len(l.Result.In(finding.TooLittle)) > 0:
 		return "Nothing stands out in the rest"
 	case n == 0:
 		return "Nothing stands out"
@@ -89,7 +89,7 @@ func (l *List) Title() string {
 
 // looked says what was looked at.
 func (l *List) looked() string {
-	if looked := l.In(finding.LookedAt); len(looked) > 0 {
+	if looked := l.Result.In(finding.LookedAt); len(looked) > 0 {
 		return "Looked at: " + strings.Join(looked, "; ")
 	}
 	return "'sgtrace inspect' lists what the inputs hold"
@@ -97,16 +97,16 @@ func (l *List) looked() string {
 
 // MutedText counts the findings that are muted; "" if none is.
 func (l *List) MutedText() string {
-	if len(l.Muted) == 0 {
+	if len(l.Result.Muted) == 0 {
 		return ""
 	}
 	n := map[finding.Kind]int{}
 	var parts []string
-	for i := range l.Muted {
-		n[l.Muted[i].Kind]++
+	for i := range l.Result.Muted {
+		n[l.Result.Muted[i].Kind]++
 	}
 	for _, kind := range slices.Sorted(maps.Keys(n)) {
 		parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
 	}
-	return fmt.Sprintf("%s: %s", words.Counted(len(l.Muted), "finding"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s", words.Counted(len(l.Result.Muted), "finding"), strings.Join(parts, ", "))
 }

@@ -18,15 +18,15 @@ func Escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)
 // Markdown lists all findings with their evidence, and what there was too little data for.
 func (l *List) Markdown(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	little := l.In(finding.TooLittle)
+	little := l.Result.In(finding.TooLittle)
 	fmt.Fprintf(out, "### %s\n\n", l.Title())
-	if len(l.Findings) == 0 {
+	if len(l.Result.Findings) == 0 {
 		listed(out, little)
 		little = nil
 		fmt.Fprintf(out, "%s\n\n", Escaped(l.looked()))
 	}
-	for i := range l.Findings {
-		f := &l.Findings[i]
+	for i := range l.Result.Findings {
+		f := &l.Result.Findings[i]
 		fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, Escaped(f.Text), f.Remark())
 		for _, text := range finding.Sentences(f.Evidence) {
 			fmt.Fprintf(out, "   - %s\n", Escaped(text))
@@ -60,8 +60,8 @@ func (l *List) MarkdownCommands(w io.Writer, repeat ...[]string) error {
 	for _, args := range repeat {
 		commands = append(commands, words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, args, l.Again())))
 	}
-	for i := range l.Findings {
-		if c := l.Command(&l.Findings[i]); !slices.Contains(commands, c) {
+	for i := range l.Result.Findings {
+		if c := l.Command(&l.Result.Findings[i]); !slices.Contains(commands, c) {
 			commands = append(commands, c)
 		}
 	}

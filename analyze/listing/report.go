@@ -11,16 +11,16 @@ import (
 // FinderReport says of every finder what it looked at.
 func (l *List) FinderReport() *table.Table {
 	type J = finders.Judgment
-	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", l.Judged, []table.Field[J]{
+	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", l.Result.Judged, []table.Field[J]{
 		table.TextColumn("kind", "of findings", func(j *J) string { return string(j.Finder.Kind) }),
 		table.TextColumn("finds", "what it looks for", func(j *J) string { return j.Finder.Doc }),
-		table.TextColumn("state", "looked at, not enough data, or not applicable", func(j *J) string { return string(j.State()) }),
-		table.TextColumn("what", "what it looks at", func(j *J) string { return j.What }),
-		table.TextColumn("of", "what that is made of", func(j *J) string { return j.Of }),
+		table.TextColumn("state", "looked at, not enough data, or not applicable", func(j *J) string { return string(j.Judged.State()) }),
+		table.TextColumn("what", "what it looks at", func(j *J) string { return j.Judged.What }),
+		table.TextColumn("of", "what that is made of", func(j *J) string { return j.Judged.Of }),
 		table.CountColumn("n", "how many of these there are", func(j *J) int64 { return int64(j.Judged.N) }),
-		table.CountColumn("needed", "how many it takes", func(j *J) int64 { return int64(j.Needed) }),
-		table.ShareColumn("covered", "which part of the time that it is about could be looked at", func(j *J) float64 { return j.Covered.Share() }),
-		table.TextColumn("reason", "why it is not applicable", func(j *J) string { return j.Reason }),
+		table.CountColumn("needed", "how many it takes", func(j *J) int64 { return int64(j.Judged.Needed) }),
+		table.ShareColumn("covered", "which part of the time that it is about could be looked at", func(j *J) float64 { return j.Judged.Covered.Share() }),
+		table.TextColumn("reason", "why it is not applicable", func(j *J) string { return j.Judged.Reason }),
 		table.CountColumn("found", "findings, before those that say the same were merged", func(j *J) int64 { return int64(j.N) }),
 	})
 }
@@ -48,7 +48,7 @@ func (l *List) Report() *table.Table {
 			return of(f)
 		}
 	}
-	t := table.New("sgtrace.report.findings/v1", "Findings", l.Findings, []table.Field[F]{
+	t := table.New("sgtrace.report.findings/v1", "Findings", l.Result.Findings, []table.Field[F]{
 		table.TextColumn("id", "the same in every run on the same data", (*F).ID),
 		table.TextColumn("kind", "what it is about; docs/METRICS.md lists the kinds", func(f *F) string { return string(f.Kind) }),
 		table.TextColumn("severity", "critical, warning or info", func(f *F) string { return string(f.Severity) }),

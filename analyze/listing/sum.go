@@ -31,14 +31,14 @@ func (l *List) shares() (list []share) {
 	for _, of := range [...]struct {
 		what  string
 		found []finding.Finding
-	}{{ofFinding, l.Findings}, {ofMuted, l.Muted}} {
+	}{{ofFinding, l.Result.Findings}, {ofMuted, l.Result.Muted}} {
 		for i := range of.found {
 			if f := &of.found[i]; f.Whose == finding.RequestTime && f.Cost > 0 {
 				list = append(list, share{what: of.what, finding: f, part: f.Cost})
 			}
 		}
 	}
-	for c, part := range l.Sum.Rest {
+	for c, part := range l.Result.Sum.Rest {
 		if part > 0 {
 			list = append(list, share{what: unexplained, cause: cause.Cause(c).String(), part: part})
 		}
@@ -58,8 +58,8 @@ func (l *List) SumText() string {
 		}
 	}
 	others, muted := 0.0, 0.0
-	for i := range l.Findings {
-		switch f := &l.Findings[i]; {
+	for i := range l.Result.Findings {
+		switch f := &l.Result.Findings[i]; {
 		case f.Whose != finding.RequestTime:
 		case i < l.shown():
 			add(f.Cost, fmt.Sprintf("finding %d", i+1))
@@ -67,8 +67,8 @@ func (l *List) SumText() string {
 			others += f.Cost
 		}
 	}
-	for i := range l.Muted {
-		if f := &l.Muted[i]; f.Whose == finding.RequestTime {
+	for i := range l.Result.Muted {
+		if f := &l.Result.Muted[i]; f.Whose == finding.RequestTime {
 			muted += f.Cost
 		}
 	}
@@ -78,10 +78,10 @@ func (l *List) SumText() string {
 		return ""
 	}
 	rest := unexplained
-	if c, part := l.Sum.Largest(); part > 0 {
+	if c, part := l.Result.Sum.Largest(); part > 0 {
 		rest += fmt.Sprintf(" (mostly %s)", c)
 	}
-	add(l.Sum.Unexplained(), rest)
+	add(l.Result.Sum.Unexplained(), rest)
 	if len(parts) == 1 {
 		_, who, _ := strings.Cut(parts[0], "% ")
 		return fmt.Sprintf("Extra: %.1f %% of request time, all of it %s", sum, who)
@@ -101,7 +101,7 @@ func (l *List) SumReport() *table.Table {
 		}),
 		table.TextColumn("cause", "of what is unexplained: where the time went; see Tail", func(s *share) string { return s.cause }),
 		table.ShareColumn("share", "of the time of finished requests; all rows add up to what is extra", func(s *share) float64 { return s.part }),
-		table.NsColumn("time", "the same, added up over the requests", func(s *share) int64 { return int64(math.Round(s.part * l.Sum.Ns)) }),
+		table.NsColumn("time", "the same, added up over the requests", func(s *share) int64 { return int64(math.Round(s.part * l.Result.Sum.Ns)) }),
 	})
 	return t
 }

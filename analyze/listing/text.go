@@ -64,19 +64,19 @@ const mostEvidence = 2
 // Print lists the findings that are shown, and what there was too little data for: first where
 // nothing was found, so that nobody takes what was not judged for healthy.
 func (l *List) Print(p *Printer) {
-	little := l.In(finding.TooLittle)
-	if len(l.Findings) == 0 {
+	little := l.Result.In(finding.TooLittle)
+	if len(l.Result.Findings) == 0 {
 		for _, text := range little {
 			p.Filled("", 0, text)
 		}
 		little = nil
 	}
 	p.Printf("%s\n", l.title())
-	if len(l.Findings) == 0 {
+	if len(l.Result.Findings) == 0 {
 		p.Filled("", 0, l.looked())
 	}
-	for i := range l.Findings[:l.shown()] {
-		f := &l.Findings[i]
+	for i := range l.Result.Findings[:l.shown()] {
+		f := &l.Result.Findings[i]
 		p.Tone = severityTones[f.Severity]
 		p.Filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
 		p.Tone = table.Plain
@@ -95,7 +95,7 @@ func (l *List) Print(p *Printer) {
 	if text := l.SumText(); text != "" {
 		p.Filled("", 0, text)
 	}
-	if len(l.Findings) > 0 && l.manyInputs() {
+	if len(l.Result.Findings) > 0 && l.manyInputs() {
 		p.Filled("INPUT... ", 9, words.QuoteShell(l.Inputs))
 	}
 	for _, text := range little {

@@ -23,7 +23,7 @@ type Attention struct {
 // attentionOf returns the attention that a row computes; false if it computes none, or
 // launched nothing.
 func attentionOf(r *Row, gpu string) (Attention, bool) {
-	rule, known := profile.AttentionOf(r.Name)
+	rule, known := profile.AttentionOf(r.Row.Name)
 	if !known || r.Working == 0 || r.GPU == 0 {
 		return Attention{}, false
 	}

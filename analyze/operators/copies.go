@@ -15,8 +15,8 @@ import (
 // A CopyRow is the copies of one operation and between two kinds of memory that one operator,
 // or nobody known, launched itself from one Python function.
 type CopyRow struct {
-	walk.Row // Name is the operator, or why it is not known
-	walk.Copied
+	Row       walk.Row // Name is the operator, or why it is not known
+	Copied    walk.Copied
 	Kind      profile.CopyKind
 	Operation string
 	Function  string // the innermost one that is of no library; "" is unknown
@@ -170,16 +170,16 @@ func (o *Operators) copyRows(set *profile.Set, streams []*collector) {
 		row := CopyRow{Row: walk.NewRow(set, walk.Key{Rank: key.rank, Name: key.operator}, p.Ranks), Kind: key.kind,
 			Operation: set.Syms.Name(key.operation), Function: nameOf(set, key.function)}
 		if key.operator == 0 {
-			row.Name = outsideNames[key.why]
+			row.Row.Name = outsideNames[key.why]
 		}
 		for _, part := range p.Parts {
 			row.Copied.Join(part)
 		}
-		row.Share = distribution.Fraction(row.Time, o.gpu)
+		row.Share = distribution.Fraction(row.Copied.Time, o.gpu)
 		o.Copies = append(o.Copies, row)
 	}
 	slices.SortFunc(o.Copies, func(a, b CopyRow) int {
-		return cmp.Or(a.Compare(&b.Row, a.Time, b.Time), strings.Compare(a.Operation, b.Operation), strings.Compare(a.Kind.String(), b.Kind.String()),
+		return cmp.Or(a.Row.Compare(&b.Row, a.Copied.Time, b.Copied.Time), strings.Compare(a.Operation, b.Operation), strings.Compare(a.Kind.String(), b.Kind.String()),
 			strings.Compare(a.Function, b.Function))
 	})
 }

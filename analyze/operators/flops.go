@@ -32,7 +32,7 @@ func (o *Operators) findComputed(set *profile.Set) {
 		r := &o.Shapes[i]
 		gpu := all
 		if o.ByRank {
-			gpu = set.GPU(r.RankIndex)
+			gpu = set.GPU(r.Row.RankIndex)
 		}
 		if g, ok := gemmOf(r, gpu); ok {
 			o.GEMMs = append(o.GEMMs, g)
@@ -60,7 +60,7 @@ func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Fi
 		table.ShareColumn("of peak", "tflops as part of what the GPU is made for", func(row *T) float64 { return of(row).Achieved() / of(row).Peak() }),
 		peak, gpu,
 		table.TextColumn("type", "of the numbers", func(row *T) string { return of(row).Type }),
-		table.TextColumn("operator", "name of the operator", func(row *T) string { return of(row).Name }))
+		table.TextColumn("operator", "name of the operator", func(row *T) string { return of(row).Row.Row.Name }))
 }
 
 // notePeak says what the peak of some rows is of, or why there is none.

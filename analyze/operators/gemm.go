@@ -30,7 +30,7 @@ type GEMM struct {
 // gemmOf returns what a row multiplies; false if it is none, launched nothing, or its shapes
 // do not fit.
 func gemmOf(r *Row, gpu string) (GEMM, bool) {
-	rule, known := gemms[r.Name]
+	rule, known := gemms[r.Row.Name]
 	if !known || r.Working == 0 || r.GPU == 0 {
 		return GEMM{}, false
 	}

@@ -31,12 +31,12 @@ func TestGEMMsOfTraceLens(t *testing.T) {
 	} {
 		g := got[i]
 		gflop, of := g.FLOPs/float64(g.Working)/1e9, g.Achieved()/g.Peak()
-		if g.Name != want.name || g.B != want.b || g.M != want.m || g.N != want.n || g.K != want.k || g.Working != want.calls ||
+		if g.Row.Row.Name != want.name || g.B != want.b || g.M != want.m || g.N != want.n || g.K != want.k || g.Working != want.calls ||
 			math.Abs(gflop-want.gflop) > 1e-9 || math.Abs(float64(g.GPU)/1e3-want.time) > 0.01 {
 			t.Errorf("%+v, want %+v", g, want)
 		}
 		if math.Abs(of-want.of) > 0.001 || math.IsNaN(of) != math.IsNaN(want.of) {
-			t.Errorf("%s: %.3f of the peak, want %.3f", g.Name, of, want.of)
+			t.Errorf("%s: %.3f of the peak, want %.3f", g.Row.Row.Name, of, want.of)
 		}
 	}
 	if len(got) != 5 {

@@ -14,7 +14,7 @@ import (
 // A Row is the operators of one name, or of one name and shape. Times are sums over threads
 // or devices, ns.
 type Row struct {
-	walk.Row
+	Row           walk.Row
 	Shapes, Types string // of the inputs; "" is not recorded, or pooled
 	Causal        profile.Causality
 	Calls         int64
@@ -133,7 +133,7 @@ func (o *Operators) othersOf(set *profile.Set, streams []*collector, names [numO
 		}
 		for _, p := range walk.Pools(all, class.compare) {
 			row := Row{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank}, p.Ranks)}
-			row.Name = name
+			row.Row.Name = name
 			for _, s := range p.Parts {
 				row.Work += s.work
 				row.SelfGPU = distribution.AddTimes(row.SelfGPU, s.gpu.self)
@@ -175,7 +175,7 @@ func finish(rows []Row) {
 		rows[i].Share = distribution.Fraction(rows[i].SelfGPU, all)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.SelfGPU, a.SelfGPU), a.Compare(&b.Row, a.SelfCPU, b.SelfCPU),
+		return cmp.Or(cmp.Compare(b.SelfGPU, a.SelfGPU), a.Row.Compare(&b.Row, a.SelfCPU, b.SelfCPU),
 			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types), cmp.Compare(a.Causal, b.Causal))
 	})
 }

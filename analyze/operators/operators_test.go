@@ -21,7 +21,7 @@ func TestGPUTimesOfTraceLens(t *testing.T) {
 	rows := map[string]Row{}
 	all := 0.0
 	for _, r := range o.Names {
-		rows[r.Name] = r
+		rows[r.Row.Name] = r
 		if r.Calls > 0 {
 			all += float64(r.SelfGPU) / 1e3
 		}
@@ -45,7 +45,7 @@ func TestGPUTimesOfTraceLens(t *testing.T) {
 	if want := 31905.5; math.Abs(all-want) > 0.1 {
 		t.Errorf("operators launched %.1f us, want %.1f", all, want)
 	}
-	if len(o.Shapes) == 0 || o.Shapes[0].Name != "aten::mm" || o.Shapes[0].Shapes != "[[8944,1024],[1024,2816]]" || o.Shapes[0].Calls != 48 {
+	if len(o.Shapes) == 0 || o.Shapes[0].Row.Name != "aten::mm" || o.Shapes[0].Shapes != "[[8944,1024],[1024,2816]]" || o.Shapes[0].Calls != 48 {
 		t.Errorf("shapes: %+v", o.Shapes[0])
 	}
 }

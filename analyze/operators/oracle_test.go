@@ -185,9 +185,9 @@ func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string
 	t.Helper()
 	got := map[string]tally{}
 	for _, r := range rows {
-		key := r.Name + r.Shapes
-		if r.Rank != "" {
-			key = r.Rank + " " + key
+		key := r.Row.Name + r.Shapes
+		if r.Row.Rank != "" {
+			key = r.Row.Rank + " " + key
 		}
 		got[key] = tally{r.Calls, r.SelfCPU, r.CPU, r.SelfGPU, r.GPU, r.Work}
 	}
@@ -239,7 +239,7 @@ func TestCopiesByLaunch(t *testing.T) {
 		set := testset.SetOf(p.syms, []string{"TP0", "TP1"}, p.stream.Shuffled(p.r))
 		got, pooled := map[string]walk.Copied{}, walk.Copied{}
 		for _, r := range Sum(set, walk.Options{ByRank: true}).Copies {
-			got[r.Rank+r.Name+r.Function+r.Kind.String()] = r.Copied
+			got[r.Row.Rank+r.Row.Name+r.Function+r.Kind.String()] = r.Copied
 			rows++
 		}
 		want := p.expectedCopies()

@@ -77,8 +77,8 @@ func (o *Operators) copyReport() *table.Table {
 	function.Most = table.MostName
 	fields := append(walk.RankFields(o.ByRank, row),
 		walk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
-		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Time }),
-		table.CountColumn("copies", "how many there are", func(r *CopyRow) int64 { return r.N }))
+		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Copied.Time }),
+		table.CountColumn("copies", "how many there are", func(r *CopyRow) int64 { return r.Copied.N }))
 	fields = append(fields, walk.CopiedFields(func(r *CopyRow) *walk.Copied { return &r.Copied })...)
 	fields = append(fields, table.TextColumn("operation", "what was done", func(r *CopyRow) string { return r.Operation }),
 		walk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))

@@ -40,19 +40,19 @@ func (c *Collector) addStepsOf(devices []*Device, steps []walk.Step) {
 		s := &steps[i]
 		from, to := extent(s)
 		from, to = c.place(devices[0].RankIndex, from, to)
-		n, ok := s.Tokens()
+		n, ok := s.StepName.Tokens()
 		counted = counted && ok
 		c.grid.each(from, to, func(b int, length int64) {
 			cell := &cells[b]
 			cell.Tokens += float64(n) * distribution.Fraction(length, int64(to-from))
-			if s.Batch >= 0 {
-				cell.batches += float64(s.Batch) * float64(length)
+			if s.StepName.Batch >= 0 {
+				cell.batches += float64(s.StepName.Batch) * float64(length)
 				cell.batched += length
 			}
 		})
 		c.grid.each(max(from, until), to, func(b int, length int64) {
 			cells[b].Stepped += length
-			if s.Kind == profile.StepPrefill {
+			if s.StepName.Kind == profile.StepPrefill {
 				cells[b].prefilled += length
 			}
 		})

@@ -30,7 +30,7 @@ func kernelTotals(kernels []gpu.RankKernel) []kernelTotal {
 			list = append(list, kernelTotal{name: k.Name, class: k.Class})
 		}
 		t := &list[at[k.Sym]]
-		t.total, t.n = distribution.AddTimes(t.total, k.Total), t.n+int64(k.N)
+		t.total, t.n = distribution.AddTimes(t.total, k.Summary.Total), t.n+int64(k.Summary.N)
 	}
 	slices.SortFunc(list, func(a, b kernelTotal) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), strings.Compare(a.name, b.name))

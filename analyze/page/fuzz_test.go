@@ -52,7 +52,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 	gpus := sampleGPUs(2, len(names), func(i int) string { return names[i] })
 	for i := range gpus.Kernels {
 		k := &gpus.Kernels[i]
-		k.Total, k.P50, k.RelTotal = duration(), duration(), share()*10
+		k.Summary.Total, k.Summary.P50, k.RelTotal = duration(), duration(), share()*10
 	}
 	p := Page{Title: names[0], Subtitle: names[0], Tiles: []Tile{{Name: "Requests", Value: names[0], Detail: names[0], Href: "#findings"}}, Sections: []Section{
 		Summary(lookedAt(findings, names), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names},

@@ -85,7 +85,7 @@ func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 			rows = append(rows, r)
 		}
 		r.ranks[k.Rank] = k
-		r.total += float64(k.Total)
+		r.total += float64(k.Summary.Total)
 	}
 	rows = slices.DeleteFunc(rows, func(r *kernelRow) bool { return len(r.ranks) < 2 })
 	whole, several := 0.0, len(rows)
@@ -118,7 +118,7 @@ func kernelCells(r *kernelRow, ranks []string, peers []string) []chart.HeatCell 
 		if k == nil {
 			continue
 		}
-		cells[i].Text = fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Total), durationText(k.P50), durationText(k.P99), k.N)
+		cells[i].Text = fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Summary.Total), durationText(k.Summary.P50), durationText(k.Summary.P99), k.Summary.N)
 		if values := of[peers[i]]; k.RelTotal >= 0 && request.NearestRank(values, 50) > 0 {
 			cells[i].Value = k.RelTotal / request.NearestRank(values, 50) // the median of all ranks cancels out
 		}

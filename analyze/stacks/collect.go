@@ -14,8 +14,8 @@ import (
 
 // A threadID tells the threads of a stream apart.
 type threadID struct {
-	rank int32
-	host.ThreadID
+	rank     int32
+	ThreadID host.ThreadID
 }
 
 // A thread is what one did, until it is counted.

@@ -235,7 +235,7 @@ func checkWork(t *testing.T, set *profile.Set) {
 		got += r.Self()
 	}
 	for _, r := range kernel.SumKernels(set, walk.Options{}).Rows {
-		want += r.Total
+		want += r.Distribution.Total
 	}
 	for _, r := range kernel.SumCopies(set, walk.Options{}).Rows {
 		want += r.Time.Total

@@ -74,15 +74,15 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 	first := len(t.Rows)
 	for i := range served.Steps {
 		s := &served.Steps[i]
-		from, to := walk.BatchBucket(s.Batch)
-		at, ok := index[key{s.Kind, from}]
+		from, to := walk.BatchBucket(s.StepName.Batch)
+		at, ok := index[key{s.StepName.Kind, from}]
 		if !ok {
 			at = len(t.Rows)
-			index[key{s.Kind, from}] = at
-			t.Rows = append(t.Rows, Row{Rank: served.Rank, Kind: s.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured})
+			index[key{s.StepName.Kind, from}] = at
+			t.Rows = append(t.Rows, Row{Rank: served.Rank, Kind: s.StepName.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured})
 		}
 		t.Rows[at].Count.add(s)
-		rank.ByKind[s.Kind].add(s)
+		rank.ByKind[s.StepName.Kind].add(s)
 	}
 	for _, u := range served.Graphs {
 		t.Rows[index[key{profile.StepDecode, u.MinBatch}]].Graphs = u
@@ -98,12 +98,12 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 
 func (c *Count) add(s *walk.Step) {
 	c.Steps++
-	tokens, ok := s.Tokens()
+	tokens, ok := s.StepName.Tokens()
 	if !ok {
 		return
 	}
 	c.tokens = append(c.tokens, tokens)
-	c.Decoded += int64(s.Decoded)
+	c.Decoded += int64(s.StepName.Decoded)
 	if s.Projected {
 		c.Projected += tokens
 		c.Device = distribution.AddTimes(c.Device, distribution.Between(s.First, s.Last))

@@ -41,31 +41,31 @@ func BatchWords(from, to int32) string {
 
 // A StepLabel is what the name of a step tells.
 type StepLabel struct {
-	profile.StepName
-	Part bool // see [profile.IsPartOfStep]
+	StepName profile.StepName
+	Part     bool // see [profile.IsPartOfStep]
 }
 
 // OfServer reports whether it is a whole step of a server, and not one of a profiler
 // around several.
 func (k *StepLabel) OfServer() bool {
-	return !k.Part && (k.Kind != profile.StepOther || k.Batch >= 0)
+	return !k.Part && (k.StepName.Kind != profile.StepOther || k.StepName.Batch >= 0)
 }
 
 // Words names a kind of steps: "decode bs=17-32", by the requests in the batch.
 func (k *StepLabel) Words() string {
-	if batches := BatchWords(BatchBucket(k.Batch)); batches != "" {
-		return StepKinds[k.Kind] + " bs=" + batches
+	if batches := BatchWords(BatchBucket(k.StepName.Batch)); batches != "" {
+		return StepKinds[k.StepName.Kind] + " bs=" + batches
 	}
-	return StepKinds[k.Kind]
+	return StepKinds[k.StepName.Kind]
 }
 
 // tells counts what the name tells of kind and batch.
 func (k *StepLabel) tells() int {
 	n := 0
-	if k.Kind != profile.StepOther {
+	if k.StepName.Kind != profile.StepOther {
 		n++
 	}
-	if k.Batch >= 0 {
+	if k.StepName.Batch >= 0 {
 		n++
 	}
 	return n

@@ -33,7 +33,7 @@ func (c *command) kept(name string, files []inputs.Input) []string {
 
 // A textFile is an output of text. Whoever writes it, it is redacted if all is.
 type textFile struct {
-	*output.Output
+	Output   *output.Output
 	redacted func(write func(w io.Writer) error) func(w io.Writer) error
 }
 

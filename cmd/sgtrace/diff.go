@@ -307,7 +307,7 @@ func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	if err != nil {
 		return err
 	}
-	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Profiles, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
 		From: from, To: to}) {
 		return fmt.Errorf("%s has nothing to compare%s", r.label, window.Words())
 	}

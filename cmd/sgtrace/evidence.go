@@ -58,7 +58,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Walk: true, Inventory: what.inventory,
 		Pick: pick(&picked, nil, false)}
 	c.collectEarly()
-	in, of, err := convert.Read(files, opt, ranks.Options{Ranks: sel.Ranks, Hosts: sel.Hosts}, c.tellOf(what))
+	in, of, err := convert.Read(files, opt, ranks.Options{Ranks: sel.Selection.Ranks, Hosts: sel.Selection.Hosts}, c.tellOf(what))
 	c.screen.Doing("matching ranks and clocks")
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 		e.Close()
 		return nil, err
 	}
-	e.LeaveOutside(sel.From, sel.To)
+	e.LeaveOutside(sel.Selection.From, sel.Selection.To)
 	c.redactEvidence(e)
 	c.screen.Doing("analyzing")
 	return e, nil
@@ -109,7 +109,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *selection
 	if !e.Requests.Any() {
 		e.Requests = nil
 	}
-	if e.Requests == nil && len(e.Ranks) == 0 {
+	if e.Requests == nil && len(e.Profiles.Ranks) == 0 {
 		return there.Nothing(ctx, sel)
 	}
 	return nil

@@ -151,7 +151,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		if flags.clocks, err = c.createFile(name, files); err != nil {
 			return err
 		}
-		defer flags.clocks.Abandon()
+		defer flags.clocks.Output.Abandon()
 	}
 	c.collectEarly()
 	t, err := c.mergeInputs(ctx, files, flags)
@@ -210,7 +210,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		if err := flags.resolve(first, last, in.Requests, ctx.String("around")); err != nil {
 			return nil, err
 		}
-		if err := convert.ReadWindow(in, of, aligned, flags.sel.From, flags.sel.To); err != nil {
+		if err := convert.ReadWindow(in, of, aligned, flags.sel.Selection.From, flags.sel.Selection.To); err != nil {
 			return nil, err
 		}
 	}
@@ -330,7 +330,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
 	f.read.KeepSecrets, f.read.WithoutOriginals = ctx.Bool("keep-secrets"), ctx.Bool("without-originals")
-	f.ranks.Ranks, f.ranks.Hosts = f.sel.Ranks, f.sel.Hosts
+	f.ranks.Ranks, f.ranks.Hosts = f.sel.Selection.Ranks, f.sel.Selection.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := ranks.ParseGivenRank(text)
 		if err != nil {
@@ -339,7 +339,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		f.ranks.Given = append(f.ranks.Given, given)
 	}
 	filter := &f.read.Filter
-	filter.MinDur = f.sel.MinDur
+	filter.MinDur = f.sel.Selection.MinDur
 	for _, list := range ctx.StringSlice("cat") {
 		filter.Cats = append(filter.Cats, strings.Split(list, ",")...)
 	}

@@ -16,11 +16,11 @@ import (
 func (c *command) printDiags() (lost bool) {
 	width := screen.Width(c.err, c.env)
 	for _, d := range folded(c.diags.All()) {
-		if d.Severity < trace.DataLoss && (c.screen.Quiet || tells(c.told, d.Code)) {
+		if d.Diag.Message.Severity < trace.DataLoss && (c.screen.Quiet || tells(c.told, d.Diag.Message.Code)) {
 			continue
 		}
 		tone := table.Plain
-		if d.Severity >= trace.DataLoss {
+		if d.Diag.Message.Severity >= trace.DataLoss {
 			tone = table.Bad
 		}
 		lines := []string{printable(d.text)}
@@ -49,7 +49,7 @@ func tells(told []document.Warning, code string) bool {
 
 // A foldedDiag is what one file has, or several have.
 type foldedDiag struct {
-	trace.Diag
+	Diag trace.Diag
 	text string
 }
 
@@ -75,7 +75,7 @@ func folded(all []trace.Diag) (list []foldedDiag) {
 		}
 		first.Pos = trace.Pos{}
 		list[i].text = strings.Join(of, " and ") + ": " + first.String()
-		if list[i].Msg != d.Msg {
+		if list[i].Diag.Msg != d.Msg {
 			list[i].text = fmt.Sprintf("%s (%s; the numbers are of this one)", list[i].Diag.String(), more)
 		}
 	}

@@ -29,7 +29,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	if err != nil {
 		return err
 	}
-	defer out.Abandon()
+	defer out.Output.Abandon()
 	command := c.commandLine(ctx, append(args, "-o", c.redactedInput(name)), given)
 	drawn, err := draw(page.Made{Version: build.Version(), Command: command, Time: c.now()})
 	if err != nil {

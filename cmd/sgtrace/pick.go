@@ -11,12 +11,12 @@ import (
 // before reading. asRecorded tells that the window of time is on the clocks of the hosts.
 func pick(sel *selection.Chosen, byID request.IDTest, asRecorded bool) *assembly.Pick {
 	if byID == nil {
-		byID = sel.ByID()
+		byID = sel.Selection.ByID()
 	}
 	if byID != nil || sel.Window != (selection.Window{}) {
 		return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
-	if n := sel.OnlySlowest(); n > 0 {
+	if n := sel.Selection.OnlySlowest(); n > 0 {
 		return &assembly.Pick{Slowest: n, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
 	return nil

@@ -115,11 +115,11 @@ func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *report
 		again.aside = true
 		in.EachRun = c.eachRun(ctx, again)
 	}
-	in.Requests, in.Clocks, in.From, in.To = e.Requests, hostClocks(e.Clocks), sel.From, sel.To
+	in.Requests, in.Clocks, in.From, in.To = e.Requests, hostClocks(e.Clocks), sel.Selection.From, sel.Selection.To
 	in.First, in.Last = e.First, e.Last
-	in.Selected = sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0
-	if len(e.Ranks) > 0 {
-		in.Profiles = &e.Set
+	in.Selected = sel.Selection.From != 0 || sel.Selection.To != 0 || len(sel.Selection.Ranks) > 0 || len(sel.Selection.Hosts) > 0
+	if len(e.Profiles.Ranks) > 0 {
+		in.Profiles = &e.Profiles
 	}
 	return func() { e.Close() }, nil
 }

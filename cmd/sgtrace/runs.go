@@ -77,8 +77,8 @@ func (c *command) readRun(ctx *cli.Context, run runs.Run, what needed, reduce fu
 	}
 	defer e.Close()
 	in := &reports.OneRun{From: run.From, To: run.To, Inputs: len(run.Inputs), Requests: e.Requests}
-	if len(e.Ranks) > 0 {
-		in.Profiles = &e.Set
+	if len(e.Profiles.Ranks) > 0 {
+		in.Profiles = &e.Profiles
 	}
 	reduce(in)
 	return nil

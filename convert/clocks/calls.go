@@ -20,9 +20,9 @@ type rankCalls struct {
 
 // captureCalls are the collectives of a capture.
 type captureCalls struct {
-	*ranks.Capture
-	profile.Collectives
-	names []callName // by kind
+	Capture     *ranks.Capture
+	Collectives profile.Collectives
+	names       []callName // by kind
 }
 
 // A callPlace is a row of a table.
@@ -44,17 +44,17 @@ func newRankCalls(r *ranks.Track, name func(*profile.Collective) callName) *rank
 	total, whole := 0, len(r.Captures) == 1
 	for _, c := range r.Captures {
 		t := captureCalls{Capture: c, Collectives: c.File.Collectives}
-		for k := range t.Kinds() {
-			t.names = append(t.names, name(&t.Kinds()[k]))
+		for k := range t.Collectives.Kinds() {
+			t.names = append(t.names, name(&t.Collectives.Kinds()[k]))
 		}
 		n := 0
-		for i := range t.Len() {
+		for i := range t.Collectives.Len() {
 			if t.has(i) {
 				n++
 			}
-			whole = whole && (i == 0 || t.Start(i-1) <= t.Start(i))
+			whole = whole && (i == 0 || t.Collectives.Start(i-1) <= t.Collectives.Start(i))
 		}
-		total, whole = total+n, whole && n == t.Len()
+		total, whole = total+n, whole && n == t.Collectives.Len()
 		calls.tables = append(calls.tables, t)
 	}
 	if !whole {
@@ -65,8 +65,8 @@ func newRankCalls(r *ranks.Track, name func(*profile.Collective) callName) *rank
 
 // has reports whether a row is a kernel of the part that the capture is of.
 func (t *captureCalls) has(row int) bool {
-	k := &t.Kinds()[t.KindOf(row)]
-	return k.OnGPU && t.File.Rows[k.Row].Part == t.Part
+	k := &t.Collectives.Kinds()[t.Collectives.KindOf(row)]
+	return k.OnGPU && t.Capture.File.Rows[k.Row].Part == t.Capture.Part
 }
 
 // sort finds the places of the n calls, by start.
@@ -74,20 +74,20 @@ func (r *rankCalls) sort(n int) {
 	r.places = memory.Make[callPlace](n)[:0]
 	for k := range r.tables {
 		t := &r.tables[k]
-		for i := range t.Len() {
+		for i := range t.Collectives.Len() {
 			if t.has(i) {
 				r.places = append(r.places, callPlace{int32(k), int32(i)})
 			}
 		}
 	}
-	start := func(p callPlace) trace.Time { return r.tables[p.table].Start(int(p.row)) }
+	start := func(p callPlace) trace.Time { return r.tables[p.table].Collectives.Start(int(p.row)) }
 	slices.SortStableFunc(r.places, func(a, b callPlace) int { return cmp.Compare(start(a), start(b)) })
 }
 
 // Len returns how many calls there are.
 func (r *rankCalls) Len() int {
 	if r.places == nil && len(r.tables) > 0 {
-		return r.tables[0].Len()
+		return r.tables[0].Collectives.Len()
 	}
 	return len(r.places)
 }
@@ -105,7 +105,7 @@ func (r *rankCalls) of(i int32) (*captureCalls, int) {
 // that has it.
 func (r *rankCalls) Of(i int32) (*ranks.Capture, profile.Collective) {
 	t, row := r.of(i)
-	return t.Capture, t.File.Collectives.At(row)
+	return t.Capture, t.Capture.File.Collectives.At(row)
 }
 
 // HasCommsIDs reports whether some calls have a Comms Id.
@@ -116,10 +116,10 @@ func (r *rankCalls) HasCommsIDs() bool {
 // At returns a call in the form in which collectives are compared.
 func (r *rankCalls) At(i int) matching.Collective {
 	t, row := r.of(int32(i))
-	n := &t.names[t.KindOf(row)]
-	c := matching.Collective{Start: int64(t.Start(row)), End: int64(t.End(row)), CommsID: t.CommsID(row), Seq: -1, Comm: n.comm, Call: n.call, Step: -1}
+	n := &t.names[t.Collectives.KindOf(row)]
+	c := matching.Collective{Start: int64(t.Collectives.Start(row)), End: int64(t.Collectives.End(row)), CommsID: t.Collectives.CommsID(row), Seq: -1, Comm: n.comm, Call: n.call, Step: -1}
 	if !n.counted {
-		c.Seq = t.Seq(row)
+		c.Seq = t.Collectives.Seq(row)
 	}
 	return c
 }

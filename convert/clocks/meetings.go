@@ -31,7 +31,7 @@ func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 	}
 	parallel.Each(len(in.Sources), func(i int) {
 		x := in.Sources[i]
-		if x.Rows == nil {
+		if x.Source.Rows == nil {
 			return
 		}
 		profiles, err := in.Collectives(x)

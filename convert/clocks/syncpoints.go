@@ -113,7 +113,7 @@ func (m *meetings) order(circle []int32) []int32 {
 				continue
 			}
 			t, row := m.calls[x.Rank].of(x.Index)
-			if start := m.onReference(t, t.Start(row)); there == 0 || start < p.first {
+			if start := m.onReference(t, t.Collectives.Start(row)); there == 0 || start < p.first {
 				p.first = start
 			}
 			there++
@@ -134,7 +134,7 @@ func (m *meetings) order(circle []int32) []int32 {
 
 // onReference returns a time of a capture on the reference clock.
 func (m *meetings) onReference(t *captureCalls, at trace.Time) trace.Time {
-	if fit := m.moved[t.Clock]; fit != nil {
+	if fit := m.moved[t.Capture.Clock]; fit != nil {
 		return trace.Time(fit.ToReference(int64(at)))
 	}
 	return at
@@ -176,13 +176,13 @@ func (w *syncPointWalk) look(match matching.Match) *profile.SyncPoint {
 			continue
 		}
 		t, row := w.calls[member.Rank].of(member.Index)
-		x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: rank, Start: w.onReference(t, t.Start(row)), End: w.onReference(t, t.End(row))})
-		if n := t.names[t.KindOf(row)].what; n != what {
+		x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: rank, Start: w.onReference(t, t.Collectives.Start(row)), End: w.onReference(t, t.Collectives.End(row))})
+		if n := t.names[t.Collectives.KindOf(row)].what; n != what {
 			what = n
 			merge(x, &w.whats[n])
 		}
-		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Clock {
-			w.clocks = append(w.clocks, t.Clock)
+		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Capture.Clock {
+			w.clocks = append(w.clocks, t.Capture.Clock)
 		}
 	}
 	x.Bound = w.apart(w.clocks, int64(x.Arrivals[0].Start))
@@ -253,10 +253,10 @@ func (m *meetings) Parts() iter.Seq[*profile.Part] {
 			p.Rank = m.rank[r]
 			for i, how := range met[r] {
 				t, row := m.calls[r].of(int32(i))
-				if of := (callKind{t, t.KindOf(row)}); of != like {
-					like, p.Collective = of, t.Kinds()[of.kind]
+				if of := (callKind{t, t.Collectives.KindOf(row)}); of != like {
+					like, p.Collective = of, t.Collectives.Kinds()[of.kind]
 				}
-				t.Tell(row, &p.Collective)
+				t.Collectives.Tell(row, &p.Collective)
 				p.Met, p.Refused = how == hasMet, how == isRefused
 				if !yield(&p) {
 					return

@@ -8,7 +8,7 @@ import (
 
 // Identities finds out which ranks the parts of each profile of an input are, by itself.
 func (x *Indexed) Identities() (all [][]profile.Identity) {
-	for _, p := range x.Profiles {
+	for _, p := range x.Source.Profiles {
 		f := &Recording{Profile: p, Source: x}
 		if !x.Format.Machine {
 			f = NewRecording(p, x)

@@ -212,7 +212,7 @@ func (m *Loaded) keepWork(recordings []*Indexed) {
 
 // Indexed is an input that was recognized, and what its format made of it.
 type Indexed struct {
-	*format.Source
+	Source *format.Source
 	Input  Input
 	Format *format.Format
 	names  []string // of the files in it, if it is a folder
@@ -413,26 +413,26 @@ func (m *Loaded) indexRecordings(recordings []*Indexed) {
 		if !m.indexRecording(x, max(1, cores/len(recordings))) {
 			return
 		}
-		files[i] = make([]*Recording, len(x.Profiles))
+		files[i] = make([]*Recording, len(x.Source.Profiles))
 		// Of the processes of a machine, several can be put in order at a time.
-		some := func(k int) { files[i][k] = NewRecording(x.Profiles[k], x) }
+		some := func(k int) { files[i][k] = NewRecording(x.Source.Profiles[k], x) }
 		if len(recordings) >= cores {
-			for k := range x.Profiles {
+			for k := range x.Source.Profiles {
 				some(k)
 			}
 		} else {
-			parallel.Each(len(x.Profiles), some)
+			parallel.Each(len(x.Source.Profiles), some)
 		}
-		x.Profiles = nil // recordings give them up when they are drawn
+		x.Source.Profiles = nil // recordings give them up when they are drawn
 	})
 	for i, x := range recordings {
 		if x.Source == nil {
 			continue
 		}
-		list := x.Inventory
-		x.Inventory = nil // it holds profiles, too
-		if x.Print != "" {
-			same := slices.IndexFunc(m.Sources, func(o *Indexed) bool { return o.Format == x.Format && o.Print == x.Print })
+		list := x.Source.Inventory
+		x.Source.Inventory = nil // it holds profiles, too
+		if x.Source.Print != "" {
+			same := slices.IndexFunc(m.Sources, func(o *Indexed) bool { return o.Format == x.Format && o.Source.Print == x.Source.Print })
 			if same >= 0 {
 				m.Diags.Add(trace.CaptureRepeated.Of(x.Input.Name, "it", "session and rows", m.Sources[same].Input.Name))
 				x.close()

@@ -7,7 +7,7 @@ import (
 
 // Window reads the recordings of an input once more, for a window of time on its clock.
 func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
-	if x.Stream == nil {
+	if x.Source.Stream == nil {
 		return
 	}
 	filter := m.opt.Filter
@@ -15,7 +15,7 @@ func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
 	opt := m.options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
-	profiles, err := x.Stream(opt)
+	profiles, err := x.Source.Stream(opt)
 	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
 		m.unusable(x.Input, err)
 		return
@@ -34,5 +34,5 @@ func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 func (m *Loaded) Collectives(x *Indexed) ([]*profile.Profile, error) {
 	opt := m.options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
 	opt.Diags, opt.Args = &trace.Diags{}, nil
-	return x.Stream(opt)
+	return x.Source.Stream(opt)
 }

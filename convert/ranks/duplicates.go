@@ -17,7 +17,7 @@ import (
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
 func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
-	u := &deduplicated{Stream: st, syms: m.syms, of: map[int32]*duplicateRank{}}
+	u := &deduplicated{Stream: st, wholeWork: attribute, syms: m.syms, of: map[int32]*duplicateRank{}}
 	names := profile.NewBareNames(m.syms)
 	for i, r := range m.Tracks {
 		t := &duplicateRank{correlations: map[int64]bool{}}
@@ -43,28 +43,19 @@ func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, att
 			m.diags.Add(trace.RecordedTwice.Of(x.Input.Name, "it", "other traces of the same processes", fmt.Sprintf(": %d of %d kernels and copies are in both", same, seen)))
 		}
 	}
-	if attribute {
-		return wholeWork{st, u}
-	}
 	return u
 }
 
-// unduplicatened is a stream without what others have.
+// deduplicated is a stream without what others have.
 type deduplicated struct {
 	profile.Stream
-	syms   *trace.Symbols
-	of     map[int32]*duplicateRank // by rank
-	once   sync.Once
-	report func(same, seen int)
+	syms *trace.Symbols
+	of   map[int32]*duplicateRank // by rank
+	// wholeWork tells to leave out ranges only.
+	wholeWork bool
+	once      sync.Once
+	report    func(same, seen int)
 }
-
-// wholeWork is a stream whose ranges alone are counted once.
-type wholeWork struct {
-	profile.Stream
-	u *deduplicated
-}
-
-func (w wholeWork) Ranges(yield func(*profile.Range) bool) { w.u.Ranges(yield) }
 
 // A duplicateRank is a rank that was recorded twice.
 type duplicateRank struct {
@@ -131,6 +122,10 @@ func (s *duplicateSearch) has(e *profile.Event) bool {
 }
 
 func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
+	if u.wholeWork {
+		u.Stream.Kernels(yield)
+		return
+	}
 	u.once.Do(u.compare)
 	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
 	u.Stream.Kernels(func(k *profile.Kernel) bool {
@@ -155,6 +150,10 @@ func (s *duplicateSearch) covers(t *duplicateRank, e *profile.Event) bool {
 }
 
 func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
+	if u.wholeWork {
+		u.Stream.Copies(yield)
+		return
+	}
 	u.once.Do(u.compare)
 	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
 	u.Stream.Copies(func(c *profile.Copy) bool { return search.has(&c.Event) || yield(c) })
@@ -163,6 +162,10 @@ func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
 // Calls leaves out calls whose work is in both, and others that have equals: profilers
 // do not agree to the nanosecond about how long a call took.
 func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
+	if u.wholeWork {
+		u.Stream.Calls(yield)
+		return
+	}
 	u.once.Do(u.compare)
 	search := u.search(func(t *duplicateTrace) profile.Moments { return t.all })
 	u.Stream.Calls(func(c *profile.Call) bool {

@@ -138,7 +138,7 @@ func (m *Assignment) NameOthers(sources []*inputs.Indexed) map[*inputs.Indexed]s
 	var exports []*inputs.Indexed
 	var others []naming.Process
 	for _, x := range sources {
-		if x.Rows != nil {
+		if x.Source.Rows != nil {
 			exports = append(exports, x)
 			others = append(others, naming.Process{Name: "other processes", Host: hosts[x], File: x.Input.Name})
 		}

@@ -95,7 +95,7 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*inputs.Indexed) {
 	wanted := map[*inputs.Indexed]bool{}
 	for _, n := range captures {
-		if x := n.File.Source; n.IsBeside() && x.Rows != nil && !wanted[x] {
+		if x := n.File.Source; n.IsBeside() && x.Source.Rows != nil && !wanted[x] {
 			wanted[x] = slices.ContainsFunc(traces, func(t *Capture) bool { return t.mayBe(n) })
 		}
 	}
@@ -113,7 +113,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 				files = append(files, f)
 			}
 		}
-		rows := x.Rows(func(pid int32) int32 {
+		rows := x.Source.Rows(func(pid int32) int32 {
 			if at, ok := index[pid]; ok {
 				return at
 			}

@@ -34,7 +34,7 @@ func (s *solution) writePlaces() {
 			}
 			row := s.place(f.Source, tracks[c])
 			row.Process, row.Thread, row.Clock = process, int32(thread), s.evidence.ClockOf(c)
-			s.Place(row)
+			s.Solution.Place(row)
 		}
 	}
 	for i := range s.evidence.Walked {
@@ -44,7 +44,7 @@ func (s *solution) writePlaces() {
 
 // place returns a row for a rank.
 func (s *solution) place(x *inputs.Indexed, rank int) dataset.PlaceRow {
-	row := dataset.PlaceRow{Capture: x.Input.Capture().ID(), Process: -1, Thread: -1, PID: -1, Rank: s.evidence.Ranks[rank], RankOrder: int32(rank)}
+	row := dataset.PlaceRow{Capture: x.Input.Capture().ID(), Process: -1, Thread: -1, PID: -1, Rank: s.evidence.Profiles.Ranks[rank], RankOrder: int32(rank)}
 	if rank < len(s.of.Tracks) {
 		row.Host = s.hostOf(rank)
 	}
@@ -67,7 +67,7 @@ func (s *solution) writePlacesOfWalk(w *convert.Walked) {
 			seen[e.PID] = true
 			row := s.place(w.Source, int(e.Rank))
 			row.PID, row.Clock = int64(e.PID), clock
-			s.Place(row)
+			s.Solution.Place(row)
 		}
 		return true
 	}
@@ -86,8 +86,8 @@ func (s *solution) writeRepeated() {
 		row := dataset.RepeatedRow{Capture: w.Source.Input.Capture().ID()}
 		write := func(kind string, e *profile.Event) {
 			row.Kind, row.PID, row.Start, row.Dur, row.Correlation = kind, int64(e.PID), int64(e.Start), int64(e.End-e.Start), e.Correlation
-			row.Name = s.evidence.Syms.Name(e.Name)
-			s.Repeated(row)
+			row.Name = s.evidence.Profiles.Syms.Name(e.Name)
+			s.Solution.Repeated(row)
 		}
 		eachLeftOut(w.All.Kernels, w.Counted.Kernels, func(k *profile.Kernel) { write(dataset.KernelKind(k), &k.Event) })
 		eachLeftOut(w.All.Copies, w.Counted.Copies, func(c *profile.Copy) { write("copy", &c.Event) })

@@ -12,16 +12,16 @@ import (
 // writeRequests writes requests, their parts, and the stages that reports measure.
 func (s *solution) writeRequests(set *request.Set) {
 	for i := range set.AllRequests() {
-		s.Request(requestRow(set, i))
+		s.Solution.Request(requestRow(set, i))
 		for _, p := range set.PartsOf(&set.Requests[i]) {
-			s.Part(partRow(set, i, &set.Parts[p]))
+			s.Solution.Part(partRow(set, i, &set.Parts[p]))
 		}
 	}
 	w := newStageWriter(set)
 	for r := range set.AllRequests() {
-		set.EachRowOf(r, func(i, proc int) { s.Stage(w.row(i, proc, r)) })
+		set.EachRowOf(r, func(i, proc int) { s.Solution.Stage(w.row(i, proc, r)) })
 	}
-	set.EachRowBeside(func(i, proc int) { s.Stage(w.row(i, proc, request.None)) })
+	set.EachRowBeside(func(i, proc int) { s.Solution.Stage(w.row(i, proc, request.None)) })
 }
 
 // known returns a number, nil if it is unknown.

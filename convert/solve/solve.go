@@ -61,7 +61,7 @@ func Run(folder string, opt Options, diags *trace.Diags) (r Result, err error) {
 
 // A solution is what is written.
 type solution struct {
-	*dataset.Solution
+	Solution *dataset.Solution
 	of       *ranks.Assignment
 	evidence *convert.ReportData
 }
@@ -81,7 +81,7 @@ func (s *solution) fill(to *dataset.Solution) error {
 // writeClocks writes how clocks relate.
 func (s *solution) writeClocks() {
 	for _, l := range s.evidence.Clocks.Clocks {
-		s.Clock(dataset.ClockRow{Clock: l.Host, Why: l.Why, By: l.By, T0: l.T0, Ahead: l.Offset, Drift: l.DriftPPB, Bound: l.Bound})
+		s.Solution.Clock(dataset.ClockRow{Clock: l.Host, Why: l.Why, By: l.By, T0: l.T0, Ahead: l.Offset, Drift: l.DriftPPB, Bound: l.Bound})
 	}
 }
 
@@ -89,14 +89,14 @@ func (s *solution) writeClocks() {
 func (s *solution) writeArrivals() {
 	e := s.evidence
 	n := int64(0)
-	for p := range e.SyncPoints(true) {
+	for p := range e.Profiles.SyncPoints(true) {
 		first := p.FirstArrival()
-		row := dataset.ArrivalRow{Collective: n, Name: e.Syms.Name(p.Name), Op: e.Syms.Name(p.Op), Group: e.Syms.Name(p.Group), Size: p.GroupSize,
-			Dtype: e.Syms.Name(p.Dtype), Elements: p.In, Step: dataset.StepKind(p.Step), Sync: p.Sync, Bound: p.Bound}
+		row := dataset.ArrivalRow{Collective: n, Name: e.Profiles.Syms.Name(p.Name), Op: e.Profiles.Syms.Name(p.Op), Group: e.Profiles.Syms.Name(p.Group), Size: p.GroupSize,
+			Dtype: e.Profiles.Syms.Name(p.Dtype), Elements: p.In, Step: dataset.StepKind(p.Step), Sync: p.Sync, Bound: p.Bound}
 		for _, a := range p.Arrivals {
-			row.Rank, row.Host = e.Ranks[a.Rank], s.hostOf(int(a.Rank))
+			row.Rank, row.Host = e.Profiles.Ranks[a.Rank], s.hostOf(int(a.Rank))
 			row.Start, row.Dur, row.Late = int64(a.Start), int64(a.End-a.Start), int64(a.Start-first)
-			s.Arrival(row)
+			s.Solution.Arrival(row)
 		}
 		n++
 	}

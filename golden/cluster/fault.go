@@ -122,14 +122,14 @@ func stalls(s *sim, f *Fault) {
 func again(v *server, f *Fault, then func()) {
 	s := v.sim
 	v.drain(func() {
-		s.At(s.Now+20*ms, func() {
+		s.Agenda.At(s.Agenda.Now+20*ms, func() {
 			v.stop()
 			pid := s.run.Processes[v.life().Tokenizer].PID
 			if f.Share != 1 {
 				pid = 4000 + (pid+f.rng(s).IntN(40_000))%56_000
 			}
-			s.At(s.Now+int64(f.Every), func() {
-				v.start(s.Now, pid)
+			s.Agenda.At(s.Agenda.Now+int64(f.Every), func() {
+				v.start(s.Agenda.Now, pid)
 				if f.Size > 0 {
 					v.pace = append(v.pace, func(int64, bool) float64 { return f.Size })
 				}
@@ -141,7 +141,7 @@ func again(v *server, f *Fault, then func()) {
 
 func restart(s *sim, f *Fault) {
 	f.each(s, func(v *server) {
-		s.At(f.since(s), func() { again(v, f, func() {}) })
+		s.Agenda.At(f.since(s), func() { again(v, f, func() {}) })
 	})
 }
 
@@ -152,14 +152,14 @@ func deploy(s *sim, f *Fault) {
 			return
 		}
 		v := s.servers[i]
-		again(v, f, func() { s.At(s.Now+2*second, func() { next(i + 1) }) })
+		again(v, f, func() { s.Agenda.At(s.Agenda.Now+2*second, func() { next(i + 1) }) })
 	}
-	s.At(f.since(s), func() { next(0) })
+	s.Agenda.At(f.since(s), func() { next(0) })
 }
 
 func hang(s *sim, f *Fault) {
 	f.each(s, func(v *server) {
-		s.At(f.since(s), func() {
+		s.Agenda.At(f.since(s), func() {
 			if f.Share == 1 {
 				v.hang()
 				return
@@ -175,16 +175,16 @@ func death(s *sim, f *Fault) {
 		var try func()
 		try = func() {
 			if len(v.jobs) == 0 {
-				s.At(s.Now+ms, try)
+				s.Agenda.At(s.Agenda.Now+ms, try)
 				return
 			}
 			v.die()
 			if f.Every > 0 {
 				pid := s.run.Processes[v.life().Tokenizer].PID
-				s.At(s.Now+int64(f.Every), func() { v.start(s.Now, pid+1000) })
+				s.Agenda.At(s.Agenda.Now+int64(f.Every), func() { v.start(s.Agenda.Now, pid+1000) })
 			}
 		}
-		s.At(f.since(s), try)
+		s.Agenda.At(f.since(s), try)
 	})
 }
 

@@ -41,7 +41,7 @@ func coldCache(s *sim, f *Fault) { f.later(s, func(q *Request) { q.Cached = 0 })
 
 func rejectedDrafts(s *sim, f *Fault) {
 	s.drafts = append(s.drafts, func() float64 {
-		if s.Now < f.since(s) {
+		if s.Agenda.Now < f.since(s) {
 			return 1
 		}
 		return f.Share
@@ -82,14 +82,14 @@ func flood(s *sim, f *Fault) { f.more(s, 0, func(q *Request) { q.Tenant = firstT
 func retries(s *sim, f *Fault) {
 	rng, n := f.rng(s), 0
 	s.retry = func(q *Request) {
-		if rng.Float64() >= f.Share || s.Now+int64(f.Every) >= s.run.Start+int64(s.run.Config.Length) {
+		if rng.Float64() >= f.Share || s.Agenda.Now+int64(f.Every) >= s.run.Start+int64(s.run.Config.Length) {
 			return
 		}
-		again := s.request(q.Pool, firstRetry+n, s.Now+int64(f.Every))
+		again := s.request(q.Pool, firstRetry+n, s.Agenda.Now+int64(f.Every))
 		n++
 		again.Extra = true
 		again.Prompt, again.Cached, again.Output, again.MaxTokens, again.Stop, again.Tenant = q.Prompt, q.Cached, q.Output, q.MaxTokens, q.Stop, q.Tenant
-		s.At(again.Arrival, func() { s.arrive(again) })
+		s.Agenda.At(again.Arrival, func() { s.arrive(again) })
 	}
 }
 
@@ -107,12 +107,12 @@ func gatewayHolds(s *sim, f *Fault) {
 }
 
 func slowTokenizer(s *sim, f *Fault) {
-	f.each(s, func(v *server) { s.At(f.since(s), func() { v.slow = f.Size }) })
+	f.each(s, func(v *server) { s.Agenda.At(f.since(s), func() { v.slow = f.Size }) })
 }
 
 func slowPair(s *sim, f *Fault) {
 	s.slowWay = append(s.slowWay, func(from, to *server) int64 {
-		if s.Now < f.since(s) || from.index != f.Server || to.index != f.Other {
+		if s.Agenda.Now < f.since(s) || from.index != f.Server || to.index != f.Other {
 			return 0
 		}
 		return int64(f.Size * 1e9)

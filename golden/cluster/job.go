@@ -19,7 +19,7 @@ func (j *job) alive() bool {
 
 // at does something later, if the job's server lives then and the job has not ended.
 func (j *job) at(t int64, do func()) {
-	j.server.sim.At(t, func() {
+	j.server.sim.Agenda.At(t, func() {
 		if j.alive() && !j.over {
 			do()
 		}
@@ -33,7 +33,7 @@ func (j *job) receive() {
 	if !j.alive() {
 		return
 	}
-	begin := max(v.sim.Now, v.tokenizing)
+	begin := max(v.sim.Agenda.Now, v.tokenizing)
 	v.tokenizing = begin + int64(float64(d.between(300*us, 500*us)+int64(j.req.Prompt)*600)*v.slow)
 	h.Received, h.Tokenized = begin, v.tokenizing
 	h.Dispatching = h.Tokenized + 40*us
@@ -62,7 +62,7 @@ func (j *job) admit(at int64) int64 {
 
 // reserve begins the prefill of a PD request when both halves are there.
 func (j *job) reserve() {
-	h, d, now := j.half, j.peer.half, j.server.sim.Now
+	h, d, now := j.half, j.peer.half, j.server.sim.Agenda.Now
 	if !j.alive() || j.over || h.Queued == 0 || h.Queued > now || d.Reserved == 0 || d.Reserved > now || h.Waiting != 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (j *job) prefilled(at int64) {
 // transfer sends the KV to the decode half.
 func (j *job) transfer() {
 	s, h, c := j.server.sim, j.half, &j.server.pool.Costs
-	h.TransferStart = s.Now + 60*us
+	h.TransferStart = s.Agenda.Now + 60*us
 	takes := float64(c.Transfer) + float64(c.TransferPerKV)*float64(j.req.Prompt)/1000
 	takes *= 1 + 0.2*float64(j.req.draws.between(0, 1000))/1000
 	t := h.TransferStart + int64(takes)
@@ -109,7 +109,7 @@ func (j *job) transfer() {
 	})
 	d := j.peer
 	d.at(t+j.req.draws.between(100*us, 300*us), func() {
-		d.half.Waiting = s.Now
+		d.half.Waiting = s.Agenda.Now
 		d.server.enqueue(d)
 	})
 }
@@ -182,7 +182,7 @@ func (j *job) cancel() {
 		j.canceled = true
 		return
 	}
-	now := v.sim.Now
+	now := v.sim.Agenda.Now
 	if h.Begin != 0 {
 		h.Reason, h.Ended = "Aborted", now+ms
 	}

@@ -115,7 +115,7 @@ func (s *sim) planHealth() {
 			number++
 			q.Health, q.Prompt, q.Cached, q.Output, q.MaxTokens, q.Stop = true, 1, 0, 1, 1, "length"
 			if v.role == Unified {
-				s.At(q.Arrival, func() { s.check(q, v) })
+				s.Agenda.At(q.Arrival, func() { s.check(q, v) })
 			}
 		}
 	}

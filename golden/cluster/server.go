@@ -68,7 +68,7 @@ func (v *server) life() *Life {
 // stop ends the life of v. What it has not done by then, it never does.
 func (v *server) stop() {
 	v.up, v.busy = false, false
-	v.life().To = v.sim.Now
+	v.life().To = v.sim.Agenda.Now
 	v.inbox, v.waiting, v.running, v.jobs = nil, nil, nil, nil
 }
 
@@ -79,11 +79,11 @@ func (v *server) die() {
 	v.stop()
 	l := v.life()
 	for _, p := range append(slices.Clone(l.Schedulers), l.Tokenizer) {
-		v.sim.run.Processes[p].Killed = v.sim.Now
+		v.sim.run.Processes[p].Killed = v.sim.Agenda.Now
 	}
 	for _, j := range open {
 		if j.req.Outcome == Open {
-			v.sim.end(j.req, v.sim.Now+2*ms, Broken)
+			v.sim.end(j.req, v.sim.Agenda.Now+2*ms, Broken)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (v *server) rest() {
 
 func (v *server) hang() {
 	v.hung, v.hangsIdle = true, false
-	v.life().Hung = v.sim.Now
+	v.life().Hung = v.sim.Agenda.Now
 }
 
 // forget takes a job that has ended, or never will, out of everything.
@@ -147,7 +147,7 @@ func (v *server) wake() {
 // soon does something later, unless v ends its life or hangs meanwhile.
 func (v *server) soon(t int64, do func()) {
 	life := len(v.sim.run.Servers[v.index].Lives)
-	v.sim.At(v.sim.Now+t, func() {
+	v.sim.Agenda.At(v.sim.Agenda.Now+t, func() {
 		if v.up && !v.hung && life == len(v.sim.run.Servers[v.index].Lives) {
 			do()
 		}
@@ -158,7 +158,7 @@ func (v *server) soon(t int64, do func()) {
 func (v *server) iterate() {
 	took := int64(0)
 	for _, j := range v.inbox {
-		took += j.admit(v.sim.Now + took)
+		took += j.admit(v.sim.Agenda.Now + took)
 	}
 	v.inbox = v.inbox[:0]
 	v.soon(took, v.step)
@@ -183,10 +183,10 @@ func (v *server) takes(base float64, decode bool) int64 {
 	t := base * (1 + stepNoise*v.rng.NormFloat64())
 	hiccup, length := v.rng.IntN(hiccups) == 0, v.rng.Int64N(hiccupMax-hiccupMin)
 	for _, f := range v.pace {
-		t *= f(v.sim.Now, decode)
+		t *= f(v.sim.Agenda.Now, decode)
 	}
 	for _, f := range v.pauses {
-		t += float64(f(v.sim.Now))
+		t += float64(f(v.sim.Agenda.Now))
 	}
 	if hiccup {
 		t += float64(hiccupMin + length)
@@ -231,14 +231,14 @@ func (v *server) prefill(batch []portion) {
 	for _, p := range batch {
 		base += float64(p.tokens) * float64(c.PerToken)
 		if p.job.half.Formed == 0 {
-			p.job.half.Formed = v.sim.Now
+			p.job.half.Formed = v.sim.Agenda.Now
 			p.job.half.Batches = append(p.job.half.Batches, len(batch))
 		}
 	}
 	v.after(v.takes(base, false), func() {
 		for _, p := range batch {
 			if !p.job.over {
-				p.job.prefilled(v.sim.Now)
+				p.job.prefilled(v.sim.Agenda.Now)
 			}
 		}
 	})
@@ -249,8 +249,8 @@ func (v *server) join() {
 	for len(v.waiting) > 0 && len(v.running) < maxRunning {
 		j := v.waiting[0]
 		v.waiting = v.waiting[1:]
-		j.half.Formed = v.sim.Now
-		j.half.Prebuilt = v.sim.Now + 250*us
+		j.half.Formed = v.sim.Agenda.Now
+		j.half.Prebuilt = v.sim.Agenda.Now + 250*us
 		j.token(j.half.Prebuilt, 1)
 		if !j.over {
 			v.running = append(v.running, j)
@@ -265,7 +265,7 @@ func (v *server) decode() {
 	for _, j := range batch {
 		base += float64(c.PerJob) + float64(c.PerKV)*float64(j.req.Prompt+j.half.Produced)/1000
 		if j.half.Scheduled == 0 {
-			j.half.Scheduled = v.sim.Now
+			j.half.Scheduled = v.sim.Agenda.Now
 		}
 	}
 	v.after(v.takes(base, true), func() {
@@ -273,9 +273,9 @@ func (v *server) decode() {
 			if j.over {
 				continue
 			}
-			j.half.Tokens = append(j.half.Tokens, v.sim.Now)
+			j.half.Tokens = append(j.half.Tokens, v.sim.Agenda.Now)
 			j.half.Batches = append(j.half.Batches, len(batch))
-			j.token(v.sim.Now, 1+j.accepted())
+			j.token(v.sim.Agenda.Now, 1+j.accepted())
 		}
 	})
 }

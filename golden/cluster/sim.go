@@ -17,7 +17,7 @@ const (
 
 // sim plays a Run: it is the clients, the gateway, and the network.
 type sim struct {
-	agenda.Agenda
+	Agenda  agenda.Agenda
 	run     *Run
 	planned []*Request
 	servers []*server
@@ -49,9 +49,9 @@ func Play(c Config) (*Run, error) {
 		faults[f.Name].plant(s, f)
 	}
 	for _, q := range s.planned {
-		s.At(q.Arrival, func() { s.arrive(q) })
+		s.Agenda.At(q.Arrival, func() { s.arrive(q) })
 	}
-	s.PlayUntil(r.End)
+	s.Agenda.PlayUntil(r.End)
 	slices.SortStableFunc(r.Requests, func(a, b *Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	return r, nil
 }
@@ -68,9 +68,9 @@ func (s *sim) arrive(q *Request) {
 		at = q.Sent
 	}
 	if p := int64(s.run.Config.Patience); p > 0 {
-		s.At(q.Arrival+p, func() { s.giveUp(q) })
+		s.Agenda.At(q.Arrival+p, func() { s.giveUp(q) })
 	}
-	s.At(at, func() { s.send(q) })
+	s.Agenda.At(at, func() { s.send(q) })
 }
 
 // send chooses servers for a request and sends it there.
@@ -83,7 +83,7 @@ func (s *sim) send(q *Request) {
 	for i, role := range roles {
 		v := s.pick(turnKey{q.Pool, role})
 		if v == nil { // nobody serves
-			q.End, q.Outcome = s.Now+ms, Broken
+			q.End, q.Outcome = s.Agenda.Now+ms, Broken
 			return
 		}
 		jobs[i] = v.newJob(q)
@@ -95,7 +95,7 @@ func (s *sim) send(q *Request) {
 func (s *sim) deliver(q *Request, jobs []*job) {
 	for i, j := range jobs {
 		j.peer = jobs[len(jobs)-1-i]
-		s.At(s.Now+q.draws.between(150*us, 900*us), j.receive)
+		s.Agenda.At(s.Agenda.Now+q.draws.between(150*us, 900*us), j.receive)
 	}
 }
 

@@ -22,28 +22,28 @@ func Write(w io.Writer, r *Run) error {
 	x := &writer{otlp.NewExporter(w, resources), r}
 	for i, p := range r.Processes {
 		if p.Killed != 0 {
-			x.Kill(i, p.Killed)
+			x.Exporter.Kill(i, p.Killed)
 		}
 	}
 	for _, q := range r.Requests {
-		if err := x.EndUntil(q.Arrival); err != nil {
+		if err := x.Exporter.EndUntil(q.Arrival); err != nil {
 			return err
 		}
 		x.request(q)
 	}
-	return x.Close()
+	return x.Exporter.Close()
 }
 
 // writer writes the requests of a run.
 type writer struct {
-	*otlp.Exporter
-	run *Run
+	Exporter *otlp.Exporter
+	run      *Run
 }
 
 // put writes a span that ends while the dump is written; times of spans that never end are 0.
 func (x *writer) put(process int, at int64, s *otlp.Span) {
 	if at > 0 && at <= x.run.End {
-		x.End(process, at, s)
+		x.Exporter.End(process, at, s)
 	}
 }
 

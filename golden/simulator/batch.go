@@ -82,7 +82,7 @@ func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64)
 		p.job.did(kind, len(s.run.Steps))
 	}
 	s.run.Steps = append(s.run.Steps, st)
-	s.At(Latest(st.Ranks, Done), func() { e.complete(b, &st, batch) })
+	s.Agenda.At(Latest(st.Ranks, Done), func() { e.complete(b, &st, batch) })
 }
 
 // answer fills in when each rank knows the tokens of a step: the ranks of the

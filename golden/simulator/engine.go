@@ -76,7 +76,7 @@ func (e *engine) notice(at int64) []int64 {
 
 // post delivers a message at a time.
 func (e *engine) post(t int64, message func(at int64) int64) {
-	e.sim.At(t, func() {
+	e.sim.Agenda.At(t, func() {
 		e.inbox = append(e.inbox, message)
 		e.wake()
 	})
@@ -93,13 +93,13 @@ func (e *engine) wake() {
 
 // iterate is one round of the loop.
 func (e *engine) iterate(b *microbatch) {
-	at := max(e.sim.Now, e.attended)
+	at := max(e.sim.Agenda.Now, e.attended)
 	b.busy = true
 	if e.hangs(at) {
 		return
 	}
 	if free := e.stageFree[0]; free > at {
-		e.sim.At(free, func() { e.iterate(b) })
+		e.sim.Agenda.At(free, func() { e.iterate(b) })
 		return
 	}
 	for _, message := range e.inbox {

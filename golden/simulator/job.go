@@ -64,7 +64,7 @@ func (j *job) admit(at int64) int64 {
 		j.state = stateReserving
 		j.ready = at + e.sim.between(300*us, 1500*us)
 		e.reserving = append(e.reserving, j)
-		e.sim.At(j.ready, e.wake)
+		e.sim.Agenda.At(j.ready, e.wake)
 	case RolePrefill:
 		j.state = stateReserving
 		if j.reserved {
@@ -152,7 +152,7 @@ func (j *job) emit(st *Step) bool {
 		h.FirstToken = st.Ranks[0].done + s.between(200*us, 500*us)
 	}
 	if before < j.req.cancelAfter && h.Tokens >= j.req.cancelAfter {
-		heard := max(s.Now, st.Ranks[0].done) + s.between(ms, 4*ms)
+		heard := max(s.Agenda.Now, st.Ranks[0].done) + s.between(ms, 4*ms)
 		j.engine.post(heard, j.cancel)
 	}
 	return h.Tokens >= j.req.output || j.canceled

@@ -29,7 +29,7 @@ const (
 // sim plays a Run. Between the tokenizer and the engines it is the network: what
 // crosses it takes a little time.
 type sim struct {
-	agenda.Agenda
+	Agenda  agenda.Agenda
 	run     *Run
 	rng     *rand.Rand
 	engines [][]*engine // by instance, then DP rank
@@ -59,9 +59,9 @@ func Play(c Config) (*Run, error) {
 		s.engines = append(s.engines, replicas)
 	}
 	for _, q := range r.Requests {
-		s.At(q.Arrival, func() { s.arrive(q) })
+		s.Agenda.At(q.Arrival, func() { s.arrive(q) })
 	}
-	s.Play()
+	s.Agenda.Play()
 
 	for i, q := range r.Requests {
 		if q.Outcome == "" && !c.Hang.AtOnset {
@@ -97,7 +97,7 @@ func (s *sim) arrive(q *Request) {
 		for _, h := range q.Halves { // by then the schedulers have been sent it
 			leaves = max(leaves, h.Dispatched+ms)
 		}
-		s.At(leaves, func() { s.leave(q, jobs) })
+		s.Agenda.At(leaves, func() { s.leave(q, jobs) })
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *sim) tokenize(j *job) {
 	}
 	h.dispatching = h.tokenized + s.between(30*us, 80*us)
 	h.Dispatched = h.dispatching + s.between(80*us, 310*us)
-	s.At(h.Dispatched, func() { s.route(j) })
+	s.Agenda.At(h.Dispatched, func() { s.route(j) })
 }
 
 // route takes a job through the DP controller to an engine.
@@ -155,9 +155,9 @@ func (s *sim) leave(q *Request, jobs []*job) {
 	if q.answering().FirstToken != 0 || q.Outcome != "" {
 		return
 	}
-	q.left = s.Now
+	q.left = s.Agenda.Now
 	for _, j := range jobs {
-		j.engine.post(s.Now+s.between(300*us, ms), j.cancel)
+		j.engine.post(s.Agenda.Now+s.between(300*us, ms), j.cancel)
 	}
 }
 

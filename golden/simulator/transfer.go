@@ -34,10 +34,10 @@ func (e *engine) reserve(at int64) {
 			j.half.ranks[r].bootstrapped = t
 		}
 		p := j.peer
-		s.At(at+e.spread()+s.between(networkHop/2, networkHop), func() {
+		s.Agenda.At(at+e.spread()+s.between(networkHop/2, networkHop), func() {
 			p.reserved = true
 			if p.engine != nil {
-				p.engine.post(s.Now, p.hold)
+				p.engine.post(s.Agenda.Now, p.hold)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func (e *engine) prebuild(b *microbatch, at int64) int64 {
 		j.state = stateRunning
 		if j.half.Tokens == 0 && j.emit(&st) {
 			j.finish(&st)
-			e.sim.At(at, e.wake) // somebody may wait for its memory
+			e.sim.Agenda.At(at, e.wake) // somebody may wait for its memory
 			continue
 		}
 		b.running = append(b.running, j)

@@ -69,7 +69,7 @@ func (s *scribe) thread(t *simulator.Thread) {
 		} else if t.End == 0 {
 			continue
 		}
-		s.x.End(t.Process, t.Stages[i].End, &spans[i])
+		s.x.Exporter.End(t.Process, t.Stages[i].End, &spans[i])
 	}
 	if t.End == 0 {
 		return
@@ -93,7 +93,7 @@ func (s *scribe) thread(t *simulator.Thread) {
 	for _, e := range pending {
 		out.Events = append(out.Events, s.event(t, e, otlp.Grid(clock.At(e.At))))
 	}
-	s.x.End(t.Process, t.End, &out)
+	s.x.Exporter.End(t.Process, t.End, &out)
 }
 
 // slices makes the spans of the stages of a thread. Outer ones are linked in a
@@ -192,7 +192,7 @@ func (s *scribe) endRoot() {
 		}
 	}
 	out.Attributes = about.Attributes()
-	s.x.End(in.Tokenizer, h.End, &out)
+	s.x.Exporter.End(in.Tokenizer, h.End, &out)
 }
 
 // reason returns the text with which a rank closed its thread in error.

@@ -10,8 +10,8 @@ import (
 
 // writer writes the requests of a run.
 type writer struct {
-	*otlp.Exporter
-	run *simulator.Run
+	Exporter *otlp.Exporter
+	run      *simulator.Run
 }
 
 // Write writes the run as a Collector's file exporter would have: see [otlp.Exporter].
@@ -30,12 +30,12 @@ func Write(w io.Writer, r *simulator.Run) error {
 	x := &writer{otlp.NewExporter(w, resources), r}
 	for i, q := range r.Requests {
 		// Nothing of q, or of later requests, ends before it arrives.
-		if err := x.EndUntil(q.Arrival); err != nil {
+		if err := x.Exporter.EndUntil(q.Arrival); err != nil {
 			return err
 		}
 		x.request(i, q)
 	}
-	return x.Close()
+	return x.Exporter.Close()
 }
 
 // gateway puts down the span of the smg gateway. One that hangs never ends, and is not
@@ -62,5 +62,5 @@ func (x *writer) gateway(rng *rand.Rand, q *simulator.Request, trace otlp.TraceI
 	if q.Headers != 0 {
 		out.Received(clock.At(q.Headers))
 	}
-	x.End(0, q.End, out)
+	x.Exporter.End(0, q.End, out)
 }

@@ -13,9 +13,12 @@ import (
 
 // A conn reads one table at a time.
 type conn struct {
-	of *Database
-	*sqlite.Conn
+	of   *Database
+	Conn *sqlite.Conn
 }
+
+// Close closes the connection.
+func (c *conn) Close() error { return c.Conn.Close() }
 
 // maxValue is how long a value may be, in bytes. Real names reach 100 kB.
 const maxValue = 16 << 20
@@ -73,7 +76,7 @@ func exec(conn *sqlite.Conn, sql string) error {
 // Columns returns the columns of a table.
 func (c *conn) Columns(table string) ([]store.Column, error) {
 	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
-	stmt, _, err := c.PrepareTransient("PRAGMA table_info(" + quote(table) + ")")
+	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + quote(table) + ")")
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func (c *conn) Scan(table string, columns []string) (store.Rows, error) {
 
 // Last begins to read the last row of a table.
 func (c *conn) Last(table string, columns []string) (store.Rows, error) {
-	stmt, _, err := c.PrepareTransient(selection(table, columns) + " ORDER BY rowid DESC LIMIT 1")
+	stmt, _, err := c.Conn.PrepareTransient(selection(table, columns) + " ORDER BY rowid DESC LIMIT 1")
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ const leastRow = 5
 func (c *conn) Rows(table string) int64 {
 	var ends [2]int64
 	for i, end := range []string{"min", "max"} {
-		stmt, _, err := c.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, quote(table)))
+		stmt, _, err := c.Conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, quote(table)))
 		if err != nil {
 			return -1 // WITHOUT ROWID, which nsys does not use
 		}

@@ -12,7 +12,7 @@ import (
 // the next scan does not read leaves of which all rows lie outside. The order of rows alone would
 // not tell, as a long call or kernel may be anywhere before the window.
 type sieve struct {
-	store.Window
+	Window store.Window
 	number int // the column of the table; [store.NoColumn]
 	of     *Database
 	key    zoneKey
@@ -89,7 +89,7 @@ func (s *sieve) wanted() (pages []uint32) {
 	before := int64(0)
 	for i := range s.known.list {
 		z := &s.known.list[i]
-		if z.to >= s.From && z.from <= s.To || s.number != store.NoColumn && z.most >= s.Least && z.least <= s.Most {
+		if z.to >= s.Window.From && z.from <= s.Window.To || s.number != store.NoColumn && z.most >= s.Window.Least && z.least <= s.Window.Most {
 			s.jumps = append(s.jumps, jump{z.page, before})
 			for n := range z.pages {
 				pages = append(pages, z.page+n)
@@ -114,7 +114,7 @@ func (s *sieve) mark(leaf page, number uint32, cells []cell) {
 		}
 		z.from, z.to = min(z.from, start), max(z.to, end)
 		z.least, z.most = min(z.least, number), max(z.most, number)
-		c.outside = (end < s.From || start > s.To) && (s.number == store.NoColumn || number < s.Least || number > s.Most)
+		c.outside = (end < s.Window.From || start > s.Window.To) && (s.number == store.NoColumn || number < s.Window.Least || number > s.Window.Most)
 	}
 }
 

@@ -126,7 +126,7 @@ func openStore(path string) (store.Store, error) {
 func (s *Source) Close() error {
 	var errs []error
 	for _, c := range s.free {
-		errs = append(errs, c.names.close(), c.Close())
+		errs = append(errs, c.names.close(), c.Conn.Close())
 	}
 	s.free = nil
 	if s.store != nil && s.Options.Beside == nil {
@@ -142,7 +142,7 @@ func (s *Source) Close() error {
 
 // A connection reads one table at a time, and knows the names it met.
 type connection struct {
-	store.Conn
+	Conn  store.Conn
 	names *names
 }
 

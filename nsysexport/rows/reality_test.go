@@ -86,7 +86,7 @@ func tablesIn(t *testing.T, path string) map[string][]store.Column {
 	defer s.release(c)
 	tables := map[string][]store.Column{}
 	for _, name := range s.store.Tables() {
-		if tables[name], err = c.Columns(name); err != nil {
+		if tables[name], err = c.Conn.Columns(name); err != nil {
 			t.Fatal(err)
 		}
 	}

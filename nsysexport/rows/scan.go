@@ -113,13 +113,13 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 		return
 	}
 	if sel.missing != "" {
-		if c.Rows(sel.table) == 0 {
+		if c.Conn.Rows(sel.table) == 0 {
 			return // all tables exist in exports with --lazy=false
 		}
 		s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
 		return
 	}
-	rows, err := c.Scan(sel.table, sel.columns)
+	rows, err := c.Conn.Scan(sel.table, sel.columns)
 	if err != nil {
 		s.damaged(spec, sel.table, 0, &store.Loss{Err: err, Behind: true})
 		return
@@ -175,7 +175,7 @@ func (s *Source) count(spec *tableSpec) int64 {
 	defer s.release(c)
 	for _, name := range spec.names {
 		if table := s.find(name); table != "" {
-			return max(c.Rows(table), 0)
+			return max(c.Conn.Rows(table), 0)
 		}
 	}
 	return 0

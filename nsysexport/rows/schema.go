@@ -82,7 +82,7 @@ func (s *Source) choose(c *connection, spec *tableSpec) (*selection, error) {
 		if table == "" {
 			continue
 		}
-		have, err := c.Columns(table)
+		have, err := c.Conn.Columns(table)
 		if err != nil {
 			return nil, err
 		}

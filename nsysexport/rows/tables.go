@@ -62,12 +62,12 @@ func (s *Source) EventTables() []EventTable {
 		if sel == nil {
 			continue
 		}
-		t := EventTable{Table: Table{sel.table, c.Rows(sel.table)}}
+		t := EventTable{Table: Table{sel.table, c.Conn.Rows(sel.table)}}
 		if t.Rows == 0 {
 			continue
 		}
-		first, _, ok := s.rowTimes(c.Scan, spec, sel)
-		_, last, also := s.rowTimes(c.Last, spec, sel)
+		first, _, ok := s.rowTimes(c.Conn.Scan, spec, sel)
+		_, last, also := s.rowTimes(c.Conn.Last, spec, sel)
 		t.First, t.Last, t.Timed = first, last, ok && also
 		tables = append(tables, t)
 	}
@@ -92,10 +92,10 @@ func (s *Source) Extent() (first, last trace.Time) {
 		if sel == nil {
 			continue
 		}
-		if from, _, ok := s.rowTimes(c.Scan, &quiet, sel); ok && from >= begins {
+		if from, _, ok := s.rowTimes(c.Conn.Scan, &quiet, sel); ok && from >= begins {
 			first = min(first, from)
 		}
-		if _, to, ok := s.rowTimes(c.Last, &quiet, sel); ok && (to <= ends || ends == begins) {
+		if _, to, ok := s.rowTimes(c.Conn.Last, &quiet, sel); ok && (to <= ends || ends == begins) {
 			last = max(last, to)
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Source) listUnread(c *connection) {
 		if read[name] || strings.HasPrefix(name, "ENUM_") {
 			continue
 		}
-		if n := c.Rows(name); n != 0 {
+		if n := c.Conn.Rows(name); n != 0 {
 			s.Unread = append(s.Unread, Table{name, n})
 		}
 	}

@@ -30,7 +30,7 @@ func ChoicesOf(set *request.Set, sel *Chosen) *Choices {
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
 	for i := range set.All() {
-		if len(sel.Stages) > 0 && set.Kind(i) == request.Stage {
+		if len(sel.Selection.Stages) > 0 && set.Kind(i) == request.Stage {
 			seen[set.Name(i)] = true
 		}
 	}
@@ -53,29 +53,29 @@ func (o *Choices) Nothing(ctx *cli.Context, sel *Chosen) error {
 }
 
 func (o *Choices) noTime(sel *Chosen) error {
-	if (sel.From == 0 || sel.From <= o.last) && (sel.To == 0 || sel.To >= o.first) {
+	if (sel.Selection.From == 0 || sel.Selection.From <= o.last) && (sel.Selection.To == 0 || sel.Selection.To >= o.first) {
 		return nil
 	}
 	return fmt.Errorf("--from and --to select nothing: the requests %s", words.Were(o.first, o.last))
 }
 
 func (o *Choices) noRole(sel *Chosen) error {
-	return o.none("--role", len(sel.Roles),
-		func(i, proc int) bool { return sel.Roles[i] == o.set.Procs[proc].Role },
-		func(i int) string { return sel.Roles[i].String() },
+	return o.none("--role", len(sel.Selection.Roles),
+		func(i, proc int) bool { return sel.Selection.Roles[i] == o.set.Procs[proc].Role },
+		func(i int) string { return sel.Selection.Roles[i].String() },
 		func(proc int) string { return o.set.Procs[proc].Role.String() })
 }
 
 func (o *Choices) noHost(sel *Chosen) error {
-	return o.none("--host", len(sel.Hosts),
-		func(i, proc int) bool { return o.set.IsOnHost(proc, sel.Hosts[i]) },
-		func(i int) string { return sel.Hosts[i] },
+	return o.none("--host", len(sel.Selection.Hosts),
+		func(i, proc int) bool { return o.set.IsOnHost(proc, sel.Selection.Hosts[i]) },
+		func(i int) string { return sel.Selection.Hosts[i] },
 		func(proc int) string { return strings.TrimPrefix(o.set.HostOf(proc), naming.Unknown) })
 }
 
 func (o *Choices) noRank(sel *Chosen) error {
-	return o.none("--rank", len(sel.Ranks),
-		func(i, proc int) bool { return o.set.IsRank(proc, sel.Ranks[i]) },
+	return o.none("--rank", len(sel.Selection.Ranks),
+		func(i, proc int) bool { return o.set.IsRank(proc, sel.Selection.Ranks[i]) },
 		func(i int) string { return words.QuoteShell(sel.rankWords[i : i+1]) },
 		func(proc int) string {
 			if o.set.Procs[proc].Rank == trace.NoRank {
@@ -108,10 +108,10 @@ func (o *Choices) none(flag string, n int, has func(i, proc int) bool, value fun
 }
 
 func (o *Choices) noStage(sel *Chosen) error {
-	if len(sel.Stages) == 0 || slices.ContainsFunc(sel.Stages, func(name string) bool { return slices.Contains(o.stages, name) }) {
+	if len(sel.Selection.Stages) == 0 || slices.ContainsFunc(sel.Selection.Stages, func(name string) bool { return slices.Contains(o.stages, name) }) {
 		return nil
 	}
-	word := sel.Stages[0]
+	word := sel.Selection.Stages[0]
 	return fmt.Errorf("no --stage %s%s (there are %s)", word, similar.Hint(word, o.stages), fewOf(o.stages))
 }
 

@@ -56,10 +56,10 @@ func WindowFlags() []cli.Flag {
 
 // Chosen is what the flags choose.
 type Chosen struct {
-	request.Selection          // From and To are 0 until Resolve
-	Window            Window   // of time
-	rankWords         []string // Selection.Ranks, as they were given
-	zone              *time.Location
+	Selection request.Selection // From and To are 0 until Resolve
+	Window    Window            // of time
+	rankWords []string          // Selection.Ranks, as they were given
+	zone      *time.Location
 }
 
 // Read reads the flags of [Flags]. Its errors are of type [commandline.UsageError].
@@ -72,21 +72,21 @@ func Read(ctx *cli.Context) (*Chosen, error) {
 	if err := s.Window.Check(zone); err != nil {
 		return nil, err
 	}
-	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
-	s.Hosts, s.rankWords, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
-	s.Sample, s.Level = ctx.Float64("sample"), ctx.Int("level")
-	if ctx.IsSet("sample") && !(s.Sample > 0 && s.Sample <= 1) {
-		return nil, commandline.Usage("--sample %v: want a share above 0 and up to 1", s.Sample)
+	s.Selection.RIDs, s.Selection.Rooms, s.Selection.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
+	s.Selection.Hosts, s.rankWords, s.Selection.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
+	s.Selection.Sample, s.Selection.Level = ctx.Float64("sample"), ctx.Int("level")
+	if ctx.IsSet("sample") && !(s.Selection.Sample > 0 && s.Selection.Sample <= 1) {
+		return nil, commandline.Usage("--sample %v: want a share above 0 and up to 1", s.Selection.Sample)
 	}
-	if s.Level < 0 {
-		return nil, commandline.Usage("--level %d: want 1 or more", s.Level)
+	if s.Selection.Level < 0 {
+		return nil, commandline.Usage("--level %d: want 1 or more", s.Selection.Level)
 	}
-	for _, id := range s.Traces {
+	for _, id := range s.Selection.Traces {
 		if _, err := strconv.ParseUint(id[max(0, len(id)-16):], 16, 64); err != nil || len(id) > 32 {
 			return nil, commandline.Usage("--trace %q: want up to 32 hex digits", id)
 		}
 	}
-	for _, room := range s.Rooms {
+	for _, room := range s.Selection.Rooms {
 		if !request.IsRoom(room) {
 			return nil, commandline.Usage("--room %q: want a number, or 0x and hex digits", room)
 		}
@@ -99,7 +99,7 @@ func Read(ctx *cli.Context) (*Chosen, error) {
 		if err != nil || d < 0 {
 			return nil, commandline.Usage("--min-dur %q: want a duration such as 1ms", text)
 		}
-		s.MinDur = int64(d)
+		s.Selection.MinDur = int64(d)
 	}
 	if text := ctx.String("slowest"); text != "" {
 		n, by, _ := strings.Cut(text, ":")
@@ -107,7 +107,7 @@ func Read(ctx *cli.Context) (*Chosen, error) {
 		if err != nil || count < 1 || by != "" && by != "ttft" && by != "e2e" && by != "itl" {
 			return nil, commandline.Usage("--slowest %q: want N, N:ttft, N:e2e, or N:itl", text)
 		}
-		s.Slowest, s.SlowestBy = count, by
+		s.Selection.Slowest, s.Selection.SlowestBy = count, by
 	}
 	return s, nil
 }
@@ -119,21 +119,21 @@ func (s *Chosen) readWords(ctx *cli.Context) error {
 		if !ok {
 			return commandline.Usage("--status %q%s want finished, aborted, failed, or unfinished%s", word, cmp.Or(similar.Hint(word, statusWords), ":"), onceForEach("status", word))
 		}
-		s.Statuses = append(s.Statuses, status)
+		s.Selection.Statuses = append(s.Selection.Statuses, status)
 	}
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
 		if !ok {
 			return commandline.Usage("--role %q%s want unified, prefill, decode, router, sender, encoder, or other%s", word, cmp.Or(similar.Hint(word, roleWords), ":"), onceForEach("role", word))
 		}
-		s.Roles = append(s.Roles, role)
+		s.Selection.Roles = append(s.Selection.Roles, role)
 	}
 	for _, word := range s.rankWords {
 		rank, err := naming.Parse(word)
 		if err != nil {
 			return commandline.Usage("--%v%s", err, onceForEach("rank", word))
 		}
-		s.Ranks = append(s.Ranks, rank)
+		s.Selection.Ranks = append(s.Selection.Ranks, rank)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *Chosen) Bounds(first, last trace.Time) (from, to trace.Time, err error)
 
 // Resolve chooses the window of time in the input whose first and last events are given.
 func (s *Chosen) Resolve(first, last trace.Time) (err error) {
-	s.From, s.To, err = s.Bounds(first, last)
+	s.Selection.From, s.Selection.To, err = s.Bounds(first, last)
 	return err
 }
 

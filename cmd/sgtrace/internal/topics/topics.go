@@ -27,7 +27,7 @@ type Helper struct {
 
 // A Topic is a topic of the help, and how it is printed.
 type Topic struct {
-	commandline.Topic
+	Topic commandline.Topic
 	Print func(h *Helper, words []string) error
 }
 
@@ -74,7 +74,7 @@ func Names() (names []string) {
 // Find returns the topic of a name, or nil.
 func Find(name string) *Topic {
 	for _, t := range All() {
-		if t.Name == name {
+		if t.Topic.Name == name {
 			return &t
 		}
 	}

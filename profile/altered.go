@@ -1,0 +1,46 @@
+package profile
+
+import (
+	"iter"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// WithObserved returns a stream of the events of st, and of what was observed meanwhile.
+func WithObserved(st, observed Stream) Stream { return withObserved{st, observed} }
+
+type withObserved struct {
+	Stream
+	observed Stream
+}
+
+func (b withObserved) Samples(yield func(*Sample) bool) { b.observed.Samples(yield) }
+func (b withObserved) Backtraces(wanted func(*Sample) bool) iter.Seq[*Sample] {
+	return b.observed.Backtraces(wanted)
+}
+func (b withObserved) Runs(yield func(*Run) bool) { b.observed.Runs(yield) }
+func (b withObserved) CounterValues(yield func(*CounterValue) bool) {
+	b.observed.CounterValues(yield)
+}
+
+// Unversioned returns a stream that calls calls as PyTorch does, without the version of CUDA in
+// which their signature changed: nsys stats leaves short ones out only.
+func Unversioned(st Stream, syms *trace.Symbols) Stream { return unversioned{st, syms} }
+
+type unversioned struct {
+	Stream
+	syms *trace.Symbols
+}
+
+func (u unversioned) Calls(yield func(*Call) bool) {
+	names := map[trace.Sym]trace.Sym{}
+	u.Stream.Calls(func(c *Call) bool {
+		name, ok := names[c.Name]
+		if !ok {
+			name = u.syms.Intern(CallName(u.syms.Name(c.Name)))
+			names[c.Name] = name
+		}
+		c.Name = name
+		return yield(c)
+	})
+}
