@@ -65,16 +65,14 @@ func (e *ends) searched() (list []*outcomes) {
 // search finds when more or fewer requests ended that way.
 func (o *outcomes) search(w *observer, level float64) []Shift {
 	slices.SortStableFunc(o.values, func(a, b outcome) int { return cmp.Compare(a.at, b.at) })
-	is, count := memory.Make[bool](len(o.values)), memory.Make[int](len(o.values)+1)
+	is := memory.Make[bool](len(o.values))
 	for i, v := range o.values {
-		is[i], count[i+1] = v.is, count[i]
-		if v.is {
-			count[i+1]++
-		}
+		is[i] = v.is
 	}
+	count := changepoint.Count(is)
 	share := func(from, to int) Level {
 		l := newLevel(to - from)
-		l.Share = distribution.Ratio(float64(count[to]-count[from]), float64(to-from))
+		l.Share = count.Share(from, to)
 		return l
 	}
 	at := func(k int) trace.Time {
@@ -84,5 +82,5 @@ func (o *outcomes) search(w *observer, level float64) []Shift {
 		x, y := share(from, k).Share, share(k, to).Share
 		return max(x-y, y-x) >= leastShare && factor(odds(x), odds(y)) >= leastOddsFactor
 	}})
-	return shifts(changes, len(is), at, share, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: o.metric})
+	return shifts(changes, at, share, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: o.metric})
 }

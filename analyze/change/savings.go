@@ -92,8 +92,8 @@ func (s *savings) search(level float64) []Shift {
 		}
 		return before >= leastYieldFactor*after
 	}})
-	found := shifts(changes, len(values), at, s.level, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric})
-	date(found, changes, len(values), s.values[0].at, func(k int) changepoint.Observation {
+	found := shifts(changes, at, s.level, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric})
+	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {
 		v, y := &s.values[k], values[k]
 		switch s.metric {
 		case OutputChanged, PromptChanged:

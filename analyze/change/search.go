@@ -152,40 +152,27 @@ func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
 		Keep: func(from, k, to int) bool {
 			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= leastRateFactor
 		}})
-	return shifts(changes, len(times), at, rate, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: ArrivalsChanged})
+	return shifts(changes, at, rate, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
 
-// shifts makes shifts of the changes of a series of n observations.
-func shifts(changes []changepoint.Change, n int, at func(k int) trace.Time, level func(from, to int) Level, like Shift) []Shift {
+// shifts makes shifts of the changes of a series.
+func shifts(changes []changepoint.Change, at func(k int) trace.Time, level func(from, to int) Level, like Shift) []Shift {
 	var out []Shift
-	for i, c := range changes {
-		from, to := 0, n
-		if i > 0 {
-			from = changes[i-1].At
-		}
-		if i+1 < len(changes) {
-			to = changes[i+1].At
-		}
+	for _, c := range changes {
 		f := like
 		f.Time, f.First, f.Last = at(c.At), at(c.First), at(c.Last)
 		f.P, f.Searched = c.P, true
-		f.Before, f.After = level(from, c.At), level(c.At, to)
+		f.Before, f.After = level(c.From, c.At), level(c.At, c.To)
 		out = append(out, f)
 	}
 	return out
 }
 
-// date says more exactly when shifts happened that were found among n observations, by how
+// date says more exactly when shifts happened that were found, by how
 // much of each lies after that, between the changes beside it.
-func date(found []Shift, changes []changepoint.Change, n int, origin trace.Time, of func(k int) changepoint.Observation) {
+func date(found []Shift, changes []changepoint.Change, origin trace.Time, of func(k int) changepoint.Observation) {
 	for i := range found {
-		from, to := 0, n
-		if i > 0 {
-			from = changes[i-1].At
-		}
-		if i+1 < len(changes) {
-			to = changes[i+1].At
-		}
+		from, to := changes[i].From, changes[i].To
 		list := memory.Make[changepoint.Observation](to - from)[:0]
 		for k := from; k < to; k++ {
 			list = memory.Append(list, of(k))
@@ -204,17 +191,13 @@ func observation(origin, from, to trace.Time, y float64) changepoint.Observation
 
 func (w *observer) searchShare(routes []route, rank int32, level float64) []Shift {
 	is := memory.Make[bool](len(routes))
-	count := memory.Make[int](len(routes) + 1) // of the rank's among those before
 	for i, r := range routes {
-		count[i+1] = count[i]
-		if r.rank == rank {
-			is[i] = true
-			count[i+1]++
-		}
+		is[i] = r.rank == rank
 	}
+	count := changepoint.Count(is)
 	share := func(from, to int) Level {
 		l := newLevel(to - from)
-		l.Share = distribution.Ratio(float64(count[to]-count[from]), float64(to-from))
+		l.Share = count.Share(from, to)
 		return l
 	}
 	at := func(k int) trace.Time {
@@ -222,11 +205,11 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 	}
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		bounds := func(from, to int) [2]float64 {
-			return w.doubt.shareOf(w.ranks.Places[rank].Role, count[to]-count[from], to-from, at(from), at(to))
+			return w.doubt.shareOf(w.ranks.Places[rank].Role, count.In(from, to), to-from, at(from), at(to))
 		}
 		return sharesDiffer(bounds(from, k), bounds(k, to))
 	}})
-	return shifts(changes, len(is), at, share, Shift{Where: w.ranks.Places[rank], Metric: ShareChanged})
+	return shifts(changes, at, share, Shift{Where: w.ranks.Places[rank], Metric: ShareChanged})
 }
 
 // search finds changes of the level of durations, and of their tail.
@@ -235,7 +218,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		return d.differ(from, k, to) && d.lasts(w, from, k) && d.lasts(w, k, to)
 	}})
-	found := shifts(changes, len(values), d.time, d.level, d.shift(d.metric))
+	found := shifts(changes, d.time, d.level, d.shift(d.metric))
 	if d.metric == LatenessChanged {
 		return found
 	}
@@ -252,7 +235,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 		return factor(odds(b.Share), odds(a.Share)) >= leastTailFactor && d.step(b.P99, a.P99, leastTailFactor) &&
 			d.lasts(w, from, k) && d.lasts(w, k, to)
 	}})
-	return append(found, shifts(changes, len(values), d.time, beyond, like)...)
+	return append(found, shifts(changes, d.time, beyond, like)...)
 }
 
 func (d *durations) shift(m Metric) Shift {

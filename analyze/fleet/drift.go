@@ -172,17 +172,10 @@ func findDrifts(list []Day, versions []Use) {
 		r := ratio(from, k, to)
 		return max(r, 1/r) >= 1+leastDrift
 	}})
-	for i, c := range changes {
-		from, to := 0, len(levels)
-		if i > 0 {
-			from = changes[i-1].At
-		}
-		if i+1 < len(changes) {
-			to = changes[i+1].At
-		}
-		d := &Drift{Series: list[c.At].Series, Day: list[c.At].Day, First: list[c.First].Day, Last: list[min(c.Last, len(list)-1)].Day,
-			Ratio: ratio(from, c.At, to), P: c.P}
-		for j := c.At; j < to; j++ {
+	for _, c := range changes {
+		d := &Drift{Series: list[c.At].Series, Day: list[c.At].Day, First: list[c.First].Day, Last: list[c.Last].Day,
+			Ratio: ratio(c.From, c.At, c.To), P: c.P}
+		for j := c.At; j < c.To; j++ {
 			d.Lost += float64(list[j].Total) * max(0, 1-1/d.Ratio)
 		}
 		for _, u := range versions {

@@ -153,20 +153,16 @@ func (d *Desk) judge() {
 	}
 	from, to := 0, n
 	changes := d.changes(long)
-	for i, c := range changes {
-		until := n
-		if i+1 < len(changes) {
-			until = changes[i+1].At
-		}
-		if from == 0 && d.part(c.At, until) > d.part(0, c.At) {
-			from, to, d.P = c.At, until, c.P
+	for _, c := range changes {
+		if from == 0 && d.part(c.At, c.To) > d.part(0, c.At) {
+			from, to, d.P = c.At, c.To, c.P
 			at := func(k int) trace.Time {
 				return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
 			}
 			// It began after the last visit before it, and before the first one that it kept.
-			d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[min(c.Last, n-1)].at
-		} else if from > 0 && d.part(c.At, until)*2 > d.part(from, to) {
-			to = until
+			d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[c.Last].at
+		} else if from > 0 && d.part(c.At, c.To)*2 > d.part(from, to) {
+			to = c.To
 		}
 	}
 	for _, v := range d.visits[from:to] {

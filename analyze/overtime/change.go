@@ -71,16 +71,10 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		return s.metric.matters(mean(from, k), mean(k, to))
 	}})
 	var out []Change
-	for i, x := range list {
-		from, to := 0, len(s.values)
-		if i > 0 {
-			from = list[i-1].At
-		}
-		if i+1 < len(list) {
-			to = list[i+1].At
-		}
+	for _, x := range list {
+		from, to := x.From, x.To
 		c := Change{What: s.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
-			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[min(x.Last, len(s.buckets)-1)]),
+			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[x.Last]),
 			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
 		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
 		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)

@@ -94,12 +94,9 @@ func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	}
 	end := func(i int) trace.Time { return s.Requests[ended[i]].End }
 	slices.SortFunc(ended, func(x, y int) int { return cmp.Compare(s.Requests[x].End, s.Requests[y].End) })
-	is, before := make([]bool, len(ended)), make([]int, len(ended)+1)
+	is := make([]bool, len(ended))
 	for k, i := range ended {
-		is[k], before[k+1] = gone[i], before[k]
-		if is[k] {
-			before[k+1]++
-		}
+		is[k] = gone[i]
 	}
 	last := end(len(ended) - 1)
 	rate := func(n int, from, to trace.Time) float64 { return distribution.Ratio(float64(n), float64(to-from)/1e9) }
@@ -108,14 +105,14 @@ func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	if len(changes) != 1 {
 		return
 	}
-	k := changes[0].At
-	was, now := float64(before[k])/float64(k), float64(len(t.gone)-before[k])/float64(len(ended)-k)
+	k, count := changes[0].At, changepoint.Count(is)
+	was, now := count.Share(0, k), count.Share(k, len(is))
 	if now <= was {
 		return
 	}
 	f.Since = end(k)
-	f.Metric.Before, f.Metric.After = rate(before[k], end(0), f.Since), rate(len(t.gone)-before[k], f.Since, last)
-	f.Text += fmt.Sprintf("; since %s, %s %% do, before %s %%", words.When(f.Since, end(changes[0].First), end(min(changes[0].Last, len(ended)-1))),
+	f.Metric.Before, f.Metric.After = rate(count.In(0, k), end(0), f.Since), rate(count.In(k, len(is)), f.Since, last)
+	f.Text += fmt.Sprintf("; since %s, %s %% do, before %s %%", words.When(f.Since, end(changes[0].First), end(changes[0].Last)),
 		words.InPercent(now), words.InPercent(was))
 	f.Brief = fmt.Sprintf("since then, %s %% of clients give up, most of them after %s (before: %s %%)", words.InPercent(now), words.Nearly(t.ns), words.InPercent(was))
 }

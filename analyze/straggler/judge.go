@@ -311,8 +311,7 @@ func (g *Gathering) changes(rank int) []changepoint.Change {
 		return math.Abs(distribution.LowerMedian(slices.Clone(values[k:to]))-distribution.LowerMedian(slices.Clone(values[from:k]))) >= least/2
 	}})
 	for i := range found {
-		c := &found[i]
-		c.At, c.First, c.Last = c.At*size, c.First*size, min(n-1, c.Last*size)
+		found[i] = found[i].Of(func(k int) int { return min(n, k*size) })
 	}
 	return found
 }

@@ -190,22 +190,14 @@ func (g *Gathering) oftenLate(rank int, limit float64) (slowRun, bool) {
 			is, at = append(is, float64(d) >= limit), append(at, i)
 		}
 	}
-	part := func(from, to int) float64 {
-		n := 0
-		for _, late := range is[from:to] {
-			if late {
-				n++
-			}
-		}
-		return float64(n) / float64(to-from)
-	}
+	part := changepoint.Count(is).Share
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: ErrorLevel, Keep: func(from, k, to int) bool {
 		before, after := part(from, k), part(k, to)
 		return math.Abs(after-before) >= max(fewestOccasions, max(before, after)/2)
 	}})
+	at = append(at, len(g.SyncPoints))
 	for i := range changes {
-		c := &changes[i]
-		c.At, c.First, c.Last = at[c.At], at[c.First], at[min(c.Last, len(at)-1)]
+		changes[i] = changes[i].Of(func(k int) int { return at[k] })
 	}
 	run, ok := g.costliest(rank, changes, func(from, to int) bool {
 		return beyondOthers(g.lateShares(limit, from, to), rank) >= fewestOccasions

@@ -11,9 +11,17 @@ type Change struct {
 	// First and Last are the earliest and the latest At that the observations
 	// allow, with a confidence of 95 %.
 	First, Last int
+	// From and To bound what it divides: the changes before and after it, or the ends.
+	From, To int
 	// P bounds the probability of such a change anywhere in a sequence that has
 	// none.
 	P float64
+}
+
+// Of returns the change of a sequence of which what was searched is a part, or a summary: at tells where in
+// it an observation lies, and where the end does.
+func (c Change) Of(at func(k int) int) Change {
+	return Change{At: at(c.At), First: at(c.First), Last: at(c.Last), From: at(c.From), To: at(c.To), P: c.P}
 }
 
 // Options tune a search.
@@ -59,6 +67,10 @@ func find(s sequence, o Options) []Change {
 		f.bound(i)
 	}
 	f.dropSmall()
+	for i := range f.found {
+		w := f.around(i)
+		f.found[i].From, f.found[i].To = w.from, w.to
+	}
 	return f.found
 }
 

@@ -3,6 +3,8 @@ package changepoint
 import (
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Either side of a change of a rate or a share has leastEvents events, and a window
@@ -160,6 +162,27 @@ func Shares(is []bool, o Options) []Change {
 	d.dispersion = max(steadiest, d.measure())
 	return find(d, o)
 }
+
+// Trues are how many of the trials before each are true.
+type Trues []int
+
+// Count counts trials.
+func Count(is []bool) Trues {
+	t := Trues(memory.Make[int](len(is) + 1))
+	for i, yes := range is {
+		t[i+1] = t[i]
+		if yes {
+			t[i+1]++
+		}
+	}
+	return t
+}
+
+// In returns how many of the trials [from, to) are true, and Share which part of them; NaN of none.
+func (t Trues) In(from, to int) int { return t[to] - t[from] }
+
+// Share is the part of the trials [from, to) that is true; NaN of no trial.
+func (t Trues) Share(from, to int) float64 { return float64(t.In(from, to)) / float64(to-from) }
 
 // draws are trials that are true or not.
 type draws struct {

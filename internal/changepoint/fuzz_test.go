@@ -46,8 +46,12 @@ func FuzzFind(f *testing.F) {
 				t.Fatalf("%s: %v, then %v", name, got, again)
 			}
 			last := 0
-			for _, c := range got {
-				if c.At <= last || c.At >= len(values)+1 || c.First > c.At || c.Last < c.At || c.First < 0 || c.Last > len(values) || !(c.P >= 0 && c.P <= o.Alpha) {
+			for i, c := range got {
+				next := len(values)
+				if i+1 < len(got) {
+					next = got[i+1].At
+				}
+				if c.At <= last || c.From != last || c.To != next || c.To <= c.At || c.First > c.At || c.Last < c.At || c.First < 0 || c.Last >= len(values) || !(c.P >= 0 && c.P <= o.Alpha) {
 					t.Fatalf("%s of %d: %+v behind %d", name, len(values), c, last)
 				}
 				last = c.At

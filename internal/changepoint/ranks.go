@@ -226,6 +226,7 @@ func findBlocks(values []float64, o Options) []Change {
 	found := find(newScores(inBlocks(values, size)), ofBlocks)
 	for i := range found {
 		c := &found[i]
+		c.From, c.To = place(c.From), place(c.To)
 		c.At, c.First, c.Last = place(c.At), max(1, place(c.First)-size+1), min(len(values)-1, place(c.Last)+size-1)
 	}
 	return found
