@@ -12,7 +12,7 @@ import (
 // CallCategories are the categories of calls that launch work on devices, and
 // CopyCategories those of copies, in the terms of PyTorch's profiler.
 var (
-	CallCategories = []string{"cuda_runtime", "cuda_driver", "xpu_runtime", "xpu_driver", "mtia_runtime", "glow_runtime",
+	CallCategories = []string{"cuda_runtime", "cuda_driver", "xpu_runtime", "xpu_driver", "mtia_runtime", "glow_runtime", "hpu_op",
 		"privateuse1_runtime", "privateuse1_driver"}
 	CopyCategories = []string{"gpu_memcpy", "gpu_memset"}
 	// FrameCategories are those of what threads did beside these calls.

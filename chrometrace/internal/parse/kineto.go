@@ -65,7 +65,7 @@ var categories = []category{
 	{"mtia_ccp_events", "kernel", LaneStream, RoleWork}, // what control cores run: kernels, copies and waits, by their names
 	{"mtia_insight", "", LaneStream, RoleNone},
 	{"glow_runtime", "", LaneThread, RoleLaunch},
-	{"hpu_op", "", LaneStream, RoleNone},
+	{"hpu_op", "", LaneThread, RoleLaunch}, // of Gaudi: calls of the host, whatever the name says
 	{"xpu_runtime", "", LaneThread, RoleLaunch},
 	{"xpu_driver", "", LaneThread, RoleLaunch},
 	{"xpu_sync", "", LaneThread, RoleNone}, // a call that waits, on the process's pid
