@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,7 +82,66 @@ func plantedRank(t *testing.T, dir string) string {
 	return truth.Straggler.Role + " " + parts[2] + " " + parts[0]
 }
 
-// The questions of docs/SQL.md have answers, and the planted rank is that of the right one.
+// An answer is the report that answers a question, too: the columns that name its rows, and the
+// one with the number that the question gives in its column.
+type answer struct {
+	report string
+	names  []string
+	value  string
+	in     int
+	of     float64 // what the question divides the number by
+}
+
+var answers = map[string]answer{
+	"Where does the time go?":                     {"report --by-stage --format csv demo", []string{"stage"}, "p50_ns", 2, 1e6},
+	"Which requests are slow, and in which part?": {"requests --format csv demo", []string{"rid"}, "e2e_ns", 2, 1e6},
+	waitedFor:                 {"report --by-rank --table collectives.ranks --format csv demo", []string{"rank"}, "last", 1, 1},
+	"Is load divided evenly?": {"report --by-rank --table ranks --format csv demo", []string{"role", "rank"}, "requests", 1, 1},
+	"Do steps of one size take longer on some ranks?": {"report --by-rank --table steps --format csv demo", []string{"rank", "kind", "batch"}, "p50_ns", 4, 1e6},
+}
+
+// sameAsReport compares the rows of a question with those of the report. The report has all of them,
+// by name.
+func sameAsReport(t *testing.T, question string, answered [][]any, dir string, a answer) {
+	t.Helper()
+	cells, err := csv.NewReader(strings.NewReader(mustRun(t, dir, a.report).out)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(column string) int { return slices.Index(cells[0], column) }
+	printed := map[string]string{}
+	for _, row := range cells[1:] {
+		var name []string
+		for _, column := range a.names {
+			name = append(name, row[at(column)])
+		}
+		printed[strings.Join(name, " ")] = row[at(a.value)]
+	}
+	compared := 0
+	for _, given := range answered {
+		var row []string
+		for _, cell := range given {
+			row = append(row, fmt.Sprint(cell))
+		}
+		name := row[0]
+		if len(a.names) > 1 && a.names[0] != "role" {
+			name = strings.Join(row[:len(a.names)], " ")
+		}
+		want, err := strconv.ParseFloat(printed[name], 64)
+		if err != nil {
+			continue
+		}
+		compared++
+		if got, err := strconv.ParseFloat(row[a.in], 64); err != nil || math.Abs(got-want/a.of) > 1e-6*math.Abs(got) {
+			t.Errorf("%s: %v, and %s says %v", question, row, a.report, want/a.of)
+		}
+	}
+	if compared < 4 {
+		t.Errorf("%s: the report %s has %d of its %d rows", question, a.report, compared, len(answered))
+	}
+}
+
+// The questions of docs/SQL.md have answers, which are those of reports, and the planted rank is that of the right one.
 func TestQuestions(t *testing.T) {
 	found := question.FindAllStringSubmatch(string(readFile(t, "../../docs/SQL.md")), -1)
 	if len(found) != 10 {
@@ -111,6 +173,9 @@ func TestQuestions(t *testing.T) {
 			t.Log(found[i][1], r.Columns, r.Rows[:min(2, len(r.Rows))])
 			if len(r.Rows) == 0 {
 				t.Fatalf("%s: no rows", found[i][1])
+			}
+			if answer, ok := answers[found[i][1]]; ok {
+				sameAsReport(t, found[i][1], r.Rows, dir, answer)
 			}
 			if want := plantedRank(t, dir); (found[i][1] == waitedFor || found[i][1] == computesSlower) && r.Rows[0][0] != want {
 				t.Errorf("%s: %s, want %s", found[i][1], r.Rows[0][0], want)
