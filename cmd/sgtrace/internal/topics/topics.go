@@ -66,7 +66,7 @@ func Known() (known []commandline.Topic) {
 // Names are the names of all topics.
 func Names() (names []string) {
 	for _, t := range All() {
-		names = append(names, t.Name)
+		names = append(names, t.Topic.Name)
 	}
 	return names
 }
