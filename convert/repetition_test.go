@@ -399,7 +399,7 @@ func TestJobs(t *testing.T) {
 		if want == nil {
 			want = make([]bool, len(c.ranks))
 		}
-		if rivals := m.Rivals(jobs); !slices.Equal(rivals, want) {
+		if rivals := m.Conflicts(jobs); !slices.Equal(rivals, want) {
 			t.Errorf("%s: rivals %v, want %v", c.name, rivals, want)
 		}
 	}

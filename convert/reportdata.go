@@ -80,8 +80,8 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 			p.Last = max(p.Last, c.Last)
 		}
 	}
-	p.Profiles.Recorded, p.Profiles.GraphCapture = of.Burdens()
-	p.Profiles.GPUs, p.Profiles.Homes = of.GPUs(), of.Homes()
+	p.Profiles.Recorded, p.Profiles.GraphCapture = of.ProfilerOverhead()
+	p.Profiles.GPUs, p.Profiles.Homes = of.GPUs(), of.Placements()
 	if opt.SyncPoints {
 		p.Profiles.Ahead = p.aligned.Ahead(of)
 	}
@@ -191,7 +191,7 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 		return nil
 	}
 	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), Streams: heldStreams(in, of), Ahead: aligned.Ahead(of)}
-	p.Recorded, p.GraphCapture = of.Burdens()
+	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {
 		p.Absences = of.Absences()
 	}

@@ -15,10 +15,10 @@ func (m *aligner) matchCollectives() {
 	n := namer{syms: m.in.Spans.Syms, known: map[profile.Collective]int32{}}
 	jobs := m.of.Jobs()
 	replicated := m.replicated(jobs)
-	rivals := m.of.Rivals(jobs)
+	conflicts := m.of.Conflicts(jobs)
 	m.ranks, m.AlignOf, m.Calls = nil, nil, nil
 	for k, r := range m.of.Tracks {
-		if rivals[k] {
+		if conflicts[k] {
 			continue
 		}
 		usual := usualGroup(r, replicated[jobs[k]])

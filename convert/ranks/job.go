@@ -145,30 +145,30 @@ func (m *Assignment) divide(keys []string, whole bool, by func(*Track) string) {
 	}
 }
 
-// Rivals tells which ranks have the place of another one in their job: captures
+// Conflicts tells which ranks have the place of another one in their job: captures
 // of one rank at one time, or on different hosts, of which one cannot be of this
 // server. They are not matched: a collective that has a rank twice says nothing about
 // any.
-func (m *Assignment) Rivals(jobs []int) []bool {
+func (m *Assignment) Conflicts(jobs []int) []bool {
 	type place struct {
 		job int
 		key trace.Rank
 	}
 	holders := map[place][]*Track{}
-	rivals := make([]bool, len(m.Tracks))
+	conflicts := make([]bool, len(m.Tracks))
 	for k, r := range m.Tracks {
 		at := place{jobs[k], r.RankKey()}
 		if at.key == trace.NoRank {
 			continue
 		}
-		rivals[k] = slices.ContainsFunc(holders[at], func(o *Track) bool {
+		conflicts[k] = slices.ContainsFunc(holders[at], func(o *Track) bool {
 			return r.overlaps(o) || r.Host != "" && o.Host != "" && r.Host != o.Host
 		})
-		if !rivals[k] {
+		if !conflicts[k] {
 			holders[at] = append(holders[at], r)
 		}
 	}
-	return rivals
+	return conflicts
 }
 
 // isNone reports whether a shift is no more than what nsys may be wrong about the start

@@ -7,9 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
-// Burdens tells what makes hosts slower in recordings than they are otherwise: what was
+// ProfilerOverhead tells what makes hosts slower in recordings than they are otherwise: what was
 // recorded besides events, and that CUDA graphs are captured at start.
-func (m *Assignment) Burdens() (recorded []string, graphCapture bool) {
+func (m *Assignment) ProfilerOverhead() (recorded []string, graphCapture bool) {
 	words := map[string]bool{}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Homes returns where each rank ran.
-func (m *Assignment) Homes() []profile.Home {
+// Placements returns where each rank ran.
+func (m *Assignment) Placements() []profile.Home {
 	homes := make([]profile.Home, len(m.Tracks))
 	for i, r := range m.Tracks {
 		h := &homes[i]
