@@ -28,6 +28,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 			out = append(out, c.finding(change, b))
 		}
 	}
+	for i := range c.Stallings {
+		out = append(out, c.Stallings[i].finding(b))
+	}
 	for i := range c.List {
 		change := &c.List[i]
 		if change.isCause() {
@@ -44,9 +47,6 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		}
 	}
 	out = append(out, falls...)
-	for i := range c.Stallings {
-		out = append(out, c.Stallings[i].finding(b))
-	}
 	for i := range c.Late {
 		f := &c.Late[i]
 		claim, waiting := b.WaitsFor(&f.Where)

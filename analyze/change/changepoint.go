@@ -155,6 +155,8 @@ func Find(s *request.Set) *Changes {
 		return c
 	}
 	w.observe(c.From, c.To)
+	c.Stallings = w.findStallings()
+	w.takeStalls(c.Stallings)
 	loads, latencies := w.tests()
 	c.Series = loads + latencies
 	byLoad, byLatency := alpha*loadPart/float64(max(1, loads)), alpha*(1-loadPart)/float64(max(1, latencies))
@@ -176,7 +178,6 @@ func Find(s *request.Set) *Changes {
 	c.List = groupShifts(inside, w.lag)
 	w.explain(c)
 	c.Late = w.alwaysLate(c)
-	c.Stallings = w.findStallings()
 	return c
 }
 

@@ -19,9 +19,9 @@ const (
 	leastPaceFactor = 1.02
 	// leastFasterFactor is by how much faster it is that anyone would wonder about.
 	leastFasterFactor = 1.1
-	// explained is the part of what more work explains that it may explain wrongly: how much
-	// longer a batch takes than a smaller one is measured, and not exactly a straight line.
-	explained = 0.5
+	// explained is how much of what more work explains it may explain wrongly: how much longer a
+	// batch takes than a smaller one is measured, and not exactly a straight line.
+	explained = 1
 	// paceLevel is the part of the probability of error that is left to paces: what is not in
 	// their model makes them seem surer than they are.
 	paceLevel = 0.02

@@ -113,7 +113,11 @@ func (w *observer) explain(c *Changes) {
 	for i := range c.List {
 		change := &c.List[i]
 		change.addRunning(w, loads, times, i)
-		for _, d := range w.series() {
+		compared := w.series()
+		if change.Shifts[0].Metric == OutputChanged { // other changes show in TTFT and TPOT
+			compared = append(compared, &w.whole)
+		}
+		for _, d := range compared {
 			if f, ok := d.compare(times[i], times[i+1], times[i+2]); ok && !change.has(&f) {
 				f.Name = f.name()
 				change.Shifts = append(change.Shifts, f)

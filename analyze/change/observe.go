@@ -31,6 +31,7 @@ type observer struct {
 	ends     ends
 	paces    paces
 	all      []*durations
+	whole    durations                       // E2E, which is compared where something else changed
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
 	byRole   [request.Other + 1][]*durations // of threads that are no rank
@@ -89,6 +90,7 @@ func (w *observer) observe(from, to trace.Time) {
 	ttft := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "ttft"}
 	tpot := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
+	w.whole = durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
 	for _, r := range w.requests() {
 		w.doubt.add(w, r)
 		if w.inside(r.Start) && !arrivalDoubtful(r) {
@@ -97,6 +99,7 @@ func (w *observer) observe(from, to trace.Time) {
 		if w.inside(r.Start) && r.Complete() {
 			ttft.add(r.Start, r.Metrics.TTFT)
 			tpot.add(r.Start, r.Metrics.TPOT)
+			w.whole.add(r.Start, r.Metrics.E2E)
 			w.observeSavings(r)
 		}
 		if w.inside(r.Start) {
@@ -112,7 +115,7 @@ func (w *observer) observe(from, to trace.Time) {
 	for _, routes := range w.routes {
 		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
 	}
-	for _, d := range w.series() {
+	for _, d := range append(w.series(), &w.whole) {
 		slices.SortStableFunc(d.values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
 	}
 }

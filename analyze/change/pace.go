@@ -32,6 +32,10 @@ type piece struct {
 	shared   float64    // the part of what it takes usually that is for what others have there
 }
 
+// mostHeld is how much of its time a request may wait for the prefills of others, so that the
+// rest tells how long a token takes.
+const mostHeld = 0.9
+
 // leastPieces is how many pieces of work a pace has that is looked at.
 const leastPieces = 40
 
@@ -42,51 +46,87 @@ type paces struct {
 	endless map[int32][]trace.Time
 }
 
+// A workload is what a lead rank did: the pieces that are compared, and those of requests of
+// which too little is known, or that never ended, which are only in the way of others.
+type workload struct {
+	decodes, prefills           []piece
+	otherDecodes, otherPrefills []piece
+}
+
 // observePaces collects the work of all lead ranks.
 func (w *observer) observePaces() {
-	decodes, prefills := make([][]piece, len(w.ranks.Places)), make([][]piece, len(w.ranks.Places))
+	work := make([]workload, len(w.ranks.Places))
 	w.paces.endless = map[int32][]trace.Time{}
 	for _, r := range w.requests() {
-		if r.Status == request.Unfinished {
-			w.observeEndless(r)
-		}
-		if !r.Complete() || r.Metrics.Retractions > 0 {
-			continue
-		}
+		compared := r.Complete() && r.Metrics.Retractions == 0
 		for _, p := range w.set.PartsOf(r) {
 			part := &w.set.Parts[p]
+			if rank := w.ranks.Route(part); r.Status == request.Unfinished && rank != request.None && part.Serves() {
+				w.paces.endless[int32(rank)] = memory.Append(w.paces.endless[int32(rank)], part.Start)
+			}
 			thread, rank := w.ranks.Lead(part)
 			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
 				continue
 			}
-			prefill, decode := w.workOf(part, thread)
-			if prefill.to > prefill.from {
-				prefills[rank] = memory.Append(prefills[rank], prefill)
-			}
-			if decode.to > decode.from && decode.units > 0 {
-				decodes[rank] = memory.Append(decodes[rank], decode)
+			if compared {
+				work[rank].add(w.workOf(part, thread))
+			} else {
+				work[rank].addOther(w.workOf(part, thread))
 			}
 		}
 	}
-	for rank := range decodes {
-		slices.SortStableFunc(decodes[rank], byStart)
-		slices.SortStableFunc(prefills[rank], byStart)
-		together := inBatches(prefills[rank])
-		if list := w.decodeWork(decodes[rank], together); len(list) >= leastPieces {
+	for rank := range work {
+		x := &work[rank]
+		slices.SortStableFunc(x.decodes, byStart)
+		slices.SortStableFunc(x.prefills, byStart)
+		together := inBatches(x.prefills)
+		all := slices.Concat(together, x.otherPrefills)
+		slices.SortStableFunc(all, byStart)
+		x.end()
+		if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= leastPieces {
 			w.paces.decode = append(w.paces.decode, newPace(rank, list, 0))
 		}
-		if list := w.prefillWork(together, decodes[rank]); len(list) >= leastPieces {
+		if list := w.prefillWork(together, x.decodes); len(list) >= leastPieces {
 			w.paces.prefill = append(w.paces.prefill, newPace(rank, list, 1))
 		}
 	}
 }
 
-// observeEndless notes to which ranks a request came that never ended.
-func (w *observer) observeEndless(r *request.Request) {
-	for _, p := range w.set.PartsOf(r) {
-		part := &w.set.Parts[p]
-		if rank := w.ranks.Route(part); rank != request.None && part.Serves() {
-			w.paces.endless[int32(rank)] = memory.Append(w.paces.endless[int32(rank)], part.Start)
+// add adds what was done for a request that is compared.
+func (x *workload) add(prefill, decode piece) {
+	if prefill.to > prefill.from {
+		x.prefills = memory.Append(x.prefills, prefill)
+	}
+	if decode.to > decode.from && decode.units > 0 {
+		x.decodes = memory.Append(x.decodes, decode)
+	}
+}
+
+// addOther adds what was done for another one. Where nobody knows until when it was decoded,
+// to is 0: see end.
+func (x *workload) addOther(prefill, decode piece) {
+	if prefill.to > prefill.from {
+		x.otherPrefills = memory.Append(x.otherPrefills, prefill)
+	}
+	decode.units = 0
+	switch {
+	case decode.to > decode.from:
+		x.otherDecodes = memory.Append(x.otherDecodes, decode)
+	case prefill.to != 0 || decode.from != 0:
+		x.otherDecodes = memory.Append(x.otherDecodes, piece{request: decode.request, from: max(prefill.to, decode.from)})
+	}
+}
+
+// end makes the decoding of requests that never end as long as the longest of others is, or
+// until the last of these ends: they share its steps.
+func (x *workload) end() {
+	longest, last := trace.Time(0), trace.Time(0)
+	for i := range x.decodes {
+		longest, last = max(longest, x.decodes[i].to-x.decodes[i].from), max(last, x.decodes[i].to)
+	}
+	for i := range x.otherDecodes {
+		if o := &x.otherDecodes[i]; o.to == 0 {
+			o.to = max(o.from, min(o.from+longest, last))
 		}
 	}
 }
@@ -114,6 +154,8 @@ func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece
 				prefill.from, prefill.to = row.Start, row.End
 			case request.Answering:
 				decode.from, decode.to = row.Start, row.End
+			case request.DecodeQueueing:
+				decode.from = max(decode.from, row.End)
 			case request.Stepping:
 				if decode.from == 0 || row.Start < decode.from {
 					decode.from = row.Start
@@ -145,20 +187,32 @@ func inBatches(prefills []piece) (out []piece) {
 
 // decodeWork says of every request that is decoded how long a token takes, without the
 // prefills of others, and with how many requests, and how many tokens of context, it shares
-// the steps on average.
-func (w *observer) decodeWork(decodes, prefills []piece) (list []piece) {
-	running, context, computing := newLevelOver(decodes, func(*piece) float64 { return 1 }),
-		newLevelOver(decodes, func(p *piece) float64 {
-			m := &w.set.Requests[p.request].Metrics
-			return float64(max(0, m.PromptTokens)) + p.units/2
+// the steps on average. Others that are not compared are in the steps, too.
+func (w *observer) decodeWork(decodes, others, prefills []piece) (list []piece) {
+	tokens := func(p *piece) float64 {
+		return float64(max(0, w.set.Requests[p.request].Metrics.PromptTokens)) + p.units/2
+	}
+	usual := 0.0 // of others that is not known
+	for i := range decodes {
+		usual += tokens(&decodes[i]) / float64(len(decodes))
+	}
+	all := slices.Concat(decodes, others)
+	running, context, computing := newLevelOver(all, func(*piece) float64 { return 1 }),
+		newLevelOver(all, func(p *piece) float64 {
+			if p.units == 0 {
+				return usual
+			}
+			return tokens(p)
 		}), newLevelOver(union(prefills), func(*piece) float64 { return 1 })
 	for _, p := range decodes {
 		if !w.inside(p.from) {
 			continue
 		}
-		length := float64(p.to - p.from)
-		held := min(computing.mean(p.from, p.to), 0.9)
-		p.ns = length * (1 - held) / p.units
+		held := computing.mean(p.from, p.to)
+		if held > mostHeld {
+			continue
+		}
+		p.ns = float64(p.to-p.from) * (1 - held) / p.units
 		p.burden = [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
 		list = memory.Append(list, p)
 	}

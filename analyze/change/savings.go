@@ -92,7 +92,23 @@ func (s *savings) search(level float64) []Shift {
 		}
 		return before >= leastYieldFactor*after
 	}})
-	found := shifts(changes, at, s.level, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric})
+	like := Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric}
+	found := shifts(changes, at, s.level, like)
+	if len(found) == 0 && s.metric.isLength() { // those of one tenant may be longer, and not most
+		limit := changepoint.Limit(values)
+		long := func(from, to int) float64 {
+			n := 0
+			for _, v := range values[from:to] {
+				if v >= limit {
+					n++
+				}
+			}
+			return distribution.Ratio(float64(n), float64(to-from))
+		}
+		return shifts(changepoint.Excesses(values, limit, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+			return factor(odds(long(from, k)), odds(long(k, to))) >= leastTailFactor && factor(s.mean(from, k), s.mean(k, to)) >= leastMeanFactor
+		}}), at, s.level, like)
+	}
 	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {
 		v, y := &s.values[k], values[k]
 		switch s.metric {

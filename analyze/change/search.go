@@ -27,6 +27,7 @@ const (
 	leastCached       = 0.05      // of the tokens of prompts
 	leastYieldFactor  = 1.2
 	leastLengthFactor = 1.1 // of prompts and answers
+	leastMeanFactor   = 1.5 // of all, where only the long ones are longer
 )
 
 // Fewest observations that are searched.
@@ -43,6 +44,9 @@ func (w *observer) tests() (loads, latencies int) {
 	for i := range w.savings {
 		if w.savings[i].searched() {
 			latencies++
+			if w.savings[i].metric.isLength() {
+				latencies++ // the long ones
+			}
 		}
 	}
 	latencies += len(w.ends.searched()) + len(w.paces.decode) + len(w.paces.prefill)

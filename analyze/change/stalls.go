@@ -19,40 +19,53 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// PeriodicStalls is the topic of findings about servers that stand still again and again.
-const PeriodicStalls = "periodic stalls"
+// Stalls is the topic of findings about servers that stand still.
+const Stalls = "stalls"
 
-// A Stalling is that lead ranks stand still at equal intervals: a job that runs every minute
-// beside them, a checkpoint, or garbage that is collected.
+// A Stalling is that lead ranks stand still: at equal intervals, for a job that runs every minute
+// beside them, a checkpoint, or garbage that is collected; or once, for long.
 type Stalling struct {
-	set     *request.Set
-	shift   Shift   // which ranks
-	Period  float64 // s
-	Length  int64   // of a stall, ns; the median
-	Times   []trace.Time
-	P       float64
-	held    map[int]int64 // requests that were decoded, with how long each was held up, ns
-	waiting map[int]bool  // requests that came at about these times
+	set    *request.Set
+	shift  Shift   // which ranks
+	Period float64 // s; 0 is none
+	Length int64   // of a stall, ns; the median
+	Times  []trace.Time
+	P      float64 // NaN without a period
+	// First and Last are between which times the first one began.
+	First, Last trace.Time
+	held        map[int]int64 // requests that were decoded, with how long each was held up, ns
+	waiting     map[int]bool  // requests that came at about these times
 }
 
 // A stall is when all requests that a rank decoded got no token for long.
 type stall struct {
-	at     trace.Time
-	length int64 // ns
-	held   []heldUp
+	at, first, last trace.Time // when it began, and between which times
+	length          int64      // ns
+	held            []heldUp
 }
+
+// A stall that is not one of several is told if it is long, and held up several requests or
+// kept them waiting: every process has pauses now and then.
+const (
+	longStall = 1_000_000_000 // ns
+	heldByOne = 3             // requests
+)
+
+// What stands still, as people call it.
+const (
+	decodeStalls  = "decoding"
+	prefillStalls = "prefill"
+)
 
 type heldUp struct {
 	piece *piece
 	ns    int64
 }
 
-// findStallings finds the ranks that stall periodically. Those with the same period are one.
+// findStallings finds the ranks that stall periodically, or once for long. Those that do so
+// together are one.
 func (w *observer) findStallings() (out []Stalling) {
-	const (
-		surely = 0.001
-		same   = 0.05 // period
-	)
+	const surely = 0.001
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
 		stalls := p.stalls()
@@ -61,22 +74,98 @@ func (w *observer) findStallings() (out []Stalling) {
 			times[k] = w.seconds(stalls[k].at)
 		}
 		period, chance := changepoint.Periodic(times)
-		if chance *= float64(len(w.paces.decode)); chance > surely {
+		if chance *= float64(len(w.paces.decode)); chance <= surely {
+			out = w.addStalling(out, w.stalling(p, stalls, period, chance))
 			continue
 		}
-		s := w.stalling(p, stalls, period, chance)
-		k := slices.IndexFunc(out, func(o Stalling) bool {
-			return o.shift.Role == s.shift.Role && factor(o.Period, s.Period) <= 1+same
-		})
-		if k < 0 {
-			out = append(out, s)
-		} else {
-			out[k].join(&s)
+		for k := range stalls {
+			if x := &stalls[k]; x.length < longStall || !p.standsStill(x) {
+				continue
+			}
+			if s := w.stalling(p, stalls[k:k+1], 0, math.NaN()); len(s.held)+len(s.waiting) >= heldByOne {
+				out = w.addStalling(out, s)
+			}
 		}
 	}
+	out = w.addPrefillStalls(out)
 	for i := range out {
 		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Role }))
 	}
+	return out
+}
+
+// addPrefillStalls adds those of prefills that held up no decoding: where there was none, or on
+// servers that only prefill.
+func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
+	const beyond = 8 // times what as many tokens take usually: no prompt is long enough for that
+	for i := range w.paces.prefill {
+		p := &w.paces.prefill[i]
+		for k := range p.work {
+			x := &p.work[k]
+			if x.ratio < beyond || x.extra() < longStall {
+				continue
+			}
+			one := stall{at: x.from, first: x.from, last: x.to - trace.Time(x.extra()), length: int64(x.extra()), held: []heldUp{{x, int64(x.extra())}}}
+			told := func(o Stalling) bool {
+				return slices.Contains(o.shift.Ranks, p.rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.to && x.from <= t+trace.Time(o.Length) })
+			}
+			if slices.ContainsFunc(out, told) || !p.standsStill(&one) {
+				continue
+			}
+			s := w.stalling(p, []stall{one}, 0, math.NaN())
+			if s.shift.Stage = prefillStalls; len(s.held)+len(s.waiting) >= heldByOne {
+				out = w.addStalling(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// standsStill reports whether no such work begins or ends in a stall, wherever it lies.
+func (p *pace) standsStill(x *stall) bool {
+	from, to := x.last+request.SameBatch, x.first+trace.Time(x.length)-request.SameBatch
+	within := func(t trace.Time) bool { return t > from && t < to }
+	return from < to && !slices.ContainsFunc(p.work, func(o piece) bool { return within(o.from) || within(o.to) })
+}
+
+// takeStalls takes stalls out of the pieces of work that they held up: how fast servers are
+// otherwise is another question.
+func (w *observer) takeStalls(list []Stalling) {
+	for i := range list {
+		paces := w.paces.decode
+		if list[i].shift.Stage == prefillStalls {
+			paces = w.paces.prefill
+		}
+		for k := range paces {
+			p := &paces[k]
+			if !slices.Contains(list[i].shift.Ranks, p.rank) {
+				continue
+			}
+			for j := range p.work {
+				if x := &p.work[j]; list[i].held[x.request] > 0 {
+					x.ns, x.ratio = x.ns/x.ratio, 1
+				}
+			}
+		}
+	}
+}
+
+// addStalling adds one to others, as a part of one that is the same.
+func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
+	const same = 0.05 // period
+	k := slices.IndexFunc(out, func(o Stalling) bool {
+		if o.shift.Role != s.shift.Role || o.shift.Stage != s.shift.Stage || o.Period == 0 != (s.Period == 0) {
+			return false
+		}
+		if s.Period == 0 {
+			return o.First <= s.Last+trace.Time(s.Length) && s.First <= o.Last+trace.Time(o.Length) && o.shift.Where != s.shift.Where
+		}
+		return factor(o.Period, s.Period) <= 1+same
+	})
+	if k < 0 {
+		return append(out, s)
+	}
+	out[k].join(&s)
 	return out
 }
 
@@ -122,7 +211,8 @@ func (p *pace) stalls() (out []stall) {
 			continue // who stands still holds up all for as long
 		}
 		s := stall{length: distribution.LowerMedian(lengths), held: of}
-		s.at = from + max(0, end-trace.Time(s.length)-from)/2 // between these it began
+		s.first, s.last = from, max(from, end-trace.Time(s.length)) // between these it began
+		s.at = s.first + (s.last-s.first)/2
 		out = append(out, s)
 	}
 	slices.SortStableFunc(out, func(a, b stall) int { return cmp.Compare(a.at, b.at) })
@@ -135,8 +225,8 @@ func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
 // stalling describes the stalls of a rank.
 func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Stalling {
 	at := w.ranks.Places[p.rank]
-	s := Stalling{set: w.set, Period: period, P: chance, held: map[int]int64{}, waiting: map[int]bool{},
-		shift: Shift{Where: at, Stage: "decoding", Ranks: []int32{p.rank}, Steps: []PaceStep{{Where: at}}}}
+	s := Stalling{set: w.set, Period: period, P: chance, First: stalls[0].first, Last: stalls[0].last, held: map[int]int64{}, waiting: map[int]bool{},
+		shift: Shift{Where: at, Stage: decodeStalls, Ranks: []int32{p.rank}, Steps: []PaceStep{{Where: at}}}}
 	s.shift.Name = at.DP()
 	lengths := make([]int64, len(stalls))
 	for i := range stalls {
@@ -147,10 +237,9 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 		}
 	}
 	s.Length = distribution.LowerMedian(lengths)
-	times := s.expected(w)
+	meets := s.meets(w)
 	for _, r := range w.requests() {
-		k, _ := slices.BinarySearch(times, r.Start-2*trace.Time(s.Length))
-		if k == len(times) || r.Start < times[k]-trace.Time(s.Length) {
+		if !meets(r.Start) {
 			continue
 		}
 		for _, part := range w.set.PartsOf(r) {
@@ -160,6 +249,18 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 		}
 	}
 	return s
+}
+
+// meets tells of the start of a request whether it may have had to wait for a stall.
+func (s *Stalling) meets(w *observer) func(trace.Time) bool {
+	if s.Period == 0 {
+		return func(t trace.Time) bool { return t >= s.First && t <= s.Last+trace.Time(s.Length) }
+	}
+	times := s.expected(w)
+	return func(t trace.Time) bool {
+		k, _ := slices.BinarySearch(times, t-2*trace.Time(s.Length))
+		return k < len(times) && t >= times[k]-trace.Time(s.Length)
+	}
 }
 
 // expected are the times of the stalls that were seen, and those in step with them: where a rank
@@ -185,7 +286,7 @@ func (s *Stalling) join(o *Stalling) {
 	s.shift.Steps = append(s.shift.Steps, o.shift.Steps...)
 	s.shift.Where = place.Where{Scope: place.WholeRole, Role: s.shift.Role}
 	if len(o.Times) > len(s.Times) {
-		s.Times = o.Times
+		s.Times, s.First, s.Last = o.Times, o.First, o.Last
 	}
 	s.P, s.Length = min(s.P, o.P), max(s.Length, o.Length)
 	maps.Copy(s.held, o.held)
@@ -197,15 +298,31 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 	requests := slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.waiting)))
 	slices.Sort(requests)
 	requests = slices.Compact(requests)
+	until := trace.Time(0)
+	if s.Period == 0 {
+		until = s.Last + trace.Time(s.Length)
+	}
 	return finding.Finding{
-		Kind: finding.Change, Topic: PeriodicStalls, At: s.shift.Where, Since: s.Times[0], P: finding.Chance(s.P),
-		Text: fmt.Sprintf("%s stalls every %s for about %s: %d times between %s and %s; nothing is decoded meanwhile", s.shift.paceSubject(),
-			words.Nearly(int64(s.Period*1e9)), words.Nearly(s.Length), len(s.Times),
-			words.At(s.Times[0], toSecond), words.At(s.Times[len(s.Times)-1], toSecond)),
+		Kind: finding.Change, Topic: Stalls, Until: until, At: s.shift.Where, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
 		Metric:   finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)},
 		Affected: finding.AffectedOf(s.set, requests),
-		Claim: b.Amounts(s.held, cause.Decode, cause.Interference).
+		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).
 			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.OverloadCauses...)).
 			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.Prefill, cause.Dispatch)),
 	}
+}
+
+// sentence says who stands still, when, and for how long.
+func (s *Stalling) sentence() string {
+	if s.Period == 0 {
+		text := fmt.Sprintf("%s stood still for %s at %s: it held up %s", s.shift.paceSubject(), words.Nearly(s.Length), words.When(s.Times[0], s.First, s.Last),
+			words.Counted(len(s.held), "request"))
+		if n := len(s.waiting); n > 0 {
+			text += fmt.Sprintf(" and %d that came meanwhile", n)
+		}
+		return text
+	}
+	return fmt.Sprintf("%s stalls every %s for about %s: %d times between %s and %s; nothing is decoded meanwhile", s.shift.paceSubject(),
+		words.Nearly(int64(s.Period*1e9)), words.Nearly(s.Length), len(s.Times),
+		words.At(s.Times[0], toSecond), words.At(s.Times[len(s.Times)-1], toSecond))
 }

@@ -89,7 +89,7 @@ func (f *Shift) subject() string {
 
 // stageWords is what people call the duration that changed.
 func (f *Shift) stageWords() string {
-	if f.Stage == "ttft" || f.Stage == "tpot" {
+	if f.Stage == "ttft" || f.Stage == "tpot" || f.Stage == "e2e" {
 		return strings.ToUpper(f.Stage)
 	}
 	return f.Stage

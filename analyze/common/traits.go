@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -57,6 +58,7 @@ func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) 
 	c := &collector{set: s, list: list}
 	c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
 	c.asked()
+	c.values("a request ID that begins with", Asked, c.beginnings())
 	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
 	c.numbers("cached tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
 	c.places()
@@ -118,6 +120,27 @@ func (c *collector) asked() {
 				return text
 			})
 		}
+	}
+}
+
+// beginnings are those of the IDs of requests: the first word, or as many more as all have in
+// common and one after these. Clients put into IDs who asks: "acme-4f1c", "user_42_turn_1".
+func (c *collector) beginnings() []string {
+	texts := make([]string, len(c.list))
+	for end := 0; ; {
+		same, longer := true, false
+		for i := range c.list {
+			id := c.request(&c.list[i]).RID
+			word := strings.IndexAny(id[min(end, len(id)):], "-_:/.")
+			if texts[i] = ""; word >= 0 {
+				texts[i] = id[:end+word]
+			}
+			same, longer = same && texts[i] == texts[0], longer || word >= 0
+		}
+		if !same || !longer {
+			return texts
+		}
+		end = len(texts[0]) + 1
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/workers"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // All are the finders. Of findings that say the same, the one of the first finder
@@ -42,7 +43,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Straggler, whatever)},
 	{finding.Transfer, "KV transfers that take longer since some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Transfer, whatever)},
-	{finding.Change, "a server or a stage that became slower or faster, at some time or bit by bit, or that stands still periodically; longer prompts or answers, fewer cached tokens, or fewer tokens per decode step, since some time", Requests,
+	{finding.Change, "a server or a stage that became slower or faster, at some time or bit by bit, or that stands still, once or periodically; longer prompts or answers, fewer cached tokens, or fewer tokens per decode step, since some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Change, whatever)},
 	{finding.Limit, "a limit of a server that keeps requests waiting: running requests, KV cache, prefill, KV transfers", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "limits"}, limits},
@@ -166,8 +167,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Common, Effect: finding.Tail, Topics: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{change.Pace}, OnRanks: true},
-	{Cause: finding.Change, CauseTopic: change.PeriodicStalls, Effect: finding.Tail, Topics: cause.Names()},
-	{Cause: finding.Change, CauseTopic: change.PeriodicStalls, Effect: finding.Load, Topics: append(cause.Names(), finding.Waits)},
+	{Cause: finding.Change, CauseTopic: change.Stalls, Effect: finding.Tail, Topics: cause.Names()},
+	{Cause: finding.Change, CauseTopic: change.Stalls, Effect: finding.Change, Topics: []string{change.Pace}, Around: true, Enough: worksOff},
+	{Cause: finding.Change, CauseTopic: change.Stalls, Effect: finding.Load, Topics: append(cause.Names(), finding.Waits)},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.GPU, CauseTopic: collective.LinkTopic, Effect: finding.GPU, Topics: []string{"communication", transferTopic}},
@@ -210,6 +212,12 @@ func askAgain(load, givenUp *finding.Finding) bool {
 	return load.Metric.Name == change.Arrivals && load.Metric.After-load.Metric.Before <= about*givenUp.Metric.After
 }
 
+// worksOff reports whether a server may be slower for a while as it works off what queued up while
+// it stood still, in batches that are fuller than ever.
+func worksOff(slower, stall *finding.Finding) bool {
+	return slower.Until != 0 && slower.At == stall.At
+}
+
 // claimsAt is in which turn a finding claims time of requests: first what is slower at the same
 // load, then load, which is why anything else is, and last symptoms.
 func claimsAt(f *finding.Finding) int {
@@ -228,7 +236,7 @@ func whatever(*finding.Finding) bool { return true }
 // comesAndGoes reports whether a finding is about what requests do to each other: they queue and
 // hold each other up on every server now and then, and no server is at fault.
 func comesAndGoes(f *finding.Finding) bool {
-	return (f.Kind == finding.Load || f.Kind == finding.Tail) && f.Whose == finding.RequestTime
+	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.Whose == finding.RequestTime
 }
 
 // costly and free tell whether a finding costs so much that anyone would notice: load comes and
@@ -246,6 +254,12 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 			if f := m.changed[i]; f.Kind == kind && is(&f) {
 				if f.Metric.Name == change.Arrivals && f.Claim != nil {
 					m.blame(&f)
+				}
+				switch f.Topic {
+				case change.OutputLength:
+					f.Text += m.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
+				case change.PromptLength:
+					f.Text += m.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.PromptTokens })
 				}
 				found = append(found, f)
 			}

@@ -30,6 +30,8 @@ type Event struct {
 	Host       string
 	PID        int64 // of the tokenizer, else of the lowest rank; 0 is unknown
 	ReplacedBy int64 // of the processes that took their place; 0 is none, or unknown
+
+	by trace.Time // of Stop: when it usually had served another request
 }
 
 // Lives is what happened to the servers of a set.
@@ -71,6 +73,7 @@ func Find(s *request.Set) *Lives {
 		}
 		if last := x.lives[len(x.lives)-1]; !l.suffered(last) && o.absent(x, last.last, o.end) {
 			l.add(last.last, Stop, last, x.at)
+			l.Events[len(l.Events)-1].by = min(o.end, last.last+heldBack+trace.Time(last.nextJob()))
 		}
 	}
 	slices.SortStableFunc(l.Events, func(x, y Event) int { return cmp.Compare(x.At, y.At) })

@@ -204,7 +204,7 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 			f.Until = e.At
 			f.Text = fmt.Sprintf("%s serves since %s: it shows no sign before", name(&e.Server), at)
 		case Stop:
-			f.Text = fmt.Sprintf("%s serves nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), at)
+			f.Text = fmt.Sprintf("%s serves nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), words.When(e.At+(e.by-e.At)/2, e.At, e.by))
 			f.Evidence = append(f.Evidence, finding.Sentence("all requests that were on it have ended, and others of its role went on"))
 		default:
 			continue

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -59,6 +60,12 @@ func (o *observer) nextSign(role request.Role) int64 {
 		shorter += float64(pause)
 	}
 	return 0
+}
+
+// nextJob is how long it takes usually until a life gets the next request, in ns, if they come
+// at random.
+func (l *life) nextJob() int64 {
+	return int64(-math.Log(1-usually) * float64(l.last-l.first) / float64(max(1, len(l.jobs))))
 }
 
 // intake is how long it takes usually until a server of a role shows the first sign of a

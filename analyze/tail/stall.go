@@ -41,10 +41,12 @@ type Stall struct {
 	Chunks  int
 }
 
-// A gap is a stall if people notice it, and if it is far longer than usual.
+// A gap is a stall if people notice it, and if it is far longer than gaps and prefills usually
+// are: where a prompt comes, decoding waits for it.
 const (
-	noticed      = int64(100_000_000) // ns
-	stallsBeyond = 8                  // times the median gap
+	noticed        = int64(100_000_000) // ns
+	stallsBeyond   = 8                  // times the median gap
+	prefillsBeyond = 4                  // times what the median prompt takes
 )
 
 // A heldGap is a gap between tokens in which others were prefilled.
@@ -101,9 +103,24 @@ func (t *Tail) stallLimits(median int64) []int64 {
 		if len(list) > 0 {
 			usual = distribution.LowerMedian(list)
 		}
-		limits[group] = max(noticed, stallsBeyond*usual)
+		limits[group] = max(noticed, stallsBeyond*usual, prefillsBeyond*t.usualPrefill(group))
 	}
 	return limits
+}
+
+// usualPrefill is what the prefill of the median prompt takes on a group of servers, in ns; 0 if
+// that is not known.
+func (t *Tail) usualPrefill(group int) int64 {
+	var tokens []int64
+	for i := range t.List {
+		if n := t.set.Requests[t.List[i].Request].Metrics.PrefillTokens(); n >= 0 && int(t.List[i].PrefillGroup) == group {
+			tokens = append(tokens, n)
+		}
+	}
+	if usual := &t.Sizes.Prompt[group]; usual.N > 0 {
+		return usual.Expected(distribution.LowerMedian(tokens))
+	}
+	return 0
 }
 
 // chooseChunk finds the largest power of two that takes no more than half of the limit, and

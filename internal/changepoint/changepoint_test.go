@@ -257,3 +257,17 @@ func TestLimit(t *testing.T) {
 		t.Errorf("without a gap: %g, want the highest tenth", got)
 	}
 }
+
+// Values that all become the same one change as well, however blocks of them are rounded.
+func TestLevelsThatBecomeOneValue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := 840; n < 880; n++ {
+		values := make([]float64, n)
+		for i := range values[:n/2] {
+			values[i] = 0.4 + 0.4*rng.Float64()
+		}
+		if got := Levels(values, Options{Alpha: 0.001}); len(got) != 1 || max(got[0].At-n/2, n/2-got[0].At) > 3 {
+			t.Errorf("%d values: %v", n, got)
+		}
+	}
+}

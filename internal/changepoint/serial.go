@@ -57,12 +57,18 @@ func side(x []float64) mean {
 	for _, v := range x {
 		m.value += v / m.worth
 	}
-	if !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] }) {
-		m.value = x[0] // rounded, all would be off by the same, and seem to depend on each other
+	// Means of equal values are rounded, each in its way: that would look like neighbors which
+	// all but equal each other.
+	const rounding = 1e-12
+	same := !slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v-x[0]) > rounding*max(1, math.Abs(x[0])) })
+	if same {
+		m.value = x[0]
 	}
 	left := make([]float64, len(x))
 	for i, v := range x {
-		left[i] = v - m.value
+		if !same {
+			left[i] = v - m.value
+		}
 	}
 	m.worth /= correlationTime(left, 1)
 	m.variance = dot(left, left) / float64(len(x)) / max(m.worth-1, 0.5)

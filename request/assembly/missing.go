@@ -148,8 +148,13 @@ func (f *lossFinder) checkRoot(r *request.Request, p *request.Part) bool {
 		return false
 	}
 	// It has ended if the work of a scheduler has, or the user was answered.
-	if r.Status == request.Finished || slices.ContainsFunc(f.ThreadsOf(p), func(t int) bool { return f.Threads[t].Row != request.None && f.OnScheduler(t) }) {
-		f.lose(p.End, p.Proc, 1)
+	ended, at := r.Status == request.Finished, p.End
+	for _, t := range f.ThreadsOf(p) {
+		ended = ended || f.Threads[t].Row != request.None && f.OnScheduler(t)
+		at = max(at, f.Threads[t].End)
+	}
+	if ended {
+		f.lose(at, p.Proc, 1)
 	}
 	return false
 }
