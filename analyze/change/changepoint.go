@@ -71,6 +71,9 @@ type Shift struct {
 	Ranks     []int32 // indexes into the observer's
 	Peers     int
 	Steps     []PaceStep
+	// Sized tells of a duration of a stage that the pace of its rank is searched for, whatever
+	// the size of the work: that it changed alone is nothing that a server does.
+	Sized bool
 	// Extra is by how much longer requests took for it, ns, by index; less is negative.
 	Extra map[int]float64
 }

@@ -17,7 +17,7 @@ import (
 // all of the load is, if it is that which changed.
 func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	first := &c.Shifts[0]
-	if !first.costs() {
+	if !first.costs() || first.Sized {
 		return nil
 	}
 	behind := first.Where

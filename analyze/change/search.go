@@ -112,7 +112,10 @@ func (w *observer) search(load, latency float64) []Shift {
 		}
 	}
 	for i := range found {
-		found[i].Name = found[i].name()
+		f := &found[i]
+		f.Name = f.name()
+		f.Sized = f.Scope == place.OneRank && f.Means == request.Prefilling && (f.Metric == MedianChanged || f.Metric == TailChanged) &&
+			slices.ContainsFunc(w.paces.prefill, func(p pace) bool { return w.ranks.Places[p.rank] == f.Where })
 	}
 	return found
 }

@@ -58,7 +58,7 @@ func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) 
 	c := &collector{set: s, list: list}
 	c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
 	c.asked()
-	c.values("a request ID that begins with", Asked, c.beginnings())
+	c.texts("a request ID that begins with", Asked, c.beginning())
 	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
 	c.numbers("cached tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
 	c.places()
@@ -123,24 +123,27 @@ func (c *collector) asked() {
 	}
 }
 
-// beginnings are those of the IDs of requests: the first word, or as many more as all have in
-// common and one after these. Clients put into IDs who asks: "acme-4f1c", "user_42_turn_1".
-func (c *collector) beginnings() []string {
-	texts := make([]string, len(c.list))
+// beginning returns what the ID of a request begins with: the first word, or as many more as all
+// have in common and one after these. Clients put into IDs who asks: "acme-4f1c",
+// "user_42_turn_1".
+func (c *collector) beginning() func(*cause.Attribution) string {
 	for end := 0; ; {
-		same, longer := true, false
-		for i := range c.list {
-			id := c.request(&c.list[i]).RID
+		upTo := func(a *cause.Attribution) string {
+			id := c.set.Text(c.request(a).RID)
 			word := strings.IndexAny(id[min(end, len(id)):], "-_:/.")
-			if texts[i] = ""; word >= 0 {
-				texts[i] = id[:end+word]
+			if word < 0 {
+				return ""
 			}
-			same, longer = same && texts[i] == texts[0], longer || word >= 0
+			return id[:end+word]
 		}
-		if !same || !longer {
-			return texts
+		first := ""
+		if len(c.list) > 0 {
+			first = upTo(&c.list[0])
 		}
-		end = len(texts[0]) + 1
+		if first == "" || slices.ContainsFunc(c.list, func(a cause.Attribution) bool { return upTo(&a) != first }) {
+			return upTo
+		}
+		end = len(first) + 1
 	}
 }
 

@@ -151,7 +151,7 @@ func (f *Finder) complete(x *finding.Finding) {
 	if x.Severity == "" {
 		x.Severity = f.Severity
 	}
-	if x.Cost <= 0 || comesAndGoes(x) && free(x) {
+	if x.Cost <= 0 || comesAndGoes(x) && free(x) || hardlyCosts(x) {
 		x.Severity = finding.Info
 	}
 	if x.Confidence == "" {

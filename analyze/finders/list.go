@@ -239,6 +239,13 @@ func comesAndGoes(f *finding.Finding) bool {
 	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.Whose == finding.RequestTime
 }
 
+// hardlyCosts reports whether a server became slower by so little, or for so short, that nobody
+// would notice.
+func hardlyCosts(f *finding.Finding) bool {
+	const least = 0.005 // of the time of requests
+	return f.Kind == finding.Change && f.Topic == change.Pace && f.Cost < least
+}
+
 // costly and free tell whether a finding costs so much that anyone would notice: load comes and
 // goes.
 func costly(f *finding.Finding) bool { return f.Cost >= leastLoadCost }

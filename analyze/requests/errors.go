@@ -27,17 +27,26 @@ const (
 // FailureFindings tells of requests that got no answer, through no fault of their
 // clients.
 func FailureFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
-	failed := requestsThat(s, func(r *request.Request) bool {
-		return r.Status == request.Failed || s.TurnedAway(r)
-	})
+	failed := requestsThat(s, func(r *request.Request) bool { return r.Status == request.Failed })
+	full := requestsThat(s, s.TurnedAway)
 	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
-	if n := len(failed); n < fewFailed || n*failedOneIn < len(s.Requests) {
-		return nil, judged
+	all := slices.Concat(failed, full)
+	slices.Sort(all)
+	switch {
+	case areMany(s, failed) && areMany(s, full): // a queue is full for other reasons
+		return []finding.Finding{failedFinding(s, failed), failedFinding(s, full)}, judged
+	case areMany(s, all):
+		return []finding.Finding{failedFinding(s, all)}, judged
 	}
-	return []finding.Finding{failedFinding(s, failed)}, judged
+	return nil, judged
 }
 
-// TurnedAway is the topic of findings about requests that found the queue full, all of them.
+// areMany reports whether so many of all requests are worth a finding.
+func areMany(s *request.Set, list []int) bool {
+	return len(list) >= fewFailed && len(list)*failedOneIn >= len(s.Requests)
+}
+
+// TurnedAway is the topic of findings about requests that found the queue full, nearly all of them.
 const TurnedAway = "turned away"
 
 // RetractionFindings tells of requests that were removed from their batch.
@@ -98,8 +107,9 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 		}
 		f.Evidence = append(f.Evidence, finding.Sentence("the servers with most of them: %s", strings.Join(counts, ", ")))
 	}
-	if !slices.ContainsFunc(failed, func(i int) bool { return s.Requests[i].Status == request.Failed }) {
-		f.Topic, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(failed), "request"))
+	full := slices.DeleteFunc(slices.Clone(failed), func(i int) bool { return s.Requests[i].Status == request.Failed })
+	if areMany(s, full) { // beside too few others to matter
+		f.Topic, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(full), "request"))
 	}
 	return f
 }
