@@ -121,7 +121,7 @@ func (s *state) connect(l *limits) {
 	f := l.fit
 	r := relation{
 		line: line{t0: f.At, off: f.Off, slope: f.Slope},
-		why:  trace.SyncMatched, by: ByRequests, err: f.Err, slopeErr: f.SlopeErr, windowed: true,
+		why:  trace.SyncMatched, by: ByRequests, err: f.Err, slopeErr: f.SlopeErr, loose: f.Loose, windowed: true,
 		center: f.At, from: f.From, to: f.To, matches: f.Used, trimmed: f.Wrong,
 	}
 	if s.better(l.a, l.b) == l.a {

@@ -58,6 +58,9 @@ type ClockFit struct {
 	Bound int64
 	// BoundAtT0 and DriftBoundPPB are its two parts.
 	BoundAtT0, DriftBoundPPB int64
+	// Loose is how much of Bound is that of one direction of requests alone, whose shortest delays
+	// are far apart, in ns.
+	Loose int64
 	// From and To are the first and last instant, on the local clock, that the
 	// relation was derived from. From == To == T0 where it holds at all times.
 	From, To int64

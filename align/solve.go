@@ -113,7 +113,7 @@ func (s *state) solution() Solution {
 		fit := ClockFit{
 			Clock: c, Why: l.why, By: l.by, Component: lowest[s.root[c]],
 			T0: t0, Offset: full.off, DriftPPB: int64(math.Round(full.slope / ppb)),
-			BoundAtT0: int64(math.Ceil(l.err)), From: t0, To: t0,
+			BoundAtT0: int64(math.Ceil(l.err)), Loose: int64(l.loose), From: t0, To: t0,
 			Matches: l.matches, Trimmed: l.trimmed,
 		}
 		if l.windowed {

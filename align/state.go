@@ -15,6 +15,7 @@ type link struct {
 	// err is how far the line may be off at the local time center, ns, slopeErr how
 	// far its slope. Without a window the line holds at all times.
 	err, slopeErr    float64
+	loose            float64 // ns: see ClockFit.Loose
 	windowed         bool
 	center, from, to int64
 	matches, trimmed int
@@ -26,6 +27,7 @@ type relation struct {
 	why              trace.SyncWhy
 	by               By
 	err, slopeErr    float64
+	loose            float64
 	windowed         bool
 	center, from, to int64 // time of b
 	matches, trimmed int
@@ -78,6 +80,7 @@ func (s *state) merge(a, b int, r relation) {
 		}
 		s.root[c] = a
 		l := &s.links[c]
+		l.loose = max(l.loose, r.loose)
 		back := l.line.inverse()
 		if !l.windowed {
 			l.windowed, l.err, l.slopeErr = r.windowed, l.err+r.err, r.slopeErr

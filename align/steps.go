@@ -150,6 +150,16 @@ func second(list []crossed, exceeds func(x, y int64) bool) int64 {
 	return next
 }
 
+// spread is how far the limits are apart that limit most, times sign the lowest, in ns.
+func spread(list []crossed, sign int64) float64 {
+	values := make([]int64, len(list))
+	for i, x := range list {
+		values[i] = sign * x.v
+	}
+	slices.Sort(values)
+	return float64(values[min(len(values), 2*fewBounds)-1] - values[0])
+}
+
 // against returns by how much two windows contradict each other more than a drift explains, in ns;
 // 0 if each is not sound by itself.
 func (w window) against(o window) float64 {
@@ -169,7 +179,10 @@ func (w window) against(o window) float64 {
 func between(before, after window) Jump {
 	lo1, hi1 := before.extremes()
 	lo2, hi2 := after.extremes()
-	x := Jump{By: (lo2-lo1)/2 + (hi2-hi1)/2, Err: (max(lo2-lo1, hi2-hi1)-min(lo2-lo1, hi2-hi1))/2 + 1,
+	// The direction whose extremes are closer together tells more exactly how far it moved.
+	los, his := max(1, spread(before.lo, -1), spread(after.lo, -1)), max(1, spread(before.hi, 1), spread(after.hi, 1))
+	by := lo2 - lo1 + int64(float64(hi2-hi1-(lo2-lo1))*los/(los+his))
+	x := Jump{By: by, Err: max(lo2-lo1, hi2-hi1, by) - min(lo2-lo1, hi2-hi1, by) + 1,
 		BeforeA: math.MinInt64, BeforeB: math.MinInt64, AfterA: math.MaxInt64, AfterB: math.MaxInt64}
 	middle := (lo1+hi1)/2 + x.By/2
 	for _, w := range [...]window{before, after} {

@@ -28,7 +28,8 @@ type point64 struct{ t, v int64 }
 
 type point struct{ t, v float64 }
 
-// A Fit is the line in the middle of a band.
+// A Fit is a line in a band: where delays in both directions most likely have their floors (see
+// floors.go).
 type Fit struct {
 	At, Off       int64 // b minus a is Off at time At of b
 	Slope         float64
@@ -36,6 +37,9 @@ type Fit struct {
 	From, To      int64
 	Used, Wrong   int // limits
 	Worst         int64
+	// Loose is how much more of the width of the band, in ns, is that of the direction whose shortest
+	// delays are far apart: nobody knows how much shorter they can be.
+	Loose float64
 }
 
 // Width is how far the line may be off at the ends of what it was found from.
@@ -71,6 +75,7 @@ func Between(lo, hi []Limit) (fit Fit, ok bool) {
 	}
 	fit.Used = len(los) + len(his)
 	b.line(&fit)
+	fit.settle(los, his)
 	fit.Worst = fit.violation(lo, hi)
 	return fit, true
 }

@@ -52,6 +52,8 @@ type HostClock struct {
 	// Drift is how fast the offset grows, ns per second; 0 is not known to differ. Offset is
 	// what it is in the middle, and Most is what it is at most while events are stamped.
 	Drift, Most int64
+	// Lopsided tells that Bound is large for one direction of requests, in which few are quick.
+	Lopsided bool
 }
 
 // An Overview is the one screen about some inputs: what was read, how far it can be

@@ -305,7 +305,11 @@ func (c *HostClock) String() string {
 		how = append(how, "by "+c.By)
 	}
 	if c.Bound > 0 {
-		how = append(how, "within "+words.Nearly(c.Bound))
+		within := "within " + words.Nearly(c.Bound)
+		if c.Lopsided {
+			within += " as few are quick in one direction"
+		}
+		how = append(how, within)
 	}
 	if len(how) > 0 {
 		text += " (" + strings.Join(how, ", ") + ")"

@@ -42,12 +42,21 @@ type Line struct {
 	DriftGiven bool `json:"drift_given,omitempty"`
 	// Bound is how far the offset may be off within [FirstNs, LastNs]; -1 is
 	// unknown.
-	Bound       int64 `json:"bound_ns"`
+	Bound int64 `json:"bound_ns"`
+	// Loose is how much of that is of one direction of requests, whose shortest delays are far apart.
+	Loose       int64 `json:"loose_ns,omitempty"`
 	Matches     int   `json:"matches"`
 	Trimmed     int   `json:"trimmed"`
 	ResidualP95 int64 `json:"residual_p95_ns"`
 	FirstNs     int64 `json:"first_ns"` // bounds of the events on this clock, as stamped
 	LastNs      int64 `json:"last_ns"`
+}
+
+// Lopsided reports whether the offset is known no better because one direction of requests hardly
+// ever comes near to how quick it can be.
+func (l *Line) Lopsided() bool {
+	const matters = 1_000_000 // ns
+	return 2*l.Loose >= l.Bound && l.Bound >= matters
 }
 
 // Report says how the clocks were aligned.
@@ -60,7 +69,7 @@ func (m *Alignment) Report(of *ranks.Assignment) *Report {
 	communities := sync.OnceValue(of.Communities)
 	for i, c := range m.HostClocks {
 		l := Line{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, names[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
-			T0: c.Fit.T0, Offset: c.Fit.Offset, DriftPPB: c.Fit.DriftPPB, DriftGiven: c.drifts, Bound: c.Fit.Bound, Matches: c.Fit.Matches,
+			T0: c.Fit.T0, Offset: c.Fit.Offset, DriftPPB: c.Fit.DriftPPB, DriftGiven: c.drifts, Bound: c.Fit.Bound, Loose: c.Fit.Loose, Matches: c.Fit.Matches,
 			Trimmed: c.Fit.Trimmed, ResidualP95: c.Fit.ResidualP95, FirstNs: int64(c.First), LastNs: int64(c.Last)}
 		switch {
 		case i == m.Reference:
@@ -132,6 +141,9 @@ func (l *Line) String() string {
 		b.WriteString(", bound unknown")
 	case l.Bound > 0:
 		fmt.Fprintf(&b, ", within %s", trace.FormatDuration(l.Bound))
+		if l.Lopsided() {
+			b.WriteString(": few requests are quick in one direction")
+		}
 	}
 	return b.String()
 }
