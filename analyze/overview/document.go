@@ -128,9 +128,9 @@ func (o *Overview) latencyReport() *table.Table {
 		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
 	}
 	fields := []table.Field[requests.Latency]{
-		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests", func(l *requests.Latency) string { return l.Metric }),
+		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests; "+metric.UserTTFT.Name+" where there is a gateway", func(l *requests.Latency) string { return l.Metric }),
 		ns("mean", "arithmetic mean", func(l *requests.Latency) int64 { return l.Mean }),
-		table.TextColumn("latency", "the metric, as people write it", func(l *requests.Latency) string { return metric.Named(l.Metric).Title }),
+		table.TextColumn("latency", "the metric, as people write it", o.latencyName),
 		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
 		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -65,7 +66,7 @@ type Overview struct {
 	// Statuses counts the requests by how they ended, in the order of request.Status.
 	Statuses [request.Unfinished + 1]int
 	Servers  []Server
-	// Latencies are those of whole requests: e2e, ttft, itl.
+	// Latencies are those of whole requests: e2e, ttft, itl, and user_ttft where there is a gateway.
 	Latencies []requests.Latency
 	Goodput   *slo.Goodput // by SLO; nil without
 	// Rates per second between From and To: of requests that started, and of tokens that
@@ -120,11 +121,7 @@ func (o *Overview) measureRequests() {
 		o.Statuses[s.Requests[i].Status]++
 	}
 	o.Servers = serversOf(s)
-	for _, l := range requests.MeasureLatencies(s).Rows {
-		if m := metric.Named(l.Metric); l.Of == requests.Finished && m != nil && m.Weight == metric.Headline {
-			o.Latencies = append(o.Latencies, l)
-		}
-	}
+	o.Latencies = headlines(requests.MeasureLatencies(s).Rows)
 	if o.SLO != nil {
 		o.Goodput = slo.Measure(s, o.SLO)
 	}
@@ -135,6 +132,34 @@ func (o *Overview) measureRequests() {
 	o.RequestRate = float64(len(s.Requests)-e.Outside) / seconds
 	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
+}
+
+// headlines are the latencies of whole requests that people look at first. Where there is a gateway,
+// users wait longer for the first token than servers know: what users see comes first.
+func headlines(rows []requests.Latency) (list []requests.Latency) {
+	for _, l := range rows {
+		switch m := metric.Named(l.Metric); {
+		case l.Of != requests.Finished:
+		case l.Metric == metric.UserTTFT.Name:
+			at := slices.IndexFunc(list, func(o requests.Latency) bool { return o.Metric == metric.TTFT.Name })
+			list = slices.Insert(list, max(0, at), l)
+		case m != nil && m.Weight == metric.Headline:
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// latencyName is what people call a latency; TTFT by who sees it, where that differs.
+func (o *Overview) latencyName(l *requests.Latency) string {
+	users := slices.ContainsFunc(o.Latencies, func(l requests.Latency) bool { return l.Metric == metric.UserTTFT.Name })
+	switch {
+	case users && l.Metric == metric.UserTTFT.Name:
+		return metric.UserTTFT.Title + ", user"
+	case users && l.Metric == metric.TTFT.Name:
+		return metric.TTFT.Title + ", server"
+	}
+	return metric.Named(l.Metric).Title
 }
 
 // sumKnown adds up a count over the finished requests that have it; NaN if none has.
