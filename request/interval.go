@@ -10,6 +10,20 @@ import (
 // An Interval is half open.
 type Interval struct{ From, To trace.Time }
 
+// Cut returns what of [from, to) is in it. The zero interval is all time.
+func (iv Interval) Cut(from, to trace.Time) Interval {
+	if iv == (Interval{}) {
+		return Interval{from, to}
+	}
+	from = max(from, iv.From)
+	return Interval{from, max(from, min(to, iv.To))}
+}
+
+// Has reports whether all of [from, to] is in it.
+func (iv Interval) Has(from, to trace.Time) bool {
+	return iv == (Interval{}) || from >= iv.From && to <= iv.To
+}
+
 // A Coverage is a set of instants: disjoint intervals in order, each with the time
 // that those before it cover.
 type Coverage struct {

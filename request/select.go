@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,6 +47,7 @@ func (s *Set) Select(sel Selection) error {
 		return err
 	}
 	s.Own()
+	s.Window = sel.window()
 	keep := s.spanFilter(&sel)
 	if sel.describesSpans() {
 		s.keepRequestsWith(keep)
@@ -100,6 +102,15 @@ func (sel *Selection) everything() bool {
 // belongs to none is not wanted.
 func (sel *Selection) wholeRequests() bool {
 	return len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces)+len(sel.Statuses) > 0 || sel.Slowest > 0 || sel.Sample > 0
+}
+
+// window is the time that is selected.
+func (sel *Selection) window() Interval {
+	w := Interval{sel.From, sel.To}
+	if w.To == 0 {
+		w.To = math.MaxInt64
+	}
+	return w
 }
 
 func (sel *Selection) overlaps(from, to trace.Time) bool {

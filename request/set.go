@@ -36,6 +36,9 @@ type Set struct {
 	Parts    []Part
 	Threads  []Thread
 	Requests []Request // by start
+	// Window is the time that was selected, whose requests these are; all of them at other times
+	// need not be there. The zero value is all time.
+	Window Interval
 	// Servers tell the servers of a host and role apart, by proc: see [Set.Server]; nil
 	// if there is one of each.
 	Servers []int32

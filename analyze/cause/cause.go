@@ -117,6 +117,9 @@ type Attribution struct {
 	// that is unknown. First adds up to the time from the start of the outermost span
 	// to the first token: TTFT, and what precedes the answering server.
 	E2E, TTFT, First Causes
+	// Outside is how much of E2E is outside of the time that was selected, with PromptSize,
+	// SharedBatch, and OutputLength where they are parts of; nil is nothing.
+	Outside *Causes
 	// Gaps are the gaps between tokens that E2E takes one by one; 0 if the trace
 	// level shows no steps.
 	Gaps int32

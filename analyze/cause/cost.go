@@ -33,7 +33,8 @@ func NewCosts(s *request.Set, list []Attribution) *Costs {
 		b.usual = UsualOf(list)
 	}
 	for i := range list {
-		b.total += float64(list[i].E2E.Total())
+		spent := list[i].spent()
+		b.total += float64(spent.Total())
 	}
 	return b
 }
@@ -46,14 +47,17 @@ func (b *Costs) Part(ns float64) float64 {
 	return ns / b.total
 }
 
-// spent is the time of a request by cause as it was spent: what its size explains is part of
-// it.
+// spent is the time of a request by cause as it was spent, as far as it lies in the time that was
+// selected: what its size explains is part of it.
 func (a *Attribution) spent() Causes {
 	c := a.E2E
 	for _, part := range [...][2]Cause{{PromptSize, Prefill}, {SharedBatch, Prefill}, {OutputLength, Decode}} {
 		move(&c, part[0], part[1], c[part[0]])
 	}
 	for i := range c {
+		if a.Outside != nil {
+			c[i] -= a.Outside[i]
+		}
 		c[i] = max(0, c[i])
 	}
 	return c
@@ -89,6 +93,10 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 		usual += a.E2E[PromptSize]
 	case Decode:
 		usual = max(0, usual) + a.E2E[OutputLength]
+	}
+	if a.Outside != nil {
+		all := a.spent()[c] + a.Outside[c]
+		usual -= int64(float64(usual) * distribution.Fraction(a.Outside[c], all))
 	}
 	return max(0, usual)
 }
@@ -238,7 +246,7 @@ func (w *window) rise(work Work, c Cause) float64 {
 	for i := range w.list {
 		a := &w.list[i]
 		r := &w.set.Requests[a.Request]
-		if !w.has(c, a) {
+		if !w.has(c, a) || a.Outside != nil {
 			continue
 		}
 		if spent := a.spent(); r.End <= w.From {
@@ -306,11 +314,12 @@ func (w *window) has(c Cause, a *Attribution) bool {
 // with every token is spread over the request, and anything else is over soon.
 func (w *window) share(c Cause, a *Attribution) float64 {
 	r := &w.set.Requests[a.Request]
+	in := w.set.Window.Cut(r.Start, r.End)
 	switch {
-	case !w.has(c, a) || r.End <= w.From || r.Start >= w.Until:
+	case !w.has(c, a) || in.To <= w.From || in.From >= w.Until:
 		return 0
-	case c.PerToken() && r.End > r.Start:
-		return float64(min(r.End, w.Until)-max(r.Start, w.From)) / float64(r.End-r.Start)
+	case c.PerToken() && in.To > in.From:
+		return float64(min(in.To, w.Until)-max(in.From, w.From)) / float64(in.To-in.From)
 	case r.Start < w.From:
 		return 0
 	}

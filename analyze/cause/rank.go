@@ -48,6 +48,9 @@ func (a *Attributor) loadRanks() {
 		proc := a.set.Threads[lead].Proc
 		for k := 1; k < len(w.tokens); k++ {
 			from, to := w.tokens[k-1].end, w.tokens[k].end
+			if !a.set.Window.Has(from, to) {
+				continue
+			}
 			gaps[proc] = memory.Append(gaps[proc], int64(to-from)-a.ranks[proc].prefills.Overlap(from, to))
 		}
 	}
@@ -65,14 +68,15 @@ func (a *Attributor) SteppingRank(r int) (lead int, ok bool) {
 	return lead, lead != request.None && part.Role != request.Prefill && part.Role != request.Sender && Attributable(a.set, req)
 }
 
-// addPrefills adds when thread t was being prefilled. In the v1 layout, which has
+// addPrefills adds when thread t was being prefilled, within the time that was selected: of what is
+// outside, not all is read. In the v1 layout, which has
 // no stage for waiting, that includes the queue and says nothing of the rank.
 func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Interval {
 	if a.set.LastStage(t, request.Queueing) == nil {
 		return list
 	}
 	a.set.EachStage(a.set.StagesOf(t), func(i int) {
-		if span := a.set.Row(i); span.Means == request.Prefilling && span.Start < span.End && request.Plausible(span.Start, span.End) {
+		if span := a.set.Row(i); span.Means == request.Prefilling && span.Start < span.End && request.Plausible(span.Start, span.End) && a.set.Window.Has(span.Start, span.End) {
 			list = memory.Append(list, request.Interval{From: span.Start, To: span.End})
 		}
 	})

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,9 +23,10 @@ type CauseWalk struct {
 	reference int        // proc by whose clock all times below are
 	at        trace.Time // when the clocks are compared
 
-	start, end  trace.Time // of E2E
-	asked, told trace.Time // start and end of TTFT; equal if that is unknown
-	first, last trace.Time // first and last token; equal if no steps are known
+	start, end  trace.Time       // of E2E
+	in          request.Interval // what of that was selected
+	asked, told trace.Time       // start and end of TTFT; equal if that is unknown
+	first, last trace.Time       // first and last token; equal if no steps are known
 }
 
 // A placed part has its lead rank, and what is to be added to its times beyond
@@ -66,6 +68,9 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	}
 	w.start, w.reference, w.at = s.Row(outer).Start, s.ProcOf(outer), req.Start
 	w.end = w.start + trace.Time(req.Metrics.E2E)
+	if w.in = s.Window.Cut(w.start, w.end); w.in.From > w.start || w.in.To < w.end {
+		w.out.Outside = new(Causes)
+	}
 	if len(s.ThreadsOf(answer)) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
 		w.fromMetrics(req, answer)
 		return w.out
@@ -162,16 +167,25 @@ func (w *CauseWalk) fill() {
 			c.after = Return
 		}
 		cut := min(to, w.first)
-		out.E2E[c.before] += within(from, cut, w.start, w.end)
+		w.spend(c.before, from, cut)
 		out.TTFT[c.before] += within(from, cut, w.asked, w.told)
 		out.First[c.before] += within(from, cut, w.canvas.from, w.told)
 		cut = max(from, w.first)
 		out.TTFT[Return] += within(cut, to, w.asked, w.told)
 		out.First[Return] += within(cut, to, w.canvas.from, w.told)
-		out.E2E[c.after] += within(max(cut, w.last), to, w.start, w.end)
+		w.spend(c.after, max(cut, w.last), to)
 	})
 	if w.told == w.asked {
 		out.First = Causes{}
+	}
+}
+
+// spend counts a stretch of E2E for a cause.
+func (w *CauseWalk) spend(c Cause, from, to trace.Time) {
+	ns := within(from, to, w.start, w.end)
+	w.out.E2E[c] += ns
+	if w.out.Outside != nil {
+		w.out.Outside[c] += ns - within(from, to, w.in.From, w.in.To)
 	}
 }
 
@@ -191,6 +205,7 @@ func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 	w.eachGap(t, retractions, func(g *GapSplit) {
 		w.out.Gaps++
 		left := within(g.From+shift, g.To+shift, w.start, w.end)
+		outside := distribution.Fraction(left-within(g.From+shift, g.To+shift, w.in.From, w.in.To), left)
 		for _, part := range [...]struct {
 			cause Cause
 			ns    int64
@@ -198,6 +213,9 @@ func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 			ns := min(part.ns, left) // less only if the span around ends too early
 			e2e[part.cause] += ns
 			left -= ns
+			if w.out.Outside != nil {
+				w.out.Outside[part.cause] += int64(outside * float64(ns))
+			}
 		}
 	})
 	w.noteSlowest()
@@ -219,6 +237,12 @@ func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
 	own := min(max(0, int64(answer.End-answer.Start)), m.E2E)
 	w.out.E2E[Router] = m.E2E - own
 	fill(&w.out.E2E, own, Queue, Prefill, Decode)
+	if w.out.Outside != nil { // nothing tells when each was
+		part := distribution.Fraction(m.E2E-int64(w.in.To-w.in.From), m.E2E)
+		for c, ns := range w.out.E2E {
+			w.out.Outside[c] = int64(part * float64(ns))
+		}
+	}
 	if m.TTFT >= 0 {
 		fill(&w.out.TTFT, m.TTFT, Queue, Prefill)
 		w.out.First = w.out.TTFT

@@ -33,7 +33,8 @@ func TestSelectionsReadLess(t *testing.T) {
 	for _, command := range []string{
 		"requests --slowest 3 otel.jsonl",
 		"report --by-stage --slowest 5 --role unified otel.jsonl",
-		"merge --from +2s --to +3s --no-findings -o out.json otel.jsonl", // whose costs know requests at the edges
+		"merge --from +2s --to +3s -o out.json otel.jsonl",
+		"report --from +2s --to +4s --all-findings --evidence otel.jsonl",
 		"merge --slowest 4 -o out.pftrace otel.jsonl",
 		"merge --rid " + truth.Requests[9].RID + " -o out.pftrace otel.jsonl",
 		"diff --from +1s --to +3s otel.jsonl again.jsonl",
