@@ -20,7 +20,7 @@ func (o *Overview) Document() *document.Document {
 		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: list.Again(),
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
-	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), o.latencyReport(), o.Lives.Report(), list.SumReport(), list.FinderReport())
+	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), latencyReport(o.Latencies), o.Lives.Report(), list.SumReport(), list.FinderReport())
 	if o.Goodput != nil {
 		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())
 	}
@@ -122,7 +122,7 @@ func (o *Overview) stepOf(c *HostClock) *request.ClockStep {
 }
 
 // latencyReport is the table of the latencies of whole requests.
-func (o *Overview) latencyReport() *table.Table {
+func latencyReport(list []requests.Latency) *table.Table {
 	const scale = "duration"
 	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
 		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
@@ -130,7 +130,7 @@ func (o *Overview) latencyReport() *table.Table {
 	fields := []table.Field[requests.Latency]{
 		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests; "+metric.UserTTFT.Name+" where there is a gateway", func(l *requests.Latency) string { return l.Metric }),
 		ns("mean", "arithmetic mean", func(l *requests.Latency) int64 { return l.Mean }),
-		table.TextColumn("latency", "the metric, as people write it", o.latencyName),
+		table.TextColumn("latency", "the metric, as people write it", latencyName),
 		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
 		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
@@ -138,5 +138,5 @@ func (o *Overview) latencyReport() *table.Table {
 		ns("max", "longest", func(l *requests.Latency) int64 { return l.Max }),
 	}
 	table.Detail(fields[:2])
-	return table.New("sgtrace.report.summary.latency/v1", "", o.Latencies, fields)
+	return table.New("sgtrace.report.summary.latency/v1", "", list, fields)
 }

@@ -134,8 +134,7 @@ func (o *Overview) measureRequests() {
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }
 
-// headlines are the latencies of whole requests that people look at first. Where there is a gateway,
-// users wait longer for the first token than servers know: what users see comes first.
+// headlines are the latencies of whole requests that people look at first.
 func headlines(rows []requests.Latency) (list []requests.Latency) {
 	for _, l := range rows {
 		switch m := metric.Named(l.Metric); {
@@ -150,14 +149,19 @@ func headlines(rows []requests.Latency) (list []requests.Latency) {
 	return list
 }
 
-// latencyName is what people call a latency; TTFT by who sees it, where that differs.
-func (o *Overview) latencyName(l *requests.Latency) string {
-	users := slices.ContainsFunc(o.Latencies, func(l requests.Latency) bool { return l.Metric == metric.UserTTFT.Name })
-	switch {
-	case users && l.Metric == metric.UserTTFT.Name:
-		return metric.UserTTFT.Title + ", user"
-	case users && l.Metric == metric.TTFT.Name:
-		return metric.TTFT.Title + ", server"
+// seen are the latencies as users see them: where there is a gateway, they wait longer for the
+// first token than servers know.
+func (o *Overview) seen() []requests.Latency {
+	if !slices.ContainsFunc(o.Latencies, func(l requests.Latency) bool { return l.Metric == metric.UserTTFT.Name }) {
+		return o.Latencies
+	}
+	return slices.DeleteFunc(slices.Clone(o.Latencies), func(l requests.Latency) bool { return l.Metric == metric.TTFT.Name })
+}
+
+// latencyName is what people call a latency.
+func latencyName(l *requests.Latency) string {
+	if l.Metric == metric.UserTTFT.Name {
+		return metric.UserTTFT.Title
 	}
 	return metric.Named(l.Metric).Title
 }
