@@ -262,6 +262,7 @@ const (
 	leastGarbage = 48 << 20
 	leastHeap    = 160 << 20 // which is not worth an early collection
 	leastPages   = 48 << 20  // of which 30 are the program's
+	leastRoom    = 100 << 20 // below the budget, which fills while a busy machine lets nobody look
 	comfortable  = 360 << 20 // with less room than that, to look often pays
 	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
 	partAtEase   = 4         // of the budget: with less, the collector takes its time
@@ -275,7 +276,7 @@ func relaxEarly() {
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
-	most, part := budget.Load()/4*3, int64(partFarOff)
+	most, part := min(budget.Load()/4*3, budget.Load()-leastRoom), int64(partFarOff)
 	if most < comfortable {
 		part = partOfRoom
 	}
