@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -126,17 +127,18 @@ func Find(s *request.Set, list []cause.Attribution, groups *peers.Groups) *Trait
 			t.asked = append(t.asked, x)
 		}
 	}
-	var samples []*sample
-	for _, m := range metrics {
-		for population := range max(1, groups.Populations()) {
-			sample := newSample(s, list, m, int32(population))
-			found := sample.compareAll(traits)
-			for i := range found {
-				found[i].Population = groups.PopulationName(population)
-			}
-			t.List, samples = append(t.List, found...), append(samples, sample)
+	populations := max(1, groups.Populations())
+	samples := make([]*sample, len(metrics)*populations)
+	found := make([][]Comparison, len(samples))
+	parallel.Each(len(samples), func(k int) { // which do not touch each other
+		population := k % populations
+		samples[k] = newSample(s, list, metrics[k/populations], int32(population))
+		found[k] = samples[k].compareAll(traits)
+		for i := range found[k] {
+			found[k][i].Population = groups.PopulationName(population)
 		}
-	}
+	})
+	t.List = slices.Concat(found...)
 	t.correct()
 	for _, sample := range samples {
 		t.keepStrongest(sample)
@@ -318,7 +320,7 @@ func (s *sample) compare(t *Trait) Comparison {
 			slow += side
 		}
 	}
-	if c.N == 0 || c.N == c.All {
+	if c.N < fewest || c.N == c.All {
 		return c
 	}
 	c.With, c.Others = distribution.LowerMedian(took[:c.N]), distribution.LowerMedian(took[c.N:])
