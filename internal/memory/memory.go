@@ -266,6 +266,7 @@ const (
 	comfortable  = 360 << 20 // with less room than that, to look often pays
 	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
 	partAtEase   = 4         // of the budget: with less, the collector takes its time
+	partOfBudget = 3         // that is worth an early collection, where that is less
 )
 
 // relaxEarly gives back the pages of the file if the process holds much. Pages come back one
@@ -301,6 +302,7 @@ func collectEarly(before int64) int64 {
 	used := live()
 	limit := max(used+used/8+leastGarbage, leastHeap)
 	if budget := budget.Load(); budget > 0 {
+		limit = max(used+used/8+leastGarbage, min(leastHeap, budget/partOfBudget))
 		limit = min(max(limit, min(2*used, budget/partAtEase)), heapMost(bound.Load()))
 	}
 	const same = 32 // changes by less than one in so many are none: each stops the program for a moment
