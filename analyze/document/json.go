@@ -39,7 +39,7 @@ func (d *Document) writeJSON(w io.Writer) error {
 		Schema table.JSONText `json:"schema"`
 		Main   table.JSONText `json:"main"`
 	}{table.JSONText(d.Schema), table.JSONText(d.Main)}
-	text, err := table.MarshalJSON(head)
+	text, err := table.Codec.MarshalToString(head)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *Document) writeJSON(w io.Writer) error {
 }
 
 func writeObject(out *bufio.Writer, v any) error {
-	text, err := table.MarshalJSON(v)
+	text, err := table.Codec.MarshalToString(v)
 	if err != nil {
 		return err
 	}

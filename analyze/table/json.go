@@ -2,24 +2,18 @@ package table
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/bytedance/sonic"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// MarshalJSON is json.Marshal, but leaves < and & in strings as they are.
-func MarshalJSON(v any) (string, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return strings.TrimSuffix(b.String(), "\n"), err
-}
+// Codec leaves < and & in strings as they are.
+var Codec = sonic.Config{}.Froze()
 
 // columnJSON describes a column to programs.
 type columnJSON struct {
@@ -51,11 +45,11 @@ func (r *Table) WriteJSON(w io.Writer) error {
 		columns[i] = columnJSON{c.Key(), c.Unit.String(), c.Doc}
 		keys[i] = QuoteJSON(c.Key())
 	}
-	described, err := MarshalJSON(columns)
+	described, err := Codec.MarshalToString(columns)
 	if err != nil {
 		return err
 	}
-	notes, err := MarshalJSON(JSONTexts(r.Footnotes))
+	notes, err := Codec.MarshalToString(JSONTexts(r.Footnotes))
 	if err != nil {
 		return err
 	}
@@ -86,7 +80,7 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	case c.Unknown:
 		return append(line, "null"...)
 	case column.Unit == Text:
-		return appendQuoted(line, c.Text)
+		return append(line, QuoteJSON(c.Text)...)
 	case column.Unit == Share, column.Unit == Factor:
 		return append(line, formatShare(c.Share)...)
 	case column.Unit == Number:
@@ -95,35 +89,31 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	return column.appendNumber(line, c.N)
 }
 
-// QuoteJSON returns s as a JSON string that is also safe to print: what a terminal would obey
-// (control characters, DEL, bidirectional overrides) is written as \u009b.
-func QuoteJSON(s string) string { return string(appendQuoted(make([]byte, 0, len(s)+2), s)) }
-
-func appendQuoted(b []byte, s string) []byte {
-	b = append(b, '"')
-	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) < 0 {
-		return append(append(b, s...), '"')
+// QuoteJSON returns s as a JSON string that is also safe to print: what sonic
+// leaves raw and a terminal would obey (C1 controls, DEL, bidirectional
+// overrides) is written as \u009b.
+func QuoteJSON(s string) string {
+	quoted, err := Codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
+	if err != nil {
+		return `""` // a string cannot fail
 	}
-	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
+	if strings.IndexFunc(quoted, words.Hidden) < 0 {
+		return quoted
+	}
+	var b strings.Builder
+	for _, r := range quoted {
 		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r < ' ' && shortEscapes[r] != 0:
-			b = append(b, '\\', shortEscapes[r])
 		case !words.Hidden(r):
-			b = utf8.AppendRune(b, r)
+			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
-			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
-	return append(b, '"')
+	return b.String()
 }
-
-// shortEscapes are the letters of control characters that are common in texts.
-var shortEscapes = [' ']byte{'\t': 't', '\n': 'n', '\r': 'r'}
 
 // JSONText is a text in an object of JSON, quoted as [QuoteJSON] does; "" is unknown.
 type JSONText string

@@ -1,9 +1,10 @@
 package assembly
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
+
+	"github.com/bytedance/sonic"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -102,7 +103,7 @@ func finishOf(a trace.Arg) string {
 		return ""
 	}
 	var reasons []string
-	if json.Unmarshal(a.Bytes(), &reasons) != nil || len(reasons) == 0 {
+	if sonic.Unmarshal(a.Bytes(), &reasons) != nil || len(reasons) == 0 {
 		return string(a.Bytes())
 	}
 	return reasons[0]

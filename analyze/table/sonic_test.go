@@ -1,0 +1,25 @@
+package table
+
+import (
+	"go/version"
+	"runtime"
+	"testing"
+
+	"github.com/bytedance/sonic"
+)
+
+// sonic has code of its own for some processors and the versions of Go that it knows;
+// elsewhere it is encoding/json under another name: everything works, and takes longer.
+// 'make fallback' runs the tests so.
+func TestSonicIsItself(t *testing.T) {
+	const tag = "go1.28" // the first version that sonic 1.15.5 does not know, and the tag of 'make fallback'
+	switch {
+	case sonic.APIKind == sonic.UseSonicJSON:
+	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
+		t.Skipf("sonic falls back to encoding/json on %s", runtime.GOARCH)
+	case version.Compare(runtime.Version(), tag) < 0:
+		t.Skip("sonic falls back to encoding/json, as a tag asked for")
+	default:
+		t.Errorf("sonic does not know %s and falls back to encoding/json: reports are right, and slower to write; 'go get github.com/bytedance/sonic@latest' may help", runtime.Version())
+	}
+}
