@@ -118,8 +118,8 @@ type Attribution struct {
 	// to the first token: TTFT, and what precedes the answering server.
 	E2E, TTFT, First Causes
 	// Outside is how much of E2E is outside of the time that was selected, with PromptSize,
-	// SharedBatch, and OutputLength where they are parts of; nil is nothing.
-	Outside *Causes
+	// SharedBatch, and OutputLength where they are parts of; only if Partly.
+	Outside Causes
 	// Gaps are the gaps between tokens that E2E takes one by one; 0 if the trace
 	// level shows no steps.
 	Gaps int32
@@ -130,8 +130,9 @@ type Attribution struct {
 	// PrefillGroup and AnswerGroup are the groups of servers that these are of, and Population
 	// is the number of its population: see [Attributor.Peers].
 	PrefillGroup, AnswerGroup, Population int32
-	// Shared tells that other requests were in a batch that it was prefilled in.
-	Shared bool
+	// Shared tells that other requests were in a batch that it was prefilled in, Partly that
+	// some of its time is outside of the time that was selected.
+	Shared, Partly bool
 }
 
 // Home returns the proc where a request has its time of a cause, or None.

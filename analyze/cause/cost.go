@@ -55,10 +55,7 @@ func (a *Attribution) spent() Causes {
 		move(&c, part[0], part[1], c[part[0]])
 	}
 	for i := range c {
-		if a.Outside != nil {
-			c[i] -= a.Outside[i]
-		}
-		c[i] = max(0, c[i])
+		c[i] = max(0, c[i]-a.Outside[i])
 	}
 	return c
 }
@@ -94,7 +91,7 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 	case Decode:
 		usual = max(0, usual) + a.E2E[OutputLength]
 	}
-	if a.Outside != nil {
+	if a.Partly {
 		all := a.spent()[c] + a.Outside[c]
 		usual -= int64(float64(usual) * distribution.Fraction(a.Outside[c], all))
 	}
@@ -246,7 +243,7 @@ func (w *window) rise(work Work, c Cause) float64 {
 	for i := range w.list {
 		a := &w.list[i]
 		r := &w.set.Requests[a.Request]
-		if !w.has(c, a) || a.Outside != nil {
+		if !w.has(c, a) || a.Partly {
 			continue
 		}
 		if spent := a.spent(); r.End <= w.From {

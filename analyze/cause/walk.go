@@ -68,9 +68,8 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	}
 	w.start, w.reference, w.at = s.Row(outer).Start, s.ProcOf(outer), req.Start
 	w.end = w.start + trace.Time(req.Metrics.E2E)
-	if w.in = s.Window.Cut(w.start, w.end); w.in.From > w.start || w.in.To < w.end {
-		w.out.Outside = new(Causes)
-	}
+	w.in = s.Window.Cut(w.start, w.end)
+	w.out.Partly = w.in.From > w.start || w.in.To < w.end
 	if len(s.ThreadsOf(answer)) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
 		w.fromMetrics(req, answer)
 		return w.out
@@ -184,7 +183,7 @@ func (w *CauseWalk) fill() {
 func (w *CauseWalk) spend(c Cause, from, to trace.Time) {
 	ns := within(from, to, w.start, w.end)
 	w.out.E2E[c] += ns
-	if w.out.Outside != nil {
+	if w.out.Partly {
 		w.out.Outside[c] += ns - within(from, to, w.in.From, w.in.To)
 	}
 }
@@ -213,7 +212,7 @@ func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 			ns := min(part.ns, left) // less only if the span around ends too early
 			e2e[part.cause] += ns
 			left -= ns
-			if w.out.Outside != nil {
+			if w.out.Partly {
 				w.out.Outside[part.cause] += int64(outside * float64(ns))
 			}
 		}
@@ -237,7 +236,7 @@ func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
 	own := min(max(0, int64(answer.End-answer.Start)), m.E2E)
 	w.out.E2E[Router] = m.E2E - own
 	fill(&w.out.E2E, own, Queue, Prefill, Decode)
-	if w.out.Outside != nil { // nothing tells when each was
+	if w.out.Partly { // nothing tells when each was
 		part := distribution.Fraction(m.E2E-int64(w.in.To-w.in.From), m.E2E)
 		for c, ns := range w.out.E2E {
 			w.out.Outside[c] = int64(part * float64(ns))

@@ -208,9 +208,13 @@ func (c Column) scaleKey(index int) string {
 	return strconv.Itoa(index)
 }
 
-// firstRows are those that decide how times and sizes are printed. Tables are sorted so that
-// what matters comes first, and a number is printed the same with any limit.
-const firstRows = 20
+// firstRows are those that decide how times and sizes are printed, so that a number is printed
+// the same with any limit. Of a column that the table is sorted by, largest first, only the
+// firstValues do: what follows matters less, and would make microseconds of a second.
+const (
+	firstRows   = 20
+	firstValues = 5
+)
 
 // scales chooses the scale of every set of columns that share one.
 func (r *Table) scales() map[string]scale {
@@ -227,13 +231,18 @@ func (r *Table) scales() map[string]scale {
 		}
 		key := column.scaleKey(c)
 		units[key] = column.Unit
+		var of []int64
 		for _, row := range rows {
 			if v := r.cell(int(row), c); !v.Unknown && column.Tenths {
-				values[key] = append(values[key], v.N/10)
+				of = append(of, v.N/10)
 			} else if !v.Unknown {
-				values[key] = append(values[key], v.N)
+				of = append(of, v.N)
 			}
 		}
+		if slices.IsSortedFunc(of, func(a, b int64) int { return cmp.Compare(b, a) }) {
+			of = of[:min(firstValues, len(of))]
+		}
+		values[key] = append(values[key], of...)
 	}
 	scales := map[string]scale{}
 	for key, v := range values {
