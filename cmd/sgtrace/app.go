@@ -16,7 +16,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/outputs"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -31,7 +30,7 @@ type command struct {
 	out, err io.Writer
 	env      func(name string) string
 	diags    trace.Diags
-	outputs  outputs.Files
+	outputs  outputFiles
 	read     []inputs.Input         // what was taken of all that was found, in order
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help

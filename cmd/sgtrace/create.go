@@ -16,7 +16,7 @@ func (c *command) create(name string, files []inputs.Input) (*output.Output, err
 	if name == "" {
 		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
 	}
-	return c.outputs.Add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
+	return c.outputs.add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
 }
 
 // kept are the files that an output of this name must not replace: all that are read. What
@@ -44,7 +44,7 @@ func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 
 // createFile prepares an output file of text.
 func (c *command) createFile(name string, files []inputs.Input) (*textFile, error) {
-	out, err := c.outputs.Add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
+	out, err := c.outputs.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
 	return &textFile{out, c.redacted}, err
 }
 

@@ -11,7 +11,6 @@ import (
 	_ "time/tzdata" // for --tz on machines without a database of zones
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/outputs"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
@@ -35,8 +34,8 @@ const (
 
 // run is the whole program; it returns the exit status.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputs.Files{Interrupted: exitFailed}}
-	temporary.Watch(c.outputs.OnInterrupt)
+	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputFiles{interrupted: exitFailed}}
+	temporary.Watch(c.outputs.onInterrupt)
 	defer inputs.RemoveUnpacked()
 	app := c.app()
 	if len(args) > 1 && args[1] == commandline.CompleteCommand {

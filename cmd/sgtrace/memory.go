@@ -51,7 +51,7 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 	if bound > 0 {
 		c.unwatch = memory.Watch(func() {
 			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(bound), hint)
-			c.outputs.Abandon()
+			c.outputs.abandon()
 			os.Exit(exitFailed)
 		})
 	}

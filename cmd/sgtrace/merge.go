@@ -431,7 +431,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 		}
 		c.summarize(out.Name(), window, size)
 	}
-	return c.outputs.Release(parts)
+	return c.outputs.release(parts)
 }
 
 // summarize prints what an output holds.

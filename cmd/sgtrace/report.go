@@ -8,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/pages"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
@@ -141,19 +140,19 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	drawer, err := pages.Of(ctx, r)
+	drawer, err := pageOf(ctx, r)
 	if err != nil {
 		return err
 	}
 	var failed error
 	given := c.given(ctx, ctx.Args().Slice())
-	err = c.writePage(ctx, files, given, drawer.Args, func(made page.Made) (p page.Page, err error) {
+	err = c.writePage(ctx, files, given, drawer.args, func(made page.Made) (p page.Page, err error) {
 		in, done, err := c.reading(ctx, r)
 		if err != nil {
 			return p, err
 		}
 		defer done()
-		p, failed, err = drawer.Draw(in, made, c.commandLine(ctx, drawer.Args, given))
+		p, failed, err = drawer.draw(in, made, c.commandLine(ctx, drawer.args, given))
 		return p, err
 	})
 	return cmp.Or(err, failed)

@@ -1,6 +1,4 @@
-// Package outputs knows the files that a run writes, so that an interrupt leaves none of
-// them half written.
-package outputs
+package main
 
 import (
 	"errors"
@@ -14,19 +12,19 @@ import (
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
-// Files are the outputs so far, which an interrupt removes unless they are finished.
-type Files struct {
-	Interrupted int // exit status after an interrupt
+// outputFiles are the outputs of a run so far, which an interrupt removes unless they are finished.
+type outputFiles struct {
+	interrupted int // exit status after an interrupt
 
 	watch sync.Once
 	mu    sync.Mutex
 	list  []*output.Output
 }
 
-// Add creates an output. Errors that the user can mend by another name are of type
+// add creates an output. Errors that the user can mend by another name are of type
 // [commandline.UsageError].
-func (l *Files) Add(name string, create func() (*output.Output, error)) (*output.Output, error) {
-	l.OnInterrupt()
+func (l *outputFiles) add(name string, create func() (*output.Output, error)) (*output.Output, error) {
+	l.onInterrupt()
 	// The lock keeps an interrupt waiting until there is something to remove.
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,9 +44,9 @@ func (l *Files) Add(name string, create func() (*output.Output, error)) (*output
 	return out, nil
 }
 
-// Release gives outputs that were held their names. An interrupt waits until all have
+// release gives outputs that were held their names. An interrupt waits until all have
 // theirs.
-func (l *Files) Release(outputs []*output.Output) error {
+func (l *outputFiles) release(outputs []*output.Output) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, out := range outputs {
@@ -59,12 +57,12 @@ func (l *Files) Release(outputs []*output.Output) error {
 	return nil
 }
 
-// OnInterrupt makes sure that an interrupt leaves nothing behind.
-func (l *Files) OnInterrupt() { l.watch.Do(l.removeOnInterrupt) }
+// onInterrupt makes sure that an interrupt leaves nothing behind.
+func (l *outputFiles) onInterrupt() { l.watch.Do(l.removeOnInterrupt) }
 
 // removeOnInterrupt ends the program cleanly on signals, but for those that it was
 // started to ignore: by nohup, or in the background of a script.
-func (l *Files) removeOnInterrupt() {
+func (l *outputFiles) removeOnInterrupt() {
 	signals := make(chan os.Signal, 1)
 	for _, s := range [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
@@ -73,14 +71,14 @@ func (l *Files) removeOnInterrupt() {
 	}
 	go func() {
 		<-signals
-		l.Abandon()
-		os.Exit(l.Interrupted)
+		l.abandon()
+		os.Exit(l.interrupted)
 	}()
 }
 
-// Abandon removes what is not finished, and temporary files. Nothing can be created from
+// abandon removes what is not finished, and temporary files. Nothing can be created from
 // then on.
-func (l *Files) Abandon() {
+func (l *outputFiles) abandon() {
 	temporary.RemoveAll()
 	l.mu.Lock()
 	for _, out := range l.list {
