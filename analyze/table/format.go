@@ -242,7 +242,9 @@ func (r *Table) scales() map[string]scale {
 		if slices.IsSortedFunc(of, func(a, b int64) int { return cmp.Compare(b, a) }) {
 			of = of[:min(firstValues, len(of))]
 		}
-		values[key] = append(values[key], of...)
+		if len(of) > 0 {
+			values[key] = append(values[key], of...)
+		}
 	}
 	scales := map[string]scale{}
 	for key, v := range values {
