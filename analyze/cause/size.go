@@ -12,17 +12,14 @@ type Sizes struct {
 }
 
 // SplitSizes takes the usual time for their tokens out of prefill and decode of
-// all attributions, for the E2E and the TTFT. It returns what is usual of each group of
-// servers. Where that is not known of one among several, nothing tells that it is slow, and
+// all attributions, for the E2E and the TTFT. It returns what is usual of each of so many groups
+// of servers. Where that is not known of one among several, nothing tells that it is slow, and
 // all of the time counts as usual.
-func SplitSizes(s *request.Set, list []Attribution) Sizes {
-	var prompts, outputs [][]distribution.Sized
+func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
+	prompts, outputs := make([][]distribution.Sized, groups), make([][]distribution.Sized, groups)
 	for i := range list {
 		a := &list[i]
 		m := &s.Requests[a.Request].Metrics
-		for int(max(a.PrefillGroup, a.AnswerGroup)) >= len(prompts) {
-			prompts, outputs = append(prompts, nil), append(outputs, nil)
-		}
 		if n := m.PrefillTokens(); n >= 0 {
 			prompts[a.PrefillGroup] = memory.Append(prompts[a.PrefillGroup], distribution.Sized{Tokens: n, Ns: a.E2E[Prefill]})
 		}

@@ -98,8 +98,9 @@ func TestGoodputOfAnIncident(t *testing.T) {
 	}
 	addsUp(t, set, g)
 
-	list := cause.NewAttributor(set).All()
-	cause.SplitSizes(set, list)
+	attributor := cause.NewAttributor(set)
+	list := attributor.All()
+	cause.SplitSizes(set, list, max(1, attributor.Peers.Len()))
 	g.Blame(list)
 	missed := int64(0)
 	for i := range g.Causes {

@@ -61,8 +61,8 @@ func Make[T any](n int) []T {
 	if size < smallest {
 		return make([]T, n)
 	}
+	mustHoldNoPointers[T]() // whether or not it goes to the file: every run shows the mistake
 	if Tight(size) {
-		mustHoldNoPointers[T]()
 		if b := file.table(size); b != nil {
 			spilled.Add(size)
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
@@ -127,8 +127,8 @@ func Append[T any](s []T, v ...T) []T {
 // has written to take no memory.
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
+	mustHoldNoPointers[T]()
 	if Tight(int64(len(s)+n) * size) {
-		mustHoldNoPointers[T]()
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
