@@ -130,7 +130,7 @@ func latencyReport(list []requests.Latency) *table.Table {
 	fields := []table.Field[requests.Latency]{
 		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests; "+metric.UserTTFT.Name+" where there is a gateway", func(l *requests.Latency) string { return l.Metric }),
 		ns("mean", "arithmetic mean", func(l *requests.Latency) int64 { return l.Mean }),
-		table.TextColumn("latency", "the metric, as people write it", latencyName),
+		table.TextColumn("latency", "the metric, as people write it", LatencyName),
 		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
 		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),

@@ -54,7 +54,7 @@ func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	if len(o.Latencies) == 0 {
 		return nil
 	}
-	if err := latencyReport(o.seen()).Write(out, table.FormatMarkdown, table.Style{}); err != nil {
+	if err := latencyReport(o.Seen()).Write(out, table.FormatMarkdown, table.Style{}); err != nil {
 		return err
 	}
 	return out.WriteByte('\n')

@@ -149,17 +149,17 @@ func headlines(rows []requests.Latency) (list []requests.Latency) {
 	return list
 }
 
-// seen are the latencies as users see them: where there is a gateway, they wait longer for the
+// Seen are the latencies as users see them: where there is a gateway, they wait longer for the
 // first token than servers know.
-func (o *Overview) seen() []requests.Latency {
+func (o *Overview) Seen() []requests.Latency {
 	if !slices.ContainsFunc(o.Latencies, func(l requests.Latency) bool { return l.Metric == metric.UserTTFT.Name }) {
 		return o.Latencies
 	}
 	return slices.DeleteFunc(slices.Clone(o.Latencies), func(l requests.Latency) bool { return l.Metric == metric.TTFT.Name })
 }
 
-// latencyName is what people call a latency.
-func latencyName(l *requests.Latency) string {
+// LatencyName is what people call a latency.
+func LatencyName(l *requests.Latency) string {
 	if l.Metric == metric.UserTTFT.Name {
 		return metric.UserTTFT.Title
 	}

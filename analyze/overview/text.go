@@ -51,7 +51,7 @@ func (p *overviewPrinter) latencies() error {
 	}
 	p.Printf("\n")
 	// The rows are few enough without a rule.
-	return latencyReport(p.seen()).WriteBare(p.Out, p.Bare())
+	return latencyReport(p.Seen()).WriteBare(p.Out, p.Bare())
 }
 
 // mostDevices is how many devices people are shown where there are only profiles.
