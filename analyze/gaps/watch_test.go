@@ -101,7 +101,7 @@ func (p *playground) period() trace.Time {
 }
 
 // seenAt returns the last sample of a thread in a gap, unless it is a period old or the thread
-// began or ended something since; nil is none.
+// has begun or ended something since then; nil if there is none.
 func (p *playground) seenAt(tid int64, gap, at trace.Time) (last *seenAt) {
 	for i := range p.seen[tid] {
 		if s := &p.seen[tid][i]; s.at <= at && at < s.at+p.period() && s.at >= gap {

@@ -45,6 +45,14 @@ var (
 		Of:  func(m *request.Metrics) int64 { return m.UserTTFT }}
 )
 
+// AsSeen is a metric from the user's view: of TTFT another one, since users wait for the gateway, too.
+func (m *Metric) AsSeen() *Metric {
+	if m == TTFT {
+		return UserTTFT
+	}
+	return m
+}
+
 // Requests are the durations of a request, in the order of reports. UserTTFT is none of them, as it
 // would be there twice without a gateway.
 var Requests = []*Metric{E2E, TTFT, TPOT, Queue, Prefill, Transfer, Decode, Unaccounted, ITL}

@@ -85,9 +85,7 @@ func requestLines(set *request.Set) []*line {
 		if !m.Curve {
 			continue
 		}
-		if m == metric.TTFT { // users wait for the gateway, too, where there is one
-			m = metric.UserTTFT
-		}
+		m = m.AsSeen()
 		l := &line{name: m.Title}
 		for i := range set.Requests {
 			if r := &set.Requests[i]; r.Status == request.Finished {

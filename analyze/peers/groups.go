@@ -278,8 +278,8 @@ func (g *Groups) GroupOf(proc int32) int32 {
 	return g.of[g.ranks.Of[proc]]
 }
 
-// Len returns how many groups there are.
-func (g *Groups) Len() int { return len(g.names) }
+// Len returns how many groups there are, one at least: all that GroupOf returns is below it.
+func (g *Groups) Len() int { return max(1, len(g.names)) }
 
 // Name says what sets a group apart from the others of its role; "" if there are none.
 func (g *Groups) Name(group int32) string {

@@ -65,7 +65,7 @@ func TestFailureFindings(t *testing.T) {
 }
 
 // Several reasons are told by how common they are, each with requests that have it, and the
-// command lists those that ended so.
+// command lists the requests that ended that way.
 func TestReasonsOfFailures(t *testing.T) {
 	s := someFailed(100, 1, 2, 3, 4)
 	s.Requests[2].Status, s.Requests[2].Reason = request.Aborted, s.Syms.Intern("The request queue is full.")

@@ -23,13 +23,6 @@ type Objective struct {
 // known are what objectives can be about. The time to the first token is the user's.
 var known = metric.At(metric.Noticed)
 
-func valueOf(m *metric.Metric) func(*request.Metrics) int64 {
-	if m == metric.TTFT {
-		return metric.UserTTFT.Of
-	}
-	return m.Of
-}
-
 // Parse reads objectives: "ttft=500ms,itl=50ms".
 func Parse(text string) ([]Objective, error) {
 	var list []Objective
@@ -40,7 +33,7 @@ func Parse(text string) ([]Objective, error) {
 		}
 		o := Objective{Metric: strings.TrimSpace(name)}
 		if i := slices.IndexFunc(known, func(m *metric.Metric) bool { return m.Name == o.Metric }); i >= 0 {
-			o.of = valueOf(known[i])
+			o.of = known[i].AsSeen().Of
 		}
 		d, err := time.ParseDuration(strings.TrimSpace(limit))
 		switch {

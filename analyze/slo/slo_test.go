@@ -100,7 +100,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 
 	attributor := cause.NewAttributor(set)
 	list := attributor.All()
-	cause.SplitSizes(set, list, max(1, attributor.Peers.Len()))
+	cause.SplitSizes(set, list, attributor.Peers.Len())
 	g.Blame(list)
 	missed := int64(0)
 	for i := range g.Causes {

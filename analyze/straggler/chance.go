@@ -71,7 +71,7 @@ func (g *Gathering) orderIn(from, to int) *order {
 
 // chance bounds the probability that any of the ranks comes as late as one, sync point after
 // sync point, if all are alike: that of such a sum of places, by Chernoff's inequality.
-// Neighbors resemble each other, and sync points count as many as they are worth.
+// Sync points close in time are alike, so each counts for as many independent ones as worth says.
 func (o *order) chance(rank int) float64 {
 	places, here := o.places[rank], slices.Sorted(slices.Values(o.here[rank]))
 	if float64(len(places))*o.worth < leastWorth {

@@ -91,10 +91,15 @@ func (t *Tail) stalls(a *cause.Attributor, median int64) *Stalls {
 // stallLimits returns from how many ns on a gap is a stall, by group of servers; the median is
 // that of the gaps of all of them.
 func (t *Tail) stallLimits(median int64) []int64 {
-	medians := make([][]int64, max(1, t.Peers.Len()))
+	medians, prompts := make([][]int64, t.Peers.Len()), make([][]int64, t.Peers.Len())
 	for i := range t.List {
-		if itl := &t.set.Requests[t.List[i].Request].Metrics.ITL; len(medians) > 1 && itl.N > 0 {
-			medians[t.List[i].AnswerGroup] = memory.Append(medians[t.List[i].AnswerGroup], itl.P50)
+		a := &t.List[i]
+		m := &t.set.Requests[a.Request].Metrics
+		if len(medians) > 1 && m.ITL.N > 0 {
+			medians[a.AnswerGroup] = memory.Append(medians[a.AnswerGroup], m.ITL.P50)
+		}
+		if n := m.PrefillTokens(); n >= 0 {
+			prompts[a.PrefillGroup] = memory.Append(prompts[a.PrefillGroup], n)
 		}
 	}
 	limits := make([]int64, len(medians))
@@ -103,24 +108,12 @@ func (t *Tail) stallLimits(median int64) []int64 {
 		if len(list) > 0 {
 			usual = distribution.LowerMedian(list)
 		}
-		limits[group] = max(noticed, stallsBeyond*usual, prefillsBeyond*t.usualPrefill(group))
-	}
-	return limits
-}
-
-// usualPrefill is what the prefill of the median prompt takes on a group of servers, in ns; 0 if
-// that is not known.
-func (t *Tail) usualPrefill(group int) int64 {
-	var tokens []int64
-	for i := range t.List {
-		if n := t.set.Requests[t.List[i].Request].Metrics.PrefillTokens(); n >= 0 && int(t.List[i].PrefillGroup) == group {
-			tokens = append(tokens, n)
+		limits[group] = max(noticed, stallsBeyond*usual)
+		if prefill := &t.Sizes.Prompt[group]; prefill.N > 0 { // of the median prompt
+			limits[group] = max(limits[group], prefillsBeyond*prefill.Expected(distribution.LowerMedian(prompts[group])))
 		}
 	}
-	if usual := &t.Sizes.Prompt[group]; usual.N > 0 {
-		return usual.Expected(distribution.LowerMedian(tokens))
-	}
-	return 0
+	return limits
 }
 
 // chooseChunk finds the largest power of two that takes no more than half of the limit, and

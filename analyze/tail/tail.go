@@ -106,7 +106,7 @@ func New(s *request.Set, o Options) *Tail {
 			t.Implausible++
 		}
 	}
-	t.Sizes, t.Peers = cause.SplitSizes(s, t.List, max(1, a.Peers.Len())), a.Peers
+	t.Sizes, t.Peers = cause.SplitSizes(s, t.List, a.Peers.Len()), a.Peers
 	t.oneHome = oneHomes(t.List)
 	for _, m := range o.Metrics {
 		if m == metric.ITL {
