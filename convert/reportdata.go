@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,6 +20,7 @@ import (
 type ReportData struct {
 	Requests *request.Set // of OTLP dumps; nil without any
 	Profiles profile.Set  // of what profilers recorded; no Ranks without any
+	Series   *series.Set  // of logs and metrics; nil without any
 	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
 	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
@@ -51,6 +53,9 @@ type ReportOptions struct {
 // that fails.
 func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*ReportData, error) {
 	p := &ReportData{Requests: in.Requests, Profiles: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
+	if !in.Series.Empty() {
+		p.Series = in.Series
+	}
 	if opt.SyncPoints {
 		clocks.ReadCollectives(in, of)
 		var err error
@@ -70,6 +75,12 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	}
 	if in.Requests != nil {
 		p.First, p.Last, _ = in.Requests.Bounds()
+	}
+	if from, to, ok := in.Series.Bounds(); ok {
+		if p.First == 0 || from < p.First {
+			p.First = from
+		}
+		p.Last = max(p.Last, to)
 	}
 	for _, r := range of.Tracks {
 		p.Profiles.Ranks = append(p.Profiles.Ranks, r.Name)

@@ -29,7 +29,7 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "trace/naming", "request", "profile", "inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "request", "profile", "series", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/peers", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
@@ -37,7 +37,7 @@ var (
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/front", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/workers"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"format", "inventory", "profile", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
+	filled = []string{"format", "inventory", "profile", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -62,7 +62,8 @@ var layers = []layer{
 	{of: []string{"align/matching", "align/band", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"spantable", "spantable/spantest"}, may: []string{"spantable", "trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"inventory", "format"}, may: []string{"profile", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"series"}, may: []string{"trace", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"inventory", "format"}, may: []string{"profile", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 

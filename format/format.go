@@ -22,6 +22,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -46,8 +47,9 @@ type Format struct {
 	// that nobody asks for: see [spantable.Table]. nil is for formats of which all is read.
 	Outline func(in *Input, o *spantable.Outline) error
 
-	// Requests: it holds requests; all others are what profilers recorded.
-	Requests bool
+	// Requests: it fills Options.Spans, and Series: it fills Options.Series. A log may do both.
+	// All others are what profilers recorded.
+	Requests, Series bool
 	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
 	OnDisk bool
 	// Text: zeros in front of it are blocks that never reached the disk.
@@ -116,6 +118,8 @@ type Options struct {
 	// Spans is where formats of requests put what they read, all into one table: the spans
 	// of a request are in the dumps of several hosts.
 	Spans *spantable.Table
+	// Series is where formats of logs and metrics put what they read, all into one table.
+	Series *series.Set
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.

@@ -41,6 +41,11 @@ var (
 	OTLPOtherSignals  = message("otlp-other-signals", Info, "messages with logs, metrics, or profiles were skipped", "nothing: sgtrace uses traces only")
 )
 
+// Logs, records of requests, and metrics.
+var (
+	LogZoneUnknown = message("log-zone-unknown", Notice, "stamps have no time zone, and nothing tells which; taken for UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
+)
+
 // Requests.
 var (
 	RequestRootMissing    = message("request-root-missing", Notice, "thread span {name%q} belongs to a request whose root span is not in the dump; shown without it", "add the rotated files before and after, if there are any; SGLang never exports the root span of a request that failed before it was queued")

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -75,6 +76,8 @@ type Loaded struct {
 	Requests *request.Set
 
 	Spans *spantable.Table // with the names and arguments of everything
+	// Series are what logs and metrics say of servers and devices over time; empty without any.
+	Series *series.Set
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -102,6 +105,7 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 // error is for when none is left. The caller closes what it returns.
 func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
+	m.Series = series.New(m.Spans.Syms, diags)
 	known := m.recognize(inputs)
 	dumps, recordings := known.dumps, known.recordings
 	beside := func(x *Indexed) bool { return x.Format.Beside }
@@ -124,8 +128,9 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	if m.Assembled == nil {
 		m.assemble()
 	}
+	m.finishSeries()
 	switch {
-	case m.Requests != nil || len(m.Sources) > 0:
+	case m.Requests != nil || len(m.Sources) > 0 || !m.Series.Empty():
 		return m, nil
 	case known.others > 0:
 		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
@@ -137,6 +142,15 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 
 func allOf(list []*Indexed, is func(*Indexed) bool) bool {
 	return !slices.ContainsFunc(list, func(x *Indexed) bool { return !is(x) })
+}
+
+// finishSeries puts what logs and metrics say on Unix time.
+func (m *Loaded) finishSeries() {
+	var known series.Known
+	if m.Requests != nil {
+		known.From, known.To, _ = m.Requests.Bounds()
+	}
+	m.Series.Finish(known)
 }
 
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
@@ -389,7 +403,7 @@ func (x *Indexed) close() error {
 
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk}
 }
 

@@ -99,7 +99,7 @@ func (r *recognition) take(x *Indexed) {
 		a.extensions[filepath.Ext(in.Name)] = true
 	}
 	r.into.Taken = append(r.into.Taken, in)
-	if f.Requests {
+	if f.Requests || f.Series {
 		r.dumps = append(r.dumps, x)
 	} else {
 		r.recordings = append(r.recordings, x)

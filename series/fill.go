@@ -1,0 +1,101 @@
+package series
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Filler puts what one input says into a set. Inputs are read one after another.
+type Filler struct {
+	Set    *Set
+	source uint32
+	within uint32
+}
+
+// Fill begins an input.
+func (s *Set) Fill(name, encoding string) *Filler {
+	s.Sources = append(s.Sources, Source{Name: name, Encoding: encoding, part: span{sample: len(s.samples), instant: len(s.Instants)}})
+	return &Filler{Set: s, source: uint32(len(s.Sources) - 1)}
+}
+
+// Source returns the description of the input, until another one begins.
+func (f *Filler) Source() *Source { return &f.Set.Sources[f.source] }
+
+// Within says how exact stamps are from now on, in ns: what follows happened at its stamp, or
+// up to so much later.
+func (f *Filler) Within(ns int64) { f.within = uint32(min(ns/1000, math.MaxUint32)) }
+
+// Server returns the index of a server, which is added if it is new.
+func (f *Filler) Server(x Server) int32 {
+	return indexOf(f.Set.serverOf, &f.Set.Servers, x)
+}
+
+// Place returns the index of a place, which is added if it is new.
+func (f *Filler) Place(x Place) int32 {
+	return indexOf(f.Set.placeOf, &f.Set.Places, x)
+}
+
+// Series returns the index of the series of a metric at a place, which is added if it is new.
+func (f *Filler) Series(metric MetricID, place int32) int32 {
+	return f.SeriesOf(Series{Metric: metric, Place: place})
+}
+
+// SeriesOf is Series for one that has a label, or is a bucket of a histogram.
+func (f *Filler) SeriesOf(x Series) int32 {
+	return indexOf(f.Set.seriesOf, &f.Set.List, x)
+}
+
+// Metric returns the metric of a name that only its producer knows, which is added if it is new.
+func (f *Filler) Metric(m Metric) MetricID {
+	id, ok := f.Set.metricOf[m.Name]
+	if !ok {
+		id = knownMetrics + MetricID(len(f.Set.named))
+		f.Set.named = append(f.Set.named, m)
+		f.Set.metricOf[m.Name] = id
+	}
+	return id
+}
+
+func indexOf[T comparable](of map[T]int32, list *[]T, x T) int32 {
+	i, ok := of[x]
+	if !ok {
+		i = int32(len(*list))
+		*list = append(*list, x)
+		of[x] = i
+	}
+	return i
+}
+
+// Add adds a sample. A value that is no number is left out: nothing was measured.
+func (f *Filler) Add(series int32, at trace.Time, value float64) {
+	if math.IsNaN(value) {
+		return
+	}
+	f.Saw(at)
+	f.Set.samples = memory.Append(f.Set.samples, Sample{Time: at, Value: value, Series: series, Within: f.within})
+	src := f.Source()
+	src.Samples++
+	src.part.samples++
+}
+
+// Instant adds something that happened, with its text: one line without prompts or keys.
+func (f *Filler) Instant(x Instant, text string) {
+	f.Saw(x.Time)
+	x.Source, x.Within, x.Count, x.Text = f.source, f.within, max(1, x.Count), f.Set.Syms.Intern(text)
+	f.Set.Instants = append(f.Set.Instants, x)
+	f.Source().part.instants++
+}
+
+// Saw says that the input has a stamp, whatever else stands there: it covers that time.
+func (f *Filler) Saw(at trace.Time) {
+	src := f.Source()
+	if at == 0 {
+		return
+	}
+	if src.First == 0 || at < src.First {
+		src.First = at
+	}
+	src.Last = max(src.Last, at)
+}

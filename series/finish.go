@@ -1,0 +1,68 @@
+package series
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Finish puts all times on Unix time, and samples and instants in order. Nothing is added
+// after that.
+func (s *Set) Finish(k Known) {
+	s.zones(k)
+	for i := range s.Sources {
+		s.shift(&s.Sources[i])
+	}
+	s.sortSamples()
+	slices.SortStableFunc(s.Instants, func(a, b Instant) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(s.Sources[a.Source].Name, s.Sources[b.Source].Name), cmp.Compare(a.Line, b.Line))
+	})
+}
+
+// shift puts the times of an input on Unix time.
+func (s *Set) shift(src *Source) {
+	east := trace.Time(src.Zone.East)
+	if !src.Zone.Local || east == 0 || src.First == 0 {
+		return
+	}
+	src.First, src.Last = src.First-east, src.Last-east
+	part := src.part
+	for i := range part.samples {
+		s.samples[part.sample+i].Time -= east
+	}
+	for i := range part.instants {
+		if x := &s.Instants[part.instant+i]; x.Time != 0 {
+			x.Time -= east
+		}
+	}
+}
+
+// sortSamples puts the samples of each series together, by time; those of one time stay as they
+// came. Most are in order already: a log is written as time goes.
+func (s *Set) sortSamples() {
+	s.first = make([]int, len(s.List)+1)
+	for i := range memory.Each(len(s.samples), sampleSize) {
+		s.first[s.samples[i].Series+1]++
+	}
+	for i := range s.List {
+		s.first[i+1] += s.first[i]
+	}
+	at := slices.Clone(s.first)
+	sorted := memory.Make[Sample](len(s.samples))
+	for i := range memory.Each(len(s.samples), sampleSize) {
+		x := s.samples[i]
+		sorted[at[x.Series]] = x
+		at[x.Series]++
+	}
+	s.samples = sorted
+	byTime := func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) }
+	for i := range s.List {
+		part := sorted[s.first[i]:s.first[i+1]]
+		if !slices.IsSortedFunc(part, byTime) {
+			slices.SortStableFunc(part, byTime)
+		}
+	}
+}

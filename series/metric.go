@@ -1,0 +1,104 @@
+package series
+
+// Kind says what the values of a metric are.
+type Kind uint8
+
+const (
+	// Gauge is a level: it holds from its sample until the next one.
+	Gauge Kind = iota
+	// Counter only grows, and begins again at 0 when a process does.
+	Counter
+	// Amount is what came since the sample before it: adding amounts up gives a total.
+	Amount
+	// Bucket is a Counter of how many observations were at most Series.Most, +Inf among them.
+	Bucket
+	// Mean is a rate or a mean over the time since the sample before it.
+	Mean
+)
+
+// String returns the word that tables print.
+func (k Kind) String() string {
+	return [...]string{"gauge", "counter", "amount", "bucket", "mean"}[k]
+}
+
+// A Metric is what is measured.
+type Metric struct {
+	Name string // as tables print it, without a unit
+	Unit string // "" is a number of things, "%", "tokens/s", "ns"; a share is in "%"
+	Kind Kind
+	Doc  string
+}
+
+// A MetricID is a place in [Metrics], or, behind these, a metric that only its producer knows.
+type MetricID int32
+
+// What logs and metrics of servers both say, by whatever name, and reports look for.
+const (
+	Running MetricID = iota
+	Queued
+	KVUsage
+	KVTokens
+	SwaUsage
+	MambaUsage
+	Generation
+	PrefillRate
+	NewSeqs
+	NewTokens
+	CachedTokens
+	PendingTokens
+	Bootstrapping
+	Sending
+	Preallocated
+	PreallocatedUsage
+	Receiving
+	RetractedQueue
+	Graphed
+	AcceptLength
+	AcceptRate
+	StepTime
+	Preemptions
+	HitRate
+	SMClock
+	MemoryClock
+	GPUTemperature
+	Power
+	Throttling
+	Xid
+	GPUUtil
+	knownMetrics
+)
+
+// Metrics are the metrics that reports know.
+var Metrics = [knownMetrics]Metric{
+	Running:           {"running", "", Gauge, "requests in the running batch"},
+	Queued:            {"queued", "", Gauge, "requests that wait to be scheduled"},
+	KVUsage:           {"KV usage", "%", Gauge, "part of the KV cache in use, that of the fullest pool"},
+	KVTokens:          {"KV tokens", "tokens", Gauge, "tokens in the KV cache"},
+	SwaUsage:          {"SWA usage", "%", Gauge, "part of the pool for sliding windows in use"},
+	MambaUsage:        {"mamba usage", "%", Gauge, "part of the pool for states in use"},
+	Generation:        {"generation", "tokens/s", Mean, "tokens generated"},
+	PrefillRate:       {"prefill rate", "tokens/s", Mean, "prompt tokens computed"},
+	NewSeqs:           {"new sequences", "", Amount, "requests that a prefill batch takes in"},
+	NewTokens:         {"new tokens", "tokens", Amount, "prompt tokens that a prefill batch computes"},
+	CachedTokens:      {"cached tokens", "tokens", Amount, "prompt tokens that a prefill batch finds in the cache"},
+	PendingTokens:     {"pending tokens", "tokens", Gauge, "prompt tokens that wait to be computed"},
+	Bootstrapping:     {"bootstrap queue", "", Gauge, "requests of a prefill server that wait for their decode server"},
+	Sending:           {"transfer queue out", "", Gauge, "requests of a prefill server whose KV cache is being sent"},
+	Preallocated:      {"preallocation queue", "", Gauge, "requests of a decode server that wait for room in its KV cache"},
+	PreallocatedUsage: {"preallocated", "%", Gauge, "part of the KV cache that is kept for transfers"},
+	Receiving:         {"transfer queue in", "", Gauge, "requests of a decode server whose KV cache is on its way"},
+	RetractedQueue:    {"retracted queue", "", Gauge, "requests of a decode server that were thrown out of the batch and wait to come back"},
+	Graphed:           {"graphs", "", Gauge, "1 where the batch ran as a graph"},
+	AcceptLength:      {"accept length", "tokens", Mean, "tokens that one verification accepts"},
+	AcceptRate:        {"accept rate", "%", Mean, "part of drafted tokens that is accepted"},
+	StepTime:          {"step time", "ns", Amount, "how long one iteration took"},
+	Preemptions:       {"preemptions", "", Amount, "requests thrown out of the batch"},
+	HitRate:           {"hit rate", "%", Mean, "part of prompt tokens that the cache had"},
+	SMClock:           {"SM clock", "MHz", Gauge, "clock of the multiprocessors of a GPU"},
+	MemoryClock:       {"memory clock", "MHz", Gauge, "clock of the memory of a GPU"},
+	GPUTemperature:    {"temperature", "°C", Gauge, "temperature of a GPU"},
+	Power:             {"power", "W", Gauge, "power that a GPU draws"},
+	Throttling:        {"throttle reasons", "", Gauge, "bits that say why a GPU lowers its clock"},
+	Xid:               {"last Xid", "", Gauge, "the last error that the driver reported of a GPU"},
+	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
+}

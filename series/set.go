@@ -1,0 +1,181 @@
+package series
+
+import (
+	"iter"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Set is what all inputs say. The zero value is not ready: see [New].
+type Set struct {
+	Syms    *trace.Symbols
+	Diags   *trace.Diags
+	Sources []Source
+	Servers []Server
+	Places  []Place
+	List    []Series
+	// Instants are by time once the set is finished.
+	Instants []Instant
+
+	named   []Metric // those that only their producers know, behind Metrics
+	samples []Sample
+	first   []int // of the samples of each series, once they are in order
+
+	serverOf map[Server]int32
+	placeOf  map[Place]int32
+	seriesOf map[Series]int32
+	metricOf map[string]MetricID
+}
+
+// New returns an empty set.
+func New(syms *trace.Symbols, diags *trace.Diags) *Set {
+	return &Set{Syms: syms, Diags: diags, serverOf: map[Server]int32{}, placeOf: map[Place]int32{}, seriesOf: map[Series]int32{}, metricOf: map[string]MetricID{}}
+}
+
+// A Source is an input.
+type Source struct {
+	Name     string
+	Encoding string // "SGLang log", "Prometheus range"
+	Lines    int    // of a file that has lines
+	Bytes    int64
+	Samples  int
+	Zone     Zone
+	// First and Last are the first and the last stamp; 0 without any.
+	First, Last trace.Time
+	part        span
+}
+
+// A span is where a piece of what an input says lies in the tables of a set.
+type span struct{ sample, instant, samples, instants int }
+
+// A Server is one server, or a host where Name is "".
+type Server struct {
+	Host string // "" is unknown
+	Name string // tells servers of a host apart: the pod, or the file of its log
+	Role string // "prefill", "decode", "unified", "router"; "" is unknown
+	// Engine is "SGLang", "vLLM", "TensorRT-LLM"; "" is unknown.
+	Engine string
+}
+
+// NoGPU is the GPU of what is not about one.
+const NoGPU = -1
+
+// A Place is what a series is about: a rank of a server, or a GPU of a host.
+type Place struct {
+	Server int32 // index into Set.Servers
+	Rank   trace.Rank
+	GPU    int32  // index on its host; NoGPU
+	UUID   string // of the GPU; "" is unknown
+}
+
+// A Series are the values of a metric at a place.
+type Series struct {
+	Metric MetricID
+	Place  int32   // index into Set.Places
+	Most   float64 // of a Bucket: the most that it counts; else 0
+	// Label is what else the producer tells series apart by, "stage=prefill_forward"; 0 is nothing.
+	Label trace.Sym
+}
+
+// A Sample is a value of a series.
+type Sample struct {
+	Time   trace.Time // Unix ns
+	Value  float64
+	Series int32 // index into Set.List
+	// Within is how much later than Time it may have been, in µs: a stamp of whole seconds is
+	// the beginning of its second.
+	Within uint32
+}
+
+// InstantKind is what happens at an instant.
+type InstantKind uint8
+
+const (
+	Note           InstantKind = iota // worth knowing
+	Ready                             // a server is up
+	Starting                          // a step of a server's start
+	Stopping                          // a server was told to end
+	Retraction                        // requests were thrown out of a full KV cache; Count of them
+	OutOfMemory                       // memory of a device ran out
+	PeerLost                          // a server lost the other side of its transfers
+	TransferFailed                    // the KV cache of a request did not arrive
+	Timeout                           // a watchdog saw that something does not come back
+	Unhealthy                         // a health check failed
+	Exception                         // a traceback
+	Crash                             // a process ended
+	Hardware                          // a driver or a kernel reports an error of a device
+	Cluster                           // what an orchestrator says
+	ClientGone                        // a client went away
+)
+
+// String returns the word that tables print.
+func (k InstantKind) String() string {
+	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
+		"crash", "hardware", "cluster", "client gone"}[k]
+}
+
+// An Instant is something that happened.
+type Instant struct {
+	Time   trace.Time // Unix ns; 0 is unknown
+	Within uint32     // as of a Sample
+	Kind   InstantKind
+	Place  int32     // index into Set.Places
+	Source uint32    // index into Set.Sources
+	Line   uint32    // in its file; 0 has no lines
+	Count  int32     // of requests or repetitions; at least 1
+	Text   trace.Sym // one line, without prompts or keys
+	Stack  trace.Sym // frames, innermost first, divided by newlines; 0 is none
+}
+
+// Metric returns what series s is of.
+func (s *Set) Metric(id MetricID) *Metric {
+	if id < knownMetrics {
+		return &Metrics[id]
+	}
+	return &s.named[id-knownMetrics]
+}
+
+// Len is how many samples there are.
+func (s *Set) Len() int { return len(s.samples) }
+
+// Empty reports whether no input says anything.
+func (s *Set) Empty() bool { return s == nil || len(s.Sources) == 0 }
+
+// sampleSize is how many bytes a walk over samples looks at in each.
+const sampleSize = 24
+
+// Each yields the samples of a series in the order of their times. The set is finished.
+func (s *Set) Each(series int) iter.Seq[Sample] {
+	return func(yield func(Sample) bool) {
+		from, to := s.first[series], s.first[series+1]
+		for i := range memory.Each(to-from, sampleSize) {
+			if !yield(s.samples[from+i]) {
+				return
+			}
+		}
+	}
+}
+
+// N is how many samples a series has. The set is finished.
+func (s *Set) N(series int) int { return s.first[series+1] - s.first[series] }
+
+// Pos returns where an instant stands.
+func (s *Set) Pos(i *Instant) trace.Pos {
+	return trace.Pos{File: s.Sources[i.Source].Name, Line: int64(i.Line), Offset: -1}
+}
+
+// Bounds returns the first and the last time of all inputs; ok is false without any.
+func (s *Set) Bounds() (from, to trace.Time, ok bool) {
+	for i := range s.Sources {
+		x := &s.Sources[i]
+		if x.First == 0 {
+			continue
+		}
+		if !ok || x.First < from {
+			from = x.First
+		}
+		to, ok = max(to, x.Last), true
+	}
+	return from, to, ok
+}

@@ -1,0 +1,132 @@
+package series
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Zone is how the stamps of an input relate to Unix time.
+type Zone struct {
+	// Local tells that stamps are of a wall clock, without a zone: as if that were UTC.
+	Local bool
+	// East is how much the wall clock is ahead of UTC, once By is not "".
+	East time.Duration
+	By   string // how it was found, in words
+	// votes are how often stamps beside Unix times said which zone it is, in quarters of an hour.
+	votes map[int32]int
+}
+
+// quarter is what zones are multiples of.
+const quarter = 15 * time.Minute
+
+// Beside says that a stamp of the wall clock stands beside a moment in Unix time. A stamp that
+// fits no zone to within a few minutes says nothing.
+func (z *Zone) Beside(stamp, unix trace.Time) {
+	const most, slack = 14 * time.Hour, 5 * time.Minute
+	off := time.Duration(stamp - unix)
+	q := (off + quarter/2) / quarter
+	if off < -quarter/2 {
+		q = (off - quarter/2) / quarter
+	}
+	if rest := off - q*quarter; max(rest, -rest) > slack || max(off, -off) > most+quarter {
+		return
+	}
+	if z.votes == nil {
+		z.votes = map[int32]int{}
+	}
+	z.votes[int32(q)]++
+}
+
+// decide takes the zone that nearly all stamps say; the rest may be clocks that were set.
+func (z *Zone) decide() bool {
+	best, all := int32(0), 0
+	for q, n := range z.votes {
+		all += n
+		if n > z.votes[best] || n == z.votes[best] && q < best {
+			best = q
+		}
+	}
+	if n := z.votes[best]; n > 0 && 10*n >= 9*all {
+		z.East, z.By = time.Duration(best)*quarter, fmt.Sprintf("%d Unix times beside local ones", n)
+		return true
+	}
+	return false
+}
+
+// Name returns what a zone is called, "UTC-4", "UTC+5:30".
+func (z *Zone) Name() string {
+	if z.East == 0 {
+		return "UTC"
+	}
+	sign, east := '+', z.East
+	if east < 0 {
+		sign, east = '-', -east
+	}
+	if m := east % time.Hour / time.Minute; m != 0 {
+		return fmt.Sprintf("UTC%c%d:%02d", sign, east/time.Hour, m)
+	}
+	return fmt.Sprintf("UTC%c%d", sign, east/time.Hour)
+}
+
+// Known is what other inputs tell about when it was.
+type Known struct {
+	// Given is the zone that the user gave; GivenBy is "" without one.
+	Given   *time.Location
+	GivenBy string
+	// From and To bound what other inputs recorded, in Unix time; 0 without any.
+	From, To trace.Time
+}
+
+// zones decides the zone of each input with local stamps, best evidence first: Unix times in
+// itself, what the user says, those of other inputs, when others recorded.
+func (s *Set) zones(k Known) {
+	var open []*Source
+	found := map[time.Duration]string{}
+	for i := range s.Sources {
+		src := &s.Sources[i]
+		switch z := &src.Zone; {
+		case !z.Local || src.First == 0:
+		case z.decide():
+			found[z.East] = src.Name
+		case k.Given != nil:
+			_, east := time.Unix(0, int64(src.First)).In(k.Given).Zone()
+			z.East, z.By = time.Duration(east)*time.Second, k.GivenBy
+		default:
+			open = append(open, src)
+		}
+	}
+	for _, src := range open {
+		z := &src.Zone
+		if len(found) == 1 {
+			for east, name := range found {
+				z.East, z.By = east, "that of "+name
+			}
+			continue
+		}
+		if east, ok := fits(src, k); ok {
+			z.East, z.By = east, "the only one in which it overlaps with other inputs"
+			continue
+		}
+		z.By = "nothing; taken for UTC"
+		s.Diags.Add(trace.LogZoneUnknown.Of(src.Name))
+	}
+}
+
+// fits returns the only zone, of whole hours, in which an input and the others were recorded
+// at one time. Where several fit, none does.
+func fits(src *Source, k Known) (east time.Duration, ok bool) {
+	if k.From == 0 {
+		return 0, false
+	}
+	const hours = 14
+	best, n := time.Duration(0), 0
+	for h := -hours; h <= hours; h++ {
+		off := trace.Time(time.Duration(h) * time.Hour)
+		if src.First-off <= k.To && k.From <= src.Last-off {
+			best, n = time.Duration(off), n+1
+		}
+	}
+	return best, n == 1
+}
