@@ -16,16 +16,15 @@ type known struct {
 	processes map[int32]string        // names
 	threads   map[rows.Thread]string  // names, by a Thread without one
 	devices   map[int32][]rows.Device // of CUDA
-	hasStream map[int32]bool
-	usesNCCL  map[int32]bool  // has annotations of NCCL
-	ranks     map[int32]int32 // of MPI
-	worldSize int32           // at least; -1 is unknown
+	usesNCCL  map[int32]bool          // has annotations of NCCL
+	ranks     map[int32]int32         // of MPI
+	worldSize int32                   // at least; -1 is unknown
 	gpus      []profile.Device
 }
 
 // newKnown gathers what an export says. Names that NVTX gives are read for it.
 func newKnown(src *rows.Source) *known {
-	k := &known{processes: map[int32]string{}, threads: map[rows.Thread]string{}, devices: map[int32][]rows.Device{}, hasStream: map[int32]bool{},
+	k := &known{processes: map[int32]string{}, threads: map[rows.Thread]string{}, devices: map[int32][]rows.Device{},
 		usesNCCL: src.NCCLUsers(), ranks: map[int32]int32{}, worldSize: -1}
 	for _, p := range src.Processes {
 		k.processes[p.PID] = p.Name
@@ -39,9 +38,6 @@ func newKnown(src *rows.Source) *known {
 	}
 	for _, d := range src.Meta.Devices {
 		k.devices[d.PID] = append(k.devices[d.PID], d)
-	}
-	for _, stream := range src.Streams {
-		k.hasStream[stream.PID] = true
 	}
 	for _, rank := range src.Ranks {
 		k.ranks[rank.PID] = rank.Rank

@@ -139,7 +139,7 @@ func (r *profiler) file(pid int32) *process {
 	known := r.known()
 	meta := profile.Meta{Rank: -1, WorldSize: known.worldSize, Host: r.src.Meta.HostName(), PID: int64(max(pid, 0)), GPU: known.onlyGPU(pid),
 		Hints: r.hints(pid), Devices: known.gpus}
-	meta.OnGPU = meta.GPU >= 0 || known.hasStream[pid]
+	meta.OnGPU = meta.GPU >= 0 || r.src.StreamUsers[pid]
 	if known.usesNCCL[pid] {
 		meta.Backend = "nccl"
 	}

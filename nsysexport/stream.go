@@ -228,8 +228,8 @@ func Outline(src *rows.Source) []*profile.Profile {
 	for _, t := range src.Threads {
 		r.file(t.PID)
 	}
-	for _, st := range src.Streams {
-		r.file(st.PID)
+	for pid := range src.StreamUsers {
+		r.file(pid)
 	}
 	for _, rank := range src.Ranks {
 		r.file(rank.PID)

@@ -38,7 +38,6 @@ type Call struct {
 	Correlation uint32
 	Return      int32 // 0 is success for CUDA, whose other values [profile.Failed] tells; or profile.UnknownResult
 	Class       Class
-	Nesting     uint8 // calls of ClassOS within another
 }
 
 const (
@@ -49,7 +48,6 @@ const (
 	callCorrelation
 	callReturn
 	callClass
-	callNesting
 )
 
 func callColumns(name column) []column {
@@ -61,7 +59,6 @@ func callColumns(name column) []column {
 		callCorrelation: {name: "correlationId"},
 		callReturn:      {name: "returnValue", none: profile.UnknownResult},
 		callClass:       {name: "eventClass"},
-		callNesting:     {name: "nestingLevel", detail: true},
 	}
 }
 
@@ -132,9 +129,6 @@ func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) {
 		call.Start, call.End, call.PID, call.TID = c.time(callStart), c.time(callEnd), pidOf(id), tidOf(id)
 		call.Name, call.Correlation, call.Class = c.name(callName), uint32(c.int(callCorrelation)), class
 		call.Return = int32(c.int(callReturn))
-		if !s.Options.Brief {
-			call.Nesting = uint8(c.int(callNesting))
-		}
 		if class == ClassRuntime && c.int(callClass) == 1 {
 			call.Class = ClassDriver
 		}

@@ -92,7 +92,6 @@ func TestLabels(t *testing.T) {
 		CopyKind(99).String():  "Unknown",
 		ClassDriver.String():   "CUDA driver",
 		Class(99).String():     "unknown",
-		SyncKind(4).String():   "Context",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -3,27 +3,23 @@ package rows
 import "github.com/sgtrace/sgtrace/trace"
 
 // A GraphRun is one run of a whole CUDA graph, whose kernels are not in the file
-// ([Meta.GraphMode] "Graph"). 56 bytes.
+// ([Meta.GraphMode] "Graph"). 48 bytes.
 type GraphRun struct {
 	Start, End trace.Time // both 0 where Timed is false
 	Place
-	GreenContext uint32
-	Graph, Exec  uint32 // ids of the graph and of what was instantiated from it
+	Graph, Exec uint32 // ids of the graph and of what was instantiated from it
 	// Timed is false for a run of which the GPU gave no times.
 	Timed bool
 }
 
 const (
-	runGreen = opColumns + iota
-	runGraph
+	runGraph = opColumns + iota
 	runExec
 )
 
 var graphTable = tableSpec{
-	names: []string{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE"},
-	columns: operation(
-		column{name: "greenContextId"}, column{name: "graphId"}, column{name: "graphExecId"},
-	),
+	names:   []string{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE"},
+	columns: operation(column{name: "graphId"}, column{name: "graphExecId"}),
 }
 
 // GraphRuns yields the runs of graphs.
@@ -32,10 +28,7 @@ func (s *Source) GraphRuns(yield func(*GraphRun) bool) { s.graphRuns(&graphTable
 func (s *Source) graphRuns(spec *tableSpec, yield func(*GraphRun) bool) {
 	var g GraphRun
 	s.scan(spec, func(c *cursor) bool {
-		g = GraphRun{
-			GreenContext: uint32(c.int(runGreen)),
-			Graph:        uint32(c.int(runGraph)), Exec: uint32(c.int(runExec)),
-		}
+		g = GraphRun{Graph: uint32(c.int(runGraph)), Exec: uint32(c.int(runExec))}
 		c.place(&g.Place)
 		// CUPTI documents zeros as "not collected".
 		if start, end := c.int(opStart), c.int(opEnd); start != 0 || end != 0 {
@@ -46,19 +39,16 @@ func (s *Source) graphRuns(spec *tableSpec, yield func(*GraphRun) bool) {
 }
 
 // A GraphNode is the call that made a node of a CUDA graph, by capturing a stream
-// or explicitly. 48 bytes.
+// or explicitly. 32 bytes.
 type GraphNode struct {
-	Start, End     trace.Time
+	Start          trace.Time
 	Node, Original uint64 // Original is the node that Node was cloned from; 0 is none
 	PID, TID       int32
-	Name           trace.Sym // of the call
 }
 
 const (
 	nodeStart = iota
-	nodeEnd
 	nodeTID
-	nodeName
 	nodeID
 	nodeOriginal
 )
@@ -69,9 +59,7 @@ var nodeTable = tableSpec{
 	names: []string{"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"},
 	columns: []column{
 		nodeStart:    {name: "start", need: true},
-		nodeEnd:      {name: "end", or: "start"},
 		nodeTID:      {name: "globalTid", none: noID},
-		nodeName:     {name: "nameId"},
 		nodeID:       {name: "graphNodeId", need: true},
 		nodeOriginal: {name: "originalGraphNodeId"},
 	},
@@ -83,8 +71,8 @@ func (s *Source) GraphNodes(yield func(*GraphNode) bool) {
 	s.scan(&nodeTable, func(c *cursor) bool {
 		id := c.int(nodeTID)
 		g = GraphNode{
-			Start: c.time(nodeStart), End: c.time(nodeEnd), PID: pidOf(id), TID: tidOf(id),
-			Name: c.name(nodeName), Node: uint64(c.int(nodeID)), Original: uint64(c.int(nodeOriginal)),
+			Start: c.time(nodeStart), PID: pidOf(id), TID: tidOf(id),
+			Node: uint64(c.int(nodeID)), Original: uint64(c.int(nodeOriginal)),
 		}
 		return yield(&g)
 	})
@@ -92,11 +80,6 @@ func (s *Source) GraphNodes(yield func(*GraphNode) bool) {
 
 // SyncKind is what was waited for. Numbers are those of CUPTI.
 type SyncKind uint8
-
-// String returns what was waited for.
-func (k SyncKind) String() string {
-	return label([]string{"Unknown", "Event", "Stream waits for event", "Stream", "Context"}, uint8(k))
-}
 
 // A Sync is a wait of the host or of a stream. 48 bytes.
 type Sync struct {

@@ -21,17 +21,14 @@ type Place struct {
 	Correlation uint32
 }
 
-// A Kernel is one that ran. 72 bytes.
+// A Kernel is one that ran. 56 bytes.
 type Kernel struct {
 	Start, End trace.Time
 	Node       uint64 // graph node; 0 is none, or the kernel was not in a graph
 	Place
-	GreenContext uint32    // 0 is none
-	Name         trace.Sym // with namespaces, template and call parameters
-	Short        trace.Sym // bare name
-	Launch       LaunchID  // into [Source.Launches]; 0 is unknown
-	Graph        uint32    // graph id, from schema 3.24 on; 0 is none
-	OneBlock     int32     // as of [profile.Kernel]
+	Name     trace.Sym // with namespaces, template and call parameters
+	Launch   LaunchID  // into [Source.Launches]; 0 is unknown
+	OneBlock int32     // as of [profile.Kernel]
 }
 
 // LaunchID is an index of [Source.Launches].
@@ -40,14 +37,10 @@ type LaunchID uint32
 // A Launch is how a kernel was launched. Kernels repeat them, so that they are
 // kept once each.
 type Launch struct {
-	Grid, Block, Cluster [3]uint32 // Cluster is 0 where unknown or not used
-	Registers            uint32    // per thread
-	StaticShared         uint32    // bytes
-	DynamicShared        uint32    // bytes
-	SharedExecuted       uint32    // bytes; 0 is unknown
-	LocalPerThread       uint32    // bytes
-	Type                 uint32    // 0 unknown, 1 regular, 2 and 3 cooperative
-	Mangled              trace.Sym // mangled name; 0 is unknown
+	Grid, Block   [3]uint32
+	Registers     uint32 // per thread
+	StaticShared  uint32 // bytes
+	DynamicShared uint32 // bytes
 }
 
 // Numbers of the columns that say where an operation ran. They are the first ones
@@ -84,46 +77,28 @@ func (c *cursor) place(p *Place) {
 
 const (
 	kerName = opColumns + iota
-	kerShort
-	kerGreen
 	kerNode
-	kerGraph
-	kerMangled
 	kerGridX
 	kerGridY
 	kerGridZ
 	kerBlockX
 	kerBlockY
 	kerBlockZ
-	kerClusterX
-	kerClusterY
-	kerClusterZ
 	kerRegisters
 	kerStatic
 	kerDynamic
-	kerExecuted
-	kerLocal
-	kerType
 )
 
 var kernelTable = tableSpec{
 	names: []string{"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"},
 	columns: operation(
 		column{name: "demangledName", or: "shortName"},
-		column{name: "shortName", or: "demangledName", detail: true},
-		column{name: "greenContextId", detail: true},
 		column{name: "graphNodeId"},
-		column{name: "graphId", detail: true},
-		column{name: "mangledName", detail: true},
 		column{name: "gridX"}, column{name: "gridY"}, column{name: "gridZ"},
 		column{name: "blockX"}, column{name: "blockY"}, column{name: "blockZ"},
-		column{name: "clusterX", detail: true}, column{name: "clusterY", detail: true}, column{name: "clusterZ", detail: true},
 		column{name: "registersPerThread", detail: true},
 		column{name: "staticSharedMemory", detail: true},
 		column{name: "dynamicSharedMemory", detail: true},
-		column{name: "sharedMemoryExecuted", detail: true},
-		column{name: "localMemoryPerThread", detail: true},
-		column{name: "launchType", detail: true},
 	),
 }
 
@@ -151,7 +126,6 @@ func (s *Source) kernels(spec *tableSpec, yield func(*Kernel) bool) {
 		c.place(&k.Place)
 		k.OneBlock = profile.OneBlockOf(c.int(kerGridX)*c.int(kerGridY)*c.int(kerGridZ), c.int(kerBlockX)*c.int(kerBlockY)*c.int(kerBlockZ))
 		if !s.Options.Brief {
-			k.Short, k.GreenContext, k.Graph = c.name(kerShort), uint32(c.int(kerGreen)), uint32(c.int(kerGraph))
 			if l := c.launch(); l != last {
 				id, ok := known[l]
 				if !ok {
@@ -171,10 +145,7 @@ func (c *cursor) launch() Launch {
 	return Launch{
 		Grid:      [3]uint32{u(kerGridX), u(kerGridY), u(kerGridZ)},
 		Block:     [3]uint32{u(kerBlockX), u(kerBlockY), u(kerBlockZ)},
-		Cluster:   [3]uint32{u(kerClusterX), u(kerClusterY), u(kerClusterZ)},
 		Registers: u(kerRegisters), StaticShared: u(kerStatic), DynamicShared: u(kerDynamic),
-		SharedExecuted: u(kerExecuted), LocalPerThread: u(kerLocal), Type: u(kerType),
-		Mangled: c.name(kerMangled),
 	}
 }
 

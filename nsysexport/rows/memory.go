@@ -34,40 +34,29 @@ func label(of []string, n uint8) string {
 	return "Unknown"
 }
 
-// A Memcpy is a copy. 64 bytes.
+// A Memcpy is a copy. 48 bytes.
 type Memcpy struct {
 	Start, End trace.Time
 	Bytes      uint64
-	Node       uint64 // graph node; 0 is none
 	Place
-	Copies               uint32 // how many copies a row stands for; 0 is unknown
-	SrcDevice, DstDevice int16  // -1 is unknown
-	Kind                 CopyKind
-	Src, Dst             MemoryKind
+	Kind     CopyKind
+	Src, Dst MemoryKind
 }
 
 const (
 	memBytes = opColumns + iota
-	memNode
 	memKind
 	memSrc
 	memDst
-	memSrcDevice
-	memDstDevice
-	memCopies
 )
 
 var memcpyTable = tableSpec{
 	names: []string{"CUPTI_ACTIVITY_KIND_MEMCPY"},
 	columns: operation(
 		column{name: "bytes"},
-		column{name: "graphNodeId", detail: true},
 		column{name: "copyKind"},
 		column{name: "srcKind", none: int64(UnknownMemory)},
 		column{name: "dstKind", none: int64(UnknownMemory)},
-		column{name: "srcDeviceId", none: -1, detail: true},
-		column{name: "dstDeviceId", none: -1, detail: true},
-		column{name: "copyCount", detail: true},
 	),
 }
 
@@ -79,30 +68,24 @@ func (s *Source) memcpys(spec *tableSpec, yield func(*Memcpy) bool) {
 	s.scan(spec, func(c *cursor) bool {
 		m = Memcpy{
 			Start: c.time(opStart), End: c.time(opEnd),
-			Bytes: uint64(c.int(memBytes)), Node: uint64(c.int(memNode)), Kind: CopyKind(c.int(memKind)),
+			Bytes: uint64(c.int(memBytes)), Kind: CopyKind(c.int(memKind)),
 			Src: MemoryKind(c.int(memSrc)), Dst: MemoryKind(c.int(memDst)),
-			SrcDevice: int16(c.int(memSrcDevice)), DstDevice: int16(c.int(memDstDevice)),
-			Copies: uint32(c.int(memCopies)),
 		}
 		c.place(&m.Place)
 		return yield(&m)
 	})
 }
 
-// A Memset fills memory with a value. 64 bytes.
+// A Memset fills memory with a value. 48 bytes.
 type Memset struct {
 	Start, End trace.Time
 	Bytes      uint64
-	Node       uint64 // graph node; 0 is none
 	Place
-	Value uint32
-	Kind  MemoryKind
+	Kind MemoryKind
 }
 
 const (
 	setBytes = opColumns + iota
-	setNode
-	setValue
 	setKind
 )
 
@@ -110,8 +93,6 @@ var memsetTable = tableSpec{
 	names: []string{"CUPTI_ACTIVITY_KIND_MEMSET"},
 	columns: operation(
 		column{name: "bytes"},
-		column{name: "graphNodeId", detail: true},
-		column{name: "value", detail: true},
 		column{name: "memKind", none: int64(UnknownMemory)},
 	),
 }
@@ -124,22 +105,20 @@ func (s *Source) memsets(spec *tableSpec, yield func(*Memset) bool) {
 	s.scan(spec, func(c *cursor) bool {
 		m = Memset{
 			Start: c.time(opStart), End: c.time(opEnd),
-			Bytes: uint64(c.int(setBytes)), Node: uint64(c.int(setNode)),
-			Value: uint32(c.int(setValue)), Kind: MemoryKind(c.int(setKind)),
+			Bytes: uint64(c.int(setBytes)), Kind: MemoryKind(c.int(setKind)),
 		}
 		c.place(&m.Place)
 		return yield(&m)
 	})
 }
 
-// A MemoryEvent is an allocation of GPU memory, or its end. 40 bytes.
+// A MemoryEvent is an allocation of GPU memory, or its end. 32 bytes.
 type MemoryEvent struct {
-	Time    trace.Time
-	Bytes   int64 // what it adds to the memory in use; negative where memory is freed
-	Address uint64
-	PID     int32 // -1 is unknown
-	Device  int32 // as the process counts; -1 is unknown
-	Kind    MemoryKind
+	Time   trace.Time
+	Bytes  int64 // what it adds to the memory in use; negative where memory is freed
+	PID    int32 // -1 is unknown
+	Device int32 // as the process counts; -1 is unknown
+	Kind   MemoryKind
 }
 
 const (
@@ -147,7 +126,6 @@ const (
 	usePID
 	useDevice
 	useBytes
-	useAddress
 	useKind
 	useOperation
 )
@@ -159,7 +137,6 @@ var memoryTable = tableSpec{
 		usePID:       {name: "globalPid", or: "globalTid", none: noID},
 		useDevice:    {name: "deviceId", none: -1},
 		useBytes:     {name: "bytes", need: true},
-		useAddress:   {name: "address"},
 		useKind:      {name: "memKind", none: int64(UnknownMemory)},
 		useOperation: {name: "memoryOperationType", need: true},
 	},
@@ -171,7 +148,7 @@ func (s *Source) MemoryEvents(yield func(*MemoryEvent) bool) {
 	var m MemoryEvent
 	s.scan(&memoryTable, func(c *cursor) bool {
 		m = MemoryEvent{
-			Time: c.time(useTime), Bytes: c.int(useBytes), Address: uint64(c.int(useAddress)),
+			Time: c.time(useTime), Bytes: c.int(useBytes),
 			PID: pidOf(c.int(usePID)), Device: int32(c.int(useDevice)), Kind: MemoryKind(c.int(useKind)),
 		}
 		if c.int(useOperation) == freed {

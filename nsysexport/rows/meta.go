@@ -41,7 +41,6 @@ type GPU struct {
 	ID   int64
 	Name string
 	UUID string
-	Bus  string // PCI address
 }
 
 // A Device is what a process calls a GPU: CUDA_VISIBLE_DEVICES renumbers them.
@@ -49,7 +48,6 @@ type Device struct {
 	PID    int32
 	Device int32 // as in rows of kernels
 	GPU    int64 // GPU.ID; -1 is unknown
-	UUID   string
 }
 
 // metaTables hold pairs of a name and a text; the second name is that before 2023.

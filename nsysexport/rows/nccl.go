@@ -104,9 +104,6 @@ func (s *Source) ReadNCCL() {
 		spec := nvtxTable
 		spec.quiet = true // another scan reports damage
 		spec.columns = slices.Clone(spec.columns)
-		for i := nvtxColor; i <= nvtxFloat; i++ {
-			spec.columns[i] = column{}
-		}
 		for i := nvtxJSON; i <= nvtxBinary; i++ {
 			spec.columns[i].detail = false
 		}

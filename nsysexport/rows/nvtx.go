@@ -15,31 +15,16 @@ const (
 	MarkStartEnd                 // a range that may overlap others and end on another thread
 )
 
-// PayloadKind is the type of [Range.Payload].
-type PayloadKind uint8
-
-const (
-	PayloadNone  PayloadKind = iota
-	PayloadUint              // as it is
-	PayloadInt               // convert to int64
-	PayloadFloat             // [math.Float64frombits]
-)
-
-// A Range is an NVTX annotation: a range, or a mark. 64 bytes.
+// A Range is an NVTX annotation: a range, or a mark. 48 bytes.
 type Range struct {
 	Start, End trace.Time // equal for a mark
-	Payload    uint64     // see PayloadKind
 	PID, TID   int32      // where it began; -1 is unknown
-	EndTID     int32      // the thread where it ended; -1 is TID
 	Text       trace.Sym
 	Domain     trace.Sym // name of the domain; 0 is the default one, or one whose creation was not recorded
 	Category   trace.Sym // name of the category; 0 is none, or one without a name
-	CategoryID uint32    // 0 is none
-	Color      uint32    // ARGB; 0 is none
 	// Args are values that NCCL and others attach, from JSON or binary payloads.
-	Args        trace.ArgsID
-	Kind        MarkKind
-	PayloadKind PayloadKind
+	Args trace.ArgsID
+	Kind MarkKind
 	// Open means that the range was never closed: its End is that of the session,
 	// and its duration means nothing.
 	Open bool
@@ -54,14 +39,6 @@ const (
 	nvtxTextID
 	nvtxDomain
 	nvtxCategory
-	nvtxEndTID
-	nvtxColor
-	nvtxUint64
-	nvtxInt64
-	nvtxDouble
-	nvtxUint32
-	nvtxInt32
-	nvtxFloat
 	nvtxJSON
 	nvtxJSONID
 	nvtxBinary
@@ -78,14 +55,6 @@ var nvtxTable = tableSpec{
 		nvtxTextID:   {name: "textId"},
 		nvtxDomain:   {name: "domainId"},
 		nvtxCategory: {name: "category"},
-		nvtxEndTID:   {name: "endGlobalTid", none: noID},
-		nvtxColor:    {name: "color", detail: true},
-		nvtxUint64:   {name: "uint64Value", detail: true},
-		nvtxInt64:    {name: "int64Value", detail: true},
-		nvtxDouble:   {name: "doubleValue", detail: true},
-		nvtxUint32:   {name: "uint32Value", detail: true},
-		nvtxInt32:    {name: "int32Value", detail: true},
-		nvtxFloat:    {name: "floatValue", detail: true},
 		nvtxJSON:     {name: "jsonText", detail: true},
 		nvtxJSONID:   {name: "jsonTextId", detail: true},
 		nvtxBinary:   {name: "binaryData", detail: true},
@@ -187,18 +156,15 @@ func (s *Source) ranges(spec *tableSpec, yield func(*Range) bool) {
 		}
 		id := c.int(nvtxTID)
 		r = Range{
-			Start: c.time(nvtxStart), Kind: kind, PID: pidOf(id), TID: tidOf(id), EndTID: tidOf(c.int(nvtxEndTID)),
-			Text: c.nvtxText(), CategoryID: uint32(c.int(nvtxCategory)),
+			Start: c.time(nvtxStart), Kind: kind, PID: pidOf(id), TID: tidOf(id), Text: c.nvtxText(),
 		}
 		domain := c.int(nvtxDomain)
 		r.Domain = n.domains[scope{r.PID, domain, 0}]
-		if r.CategoryID != 0 {
-			r.Category = n.categories[scope{r.PID, domain, int64(r.CategoryID)}]
+		if category := uint32(c.int(nvtxCategory)); category != 0 {
+			r.Category = n.categories[scope{r.PID, domain, int64(category)}]
 		}
 		r.end(c, end, s.Meta.Duration >= 0)
 		if !s.Options.Brief {
-			r.Color = uint32(c.int(nvtxColor))
-			r.Payload, r.PayloadKind = c.payload()
 			r.Args = p.args(c, domain)
 		}
 		return yield(&r)

@@ -19,13 +19,12 @@ func TestRanges(t *testing.T) {
 	if len(got) != 11 {
 		t.Fatalf("%d ranges", len(got))
 	}
-	if r := got["push"]; r.Start != nsystest.NVTXStart+1000 || r.End != r.Start+100 || r.PID != 5 || r.TID != 6 || r.EndTID != -1 ||
-		names.Name(r.Domain) != "NCCL" || names.Name(r.Category) != "category" || r.CategoryID != 9 || r.Color != 0xff00ff00 ||
-		r.Kind != MarkPushPop || r.PayloadKind != PayloadInt || int64(r.Payload) != -16 || r.Open {
+	if r := got["push"]; r.Start != nsystest.NVTXStart+1000 || r.End != r.Start+100 || r.PID != 5 || r.TID != 6 ||
+		names.Name(r.Domain) != "NCCL" || names.Name(r.Category) != "category" ||
+		r.Kind != MarkPushPop || r.Open {
 		t.Errorf("push: %+v", r)
 	}
-	if r := got["registered"]; names.Name(r.Domain) != "other" || r.Category != 0 || r.CategoryID != 9 ||
-		r.PayloadKind != PayloadFloat || math.Float64frombits(r.Payload) != 0.5 {
+	if r := got["registered"]; names.Name(r.Domain) != "other" || r.Category != 0 {
 		t.Errorf("registered: %+v", r)
 	}
 	for _, name := range []string{"never popped", "never ended"} {
@@ -33,7 +32,7 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r := got["crosses"]; r.Kind != MarkStartEnd || r.EndTID != 7 || r.Domain != 0 {
+	if r := got["crosses"]; r.Kind != MarkStartEnd || r.Domain != 0 {
 		t.Errorf("crosses: %+v %s", r, names.Name(r.Domain))
 	}
 	if r := got[""]; r.Kind != MarkInstant || r.End != r.Start || r.Domain != 0 || r.Open {

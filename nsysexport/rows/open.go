@@ -38,12 +38,12 @@ type Options struct {
 // several goroutines at once, and may be ranged over. The rows they yield are
 // valid until the next one.
 type Source struct {
-	Name      string
-	Meta      Meta
-	Processes []Process // by pid
-	Threads   []Thread  // by pid and tid
-	Streams   []Stream
-	Ranks     []Rank
+	Name        string
+	Meta        Meta
+	Processes   []Process      // by pid
+	Threads     []Thread       // by pid and tid
+	StreamUsers map[int32]bool // processes that made CUDA streams
+	Ranks       []Rank
 	// Unread are the tables that hold something and that no method reads.
 	Unread []Table
 	// Environment is what environment variables say about the rank.

@@ -27,7 +27,7 @@ func sameRows(t *testing.T, have, want string) {
 	if len(wantRows["Kernels"]) == 0 || len(wantRows["API"]) == 0 || len(wantRows["Ranges"]) == 0 {
 		t.Error("there is nothing to compare")
 	}
-	if fmt.Sprint(a.Meta) != fmt.Sprint(b.Meta) || fmt.Sprint(a.Processes, a.Threads, a.Streams) != fmt.Sprint(b.Processes, b.Threads, b.Streams) {
+	if fmt.Sprint(a.Meta) != fmt.Sprint(b.Meta) || fmt.Sprint(a.Processes, a.Threads, a.StreamUsers) != fmt.Sprint(b.Processes, b.Threads, b.StreamUsers) {
 		t.Errorf("%+v, want %+v (%v)", a.Meta, b.Meta, diags)
 	}
 	if have, want := tablesOf(t, have), tablesOf(t, want); have != want {

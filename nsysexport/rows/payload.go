@@ -12,27 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
-// payload returns the number that is attached to an annotation. nsys writes large
-// unsigned values as negative ones, which cannot be told from signed ones.
-func (c *cursor) payload() (uint64, PayloadKind) {
-	for _, p := range [...]struct {
-		column int
-		kind   PayloadKind
-	}{
-		{nvtxInt64, PayloadInt}, {nvtxUint64, PayloadUint}, {nvtxInt32, PayloadInt}, {nvtxUint32, PayloadUint},
-		{nvtxDouble, PayloadFloat}, {nvtxFloat, PayloadFloat},
-	} {
-		switch {
-		case c.null(p.column):
-		case p.kind == PayloadFloat:
-			return math.Float64bits(c.float(p.column)), p.kind
-		default:
-			return uint64(c.int(p.column)), p.kind
-		}
-	}
-	return 0, PayloadNone
-}
-
 // payloads turns structured payloads into arguments.
 type payloads struct {
 	src   *Source

@@ -21,7 +21,7 @@ type Table struct {
 // stand for.
 var readTables = []*tableSpec{
 	&metaExport, &metaCapture, &systemEnv, &sessionStart, &analysisDetails, &gpuTable, &deviceTable, &processTable,
-	&threadTable, &streamTable, &nullStream, &mpiRanks, &metricNames, &networkNames, &nicNumbers, &nicNames, &payloadTable,
+	&threadTable, &streamTables[0], &streamTables[1], &mpiRanks, &metricNames, &networkNames, &nicNumbers, &nicNames, &payloadTable,
 	&chainTables[SampleChains], &chainTables[CUDAChains], &chainTables[OSChains],
 }
 

@@ -17,15 +17,6 @@ type Thread struct {
 	Name     string
 }
 
-// A Stream is a CUDA stream, by the process and context that made it.
-type Stream struct {
-	PID      int32
-	Context  int64
-	Stream   int64
-	Priority int32
-	Default  bool // the null stream
-}
-
 // A Rank is the rank of a process in MPI_COMM_WORLD.
 type Rank struct {
 	PID  int32
@@ -35,7 +26,7 @@ type Rank struct {
 var gpuTable = tableSpec{
 	names: []string{"TARGET_INFO_GPU"},
 	columns: []column{
-		{name: "id", or: "deviceId", none: -1, need: true}, {name: "name"}, {name: "uuid"}, {name: "busLocation"},
+		{name: "id", or: "deviceId", none: -1, need: true}, {name: "name"}, {name: "uuid"},
 	},
 }
 
@@ -43,7 +34,7 @@ var deviceTable = tableSpec{
 	names: []string{"TARGET_INFO_CUDA_DEVICE"},
 	columns: []column{
 		{name: "pid", none: -1, need: true}, {name: "cudaId", none: -1, need: true},
-		{name: "gpuId", none: -1}, {name: "uuid"},
+		{name: "gpuId", none: -1},
 	},
 }
 
@@ -57,21 +48,11 @@ var threadTable = tableSpec{
 	columns: []column{{name: "globalTid", none: noID, need: true}, {name: "nameId", need: true}},
 }
 
-var streamTable = tableSpec{
-	names: []string{"TARGET_INFO_CUDA_STREAM"},
-	columns: []column{
-		{name: "processId", none: -1, need: true}, {name: "contextId"}, {name: "streamId", need: true},
-		{name: "priority"},
-	},
-}
-
-// nullStream tells which stream is the default one. The newer table has that of
-// every context.
-var nullStream = tableSpec{
-	names: []string{"TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM"},
-	columns: []column{
-		{name: "processId", none: -1, need: true}, {name: "contextId"}, {name: "nullStreamId", or: "streamId", need: true},
-	},
+// streamTables list CUDA streams; the last ones only the default stream of each context.
+var streamTables = []tableSpec{
+	{names: []string{"TARGET_INFO_CUDA_STREAM"}, columns: []column{{name: "processId", none: -1, need: true}, {name: "streamId", need: true}}},
+	{names: []string{"TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM"},
+		columns: []column{{name: "processId", none: -1, need: true}, {name: "nullStreamId", or: "streamId", need: true}}},
 }
 
 var mpiRanks = tableSpec{
@@ -83,32 +64,21 @@ var mpiRanks = tableSpec{
 func (s *Source) readTarget(c *connection) {
 	m := &s.Meta
 	s.scanOn(c, &gpuTable, func(cur *cursor) bool {
-		m.GPUs = append(m.GPUs, GPU{cur.int(0), cur.text(1), cur.text(2), cur.text(3)})
+		m.GPUs = append(m.GPUs, GPU{cur.int(0), cur.text(1), cur.text(2)})
 		return true
 	})
 	s.scanOn(c, &deviceTable, func(cur *cursor) bool {
-		m.Devices = append(m.Devices, Device{int32(cur.int(0)), int32(cur.int(1)), cur.int(2), cur.text(3)})
+		m.Devices = append(m.Devices, Device{int32(cur.int(0)), int32(cur.int(1)), cur.int(2)})
 		return true
 	})
 	s.readProcesses(c)
-	s.scanOn(c, &streamTable, func(cur *cursor) bool {
-		s.Streams = append(s.Streams, Stream{int32(cur.int(0)), cur.int(1), cur.int(2), int32(cur.int(3)), false})
-		return true
-	})
-	listed := map[Stream]int{} // by pid, context and number
-	for i, x := range slices.Backward(s.Streams) {
-		listed[Stream{PID: x.PID, Context: x.Context, Stream: x.Stream}] = i
+	s.StreamUsers = map[int32]bool{}
+	for i := range streamTables {
+		s.scanOn(c, &streamTables[i], func(cur *cursor) bool {
+			s.StreamUsers[int32(cur.int(0))] = true
+			return true
+		})
 	}
-	s.scanOn(c, &nullStream, func(cur *cursor) bool {
-		id := Stream{PID: int32(cur.int(0)), Context: cur.int(1), Stream: cur.int(2)}
-		i, ok := listed[id]
-		if !ok {
-			i = len(s.Streams)
-			listed[id], s.Streams = i, append(s.Streams, id)
-		}
-		s.Streams[i].Default = true
-		return true
-	})
 	s.scanOn(c, &mpiRanks, func(cur *cursor) bool {
 		s.Ranks = append(s.Ranks, Rank{pidOf(cur.int(0)), int32(cur.int(1))})
 		return true

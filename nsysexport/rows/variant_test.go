@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -49,9 +50,8 @@ func TestOldSchema(t *testing.T) {
 		t.Fatalf("%d kernels, %d calls, %d memsets", len(e.Kernels), len(e.API), len(e.Memsets))
 	}
 	k, other, c := e.Kernels[0], e.Kernels[1], e.API[0]
-	if k.Start != 10 || k.End != 30 || k.PID != -1 || k.Device != -1 || names.Name(k.Name) != "kernel(int)" ||
-		names.Name(k.Short) != "short" || k.Launch != 0 {
-		t.Errorf("kernel %+v %s %s", k, names.Name(k.Name), names.Name(k.Short))
+	if k.Start != 10 || k.End != 30 || k.PID != -1 || k.Device != -1 || names.Name(k.Name) != "kernel(int)" || k.Launch != 0 {
+		t.Errorf("kernel %+v %s", k, names.Name(k.Name))
 	}
 	if other.Start != 40 || other.End != 50 || names.Name(other.Name) != "as text" {
 		t.Errorf("kernel %+v", other)
@@ -107,30 +107,30 @@ func TestMeta(t *testing.T) {
 	want := Meta{
 		Product: "2024.5.1", Schema: "3.13.2", Host: "node7", Absolute: true, SessionStart: 1700000000000000000, Shift: -250,
 		Duration: 5000, GraphMode: "Node", Driver: "550.54.14", PartialTables: "NVTX",
-		GPUs: []GPU{{6, "H100", "u6", "0000:18:00.0"}}, Devices: []Device{{40, 0, 6, "u6"}},
+		GPUs: []GPU{{6, "H100", "u6"}}, Devices: []Device{{40, 0, 6}},
 	}
 	if got := fmt.Sprintf("%+v", e.Meta); got != fmt.Sprintf("%+v", want) {
 		t.Errorf("meta %s\nwant %+v", got, want)
 	}
 	if !slices.Equal(e.Processes, []Process{{30, "b"}, {40, "python3"}}) ||
 		!slices.Equal(e.Threads, []Thread{{40, 41, "sglang::scheduler_TP0"}}) ||
-		!slices.Equal(e.Streams, []Stream{{40, 1, 7, 0, true}, {40, 1, 13, -5, false}}) ||
+		!maps.Equal(e.StreamUsers, map[int32]bool{40: true}) ||
 		!slices.Equal(e.Ranks, []Rank{{40, 3}}) {
-		t.Errorf("processes %v, threads %v, streams %v, ranks %v", e.Processes, e.Threads, e.Streams, e.Ranks)
+		t.Errorf("processes %v, threads %v, streams %v, ranks %v", e.Processes, e.Threads, e.StreamUsers, e.Ranks)
 	}
 	k := e.Kernels[0]
 	if k.Start != 1700000000000001250 || k.End != k.Start+500 || k.Place != (Place{40, 0, 1, 13, 77}) || k.Node != 99 {
 		t.Errorf("kernel %+v", k)
 	}
 	wantLaunch := Launch{Grid: [3]uint32{8, 4, 2}, Block: [3]uint32{128, 2, 1}, Registers: 40, StaticShared: 256,
-		DynamicShared: 512, SharedExecuted: 1024, LocalPerThread: 16, Type: 1}
+		DynamicShared: 512}
 	if e.Launches[k.Launch] != wantLaunch {
 		t.Errorf("launch %+v", e.Launches[k.Launch])
 	}
 	if len(e.Messages) != 1 || e.Messages[0] != (Message{1700000000000000259, 40, 2, "events lost"}) {
 		t.Errorf("messages %+v", e.Messages)
 	}
-	if len(diags) != 1 || diags[0].Code != "nsys-partial-export" || names.Name(k.Short) != "k" {
+	if len(diags) != 1 || diags[0].Code != "nsys-partial-export" || names.Name(k.Name) == "" {
 		t.Errorf("diagnostics %v", diags)
 	}
 }
@@ -175,7 +175,7 @@ func TestGraphsAndSyncs(t *testing.T) {
 	if g := e.GraphRuns; len(g) != 2 || g[0].Timed || !g[1].Timed || g[1].End-g[1].Start != 10 || g[1].Graph != 3 || g[1].Exec != 4 {
 		t.Errorf("graphs %+v", g)
 	}
-	if w := e.Syncs; len(w) != 2 || w[0].HasStream || w[0].Kind.String() != "Context" || !w[1].HasStream || w[1].Stream != 7 {
+	if w := e.Syncs; len(w) != 2 || w[0].HasStream || w[0].Kind != 4 || !w[1].HasStream || w[1].Stream != 7 {
 		t.Errorf("waits %+v", w)
 	}
 	if m := e.MemoryEvents; len(m) != 2 || m[0].Bytes != 512 || m[1].Bytes != -512 {
@@ -233,7 +233,7 @@ func TestBrief(t *testing.T) {
 	}
 	defer s.Close()
 	for k := range s.Kernels {
-		if k.Short != 0 || k.Name == 0 || k.Launch != 0 {
+		if k.Name == 0 || k.Launch != 0 {
 			t.Fatalf("kernel %+v", k)
 		}
 	}
