@@ -48,6 +48,7 @@ type GraphNode struct {
 
 const (
 	nodeStart = iota
+	nodeEnd   // for the bounds of the table
 	nodeTID
 	nodeID
 	nodeOriginal
@@ -59,6 +60,7 @@ var nodeTable = tableSpec{
 	names: []string{"CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS"},
 	columns: []column{
 		nodeStart:    {name: "start", need: true},
+		nodeEnd:      {name: "end", or: "start"},
 		nodeTID:      {name: "globalTid", none: noID},
 		nodeID:       {name: "graphNodeId", need: true},
 		nodeOriginal: {name: "originalGraphNodeId"},

@@ -48,7 +48,7 @@ var threadTable = tableSpec{
 	columns: []column{{name: "globalTid", none: noID, need: true}, {name: "nameId", need: true}},
 }
 
-// streamTables list CUDA streams; the last ones only the default stream of each context.
+// streamTables tell which processes have CUDA streams.
 var streamTables = []tableSpec{
 	{names: []string{"TARGET_INFO_CUDA_STREAM"}, columns: []column{{name: "processId", none: -1, need: true}, {name: "streamId", need: true}}},
 	{names: []string{"TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NULL_STREAM"},
