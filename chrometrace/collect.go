@@ -45,6 +45,7 @@ type document struct {
 	header                   []parse.Member
 	absolute, relative, zero parse.Bounds
 	zeroAt                   int64
+	window                   parse.Window
 	base                     int64 // what relative times count from
 	known                    bool  // base is known
 	dropZero                 bool  // events at time 0 have lost their time
@@ -60,6 +61,15 @@ func (d *document) empty() bool {
 
 // hasEvents reports whether the document has events so far.
 func (d *document) hasEvents() bool { return d.absolute.N+d.relative.N+d.zero.N > 0 }
+
+// until returns until when the document was recorded, as far as is known.
+func (d *document) until() trace.Time {
+	t := max(d.window.Told, d.window.Seen)
+	if t < parse.AbsoluteFrom {
+		t += trace.Time(d.base)
+	}
+	return t
+}
 
 // last returns the time of the last event, counted like t.
 func (d *document) last(t trace.Time) trace.Time {
@@ -95,6 +105,7 @@ func (c *collector) keep(b *parse.Batch) {
 		d.zeroAt = b.ZeroAt
 	}
 	d.zero.Merge(b.Zero)
+	d.window.Merge(b.Window)
 	c.total += b.Total
 	d.drawn = d.drawn || b.Drawn
 	c.chrome = c.chrome || b.Chrome

@@ -114,6 +114,7 @@ func (c *collector) readHeaders(m *profile.Meta) {
 // clocks finds out what the times count from, and their bounds.
 func (c *collector) clocks(f *profile.Profile) {
 	var all parse.Bounds
+	until, told := trace.Time(0), true
 	for i := range c.docs {
 		d := &c.docs[i]
 		shifted := func(b parse.Bounds) parse.Bounds {
@@ -129,6 +130,8 @@ func (c *collector) clocks(f *profile.Profile) {
 		}
 		all.Merge(shifted(relative))
 		all.Merge(d.absolute)
+		until = max(until, d.until())
+		told = told && d.window.Told != 0
 		switch {
 		case d.known:
 			if f.Meta.Base == 0 {
@@ -147,6 +150,9 @@ func (c *collector) clocks(f *profile.Profile) {
 		}
 	}
 	f.First, f.Last = all.First, all.Last
+	if told && until < f.Last {
+		f.Meta.Until = until
+	}
 }
 
 // finishRows fills f.Rows, and returns the numbers of rows there.

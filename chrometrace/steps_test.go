@@ -42,3 +42,40 @@ func TestStepsOfProducers(t *testing.T) {
 		}
 	}
 }
+
+// A recording ends where libkineto says so, unless something began, or ran on a device, later.
+// What threads were in then goes on in the file, and is open for reports.
+func TestEndOfRecording(t *testing.T) {
+	const window = `,{"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 1100}`
+	event := func(cat, name string, ts, dur int) string {
+		return fmt.Sprintf(`,{"ph": "X", "cat": %q, "name": %q, "pid": 1, "tid": 1, "ts": %d, "dur": %d}`, cat, name, ts, dur)
+	}
+	for _, c := range []struct {
+		name   string
+		events string
+		until  trace.Time // us; 0 is not told, or the last event
+		open   bool
+	}{
+		{"a step that goes on", event("kernel", "gemm", 1010, 5) + window, 1100, true},
+		{"a kernel that ends later", event("kernel", "gemm", 1010, 200) + window, 1210, true},
+		{"an operator that begins later", event("cpu_op", "aten::mm", 1300, 200) + window, 1300, true},
+		{"nobody says so", event("kernel", "gemm", 1010, 5), 0, false},
+		{"a kernel that ends last", event("kernel", "gemm", 1010, 9000) + window, 0, false},
+	} {
+		syms := trace.NewSymbols()
+		text := "[" + event("user_annotation", "ProfilerStep#1", 1000, 5000)[1:] + c.events + "]"
+		p, err := Read("window.json", strings.NewReader(text), Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Meta.Until != c.until*1000 {
+			t.Errorf("%s: recorded until %d", c.name, p.Meta.Until)
+		}
+		p.Stream(syms, trace.NewArgs(), func(string) (int32, int32) { return 0, 1 }).Ranges(func(r *profile.Range) bool {
+			if end := p.Meta.Cut(6_000_000); r.End != end || r.Open != c.open {
+				t.Errorf("%s: the step ends at %d, open %v", c.name, r.End, r.Open)
+			}
+			return true
+		})
+	}
+}

@@ -88,7 +88,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 			if p.First == 0 || c.First < p.First {
 				p.First = c.First
 			}
-			p.Last = max(p.Last, c.Last)
+			p.Last = max(p.Last, c.File.Meta.Cut(c.Last))
 		}
 	}
 	p.Profiles.Recorded, p.Profiles.GraphCapture = of.ProfilerOverhead()

@@ -66,7 +66,10 @@ type Meta struct {
 	// Base is what was added to the times of the file, in ns: its
 	// baseTimeNanoseconds; 0 is none or unknown. A second pass gives it to
 	// chrometrace.Options.
-	Base      int64
+	Base int64
+	// Until is when the recording ended, if something goes on behind it: what threads were in
+	// then, which somebody closed later. 0 is the last event.
+	Until     trace.Time
 	Rank      int32 // distributedInfo.rank; -1 is unknown, or there are several Parts
 	WorldSize int32 // distributedInfo.world_size; -1 is unknown
 	Host      string

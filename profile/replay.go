@@ -70,11 +70,19 @@ func (r *replay) each(f func(i int32, e Event, row *Row) bool, cats ...string) {
 		if e.Rank < 0 || !slices.Contains(wanted, s.Cat) {
 			continue
 		}
-		e.Start, e.End, e.Name, e.Correlation = s.Time, s.End(), s.Name, r.correlations[i]
+		e.Start, e.End, e.Name, e.Correlation = s.Time, r.p.Meta.Cut(s.End()), s.Name, r.correlations[i]
 		if !f(int32(i), e, &r.p.Rows[s.Track]) {
 			return
 		}
 	}
+}
+
+// Cut returns when an event ended that was recorded to end at some time.
+func (m *Meta) Cut(end trace.Time) trace.Time {
+	if m.Until != 0 {
+		return min(end, m.Until)
+	}
+	return end
 }
 
 func (r *replay) Kernels(yield func(*Kernel) bool) {
@@ -102,8 +110,8 @@ func (r *replay) Calls(yield func(*Call) bool) {
 
 func (r *replay) Ranges(yield func(*Range) bool) {
 	var n Range
-	r.each(func(_ int32, e Event, row *Row) bool {
-		n = Range{Event: e, TID: row.TID}
+	r.each(func(i int32, e Event, row *Row) bool {
+		n = Range{Event: e, TID: row.TID, Open: e.End < r.p.Events[i].End()}
 		return yield(&n)
 	}, AnnotationCategory)
 }

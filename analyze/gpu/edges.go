@@ -11,9 +11,11 @@ import (
 // Time at the edges of steps is time: where steps are annotated, the time of a device is
 // from the beginning of the first step of a recording to the end of the last one, if these
 // are before the first and after the last that ran. A step that prepares data for most of
-// its time leaves the device idle for as long.
+// its time leaves the device idle for as long. A step that went on when the recording ended has
+// a beginning, but no end.
 
-// workSpans returns, for each recording, the time of its steps; one of no steps is empty.
+// workSpans returns, for each recording, the time of its steps; one of no steps is empty, and
+// one of which the last step is open has no end.
 // Only what lies in the window counts.
 func (r *rankWork) workSpans(opt *Options) []recordedSpan {
 	spans := make([]recordedSpan, len(r.recorded))
@@ -31,6 +33,9 @@ func (r *rankWork) workSpans(opt *Options) []recordedSpan {
 				spans[i].from = max(step.from, span.from)
 			}
 			spans[i].to = min(step.to, span.to)
+		}
+		if slices.ContainsFunc(r.open, func(s recordedSpan) bool { return s.from < span.to && s.to >= spans[i].to }) {
+			spans[i].to = 0 // nobody knows whether more was to come in this step
 		}
 	}
 	return spans

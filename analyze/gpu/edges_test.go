@@ -14,6 +14,7 @@ type plantedCall struct {
 	start, end   int64
 	kernel       string // "" launches nothing
 	runs, runsTo int64
+	open         bool // of a range: nobody closed it
 }
 
 // measurePlanted measures a process with these ranges and calls.
@@ -24,7 +25,7 @@ func measurePlanted(calls []plantedCall, ranges ...plantedCall) *GPUs {
 		return profile.Event{Start: trace.Time(from * 1000), End: trace.Time(to * 1000), Correlation: int64(correlation), Name: syms.Intern(name), PID: 7}
 	}
 	for _, r := range ranges {
-		s.RangeRows = append(s.RangeRows, profile.Range{Event: event(r.name, r.start, r.end, 0), TID: 1})
+		s.RangeRows = append(s.RangeRows, profile.Range{Event: event(r.name, r.start, r.end, 0), TID: 1, Open: r.open})
 	}
 	for i, c := range calls {
 		s.CallRows = append(s.CallRows, profile.Call{Event: event(c.name, c.start, c.end, i+1), TID: 1})
@@ -49,9 +50,10 @@ func TestEdgesOfSteps(t *testing.T) {
 		{"a step around", 269_990, []plantedCall{step}, 400, 300, 0, 300},
 		{"no steps", 269_990, nil, 100, 0, 0, 0},
 		{"launched long before", 20_000, []plantedCall{step}, 131, 31, 0, 31},
+		{"a step that goes on", 269_990, []plantedCall{{name: "ProfilerStep#1", start: 1000, end: 401_000, open: true}}, 369, 269, 0, 269},
 		{"two steps and a pause", 269_990, []plantedCall{{name: "ProfilerStep#1", start: 1000, end: 101_000}, {name: "ProfilerStep#2", start: 251_000, end: 381_000}}, 380, 280, 150, 130},
 	} {
-		g := &measurePlanted([]plantedCall{{"cudaLaunchKernel", c.launch, c.launch + 5, "gemm", 270_000, 370_000}}, c.ranges...).GPUs[0]
+		g := &measurePlanted([]plantedCall{{name: "cudaLaunchKernel", start: c.launch, end: c.launch + 5, kernel: "gemm", runs: 270_000, runsTo: 370_000}}, c.ranges...).GPUs[0]
 		const ms = 1_000_000
 		if g.Length() != c.length*ms || g.Activity.Idle.Total() != c.idle*ms || g.Waits.Time[BetweenSteps] != c.between*ms || g.Waits.Time[HostWork] != c.host*ms || g.Cold.Total() != 0 {
 			t.Errorf("%s: length %d, idle %d, by reason %v, cold %d", c.name, g.Length(), g.Activity.Idle.Total(), g.Waits.Time, g.Cold.Total())
@@ -63,11 +65,11 @@ func TestEdgesOfSteps(t *testing.T) {
 func TestColdStart(t *testing.T) {
 	steady := func(from int64) (calls []plantedCall) {
 		for at := from; at < from+100_000; at += 1000 {
-			calls = append(calls, plantedCall{"cudaLaunchKernel", at - 10, at - 5, "gemm", at, at + 950})
+			calls = append(calls, plantedCall{"cudaLaunchKernel", at - 10, at - 5, "gemm", at, at + 950, false})
 		}
 		return calls
 	}
-	first := plantedCall{"cudaMemcpyAsync", 0, 10, "fill", 20, 30}
+	first := plantedCall{"cudaMemcpyAsync", 0, 10, "fill", 20, 30, false}
 	for _, c := range []struct {
 		name   string
 		calls  []plantedCall
@@ -75,9 +77,9 @@ func TestColdStart(t *testing.T) {
 		cold   int64 // us
 		most   Reason
 	}{
-		{"a launch that loads a library", append([]plantedCall{first, {"cudaLaunchKernel", 60, 1_340_050, "load", 1_340_060, 1_340_070}}, steady(1_900_000)...), nil,
+		{"a launch that loads a library", append([]plantedCall{first, {"cudaLaunchKernel", 60, 1_340_050, "load", 1_340_060, 1_340_070, false}}, steady(1_900_000)...), nil,
 			1_340_030 + 559_930, Modules},
-		{"the same launch later is late, and not cold", append(append([]plantedCall{first}, steady(1000)...), plantedCall{"cudaLaunchKernel", 200_000, 400_000, "gemm", 400_010, 401_000}), nil, 0, HostWork},
+		{"the same launch later is late, and not cold", append(append([]plantedCall{first}, steady(1000)...), plantedCall{"cudaLaunchKernel", 200_000, 400_000, "gemm", 400_010, 401_000, false}), nil, 0, HostWork},
 		{"a module that is loaded", append([]plantedCall{first, {name: "cuLibraryLoadData", start: 100, end: 500_100}}, steady(500_200)...), nil, 500_170, Modules},
 		{"a graph that is recorded", append([]plantedCall{first, {name: "cudaStreamBeginCapture", start: 50, end: 60}, {name: "cudaStreamEndCapture", start: 300_000, end: 300_050}}, steady(300_100)...), nil, 300_070, Capturing},
 		{"code that is compiled", append([]plantedCall{first}, steady(800_000)...), []plantedCall{{name: "entire_frame_compile (dynamo_timed)", start: 100, end: 700_100}}, 799_970, Compiling},

@@ -224,6 +224,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 type rankWork struct {
 	gpus     []*gpuPart // by device
 	steps    []walk.Step
+	open     []recordedSpan // steps that went on when the recording ended
 	kernels  kernelTimes
 	recorded recordings
 	host     hostTimes
@@ -240,6 +241,7 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 			before := len(to.steps)
 			to.addSteps(from.steps)
 			to.recorded = append(to.recorded, from.recorded...)
+			to.open = append(to.open, from.open...)
 			to.host.calls = append(to.host.calls, from.host.calls...)
 			to.marks = append(to.marks, from.marks...)
 			to.first.join(&from.first)
@@ -289,7 +291,7 @@ func (r *rankWork) join(part *gpuPart, steps int) {
 // measure sweeps over the rows of all devices of the rank.
 func (r *rankWork) measure(opt *Options) {
 	r.host.calls = append(r.host.calls, r.captures()...)
-	r.host.order(r.steps)
+	r.host.order(r.steps, r.open)
 	spans := r.workSpans(opt)
 	for _, part := range r.gpus {
 		s := newGPUSweep(part.gpu, r, spans, opt)

@@ -51,10 +51,10 @@ type hostTimes struct {
 	steps []recordedSpan
 }
 
-// order puts calls in order and makes intervals of steps.
-func (h *hostTimes) order(steps []walk.Step) {
+// order puts calls in order and makes intervals of steps, also of those that are open.
+func (h *hostTimes) order(steps []walk.Step, open []recordedSpan) {
 	slices.SortFunc(h.calls, func(a, b HostCall) int { return cmp.Compare(a.Start, b.Start) })
-	var spans recordings
+	spans := recordings(slices.Clone(open))
 	for i := range steps {
 		spans = append(spans, recordedSpan{steps[i].Start, steps[i].End})
 	}

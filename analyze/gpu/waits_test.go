@@ -110,7 +110,7 @@ func TestWaitsMomentByMoment(t *testing.T) {
 			start := trace.Time(r.IntN(200))
 			steps = append(steps, walk.Step{Start: start, End: start + trace.Time(r.IntN(60))})
 		}
-		host.order(steps)
+		host.order(steps, nil)
 		var gap IdleGap
 		sweep := waitSweep{host: &host, gaps: func(g *IdleGap) { gap = *g }}
 		var got, want Waits

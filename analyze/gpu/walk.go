@@ -102,10 +102,14 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	}
 	rank := w.ranks.At(r.Rank)
 	rank.recorded.widen(r.Start, r.Start+trace.Time(r.Dur()))
+	kind := w.steps.Of(r.Name)
 	if r.Open {
+		if kind != nil {
+			rank.open = append(rank.open, recordedSpan{r.Start, r.End})
+		}
 		return true
 	}
-	if kind := w.steps.Of(r.Name); kind != nil {
+	if kind != nil {
 		rank.threads.Add(r, kind)
 	} else if w.asksForCollective(r.Name) {
 		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}})

@@ -27,6 +27,7 @@ type Batch struct {
 	// a file of Kineto is no time.
 	Absolute, Relative, Zero Bounds
 	ZeroAt                   int64 // where the first event at time 0 is
+	Window                   Window
 }
 
 // Tables are lists of a [profile.Profile].
@@ -51,6 +52,17 @@ type Member struct {
 	Key    string
 	Value  []byte
 	Offset int64
+}
+
+// A Window is until when a document was recorded; 0 is unknown.
+type Window struct {
+	Told trace.Time // by the instant that libkineto writes where it stops
+	Seen trace.Time // by events: whatever begins there, and what devices and calls end
+}
+
+// Merge adds what another part of the document says.
+func (w *Window) Merge(o Window) {
+	w.Told, w.Seen = max(w.Told, o.Told), max(w.Seen, o.Seen)
 }
 
 // Bounds are the first and the last instant of n events.

@@ -187,9 +187,12 @@ var minimalArgs = map[string]bool{
 	"Python parent id":          true,
 }
 
+// windowEnd is the instant at which libkineto stopped to record.
+const windowEnd = "Record Window End"
+
 // otherRows are the pids of rows that are about the profiler itself.
 var otherRows = map[string]bool{
 	"Spans":  true, // the time that was recorded
 	"Traces": true, // "Iteration Start"
-	"":       true, // "Record Window End"
+	"":       true, // windowEnd
 }

@@ -79,6 +79,7 @@ func (p *parser) finish() {
 	}
 	p.out.Total++
 	end := ev.ts + trace.Time(ev.dur)
+	p.window(end)
 	switch {
 	case ev.ts == 0:
 		if p.out.Zero.N == 0 {
@@ -101,6 +102,19 @@ func (p *parser) finish() {
 		p.arrow()
 	default:
 		p.span()
+	}
+}
+
+// window notes until when was recorded, as far as the event that ends then tells. An annotation,
+// an operator, or a Python function that lasts longer ends whenever somebody closes it.
+func (p *parser) window(end trace.Time) {
+	w, ev := &p.out.Window, &p.ev
+	if cat := p.categoryOf(ev); cat.lane == LaneThread && cat.role != RoleLaunch && cat.role != roleComm {
+		end = ev.ts
+	}
+	w.Seen = max(w.Seen, end)
+	if ev.ph == 'i' && string(ev.name) == windowEnd {
+		w.Told = max(w.Told, ev.ts)
 	}
 }
 
