@@ -233,11 +233,11 @@ func (s *Set) Compare(i, j int) int {
 
 // All yields the numbers of all rows, in order. Large tables are walked over with it: see
 // [memory.Each].
-func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), rowSize) }
+func (s *Set) All() iter.Seq[int] { return memory.Each(len(s.Rows), RowSize) }
 
-// rowSize is how many bytes a walk over rows looks at in each: the row itself, its place in
+// RowSize is how many bytes a walk over rows looks at in each: the row itself, its place in
 // the tree, and some of its arguments.
-const rowSize = 128
+const RowSize = 128
 
 // AllParts does that for parts.
 func (s *Set) AllParts() iter.Seq[int] { return memory.Each(len(s.Parts), partSize) }
@@ -246,14 +246,14 @@ func (s *Set) AllParts() iter.Seq[int] { return memory.Each(len(s.Parts), partSi
 func (s *Set) AllThreads() iter.Seq[int] { return memory.Each(len(s.Threads), threadSize) }
 
 // AllRequests does that for requests.
-func (s *Set) AllRequests() iter.Seq[int] { return memory.Each(len(s.Requests), requestSize) }
+func (s *Set) AllRequests() iter.Seq[int] { return memory.Each(len(s.Requests), RequestSize) }
 
 // About how many bytes a walk over parts, threads, or requests looks at in each: a few of
 // its rows, and what the kernel maps with them.
 const (
 	partSize    = 4 << 10
 	threadSize  = 4 << 10
-	requestSize = 8 << 10
+	RequestSize = 8 << 10
 )
 
 // Len returns the number of rows.

@@ -12,7 +12,7 @@ func (s *Set) StagesOf(t int) []uint32 {
 	case th.stages > 0:
 		stages = s.Tree.Children(th.Row)[:th.stages]
 	}
-	memory.Touch(len(stages) * rowSize)
+	memory.Touch(len(stages) * RowSize)
 	return stages
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -167,21 +168,27 @@ func (d *Table) TraceOf(i int) TraceID { return d.traces[d.ids.at(i).Trace] }
 // Traces is how many traces there are.
 func (d *Table) Traces() int { return len(d.traces) }
 
-// GiveUp yields all spans and gives up of them all but their identities, piece by piece, so
-// that what is made of them takes their place in memory.
-func (d *Table) GiveUp() iter.Seq2[int, Span] {
-	return func(yield func(int, Span) bool) {
-		for i := range d.Numbers() {
-			if !yield(i, d.Span(i)) {
-				return
+// Each calls f for all spans, on all cores. If given up, nothing stays of them but their
+// identities: they go piece by piece, so that what is made of them takes their place in memory.
+func (d *Table) Each(giveUp bool, f func(i int, s Span)) {
+	parallel.Each(len(d.bodies.chunks), func(k int) {
+		for i := range d.bodies.chunks[k] {
+			if i%touched == 0 {
+				memory.Touch(touched * spanSize)
 			}
-			if (i+1)%chunkRows == 0 {
-				d.bodies.chunks[i>>chunkBits] = nil
-			}
+			f(k<<chunkBits+i, d.Span(k<<chunkBits+i))
 		}
+		if giveUp {
+			d.bodies.chunks[k] = nil
+		}
+	})
+	if giveUp {
 		d.bodies = column[body]{}
 	}
 }
+
+// touched is how many spans are looked at before [memory.Touch] hears of more.
+const touched = 512
 
 // Events yields the events of span i.
 func (d *Table) Events(i int) iter.Seq[*Event] {

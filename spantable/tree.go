@@ -3,8 +3,10 @@ package spantable
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -33,12 +35,14 @@ func NewTree(d *Table) *Tree {
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
 	t.groupTraces()
 	t.findRepeated()
-	for i := range d.Numbers() {
-		t.parent[i] = None
-		if s := d.Identity(i); s.Parent != 0 && !t.Duplicate(i) {
-			t.parent[i] = int32(t.find(s.Trace, s.Parent))
+	parallel.Rows(n, spanSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			t.parent[i] = None
+			if s := d.Identity(i); s.Parent != 0 && !t.Duplicate(i) {
+				t.parent[i] = int32(t.find(s.Trace, s.Parent))
+			}
 		}
-	}
+	})
 	t.first = memory.Make[uint32](n + 2)
 	t.breakCycles()
 	t.groupChildren()
@@ -49,13 +53,15 @@ func NewTree(d *Table) *Tree {
 	return t
 }
 
-// Sort puts the children of each span in order.
+// Sort puts the children of each span in order, by a function that several cores may call.
 func (t *Tree) Sort(compare func(i, j uint32) int) {
-	for i := range t.dump.Numbers() {
-		if c := t.Children(i); !slices.IsSortedFunc(c, compare) {
-			slices.SortFunc(c, compare)
+	parallel.Rows(t.dump.Len(), spanSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			if c := t.Children(i); !slices.IsSortedFunc(c, compare) {
+				slices.SortFunc(c, compare)
+			}
 		}
-	}
+	})
 }
 
 // groupTraces puts the spans in order. Spans of a trace are near each other in a dump, so that
@@ -76,30 +82,34 @@ func (t *Tree) groupTraces() {
 		*next++
 	}
 	t.begin = t.begin[:d.Traces()+1]
-	for k := range d.Traces() {
-		of := t.OfTrace(uint32(k))
-		memory.Touch(len(of) * spanSize)
-		slices.SortFunc(of, func(i, j uint32) int {
-			return cmp.Or(cmp.Compare(d.Identity(int(i)).ID, d.Identity(int(j)).ID), cmp.Compare(i, j))
-		})
-	}
+	parallel.Rows(d.Traces(), traceSize, func(from, to int) {
+		for k := from; k < to; k++ {
+			slices.SortFunc(t.OfTrace(uint32(k)), func(i, j uint32) int {
+				return cmp.Or(cmp.Compare(d.Identity(int(i)).ID, d.Identity(int(j)).ID), cmp.Compare(i, j))
+			})
+		}
+	})
 }
+
+// traceSize is about how many bytes of spans a trace has.
+const traceSize = 32 * spanSize
 
 // OfTrace returns the spans of a trace, by ID, then as they were read. It must not be modified.
 func (t *Tree) OfTrace(number uint32) []uint32 { return t.order[t.begin[number]:t.begin[number+1]] }
 
 // findRepeated marks duplicates, and reports spans that share an ID.
 func (t *Tree) findRepeated() {
-	var repeated []uint32
-	for k := range t.dump.Traces() {
-		of := t.OfTrace(uint32(k))
-		memory.Touch(len(of) * spanSize)
-		for at := 1; at < len(of); at++ {
-			if id := t.dump.Identity(int(of[at])).ID; id != 0 && id == t.dump.Identity(int(of[at-1])).ID {
-				repeated = append(repeated, of[at])
+	repeated := parallel.Gather(t.dump.Traces(), traceSize, func(repeated []uint32, from, to int) []uint32 {
+		for k := from; k < to; k++ {
+			of := t.OfTrace(uint32(k))
+			for at := 1; at < len(of); at++ {
+				if id := t.dump.Identity(int(of[at])).ID; id != 0 && id == t.dump.Identity(int(of[at-1])).ID {
+					repeated = append(repeated, of[at])
+				}
 			}
 		}
-	}
+		return repeated
+	})
 	slices.Sort(repeated)
 	for _, at := range repeated {
 		i := int(at)
@@ -167,6 +177,9 @@ func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]
 // breakCycles makes a root of one span of every cycle of parents, which only
 // forged or colliding ids can form. A span that is its own parent is one, too.
 func (t *Tree) breakCycles() {
+	if !t.hasCycles() {
+		return
+	}
 	walk := t.first // the walk that last saw a span, for now
 	for i := range t.dump.Numbers() {
 		number := uint32(i + 1)
@@ -180,6 +193,26 @@ func (t *Tree) breakCycles() {
 		}
 	}
 	clear(walk)
+}
+
+// hasCycles reports whether a span is below itself. A cycle lies in one trace.
+func (t *Tree) hasCycles() bool {
+	walk := t.first // the walk that last saw a span, for now
+	var found atomic.Bool
+	parallel.Rows(t.dump.Traces(), traceSize, func(from, to int) {
+		for _, i := range t.order[t.begin[from]:t.begin[to]] {
+			number := i + 1
+			j := int32(i)
+			for ; j != None && walk[j] == 0; j = t.parent[j] {
+				walk[j] = number
+			}
+			if j != None && walk[j] == number {
+				found.Store(true)
+			}
+		}
+	})
+	clear(walk)
+	return found.Load()
 }
 
 func (t *Tree) groupChildren() {

@@ -4,22 +4,80 @@ package parallel
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// Each calls f for 0 to n-1 on all cores and returns when all calls have.
-func Each(n int, f func(i int)) {
-	next := make(chan int)
+// Each calls f for 0 to n-1 on all cores, the first ones first, and returns when all calls have.
+func Each(n int, f func(i int)) { each(n, func(_, i int) { f(i) }) }
+
+// each is Each for who wants to know which worker calls: of those at work at a time, each has
+// another number.
+func each(n int, f func(worker, i int)) {
+	var next atomic.Int64
+	work := func(worker int) {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			f(worker, i)
+		}
+	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
+	for worker := 1; worker < min(runtime.GOMAXPROCS(0), n); worker++ {
+		wg.Go(func() { work(worker) })
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
+	work(0)
 	wg.Wait()
+}
+
+// All calls each function on all cores, the first ones first, and returns when all calls have.
+func All(f ...func()) { Each(len(f), func(i int) { f[i]() }) }
+
+// whole is how many bytes of a table a call looks at, of which [memory.Touch] hears.
+const whole = 64 << 10
+
+// Rows calls f for parts of the n rows of a table on all cores, and returns when all calls have:
+// f looks at about size bytes in each row.
+func Rows(n, size int, f func(from, to int)) { rows(n, size, func(_, from, to int) { f(from, to) }) }
+
+func rows(n, size int, f func(worker, from, to int)) {
+	part := max(whole/size, 1)
+	each((n+part-1)/part, func(worker, i int) {
+		from, to := i*part, min((i+1)*part, n)
+		memory.Touch((to - from) * size)
+		f(worker, from, to)
+	})
+}
+
+// Fold is Rows for what is added up: each core adds to a sum of its own, and merge gets these.
+// Which rows are in which sum differs from run to run.
+func Fold[S any](n, size int, begin func() *S, add func(sum *S, from, to int), merge func(sum *S)) {
+	sums := make([]*S, runtime.GOMAXPROCS(0))
+	rows(n, size, func(worker, from, to int) {
+		if sums[worker] == nil {
+			sums[worker] = begin()
+		}
+		add(sums[worker], from, to)
+	})
+	for _, sum := range sums {
+		if sum != nil {
+			merge(sum)
+		}
+	}
+}
+
+// Gather is Rows for what rows give: what f appends to a list for each part. All of it comes in
+// the order of the rows. T must not hold pointers.
+func Gather[T any](n, size int, f func(list []T, from, to int) []T) []T {
+	part := max(whole/size, 1)
+	lists := make([][]T, (n+part-1)/part)
+	Rows(n, size, func(from, to int) { lists[from/part] = f(nil, from, to) })
+	total := 0
+	for _, list := range lists {
+		total += len(list)
+	}
+	all := memory.Make[T](total)[:0]
+	for i, list := range lists {
+		all, lists[i] = append(all, list...), nil
+	}
+	return all
 }

@@ -2,11 +2,11 @@ package assembly
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -34,6 +34,7 @@ type builder struct {
 	known     map[procKey]int
 	instances map[string]int // proc of an instance; None if it has several
 	headless  map[spanKey]int
+	gateways  []int32 // spans of gateways
 }
 
 // spanKey names a span that may be missing.
@@ -47,22 +48,15 @@ type spanKey struct {
 type nameClass uint8
 
 const (
-	unclassified nameClass = iota
-	stageName
-	requestName // "prefill Req e1cca7b0"
+	stageName   nameClass = iota
+	requestName           // "prefill Req e1cca7b0"
 	envelopeName
 	vllmName
 	otherName // threads, gateways, foreign spans
 )
 
 // classOf returns the class of the name of span i.
-func (b *builder) classOf(i int) nameClass {
-	sym := b.Rows[i].Name
-	if b.class[sym] == unclassified {
-		b.class[sym] = classify(b.symName(sym))
-	}
-	return b.class[sym]
-}
+func (b *builder) classOf(i int) nameClass { return b.class[b.Rows[i].Name] }
 
 func classify(name string) nameClass {
 	if _, ok := stageByName[name]; ok {
@@ -82,27 +76,19 @@ func classify(name string) nameClass {
 
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
-func Build(d *spantable.Table) *Assembly {
-	return assemble(d, func(yield func(int, spantable.Span) bool) {
-		for i := range d.Numbers() {
-			if !yield(i, d.Span(i)) {
-				return
-			}
-		}
-	})
-}
+func Build(d *spantable.Table) *Assembly { return assemble(d, false) }
 
 // Consume is Build for a dump of which nobody needs the spans any more: it gives them up.
-func Consume(d *spantable.Table) *Assembly { return assemble(d, d.GiveUp()) }
+func Consume(d *spantable.Table) *Assembly { return assemble(d, true) }
 
 // assemble makes rows of spans, and requests of these.
-func assemble(d *spantable.Table, spans iter.Seq2[int, spantable.Span]) *Assembly {
+func assemble(d *spantable.Table, giveUp bool) *Assembly {
 	addVLLMStages(d)
 	a := &Assembly{dump: d, tree: spantable.NewTree(d)}
 	rows, maker := memory.Make[request.Row](d.Len()), newRowMaker(d)
-	for i, s := range spans {
+	d.Each(giveUp, func(i int, s spantable.Span) {
 		rows[i] = maker.row(i, &request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line})
-	}
+	})
 	a.build(rows)
 	return a
 }
@@ -123,6 +109,11 @@ func (a *Assembly) build(rows []request.Row) {
 	a.Set = b.Set
 	a.Set.Steps = a.steps
 	b.class = make([]nameClass, len(b.names))
+	parallel.Rows(len(b.names), nameSize, func(from, to int) {
+		for sym := from; sym < to; sym++ {
+			b.class[sym] = classify(b.names[sym])
+		}
+	})
 	b.Stages, b.Results = slices.Concat(stageTable, vllmStageTable), resultKeys
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
 	b.addSources()
@@ -133,8 +124,7 @@ func (a *Assembly) build(rows []request.Row) {
 		b.fillInstants()
 		close(filled)
 	}()
-	b.findRoots()
-	b.findThreads()
+	b.findThreads(b.findRoots())
 	b.findStages()
 	b.findVLLMStages()
 	b.adoptOrphans()
@@ -150,8 +140,17 @@ func (a *Assembly) build(rows []request.Row) {
 	b.findServers()
 	b.Names = naming.New(b.Places(), b.HostNames)
 	b.join()
-	b.findMissing()
-	b.measureAll()
+	var missing, derived []int32
+	parallel.All(func() { missing = b.findMissing() }, func() { derived = b.measureAll() })
+	b.flag(missing, request.MissingRows)
+	b.flag(derived, request.DerivedTTFT)
+}
+
+// flag sets a flag of some requests.
+func (b *builder) flag(requests []int32, flag request.Flags) {
+	for _, r := range requests {
+		b.Requests[r].Flags |= flag
+	}
 }
 
 // resource returns the process that wrote span i.
@@ -176,21 +175,43 @@ func (b *builder) report(m *trace.Message, span int, values ...any) {
 	b.dump.Diags.Add(m.At(pos, values...))
 }
 
-func (b *builder) findRoots() {
+// nameSize is about how many bytes a name has.
+const nameSize = 32
+
+// findRoots marks what is a request, and what is around requests. It returns all other spans but stages.
+func (b *builder) findRoots() (others []int32) {
+	type found struct {
+		row  int32
+		kind request.Kind
+	}
+	all := parallel.Gather(b.Len(), request.RowSize, func(all []found, from, to int) []found {
+		for i := from; i < to; i++ {
+			switch class := b.classOf(i); {
+			case b.tree.Duplicate(i):
+				b.Rows[i].Kind = request.Duplicate
+			case class == stageName:
+			case class == requestName && b.hasRID(i), class == vllmName:
+				all = append(all, found{int32(i), request.Root})
+			case class == envelopeName:
+				b.Rows[i].Kind = request.Envelope
+			case isGateway(b.symName(b.resource(i).Service)):
+				b.Rows[i].Kind = request.Gateway
+				all = append(all, found{int32(i), request.Gateway})
+			default:
+				all = append(all, found{int32(i), request.Generic})
+			}
+		}
+		return all
+	})
 	var roots []int32 // collected first: parts are large
-	for i := range b.All() {
-		switch class := b.classOf(i); {
-		case b.tree.Duplicate(i):
-			b.Rows[i].Kind = request.Duplicate
-		case class == stageName:
-		case class == requestName && b.hasRID(i):
-			roots = append(roots, int32(i))
-		case class == envelopeName:
-			b.Rows[i].Kind = request.Envelope
-		case class == vllmName:
-			roots = append(roots, int32(i))
-		case isGateway(b.symName(b.resource(i).Service)):
-			b.Rows[i].Kind = request.Gateway
+	for _, f := range all {
+		switch f.kind {
+		case request.Root:
+			roots = append(roots, f.row)
+		case request.Gateway:
+			b.gateways = append(b.gateways, f.row)
+		default:
+			others = append(others, f.row)
 		}
 	}
 	b.Parts = memory.Make[request.Part](len(roots))[:0]
@@ -204,6 +225,7 @@ func (b *builder) findRoots() {
 	for p := range b.AllParts() {
 		b.lookAbove(&b.Parts[p])
 	}
+	return others
 }
 
 // hasRID reports whether span i says that it is a request: by a rid, or by a
@@ -276,13 +298,12 @@ func (b *builder) addPart(i int, role request.Role) {
 	b.Parts = memory.Append(b.Parts, p)
 }
 
-func (b *builder) findThreads() {
+// findThreads finds the threads among spans that are neither requests nor stages.
+func (b *builder) findThreads(others []int32) {
 	type found struct{ span, part, proc int32 }
 	var threads []found // collected first: threads are large
-	for i := range b.All() {
-		if b.Rows[i].Kind != request.Generic || b.classOf(i) == stageName {
-			continue
-		}
+	for _, span := range others {
+		i := int(span)
 		label, ok := b.threadLabel(i)
 		if !ok {
 			continue

@@ -39,8 +39,9 @@ func (b *builder) findGatewaysOfHeadless() {
 	}
 	const several = -2
 	spans := map[spantable.TraceID]int{} // of gateways, by trace
-	for i := range b.All() {
-		if b.Rows[i].Kind != request.Gateway || b.insideGateway(i) {
+	for _, row := range b.gateways {
+		i := int(row)
+		if b.insideGateway(i) {
 			continue
 		}
 		id := b.dump.TraceOf(i)
@@ -78,14 +79,18 @@ func (b *builder) insideGateway(i int) bool {
 // wants to see of an outage. Calls that fetch something (health, models) are not
 // requests unless they failed.
 func (b *builder) addRejected() {
+	if len(b.gateways) == 0 {
+		return
+	}
 	served := memory.Make[bool](len(b.Rows))
 	for p := range b.AllParts() {
 		if g := b.Parts[p].Gateway; g != request.None {
 			served[g] = true
 		}
 	}
-	for i := range b.All() {
-		if b.Rows[i].Kind != request.Gateway || served[i] || b.insideGateway(i) {
+	for _, row := range b.gateways {
+		i := int(row)
+		if served[i] || b.insideGateway(i) {
 			continue
 		}
 		args := b.Rows[i].Args

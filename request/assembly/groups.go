@@ -1,12 +1,12 @@
 package assembly
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -72,31 +72,32 @@ func (g groups) all() iter.Seq[[]int] {
 	}
 }
 
+// hashedSize is about how many bytes of a part tell what it shares with others.
+const hashedSize = 512
+
 // sharing yields the groups of two or more of the numbers below n that are the same, each in order and
 // valid until the next. Those that are the same have one hash; ok is false for those in no group.
 func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bool) iter.Seq[[]int] {
-	type hashed struct {
-		hash uint64
-		i    int32
-	}
 	return func(yield func([]int) bool) {
-		list := memory.Make[hashed](n)[:0]
-		for i := range n {
-			if h, ok := hash(i); ok {
-				list = append(list, hashed{h, int32(i)})
+		list := parallel.Gather(n, hashedSize, func(list []order.Key, from, to int) []order.Key {
+			for i := from; i < to; i++ {
+				if h, ok := hash(i); ok {
+					list = append(list, order.Key{Time: h, Index: uint32(i)})
+				}
 			}
-		}
-		slices.SortFunc(list, func(x, y hashed) int { return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.i, y.i)) })
+			return list
+		})
+		list, _ = order.ByTime(list, memory.Make[order.Key](len(list)))
 		var rest, group, other []int
 		for from, to := 0, 0; from < len(list); from = to {
-			for to = from + 1; to < len(list) && list[to].hash == list[from].hash; to++ {
+			for to = from + 1; to < len(list) && list[to].Time == list[from].Time; to++ {
 			}
 			if to == from+1 {
 				continue
 			}
 			rest = rest[:0]
 			for _, x := range list[from:to] {
-				rest = append(rest, int(x.i))
+				rest = append(rest, int(x.Index))
 			}
 			for len(rest) > 1 {
 				group, other = append(group[:0], rest[0]), other[:0]

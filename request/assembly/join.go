@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -204,26 +205,25 @@ func (b *builder) bounds(r *request.Request) (from, to trace.Time) {
 
 // sortRequests sorts requests by start, with ties broken by what they are.
 func (b *builder) sortRequests() {
-	type place struct {
-		start trace.Time
-		index int
+	keys := memory.Make[order.Key](len(b.Requests))
+	for i := range keys {
+		const sign = 1 << 63 // times before 1970 come first
+		keys[i] = order.Key{Time: uint64(b.Requests[i].Start) ^ sign, Index: uint32(i)}
 	}
-	order := memory.Make[place](len(b.Requests))
-	for i := range order {
-		order[i] = place{b.Requests[i].Start, i}
-	}
-	slices.SortFunc(order, func(p, q place) int {
-		if p.start != q.start {
-			return cmp.Compare(p.start, q.start)
+	keys, _ = order.ByTime(keys, memory.Make[order.Key](len(keys)))
+	for from, to := 0, 0; from < len(keys); from = to {
+		for to = from + 1; to < len(keys) && keys[to].Time == keys[from].Time; to++ {
 		}
-		x, y := &b.Requests[p.index], &b.Requests[q.index]
-		tx, ty := b.Parts[b.PartsOf(x)[0]].Trace, b.Parts[b.PartsOf(y)[0]].Trace
-		return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(b.Text(x.RID), b.Text(y.RID)), cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]),
-			b.compareRoots(b.Parts[b.PartsOf(x)[0]].Root, b.Parts[b.PartsOf(y)[0]].Root))
-	})
-	sorted := memory.Make[request.Request](len(order))
-	for i, p := range order {
-		sorted[i] = b.Requests[p.index]
+		slices.SortFunc(keys[from:to], func(p, q order.Key) int {
+			x, y := &b.Requests[p.Index], &b.Requests[q.Index]
+			tx, ty := b.Parts[b.PartsOf(x)[0]].Trace, b.Parts[b.PartsOf(y)[0]].Trace
+			return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(b.Text(x.RID), b.Text(y.RID)), cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]),
+				b.compareRoots(b.Parts[b.PartsOf(x)[0]].Root, b.Parts[b.PartsOf(y)[0]].Root))
+		})
+	}
+	sorted := memory.Make[request.Request](len(keys))
+	for i, k := range keys {
+		sorted[i] = b.Requests[k.Index]
 	}
 	b.Requests = sorted
 }

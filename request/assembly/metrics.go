@@ -2,46 +2,36 @@ package assembly
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// measureAll measures the requests on all cores; they do not touch each other.
-func (b *builder) measureAll() {
-	const share = 256
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			m := measurer{builder: b}
-			for {
-				from := int(next.Add(share)) - share
-				if from >= len(b.Requests) {
-					return
-				}
-				for i := from; i < min(from+share, len(b.Requests)); i++ {
-					m.measure(&b.Requests[i])
-				}
+// measureAll measures the requests on all cores; they do not touch each other. It returns those whose
+// TTFT is derived.
+func (b *builder) measureAll() (derived []int32) {
+	parallel.Fold(len(b.Requests), request.RequestSize, func() *measurer { return &measurer{builder: b} }, func(m *measurer, from, to int) {
+		for i := from; i < to; i++ {
+			if m.measure(&b.Requests[i]) {
+				m.derived = append(m.derived, int32(i))
 			}
-		})
-	}
-	wg.Wait()
+		}
+	}, func(m *measurer) { derived = append(derived, m.derived...) })
+	return derived
 }
 
 // A measurer measures one request after another.
 type measurer struct {
 	*builder
 	covered []request.Interval // scratch space
+	derived []int32            // requests whose TTFT is derived
 }
 
 // measure fills in the metrics of r. Durations of stages are those of the lead
-// rank of each part: the ranks of a part do the same work side by side.
-func (b *measurer) measure(r *request.Request) {
+// rank of each part: the ranks of a part do the same work side by side. derived tells of the TTFT.
+func (b *measurer) measure(r *request.Request) (derived bool) {
 	m := request.Metrics{TTFT: request.Unknown, UserTTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
 		Unaccounted: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
 	sent := int64(request.Unknown) // sending the KV cache, on the prefill server
@@ -64,7 +54,7 @@ func (b *measurer) measure(r *request.Request) {
 		m.Transfer = sent
 	}
 	m.E2E = b.e2e(r, answer)
-	m.TTFT = b.ttft(r, answer)
+	m.TTFT, derived = b.ttft(answer)
 	if answer.Root != request.None && b.Name(answer.Root) == vllmRequest {
 		b.vllmDurations(answer.Root, &m)
 	}
@@ -77,6 +67,7 @@ func (b *measurer) measure(r *request.Request) {
 	m.ITL = summarizeITL(b.Gaps(r))
 	m.Unaccounted = b.unaccounted(r)
 	r.Metrics = m
+	return derived
 }
 
 // addStageTimes adds the stages of thread t, of a part with the given role, to m, and
@@ -180,16 +171,15 @@ func (b *builder) served(answer *request.Part) int64 {
 // ttft is what the answering server reports, if that is possible: in the v1
 // layout the figure can exceed the whole request. Else it is derived from the
 // stages: the end of the prefill, or of the batch that takes it over.
-func (b *builder) ttft(r *request.Request, answer *request.Part) int64 {
+func (b *builder) ttft(answer *request.Part) (ns int64, derived bool) {
 	const grace = 10_000_000 // ns; the server takes the time just after the span has ended
 	if answer.TTFT != request.Unknown && (answer.Root == request.None || b.Implausible(answer.Root) || answer.TTFT <= b.Row(answer.Root).Dur()+grace) {
-		return answer.TTFT
+		return answer.TTFT, false
 	}
 	if tokens := b.TokenTimes(answer); len(tokens) > 0 && answer.Root != request.None {
-		r.Flags |= request.DerivedTTFT
-		return max(0, int64(tokens[0]-answer.Start))
+		return max(0, int64(tokens[0]-answer.Start)), true
 	}
-	return request.Unknown
+	return request.Unknown, false
 }
 
 // summarizeITL sorts gaps.

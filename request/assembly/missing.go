@@ -1,8 +1,10 @@
 package assembly
 
 import (
+	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -25,58 +27,75 @@ type lossFinder struct {
 	joined     bool             // prefill and decode parts are
 	served     bool             // parts of servers are there, not only of routers
 	scheduled  [request.Other + 1]bool
-	ends       map[roleMeaning]bool // stages that there are
-	stepNumber map[int32]bool       // scratch space
+	ends       roleMeanings   // stages that there are
+	broken     []int32        // requests of which rows are missing
+	stepNumber map[int32]bool // scratch space
 }
 
-// A roleMeaning is a stage of servers of one role.
-type roleMeaning struct {
-	role  request.Role
-	means request.Meaning
-}
+// roleMeanings are stages of servers of roles.
+type roleMeanings [request.Other + 1][request.Caching + 1]bool
 
-// findMissing marks the requests of which rows are missing, and lists these.
-func (b *builder) findMissing() {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
+// findMissing lists the rows that are missing. It returns the requests of which some are.
+func (b *builder) findMissing() (broken []int32) {
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), stepNumber: map[int32]bool{}}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
 	for r := range b.AllRequests() {
-		f.checkRequest(&b.Requests[r])
+		if !f.isComplete(&b.Requests[r]) {
+			f.broken = append(f.broken, int32(r))
+		}
 	}
 	f.checkLinks()
 	if len(f.Missing) > 0 && !f.joined && f.scheduled[request.Prefill] && f.scheduled[request.Decode] {
-		f.markPrefillHalves()
+		f.addPrefillHalves()
 	}
+	return f.broken
 }
 
-// markPrefillHalves marks the prefill parts that no decode part follows, where no request has
+// addPrefillHalves adds the prefill parts that no decode part follows, where no request has
 // both: what would join them was lost, and with it when the request ended.
-func (f *lossFinder) markPrefillHalves() {
+func (f *lossFinder) addPrefillHalves() {
 	for i := range f.AllRequests() {
 		r := &f.Requests[i]
 		if r.Flags&request.Unjoined != 0 && f.count(f.PartsOf(r), request.Prefill) > 0 {
-			r.Flags |= request.MissingRows
+			f.broken = append(f.broken, int32(i))
 		}
 	}
 }
 
 // look finds out what there is to expect.
 func (f *lossFinder) look() {
-	for i := range f.All() {
-		row := &f.Rows[i]
-		if row.Kind == request.Duplicate {
-			continue
-		}
-		if i == 0 || row.End < f.cut {
-			f.cut = row.End
-		}
-		if row.Proc != request.None {
-			f.last[row.Proc] = max(f.last[row.Proc], row.End)
-		}
-		if row.Kind == request.Stage && row.Means != request.NoMeaning {
-			f.ends[roleMeaning{f.Parts[row.Part].Role, row.Means}] = true
-		}
+	type sum struct {
+		cut  trace.Time
+		last []trace.Time
+		ends roleMeanings
 	}
+	f.cut = math.MaxInt64
+	parallel.Fold(f.Len(), request.RowSize, func() *sum { return &sum{cut: math.MaxInt64, last: make([]trace.Time, len(f.last))} }, func(x *sum, from, to int) {
+		for i := from; i < to; i++ {
+			row := &f.Rows[i]
+			if row.Kind == request.Duplicate {
+				continue
+			}
+			x.cut = min(x.cut, row.End)
+			if row.Proc != request.None {
+				x.last[row.Proc] = max(x.last[row.Proc], row.End)
+			}
+			if row.Kind == request.Stage {
+				x.ends[f.Parts[row.Part].Role][row.Means] = true
+			}
+		}
+	}, func(x *sum) {
+		f.cut = min(f.cut, x.cut)
+		for p := range x.last {
+			f.last[p] = max(f.last[p], x.last[p])
+		}
+		for role := range x.ends {
+			for means, there := range x.ends[role] {
+				f.ends[role][means] = f.ends[role][means] || there
+			}
+		}
+	})
 	f.served = slices.ContainsFunc(f.Parts, func(p request.Part) bool { return p.Serves() })
 	for r := range f.AllRequests() {
 		parts := f.PartsOf(&f.Requests[r])
@@ -114,9 +133,9 @@ func (f *lossFinder) lose(at trace.Time, proc, n int) {
 	}
 }
 
-// checkRequest looks at what the parts of a request show. What has not ended at the end
+// isComplete reports whether the parts of a request show no loss. What has not ended at the end
 // of the input is not missing.
-func (f *lossFinder) checkRequest(r *request.Request) {
+func (f *lossFinder) isComplete(r *request.Request) bool {
 	whole := true
 	for _, p := range f.PartsOf(r) {
 		part := &f.Parts[p]
@@ -133,9 +152,7 @@ func (f *lossFinder) checkRequest(r *request.Request) {
 	if r.Status == request.Finished {
 		whole = whole && !(r.Flags&request.Unjoined != 0 && f.joined) && (f.Parts[f.Answering(r)].Serves() || !f.served)
 	}
-	if !whole {
-		r.Flags |= request.MissingRows
-	}
+	return whole
 }
 
 // checkRoot reports whether the span of a part is there, and the gateway's around it.
@@ -247,7 +264,7 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 	}
 	stages := f.StagesOf(t)
 	ends := lastStages[p.Role]
-	if len(ends) == 0 || !f.ends[roleMeaning{p.Role, ends[0]}] {
+	if len(ends) == 0 || !f.ends[p.Role][ends[0]] {
 		return true
 	}
 	if p.CompletionTokens > 1 {
@@ -264,7 +281,7 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 // one without steps shows nothing.
 func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 	answering := f.LastStage(t, request.Answering)
-	if answering == nil || p.CompletionTokens < 2 || !f.ends[roleMeaning{p.Role, request.Stepping}] {
+	if answering == nil || p.CompletionTokens < 2 || !f.ends[p.Role][request.Stepping] {
 		return true
 	}
 	last, longest := trace.Time(0), int64(0)
@@ -294,7 +311,7 @@ func (f *lossFinder) checkLinks() {
 				continue
 			}
 			if r := f.RequestOf(i); r != request.None {
-				f.Requests[r].Flags |= request.MissingRows
+				f.broken = append(f.broken, int32(r))
 			}
 			f.add(spanKey{spantable.TraceID{l.TraceHi, l.TraceLo}, l.ID}, row.Start, int(row.Proc))
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,10 +16,16 @@ import (
 func (b *builder) adoptOrphans() {
 	threads, stages := map[spanKey]int{}, map[int][]uint32{}
 	var homes *orphanHomes
-	for i := range b.All() {
-		if b.Rows[i].Kind != request.Generic || !b.isOrphanStage(i) {
-			continue
+	orphans := parallel.Gather(b.Len(), request.RowSize, func(list []int32, from, to int) []int32 {
+		for i := from; i < to; i++ {
+			if b.Rows[i].Kind == request.Generic && b.isOrphanStage(i) {
+				list = append(list, int32(i))
+			}
 		}
+		return list
+	})
+	for _, row := range orphans {
+		i := int(row)
 		if homes == nil {
 			homes = b.newOrphanHomes()
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -112,9 +113,19 @@ func (b *builder) serviceProc(i int, role request.Role) int {
 
 // assignProcs tells which proc emitted a span, where its thread or part does not.
 func (b *builder) assignProcs() {
-	for i := range b.All() {
+	beside := parallel.Gather(b.Len(), request.RowSize, func(list []int32, from, to int) []int32 {
+		for i := from; i < to; i++ {
+			switch b.Rows[i].Kind {
+			case request.Duplicate, request.Stage, request.ThreadRow, request.Root:
+			default:
+				list = append(list, int32(i))
+			}
+		}
+		return list
+	})
+	for _, row := range beside {
+		i := int(row)
 		switch b.Rows[i].Kind {
-		case request.Duplicate, request.Stage, request.ThreadRow, request.Root:
 		case request.Envelope:
 			b.Rows[i].Proc = int32(b.envelopeProc(i))
 		case request.Gateway:
@@ -170,15 +181,17 @@ func (b *builder) orderProcs() {
 			b.Parts[i].Proc = place[b.Parts[i].Proc]
 		}
 	}
-	for i := range b.All() {
-		switch row := &b.Rows[i]; row.Kind {
-		case request.Duplicate:
-		case request.Stage, request.ThreadRow:
-			row.Proc = int32(b.Threads[row.Thread].Proc)
-		case request.Root:
-			row.Proc = int32(b.Parts[row.Part].Proc)
-		default:
-			row.Proc = int32(place[row.Proc])
+	parallel.Rows(b.Len(), request.RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			switch row := &b.Rows[i]; row.Kind {
+			case request.Duplicate:
+			case request.Stage, request.ThreadRow:
+				row.Proc = int32(b.Threads[row.Thread].Proc)
+			case request.Root:
+				row.Proc = int32(b.Parts[row.Part].Proc)
+			default:
+				row.Proc = int32(place[row.Proc])
+			}
 		}
-	}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -13,20 +14,31 @@ import (
 
 // describe tells how writers arrange their spans, and counts those that are odd.
 func (b *builder) describe() {
-	for i := range b.All() {
-		row := &b.Rows[i]
-		if row.Kind == request.Duplicate {
-			continue
-		}
-		b.Writers[b.Sources[row.Source].Writer].Layouts |= b.layoutOf(i)
-		span := b.dump.Identity(i)
-		if span.ID == 0 {
-			b.NoID++
-		}
-		if span.Parent != 0 && b.tree.Orphan(i) {
-			b.Orphans++
-		}
+	type sum struct {
+		noID, orphans int
+		layouts       []request.Layouts // by writer
 	}
+	parallel.Fold(b.Len(), request.RowSize, func() *sum { return &sum{layouts: make([]request.Layouts, len(b.Writers))} }, func(x *sum, from, to int) {
+		for i := from; i < to; i++ {
+			row := &b.Rows[i]
+			if row.Kind == request.Duplicate {
+				continue
+			}
+			x.layouts[b.Sources[row.Source].Writer] |= b.layoutOf(i)
+			span := b.dump.Identity(i)
+			if span.ID == 0 {
+				x.noID++
+			}
+			if span.Parent != 0 && b.tree.Orphan(i) {
+				x.orphans++
+			}
+		}
+	}, func(x *sum) {
+		b.NoID, b.Orphans = b.NoID+x.noID, b.Orphans+x.orphans
+		for w := range x.layouts {
+			b.Writers[w].Layouts |= x.layouts[w]
+		}
+	})
 }
 
 // layoutOf returns the layout that span i is a sign of, if any.
