@@ -35,7 +35,7 @@ var (
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/front", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/workers"}
+		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"format", "inventory", "profile", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
@@ -99,7 +99,6 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/stacks", "analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, they need host (the stacks of threads, and what names in them mean)"},
-	{of: []string{"analyze/workers"}, may: slices.Concat(reported, base), reason: sees},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},

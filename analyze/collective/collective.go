@@ -253,16 +253,16 @@ func addWaits(ranks []rankTimes, e *encounter) {
 // finish sums up the ranks that met others.
 func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 	out := w.out
-	at := make([]int, len(set.Ranks)) // index into out.Ranks
 	for i, n := range w.syncPoints {
 		if n > 0 {
-			at[i] = len(out.Ranks)
 			out.Ranks = append(out.Ranks, w.rank(set, i))
 		}
 	}
 	out.ByStep = w.finishSteps(set)
 	out.peerGroups = w.peerGroups.finish()
-	out.Waits = waitsOf(out.peerGroups, at)
+	for _, x := range out.waits(func(trace.Time) int { return 0 }) {
+		out.Waits = append(out.Waits, x.Wait)
+	}
 	for _, c := range out.peerGroups {
 		out.lengths = distribution.AddTimes(out.lengths, c.length)
 	}

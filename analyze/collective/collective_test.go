@@ -314,7 +314,7 @@ func TestPeerGroupPeers(t *testing.T) {
 		whole bool
 		want  string
 	}{{2, false, "TP0"}, {3, false, "TP0 and TP2"}, {4, false, "TP0, TP2 and TP3"}, {2, true, ""}, {5, false, ""}} {
-		x := &peerGroup{ranks: make([]int32, c.ranks), gathering: &straggler.Gathering{}, whole: c.whole}
+		x := &peerGroup{ranks: make([]int32, c.ranks), gathering: &straggler.SyncSamples{}, whole: c.whole}
 		for i := range c.ranks {
 			x.gathering.Names = append(x.gathering.Names, fmt.Sprintf("TP%d", i))
 		}

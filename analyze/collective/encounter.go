@@ -81,14 +81,5 @@ func (e *encounter) wait(i int) int64 {
 	return wait
 }
 
-// waitForLast returns how long a rank waited for the one that came after all others, in ns; 0
-// where several came last.
-func (e *encounter) waitForLast(i int) int64 {
-	if e.last == nobody || i == e.last {
-		return 0
-	}
-	return e.wait(i)
-}
-
 // median returns the median of the arrivals.
 func (e *encounter) median() int64 { return request.NearestRank(e.sorted, 50) }

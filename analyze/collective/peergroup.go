@@ -18,13 +18,12 @@ import (
 // communicators are called: kernels of CUDA graphs do not tell.
 type peerGroup struct {
 	ranks     []int32 // indexes into Set.Ranks, ascending
-	gathering *straggler.Gathering
+	gathering *straggler.SyncSamples
 	end       trace.Time // of the sync point before; 0 is none
 	length    int64      // how long the group was at it, once for each rank, ns
 	bound     int64      // the largest of its sync points' that were ordered by clock
 	whole     bool       // all ranks that meet anybody are of it
 	n         int        // sync points, those that cannot be among them
-	waits     waitTable
 }
 
 // longestWork is how long ranks work from one collective to the next at most, in ns.
@@ -46,9 +45,7 @@ type peerGroupTable struct {
 	known   *peerGroup
 	knownOf []int32
 
-	// Of the sync point at hand, by rank of its group, and by rank that was there.
-	arrivals []int64
-	places   []int32
+	arrivals, stays []int64 // of the sync point at hand, by rank of its group
 }
 
 // keyOf returns the ranks of a sync point as bytes, which hold until the next call.
@@ -124,7 +121,7 @@ func newPeerGroup(set *profile.Set, ranks []int32) *peerGroup {
 	for i, r := range ranks {
 		names[i] = set.Ranks[r]
 	}
-	c := &peerGroup{ranks: ranks, gathering: straggler.NewGathering(names, endSpread)}
+	c := &peerGroup{ranks: ranks, gathering: straggler.NewSyncSamples(names, endSpread)}
 	c.gathering.What, c.gathering.Verb = "collectives", "arrives"
 	return c
 }
@@ -175,16 +172,16 @@ func (t *peerGroupTable) first(x *profile.SyncPoint) int32 {
 // at it goes back to the sync point before, unless there was a pause in between.
 func (t *peerGroupTable) add(e *encounter) {
 	c := t.groupOf(e.SyncPoint)
-	t.arrivals, t.places = t.arrivals[:0], t.places[:0]
-	for place, rank := range c.ranks {
-		arrival := int64(straggler.NoArrival)
-		if there := len(t.places); there < len(e.SyncPoint.Arrivals) && e.SyncPoint.Arrivals[there].Rank == rank {
-			arrival = e.arrivals[there]
-			t.places = append(t.places, int32(place))
+	t.arrivals, t.stays = t.arrivals[:0], t.stays[:0]
+	there := 0
+	for _, rank := range c.ranks {
+		arrival, stay := int64(straggler.NoArrival), int64(0)
+		if there < len(e.SyncPoint.Arrivals) && e.SyncPoint.Arrivals[there].Rank == rank {
+			arrival, stay = e.arrivals[there], e.took[there]
+			there++
 		}
-		t.arrivals = append(t.arrivals, arrival)
+		t.arrivals, t.stays = append(t.arrivals, arrival), append(t.stays, stay)
 	}
-	c.waits.add(e, t.places, len(c.ranks))
 	if e.byClock {
 		c.bound = max(c.bound, e.SyncPoint.Bound)
 	}
@@ -198,6 +195,9 @@ func (t *peerGroupTable) add(e *encounter) {
 	c.end = max(c.end, end)
 	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))
 	c.gathering.Meet(end, t.arrivals, took)
+	if e.SyncPoint.Apart {
+		c.gathering.Leave(t.stays)
+	}
 }
 
 func (t *peerGroupTable) finish() []*peerGroup {

@@ -36,16 +36,16 @@ func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	})
 }
 
-// Courses are how late the ranks of each group were in equal parts of its time, the group
+// Histories are how late the ranks of each group were in equal parts of its time, the group
 // that met most often first.
-func (c *Collectives) Courses(parts int) []*straggler.Course {
+func (c *Collectives) Histories(parts int) []*straggler.History {
 	groups := slices.Clone(c.peerGroups)
 	slices.SortStableFunc(groups, func(a, b *peerGroup) int {
 		return cmp.Compare(len(b.gathering.SyncPoints), len(a.gathering.SyncPoints))
 	})
-	var list []*straggler.Course
+	var list []*straggler.History
 	for _, g := range groups {
-		list = append(list, g.gathering.Course(parts))
+		list = append(list, g.gathering.History(parts))
 	}
 	return list
 }

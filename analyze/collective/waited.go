@@ -39,23 +39,13 @@ func (c *Collectives) Waited() Waited {
 	}
 	groups, all := slices.Clone(c.peerGroups), int64(0)
 	for _, g := range groups {
-		all = distribution.AddTimes(all, g.waits.total())
+		all = distribution.AddTimes(all, g.gathering.Lost())
 	}
-	slices.SortStableFunc(groups, func(a, b *peerGroup) int { return cmp.Compare(b.waits.total(), a.waits.total()) })
+	slices.SortStableFunc(groups, func(a, b *peerGroup) int { return cmp.Compare(b.gathering.Lost(), a.gathering.Lost()) })
 	for _, g := range groups[:min(len(groups), mostWaited)] {
-		if spells := g.gathering.Spells(); len(spells) > 0 && float64(g.waits.total()) >= muchWaited*float64(all) {
+		if spells := g.gathering.Spells(); len(spells) > 0 && float64(g.gathering.Lost()) >= muchWaited*float64(all) {
 			w.Groups = append(w.Groups, WaitedGroup{g.gathering.Names, g.ranks, spells})
 		}
 	}
 	return w
-}
-
-// total is how long all waited for all, ns.
-func (t waitTable) total() (ns int64) {
-	for _, waits := range t {
-		for _, wait := range waits {
-			ns = distribution.AddTimes(ns, wait)
-		}
-	}
-	return ns
 }

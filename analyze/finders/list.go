@@ -15,9 +15,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/analyze/workers"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -306,7 +306,7 @@ func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judge
 }
 
 func slowWorkers(m *Measured) ([]finding.Finding, finding.Judged) {
-	return workers.Findings(m.Of.Profiles)
+	return straggler.Workers(m.Of.Profiles)
 }
 
 // largeOperators looks where no device ran, or was recorded: then processors do the work.

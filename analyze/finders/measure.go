@@ -66,7 +66,7 @@ type Measured struct {
 	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
-	Waits       *collective.WaitCourse // if they are drawn
+	Waits       *collective.WaitHistory // if they are drawn
 
 	changed []finding.Finding // of Changes, of all kinds
 	waits   *waits            // nil where communication is not mostly waiting
@@ -104,7 +104,7 @@ func Measure(in Inputs) Measured {
 		}, func() {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
 			if in.Drawn {
-				m.Waits = m.Collectives.WaitCourse(in.Profiles, in.Devices.From, in.Devices.To)
+				m.Waits = m.Collectives.WaitHistory()
 			}
 			in.Profiles.Meetings = nil
 		})

@@ -41,13 +41,13 @@ func Collectives(m *finders.Measured, src Source) Section {
 }
 
 // sumCourse is the matrix of waits over time; nil where it is not known.
-func sumCourse(w *collective.WaitCourse) *chart.SumCourse {
+func sumCourse(w *collective.WaitHistory) *chart.SumCourse {
 	if w == nil {
 		return nil
 	}
 	course := &chart.SumCourse{From: w.From, To: w.To, Counts: w.Met, Of: "collective", Text: waitedFor}
 	for _, x := range w.Waits {
-		course.Sums = append(course.Sums, chart.SumIn{Part: x.Part, Row: x.Rank, Column: x.Last, Value: x.Wait})
+		course.Sums = append(course.Sums, chart.SumIn{Part: x.Part, Row: x.Rank, Column: x.Last, Value: x.Ns})
 	}
 	return course
 }

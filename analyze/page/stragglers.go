@@ -33,12 +33,12 @@ func Stragglers(m *finders.Measured, src Source) Section {
 	var suspects []straggler.Suspects
 	if m.RankLoads != nil {
 		suspects = append(suspects, straggler.Suspects{Stragglers: m.RankLoads.Stragglers(), Acquittal: []string{m.RankLoads.Verdict()}})
-		s.addLateness("lateness-steps", "Lateness at the end of steps", "Lateness at the end of steps", stepCourses(m.RankLoads), src)
+		s.addLateness("lateness-steps", "Lateness at the end of steps", "Lateness at the end of steps", stepHistories(m.RankLoads), src)
 	}
 	if m.Collectives != nil {
 		found := m.Collectives.Stragglers(m.GPUs)
 		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: m.Collectives.Verdict(found)})
-		s.addLateness("lateness-collectives", "Lateness in collectives", "Collectives", m.Collectives.Courses(latenessParts), src)
+		s.addLateness("lateness-collectives", "Lateness in collectives", "Collectives", m.Collectives.Histories(latenessParts), src)
 	}
 	r := straggler.Find(suspects...).Report()
 	if r.Len() == 0 {
@@ -49,22 +49,22 @@ func Stragglers(m *finders.Measured, src Source) Section {
 	return s
 }
 
-// stepCourses are those of the groups that take steps together, by what they are late in
+// stepHistories are those of the groups that take steps together, by what they are late in
 // together: decoding first.
-func stepCourses(r *rank.Ranks) []*straggler.Course {
+func stepHistories(r *rank.Ranks) []*straggler.History {
 	groups := slices.Clone(r.Groups)
 	slices.SortStableFunc(groups, func(a, b *rank.StepGroup) int { return int(a.Kind) - int(b.Kind) })
-	var list []*straggler.Course
+	var list []*straggler.History
 	for _, g := range groups {
-		list = append(list, g.Course(latenessParts))
+		list = append(list, g.History(latenessParts))
 	}
 	return list
 }
 
 // addLateness adds a figure of how late ranks were over time, if any met.
-func (s *Section) addLateness(id, title, defined string, courses []*straggler.Course, src Source) {
-	courses = slices.DeleteFunc(courses, func(c *straggler.Course) bool { return len(c.Late) == 0 || c.Late[0] == nil })
-	if len(courses) == 0 {
+func (s *Section) addLateness(id, title, defined string, histories []*straggler.History, src Source) {
+	histories = slices.DeleteFunc(histories, func(c *straggler.History) bool { return len(c.Late) == 0 || c.Late[0] == nil })
+	if len(histories) == 0 {
 		return
 	}
 	f := &Figure{
@@ -73,9 +73,9 @@ func (s *Section) addLateness(id, title, defined string, courses []*straggler.Co
 		Caption: "When a rank arrives, minus the median of the other ranks of its group, as a part of the time of a step. " +
 			"Orange is late: the others wait. Blue is early: it waits.",
 	}
-	heat := &chart.TimeHeat{Steps: latenessSteps, Unit: table.Share, What: "lateness", From: courses[0].From, To: courses[0].To}
-	rows, all := 0, len(courses)
-	for i, c := range courses {
+	heat := &chart.TimeHeat{Steps: latenessSteps, Unit: table.Share, What: "lateness", From: histories[0].From, To: histories[0].To}
+	rows, all := 0, len(histories)
+	for i, c := range histories {
 		if i >= latenessGroups || i > 0 && rows+len(c.Names) > latenessRows {
 			f.Notes = append(f.Notes, fmt.Sprintf("%d of %d groups are drawn; the command prints all", i, all))
 			break
@@ -89,7 +89,7 @@ func (s *Section) addLateness(id, title, defined string, courses []*straggler.Co
 }
 
 // latenessGroup makes a row of each rank.
-func latenessGroup(c *straggler.Course) chart.HeatGroup {
+func latenessGroup(c *straggler.History) chart.HeatGroup {
 	g := chart.HeatGroup{Name: fmt.Sprintf("%s: %s", cmp.Or(commonWords(c.Names), c.Group), c.What), From: c.From, To: c.To}
 	for k, name := range c.Names {
 		row := chart.HeatRow{Name: name}

@@ -61,11 +61,11 @@ func TestRateOfOccasionalStragglers(t *testing.T) {
 				}
 				runs++
 				got := Measure(s).Stragglers()
-				if !foundPlanted(t, seed, got, truth, false) || got[0].Occasional == nil {
+				if !foundPlanted(t, seed, got, truth, false) || got[0].Intermittent == nil {
 					t.Logf("    %d of %d are slow (%.3f)", want.SlowSteps, want.Steps, share)
 					continue
 				}
-				o := got[0].Occasional
+				o := got[0].Intermittent
 				if math.Abs(o.Share/share-1) > right {
 					t.Logf("seed %d: share %.4f, want %.4f", seed, o.Share, share)
 					continue

@@ -283,7 +283,7 @@ func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 // gather makes sync points of the steps: the servers compare their medians wherever there
 // are several steps of each; or one, where there are so many servers that it is plain what
 // is usual. It returns nil for too few.
-func (p *pace) gather() *straggler.Gathering {
+func (p *pace) gather() *straggler.SyncSamples {
 	const inSyncPoint, many, mostSyncPoints = 4, 8, 4 * straggler.MostBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
@@ -297,7 +297,7 @@ func (p *pace) gather() *straggler.Gathering {
 		n /= inSyncPoint
 	}
 	n = min(mostSyncPoints, max(straggler.FewestSyncPoints, n))
-	g := straggler.NewGathering(make([]string, len(p.ranks)), 0)
+	g := straggler.NewSyncSamples(make([]string, len(p.ranks)), 0)
 	g.Share, g.Apart = leastSlower, true
 	arrivals, took := make([]int64, len(p.ranks)), make([][]int64, len(p.ranks))
 	for m := range n {

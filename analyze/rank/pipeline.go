@@ -213,7 +213,7 @@ type pipeMeter struct {
 	launches, took [][]int64            // by stage
 	held           [][]request.Interval // by stage: from the launch until it is left
 	left           []trace.Time         // by stage, the micro-batch before
-	meet           *straggler.Gathering
+	meet           *straggler.SyncSamples
 	arrivals       []int64
 }
 
@@ -227,7 +227,7 @@ func newPipeMeter(stages int) *pipeMeter {
 		names[s] = "PP" + strconv.Itoa(s)
 		m.left[s] = -request.Farthest
 	}
-	m.meet = straggler.NewGathering(names, leastStepLateness)
+	m.meet = straggler.NewSyncSamples(names, leastStepLateness)
 	m.meet.Share, m.meet.What = leastStageShare, "micro-batches"
 	return m
 }

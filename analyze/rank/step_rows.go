@@ -52,7 +52,7 @@ var stepTraits = []straggler.Trait{
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
 // joined. prefills are the ends of prefills on the first rank.
-func (s *stepRows) gather(g *straggler.Gathering, prefills []trace.Time) {
+func (s *stepRows) gather(g *straggler.SyncSamples, prefills []trace.Time) {
 	slices.SortFunc(s.list, func(x, y stepRow) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.row, y.row)) })
 	slices.Sort(prefills)
 	batch := map[int32]int{} // of every request, the last one

@@ -25,13 +25,13 @@ type StepGroup struct {
 	// Took is how long all steps took together on the first rank, in ns.
 	Took int64
 
-	gathering *straggler.Gathering
+	gathering *straggler.SyncSamples
 	likely    []straggler.Straggler // who may be one
 	enough    []bool                // of every rank: it is late enough to matter, chance or not
 }
 
-// Course is how late the ranks were in equal parts of the time.
-func (g *StepGroup) Course(parts int) *straggler.Course { return g.gathering.Course(parts) }
+// History is how late the ranks were in equal parts of the time.
+func (g *StepGroup) History(parts int) *straggler.History { return g.gathering.History(parts) }
 
 // StepKind is what the ranks of a group compute together.
 type StepKind uint8
@@ -225,9 +225,9 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 		g.Ranks = append(g.Ranks, w.Places[place])
 		names = append(names, w.Places[place].String())
 	}
-	syncPoints := straggler.NewGathering(names, leastStepLateness)
+	syncPoints := straggler.NewSyncSamples(names, leastStepLateness)
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
-	syncPoints.Occasions, syncPoints.Traits = true, stepTraits
+	syncPoints.Intermittent, syncPoints.Traits = true, stepTraits
 	rows.gather(syncPoints, w.prefills[team])
 	g.gathering = syncPoints
 	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
@@ -235,9 +235,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	for _, m := range syncPoints.SyncPoints {
 		g.Took += m.Took
 	}
-	for r := range g.Ranks {
-		g.enough = append(g.enough, syncPoints.Matters(straggler.EffectOn(r, syncPoints.Blocks(0, g.Steps))))
-	}
+	g.enough = syncPoints.Matters()
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]
 		s.Where = g.Ranks[s.Rank]

@@ -27,7 +27,7 @@ const manyRanks = 8
 
 // orderIn returns the order at the sync points [from, to). It keeps the last one: most
 // ranks are judged by all of them.
-func (g *Gathering) orderIn(from, to int) *order {
+func (g *SyncSamples) orderIn(from, to int) *order {
 	if o := g.order; o != nil && o.from == from && o.to == to {
 		return o
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // apart plays steps of servers that do not wait for each other.
-func apart(seed uint64, servers, syncPoints int, n noise, slow func(server int) float64) *Gathering {
+func apart(seed uint64, servers, syncPoints int, n noise, slow func(server int) float64) *SyncSamples {
 	g := gathered(seed, servers, syncPoints, n, func(r, _ int) float64 { return slow(r) })
 	g.Apart, g.Floor, g.Share = true, 0, 0.1
 	return g

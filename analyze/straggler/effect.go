@@ -18,12 +18,12 @@ type block struct {
 	took   float64   // mean, ns
 }
 
-// Blocks divides the sync points [from, to) into as many blocks as there can be.
-func (g *Gathering) Blocks(from, to int) []block {
+// blocks divides the sync points [from, to) into as many blocks as there can be.
+func (g *SyncSamples) blocks(from, to int) []block {
 	k := len(g.Names)
-	blocks := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))
-	for b := range blocks {
-		first, end := from+b*(to-from)/len(blocks), from+(b+1)*(to-from)/len(blocks)
+	list := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))
+	for b := range list {
+		first, end := from+b*(to-from)/len(list), from+(b+1)*(to-from)/len(list)
 		sums, counts := make([]float64, k), make([]float64, k)
 		for i := first; i < end; i++ {
 			for r, d := range g.offset[i*k : (i+1)*k] {
@@ -32,15 +32,15 @@ func (g *Gathering) Blocks(from, to int) []block {
 					counts[r]++
 				}
 			}
-			blocks[b].took += float64(g.SyncPoints[i].Took) / float64(end-first)
+			list[b].took += float64(g.SyncPoints[i].Took) / float64(end-first)
 		}
 		for r := range sums {
 			sums[r] = distribution.Ratio(sums[r], counts[r])
 		}
-		blocks[b].offset = sums
-		blocks[b].sorted = slices.DeleteFunc(slices.Sorted(slices.Values(sums)), math.IsNaN)
+		list[b].offset = sums
+		list[b].sorted = slices.DeleteFunc(slices.Sorted(slices.Values(sums)), math.IsNaN)
 	}
-	return blocks
+	return list
 }
 
 // excess returns by how much a rank was later than the median of the others, in ns;
@@ -66,7 +66,7 @@ func (b *block) excess(rank int) float64 {
 // their batches do, without any change in how slow the rank is.
 type effect struct{ ns, part []float64 }
 
-func EffectOn(rank int, blocks []block) effect {
+func effectOn(rank int, blocks []block) effect {
 	var e effect
 	for i := range blocks {
 		if ns := blocks[i].excess(rank); !math.IsNaN(ns) {
@@ -76,9 +76,20 @@ func EffectOn(rank int, blocks []block) effect {
 	return e
 }
 
-// Matters reports whether an effect is large enough: in most blocks, or on average where
+// Matters returns of every rank whether its lateness is large enough, over all sync points.
+func (g *SyncSamples) Matters() []bool {
+	g.settle()
+	whole := g.blocks(0, len(g.SyncPoints))
+	out := make([]bool, len(g.Names))
+	for r := range out {
+		out[r] = g.matters(effectOn(r, whole))
+	}
+	return out
+}
+
+// matters reports whether an effect is large enough: in most blocks, or on average where
 // that is no chance, as a rank may be slow in some steps only.
-func (g *Gathering) Matters(e effect) bool {
+func (g *SyncSamples) matters(e effect) bool {
 	if len(e.ns) == 0 {
 		return false
 	}
@@ -88,12 +99,12 @@ func (g *Gathering) Matters(e effect) bool {
 
 // large reports whether lateness, in ns and as part of the time, is not what clocks and
 // devices leave open.
-func (g *Gathering) large(ns, part float64) bool {
+func (g *SyncSamples) large(ns, part float64) bool {
 	return ns >= float64(g.Floor) && part >= g.Share
 }
 
 // lateBlocks counts the blocks in which an effect is large enough.
-func (g *Gathering) lateBlocks(e effect) int {
+func (g *SyncSamples) lateBlocks(e effect) int {
 	n := 0
 	for i := range e.ns {
 		if g.large(e.ns[i], e.part[i]) {
@@ -105,7 +116,7 @@ func (g *Gathering) lateBlocks(e effect) int {
 
 // probability bounds the probability of such an effect on any of the ranks if all
 // are alike.
-func (g *Gathering) probability(e effect) float64 {
+func (g *SyncSamples) probability(e effect) float64 {
 	mean, variance, worth := changepoint.Mean(e.part)
 	switch {
 	case mean <= 0 || worth < leastWorth:

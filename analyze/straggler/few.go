@@ -19,8 +19,8 @@ const (
 )
 
 // LikelyOfFew returns the rank that came last too often for chance, where there are too few
-// sync points for the judge; nil is none. gatherings is how many are tested.
-func (g *Gathering) LikelyOfFew(gatherings int) []Straggler {
+// sync points for the judge; nil is none. groups is how many are tested.
+func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	n := len(g.SyncPoints)
 	if n < LeastCounted || n >= FewestSyncPoints {
 		return nil
@@ -28,7 +28,7 @@ func (g *Gathering) LikelyOfFew(gatherings int) []Straggler {
 	g.settle()
 	var found []Straggler
 	for rank := range g.Names {
-		if s, ok := g.count(rank, gatherings); ok {
+		if s, ok := g.count(rank, groups); ok {
 			found = append(found, s)
 		}
 	}
@@ -37,7 +37,7 @@ func (g *Gathering) LikelyOfFew(gatherings int) []Straggler {
 }
 
 // count tests how often a rank came last.
-func (g *Gathering) count(rank, gatherings int) (Straggler, bool) {
+func (g *SyncSamples) count(rank, groups int) (Straggler, bool) {
 	whole := slowRun{to: len(g.SyncPoints)}
 	s := Straggler{
 		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
@@ -46,13 +46,13 @@ func (g *Gathering) count(rank, gatherings int) (Straggler, bool) {
 	}
 	s.took = g.meanTook(whole.from, whole.to)
 	s.Delay = float64(s.Mean) / max(1, s.took)
-	s.P = min(1, float64(gatherings)*g.chanceToBeLast(s.Last, s.SyncPoints))
+	s.P = min(1, float64(groups)*g.chanceToBeLast(s.Last, s.SyncPoints))
 	return s, s.P <= LikelyLevel && s.LastMean >= g.Floor && s.LostShare >= fewShare && g.costs(&s, whole)
 }
 
 // chanceToBeLast bounds the probability that any rank comes last in so many of n sync points
 // or more, if all are alike: at each, one of those that are there does.
-func (g *Gathering) chanceToBeLast(last, n int) float64 {
+func (g *SyncSamples) chanceToBeLast(last, n int) float64 {
 	if last == 0 {
 		return 1
 	}
@@ -60,6 +60,10 @@ func (g *Gathering) chanceToBeLast(last, n int) float64 {
 	for i := range g.SyncPoints {
 		here = min(here, g.SyncPoints[i].here)
 	}
-	b := distuv.Binomial{N: float64(n), P: 1 / float64(here)}
-	return float64(len(g.Names)) * max(0, b.Survival(float64(last-1)))
+	return float64(len(g.Names)) * atLeast(last, n, 1/float64(here))
+}
+
+// atLeast returns the probability that k or more of n events of probability p happen.
+func atLeast(k, n int, p float64) float64 {
+	return max(0, distuv.Binomial{N: float64(n), P: p}.Survival(float64(k-1)))
 }

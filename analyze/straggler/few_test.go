@@ -12,13 +12,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// lastInTurn is a gathering whose ranks come last as listed, by late of 100.
-func lastInTurn(ranks int, last []int, late int64) *Gathering {
+// lastInTurn are samples whose ranks come last as listed, by late of 100.
+func lastInTurn(ranks int, last []int, late int64) *SyncSamples {
 	names := make([]string, ranks)
 	for r := range names {
 		names[r] = fmt.Sprintf("TP%d", r)
 	}
-	g := NewGathering(names, 5)
+	g := NewSyncSamples(names, 5)
 	g.What, g.Verb, g.Group = "collectives", "arrives", "all"
 	for i, rank := range last {
 		arrivals := make([]int64, ranks)
@@ -116,7 +116,7 @@ func TestFewOfHealthyRanks(t *testing.T) {
 		wrong, ranks := 0, c.ranks
 		for seed := range uint64(runs) {
 			rng := rand.New(rand.NewPCG(seed, uint64(ranks)))
-			g := NewGathering(make([]string, ranks), 5)
+			g := NewSyncSamples(make([]string, ranks), 5)
 			for i := range LeastCounted {
 				arrivals := make([]int64, ranks)
 				for r := range arrivals {

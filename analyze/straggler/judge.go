@@ -46,14 +46,14 @@ const leastLost = 0.5
 
 // Stragglers returns the ranks that the others wait for; what costs most comes
 // first.
-func (g *Gathering) Stragglers() []Straggler {
+func (g *SyncSamples) Stragglers() []Straggler {
 	g.judgeAll()
 	return g.found
 }
 
 // Likely returns the ranks that the others lose time by, which may be chance, but likely
 // is not; none where there are stragglers, beside which a rank may look late.
-func (g *Gathering) Likely() []Straggler {
+func (g *SyncSamples) Likely() []Straggler {
 	g.judgeAll()
 	if len(g.found) > 0 {
 		return nil
@@ -62,14 +62,14 @@ func (g *Gathering) Likely() []Straggler {
 }
 
 // judgeAll judges every rank, once.
-func (g *Gathering) judgeAll() {
+func (g *SyncSamples) judgeAll() {
 	g.settle()
 	if g.judged {
 		return
 	}
 	g.judged, g.found, g.likely = true, nil, nil
 	g.guilty = make([]bool, len(g.Names))
-	whole := g.Blocks(0, len(g.SyncPoints))
+	whole := g.blocks(0, len(g.SyncPoints))
 	for again := true; again; again = again && g.Apart {
 		again = g.judgeOnce(whole)
 	}
@@ -81,7 +81,7 @@ func (g *Gathering) judgeAll() {
 // judgeOnce judges the ranks that are not found yet, and reports whether some are now. Of
 // ranks that work apart, those that are found hide the others no longer, so that these
 // are judged again without them.
-func (g *Gathering) judgeOnce(whole []block) bool {
+func (g *SyncSamples) judgeOnce(whole []block) bool {
 	g.likely, g.order = nil, nil
 	var found []Straggler
 	for r := range g.Names {
@@ -112,7 +112,7 @@ const (
 )
 
 // judge tells whether a rank is a straggler: in some of its steps, or else on average.
-func (g *Gathering) judge(rank int, whole []block) (Straggler, verdict) {
+func (g *SyncSamples) judge(rank int, whole []block) (Straggler, verdict) {
 	occasional, verdict := g.occasional(rank)
 	if verdict == guilty {
 		return occasional, verdict
@@ -124,7 +124,7 @@ func (g *Gathering) judge(rank int, whole []block) (Straggler, verdict) {
 }
 
 // regular judges whether a rank is late on average, all the time or in a part of it.
-func (g *Gathering) regular(rank int, whole []block) (Straggler, verdict) {
+func (g *SyncSamples) regular(rank int, whole []block) (Straggler, verdict) {
 	if !g.suspect(rank, whole) {
 		return Straggler{}, innocent
 	}
@@ -149,8 +149,8 @@ func (g *Gathering) regular(rank int, whole []block) (Straggler, verdict) {
 }
 
 // straggler sums up a rank in a run in which it may be one.
-func (g *Gathering) straggler(rank int, run slowRun) Straggler {
-	e := EffectOn(rank, g.Blocks(run.from, run.to))
+func (g *SyncSamples) straggler(rank int, run slowRun) Straggler {
+	e := effectOn(rank, g.blocks(run.from, run.to))
 	s := Straggler{
 		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
 		Lateness: g.lateness(rank, run.from, run.to), P: g.probability(e),
@@ -173,7 +173,7 @@ func (g *Gathering) straggler(rank int, run slowRun) Straggler {
 }
 
 // meanTook returns how long the sync points [from, to) took on average, in ns.
-func (g *Gathering) meanTook(from, to int) float64 {
+func (g *SyncSamples) meanTook(from, to int) float64 {
 	sum := 0.0
 	for _, m := range g.SyncPoints[from:to] {
 		sum += float64(m.Took)
@@ -182,13 +182,13 @@ func (g *Gathering) meanTook(from, to int) float64 {
 }
 
 // costs reports whether the others lose time by a rank in a run.
-func (g *Gathering) costs(s *Straggler, run slowRun) bool {
+func (g *SyncSamples) costs(s *Straggler, run slowRun) bool {
 	return g.Apart || s.LostShare >= leastLost*g.Share && g.hasItsPart(s, run)
 }
 
 // lost is the part of their time that a straggler costs those that wait for it, or itself
 // where nobody does.
-func (g *Gathering) lost(s *Straggler) float64 {
+func (g *SyncSamples) lost(s *Straggler) float64 {
 	if g.Apart {
 		return s.Delay
 	}
@@ -196,7 +196,7 @@ func (g *Gathering) lost(s *Straggler) float64 {
 }
 
 // hasItsPart reports whether a rank has its part in what is lost in a run.
-func (g *Gathering) hasItsPart(s *Straggler, run slowRun) bool {
+func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
 	lost := int64(0)
 	for _, m := range g.SyncPoints[run.from:run.to] {
 		if m.last >= 0 {
@@ -210,7 +210,7 @@ func (g *Gathering) hasItsPart(s *Straggler, run slowRun) bool {
 // matters. Where a change was found before or after, the part between may have been
 // picked for being late: there it has to be last nearly every time, too, and the part
 // has to be half of all or more.
-func (g *Gathering) always(s *Straggler) bool {
+func (g *SyncSamples) always(s *Straggler) bool {
 	const half, nearlyEvery = 0.5, 0.9
 	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || g.lost(s) < g.Share {
 		return false
@@ -220,7 +220,7 @@ func (g *Gathering) always(s *Straggler) bool {
 
 // suspect reports whether a rank is late enough in some of the blocks; if not,
 // nothing is searched.
-func (g *Gathering) suspect(rank int, blocks []block) bool {
+func (g *SyncSamples) suspect(rank int, blocks []block) bool {
 	const part, fewest = 8, 3
 	n := 0
 	for i := range blocks {
@@ -241,15 +241,15 @@ type slowRun struct {
 
 // slowest divides the sync points where the lateness of a rank changed, and returns the
 // run of slow parts that costs most.
-func (g *Gathering) slowest(rank int) (slowRun, bool) {
+func (g *SyncSamples) slowest(rank int) (slowRun, bool) {
 	return g.costliest(rank, g.changes(rank), func(from, to int) bool {
-		return g.Matters(EffectOn(rank, g.Blocks(from, to)))
+		return g.matters(effectOn(rank, g.blocks(from, to)))
 	})
 }
 
 // costliest joins the parts between changes that follow each other and are slow, and
 // returns the run that costs most.
-func (g *Gathering) costliest(rank int, changes []changepoint.Change, slow func(from, to int) bool) (slowRun, bool) {
+func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, slow func(from, to int) bool) (slowRun, bool) {
 	var best, run slowRun
 	open := false
 	for i := 0; i <= len(changes); i++ {
@@ -282,7 +282,7 @@ func (g *Gathering) costliest(rank int, changes []changepoint.Change, slow func(
 
 // fewest is how many sync points show a state of a rank. Those of ranks that work apart
 // are many steps each, and the judge counts what they are worth.
-func (g *Gathering) fewest() int {
+func (g *SyncSamples) fewest() int {
 	if g.Apart {
 		return FewestSyncPoints / 2
 	}
@@ -290,7 +290,7 @@ func (g *Gathering) fewest() int {
 }
 
 // changes finds where the lateness of a rank became another one.
-func (g *Gathering) changes(rank int) []changepoint.Change {
+func (g *SyncSamples) changes(rank int) []changepoint.Change {
 	const most = 2000 // values that are searched; beyond, means of several are
 	n := len(g.SyncPoints)
 	size := (n + most - 1) / most
@@ -317,8 +317,8 @@ func (g *Gathering) changes(rank int) []changepoint.Change {
 }
 
 // time returns the time between the sync points k-1 and k.
-func (g *Gathering) time(k int) trace.Time {
-	return distribution.Midway(g.SyncPoints, k, g.SyncPoints[0].at, g.SyncPoints[len(g.SyncPoints)-1].at, func(m syncPoint) trace.Time { return m.at })
+func (g *SyncSamples) time(k int) trace.Time {
+	return distribution.Midway(g.SyncPoints, k, g.SyncPoints[0].At, g.SyncPoints[len(g.SyncPoints)-1].At, func(m syncPoint) trace.Time { return m.At })
 }
 
 // Sort puts what costs most first.

@@ -51,7 +51,7 @@ func (p *Pattern) String() string {
 
 // pattern looks for when a rank is late: with a trait of the sync points, periodically,
 // in bursts.
-func (g *Gathering) pattern(l lateSteps) Pattern {
+func (g *SyncSamples) pattern(l lateSteps) Pattern {
 	const fewestSteps = 3 // in a period: every rank is regular by the step
 	p := g.trait(&l)
 	if p.Trait != nil {
@@ -61,9 +61,9 @@ func (g *Gathering) pattern(l lateSteps) Pattern {
 	p.Burst = l.burst(len(starts))
 	times, indexes := make([]float64, len(starts)), make([]float64, len(starts))
 	for i, s := range starts {
-		times[i], indexes[i] = float64(g.SyncPoints[l.at[s]].at-g.SyncPoints[l.at[0]].at), float64(s)
+		times[i], indexes[i] = float64(g.SyncPoints[l.at[s]].At-g.SyncPoints[l.at[0]].At), float64(s)
 	}
-	byTime, timeR := period(times, fewestSteps*float64(g.SyncPoints[l.at[len(l.at)-1]].at-g.SyncPoints[l.at[0]].at)/float64(len(l.at)))
+	byTime, timeR := period(times, fewestSteps*float64(g.SyncPoints[l.at[len(l.at)-1]].At-g.SyncPoints[l.at[0]].At)/float64(len(l.at)))
 	bySteps, stepsR := period(indexes, fewestSteps)
 	switch {
 	case byTime > 0 && timeR >= stepsR:

@@ -64,16 +64,16 @@ func (v Verdict) Report() *table.Table {
 func occasionColumns() []table.Field[Straggler] {
 	type S = Straggler
 	fields := table.Detail([]table.Field[S]{
-		table.CountColumn("late steps", "of a rank that is late in some steps only: in how many, without what the other ranks have on average; empty for others", func(s *S) int64 { return int64(s.Occasional.Steps) }),
-		table.ShareColumn("late steps share", "that, of the steps that it took part in", func(s *S) float64 { return s.Occasional.Share }),
-		table.NsColumn("late from", "10th percentile of its lateness in them, nearest rank", func(s *S) int64 { return s.Occasional.Low }),
-		table.NsColumn("late to", "90th percentile of that", func(s *S) int64 { return s.Occasional.High }),
-		table.TextColumn("late when", "what they have in common", func(s *S) string { return s.Occasional.When.String() }),
+		table.CountColumn("late steps", "of a rank that is late in some steps only: in how many, without what the other ranks have on average; empty for others", func(s *S) int64 { return int64(s.Intermittent.Steps) }),
+		table.ShareColumn("late steps share", "that, of the steps that it took part in", func(s *S) float64 { return s.Intermittent.Share }),
+		table.NsColumn("late from", "10th percentile of its lateness in them, nearest rank", func(s *S) int64 { return s.Intermittent.Low }),
+		table.NsColumn("late to", "90th percentile of that", func(s *S) int64 { return s.Intermittent.High }),
+		table.TextColumn("late when", "what they have in common", func(s *S) string { return s.Intermittent.When.String() }),
 	})
 	for i := range fields {
 		known := fields[i].Cell
 		fields[i].Cell = func(s *S) table.Cell {
-			if s.Occasional == nil {
+			if s.Intermittent == nil {
 				return table.Cell{Unknown: true}
 			}
 			return known(s)

@@ -10,7 +10,7 @@ import (
 )
 
 // fourRanks meet; how late they are, in parts of a step, is given.
-func fourRanks(syncPoints int, late func(rank, m int) float64) *Gathering {
+func fourRanks(syncPoints int, late func(rank, m int) float64) *SyncSamples {
 	return gathered(7, 4, syncPoints, noises["uniform"], late)
 }
 
@@ -68,7 +68,7 @@ func TestStragglerInSomeSteps(t *testing.T) {
 // where steps become three times as long meanwhile.
 func TestIntervalWhereStepsGrow(t *testing.T) {
 	const k, n, slow, factor = 4, 1200, 2, 0.1
-	g := NewGathering([]string{"TP0", "TP1", "TP2", "TP3"}, 100_000)
+	g := NewSyncSamples([]string{"TP0", "TP1", "TP2", "TP3"}, 100_000)
 	at := int64(0)
 	for m := range n {
 		took := int64(stepLength * (1 + 2*float64(m)/n))

@@ -31,11 +31,11 @@ const (
 
 // Spells divides the time of a group by whom its ranks wait for: so that as much waiting as
 // possible is for the rank of each spell, less [newSpell] for each one. None if nobody waits.
-func (g *Gathering) Spells() []Spell {
+func (g *SyncSamples) Spells() []Spell {
 	if len(g.SyncPoints) == 0 {
 		return nil
 	}
-	g.judgeAll() // puts sync points in order, and finds who was last
+	g.arrange()
 	bins, all := g.lostInBins()
 	if all == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (g *Gathering) Spells() []Spell {
 
 // refine moves the beginnings of spells to the very sync points: where most is waited for the one
 // rank before, and for the other behind, within a bin of so many sync points on each side.
-func (g *Gathering) refine(spells []Spell, begins []int, bin int) {
+func (g *SyncSamples) refine(spells []Spell, begins []int, bin int) {
 	for k := 1; k < len(spells); k++ {
 		from, to := max(begins[k]-bin, begins[k-1]+1), min(begins[k]+bin, len(g.SyncPoints)-1)
 		gain, most := int64(0), int64(math.MinInt64)
@@ -92,7 +92,7 @@ func (g *Gathering) refine(spells []Spell, begins []int, bin int) {
 
 // later returns how much later a rank came to a sync point than the mean of the others, ns; 0 if it
 // was not there.
-func (g *Gathering) later(m syncPoint, rank int) (ns int64) {
+func (g *SyncSamples) later(m syncPoint, rank int) (ns int64) {
 	own := g.arrivals[m.row+rank]
 	if own == NoArrival {
 		return 0
@@ -107,7 +107,7 @@ func (g *Gathering) later(m syncPoint, rank int) (ns int64) {
 
 // lostInBins returns how long the others waited for each rank, in equal parts of the sync
 // points, and how long in all, ns.
-func (g *Gathering) lostInBins() (bins [][]float64, all int64) {
+func (g *SyncSamples) lostInBins() (bins [][]float64, all int64) {
 	n := len(g.SyncPoints)
 	bins = make([][]float64, max(1, min(n/LeastCounted, mostBins)))
 	for bin := range bins {

@@ -20,7 +20,7 @@ func TestSpells(t *testing.T) {
 		}
 		return 0
 	}
-	g := NewGathering([]string{"a", "b", "c", "d"}, 0)
+	g := NewSyncSamples([]string{"a", "b", "c", "d"}, 0)
 	rng := rand.New(rand.NewPCG(1, 2))
 	all := int64(0)
 	for i := range n {
@@ -55,7 +55,7 @@ func TestSpells(t *testing.T) {
 	if sum != all || points != n {
 		t.Errorf("%d of %d ns, %d of %d sync points", sum, all, points, n)
 	}
-	quiet := NewGathering([]string{"a", "b"}, 0)
+	quiet := NewSyncSamples([]string{"a", "b"}, 0)
 	quiet.Meet(0, []int64{5, 5}, 10)
 	if got := quiet.Spells(); got != nil {
 		t.Errorf("nobody waits: %+v", got)
@@ -66,7 +66,7 @@ func TestSpells(t *testing.T) {
 func TestSpellsBeginExactly(t *testing.T) {
 	for second := 40; second < 160; second += 7 {
 		third := second + 50
-		g := NewGathering([]string{"a", "b", "c"}, 0)
+		g := NewSyncSamples([]string{"a", "b", "c"}, 0)
 		for i := range 250 {
 			late := 0
 			if i >= second {

@@ -46,8 +46,8 @@ type Straggler struct {
 	Counted bool
 	// Part is the part of the sync points that is in the time in which it is slow.
 	Part float64
-	// Occasional tells when it is late, if it is so in some of its steps only.
-	Occasional *Occasional
+	// Intermittent tells when it is late, if it is so in some of its steps only.
+	Intermittent *Intermittent
 	// Cause says why, as far as that is known.
 	Cause    string
 	Evidence []finding.Evidence
@@ -73,7 +73,7 @@ type Lateness struct {
 // costs.
 func (s *Straggler) Text() string {
 	text := fmt.Sprintf("%s %s last in %d of %d %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What)
-	if o := s.Occasional; o != nil {
+	if o := s.Intermittent; o != nil {
 		text = fmt.Sprintf("%s is late in %s of %s %s", s.Name, words.Thousands(int64(o.Steps)), words.Thousands(int64(s.SyncPoints)), s.What)
 	}
 	if s.Peers != "" {
@@ -87,7 +87,7 @@ func (s *Straggler) Text() string {
 	if s.Until != 0 {
 		text += " until " + s.until()
 	}
-	if o := s.Occasional; o != nil {
+	if o := s.Intermittent; o != nil {
 		text += fmt.Sprintf(" (%s %%), by %s to %s, %s", words.InPercent(o.Share), words.Nearly(o.Low), words.Nearly(o.High), o.When.String())
 	} else {
 		text += fmt.Sprintf(", %s late on average", words.Nearly(s.LastMean))
@@ -114,7 +114,7 @@ func (s *Straggler) until() string {
 func (s *Straggler) Confidence() []finding.Evidence {
 	row := finding.Row("rank", s.Name, "at", s.What)
 	list := []finding.Evidence{finding.Sentence("it is late by %s", s.Sure()).In("stragglers", row, "late_share", s.Delay)}
-	if o := s.Occasional; o != nil {
+	if o := s.Intermittent; o != nil {
 		list = append(list, finding.Sentence("it is late in %s %% of its steps more than the other ranks are", words.InPercent(o.Share)).In("stragglers", row, "late_steps_share", o.Share))
 	}
 	return list
@@ -148,7 +148,7 @@ func (s *Straggler) Finding(cost float64) finding.Finding {
 		At: s.Where, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
 		Metric: finding.Metric{Name: "lateness in " + s.What, Unit: table.Duration, Before: math.NaN(), After: float64(s.LastMean)},
 	}
-	if o := s.Occasional; o != nil {
+	if o := s.Intermittent; o != nil {
 		f.Metric.Name, f.Metric.After = "lateness in some "+s.What, float64(o.High)
 	}
 	if s.Counted {

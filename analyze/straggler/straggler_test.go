@@ -12,7 +12,7 @@ import (
 )
 
 func TestLatenessByHand(t *testing.T) {
-	g := NewGathering([]string{"TP0", "TP1", "TP2"}, 0)
+	g := NewSyncSamples([]string{"TP0", "TP1", "TP2"}, 0)
 	g.Meet(30, []int64{300, 310, 307}, 100)
 	g.Meet(10, []int64{100, 108, 100}, 100)
 	g.Meet(20, []int64{205, NoArrival, 200}, 100)
@@ -37,7 +37,7 @@ func TestLatenessByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		k := 2 + rng.IntN(6)
-		g := NewGathering(make([]string, k), 0)
+		g := NewSyncSamples(make([]string, k), 0)
 		late, lost, last := make([][]int64, k), make([]int64, k), make([]int, k)
 		for m := range 1 + rng.IntN(30) {
 			arrivals := make([]int64, k)
@@ -85,13 +85,13 @@ type noise func(rng *rand.Rand) func(m int) float64
 const stepLength = 10_000_000 // ns
 
 // gathered plays sync points of ranks with a noise, and what is added to it.
-func gathered(seed uint64, k, syncPoints int, n noise, extra func(rank, m int) float64) *Gathering {
+func gathered(seed uint64, k, syncPoints int, n noise, extra func(rank, m int) float64) *SyncSamples {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	names, next := make([]string, k), make([]func(int) float64, k)
 	for r := range names {
 		names[r], next[r] = fmt.Sprintf("TP%d", r), n(rng)
 	}
-	g := NewGathering(names, 100_000)
+	g := NewSyncSamples(names, 100_000)
 	g.Group, g.Verb, g.What = "decode host", "ends", "decode steps"
 	for m := range syncPoints {
 		at := int64(m+1) * stepLength

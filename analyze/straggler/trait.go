@@ -13,7 +13,7 @@ const (
 // trait returns the trait that tells best when a rank is late. Batches stay large for a
 // while, and bursts of lateness last, too. So what two such series have in common by
 // chance is found by shifting one of them, round and round, along the other.
-func (g *Gathering) trait(l *lateSteps) Pattern {
+func (g *SyncSamples) trait(l *lateSteps) Pattern {
 	var best Pattern
 	most := leastTelling
 	for t := range g.Traits {

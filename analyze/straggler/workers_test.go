@@ -1,4 +1,4 @@
-package workers
+package straggler
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func TestSlowWorkers(t *testing.T) {
 		}, ""},
 		{"half of the stages", func(_, pp int, _ int64) float64 { return 1 + 0.5*float64(pp%2) }, ""},
 	} {
-		found, judged := Findings(&profile.Set{Lanes: planted(c.of)})
+		found, judged := Workers(&profile.Set{Lanes: planted(c.of)})
 		switch {
 		case judged.N != 40:
 			t.Errorf("%s: %+v", c.name, judged)
@@ -49,7 +49,7 @@ func TestSlowWorkers(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", c.name, found, c.want)
 		}
 	}
-	if _, judged := Findings(&profile.Set{}); judged.Reason == "" {
+	if _, judged := Workers(&profile.Set{}); judged.Reason == "" {
 		t.Errorf("without lanes: %+v", judged)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // A rank that is late in the second half of the time is so there, and nowhere else.
 func TestCourse(t *testing.T) {
 	const steps, step, late = 400, 1_000_000, 200_000
-	g := NewGathering([]string{"TP0", "TP1", "TP2"}, 0)
+	g := NewSyncSamples([]string{"TP0", "TP1", "TP2"}, 0)
 	for i := range steps {
 		at := int64(i) * step
 		arrivals := []int64{at, at, at}
@@ -21,7 +21,7 @@ func TestCourse(t *testing.T) {
 		}
 		g.Meet(trace.Time(at), arrivals, step)
 	}
-	c := g.Course(8)
+	c := g.History(8)
 	if c.From != 0 || c.To != (steps-1)*step {
 		t.Errorf("from %d to %d", c.From, c.To)
 	}
@@ -48,7 +48,7 @@ func TestCourse(t *testing.T) {
 	if n != [3]int{steps, steps, steps * 3 / 4} {
 		t.Errorf("the pieces have %v steps", n)
 	}
-	if got := NewGathering([]string{"a", "b"}, 0).Course(4); got.Late[0] != nil {
+	if got := NewSyncSamples([]string{"a", "b"}, 0).History(4); got.Late[0] != nil {
 		t.Errorf("no sync points make %v", got.Late)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // NoArrival is the arrival of a rank that was not there.
 const NoArrival = math.MinInt64
 
-// A Gathering collects when the ranks of a group arrived where they meet: at the
-// end of a step, in a collective. It holds 16 B per sync point and rank.
-type Gathering struct {
+// SyncSamples are when the ranks of a group arrived where they meet: at the
+// end of a step, in a collective. They take 16 B per sync point and rank.
+type SyncSamples struct {
 	Names             []string // of the ranks
 	Group, What, Verb string   // see Straggler
 	// Floor is the lateness, in ns, that may come from clocks, or from what a rank does
@@ -28,16 +28,19 @@ type Gathering struct {
 	// Apart tells that nobody waits for the ranks: they do the same work side by side, and
 	// arrivals are how long it took them. A slow one costs its own time.
 	Apart bool
-	// Occasions tells that each sync point is one step, in which a rank may be late
+	// Intermittent tells that each sync point is one step, in which a rank may be late
 	// though it mostly is not. Traits are what that may come with.
-	Occasions bool
-	Traits    []Trait
+	Intermittent bool
+	Traits       []Trait
 
 	SyncPoints []syncPoint
 	arrivals   []int64   // of every sync point, one per rank; NoArrival
+	stays      []int64   // of the first of these, see Leave; nil without any
 	traits     []float64 // of every sync point, one per trait; in the order of arrivals
 
-	// From here on: see settle. Both are of every sync point and rank.
+	arranged bool // see arrange
+
+	// See settle. Both are of every sync point and rank.
 	settled bool
 	late    []int64 // arrival minus the median of those of the others
 	offset  []int64 // arrival minus the median of all
@@ -52,7 +55,7 @@ type Gathering struct {
 
 // A syncPoint is one step, or collective, of a group.
 type syncPoint struct {
-	at   trace.Time
+	At   trace.Time
 	Took int64 // ns; what the others lose is a part of it
 	row  int   // in arrivals
 	last int   // rank that arrived after all others; -1 if several did
@@ -64,14 +67,14 @@ type syncPoint struct {
 // telling: devices of one kind differ by a percent or so in how fast they clock.
 const Matters = 0.02
 
-// NewGathering is for ranks of these names. Lateness of less than floor ns is
+// NewSyncSamples is for ranks of these names. Lateness of less than floor ns is
 // nothing.
-func NewGathering(names []string, floor int64) *Gathering {
-	return &Gathering{Names: names, Floor: floor, Share: Matters}
+func NewSyncSamples(names []string, floor int64) *SyncSamples {
+	return &SyncSamples{Names: names, Floor: floor, Share: Matters}
 }
 
 // Grow makes room for n more sync points.
-func (g *Gathering) Grow(n int) {
+func (g *SyncSamples) Grow(n int) {
 	g.SyncPoints, g.arrivals = memory.Grow(g.SyncPoints, n), memory.Grow(g.arrivals, n*len(g.Names))
 }
 
@@ -79,7 +82,7 @@ func (g *Gathering) Grow(n int) {
 // a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
 // took is how long the group was at it, in ns; 0 is unknown, and any part of it
 // matters. traits are the values of g.Traits.
-func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64, traits ...float64) {
+func (g *SyncSamples) Meet(at trace.Time, arrivals []int64, took int64, traits ...float64) {
 	here := 0
 	for _, a := range arrivals {
 		if a != NoArrival {
@@ -89,24 +92,106 @@ func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64, traits ...
 	if here < 2 {
 		return
 	}
-	g.SyncPoints = memory.Append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
+	g.SyncPoints = memory.Append(g.SyncPoints, syncPoint{At: at, Took: max(0, took), row: len(g.arrivals), here: here})
 	g.arrivals, g.traits = memory.Append(g.arrivals, arrivals...), memory.Append(g.traits, traits...)
-	g.settled, g.judged, g.order = false, false, nil
+	g.arranged, g.settled, g.judged, g.order = false, false, false, nil
 }
 
-// settle puts the sync points in order, and finds out who was late at each.
-func (g *Gathering) settle() {
+// Leave notes how long each rank stayed at the sync point that [SyncSamples.Meet] just noted, in ns: where
+// each leaves when it has its own part, it waits no longer than that.
+func (g *SyncSamples) Leave(stays []int64) {
+	for len(g.stays) < len(g.arrivals)-len(stays) {
+		g.stays = memory.Append(g.stays, math.MaxInt64)
+	}
+	g.stays = memory.Append(g.stays, stays...)
+}
+
+// wait returns how long a rank waits at a sync point for one that arrives later, ns.
+func (g *SyncSamples) wait(m *syncPoint, rank int, until int64) int64 {
+	at := m.row + rank
+	if wait := until - g.arrivals[at]; at >= len(g.stays) || wait < g.stays[at] {
+		return wait
+	}
+	return g.stays[at]
+}
+
+// EachWait passes, sync point by sync point, how long each rank waited for the one that came after all
+// others, ns. The list is valid until the next.
+func (g *SyncSamples) EachWait(f func(at trace.Time, last int, waits []int64)) {
+	g.arrange()
+	waits := make([]int64, len(g.Names))
+	for i := range g.SyncPoints {
+		m := &g.SyncPoints[i]
+		if m.last < 0 {
+			continue
+		}
+		latest := g.arrivals[m.row+m.last]
+		for rank, a := range g.arrivals[m.row : m.row+len(g.Names)] {
+			if waits[rank] = 0; a != NoArrival {
+				waits[rank] = g.wait(m, rank, latest)
+			}
+		}
+		f(m.At, m.last, waits)
+	}
+}
+
+// Lost returns how long the ranks waited for whoever came last, together, ns.
+func (g *SyncSamples) Lost() (ns int64) {
+	g.arrange()
+	for i := range g.SyncPoints {
+		if g.SyncPoints[i].last >= 0 {
+			ns = distribution.AddTimes(ns, g.SyncPoints[i].lost)
+		}
+	}
+	return ns
+}
+
+// arrange puts the sync points in order, and finds out who was last at each.
+func (g *SyncSamples) arrange() {
+	if g.arranged {
+		return
+	}
+	g.arranged = true
+	slices.SortStableFunc(g.SyncPoints, func(x, y syncPoint) int { return cmp.Compare(x.At, y.At) })
+	for i := range g.SyncPoints {
+		g.findLast(&g.SyncPoints[i])
+	}
+}
+
+// findLast finds who was last at a sync point.
+func (g *SyncSamples) findLast(m *syncPoint) {
+	arrivals := g.arrivals[m.row : m.row+len(g.Names)]
+	latest, again := slices.Max(arrivals), false
+	m.last, m.lost = -1, 0
+	for rank, a := range arrivals {
+		if a == latest {
+			again = m.last >= 0
+			m.last = rank
+		}
+	}
+	if again {
+		m.last = -1
+		return
+	}
+	for rank, a := range arrivals {
+		if a != NoArrival {
+			m.lost += g.wait(m, rank, latest)
+		}
+	}
+}
+
+// settle finds out who was late at each sync point.
+func (g *SyncSamples) settle() {
 	if g.settled {
 		return
 	}
+	g.arrange()
 	g.settled = true
-	slices.SortStableFunc(g.SyncPoints, func(x, y syncPoint) int { return cmp.Compare(x.at, y.at) })
 	k := len(g.Names)
 	g.makeSettled()
 	sorted := make([]int64, 0, k)
 	for i := range g.SyncPoints {
-		m := &g.SyncPoints[i]
-		arrivals := g.arrivals[m.row : m.row+k]
+		arrivals := g.arrivals[g.SyncPoints[i].row : g.SyncPoints[i].row+k]
 		sorted = sorted[:0]
 		for _, a := range arrivals {
 			if a != NoArrival {
@@ -114,7 +199,6 @@ func (g *Gathering) settle() {
 			}
 		}
 		slices.Sort(sorted)
-		m.judge(arrivals, sorted)
 		median := request.NearestRank(sorted, 50)
 		for r, a := range arrivals {
 			g.late[i*k+r], g.offset[i*k+r] = NoArrival, NoArrival
@@ -126,12 +210,12 @@ func (g *Gathering) settle() {
 	}
 }
 
-// settledTables are what gatherings had for late and offset: a job has a gathering for each group
+// settledTables are what others had for late and offset: a job has samples for each group
 // of its ranks, and judges one after another.
 var settledTables sync.Pool
 
 // makeSettled makes late and offset, which may hold anything.
-func (g *Gathering) makeSettled() {
+func (g *SyncSamples) makeSettled() {
 	n := len(g.arrivals)
 	if tables, _ := settledTables.Get().(*[2][]int64); tables != nil && cap(tables[0]) >= n && cap(tables[1]) >= n {
 		g.late, g.offset = tables[0][:n], tables[1][:n]
@@ -141,22 +225,9 @@ func (g *Gathering) makeSettled() {
 }
 
 // unsettle gives up what settle found out, and the order.
-func (g *Gathering) unsettle() {
+func (g *SyncSamples) unsettle() {
 	settledTables.Put(&[2][]int64{g.late, g.offset})
 	g.settled, g.late, g.offset, g.order = false, nil, nil, nil
-}
-
-// judge finds the last one of the arrivals, which are there sorted, too.
-func (m *syncPoint) judge(arrivals, sorted []int64) {
-	latest := sorted[len(sorted)-1]
-	m.last, m.lost = slices.Index(arrivals, latest), 0
-	if sorted[len(sorted)-2] == latest {
-		m.last = -1
-		return
-	}
-	for _, a := range sorted {
-		m.lost += latest - a
-	}
 }
 
 // medianOfOthers returns the median (nearest rank) of sorted values without one of
@@ -170,7 +241,7 @@ func medianOfOthers(sorted []int64, own int64) int64 {
 }
 
 // Measure sums up every rank.
-func (g *Gathering) Measure() []Lateness {
+func (g *SyncSamples) Measure() []Lateness {
 	g.settle()
 	all := make([]Lateness, len(g.Names))
 	for r := range all {
@@ -180,7 +251,7 @@ func (g *Gathering) Measure() []Lateness {
 }
 
 // lateness sums up a rank over the sync points [from, to).
-func (g *Gathering) lateness(rank, from, to int) Lateness {
+func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	var l Lateness
 	var late []int64
 	var sum, sumLast, time int64

@@ -1,7 +1,4 @@
-// Package workers compares the workers of a training run whose timeline has no devices, but
-// names ranks and steps: those that do the same work as often take equally long, unless a
-// machine is slow or a stage has more to do.
-package workers
+package straggler
 
 import (
 	"cmp"
@@ -16,14 +13,18 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A worker is slow if it takes this much longer than the median of its peers, and is the
-// slowest in most of the steps; fewer steps than fewSteps are not judged.
+// The workers of a training run whose timeline has no devices, but names ranks and steps, are
+// compared by how long they compute: those that do the same work as often take equally long, unless
+// a machine is slow or a stage has more to do. It matters if a worker takes a tenth longer than the
+// median and the others wait for it in most steps, and it has to be no chance that it is the slowest so
+// often.
 const (
 	muchSlower = 1.1
 	mostSteps  = 0.75
-	fewSteps   = 5
+	fewSteps   = 5 // fewer are not judged
 	fewWorkers = 3
 )
 
@@ -96,8 +97,8 @@ func placeOf(l *profile.LaneTime) (name, stage string) {
 	return strings.Join(parts, " / "), stage
 }
 
-// peers returns the largest set of workers that did the same work as often, in the same steps.
-func peers(list []*worker) []*worker {
+// sameWork returns the largest set of workers that did the same work as often, in the same steps.
+func sameWork(list []*worker) []*worker {
 	groups := map[string][]*worker{}
 	best := ""
 	for _, w := range list {
@@ -123,42 +124,43 @@ type pace struct {
 	steps   int
 }
 
+// paceOf compares workers in the steps that all of them have.
 func paceOf(list []*worker) pace {
-	p := pace{list: list, ratio: make([]float64, len(list)), slowest: make([]int, len(list))}
+	p := pace{list: list, slowest: make([]int, len(list))}
 	ratios := make([][]float64, len(list))
+	g := NewSyncSamples(make([]string, len(list)), 0)
+	took := make([]int64, len(list))
 	for step := range list[0].steps {
-		values := make([]int64, len(list))
-		whole := true
 		for i, w := range list {
-			values[i], whole = w.steps[step], whole && w.steps[step] > 0
+			took[i] = w.steps[step]
 		}
-		if !whole {
+		if slices.Min(took) <= 0 {
 			continue
 		}
 		p.steps++
-		sorted := slices.Sorted(slices.Values(values))
-		median := sorted[(len(sorted)-1)/2]
-		most := 0
-		for i, v := range values {
-			ratios[i] = append(ratios[i], float64(v)/float64(median))
-			if v > values[most] {
-				most = i
-			}
+		g.Meet(trace.Time(step), took, 0)
+		median := distribution.LowerMedian(slices.Clone(took))
+		for i, ns := range took {
+			ratios[i] = append(ratios[i], distribution.Fraction(ns, median))
 		}
-		p.slowest[most]++
 	}
-	for i, r := range ratios {
-		if slices.Sort(r); len(r) > 0 {
-			p.ratio[i] = r[(len(r)-1)/2]
-		}
+	g.EachWait(func(_ trace.Time, last int, _ []int64) { p.slowest[last]++ })
+	for _, r := range ratios {
+		p.ratio = append(p.ratio, distribution.LowerMedian(r))
 	}
 	return p
 }
 
-// Findings tells which worker, or which pipeline stage, takes longer than its peers in nearly
+// chance bounds the probability that one of the workers, or of those of a stage, is the slowest so often
+// if all are alike: each is as likely to be in every step. questions are how many there are.
+func (p *pace) chance(slow []int, questions int) float64 {
+	return min(1, float64(questions)*atLeast(p.timesSlowest(slow), p.steps, float64(len(slow))/float64(len(p.list))))
+}
+
+// Workers tells which worker, or which pipeline stage, takes longer than its peers in nearly
 // all steps. Where the slowest one changes from step to step, it is the data, and not a machine.
-func Findings(set *profile.Set) ([]finding.Finding, finding.Judged) {
-	list := peers(workersOf(set.Lanes))
+func Workers(set *profile.Set) ([]finding.Finding, finding.Judged) {
+	list := sameWork(workersOf(set.Lanes))
 	judged := finding.Judged{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
 	if len(list) < fewWorkers {
 		judged.Reason = "no timeline names workers and steps"
@@ -168,53 +170,56 @@ func Findings(set *profile.Set) ([]finding.Finding, finding.Judged) {
 	if judged.N = p.steps; judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	slow := p.slow()
+	slow, chance := p.slow()
 	if len(slow) == 0 {
 		return nil, judged
 	}
-	return []finding.Finding{p.finding(slow)}, judged
+	return []finding.Finding{p.finding(slow, chance)}, judged
 }
 
-// slow returns the workers of the stage, or the one worker, that is slowest in most steps; nil
-// if there is none.
-func (p *pace) slow() []int {
-	most := 0
-	for i := range p.list {
-		if p.slowest[i] > p.slowest[most] {
-			most = i
+// timesSlowest is in how many steps one of some workers is the slowest.
+func (p *pace) timesSlowest(of []int) (n int) {
+	for _, i := range of {
+		n += p.slowest[i]
+	}
+	return n
+}
+
+// slow returns the workers of the stage, or the one worker, that is slowest too often for chance; nil
+// if there is none. It is a stage if all of its workers are slow.
+func (p *pace) slow() (slow []int, chance float64) {
+	slow = []int{slices.Index(p.slowest, slices.Max(p.slowest))}
+	questions := len(p.list)
+	if stage := p.list[slow[0]].stage; p.stageIsSlow(stage) {
+		slow = p.ofStage(stage)
+		questions = len(p.list) / len(slow)
+	}
+	chance = p.chance(slow, questions)
+	rare := float64(p.timesSlowest(slow)) < mostSteps*float64(p.steps)
+	if rare || p.ratio[slow[0]] < muchSlower || 2*len(slow) >= len(p.list) || chance > LikelyLevel {
+		return nil, 1
+	}
+	return slow, chance
+}
+
+func (p *pace) ofStage(stage string) (of []int) {
+	for i, w := range p.list {
+		if w.stage == stage {
+			of = append(of, i)
 		}
-	}
-	least := int(math.Ceil(mostSteps * float64(p.steps)))
-	if p.slowest[most] >= least && p.ratio[most] >= muchSlower && !p.stageIsSlow(p.list[most].stage) {
-		return []int{most}
-	}
-	stage := p.list[most].stage
-	of, n := p.ofStage(stage)
-	if stage == "" || n < least || 2*len(of) >= len(p.list) || !p.stageIsSlow(stage) {
-		return nil
 	}
 	return of
 }
 
-func (p *pace) ofStage(stage string) (of []int, slowest int) {
-	for i, w := range p.list {
-		if w.stage == stage {
-			of, slowest = append(of, i), slowest+p.slowest[i]
-		}
-	}
-	return of, slowest
-}
-
 // stageIsSlow reports whether all workers of a stage, several, are slow.
 func (p *pace) stageIsSlow(stage string) bool {
-	of, _ := p.ofStage(stage)
+	of := p.ofStage(stage)
 	return stage != "" && len(of) > 1 && !slices.ContainsFunc(of, func(i int) bool { return p.ratio[i] < muchSlower })
 }
 
-func (p *pace) finding(slow []int) finding.Finding {
-	n, from, to := 0, math.Inf(1), 0.0
+func (p *pace) finding(slow []int, chance float64) finding.Finding {
+	n, from, to := p.timesSlowest(slow), math.Inf(1), 0.0
 	for _, i := range slow {
-		n += p.slowest[i]
 		from, to = min(from, p.ratio[i]), max(to, p.ratio[i])
 	}
 	others := [2]float64{math.Inf(1), 0}
@@ -236,7 +241,7 @@ func (p *pace) finding(slow []int) finding.Finding {
 			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
 	}
-	f := finding.Finding{Topic: "worker " + where, Text: text, Cost: 1 - 1/to, Whose: finding.RankTime,
+	f := finding.Finding{Topic: "worker " + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), Whose: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
 		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}

@@ -25,8 +25,8 @@ const (
 	nearlyAll       = 0.9    // part of all late steps that a time in which a rank is often late has
 )
 
-// Occasional tells when a straggler is late that is not always.
-type Occasional struct {
+// Intermittent tells when a straggler is late that is not always.
+type Intermittent struct {
 	// Steps in which it is late, and what part of its steps that is. Steps in which
 	// the other ranks are as late, on average, are taken off.
 	Steps     int
@@ -44,7 +44,7 @@ type split struct {
 
 // splitLateness finds the two groups of a rank's lateness, and reports whether they are
 // apart, with the first one on time.
-func (g *Gathering) splitLateness(rank int) (split, bool) {
+func (g *SyncSamples) splitLateness(rank int) (split, bool) {
 	const tail, rounds = 0.98, 4
 	d := g.latenessOf(rank)
 	if len(d) < FewestSyncPoints {
@@ -74,7 +74,7 @@ func (g *Gathering) splitLateness(rank int) (split, bool) {
 }
 
 // latenessOf returns the lateness of a rank wherever it was, in ns.
-func (g *Gathering) latenessOf(rank int) []float64 {
+func (g *SyncSamples) latenessOf(rank int) []float64 {
 	var d []float64
 	for i := range g.SyncPoints {
 		if l := g.late[i*len(g.Names)+rank]; l != NoArrival {
@@ -115,8 +115,8 @@ func spread(sorted []float64, least float64) (median, deviation float64) {
 
 // occasional judges whether a rank is late in some of its steps, all the time or in a
 // part of it.
-func (g *Gathering) occasional(rank int) (Straggler, verdict) {
-	if !g.Occasions {
+func (g *SyncSamples) occasional(rank int) (Straggler, verdict) {
+	if !g.Intermittent {
 		return Straggler{}, innocent
 	}
 	sp, ok := g.splitLateness(rank)
@@ -129,7 +129,7 @@ func (g *Gathering) occasional(rank int) (Straggler, verdict) {
 	}
 	s := g.straggler(rank, run)
 	share := g.lateShares(sp.limit, run.from, run.to)
-	o := Occasional{Share: beyondOthers(share, rank)}
+	o := Intermittent{Share: beyondOthers(share, rank)}
 	matters := sp.late >= max(float64(g.Floor), leastLate*s.took) && o.Share >= fewestOccasions && share[rank] <= mostOccasions
 	if !matters || s.LostShare < occasionCost || !g.hasItsPart(&s, run) {
 		return Straggler{}, innocent
@@ -142,7 +142,7 @@ func (g *Gathering) occasional(rank int) (Straggler, verdict) {
 	o.Steps = int(math.Round(o.Share * float64(s.SyncPoints)))
 	o.Low, o.High = g.lateRange(rank, steps)
 	o.When = g.pattern(steps)
-	s.Occasional = &o
+	s.Intermittent = &o
 	if s.P > ErrorLevel {
 		return s, suspected
 	}
@@ -151,7 +151,7 @@ func (g *Gathering) occasional(rank int) (Straggler, verdict) {
 
 // lateShares returns in which part of the sync points [from, to) each rank is late by a
 // limit; 0 where it never was there.
-func (g *Gathering) lateShares(limit float64, from, to int) []float64 {
+func (g *SyncSamples) lateShares(limit float64, from, to int) []float64 {
 	k := len(g.Names)
 	late, here := make([]float64, k), make([]float64, k)
 	for i := from * k; i < to*k; i++ {
@@ -182,7 +182,7 @@ func beyondOthers(share []float64, rank int) float64 {
 
 // oftenLate divides the sync points where the share of late ones changed, and returns
 // the run of parts in which a rank is often late that costs most.
-func (g *Gathering) oftenLate(rank int, limit float64) (slowRun, bool) {
+func (g *SyncSamples) oftenLate(rank int, limit float64) (slowRun, bool) {
 	var is []bool
 	var at []int // sync point of each
 	for i := range g.SyncPoints {
@@ -216,7 +216,7 @@ type lateSteps struct {
 	late []bool
 }
 
-func (g *Gathering) lateSteps(rank int, limit float64, run slowRun) lateSteps {
+func (g *SyncSamples) lateSteps(rank int, limit float64, run slowRun) lateSteps {
 	var l lateSteps
 	for i := run.from; i < run.to; i++ {
 		if d := g.late[i*len(g.Names)+rank]; d != NoArrival {
@@ -227,7 +227,7 @@ func (g *Gathering) lateSteps(rank int, limit float64, run slowRun) lateSteps {
 }
 
 // lateRange returns the 10th and the 90th percentile of how late a rank is where it is.
-func (g *Gathering) lateRange(rank int, l lateSteps) (low, high int64) {
+func (g *SyncSamples) lateRange(rank int, l lateSteps) (low, high int64) {
 	var late []int64
 	for i, at := range l.at {
 		if l.late[i] {
@@ -243,7 +243,7 @@ func (g *Gathering) lateRange(rank int, l lateSteps) (low, high int64) {
 // ranks; so P is that of a sum of one number drawn from each block, bounded by
 // Chernoff's inequality. Late steps that last over several blocks make these worth fewer,
 // and the exponent as much smaller.
-func (g *Gathering) chanceOfLate(rank int, limit float64, run slowRun) float64 {
+func (g *SyncSamples) chanceOfLate(rank int, limit float64, run slowRun) float64 {
 	n := min(MostBlocksJudged, (run.to-run.from)/LeastInBlock)
 	shares, excess, sum := make([][]float64, n), make([]float64, n), 0.0
 	for b := range shares {

@@ -12,12 +12,12 @@ import (
 
 // occasions plays steps of four ranks of which TP2 is late, by 0.3 to 0.5 of a step, in
 // those that are given.
-func occasions(seed uint64, syncPoints int, late func(m int) bool) *Gathering {
+func occasions(seed uint64, syncPoints int, late func(m int) bool) *SyncSamples {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	g := gathered(seed, 4, syncPoints, noises["uniform"], func(r, m int) float64 {
 		return b2f(r == 2 && late(m)) * (0.3 + 0.2*rng.Float64())
 	})
-	g.Occasions = true
+	g.Intermittent = true
 	return g
 }
 
@@ -57,11 +57,11 @@ func TestOccasionalStragglers(t *testing.T) {
 			}
 		}
 		found := occasions(5, n, func(m int) bool { return is[m] }).Stragglers()
-		if len(found) != 1 || found[0].Rank != 2 || found[0].Occasional == nil {
+		if len(found) != 1 || found[0].Rank != 2 || found[0].Intermittent == nil {
 			t.Errorf("%s: %+v", c.when, found)
 			continue
 		}
-		s, o := &found[0], found[0].Occasional
+		s, o := &found[0], found[0].Intermittent
 		if math.Abs(float64(o.Steps-planted)) > 2 {
 			t.Errorf("%s: %d steps, want %d", c.when, o.Steps, planted)
 		}
@@ -87,7 +87,7 @@ func TestNotOccasional(t *testing.T) {
 		"in a few steps": func(m int) bool { return m >= 300 && m < 350 },
 	} {
 		for _, s := range occasions(3, 1000, late).Stragglers() {
-			if s.Occasional != nil {
+			if s.Intermittent != nil {
 				t.Errorf("%s: %s", name, s.Text())
 			}
 		}
@@ -101,7 +101,7 @@ func TestNoOccasionsByChance(t *testing.T) {
 		const runs = 60
 		for seed := range uint64(runs) {
 			g := gathered(seed, 2<<(seed%3), 300+int(seed), n, nothing)
-			g.Occasions = true
+			g.Intermittent = true
 			alarms += len(g.Stragglers())
 		}
 		if alarms > 1 {
@@ -133,7 +133,7 @@ func TestTraits(t *testing.T) {
 			late.late[i] = size[i] >= 6 && rng.Float64() < 0.8
 		}
 		for values, want := range map[*[]float64]bool{&size: true, &other: false} {
-			g := NewGathering([]string{"TP0", "TP1"}, 0)
+			g := NewSyncSamples([]string{"TP0", "TP1"}, 0)
 			g.Traits = trait
 			for i, v := range *values {
 				g.Meet(stepTime(i), []int64{0, 1}, stepLength, v)

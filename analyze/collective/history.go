@@ -1,0 +1,100 @@
+package collective
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A WaitHistory is who waited for whom as time went on: the sums of [Collectives.Waits] in
+// equal parts of the time.
+type WaitHistory struct {
+	straggler.Parts
+	Met   []int // in each part: collectives at which ranks wait
+	Waits []WaitIn
+}
+
+// A WaitIn is how long a rank waited for another one in a part of the time. None is 0.
+type WaitIn struct {
+	Part int
+	Wait
+}
+
+// How many parts a history has: fewer where many ranks would make it large.
+const (
+	mostParts  = 200
+	leastParts = 10
+	usualWaits = 30_000  // in all parts, about
+	mostWaits  = 300_000 // beyond, nobody looks
+)
+
+// WaitHistory divides the time of the collectives; nil where no rank waits, or there are too many.
+func (c *Collectives) WaitHistory() *WaitHistory {
+	pairs := max(1, len(c.Ranks)*len(c.Ranks))
+	parts := max(leastParts, min(mostParts, usualWaits/pairs))
+	if parts*pairs > mostWaits || c.Counts.Sync == 0 {
+		return nil
+	}
+	return c.waitHistory(parts)
+}
+
+func (c *Collectives) waitHistory(parts int) *WaitHistory {
+	h := &WaitHistory{Met: make([]int, parts)}
+	for i, g := range c.peerGroups {
+		of := g.gathering.Parts(parts)
+		if i == 0 {
+			h.Parts = of
+		}
+		h.From, h.To = min(h.From, of.From), max(h.To, of.To)
+	}
+	for _, g := range c.peerGroups {
+		for i := range g.gathering.SyncPoints {
+			h.Met[h.Of(g.gathering.SyncPoints[i].At)]++
+		}
+	}
+	h.Waits = c.waits(func(at trace.Time) int { return h.Of(at) })
+	return h
+}
+
+// waits adds up how long ranks waited for each other, by part, rank, and last; none is 0.
+func (c *Collectives) waits(part func(trace.Time) int) (list []WaitIn) {
+	at := map[int32]int{} // index into c.Ranks
+	for i := range c.Ranks {
+		at[c.Ranks[i].rankIndex] = i
+	}
+	type key struct{ part, last int }
+	sums := map[WaitIn]int64{} // by keys without Ns; two ranks may be in several groups
+	for _, g := range c.peerGroups {
+		of := map[key][]int64{} // by rank of the group
+		g.gathering.EachWait(func(when trace.Time, last int, waits []int64) {
+			k := key{part(when), last}
+			sum := of[k]
+			if sum == nil {
+				sum = make([]int64, len(waits))
+				of[k] = sum
+			}
+			for rank, ns := range waits {
+				sum[rank] = distribution.AddTimes(sum[rank], ns)
+			}
+		})
+		for k, waits := range of {
+			for rank, ns := range waits {
+				if ns > 0 {
+					pair := WaitIn{k.part, Wait{Rank: at[g.ranks[rank]], Last: at[g.ranks[k.last]]}}
+					sums[pair] = distribution.AddTimes(sums[pair], ns)
+				}
+			}
+		}
+	}
+	for pair, ns := range sums {
+		pair.Ns = ns
+		list = append(list, pair)
+	}
+	slices.SortFunc(list, func(a, b WaitIn) int {
+		return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Last, b.Last))
+	})
+	return list
+}
