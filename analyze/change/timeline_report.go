@@ -20,7 +20,7 @@ type timelineRow struct{ series, bucket int32 }
 // Report makes a table of the timeline: a row per place and bucket. What stages
 // take is in CSV and JSON only, as the table would be too wide otherwise.
 func (t MarkedTimeline) Report() *table.Table {
-	rows := make([]timelineRow, 0, len(t.Series)*t.Buckets())
+	rows := make([]timelineRow, 0, len(t.Series)*t.N())
 	for s := range t.Series {
 		for b := range t.Series[s].Points {
 			rows = append(rows, timelineRow{int32(s), int32(b)})
@@ -36,7 +36,7 @@ func (t MarkedTimeline) Report() *table.Table {
 			}
 			return ""
 		}),
-		table.TimeColumn("time", "start of the bucket", func(r *timelineRow) trace.Time { return t.Start + trace.Time(int64(r.bucket)*t.Bucket) }),
+		table.TimeColumn("time", "start of the bucket", func(r *timelineRow) trace.Time { return t.Start(int(r.bucket)) }),
 		table.NsColumn("length", "of the part of the bucket between the first and the last request", func(r *timelineRow) int64 {
 			from, to := t.Bounds(int(r.bucket))
 			return int64(to - from)

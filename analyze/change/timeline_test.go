@@ -66,8 +66,8 @@ func column(s *load.Series, of func(*load.Point) float64) string {
 // of fixture_test.go.
 func TestTimelineOfFixture(t *testing.T) {
 	tl := newTimeline(t, testset.Fixture(t), 10*time.Millisecond)
-	if tl.Buckets() != 21 || int64(tl.Start) != testset.Epoch {
-		t.Fatalf("%d buckets from %v", tl.Buckets(), tl.Start)
+	if tl.N() != 21 || int64(tl.Start(0)) != testset.Epoch {
+		t.Fatalf("%d buckets from %v", tl.N(), tl.Start(0))
 	}
 	for _, c := range []struct {
 		series, what string
@@ -107,8 +107,8 @@ func TestTimelineAddsUp(t *testing.T) {
 		c.Mode = mode
 		s := played(t, c)
 		whole := newTimeline(t, s, 24*time.Hour)
-		if whole.Buckets() != 1 {
-			t.Fatalf("%v: %d buckets of a day", mode, whole.Buckets())
+		if whole.N() != 1 {
+			t.Fatalf("%v: %d buckets of a day", mode, whole.N())
 		}
 		for _, bucket := range []time.Duration{0, 7 * time.Millisecond, time.Second} {
 			tl := newTimeline(t, s, bucket)
@@ -176,7 +176,7 @@ func compareSums(t *testing.T, name string, tl, whole *load.Timeline, i int) {
 // running requests.
 func TestTimelineSharesAndImbalance(t *testing.T) {
 	tl := newTimeline(t, played(t, simulator.DefaultConfig(3)), 0)
-	for b := range tl.Buckets() {
+	for b := range tl.N() {
 		sum, most, mean := 0.0, 0.0, 0.0
 		for i := range tl.Series {
 			if s := &tl.Series[i]; s.Lead && s.Role == request.Decode {

@@ -15,14 +15,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Write draws the timeline as text: a block per place and a line per metric, as a
 // curve over the buckets with its lowest and highest value. Ranks that do the
 // same work side by side are one block, as their lead rank has it.
 func (t MarkedTimeline) Write(out io.Writer, style table.Style) error {
-	n := t.Buckets()
+	n := t.N()
 	if n == 0 {
 		_, err := fmt.Fprintf(out, "Timeline: no requests\n")
 		return err
@@ -31,7 +30,7 @@ func (t MarkedTimeline) Write(out io.Writer, style table.Style) error {
 	p.blocks()
 	if t.Changes != nil {
 		for i := range t.Changes.List {
-			p.drawing.Marks = append(p.drawing.Marks, int(int64(t.Changes.List[i].Time-t.Start)/t.Bucket))
+			p.drawing.Marks = append(p.drawing.Marks, t.Of(t.Changes.List[i].Time))
 		}
 	}
 	p.drawing.Notes = append(p.drawing.Notes, t.Notes()...)
@@ -53,7 +52,7 @@ func (t MarkedTimeline) clock(bucket int) string {
 	if t.Bucket%int64(time.Second) != 0 {
 		layout = words.ClockLayout
 	}
-	return words.At(t.Start+trace.Time(int64(bucket)*t.Bucket), layout)
+	return words.At(t.Start(bucket), layout)
 }
 
 type timelinePrinter struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -35,12 +36,12 @@ func (o *Options) keeps(e *profile.Event) bool {
 type GPUs struct {
 	GPUs    []GPU // by rank and device
 	Steps   []StepTime
-	Served  []RankSteps  // by rank, of those that have steps of a server
-	Kernels []RankKernel // the largest excess first
-	Graphs  []GraphUse   // of decode steps
-	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
-	Runs    []Run        // of all ranks, in order
-	Starts  []Start      // of CUDA, by rank
+	Served  []RankSteps        // by rank, of those that have steps of a server
+	Kernels []RankKernel       // the largest excess first
+	Graphs  []GraphUse         // of decode steps
+	Calls   []CallTime         // that hold up their threads or ask for work; the longest total first
+	Runs    []request.Interval // of all ranks, in order
+	Starts  []Start            // of CUDA, by rank
 
 	parts []*GPUs // by run; nil of one run
 

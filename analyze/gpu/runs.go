@@ -8,25 +8,22 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/request"
 )
-
-// A Run is when some recordings were made that belong together: all others are hours away.
-type Run struct{ From, To trace.Time }
 
 // farApart is how long after a recording, in ns, another one begins that is of another run:
 // profilers that are started again and again for one incident are not that slow.
 const farApart = int64(time.Hour)
 
-// runs returns the times of recordings that are far apart from each other.
-func (r recordings) runs() []Run {
-	var out []Run
+// runs returns when recordings were made that belong together: all others are hours away.
+func (r recordings) runs() []request.Interval {
+	var out []request.Interval
 	for _, span := range r.union() {
 		if last := len(out) - 1; last >= 0 && distribution.Between(out[last].To, span.from) < farApart {
 			out[last].To = span.to
 			continue
 		}
-		out = append(out, Run{span.from, span.to})
+		out = append(out, request.Interval{From: span.from, To: span.to})
 	}
 	return out
 }
@@ -54,7 +51,7 @@ func (g *GPUs) divide(walks []*gpuWalk, ranks []rankWork) {
 
 // groupRuns puts runs together that recorded the same rank. Groups are in the order of their
 // first runs.
-func groupRuns(runs []Run, ranks []rankWork) [][]Run {
+func groupRuns(runs []request.Interval, ranks []rankWork) [][]request.Interval {
 	group := make([]int, len(runs)) // of each run: the first run of its group
 	for i := range group {
 		group[i] = i
@@ -62,7 +59,7 @@ func groupRuns(runs []Run, ranks []rankWork) [][]Run {
 	for i := range ranks {
 		first := -1
 		for k, run := range runs {
-			if !slices.ContainsFunc(ranks[i].recorded, run.has) {
+			if !slices.ContainsFunc(ranks[i].recorded, func(span recordedSpan) bool { return isOf(span, run) }) {
 				continue
 			}
 			if first < 0 {
@@ -77,9 +74,9 @@ func groupRuns(runs []Run, ranks []rankWork) [][]Run {
 			first = to
 		}
 	}
-	var out [][]Run
+	var out [][]request.Interval
 	for i := range runs {
-		var members []Run
+		var members []request.Interval
 		for k := range runs {
 			if group[k] == i {
 				members = append(members, runs[k])
@@ -92,11 +89,13 @@ func groupRuns(runs []Run, ranks []rankWork) [][]Run {
 	return out
 }
 
-// has reports whether a recording is of the run.
-func (r Run) has(span recordedSpan) bool { return r.From <= span.from && span.from <= r.To }
-
 // beginIn reports whether the first recording is of a run.
-func (r recordings) beginIn(run Run) bool { return len(r) > 0 && run.has(r[0]) }
+func (r recordings) beginIn(run request.Interval) bool { return len(r) > 0 && isOf(r[0], run) }
+
+// isOf reports whether a recording is of a run.
+func isOf(span recordedSpan, run request.Interval) bool {
+	return run.From <= span.from && span.from <= run.To
+}
 
 // recorded returns when the stream was recorded, on all ranks.
 func (w *gpuWalk) recorded() recordings {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -21,14 +22,14 @@ func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		r    recordings
-		want []Run
+		want []request.Interval
 	}{
 		{"none", nil, nil},
-		{"ranks at one time", recordings{span(10, 20), span(11, 19)}, []Run{{at(10), at(20)}}},
-		{"again and again", recordings{span(120, 121), span(10, 11), span(65, 66)}, []Run{{at(10), at(121)}}},
-		{"another day", recordings{span(2000, 2001), span(10, 20), span(2001, 2002), span(15, 30)}, []Run{{at(10), at(30)}, {at(2000), at(2002)}}},
-		{"an hour later", recordings{span(0, 10), span(70, 71)}, []Run{{at(0), at(10)}, {at(70), at(71)}}},
-		{"as far apart as times can be", recordings{{-1 << 63, -1<<63 + 1}, {1<<63 - 2, 1<<63 - 1}}, []Run{{-1 << 63, -1<<63 + 1}, {1<<63 - 2, 1<<63 - 1}}},
+		{"ranks at one time", recordings{span(10, 20), span(11, 19)}, []request.Interval{{From: at(10), To: at(20)}}},
+		{"again and again", recordings{span(120, 121), span(10, 11), span(65, 66)}, []request.Interval{{From: at(10), To: at(121)}}},
+		{"another day", recordings{span(2000, 2001), span(10, 20), span(2001, 2002), span(15, 30)}, []request.Interval{{From: at(10), To: at(30)}, {From: at(2000), To: at(2002)}}},
+		{"an hour later", recordings{span(0, 10), span(70, 71)}, []request.Interval{{From: at(0), To: at(10)}, {From: at(70), To: at(71)}}},
+		{"as far apart as times can be", recordings{{-1 << 63, -1<<63 + 1}, {1<<63 - 2, 1<<63 - 1}}, []request.Interval{{From: -1 << 63, To: -1<<63 + 1}, {From: 1<<63 - 2, To: 1<<63 - 1}}},
 	} {
 		if got := c.r.runs(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
@@ -92,8 +93,8 @@ func TestEachRun(t *testing.T) {
 
 // Runs belong together if a rank was recorded in both, whatever lies between them.
 func TestGroupRuns(t *testing.T) {
-	run := func(at trace.Time) Run { return Run{at, at + 1} }
-	runs := []Run{run(10), run(20), run(30), run(40)}
+	run := func(at trace.Time) request.Interval { return request.Interval{From: at, To: at + 1} }
+	runs := []request.Interval{run(10), run(20), run(30), run(40)}
 	recorded := func(at ...trace.Time) (r rankWork) {
 		for _, from := range at {
 			r.recorded = append(r.recorded, recordedSpan{from, from + 1})
@@ -102,14 +103,14 @@ func TestGroupRuns(t *testing.T) {
 	}
 	for _, c := range []struct {
 		ranks []rankWork
-		want  [][]Run
+		want  [][]request.Interval
 	}{
-		{[]rankWork{recorded(10), recorded(20), recorded(30), recorded(40)}, [][]Run{{run(10)}, {run(20)}, {run(30)}, {run(40)}}},
-		{[]rankWork{recorded(10, 30), recorded(20), recorded(40)}, [][]Run{{run(10), run(30)}, {run(20)}, {run(40)}}},
-		{[]rankWork{recorded(20, 40), recorded(30, 40), recorded(10)}, [][]Run{{run(10)}, {run(20), run(30), run(40)}}},
-		{[]rankWork{recorded(20, 30), recorded(10, 40), recorded(10, 20)}, [][]Run{runs}},
+		{[]rankWork{recorded(10), recorded(20), recorded(30), recorded(40)}, [][]request.Interval{{run(10)}, {run(20)}, {run(30)}, {run(40)}}},
+		{[]rankWork{recorded(10, 30), recorded(20), recorded(40)}, [][]request.Interval{{run(10), run(30)}, {run(20)}, {run(40)}}},
+		{[]rankWork{recorded(20, 40), recorded(30, 40), recorded(10)}, [][]request.Interval{{run(10)}, {run(20), run(30), run(40)}}},
+		{[]rankWork{recorded(20, 30), recorded(10, 40), recorded(10, 20)}, [][]request.Interval{runs}},
 	} {
-		if got := groupRuns(runs, c.ranks); !slices.EqualFunc(got, c.want, slices.Equal[[]Run]) {
+		if got := groupRuns(runs, c.ranks); !slices.EqualFunc(got, c.want, slices.Equal[[]request.Interval]) {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}

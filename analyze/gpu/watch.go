@@ -1,12 +1,15 @@
 package gpu
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A Watch is told what devices do while they are measured, for those who divide time in
 // their own way.
 type Watch interface {
 	// Recorded tells when each rank was recorded, once and before all else.
-	Recorded(ranks [][]Run)
+	Recorded(ranks [][]request.Interval)
 	// Device returns what is told about a device of a rank; it is called for several ranks
 	// at once, and for those of a rank one after the other. nil is not watched.
 	Device(rank, device int32) DeviceWatch
@@ -29,10 +32,10 @@ func watched(w Watch, ranks []rankWork) {
 	if w == nil {
 		return
 	}
-	recorded := make([][]Run, len(ranks))
+	recorded := make([][]request.Interval, len(ranks))
 	for i := range ranks {
 		for _, span := range ranks[i].recorded {
-			recorded[i] = append(recorded[i], Run{span.from, span.to})
+			recorded[i] = append(recorded[i], request.Interval{From: span.from, To: span.to})
 		}
 	}
 	w.Recorded(recorded)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -11,13 +12,12 @@ import (
 // 16 B for every stage that is looked at and for every outermost one.
 type timelineBuilder struct {
 	*Timeline
-	set     *request.Set
-	ranks   *place.RankSet
-	bulk    Bulk
-	buckets int
-	all     *meter
-	roles   [request.Other + 1]*meter
-	meters  []*meter // by rank
+	set    *request.Set
+	ranks  *place.RankSet
+	bulk   Bulk
+	all    *meter
+	roles  [request.Other + 1]*meter
+	meters []*meter // by rank
 }
 
 // A meter measures one place.
@@ -27,8 +27,8 @@ type meter struct {
 	parts      int  // of requests that it worked on
 	prompts    bool // it is known how long the prompts were
 	points     []Point
-	loads      [noState]*occupancy
-	busy       *occupancy
+	loads      [noState]*curves.Area
+	busy       *curves.Area
 	computing  []request.Interval
 	stages     [][]timed // by Timeline.Stages
 	ttft, tpot []timed
@@ -67,8 +67,8 @@ func StateOf(stage *request.Row, role request.Role) state {
 	return noState
 }
 
-func NewTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk, buckets int) *timelineBuilder {
-	b := &timelineBuilder{Timeline: t, set: r.Set, ranks: r, bulk: e, buckets: buckets}
+func newTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk) *timelineBuilder {
+	b := &timelineBuilder{Timeline: t, set: r.Set, ranks: r, bulk: e}
 	b.all = b.newMeter(place.Where{Scope: place.Everywhere})
 	for role := range b.roles {
 		b.roles[role] = b.newMeter(place.Where{Scope: place.WholeRole, Role: request.Role(role)})
@@ -82,10 +82,10 @@ func NewTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk, buckets int) *tim
 }
 
 func (b *timelineBuilder) newMeter(p place.Where) *meter {
-	m := &meter{Where: p, points: make([]Point, b.buckets), stages: make([][]timed, len(b.Stages))}
-	m.busy = newOccupancy(b.Start, b.Bucket, b.buckets)
+	m := &meter{Where: p, points: make([]Point, b.N()), stages: make([][]timed, len(b.Stages))}
+	m.busy = curves.NewArea(&b.Grid)
 	for i := range m.loads {
-		m.loads[i] = newOccupancy(b.Start, b.Bucket, b.buckets)
+		m.loads[i] = curves.NewArea(&b.Grid)
 	}
 	return m
 }
@@ -95,14 +95,14 @@ func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
 	return request.Interval{From: max(from, b.From), To: min(to, b.To)}
 }
 
-func (b *timelineBuilder) BuildSet() {
+func (b *timelineBuilder) build() {
 	for i := range b.set.AllRequests() {
 		r := &b.set.Requests[i]
 		if !b.bulk.Holds(r) {
 			continue
 		}
 		b.all.parts++
-		b.all.loads[StateRunning].add(r.Start, r.End)
+		b.all.loads[StateRunning].Add(r.Start, r.End)
 		at := b.At(r.Start)
 		b.all.points[at].Arrivals++
 		if r.Metrics.TTFT >= 0 {
@@ -135,7 +135,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		m := b.meters[leadRank]
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)
-		m.loads[StateRunning].add(whole.From, whole.To)
+		m.loads[StateRunning].Add(whole.From, whole.To)
 		m.computing = memory.Append(m.computing, whole)
 		b.addBareTokens(p, m)
 	}
@@ -173,7 +173,7 @@ func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank boo
 			return
 		}
 		iv := b.within(span.Start, span.End)
-		m.loads[state].add(iv.From, iv.To)
+		m.loads[state].Add(iv.From, iv.To)
 		if state == StateRunning {
 			m.computing = memory.Append(m.computing, iv)
 		}

@@ -17,7 +17,7 @@ func (b *timelineBuilder) finish() {
 		p.Queued, p.Transferring, p.Busy = math.NaN(), math.NaN(), math.NaN()
 	}
 	all := b.series(b.all)
-	all.TTFT, all.TPOT = spreads(b.buckets, b.all.ttft), spreads(b.buckets, b.all.tpot)
+	all.TTFT, all.TPOT = spreads(b.N(), b.all.ttft), spreads(b.N(), b.all.tpot)
 	b.Series = append(b.Series, all)
 	for _, role := range request.ServingRoles {
 		var of, leads []*meter
@@ -52,11 +52,11 @@ func (b *timelineBuilder) finish() {
 func (m *meter) level(t *Timeline, most int) {
 	var totals [noState][]int64
 	for s, l := range m.loads {
-		totals[s] = l.totals()
+		totals[s] = l.Totals()
 	}
-	m.busy.union(m.computing)
+	addUnion(m.busy, m.computing)
 	m.computing = nil
-	busy := m.busy.totals()
+	busy := m.busy.Totals()
 	for i := range m.points {
 		from, to := t.Bounds(i)
 		ns := float64(to - from)
@@ -123,7 +123,7 @@ func (b *timelineBuilder) series(m *meter, of ...*meter) Series {
 		for _, part := range of {
 			samples = append(samples, part.stages[k])
 		}
-		s.Stages[k] = spreads(b.buckets, samples...)
+		s.Stages[k] = spreads(b.N(), samples...)
 	}
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -48,18 +47,6 @@ func TestBusy(t *testing.T) {
 	} {
 		if got := Busy(c.role, c.running, c.covered, c.most); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
-func TestChooseBucket(t *testing.T) {
-	for _, c := range []struct{ extent, want time.Duration }{
-		{0, time.Microsecond}, {600 * time.Millisecond, 10 * time.Millisecond}, {20 * time.Second, 500 * time.Millisecond}, {time.Minute, time.Second},
-		{time.Minute + 1, 2 * time.Second}, {time.Hour, time.Minute}, {60 * 24 * time.Hour, 24 * time.Hour},
-		{365 * 24 * time.Hour, 7 * 24 * time.Hour},
-	} {
-		if got := time.Duration(ChooseBucket(int64(c.extent))); got != c.want {
-			t.Errorf("%v: buckets of %v, want %v", c.extent, got, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -14,9 +15,8 @@ import (
 // A Timeline is how load, throughput and latency went on over time: everywhere,
 // in every role, on every rank. docs/METRICS.md defines the numbers.
 type Timeline struct {
+	curves.Grid
 	From, To trace.Time // of the requests
-	Start    trace.Time // of the first bucket: a multiple of Bucket
-	Bucket   int64      // ns
 	Stages   []string   // that Series.Stages are about
 	// Series are in the order of display: everywhere first, then role by role,
 	// each followed by its ranks.
@@ -82,73 +82,49 @@ const (
 	mostPoints  = 2_000_000
 )
 
-// bucketSteps are the lengths of buckets that are chosen, in s: round ones, so
-// that their limits are.
-var bucketSteps = []float64{
-	1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
-	60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
-}
-
-// ChooseBucket returns the shortest step of which at most 60 cover an extent; of
-// many days, as many as it takes.
-func ChooseBucket(extent int64) int64 {
-	const buckets = 60
-	for _, step := range bucketSteps {
-		if ns := int64(step * 1e9); extent <= buckets*ns {
-			return ns
-		}
-	}
-	const day = int64(24 * time.Hour)
-	return (extent/buckets/day + 1) * day
-}
-
 // New divides the time of the requests of s into buckets; zero chooses
 // about 60 of a round length.
 func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := BulkOf(s)
-	t := &Timeline{From: e.From, To: e.To, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.Outside}
+	t := &Timeline{From: e.From, To: e.To, Stages: s.WatchedNames(), Outside: e.Outside}
 	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Unfinished && e.Holds(r) {
 			t.Unfinished++
 		}
 	}
-	if t.Bucket <= 0 {
-		t.Bucket = max(int64(time.Millisecond), ChooseBucket(int64(t.To-t.From)))
+	if bucket <= 0 {
+		bucket = time.Duration(max(int64(time.Millisecond), curves.ChooseBucket(int64(t.To-t.From))))
 	}
-	t.Start = t.From - trace.Time(mod(int64(t.From), t.Bucket))
-	ranks := place.NewRankSet(s)
-	n := int64(t.To-t.Start)/t.Bucket + 1
-	if n > mostBuckets || n*int64(len(ranks.Places)) > mostPoints {
+	t.Bucket = int64(bucket)
+	if len(s.Requests) == 0 {
+		return t, nil
+	}
+	t.Grid = *curves.NewGrid([]request.Interval{{From: t.From, To: t.To + 1}}, bucket)
+	ranks, n := place.NewRankSet(s), t.N()
+	if n > mostBuckets || n*len(ranks.Places) > mostPoints {
 		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
-			time.Duration(t.Bucket), words.Nearly(int64(t.To-t.From)), words.Counted(int(n), "bucket"), words.Counted(len(ranks.Places), "rank"))
+			bucket, words.Nearly(int64(t.To-t.From)), words.Counted(n, "bucket"), words.Counted(len(ranks.Places), "rank"))
 	}
-	if len(s.Requests) > 0 {
-		NewTimelineBuilder(ranks, t, e, int(n)).BuildSet()
-	}
+	newTimelineBuilder(ranks, t, e).build()
 	return t, nil
 }
 
-// mod is the remainder that is never negative.
-func mod(x, m int64) int64 { return (x%m + m) % m }
-
-// Buckets returns how many buckets there are.
-func (t *Timeline) Buckets() int {
-	if len(t.Series) == 0 {
-		return 0
-	}
-	return len(t.Series[0].Points)
+// Whole returns what went on in the time of some requests: one bucket.
+func Whole(of *place.RankSet, all Bulk) *Timeline {
+	t := &Timeline{From: all.From, To: all.To, Stages: of.Set.WatchedNames(), Outside: all.Outside}
+	t.Grid = curves.Grid{Bucket: int64(all.To-all.From) + 1, Spans: []curves.Span{{Start: all.From, N: 1}}}
+	newTimelineBuilder(of, t, all).build()
+	return t
 }
 
 // At returns the bucket of a time. What lies before the first request or after the last, as
 // clocks of hosts differ, is in the first or the last one.
-func (t *Timeline) At(at trace.Time) int {
-	return int(int64(min(max(at, t.From), t.To)-t.Start) / t.Bucket)
-}
+func (t *Timeline) At(at trace.Time) int { return t.Of(min(max(at, t.From), t.To)) }
 
 // Bounds returns the part of bucket b that lies between the first and the last
 // request: rates are about that.
 func (t *Timeline) Bounds(b int) (from, to trace.Time) {
-	from = t.Start + trace.Time(int64(b)*t.Bucket)
+	from = t.Start(b)
 	return max(from, t.From), min(from+trace.Time(t.Bucket), t.To)
 }
 

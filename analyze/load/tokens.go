@@ -74,7 +74,7 @@ func (b *timelineBuilder) spreadTokens(m *meter, over request.Interval, tokens i
 	cut := b.within(over.From, over.To)
 	for from := cut.From; from < cut.To; {
 		at := b.At(from)
-		to := min(cut.To, b.Start+trace.Time(int64(at+1)*b.Bucket))
+		to := min(cut.To, b.Start(at)+trace.Time(b.Bucket))
 		m.points[at].Output += until(to) - until(from)
 		from = to
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/curves"
+
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -135,11 +137,11 @@ func someRank(s profile.Stream) (rank int32) {
 }
 
 // add adds a sample, at a time on the reference clock.
-func (x *counting) add(g *Grid, s *profile.CounterValue, at trace.Time) {
+func (x *counting) add(g *curves.Grid, s *profile.CounterValue, at trace.Time) {
 	if s.Kind == profile.MemoryCounter {
 		x.held = append(x.held, level{at, s.Value})
 	}
-	b := g.from(at)
+	b := g.Of(at)
 	if b == g.N() || at < g.Start(b) {
 		return // where nothing else was recorded
 	}
@@ -190,7 +192,7 @@ func (c *Collector) hold(x *counting, rank int32) {
 		if i+1 < len(x.held) {
 			to = x.held[i+1].at
 		}
-		c.grid.each(l.at, to, func(b int, length int64) {
+		c.grid.Each(l.at, to, func(b int, length int64) {
 			if c.recorded[rank][b] > 0 {
 				p := &x.points[b]
 				p.Mean, p.Most, p.weight = p.Mean+l.value*float64(length), max(p.Most, l.value), p.weight+float64(length)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/curves"
+
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -26,7 +28,7 @@ type Options struct {
 // A Timeline is what was recorded of devices over time. Times are on the reference clock
 // where [profile.Set] relates clocks.
 type Timeline struct {
-	Grid
+	curves.Grid
 	Devices  []Device // by rank and device
 	Counters []Counter
 	// Under is how many requests were under way on average, by bucket; nil where no requests
@@ -34,14 +36,14 @@ type Timeline struct {
 	Under   []float64
 	Changes []Change
 
-	fine    *Grid     // in which changes are looked for
-	parts   int       // how many of its buckets make one
-	under   []float64 // as Under, by bucket of fine
-	any     []int64   // ns in which at least one was, likewise
-	several bool      // a rank has several devices
-	length  int64     // GPU time, ns
-	skipped int       // devices that are not in Devices
-	judged  int       // devices of which enough is known to look for changes
+	fine    *curves.Grid // in which changes are looked for
+	parts   int          // how many of its buckets make one
+	under   []float64    // as Under, by bucket of fine
+	any     []int64      // ns in which at least one was, likewise
+	several bool         // a rank has several devices
+	length  int64        // GPU time, ns
+	skipped int          // devices that are not in Devices
+	judged  int          // devices of which enough is known to look for changes
 }
 
 // A Device is one of a rank.
@@ -103,10 +105,10 @@ const (
 type Collector struct {
 	set      *profile.Set
 	opt      Options
-	coarse   *Grid     // that is shown
-	grid     *Grid     // of the parts of its buckets
-	parts    int       // of a bucket
-	recorded [][]int64 // by rank and bucket of grid, ns
+	coarse   *curves.Grid // that is shown
+	grid     *curves.Grid // of the parts of its buckets
+	parts    int          // of a bucket
+	recorded [][]int64    // by rank and bucket of grid, ns
 	err      error
 
 	mu      sync.Mutex
@@ -121,8 +123,8 @@ func Collect(set *profile.Set, opt Options) *Collector {
 }
 
 // Recorded chooses the buckets.
-func (c *Collector) Recorded(ranks [][]gpu.Run) {
-	var all []gpu.Run
+func (c *Collector) Recorded(ranks [][]request.Interval) {
+	var all []request.Interval
 	for rank := range ranks {
 		for i, r := range ranks[rank] {
 			ranks[rank][i].From, ranks[rank][i].To = c.place(int32(rank), r.From, r.To)
@@ -131,21 +133,21 @@ func (c *Collector) Recorded(ranks [][]gpu.Run) {
 			}
 		}
 	}
-	c.coarse = newGrid(all, c.opt.Bucket)
+	c.coarse = curves.NewGrid(all, c.opt.Bucket)
 	for c.opt.Bucket == 0 && c.coarse.N() > 1 && c.coarse.N()*len(ranks) > mostCells {
-		c.coarse = newGrid(all, 2*time.Duration(c.coarse.Bucket))
+		c.coarse = curves.NewGrid(all, 2*time.Duration(c.coarse.Bucket))
 	}
 	if n := c.coarse.N(); n > mostBuckets || n*len(ranks) > mostCells {
 		c.err = fmt.Errorf("--bucket %v: that is too short for what was recorded, %s of %s; choose longer ones, or a part of the time",
 			c.opt.Bucket, words.Counted(n, "bucket"), words.Counted(len(ranks), "rank"))
-		c.coarse = &Grid{Bucket: 1}
+		c.coarse = &curves.Grid{Bucket: 1}
 	}
-	c.grid, c.parts = c.coarse.fine(mostCells / max(1, len(ranks)))
+	c.grid, c.parts = c.coarse.Fine(mostCells / max(1, len(ranks)))
 	c.recorded = make([][]int64, len(ranks))
 	for rank := range ranks {
 		c.recorded[rank] = make([]int64, c.grid.N())
 		for _, r := range ranks[rank] {
-			c.grid.each(r.From, r.To, func(b int, length int64) { c.recorded[rank][b] += length })
+			c.grid.Each(r.From, r.To, func(b int, length int64) { c.recorded[rank][b] += length })
 		}
 	}
 }
@@ -203,7 +205,7 @@ type watch struct {
 func (w *watch) Ran(from, to trace.Time, running gpu.Running) {
 	from, to = w.of.place(w.device.RankIndex, from, to)
 	compute, comm := running.Has(profile.ClassCompute), running.Has(profile.ClassCommunication)
-	w.of.grid.each(from, to, func(b int, length int64) {
+	w.of.grid.Each(from, to, func(b int, length int64) {
 		cell := &w.device.fine[b]
 		cell.Busy += length
 		if compute {

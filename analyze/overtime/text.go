@@ -37,7 +37,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 	}
 	d := &curves.Drawing{Buckets: n, Time: func(b int) string { return t.clock(t.Start(b)) }}
 	for i := range t.Changes {
-		d.Marks = append(d.Marks, t.from(t.Changes[i].Time))
+		d.Marks = append(d.Marks, t.Of(t.Changes[i].Time))
 	}
 	t.draw(d)
 	table.WriteFilled(out, style, "GPUs over time: ", fmt.Sprintf("%s from %s %s, %s of %s", words.Counted(len(t.Devices), "device"),

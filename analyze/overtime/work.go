@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -42,7 +43,7 @@ func (c *Collector) addStepsOf(devices []*Device, steps []walk.Step) {
 		from, to = c.place(devices[0].RankIndex, from, to)
 		n, ok := s.StepName.Tokens()
 		counted = counted && ok
-		c.grid.each(from, to, func(b int, length int64) {
+		c.grid.Each(from, to, func(b int, length int64) {
 			cell := &cells[b]
 			cell.Tokens += float64(n) * distribution.Fraction(length, int64(to-from))
 			if s.StepName.Batch >= 0 {
@@ -50,14 +51,14 @@ func (c *Collector) addStepsOf(devices []*Device, steps []walk.Step) {
 				cell.batched += length
 			}
 		})
-		c.grid.each(max(from, until), to, func(b int, length int64) {
+		c.grid.Each(max(from, until), to, func(b int, length int64) {
 			cells[b].Stepped += length
 			if s.StepName.Kind == profile.StepPrefill {
 				cells[b].prefilled += length
 			}
 		})
 		until = max(until, to)
-		if last := c.grid.from(to - 1); last < len(cells) {
+		if last := c.grid.Of(to - 1); last < len(cells) {
 			cells[last].steps++
 		}
 	}
@@ -83,10 +84,10 @@ func (c *Collector) addRequests(t *Timeline) {
 		return
 	}
 	from, to := t.Start(0), t.Start(t.N())
-	var list []gpu.Run
+	var list []request.Interval
 	for i := range c.opt.Requests.Requests {
 		if r := &c.opt.Requests.Requests[i]; r.Start < to && r.End > from {
-			list = append(list, gpu.Run{From: r.Start, To: r.End})
+			list = append(list, request.Interval{From: r.Start, To: r.End})
 		}
 	}
 	if len(list) == 0 {
@@ -95,8 +96,8 @@ func (c *Collector) addRequests(t *Timeline) {
 	t.under, t.any = make([]float64, t.fine.N()), make([]int64, t.fine.N())
 	until := from
 	for _, r := range list {
-		t.fine.each(r.From, r.To, func(b int, length int64) { t.under[b] += distribution.Fraction(length, t.fine.Bucket) })
-		t.fine.each(max(until, r.From), r.To, func(b int, length int64) { t.any[b] += length })
+		t.fine.Each(r.From, r.To, func(b int, length int64) { t.under[b] += distribution.Fraction(length, t.fine.Bucket) })
+		t.fine.Each(max(until, r.From), r.To, func(b int, length int64) { t.any[b] += length })
 		until = max(until, r.To)
 	}
 	t.Under = make([]float64, t.N())

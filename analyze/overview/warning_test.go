@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,13 +45,13 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 	day := 86_400 * second
 	start := 1_787_000_000 * second
 	for _, c := range []struct {
-		runs          []gpu.Run
+		runs          []request.Interval
 		time, warning string
 	}{
-		{[]gpu.Run{{From: start, To: start + second}}, "2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", ""},
-		{[]gpu.Run{{From: start, To: start + second}, {From: start + day, To: start + day + second}},
+		{[]request.Interval{{From: start, To: start + second}}, "2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", ""},
+		{[]request.Interval{{From: start, To: start + second}, {From: start + day, To: start + day + second}},
 			"2 runs: 2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s); 2026-08-18 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", "2 runs that do not overlap, and"},
-		{[]gpu.Run{{From: second, To: 2 * second}, {From: start, To: start + second}},
+		{[]request.Interval{{From: second, To: 2 * second}, {From: start, To: start + second}},
 			"2 runs: 1.00 s; the files do not say when: times count from some beginning; 2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", "as far as their clocks tell"},
 	} {
 		g := &gpu.GPUs{Runs: c.runs}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
@@ -28,8 +29,8 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
 	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: b.times(), Panels: b.panels()}
 	if b.fits(requests) {
-		body.From = min(body.From, requests.Start)
-		body.To = max(body.To, requests.Start+trace.Time(int64(requests.Buckets())*requests.Bucket))
+		body.From = min(body.From, requests.Start(0))
+		body.To = max(body.To, requests.Start(requests.N()))
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
@@ -77,7 +78,7 @@ func joinOverTime(sections []Section, s Section) []Section {
 // An overtimeBuilder makes panels of the longest span of a timeline.
 type overtimeBuilder struct {
 	*overtime.Timeline
-	span    overtime.Span
+	span    curves.Span
 	devices []*overtime.Device // that are drawn
 	names   []string
 }

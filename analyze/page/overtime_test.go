@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
@@ -15,7 +16,7 @@ import (
 // sampleOverTime is two devices in 20 buckets of 100 ns from 1000 on, the second of which was
 // not recorded in the first bucket, and a minute later in 2 more.
 func sampleOverTime() *overtime.Timeline {
-	t := &overtime.Timeline{Grid: overtime.Grid{Bucket: 100, Spans: []overtime.Span{{Start: 1000, N: 20}, {Start: 60_000_000_000, First: 20, N: 2}}}}
+	t := &overtime.Timeline{Grid: curves.Grid{Bucket: 100, Spans: []curves.Span{{Start: 1000, N: 20}, {Start: 60_000_000_000, First: 20, N: 2}}}}
 	for i := range 2 {
 		d := overtime.Device{Rank: []string{"TP0", "TP1"}[i], RankIndex: int32(i), Cells: make([]overtime.Cell, 22)}
 		for b := range d.Cells {
@@ -63,12 +64,15 @@ func TestGPUsOverTime(t *testing.T) {
 
 // A recording that is a good part of the time of the requests has their axis.
 func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
+	requests := func(to trace.Time, bucket int64) load.Timeline {
+		return load.Timeline{Grid: curves.Grid{Bucket: bucket, Spans: []curves.Span{{Start: 500, N: 8}}}, From: 500, To: to, Series: []load.Series{{Points: make([]load.Point, 8)}}}
+	}
 	for _, c := range []struct {
 		requests load.Timeline
 		from, to trace.Time
 	}{
-		{load.Timeline{From: 500, To: 8400, Start: 500, Bucket: 1000, Series: []load.Series{{Points: make([]load.Point, 8)}}}, 500, 8500},
-		{load.Timeline{From: 500, To: 8_400_000, Start: 500, Bucket: 1_000_000, Series: []load.Series{{Points: make([]load.Point, 8)}}}, 1000, 3000},
+		{requests(8400, 1000), 500, 8500},
+		{requests(8_400_000, 1_000_000), 1000, 3000},
 	} {
 		body := GPUsOverTime(sampleOverTime(), &c.requests, Source{}).Figures[0].Body.(*chart.Panels)
 		if body.From != c.from || body.To != c.to {

@@ -68,15 +68,15 @@ func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	case len(c.List) == 0:
 		s.Lead = fmt.Sprintf("Nothing changed: %d series were searched.", c.Series)
 	default:
-		s.Lead = fmt.Sprintf("Changes in %d series that were searched; times are in %s:", c.Series, words.ZoneAt(b.Start))
+		s.Lead = fmt.Sprintf("Changes in %d series that were searched; times are in %s:", c.Series, words.ZoneAt(b.Start(0)))
 	}
 }
 
 // figure makes a figure of panels.
 func (b *timelineBuilder) figure(title string, panels []chart.Panel) *Figure {
-	body := &chart.Panels{From: b.Start, To: b.Start + trace.Time(int64(b.Buckets())*b.Bucket), Panels: panels, Marks: b.marks}
-	for i := range b.Buckets() {
-		body.Times = append(body.Times, b.Start+trace.Time(int64(i)*b.Bucket+b.Bucket/2))
+	body := &chart.Panels{From: b.Start(0), To: b.Start(b.N()), Panels: panels, Marks: b.marks}
+	for i := range b.N() {
+		body.Times = append(body.Times, b.Start(i)+trace.Time(b.Bucket/2))
 	}
 	f := &Figure{
 		Title: title, Defined: "Over time", Command: b.command, Body: body,

@@ -45,8 +45,7 @@ type Load struct {
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
 func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
-	whole := &load.Timeline{From: all.From, To: all.To, Start: all.From, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.Outside}
-	load.NewTimelineBuilder(of, whole, all, 1).BuildSet()
+	whole := load.Whole(of, all)
 	index := map[place.Where]*Load{}
 	r.Loads = make([]Load, 0, len(whole.Series))
 	for i := range whole.Series {

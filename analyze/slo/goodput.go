@@ -89,10 +89,10 @@ func (g *Goodput) perSecond(c *Count) float64 {
 // Mark adds to a timeline of the same requests how many of those that arrived in each bucket
 // meet all objectives.
 func (g *Goodput) Mark(t *load.Timeline) {
-	if t.Buckets() == 0 {
+	if t.N() == 0 {
 		return
 	}
-	counts := make([]load.Good, t.Buckets())
+	counts := make([]load.Good, t.N())
 	for i := range g.set.Requests {
 		if r := &g.set.Requests[i]; r.Start >= t.From && r.End <= t.To {
 			switch at := t.At(r.Start); g.states[i] {

@@ -2,53 +2,13 @@ package overtime
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
-	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// TestGridHoldsRecordings: every moment of a recording is in the bucket that from returns, and
-// there are 20 to 60 whole buckets for one recording of any length.
-func TestGridHoldsRecordings(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 20))
-	for range 300 {
-		var all []gpu.Run
-		for range 1 + r.IntN(4) {
-			from := trace.Time(r.Int64N(1_000_000_000))
-			all = append(all, gpu.Run{From: from, To: from + trace.Time(1000+r.Int64N(int64(1)<<uint(1+r.IntN(30))))})
-		}
-		g := newGrid(append([]gpu.Run(nil), all...), 0)
-		for b := range g.N() {
-			if got := g.from(g.Start(b)); got != b {
-				t.Fatalf("bucket %d begins in bucket %d: %+v", b, got, g)
-			}
-		}
-		for _, run := range all {
-			at := run.From + trace.Time(r.Int64N(int64(run.To-run.From)))
-			if b := g.from(at); b >= g.N() || at < g.Start(b) || at >= g.Start(b)+trace.Time(g.Bucket) {
-				t.Fatalf("%d of %+v is not in bucket %d: %+v", at, run, b, g)
-			}
-		}
-		if n := int64(all[0].To-all[0].From) / newGrid(all[:1], 0).Bucket; int64(all[0].To-all[0].From) > 20_000 && (n < 20 || n > 60) {
-			t.Fatalf("%+v has %d buckets", all[0], n)
-		}
-	}
-}
-
-// TestTimeBetweenRecordingsIsLeftOut: recordings an hour apart have a few buckets each.
-func TestTimeBetweenRecordingsIsLeftOut(t *testing.T) {
-	hour := trace.Time(time.Hour)
-	g := newGrid([]gpu.Run{{From: hour, To: hour + 1_000_000}, {From: 5 * hour, To: 5*hour + 1_000_000}}, 0)
-	if len(g.Spans) != 2 || g.N() > 60 || g.Start(g.Spans[1].First) != 5*hour {
-		t.Errorf("%+v", g)
-	}
-}
 
 // TestCounters: memory holds until the next sample, and is weighted by time; metrics are
 // averaged over samples; a card of a machine has the clock of its ranks.

@@ -1,4 +1,4 @@
-package overtime
+package curves
 
 import (
 	"cmp"
@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,11 +27,11 @@ type Span struct {
 // farApart is of how many buckets time is left out in which nothing was recorded.
 const farApart = 10
 
-// newGrid divides the times of recordings; zero chooses buckets such that there are 20 to
+// NewGrid divides the times of recordings; zero chooses buckets such that there are 20 to
 // 60, beside those that are cut off at the ends of recordings.
-func newGrid(recorded []gpu.Run, bucket time.Duration) *Grid {
-	slices.SortFunc(recorded, func(a, b gpu.Run) int { return cmp.Compare(a.From, b.From) })
-	var joined []gpu.Run
+func NewGrid(recorded []request.Interval, bucket time.Duration) *Grid {
+	slices.SortFunc(recorded, func(a, b request.Interval) int { return cmp.Compare(a.From, b.From) })
+	var joined []request.Interval
 	total := int64(0)
 	for _, r := range recorded {
 		if last := len(joined) - 1; last >= 0 && r.From <= joined[last].To {
@@ -46,7 +45,7 @@ func newGrid(recorded []gpu.Run, bucket time.Duration) *Grid {
 	}
 	g := &Grid{Bucket: int64(bucket)}
 	if g.Bucket <= 0 {
-		g.Bucket = load.ChooseBucket(total)
+		g.Bucket = ChooseBucket(total)
 	}
 	for _, r := range joined {
 		g.add(r)
@@ -54,8 +53,28 @@ func newGrid(recorded []gpu.Run, bucket time.Duration) *Grid {
 	return g
 }
 
+// bucketSteps are the lengths of buckets that are chosen, in s: round ones, so
+// that their limits are.
+var bucketSteps = []float64{
+	1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
+	60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
+}
+
+// ChooseBucket returns the shortest step of which at most 60 cover an extent; of
+// many days, as many as it takes.
+func ChooseBucket(extent int64) int64 {
+	const buckets = 60
+	for _, step := range bucketSteps {
+		if ns := int64(step * 1e9); extent <= buckets*ns {
+			return ns
+		}
+	}
+	const day = int64(24 * time.Hour)
+	return (extent/buckets/day + 1) * day
+}
+
 // add adds the buckets of a recording, which begins after those before it.
-func (g *Grid) add(r gpu.Run) {
+func (g *Grid) add(r request.Interval) {
 	first := distribution.FloorDiv(int64(r.From), g.Bucket)
 	n := distribution.FloorDiv(int64(max(r.From, r.To-1)), g.Bucket) - first + 1
 	if last := len(g.Spans) - 1; last >= 0 {
@@ -87,8 +106,11 @@ func (g *Grid) Start(bucket int) trace.Time {
 	return s.Start + trace.Time(int64(bucket-s.First)*g.Bucket)
 }
 
-// from returns the first bucket that ends after an instant, N if there is none.
-func (g *Grid) from(t trace.Time) int {
+// Of returns the first bucket that ends after an instant, N if there is none.
+func (g *Grid) Of(t trace.Time) int {
+	if len(g.Spans) == 1 {
+		return min(g.N(), int(max(0, int64(t-g.Spans[0].Start))/g.Bucket))
+	}
 	i, _ := slices.BinarySearchFunc(g.Spans, t, func(s Span, t trace.Time) int {
 		if s.Start+trace.Time(int64(s.N)*g.Bucket) > t {
 			return 1
@@ -102,9 +124,9 @@ func (g *Grid) from(t trace.Time) int {
 	return s.First + int(max(0, int64(t-s.Start))/g.Bucket)
 }
 
-// each calls f for every bucket that [from, to) has a part of, with the length of that, ns.
-func (g *Grid) each(from, to trace.Time, f func(bucket int, length int64)) {
-	for b := g.from(from); b < g.N(); b++ {
+// Each calls f for every bucket that [from, to) has a part of, with the length of that, ns.
+func (g *Grid) Each(from, to trace.Time, f func(bucket int, length int64)) {
+	for b := g.Of(from); b < g.N(); b++ {
 		start := g.Start(b)
 		if start >= to {
 			return
@@ -119,9 +141,9 @@ func (g *Grid) each(from, to trace.Time, f func(bucket int, length int64)) {
 // the surer they are.
 var fineParts = []int64{8, 5, 4, 2}
 
-// fine returns the same time in shorter buckets, and how many make one of g; 1 where they
+// Fine returns the same time in shorter buckets, and how many make one of g; 1 where they
 // cannot be shorter.
-func (g *Grid) fine(most int) (*Grid, int) {
+func (g *Grid) Fine(most int) (*Grid, int) {
 	for _, n := range fineParts {
 		if g.Bucket%n != 0 || g.N() > most/int(n) {
 			continue
@@ -133,4 +155,50 @@ func (g *Grid) fine(most int) (*Grid, int) {
 		return f, int(n)
 	}
 	return g, 1
+}
+
+// An Area sums up, bucket by bucket, how long intervals last. One costs the same however many buckets
+// it covers: it goes into the first and the last one, and for those between only the ends are noted.
+type Area struct {
+	grid  *Grid
+	parts []int64 // ns of intervals that begin or end in the bucket
+	edges []int64 // how many more intervals cover the bucket than the one before
+}
+
+// NewArea is of no intervals.
+func NewArea(g *Grid) *Area {
+	return &Area{g, make([]int64, g.N()), make([]int64, g.N()+1)}
+}
+
+// Add adds [from, to).
+func (a *Area) Add(from, to trace.Time) {
+	first, last := a.grid.Of(from), a.grid.Of(to-1)
+	if to <= from || first == len(a.parts) {
+		return
+	}
+	a.part(first, from, to)
+	if last == first {
+		return
+	}
+	if last < len(a.parts) {
+		a.part(last, from, to)
+	}
+	a.edges[first+1]++
+	a.edges[last]--
+}
+
+// part adds what of an interval is in a bucket.
+func (a *Area) part(b int, from, to trace.Time) {
+	start := a.grid.Start(b)
+	a.parts[b] += max(0, int64(min(to, start+trace.Time(a.grid.Bucket))-max(from, start)))
+}
+
+// Totals returns the ns of every bucket.
+func (a *Area) Totals() []int64 {
+	totals, open := make([]int64, len(a.parts)), int64(0)
+	for b := range totals {
+		open += a.edges[b]
+		totals[b] = a.parts[b] + open*a.grid.Bucket
+	}
+	return totals
 }
