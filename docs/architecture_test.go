@@ -31,11 +31,11 @@ var (
 	// reported is what reports see.
 	reported = []string{"trace", "trace/naming", "request", "profile", "series", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
-	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/peers", "analyze/finding", "analyze/document",
+	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
-	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/front", "analyze/lifecycle", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators"}
+	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
+		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"format", "inventory", "profile", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
@@ -98,22 +98,20 @@ var layers = []layer{
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
-	{of: []string{"analyze/stacks", "analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, they need host (the stacks of threads, and what names in them mean)"},
+	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean)"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},
-	{of: []string{"analyze/crowd"}, may: slices.Concat(reported, base), reason: "it sums up the rows of tables, whatever they are about"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
-	{of: []string{"analyze/page/embed"}, may: []string{"request", "trace", "analyze/slo", "analyze/page/chart"}, reason: "it packs numbers of requests, and does not know where the page shows them"},
-	{of: []string{"analyze/finders", "analyze/gate", "analyze/listing", "analyze/overview", "analyze/fleet", "analyze/page", "analyze/fleetpage"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart", "analyze/page/embed"}), chain: true, reason: sees},
+	{of: []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 	{of: []string{"cmd/sgtrace/internal/build"}, reason: "it asks the Go runtime only"},
 	{of: []string{"cmd/sgtrace/internal/serve"}, may: []string{"profile", "trace"}, reason: "it serves one file, whoever wrote it"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
-	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/listing", "analyze/overview", "analyze/fleet", "analyze/crowd", "cmd/sgtrace/internal/commandline"}),
+	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/fleet", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
 	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/selection"},
 		reason: "it prints requests while they come, whatever else the program does"},

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -162,14 +161,14 @@ func Attributable(s *request.Set, r *request.Request) bool {
 // An Attributor knows what the requests of a set have in common. Only all is
 // called from outside; the work on one request is an [CauseWalk]'s.
 type Attributor struct {
-	Peers *peers.Groups
+	Peers *place.Groups
 
 	set   *request.Set
 	ranks []rankLoad // by proc
 }
 
 func NewAttributor(s *request.Set) *Attributor {
-	a := &Attributor{set: s, Peers: peers.Of(place.NewRankSet(s))}
+	a := &Attributor{set: s, Peers: place.Of(place.NewRankSet(s))}
 	a.loadRanks()
 	return a
 }

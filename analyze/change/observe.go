@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -24,7 +23,7 @@ type observer struct {
 	lag      int64 // ns within which a change can have consequences
 
 	arrivals []trace.Time
-	peers    *peers.Groups
+	peers    *place.Groups
 	routes   [][]route // by group of peers
 	doubt    doubts
 	savings  [4]savings // what is cached, what comes out of steps, and how long prompts and answers are
@@ -60,7 +59,7 @@ type observed struct {
 
 func newObserver(s *request.Set) *observer {
 	ranks := place.NewRankSet(s)
-	return &observer{set: s, ranks: ranks, peers: peers.Of(ranks), bulk: load.BulkOf(s)}
+	return &observer{set: s, ranks: ranks, peers: place.Of(ranks), bulk: load.BulkOf(s)}
 }
 
 // requests returns those that are looked at.

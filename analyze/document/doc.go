@@ -26,4 +26,7 @@
 // The schema of a document is about this object; the schema of a table is about its
 // columns. CSV has room for one table, the main one unless [Document.Choose] chose
 // another.
+//
+// Tables of very many ranks are made short enough to read: ranks that a finding names keep their rows, and
+// all others are summed up, by host or whatever larger group hosts are in ([Hosts]).
 package document

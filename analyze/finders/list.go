@@ -6,9 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
-	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/front"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
@@ -148,8 +146,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
-	{Cause: finding.Front, CauseTopic: front.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too
-	{Cause: finding.Front, Effect: finding.Common, Topics: []string{common.PlaceTopic}, SameRequests: true},
+	{Cause: finding.Front, CauseTopic: limit.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too
+	{Cause: finding.Front, Effect: finding.Common, Topics: []string{tail.PlaceTopic}, SameRequests: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
@@ -157,13 +155,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
 	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Tail, CauseTopic: tail.CrowdTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
-	{Cause: finding.Lifecycle, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
-	{Cause: finding.Slower, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
-	{Cause: finding.Straggler, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
-	{Cause: finding.Imbalance, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
-	{Cause: finding.Load, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
-	{Cause: finding.Limit, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
-	{Cause: finding.Transfer, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Lifecycle, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Slower, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Straggler, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Imbalance, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Load, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Limit, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Transfer, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
 	{Cause: finding.Common, Effect: finding.Tail, Topics: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{change.Pace}, OnRanks: true},
@@ -201,7 +199,7 @@ func isSymptom(f *finding.Finding) bool {
 	case finding.Transfer: // slow ones; since when says more
 		return f.Since == 0
 	case finding.Common:
-		return f.Topic == common.PlaceTopic
+		return f.Topic == tail.PlaceTopic
 	}
 	return false
 }

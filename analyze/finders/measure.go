@@ -4,14 +4,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
-	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/front"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
-	"github.com/sgtrace/sgtrace/analyze/missing"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -51,13 +49,13 @@ type Measured struct {
 
 	// Of requests; nil without.
 	Tail      *tail.Tail
-	Common    *common.Traits
+	Common    *tail.Traits
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
 	Limits    *limit.Limits
-	Front     *front.Front
-	Loss      *missing.Loss
+	Front     *limit.Front
+	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
@@ -83,12 +81,12 @@ func Measure(in Inputs) Measured {
 	if in.Requests != nil {
 		steps = append(steps, func() {
 			m.Tail = tail.New(in.Requests, tail.Options{})
-			m.Common = common.Find(in.Requests, m.Tail.List, m.Tail.Peers)
+			m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
 		},
 			func() { m.Changes = change.Find(in.Requests) },
 			func() { m.Limits = limit.Find(in.Requests) },
-			func() { m.Front = front.Find(in.Requests) },
-			func() { m.Loss = missing.FindLoss(in.Requests) },
+			func() { m.Front = limit.FindFront(in.Requests) },
+			func() { m.Loss = requests.FindLoss(in.Requests) },
 			func() { m.Lives = lifecycle.Find(in.Requests) },
 			func() { m.RankLoads = rank.Measure(in.Requests) })
 	}

@@ -5,20 +5,20 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/listing"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Document is the report: the list of what [Fleet.Look] found, and the tables behind it. People
 // see so many rows of each table.
-func (f *Fleet) Document(list *listing.List) *document.Document {
+func (f *Fleet) Document(list *overview.List) *document.Document {
 	d := &document.Document{LimitAll: true, Findings: list.Result.Findings, Again: list.Again()}
 	d.AddMain(f.OffenderReport())
 	d.Add(f.TotalReport(), f.DayReport(), f.VersionReport(), f.RunReport(), f.LossReport())
 	printed := slices.Clone(d.Tables)
 	d.Add(list.Report(), list.FinderReport())
 	d.Text = func(w io.Writer, style table.Style) error {
-		p := listing.NewPrinter(w, style)
+		p := overview.NewPrinter(w, style)
 		list.Print(p)
 		if text := list.MutedText(); text != "" {
 			p.Filled("", 0, "Muted: "+text)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/listing"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -43,7 +43,7 @@ func weeksOf(slow ...int) (runs []*Run) {
 func TestEvidenceIsInTables(t *testing.T) {
 	f := New(weeksOf(5, 9))
 	r := f.Look()
-	tables := f.Document(&listing.List{Result: &r}).Tables
+	tables := f.Document(&overview.List{Result: &r}).Tables
 	if len(r.Findings) != 3 {
 		t.Fatalf("%d findings: %+v", len(r.Findings), r.Findings)
 	}

@@ -2,12 +2,11 @@ package overview
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/listing"
 )
 
 // list is what was found, as people and programs see it.
-func (o *Overview) list() *listing.List {
-	return &listing.List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence}
+func (o *Overview) list() *List {
+	return &List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence}
 }
 
 // Command is the command line that shows more of a finding of the overview, as one can

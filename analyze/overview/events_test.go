@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -42,7 +41,7 @@ func TestEvents(t *testing.T) {
 	}
 	draft := o.text(t, table.FormatMarkdown, table.Style{})
 	for _, e := range events {
-		if !strings.Contains(draft, listing.Escaped(e.Text)) {
+		if !strings.Contains(draft, Escaped(e.Text)) {
 			t.Errorf("the draft has no %q", e.Text)
 		}
 	}
@@ -51,7 +50,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("headings %q", heads)
 	}
 	for i := range o.Findings {
-		if !strings.Contains(draft, listing.Escaped(o.Findings[i].Text)) || !strings.Contains(draft, "- `"+o.Command(&o.Findings[i])+"`") {
+		if !strings.Contains(draft, Escaped(o.Findings[i].Text)) || !strings.Contains(draft, "- `"+o.Command(&o.Findings[i])+"`") {
 			t.Errorf("finding %d is not in the draft", i+1)
 		}
 	}

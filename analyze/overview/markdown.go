@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -21,7 +20,7 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	if events := o.Events(); len(events) > 0 {
 		fmt.Fprintf(out, "### Timeline\n\nTimes are in %s, from %s on.\n\n", words.ZoneAt(events[0].At), words.Clock(events[0].At).Format(time.DateOnly))
 		for _, e := range events {
-			fmt.Fprintf(out, "- **%s** %s\n", words.At(e.At, "15:04:05.0"), listing.Escaped(e.Text))
+			fmt.Fprintf(out, "- **%s** %s\n", words.At(e.At, "15:04:05.0"), Escaped(e.Text))
 		}
 		out.WriteByte('\n')
 	}
@@ -39,16 +38,16 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	out.WriteString("### Summary\n\n")
 	if len(o.Findings) > 0 {
-		fmt.Fprintf(out, "%s. The one that costs most: %s (%s).\n\n", o.list().Title(), listing.Escaped(o.Findings[0].Text), o.Findings[0].CostText())
+		fmt.Fprintf(out, "%s. The one that costs most: %s (%s).\n\n", o.list().Title(), Escaped(o.Findings[0].Text), o.Findings[0].CostText())
 	}
 	for _, f := range o.facts() {
-		fmt.Fprintf(out, "- **%s**: %s\n", f.name, listing.Escaped(f.text))
+		fmt.Fprintf(out, "- **%s**: %s\n", f.name, Escaped(f.text))
 	}
 	if len(o.Warnings) == 0 {
 		fmt.Fprintf(out, "- **trust**: %s\n", o.trustText())
 	}
 	for i := range o.Warnings {
-		fmt.Fprintf(out, "- **trust**: %s\n", listing.Escaped(warningMark(&o.Warnings[i])+o.Warnings[i].Text))
+		fmt.Fprintf(out, "- **trust**: %s\n", Escaped(warningMark(&o.Warnings[i])+o.Warnings[i].Text))
 	}
 	out.WriteByte('\n')
 	if len(o.Latencies) == 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -75,7 +74,7 @@ func TestOverviewFits(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 300} {
 		text := o.text(t, table.FormatText, table.Style{Width: width})
 		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(line) - 1; n > min(width, listing.MostWidth) && !strings.HasPrefix(line, "   $ ") {
+			if n := utf8.RuneCountInString(line) - 1; n > min(width, MostWidth) && !strings.HasPrefix(line, "   $ ") {
 				t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -124,7 +123,7 @@ func TestRateOfFindingsOfTheDemo(t *testing.T) {
 		c := simulator.DefaultConfig(seed)
 		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
 		found := overviewFindings(t, c)
-		found = found[:min(listing.Top, len(found))]
+		found = found[:min(Top, len(found))]
 		has := func(kind finding.Kind) bool {
 			return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == kind })
 		}

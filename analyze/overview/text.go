@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/sgtrace/sgtrace/analyze/listing"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // An overviewPrinter writes text.
 type overviewPrinter struct {
 	*Overview
-	*listing.Printer
+	*Printer
 }
 
 func (o *Overview) writeText(w io.Writer, style table.Style) error {
-	p := &overviewPrinter{o, listing.NewPrinter(w, style)}
+	p := &overviewPrinter{o, NewPrinter(w, style)}
 	const margin = 10 // of what facts say
 	for _, f := range o.facts() {
 		p.Filled(fmt.Sprintf("%-*s", margin, f.name), margin, f.text)

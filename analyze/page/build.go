@@ -8,10 +8,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/listing"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/stacks"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 )
@@ -46,7 +45,7 @@ func Overview(o *overview.Overview, made Made, shorten func([]*table.Table)) (Pa
 		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
 	if o.Profiles != nil {
-		sections = append(sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
+		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
 	}
 	if shorten != nil {
 		shortenTables(sections, shorten)
@@ -103,7 +102,7 @@ func Summary(r *finders.Result, src Source, l *links) Section {
 	for _, text := range append(notes, r.In(finding.TooLittle)...) {
 		s.Note += text + ". "
 	}
-	body := &Findings{Sum: (&listing.List{Result: r, All: true}).SumText()}
+	body := &Findings{Sum: (&overview.List{Result: r, All: true}).SumText()}
 	for i := range r.Findings {
 		body.List = append(body.List, newFinding(i, &r.Findings[i], src, l))
 	}

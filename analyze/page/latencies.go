@@ -9,7 +9,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/analyze/page/embed"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/request"
@@ -25,7 +24,7 @@ const howToReadPercentiles = "A point of a curve says what percentage of the val
 // needs of all requests; goodput is nil if there is no SLO.
 func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
-	pack := embed.NewPacker(len(set.Procs) > crowded)
+	pack := NewPacker(len(set.Procs) > crowded)
 	s.Requests = pack.Requests(set)
 	if goodput != nil && s.Requests != nil {
 		s.Requests.Judge(goodput, len(set.Requests))
@@ -158,7 +157,7 @@ func distributions(lines []*line) []chart.Distribution {
 }
 
 // packLines packs the values of lines, and says of which there is no room for them.
-func packLines(pack *embed.Packer, lines []*line) (notes []string) {
+func packLines(pack *Packer, lines []*line) (notes []string) {
 	var left []string
 	for _, l := range lines {
 		owners := make([]int32, len(l.requests))

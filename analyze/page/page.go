@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/analyze/page/embed"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,7 +43,7 @@ type Section struct {
 	Notes   []string // what is doubtful
 	Figures []*Figure
 	// Requests are those of which its figures have values for the script; nil is none.
-	Requests *embed.RequestTimes
+	Requests *RequestTimes
 }
 
 // A Figure is something to look at.

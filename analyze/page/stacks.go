@@ -6,7 +6,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/analyze/stacks"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -44,20 +43,20 @@ func frameKind(did host.Did) int {
 }
 
 // Stacks makes the section about where time went by stack.
-func Stacks(s *stacks.Stacks, src Source) Section {
+func Stacks(s *host.Stacks, src Source) Section {
 	section := Section{ID: "stacks", Title: "Stacks"}
 	missing := s.Missing()
 	if !s.Code() {
 		section.Note = "Not drawn: " + strings.Join(missing, "; ") + "."
 		return section
 	}
-	cpu := flameFigure(s, stacks.CPU, &Figure{
+	cpu := flameFigure(s, host.CPU, &Figure{
 		ID:    "flame-cpu",
 		Title: "CPU time by stack", Defined: "Stacks", Command: src.Command("--stacks"),
 		Caption: "Time of threads. Each box is a frame, as wide as the time in it; below it are the frames that it entered. Time that threads spent waiting is left out.",
 		Notes:   missing,
 	})
-	gpu := flameFigure(s, stacks.GPU, &Figure{
+	gpu := flameFigure(s, host.GPU, &Figure{
 		ID:    "flame-gpu",
 		Title: "GPU time by the stack that launched it", Defined: "Stacks", Command: src.Command("--stacks", "--table=stacks.gpu"),
 		Caption: "Time of kernels and copies, below the stack of the call that launched them.",
@@ -71,7 +70,7 @@ func Stacks(s *stacks.Stacks, src Source) Section {
 }
 
 // flameFigure draws a flame graph; nil if there is nothing to draw.
-func flameFigure(s *stacks.Stacks, of stacks.Of, f *Figure) *Figure {
+func flameFigure(s *host.Stacks, of host.Of, f *Figure) *Figure {
 	narrow := narrowest
 	flame := s.Flame(of, narrow)
 	for len(flame.Boxes) > mostBoxes {

@@ -3,7 +3,6 @@ package rank
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -18,7 +17,7 @@ type Ranks struct {
 	Pipes  []*Pipeline
 	Slow   []SlowServer
 
-	peers          *peers.Groups
+	peers          *place.Groups
 	e2e            int64 // mean of the finished requests, ns; request.Unknown
 	skipped        skippedSteps
 	unrouted       [request.Other + 1]int // parts of each role that went to nobody knows which rank
@@ -31,10 +30,10 @@ type Ranks struct {
 // Measure measures the ranks that work for the requests of s.
 func Measure(s *request.Set) *Ranks {
 	if len(s.Requests) == 0 {
-		return &Ranks{paced: -1, peers: new(peers.Groups)}
+		return &Ranks{paced: -1, peers: new(place.Groups)}
 	}
 	of, all := place.NewRankSet(s), load.BulkOf(s)
-	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: peers.Of(of)}
+	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: place.Of(of)}
 	out.e2e = meanE2E(s)
 	out.measureLoads(of, all)
 	out.measureSteps(of, all)

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/peers"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -75,7 +74,7 @@ type Tail struct {
 	// missing.
 	Incomplete int
 
-	Peers *peers.Groups
+	Peers *place.Groups
 
 	set  *request.Set
 	List []cause.Attribution

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/fleetpage"
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -70,7 +69,7 @@ func weeksPage(ctx *cli.Context, r *reports.Report) (d pageDrawer, err error) {
 		if err != nil {
 			return page.Page{}, nil, err
 		}
-		p := fleetpage.New(f, found, page.Source{Select: in.Select, Inputs: in.Given}, made)
+		p := f.Page(found, page.Source{Select: in.Select, Inputs: in.Given}, made)
 		if o.Alarms == nil {
 			return p, nil, nil
 		}

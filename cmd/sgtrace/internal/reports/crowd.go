@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -16,7 +15,7 @@ import (
 // Summing says how people get to see tables of very many ranks.
 type Summing struct {
 	all   bool // each rank by itself
-	hosts *crowd.Hosts
+	hosts *document.Hosts
 }
 
 // ReadSumming reads the flags --all-ranks and --hosts. Who says how many rows there should be, or
@@ -28,10 +27,10 @@ func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 }
 
 // Hosts returns what --hosts says; nil is that it is not given.
-func (s Summing) Hosts() *crowd.Hosts { return s.hosts }
+func (s Summing) Hosts() *document.Hosts { return s.hosts }
 
 // Hosts reads the flag --hosts; nil is that it is not given.
-func Hosts(ctx *cli.Context) (*crowd.Hosts, error) {
+func Hosts(ctx *cli.Context) (*document.Hosts, error) {
 	name := ctx.String("hosts")
 	if name == "" {
 		return nil, nil
@@ -41,7 +40,7 @@ func Hosts(ctx *cli.Context) (*crowd.Hosts, error) {
 		return nil, commandline.Usage("--hosts: %v", err)
 	}
 	defer f.Close()
-	hosts, err := crowd.ReadHosts(f, name)
+	hosts, err := document.ReadHosts(f, name)
 	if err != nil {
 		return nil, commandline.Usage("--hosts: %v", err)
 	}
@@ -63,7 +62,7 @@ func (s Summing) Folder(in *Reading) func([]*table.Table) {
 
 // sum puts tables of few rows in the place of those of very many ranks, if people read them.
 func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
-	c := &crowd.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
+	c := &document.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
 	ranks := in.ranks()
 	for _, rank := range ranks {
 		c.HostOf[rank.Name] = rank.Host
@@ -95,12 +94,12 @@ func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
 const stragglers = "stragglers"
 
 // ranks lists the ranks, each once.
-func (in *Reading) ranks() (list []crowd.Rank) {
+func (in *Reading) ranks() (list []document.Rank) {
 	known := map[string]bool{}
 	add := func(name, host string, at place.Where) {
 		if !known[name] {
 			known[name] = true
-			list = append(list, crowd.Rank{Name: name, Host: host, At: at})
+			list = append(list, document.Rank{Name: name, Host: host, At: at})
 		}
 	}
 	if p := in.Profiles; p != nil {

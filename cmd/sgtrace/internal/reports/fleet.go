@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/fleet"
 	"github.com/sgtrace/sgtrace/analyze/gate"
-	"github.com/sgtrace/sgtrace/analyze/listing"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -29,7 +29,7 @@ func parseFleet(ctx *cli.Context) (Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := f.Document(&listing.List{Result: found, Select: in.Select, Inputs: in.Given, All: all, Evidence: evidence})
+		d := f.Document(&overview.List{Result: found, Select: in.Select, Inputs: in.Given, All: all, Evidence: evidence})
 		if o.Alarms != nil {
 			addGate(d, o.Alarms.Judge(found, nil))
 		}

@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
-	"github.com/sgtrace/sgtrace/analyze/crowd"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // groupsChanged says which changes are of all ranks of a group of hosts: "lateness changed on all
 // 8 ranks of rack r12 at 12:00:05.0".
-func groupsChanged(changes *change.Changes, hosts *crowd.Hosts, ranks []crowd.Rank) (sentences []string) {
+func groupsChanged(changes *change.Changes, hosts *document.Hosts, ranks []document.Rank) (sentences []string) {
 	if hosts == nil {
 		return nil
 	}

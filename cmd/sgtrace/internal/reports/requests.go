@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -88,7 +87,7 @@ func parseTail(ctx *cli.Context) (Run, error) {
 	}
 	return func(in *Reading) (*document.Document, error) {
 		t := tail.New(in.Requests, opt)
-		d := &document.Document{Tables: append(t.Reports(), common.Find(in.Requests, t.List, t.Peers).Report(opt.All))}
+		d := &document.Document{Tables: append(t.Reports(), tail.FindTraits(in.Requests, t.List, t.Peers).Report(opt.All))}
 		for _, t := range d.Tables {
 			if d.Main == "" && t.Schema == tail.Schema {
 				d.Main = t.Name()

@@ -4,7 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/stacks"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 )
 
@@ -15,7 +15,7 @@ func parseStacks(ctx *cli.Context) (Run, error) {
 		if err := in.needProfiles(); err != nil {
 			return nil, err
 		}
-		d := document.Of(stacks.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
+		d := document.Of(host.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
 		d.LimitAll = true
 		return d, nil
 	}, nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gate"
@@ -170,7 +169,7 @@ func addGate(d *document.Document, r *gate.Result) {
 // Overview looks at everything that was read, but for what is muted, and which requests meet
 // the objectives. Findings tell of groups of hosts; nil knows none. drawn tells that it is for a page.
 // It is an error if the selection leaves nothing to look at.
-func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *crowd.Hosts, drawn bool) (*overview.Overview, error) {
+func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *document.Hosts, drawn bool) (*overview.Overview, error) {
 	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
 		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Weeks: in.weeks,

@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
-	"github.com/sgtrace/sgtrace/analyze/crowd"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
@@ -86,7 +85,7 @@ func writeParts(w io.Writer, style table.Style, parts []drawn) error {
 }
 
 // loadOverTime adds the tables of requests over time.
-func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective, hosts *crowd.Hosts) ([]drawn, error) {
+func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective, hosts *document.Hosts) ([]drawn, error) {
 	timeline, err := load.New(in.Requests, bucket)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,0 @@
-// Package common says what slow requests have in common: the model, a header, the rank, the
-// pair of hosts, long prompts, or whatever else a dump tells of its requests.
-//
-// A [Trait] is a value of an attribute that some requests have. Requests that have it are
-// compared with their neighbors in time that do not, so that load which comes and goes does
-// not matter, and all traits are paid for at once.
-package common

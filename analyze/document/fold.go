@@ -1,0 +1,255 @@
+package document
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+const (
+	// Many is above how many ranks a table is folded.
+	Many = 64
+	// mostGroups is how many groups have a row each.
+	mostGroups = 16
+	// rankColumn names the column that tells which rank a row is of.
+	rankColumn = "rank"
+)
+
+// notAdded are columns of numbers that are names.
+var notAdded = []string{"device", "stream", "gpu"}
+
+// A Crowd is the ranks of some tables.
+type Crowd struct {
+	HostOf map[string]string // of ranks, as tables name them
+	Hosts  *Hosts            // nil knows no groups of hosts
+	Named  map[string]bool   // ranks that a finding names, which keep their rows
+}
+
+// Fold returns the table with a few rows for the ranks that no finding names, if it has more
+// than [Many] ranks: for each group of hosts the median, or of very many groups of all, and the
+// smallest and the largest value of all. Rows that differ in another text are not summed up
+// together; where there are too many of these, the table is cut instead.
+func (c *Crowd) Fold(t *table.Table) *table.Table {
+	at, err := t.Column(rankColumn)
+	if err != nil || t.Columns[at].Unit != table.Text {
+		return cut(t, len(c.HostOf))
+	}
+	f := &fold{Crowd: c, t: t, rank: at, kinds: map[string]*kind{}}
+	f.read()
+	if len(f.ranks) <= Many {
+		return t
+	}
+	f.level = c.levelFor(f.ranks)
+	out := f.rows()
+	if len(out) > t.Len()/2 {
+		return cut(t, len(f.ranks))
+	}
+	folded := table.New(t.Schema, t.Title, out, fieldsOf(t.Columns))
+	folded.Part, folded.Footnotes = t.Part, slices.Clone(t.Footnotes)
+	folded.Note("%s are summed up; p50 is their median, nearest rank. --all-ranks lists each, and so do CSV and JSON", words.Counted(len(f.ranks)-f.named, "rank"))
+	return folded
+}
+
+// cut leaves the first rows of a table if there are many ranks.
+func cut(t *table.Table, ranks int) *table.Table {
+	if ranks > Many && t.Len() > Many {
+		t.Limit(Many)
+		t.Note("there are %s: --all-ranks lists all rows, and so do CSV and JSON", words.Counted(ranks, "rank"))
+	}
+	return t
+}
+
+// fieldsOf are the columns of rows that hold their cells.
+func fieldsOf(columns []table.Column) []table.Field[[]table.Cell] {
+	fields := make([]table.Field[[]table.Cell], len(columns))
+	for i, column := range columns {
+		fields[i] = table.Field[[]table.Cell]{Column: column, Cell: func(row *[]table.Cell) table.Cell { return (*row)[i] }}
+	}
+	return fields
+}
+
+// A fold is a table while it is folded.
+type fold struct {
+	*Crowd
+	t     *table.Table
+	rank  int // column
+	level int // of the groups
+	ranks map[string]bool
+	named int // of ranks, that findings name
+	kinds map[string]*kind
+	order []*kind
+}
+
+// A kind is rows of ranks that only numbers tell apart.
+type kind struct {
+	kept [][]table.Cell
+	rest [][]table.Cell
+}
+
+// read sorts the rows by kind.
+func (f *fold) read() {
+	f.ranks = map[string]bool{}
+	for row := range f.t.Len() {
+		cells := make([]table.Cell, len(f.t.Columns))
+		var texts []string
+		for i, column := range f.t.Columns {
+			cells[i] = f.t.Cell(row, i)
+			if i != f.rank && !column.Detail && column.Unit == table.Text {
+				texts = append(texts, cells[i].Text)
+			}
+		}
+		key := strings.Join(texts, "\x00")
+		k := f.kinds[key]
+		if k == nil {
+			k = &kind{}
+			f.kinds[key], f.order = k, append(f.order, k)
+		}
+		rank := cells[f.rank].Text
+		if !f.ranks[rank] && f.Named[rank] {
+			f.named++
+		}
+		f.ranks[rank] = true
+		if f.Named[rank] {
+			k.kept = append(k.kept, cells)
+		} else {
+			k.rest = append(k.rest, cells)
+		}
+	}
+}
+
+// levelFor returns the smallest groups of which there are few enough for a row each; -1 is none.
+func (c *Crowd) levelFor(ranks map[string]bool) int {
+	for level := range c.Hosts.levels() {
+		groups := map[string]bool{}
+		for rank := range ranks {
+			groups[c.Hosts.group(level, c.host(rank))] = true
+		}
+		if len(groups) > 1 && len(groups) <= mostGroups && !groups[""] {
+			return level
+		}
+	}
+	return -1
+}
+
+// host returns the host of a rank, whose name a device may follow; "" is unknown.
+func (c *Crowd) host(rank string) string {
+	for name := rank; name != ""; {
+		if host, ok := c.HostOf[name]; ok {
+			return host
+		}
+		i := strings.LastIndexByte(name, ' ')
+		name = name[:max(i, 0)]
+	}
+	return ""
+}
+
+// rows are those of the folded table.
+func (f *fold) rows() (out [][]table.Cell) {
+	for _, k := range f.order {
+		out = append(out, k.kept...)
+		if len(k.rest) < 3 {
+			out = append(out, k.rest...)
+			continue
+		}
+		for _, group := range f.groups(k.rest) {
+			out = append(out, f.sum(group.rows, group.title+": p50", median))
+		}
+		all := f.countOf(k.rest)
+		out = append(out, f.sum(k.rest, all+": least", first), f.sum(k.rest, all+": p50", median), f.sum(k.rest, all+": most", last))
+	}
+	return out
+}
+
+// countOf says how many ranks some rows are of: "1,011 other ranks on 126 hosts".
+func (f *fold) countOf(rows [][]table.Cell) string {
+	ranks, hosts := map[string]bool{}, map[string]bool{}
+	for _, row := range rows {
+		rank := row[f.rank].Text
+		ranks[rank], hosts[f.host(rank)] = true, true
+	}
+	text := words.Counted(len(ranks), "rank")
+	if f.named > 0 {
+		text = words.Counted(len(ranks), "other rank")
+	}
+	if len(hosts) > 1 {
+		text += " on " + words.Counted(len(hosts), "host")
+	}
+	return text
+}
+
+// A group is the rows of ranks on hosts that belong together.
+type group struct {
+	title string
+	rows  [][]table.Cell
+}
+
+// groups are those of the level, by name; none if there are too many.
+func (f *fold) groups(rows [][]table.Cell) (list []group) {
+	if f.level < 0 {
+		return nil
+	}
+	index := map[string]int{}
+	for _, row := range rows {
+		name := f.Hosts.group(f.level, f.host(row[f.rank].Text))
+		i, ok := index[name]
+		if !ok {
+			i = len(list)
+			index[name] = i
+			list = append(list, group{title: f.Hosts.title(f.level, name)})
+		}
+		list[i].rows = append(list[i].rows, row)
+	}
+	slices.SortStableFunc(list, func(a, b group) int {
+		return cmp.Or(cmp.Compare(len(a.title), len(b.title)), strings.Compare(a.title, b.title))
+	})
+	return list
+}
+
+// Which of n sorted values a row has.
+func first(int) int    { return 0 }
+func last(n int) int   { return n - 1 }
+func median(n int) int { return (n - 1) / 2 } // nearest rank
+
+// sum makes one row of several: texts that all have, and of numbers the one that which chooses.
+func (f *fold) sum(rows [][]table.Cell, title string, which func(n int) int) []table.Cell {
+	out := make([]table.Cell, len(f.t.Columns))
+	for i, column := range f.t.Columns {
+		switch {
+		case i == f.rank:
+			out[i] = table.TextCell(title)
+		case column.Detail || slices.Contains(notAdded, column.Name):
+			out[i] = table.Cell{Unknown: true}
+		case column.Unit == table.Text:
+			out[i] = rows[0][i]
+		default:
+			out[i] = choose(column.Unit, rows, i, which)
+		}
+	}
+	return out
+}
+
+// choose returns the cell of a column that which chooses of those that are known, in order.
+func choose(unit table.Unit, rows [][]table.Cell, column int, which func(n int) int) table.Cell {
+	var known []table.Cell
+	for _, row := range rows {
+		if c := row[column]; !c.Unknown {
+			known = append(known, c)
+		}
+	}
+	if len(known) == 0 {
+		return table.Cell{N: request.Unknown, Unknown: true}
+	}
+	slices.SortFunc(known, func(a, b table.Cell) int {
+		if unit.Real() {
+			return cmp.Compare(a.Share, b.Share)
+		}
+		return cmp.Compare(a.N, b.N)
+	})
+	c := known[which(len(known))]
+	c.Tone = table.Plain
+	return c
+}

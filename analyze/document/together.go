@@ -1,0 +1,174 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+)
+
+// A Rank is one of all that there are.
+type Rank struct {
+	Name, Host string // as reports print them; no host is unknown
+	At         place.Where
+}
+
+// A Group is ranks of hosts that belong together.
+type Group struct {
+	Members []string
+	what    string // members are "ranks", or "hosts", each of which has a rank
+	title   string // "rack r12"
+	level   int    // 0 is a host
+}
+
+// String counts the members: "all 8 ranks of rack r12", "all 4 hosts of rack r12".
+func (g *Group) String() string {
+	return fmt.Sprintf("all %d %s of %s", len(g.Members), g.what, g.title)
+}
+
+// Together returns the groups of hosts of which all ranks are named, the largest groups first.
+// ranks are all that there are. A rank is told of once.
+func (c *Crowd) Together(ranks []Rank) (list []Group) {
+	told := map[string]bool{}
+	for level := len(c.Hosts.levels()) - 1; level >= 0; level-- {
+		members := map[string][]string{}
+		var names []string
+		for _, rank := range ranks {
+			name := c.Hosts.group(level, rank.Host)
+			if name == "" {
+				continue
+			}
+			if members[name] == nil {
+				names = append(names, name)
+			}
+			members[name] = append(members[name], rank.Name)
+		}
+		for _, name := range names {
+			all := members[name]
+			if len(all) < 2 || len(names) < 2 || slices.ContainsFunc(all, func(rank string) bool { return !c.Named[rank] || told[rank] }) {
+				continue
+			}
+			for _, rank := range all {
+				told[rank] = true
+			}
+			list = append(list, Group{all, "ranks", c.Hosts.title(level, name), level})
+		}
+	}
+	return list
+}
+
+// withHosts is Together, and the groups of hosts of which each has a named rank.
+func (c *Crowd) withHosts(ranks []Rank) []Group {
+	list := c.Together(ranks)
+	told := map[string]bool{}
+	for i := range list {
+		told[list[i].title] = true
+	}
+	onHosts := &Crowd{Hosts: c.Hosts, Named: map[string]bool{}}
+	var hosts []Rank
+	seen := map[string]bool{}
+	for _, r := range ranks {
+		if !seen[r.Host] {
+			seen[r.Host] = true
+			hosts = append(hosts, Rank{Name: r.Host, Host: r.Host})
+		}
+		onHosts.Named[r.Host] = onHosts.Named[r.Host] || c.Named[r.Name]
+	}
+	for _, g := range onHosts.Together(hosts) {
+		if !told[g.title] {
+			g.what = "hosts"
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// are says what ranks are that findings of a kind are about.
+var are = map[finding.Kind]string{finding.Straggler: "late", finding.Slower: "slow", finding.Lifecycle: "hung, gone, or new"}
+
+// words says what the ranks of the group are that findings of a kind are about.
+func (g *Group) words(kind finding.Kind) string {
+	switch is := are[kind]; {
+	case is == "":
+		return g.String() + " have such a finding"
+	case g.what == "hosts":
+		return g.String() + " have a rank that is " + is
+	default:
+		return g.String() + " are " + is
+	}
+}
+
+// Tell says first in the evidence of findings if those of a kind are about all ranks of a group, or
+// about all of its hosts: "all 8 ranks of rack r12 are late". Of a host it says so only where several findings are about
+// it, as one names its own. Nil hosts tell nobody.
+func (h *Hosts) Tell(found []finding.Finding, ranks []Rank) {
+	if h == nil {
+		return
+	}
+	var kinds []finding.Kind
+	for i := range found {
+		if !slices.Contains(kinds, found[i].Kind) {
+			kinds = append(kinds, found[i].Kind)
+		}
+	}
+	for _, kind := range kinds {
+		c := &Crowd{Hosts: h, Named: map[string]bool{}}
+		of := map[string][]*finding.Finding{} // by rank and host
+		for i := range found {
+			if f := &found[i]; f.Kind == kind {
+				for _, r := range namedBy(&f.At, ranks) {
+					c.Named[r.Name] = true
+					of[r.Name], of[r.Host] = append(of[r.Name], f), append(of[r.Host], f)
+				}
+			}
+		}
+		for _, g := range c.withHosts(ranks) {
+			g.tell(kind, of)
+		}
+	}
+}
+
+// tell adds the group to the findings about its ranks.
+func (g *Group) tell(kind finding.Kind, of map[string][]*finding.Finding) {
+	var about []*finding.Finding
+	for _, member := range g.Members {
+		for _, f := range of[member] {
+			if !slices.Contains(about, f) {
+				about = append(about, f)
+			}
+		}
+	}
+	if g.level == 0 && len(about) < 2 {
+		return
+	}
+	for _, f := range about {
+		f.Evidence = slices.Insert(slices.Clone(f.Evidence), 0, finding.Evidence{Text: g.words(kind)})
+	}
+}
+
+// Covered returns the groups of which some places cover all ranks, and those of hosts that each
+// have a rank there, the largest first.
+func (h *Hosts) Covered(places []place.Where, ranks []Rank) []Group {
+	c := &Crowd{Hosts: h, Named: map[string]bool{}}
+	for i := range places {
+		for _, r := range namedBy(&places[i], ranks) {
+			c.Named[r.Name] = true
+		}
+	}
+	return c.withHosts(ranks)
+}
+
+// namedBy returns the ranks that a place is, or that belong to it.
+func namedBy(at *place.Where, ranks []Rank) (list []*Rank) {
+	if at.Scope != place.OneRank {
+		return nil
+	}
+	name := at.String()
+	for i := range ranks {
+		if r := &ranks[i]; r.Name == name || at.Host != "" && at.Overlaps(&r.At) {
+			list = append(list, r)
+		}
+	}
+	return list
+}

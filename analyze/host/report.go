@@ -1,0 +1,70 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+)
+
+// titles and what say what the tables are of.
+var (
+	titles = [numOf]string{CPU: "CPU time by stack", GPU: "GPU time by the stack that launched it"}
+	names  = [numOf]string{CPU: "cpu", GPU: "gpu"}
+	selves = [numOf]string{CPU: "time of threads in the innermost frame", GPU: "time of the kernel or copy"}
+)
+
+// Reports returns the tables: where the time of threads went, and that of devices.
+func (s *Stacks) Reports() []*table.Table {
+	return []*table.Table{s.report(CPU), s.report(GPU)}
+}
+
+func (s *Stacks) report(of Of) *table.Table {
+	row := func(at *int32) Row { return Row{s, of, *at} }
+	text := func(name, doc string, cell func(Row) string) table.Field[int32] {
+		return table.TextColumn(name, doc, func(at *int32) string { return cell(row(at)) })
+	}
+	ns := func(name, doc string, cell func(Row) int64) table.Field[int32] {
+		return table.NsColumn(name, doc, func(at *int32) int64 { return cell(row(at)) })
+	}
+	var fields []table.Field[int32]
+	if s.byRank {
+		fields = append(fields, text("rank", "rank, or process that is none", Row.Rank))
+	}
+	fields = append(fields,
+		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 { return row(at).Share() }),
+		ns("self", selves[of], Row.Self))
+	if of == CPU {
+		fields = append(fields,
+			ns("total", "self, and time in frames that are entered from there, without waits", Row.Total),
+			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.Did().String() }))
+	}
+	frame := text("frame", "the innermost frame", Row.Frame)
+	callers := text("callers", "the frames around it, the innermost first", Row.Callers)
+	stack := text("stack", "all frames, the outermost first, joined by semicolons", Row.Stack)
+	frame.Most, callers.Most, stack.Detail = mostFrame, table.MostName, true
+	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
+	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}
+	s.note(t, of)
+	return t
+}
+
+// mostFrame is how wide the innermost frame is for people, who see callers beside it.
+const mostFrame = 50
+
+// note says what the rows leave out, and what was not recorded.
+func (s *Stacks) note(t *table.Table, of Of) {
+	switch {
+	case of == CPU && s.Waited > 0:
+		t.Note("threads waited %s, in the last rows (lock, waiting): shares are without this; in stacks, it is the frame (idle)", table.InWords(s.Waited))
+	case of == GPU && !s.work:
+		t.Note("no kernels or copies were recorded")
+		return
+	}
+	for _, text := range s.Missing() {
+		t.Note("%s", text)
+	}
+	if of == GPU {
+		walk.NoteGraphs(t, s.graphs)
+	}
+}

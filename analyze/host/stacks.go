@@ -1,0 +1,207 @@
+package host
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Stacks are where time went.
+type Stacks struct {
+	Waited int64 // by threads, ns
+	// Recorded tells which kinds of frames there are.
+	Recorded Recorded
+	// Seen tells what was recorded beside them.
+	Seen Seen
+
+	tree   *tree
+	totals [numOf][]int64 // by stack
+	// rows are the stacks with time in their innermost frame, the longest first; those in
+	// which threads wait come last.
+	rows   [numOf][]int32
+	syms   *trace.Symbols
+	export bool // some is of Nsight Systems
+	byRank bool
+	work   bool
+	graphs int64
+}
+
+// A Row is a stack with time in its innermost frame. It is made when it is asked for: there
+// may be millions.
+type Row struct {
+	s  *Stacks
+	of Of
+	at int32
+}
+
+// Rows yields the stacks in order.
+func (s *Stacks) Rows(of Of) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for _, at := range s.rows[of] {
+			if !yield(Row{s, of, at}) {
+				return
+			}
+		}
+	}
+}
+
+// Rank is "" where ranks are pooled.
+func (r Row) Rank() string {
+	if !r.s.byRank {
+		return ""
+	}
+	return r.names(0)[0]
+}
+
+// Self is the time in the innermost frame, ns.
+func (r Row) Self() int64 { return r.s.tree.self[r.of][r.at] }
+
+// Total is Self, and the time in frames that are entered from there, ns.
+func (r Row) Total() int64 { return r.s.totals[r.of][r.at] }
+
+// Share is Self as part of the time of all; of waits, NaN.
+func (r Row) Share() float64 {
+	if r.s.tree.nodes[r.at].isIdle() {
+		return math.NaN()
+	}
+	return distribution.Fraction(r.Self(), r.s.totals[r.of][bottom])
+}
+
+// Did is what the thread did in the innermost frame.
+func (r Row) Did() Did { return r.s.tree.nodes[r.at].did }
+
+// Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
+// and copies count, as a whole.
+func Sum(set *profile.Set, opt walk.Options) *Stacks {
+	s := &Stacks{syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
+	var mu sync.Mutex
+	walk.EachStream(set, func(_ int, stream profile.Stream) {
+		c := collect(set, stream, &opt)
+		mu.Lock()
+		defer mu.Unlock()
+		s.join(c)
+	})
+	if s.tree == nil {
+		s.tree = newTree()
+	}
+	s.tree.index = nil // no stack is entered any more
+	for of := range numOf {
+		s.totals[of] = s.tree.totals(of)
+		s.list(of)
+	}
+	return s
+}
+
+// join adds what there is of a stream. Numbers of stacks depend on which comes first, and
+// decide nothing.
+func (s *Stacks) join(c *collector) {
+	if s.tree == nil {
+		s.tree = c.tree
+	} else {
+		s.tree.merge(c.tree)
+	}
+	s.Recorded.Join(&c.recorded)
+	s.Seen.Join(&c.seen)
+	s.work = s.work || c.work
+	s.graphs = distribution.AddTimes(s.graphs, c.graphs)
+}
+
+// list finds the rows, and their order.
+func (s *Stacks) list(of Of) {
+	for i, self := range s.tree.self[of] {
+		if self == 0 {
+			continue
+		}
+		if s.tree.nodes[i].isIdle() {
+			s.Waited = distribution.AddTimes(s.Waited, self)
+		}
+		s.rows[of] = append(s.rows[of], int32(i))
+	}
+	slices.SortFunc(s.rows[of], func(a, b int32) int {
+		x, y := Row{s, of, a}, Row{s, of, b}
+		return cmp.Or(waitsLast(x.Did(), y.Did()), cmp.Compare(y.Self(), x.Self()), s.compare(a, b))
+	})
+}
+
+// Code reports whether stacks tell where in its code a thread is.
+func (s *Stacks) Code() bool { return s.Recorded.Code() || s.Seen.Samples || s.Seen.Backtraces }
+
+// Missing says what was not recorded of the stacks.
+func (s *Stacks) Missing() []string { return s.Recorded.Missing(&s.Seen, s.export) }
+
+func waitsLast(a, b Did) int {
+	switch {
+	case a.Waits() == b.Waits():
+		return 0
+	case a.Waits():
+		return 1
+	}
+	return -1
+}
+
+// compare orders stacks by the names in them, the innermost first: the numbers of symbols
+// differ from run to run.
+func (s *Stacks) compare(a, b int32) int {
+	for a != b {
+		x, y := &s.tree.nodes[a], &s.tree.nodes[b]
+		if c := cmp.Or(strings.Compare(s.name(a), s.name(b)), cmp.Compare(x.did, y.did)); c != 0 {
+			return c
+		}
+		a, b = x.around, y.around
+	}
+	return 0
+}
+
+// name returns the name of the innermost frame.
+func (s *Stacks) name(at int32) string {
+	n := &s.tree.nodes[at]
+	if n.isIdle() {
+		return "(idle)"
+	}
+	return s.syms.Name(n.name)
+}
+
+// names returns the names of the frames of a stack, the outermost first, from a depth on.
+func (r Row) names(from int32) []string {
+	t := r.s.tree
+	list := make([]string, max(0, t.depth[r.at]-from))
+	at := r.at
+	for i := len(list) - 1; i >= 0; i-- {
+		list[i] = r.s.name(at)
+		at = t.nodes[at].around
+	}
+	return list
+}
+
+// Frame is the innermost frame.
+func (r Row) Frame() string { return Short(r.s.name(r.at)) }
+
+// Callers are the next frames, the inner one first, shortened, and the innermost range: "aten::item
+// < sample() (scheduler.py:2210) in decode bs=2 step".
+func (r Row) Callers() string {
+	const most = 3
+	var list []string
+	in := ""
+	t := r.s.tree
+	for at := t.nodes[r.at].around; at != bottom; at = t.nodes[at].around {
+		if len(list) < most {
+			list = append(list, Short(r.s.name(at)))
+		} else if t.nodes[at].did == InRange {
+			in = " in " + r.s.name(at)
+			break
+		}
+	}
+	return strings.Join(list, " < ") + in
+}
+
+// Stack is the whole stack, as other tools read it: see [table.FoldStack].
+func (r Row) Stack() string { return table.FoldStack(r.names(0)) }

@@ -1,0 +1,217 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Front is the processes in front of the schedulers of a set.
+type Front struct {
+	Visits int // of the process that has most
+	Desks  []*Desk
+
+	set   *request.Set
+	index map[place.Where]*Desk
+}
+
+// A Desk is one of them: a gateway, or the tokenizer of a server.
+type Desk struct {
+	place.Where
+	Gateway bool
+	// Usual is how long it keeps requests where it keeps them for the shortest time, and Limit
+	// from when on that is longer than usual explains; ns.
+	Usual, Limit int64
+	// Since is when it began to keep requests for so long, with its bounds of 95 %; zero if it
+	// always did. P is how probable such a change is by chance.
+	Since, Earliest, Latest trace.Time
+	P                       float64
+
+	visits []visit // by time
+	kept   []visit // longer than Limit, since Since
+	after  int     // visits since Since
+}
+
+// A visit is what one request had at a desk.
+type visit struct {
+	at      trace.Time
+	request int
+	wait    int64 // ns until the process begins; 0 of a gateway
+	work    int64 // ns that it has it then
+}
+
+func (v *visit) ns() int64 { return v.wait + v.work }
+
+// Of a desk: so many visits are judged at least, in so many blocks of time at most. What keeps
+// requests for less than leastKept ns in addition, nobody notices.
+const (
+	fewVisits = 40
+	blocks    = 8
+	leastKept = 10_000_000
+	deviation = 10 // times what visits scatter by
+	surely    = 0.001
+)
+
+// FindFront looks at the requests of a set.
+func FindFront(s *request.Set) *Front {
+	f := &Front{set: s, index: map[place.Where]*Desk{}}
+	for i := range s.AllRequests() {
+		if r := &s.Requests[i]; r.Status == request.Finished && r.Complete() {
+			f.add(i, r)
+		}
+	}
+	for _, d := range f.Desks {
+		slices.SortStableFunc(d.visits, func(x, y visit) int { return cmp.Compare(x.at, y.at) })
+		f.Visits = max(f.Visits, len(d.visits))
+		d.judge()
+	}
+	return f
+}
+
+// add notes where a request was.
+func (f *Front) add(i int, r *request.Request) {
+	s := f.set
+	var sent trace.Time // 0 is unknown
+	outer := r.Gateway
+	if outer != request.None && r.Flags&request.SharedGateway == 0 && !s.Implausible(outer) {
+		var first trace.Time
+		if first, sent = s.HandedOn(outer); sent != 0 {
+			f.desk(s.ProcOf(outer), true).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
+		}
+	}
+	for _, p := range s.PartsOf(r) {
+		part := &s.Parts[p]
+		work, ok := f.work(part)
+		if !ok {
+			continue
+		}
+		v := visit{at: r.Start, request: i, work: work}
+		if sent != 0 {
+			v.wait = waited(s, part, outer, sent)
+		}
+		f.desk(part.Proc, false).add(v)
+	}
+}
+
+// waited is how long a part waited between the time at which it was sent, and its beginning. What
+// the clocks say of that cannot be more than is left of the gateway's span, whatever they show.
+func waited(s *request.Set, p *request.Part, outer int, sent trace.Time) int64 {
+	span, root := s.Row(outer), s.Row(p.Root)
+	shift := s.Clocks.Drifted(s.ProcOf(p.Root), s.ProcOf(outer), span.Start)
+	left := int64(span.End-sent) - root.Dur()
+	return max(0, min(int64(root.Start+shift-sent), left))
+}
+
+// work is how long the tokenizer of a part had the request; ok is false if that is not known.
+func (f *Front) work(p *request.Part) (ns int64, ok bool) {
+	s := f.set
+	if !p.Serves() || p.Root == request.None || p.Proc == request.None || s.Implausible(p.Root) {
+		return 0, false
+	}
+	for _, t := range s.ThreadsOf(p) {
+		if s.OnScheduler(t) || s.Threads[t].Proc != p.Proc {
+			continue
+		}
+		for _, i := range s.StagesOf(t) {
+			if row := s.Row(int(i)); row.Phase == request.DispatchPhase && !s.Implausible(int(i)) && row.End > p.Start {
+				ns, ok = max(ns, int64(row.End-p.Start)), true
+			}
+		}
+	}
+	return ns, ok
+}
+
+// desk returns the desk of a proc.
+func (f *Front) desk(proc int, gateway bool) *Desk {
+	at := place.NewWhere(f.set, proc)
+	d := f.index[at]
+	if d == nil {
+		d = &Desk{Where: at, Gateway: gateway}
+		f.index[at], f.Desks = d, append(f.Desks, d)
+	}
+	return d
+}
+
+func (d *Desk) add(v visit) { d.visits = memory.Append(d.visits, v) }
+
+// judge finds out what is usual, and since when some visits take longer.
+func (d *Desk) judge() {
+	n := len(d.visits)
+	if n < fewVisits {
+		return
+	}
+	d.findUsual()
+	long := memory.Make[bool](n)
+	for i := range d.visits {
+		long[i] = d.visits[i].ns() >= d.Limit
+	}
+	from, to := 0, n
+	changes := d.changes(long)
+	for _, c := range changes {
+		if from == 0 && d.part(c.At, c.To) > d.part(0, c.At) {
+			from, to, d.P = c.At, c.To, c.P
+			at := func(k int) trace.Time {
+				return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
+			}
+			// It began after the last visit before it, and before the first one that it kept.
+			d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[c.Last].at
+		} else if from > 0 && d.part(c.At, c.To)*2 > d.part(from, to) {
+			to = c.To
+		}
+	}
+	for _, v := range d.visits[from:to] {
+		if v.ns() >= d.Limit {
+			d.kept = memory.Append(d.kept, v)
+		}
+	}
+	d.after = to - from
+}
+
+// changes are those of how many visits are too long; where such visits come in crowds, so that
+// their number is no proof, of how long all visits are.
+func (d *Desk) changes(long []bool) []changepoint.Change {
+	rises := func(_, k, to int) bool { return d.part(k, to) > 0 }
+	if found := changepoint.Shares(long, changepoint.Options{Alpha: surely}); len(found) > 0 {
+		return found
+	}
+	values := memory.Make[float64](len(d.visits))
+	for i := range d.visits {
+		values[i] = float64(d.visits[i].ns())
+	}
+	return changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: rises})
+}
+
+// part is which part of the visits [from, to) is longer than the limit.
+func (d *Desk) part(from, to int) float64 {
+	long := 0
+	for i := from; i < to; i++ {
+		if d.visits[i].ns() >= d.Limit {
+			long++
+		}
+	}
+	return float64(long) / float64(max(1, to-from))
+}
+
+// findUsual takes for usual what visits take in the block of time in which they are shortest.
+func (d *Desk) findUsual() {
+	n := len(d.visits)
+	count := min(blocks, n/(fewVisits/4))
+	for b := range count {
+		var list []int64
+		for _, v := range d.visits[b*n/count : (b+1)*n/count] {
+			list = append(list, v.ns())
+		}
+		slices.Sort(list)
+		middle := request.NearestRank(list, 50)
+		if b == 0 || middle < d.Usual {
+			d.Usual = middle
+			d.Limit = middle + max(leastKept, deviation*(middle-request.NearestRank(list, 25)))
+		}
+	}
+}

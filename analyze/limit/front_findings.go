@@ -1,0 +1,162 @@
+package limit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A process keeps requests so that it is worth telling if that costs so much of the time of
+// requests, in so many spells, or in spells that take so much of the time: one hiccup is none.
+const (
+	leastCost   = 0.01
+	fewSpells   = 8
+	leastSpells = 0.05
+)
+
+// Topics of findings: which kind of process it is.
+const (
+	Gateway   = "gateway"
+	Tokenizer = "tokenizer"
+)
+
+// Findings tells which gateways and tokenizers keep requests for longer than they should, and
+// whether there are enough requests to tell.
+func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
+	if len(f.Desks) == 0 {
+		judged.Reason = "no gateway or tokenizer was traced"
+	}
+	var out []finding.Finding
+	for _, d := range f.Desks {
+		if cost := b.Part(float64(d.extra())); cost >= leastCost && d.again() && !d.isOvertaken() {
+			out = append(out, f.finding(d, b, min(1, cost)))
+		}
+	}
+	return out, judged
+}
+
+// extra is how many ns a desk kept requests beyond what is usual, all together.
+func (d *Desk) extra() int64 {
+	sum := int64(0)
+	for i := range d.kept {
+		sum += d.kept[i].ns() - d.Usual
+	}
+	return sum
+}
+
+// again reports whether a desk kept requests again and again, or for long.
+func (d *Desk) again() bool {
+	spells, busy := 0, trace.Time(0)
+	until := trace.Time(0)
+	for i := range d.kept {
+		from, to := d.kept[i].at, d.kept[i].at+trace.Time(d.kept[i].ns())
+		if from > until {
+			spells++
+		}
+		busy += max(0, to-max(from, until))
+		until = max(until, to)
+	}
+	length := d.visits[len(d.visits)-1].at - d.visits[0].at
+	return spells >= fewSpells || float64(busy) >= leastSpells*float64(length)
+}
+
+// isOvertaken reports whether a tokenizer kept requests while others passed that came later: then
+// it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
+// many requests at a time, and may keep any of them.
+func (d *Desk) isOvertaken() bool {
+	if d.Gateway {
+		return false
+	}
+	overtaken, next := 0, 0
+	for i := range d.kept {
+		end := d.kept[i].at + trace.Time(d.kept[i].ns())
+		for next < len(d.visits) && d.visits[next].at <= d.kept[i].at {
+			next++
+		}
+		for k := next; k < len(d.visits) && d.visits[k].at < end; k++ {
+			if v := &d.visits[k]; v.ns() < d.Limit && v.at+trace.Time(v.ns()) < end {
+				overtaken++
+				break
+			}
+		}
+	}
+	return 2*overtaken > len(d.kept)
+}
+
+// finding is what an engineer is told of a desk.
+func (f *Front) finding(d *Desk, b *cause.Costs, cost float64) finding.Finding {
+	amounts, causes := map[int]int64{}, []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
+	var requests []int
+	for i := range d.kept {
+		amounts[d.kept[i].request] = d.kept[i].ns() - d.Usual
+		requests = append(requests, d.kept[i].request)
+	}
+	topic, name := Tokenizer, "time at the tokenizer"
+	if d.Gateway {
+		topic, name = Gateway, "time at the gateway"
+	}
+	claim := b.Amounts(amounts, causes...)
+	if !d.Gateway { // the same process sends the answers, late
+		claim = claim.And(b.Beyond(requests, cause.Return))
+	}
+	mean := distribution.FloorDiv(d.total(), int64(len(d.kept)))
+	out := finding.Finding{
+		Topic: topic, At: d.Where, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
+		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
+		Metric: finding.Metric{Name: name, Unit: table.Duration, Before: float64(d.Usual), After: float64(mean)},
+	}
+	if d.Since == 0 {
+		out.P = finding.Chance(math.NaN())
+	} else {
+		out.Evidence = append(out.Evidence, finding.Sentence("%s if nothing had changed", words.Chance(d.P)))
+	}
+	if d.Gateway {
+		out.Evidence = append(out.Evidence, finding.Sentence("that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"))
+	} else if wait := d.waits(); wait > 0 {
+		out.Evidence = append(out.Evidence, finding.Sentence("%s %% of that time passes before the span of the server begins; only the gateway's span shows it", words.InPercent(wait)))
+	}
+	out.Evidence = append(out.Evidence, finding.Sentence("for example %s", place.SomeRequests(f.set, requests)))
+	return out
+}
+
+// total is how many ns the requests that it kept were at a desk.
+func (d *Desk) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
+
+// waits is the part of what a tokenizer keeps requests for that passes before it begins.
+func (d *Desk) waits() float64 {
+	wait := int64(0)
+	for i := range d.kept {
+		wait += d.kept[i].wait
+	}
+	return float64(wait) / float64(max(1, d.total()))
+}
+
+// text says in a sentence which process keeps requests, how many, and since when.
+func (d *Desk) text(mean int64) string {
+	since := ""
+	if d.Since != 0 {
+		since = " since " + words.When(d.Since, d.Earliest, d.Latest)
+	}
+	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
+	if d.Gateway {
+		return fmt.Sprintf("the gateway holds %s %% of the requests%s, for %s on average, before it sends them to a server; usual is %s",
+			share, since, words.Nearly(mean), words.Nearly(d.Usual))
+	}
+	return fmt.Sprintf("the tokenizer of %s is too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; usual is %s",
+		d.server(), since, share, words.Nearly(mean), words.Nearly(d.Usual))
+}
+
+// server names the server of a tokenizer.
+func (d *Desk) server() string {
+	at := d.Where
+	at.Label, at.Rank = "", trace.NoRank
+	return at.Group()
+}

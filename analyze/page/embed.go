@@ -1,0 +1,120 @@
+package page
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// mostPacked is how many letters of packed numbers a page has: enough for the metrics of
+// 25,000 requests and most of their stages. One about very many ranks has less, as more on it is
+// by rank.
+const (
+	mostPacked    = 1_600_000
+	crowdedPacked = 300_000
+)
+
+// A Packer packs the values of a page for its script, as long as there is room.
+type Packer struct {
+	room int // letters
+}
+
+// NewPacker has the room of a page; one about very many ranks is crowded.
+func NewPacker(crowded bool) *Packer {
+	if crowded {
+		return &Packer{crowdedPacked}
+	}
+	return &Packer{mostPacked}
+}
+
+// Durations packs durations, ascending, in ns, with the numbers of the requests that they are of,
+// counted from 1; 0 is none. It is "" if there is no room, or one is negative.
+func (p *Packer) Durations(ns []int64, requests []int32) string {
+	if p.room == 0 || ns[0] < 0 {
+		return ""
+	}
+	if text := chart.PackDurations(ns, requests); p.take(text) {
+		return text
+	}
+	return ""
+}
+
+// take reports whether there is room for a packed text, and uses it.
+func (p *Packer) take(text string) bool {
+	if len(text) > p.room {
+		return false
+	}
+	p.room -= len(text)
+	return true
+}
+
+// RequestTimes are when requests were, for the script: it computes with those that overlap
+// a range of time, which has whole microseconds.
+type RequestTimes struct {
+	From int64 `json:"from"` // us since 1970
+	// Spans has two packed numbers for each request, in us: when the first microsecond begins
+	// that is not before it, since From, and how many begin in it.
+	Spans string `json:"spans"`
+	// Ended is how each request ended, a digit: its place in Statuses.
+	Ended    string   `json:"ended"`
+	Statuses []string `json:"statuses"`
+	// Met has a digit for each request, an [slo.State]; "" if there is no SLO.
+	Met string `json:"met,omitempty"`
+}
+
+// Judge adds what became of each request.
+func (t *RequestTimes) Judge(g *slo.Goodput, requests int) {
+	met := make([]byte, requests)
+	for i := range met {
+		met[i] = '0' + byte(g.State(i))
+	}
+	t.Met = string(met)
+}
+
+// Requests packs the times of all requests of a set. It is nil if there is no room for them, or
+// they are out of reach for a script; then no values are packed either.
+func (p *Packer) Requests(set *request.Set) *RequestTimes {
+	t := requestTimes(set)
+	if t == nil || !p.take(t.Spans+t.Ended) {
+		p.room = 0
+		return nil
+	}
+	return t
+}
+
+func requestTimes(set *request.Set) *RequestTimes {
+	if len(set.Requests) == 0 || len(set.Requests) > mostPacked {
+		return nil
+	}
+	first := set.Requests[0].Start
+	for i := range set.Requests {
+		first = min(first, set.Requests[i].Start)
+	}
+	t := &RequestTimes{From: int64(first) / 1000}
+	for status := request.Finished; status <= request.Unfinished; status++ {
+		t.Statuses = append(t.Statuses, status.String())
+	}
+	var list []int64
+	ended := make([]byte, len(set.Requests))
+	for i := range set.Requests {
+		r := &set.Requests[i]
+		if r.Start < 0 || r.End < r.Start {
+			return nil
+		}
+		start := roundUp(r.Start)
+		list = append(list, start-t.From, int64(r.End)/1000+1-start)
+		ended[i] = '0' + byte(r.Status)
+	}
+	t.Spans, t.Ended = chart.Pack(list), string(ended)
+	return t
+}
+
+// roundUp returns a time in whole microseconds.
+func roundUp(t trace.Time) int64 {
+	us := int64(t) / 1000
+	if int64(t)%1000 > 0 {
+		us++
+	}
+	return us
+}

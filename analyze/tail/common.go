@@ -1,0 +1,407 @@
+package tail
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A traitMetric is a time by which requests are slow or not, whatever their size.
+type traitMetric struct {
+	Name string // "ttft"
+	Of   string // in a sentence: "to the first token"
+	// least is how much longer a trait must make it, as a part of its median.
+	least float64
+	// took is what people see, and beyond the part of it that size does not explain, in ns;
+	// NaN is unknown. weight is how often a request has it.
+	took, beyond func(*request.Metrics, *cause.Attribution) float64
+	weight       func(*request.Metrics) int64
+	// divided are the times of its causes that a request has, nil if they are not of the
+	// metric.
+	divided func(*cause.Attribution) *cause.Causes
+	// causes are what it may be made of.
+	causes []cause.Cause
+}
+
+// metrics are the times until the first token, from the outermost span on, and for every
+// token after it. What requests take altogether depends on how long their answers are.
+var metrics = []*traitMetric{
+	{
+		Name: "ttft", Of: "to the first token", least: 0.5,
+		took: func(_ *request.Metrics, a *cause.Attribution) float64 { return positive(a.First.Total()) },
+		beyond: func(_ *request.Metrics, a *cause.Attribution) float64 {
+			return positive(a.First.Total()) - float64(a.First[cause.PromptSize])
+		},
+		weight:  func(*request.Metrics) int64 { return 1 },
+		divided: func(a *cause.Attribution) *cause.Causes { return &a.First },
+		causes: []cause.Cause{cause.Router, cause.Dispatch, cause.Encode, cause.Intake, cause.DecodeBootstrap, cause.PrefillBootstrap, cause.Queue,
+			cause.ChunkWait, cause.Prefill, cause.Transfer, cause.PrefillSide, cause.DecodeQueue, cause.FirstStep, cause.Other, cause.Unaccounted},
+	},
+	{
+		Name: "tpot", Of: "for every further token", least: 0.25,
+		took:   func(m *request.Metrics, _ *cause.Attribution) float64 { return positive(m.TPOT) },
+		beyond: func(m *request.Metrics, _ *cause.Attribution) float64 { return positive(m.TPOT) },
+		weight: (*request.Metrics).DecodeTokens,
+		causes: []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank, cause.Retraction},
+	},
+}
+
+// positive is NaN for a time that is not known, or cannot be right.
+func positive(ns int64) float64 {
+	if ns <= 0 {
+		return math.NaN()
+	}
+	return float64(ns)
+}
+
+// A TraitComparison is one trait by one metric.
+type TraitComparison struct {
+	*Trait
+	Metric *traitMetric
+	N, All int // requests that have the trait, and all, of which the metric is known
+	// With and Others are the medians of those that have the trait and of the others, in ns.
+	With, Others int64
+	// Slowest is which part of the slowest twentieth has the trait.
+	Slowest float64
+	// P is how likely it is that those that have it are so slow by chance, given how many
+	// comparisons there are; NaN is that there is too little to tell.
+	P         float64
+	StandsOut bool
+	// Main is the cause that makes most of the difference between the means, and Part how
+	// much of it; 0 is unknown.
+	Main cause.Cause
+	Part float64
+	// Also are traits that nearly the same requests have.
+	Also []*Trait
+	// Population sets the requests that are compared apart from others, which ask for other
+	// work: "llama-8b"; "" if all do the same.
+	Population string
+
+	population int32   // its number
+	sample     *sample // that was compared
+	usual      int64   // ns beyond size of the others, the median
+	more       float64 // ns that the medians beyond size are apart
+	cost       float64 // ns that those that have it take longer than the others do, in all
+}
+
+// Traits are what requests have in common, compared.
+type Traits struct {
+	N    int // finished requests
+	List []TraitComparison
+
+	set   *request.Set
+	list  []cause.Attribution // of the finished requests
+	asked []Trait             // what was asked for, and by whom
+}
+
+// Of comparisons, those with a probability of chance above surely do not stand out.
+const surely = 0.01
+
+// strata is how many times a capture is cut into at most, and inStratum how many requests one
+// has at least.
+const (
+	strata    = 20
+	inStratum = 8
+)
+
+// FindTraits compares the requests of a list, whose sizes were taken out of what they take, by all
+// of their traits: those that ask for the same work with each other. Those that stand out come
+// first, the costliest first.
+func FindTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
+	t := &Traits{N: len(list), set: s, list: list}
+	if len(list) < finding.FewCompared {
+		return t
+	}
+	traits, rules := traitsOf(s, list)
+	for _, x := range slices.Concat(traits, rules) {
+		if x.Of == Asked {
+			t.asked = append(t.asked, x)
+		}
+	}
+	populations := max(1, groups.Populations())
+	samples := make([]*sample, len(metrics)*populations)
+	found := make([][]TraitComparison, len(samples))
+	parallel.Each(len(samples), func(k int) { // which do not touch each other
+		population := k % populations
+		samples[k] = newSample(s, list, metrics[k/populations], int32(population))
+		found[k] = samples[k].compareAll(traits)
+		for i := range found[k] {
+			found[k][i].Population = groups.PopulationName(population)
+		}
+	})
+	t.List = slices.Concat(found...)
+	t.correct()
+	for _, sample := range samples {
+		t.keepStrongest(sample)
+	}
+	slices.SortStableFunc(t.List, func(x, y TraitComparison) int {
+		switch {
+		case x.StandsOut != y.StandsOut && x.StandsOut:
+			return -1
+		case x.StandsOut != y.StandsOut:
+			return 1
+		case x.StandsOut:
+			return cmp.Compare(y.cost, x.cost)
+		}
+		return cmp.Compare(chance(x.P), chance(y.P))
+	})
+	return t
+}
+
+// chance sorts what is not known last.
+func chance(p float64) float64 {
+	if math.IsNaN(p) {
+		return 2
+	}
+	return p
+}
+
+// correct pays for all comparisons at once, and finds those that stand out.
+func (t *Traits) correct() {
+	p := make([]float64, len(t.List))
+	for i := range t.List {
+		p[i] = t.List[i].P
+	}
+	for i, p := range significance.Holm(p) {
+		c := &t.List[i]
+		c.P, c.StandsOut = p, p <= surely && c.matters()
+	}
+}
+
+// matters reports whether those that have a trait are slower by enough for anyone to care. Long
+// prompts share their chunks with others and make others wait, which is more than size
+// explains and yet nothing that is wrong.
+func (c *TraitComparison) matters() bool {
+	least := c.Metric.least
+	if c.Of == Size {
+		least *= 4
+	}
+	return c.more >= least*float64(c.Others)
+}
+
+// keepStrongest leaves of the comparisons by one metric that stand out the costliest one, and
+// those that still do without the requests that have it, and so on.
+func (t *Traits) keepStrongest(s *sample) {
+	var standing []*TraitComparison
+	for i := range t.List {
+		if c := &t.List[i]; c.StandsOut && c.Metric == s.metric && c.population == s.population {
+			standing = append(standing, c)
+		}
+	}
+	slices.SortStableFunc(standing, func(x, y *TraitComparison) int { return cmp.Compare(y.cost, x.cost) })
+	for len(standing) > 0 {
+		strongest := standing[0]
+		s = s.without(strongest.in)
+		var rest []*TraitComparison
+		for _, c := range standing[1:] {
+			again := s.compare(c.Trait)
+			switch {
+			case c.sameAs(strongest):
+				strongest.Also = append(strongest.Also, c.Trait)
+				c.StandsOut = false
+			case again.N < fewest || !(again.P <= surely) || !again.matters():
+				c.StandsOut = false
+			default:
+				rest = append(rest, c)
+			}
+		}
+		standing = rest
+	}
+}
+
+// sameAs reports whether nearly the same requests have both traits.
+func (t *Trait) sameAs(o *TraitComparison) bool {
+	const nearly = 0.9
+	both, either := 0, 0
+	for i, in := range t.in {
+		if in && o.in[i] {
+			both++
+		}
+		if in || o.in[i] {
+			either++
+		}
+	}
+	return float64(both) >= nearly*float64(either)
+}
+
+// A sample is the requests of which a metric is known.
+type sample struct {
+	set    *request.Set
+	list   []cause.Attribution
+	metric *traitMetric
+	// population is the number of that of which they are.
+	population int32
+	of         []int     // indexes into list, by start
+	took       []float64 // ns, of these
+	beyond     []float64
+	limit      float64 // ns from which on a request is among the slowest twentieth
+	strata     *significance.Strata
+
+	in []bool     // scratch space: which of these have a trait,
+	ns [2][]int64 // and times of them
+}
+
+func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, population int32) *sample {
+	var of []int
+	for i := range list {
+		if list[i].Population == population && !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
+			of = memory.Append(of, i)
+		}
+	}
+	slices.SortStableFunc(of, func(x, y int) int {
+		return cmp.Compare(s.Requests[list[x].Request].Start, s.Requests[list[y].Request].Start)
+	})
+	return measured(s, list, m, population, of)
+}
+
+// measured makes a sample of the given requests of a list.
+func measured(s *request.Set, list []cause.Attribution, m *traitMetric, population int32, of []int) *sample {
+	out := &sample{set: s, list: list, metric: m, population: population, of: of}
+	for _, i := range of {
+		metrics := &s.Requests[list[i].Request].Metrics
+		out.took = memory.Append(out.took, m.took(metrics, &list[i]))
+		out.beyond = memory.Append(out.beyond, m.beyond(metrics, &list[i]))
+	}
+	if n := len(of); n > 0 {
+		sorted := slices.Sorted(slices.Values(out.took))
+		out.limit = sorted[min(request.PercentileIndex(n, 95), max(0, n-fewest))]
+	}
+	out.strata = significance.NewStrata(out.beyond, max(1, min(strata, len(of)/inStratum)))
+	return out
+}
+
+// without leaves out the requests of the list that are in a group.
+func (s *sample) without(in []bool) *sample {
+	of := slices.DeleteFunc(slices.Clone(s.of), func(i int) bool { return in[i] })
+	return measured(s.set, s.list, s.metric, s.population, of)
+}
+
+// compareAll compares by all traits that enough requests of the sample have.
+func (s *sample) compareAll(traits []Trait) []TraitComparison {
+	if len(s.of) < finding.FewCompared {
+		return nil
+	}
+	var out []TraitComparison
+	for i := range traits {
+		if c := s.compare(&traits[i]); c.N >= fewest && c.All-c.N >= fewest {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// compare compares the requests that have a trait with the others.
+func (s *sample) compare(t *Trait) TraitComparison {
+	c := TraitComparison{Trait: t, Metric: s.metric, population: s.population, sample: s, All: len(s.of), P: math.NaN()}
+	n := len(s.of)
+	if s.in == nil {
+		s.in, s.ns = memory.Make[bool](n), [2][]int64{memory.Make[int64](n), memory.Make[int64](n)}
+	}
+	in, took, beyond := s.in, s.ns[0], s.ns[1] // of those that have it at the front, of the others at the back
+	slowest, slow := 0, 0
+	for k, i := range s.of {
+		side, at := 0, n-1-(k-c.N)
+		if in[k] = t.in[i]; in[k] {
+			side, at = 1, c.N
+			c.N++
+		}
+		took[at], beyond[at] = int64(s.took[k]), int64(s.beyond[k])
+		if s.took[k] >= s.limit {
+			slowest++
+			slow += side
+		}
+	}
+	if c.N < fewest || c.N == c.All {
+		return c
+	}
+	c.With, c.Others = distribution.LowerMedian(took[:c.N]), distribution.LowerMedian(took[c.N:])
+	c.usual = distribution.LowerMedian(beyond[c.N:])
+	c.more = float64(distribution.LowerMedian(beyond[:c.N]) - c.usual)
+	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
+	c.cost = c.longer(func(int, int64) {})
+	c.Main, c.Part = s.mainCause(in, float64(c.N), float64(c.All-c.N))
+	if c.P = s.strata.Higher(in); t.Of == Where {
+		c.P = s.strata.HigherInPieces(in)
+	}
+	return c
+}
+
+// mainCause returns the cause of which a group of n requests has most more than the m others
+// on average, and which part of the whole difference that is; 0 is unknown.
+func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part float64) {
+	if s.metric.divided == nil {
+		return 0, 0
+	}
+	var more [cause.Count]float64
+	whole := 0.0
+	for k, i := range s.of {
+		weight := -1 / m
+		if in[k] {
+			weight = 1 / n
+		}
+		for c, ns := range s.metric.divided(&s.list[i]) {
+			more[c] += weight * float64(ns)
+			whole += weight * float64(ns)
+		}
+	}
+	for c := range cause.Count {
+		if more[c] > more[main] {
+			main = c
+		}
+	}
+	if whole <= 0 {
+		return 0, 0
+	}
+	return main, more[main] / whole
+}
+
+// requests are the indexes into Set.Requests of those that have the trait, by start.
+func (c *TraitComparison) requests() (of []int) {
+	for _, i := range c.sample.of {
+		if c.Trait.in[i] {
+			of = append(of, c.sample.list[i].Request)
+		}
+	}
+	return of
+}
+
+// longer calls f with how many ns the requests that have the trait, indexes into Set.Requests, take beyond
+// what is usual for others, and returns the sum: as much as the means are apart. Those that are slow by
+// nature are in both groups.
+func (c *TraitComparison) longer(f func(request int, ns int64)) (sum float64) {
+	s := c.sample
+	more := func(k int) int64 {
+		return int64(max(0, s.beyond[k]-float64(c.usual)) * s.weight(k))
+	}
+	var n, beyond [2]float64
+	for k, i := range s.of {
+		weight, side := s.weight(k), 0
+		if c.Trait.in[i] {
+			side = 1
+			sum += float64(more(k))
+		}
+		n[side], beyond[side] = n[side]+weight, beyond[side]+s.beyond[k]*weight
+	}
+	apart := beyond[1] - n[1]*distribution.Ratio(beyond[0], n[0])
+	part := min(1, max(0, distribution.Ratio(apart, sum)))
+	for k, i := range s.of {
+		if c.Trait.in[i] {
+			f(s.list[i].Request, int64(part*float64(more(k))))
+		}
+	}
+	return part * sum
+}
+
+// weight is how often a request has the metric.
+func (s *sample) weight(k int) float64 {
+	return float64(max(0, s.metric.weight(&s.set.Requests[s.list[s.of[k]].Request].Metrics)))
+}

@@ -1,0 +1,137 @@
+package tail
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// Findings tells what slow requests have in common, and whether there are enough of them to
+// tell.
+func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "what slow requests have in common", Of: "finished request", N: t.N, Needed: finding.FewCompared}
+	if t.N >= finding.FewCompared && len(t.List) == 0 {
+		judged.Reason = "nothing tells requests apart"
+	}
+	var out []finding.Finding
+	for i := range t.List {
+		if c := &t.List[i]; c.StandsOut {
+			out = append(out, t.finding(c, b))
+		}
+	}
+	return b.Price(out), judged
+}
+
+// claim is what requests that have the trait take longer, of what makes most of it first.
+func (c *TraitComparison) claim(b *cause.Costs) finding.Claim {
+	causes := c.Metric.causes
+	if c.Part > 0 {
+		causes = slices.Concat([]cause.Cause{c.Main}, causes)
+	}
+	longer := map[int]int64{}
+	c.longer(func(request int, ns int64) { longer[request] = ns })
+	return b.Amounts(longer, causes...)
+}
+
+// PlaceTopic is the topic of findings about where requests were computed.
+const PlaceTopic = "place"
+
+func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
+	f := finding.Finding{
+		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),
+		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
+	}
+	if c.Of == Where {
+		f.Topic = PlaceTopic
+	}
+	among := ""
+	if c.Population != "" {
+		among = " of " + c.Population
+	}
+	row := finding.Row("metric", c.Metric.Name, "attribute", c.Attribute, "value", c.Value)
+	f.Evidence = []finding.Evidence{
+		finding.Sentence("%.0f %% of the slowest twentieth have it, and %s %% of all requests%s", 100*c.Slowest, words.InPercent(float64(c.N)/float64(c.All)), among).
+			In("common", row, "of_slowest", c.Slowest),
+		finding.Sentence("%s if it made no difference, with all that was compared", words.Chance(c.P)).In("common", row, "p", c.P),
+		finding.Sentence("for example %s", place.SomeRequests(t.set, c.requests())),
+	}
+	return f
+}
+
+// Sentence says what requests that have the trait take.
+func (c *TraitComparison) Sentence() string {
+	others := "the others"
+	if c.Population != "" {
+		others = fmt.Sprintf("the others of %s", c.Population)
+	}
+	text := fmt.Sprintf("requests with %s take %s %s, %s %s (p50)", c.Trait, words.Nearly(c.With), c.Metric.Of, others, words.Nearly(c.Others))
+	if c.Part >= 0.5 {
+		text += fmt.Sprintf("; %.0f %% of the difference is %s", 100*min(1, c.Part), c.Main.Phrase())
+	}
+	if len(c.Also) > 0 {
+		var also []string
+		for _, t := range c.Also {
+			also = append(also, t.String())
+		}
+		text += "; they also have " + strings.Join(also, ", ")
+	}
+	return text
+}
+
+// Verdict says in one sentence what slow requests have in common.
+func (t *Traits) Verdict() string {
+	switch {
+	case t.N < finding.FewCompared:
+		return fmt.Sprintf("What slow requests have in common: not enough data: %s, %d needed", words.Counted(t.N, "finished request"), finding.FewCompared)
+	case len(t.List) == 0:
+		return "What slow requests have in common: nothing tells requests apart"
+	case !t.List[0].StandsOut:
+		return "Slow requests have nothing in common that others lack"
+	}
+	text := t.List[0].Sentence()
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// mostRows is how many comparisons people see that do not stand out.
+const mostRows = 10
+
+// Report makes a table of the comparisons: all of them, or the strongest.
+func (t *Traits) Report(all bool) *table.Table {
+	type C = TraitComparison
+	rows := t.List
+	if !all {
+		standing := 0
+		for standing < len(rows) && rows[standing].StandsOut {
+			standing++
+		}
+		rows = rows[:min(len(rows), standing+mostRows)]
+	}
+	ns := func(name, doc string, of func(*C) int64) table.Field[C] {
+		return table.Field[C]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(c *C) table.Cell { return table.Cell{N: of(c)} }}
+	}
+	r := table.New("sgtrace.report.common/v1", t.Verdict(), rows, []table.Field[C]{
+		table.TextColumn("metric", "ttft: from the start of the outermost span to the first token; tpot: per further token", func(c *C) string { return c.Metric.Name }),
+		table.TextColumn("attribute", "of requests, as the dump calls it", func(c *C) string { return c.Attribute }),
+		table.TextColumn("value", "that they have", func(c *C) string { return c.Value }),
+		{Column: table.Column{Name: "among", Doc: "what sets the requests that are compared apart from those that ask for other work; empty if all ask for the same", Detail: true}, Cell: func(c *C) table.Cell { return table.TextCell(c.Population) }},
+		table.CountColumn("requests", "that have it", func(c *C) int64 { return int64(c.N) }),
+		{Column: table.Column{Name: "of all", Unit: table.Share, Doc: "part of the requests that have it"}, Cell: func(c *C) table.Cell { return table.Cell{Share: float64(c.N) / float64(c.All)} }},
+		{Column: table.Column{Name: "of slowest", Unit: table.Share, Doc: "part of the slowest twentieth that has it"}, Cell: func(c *C) table.Cell { return table.Cell{Share: c.Slowest} }},
+		ns("p50", "median of those that have it, nearest rank", func(c *C) int64 { return c.With }),
+		ns("others p50", "median of the others, nearest rank", func(c *C) int64 { return c.Others }),
+		{Column: table.Column{Name: "p", Unit: table.Number, Doc: "probability that they are so slow by chance, beyond what size explains, with all that was compared"},
+			Cell: func(c *C) table.Cell { return table.Cell{Share: c.P, Unknown: c.P != c.P} }},
+		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding"}, Cell: func(c *C) table.Cell { return table.YesCell(c.StandsOut) }},
+	})
+	r.Stay("of slowest", "p50", "p").Leave("of all", "requests")
+	if n := len(t.List) - len(rows); n > 0 {
+		r.Note("%s more, which CSV and JSON have", words.Counted(n, "comparison"))
+	}
+	return r
+}

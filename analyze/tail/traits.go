@@ -1,0 +1,294 @@
+package tail
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Trait is something that some requests have in common.
+type Trait struct {
+	Attribute string // as the dump or a report calls it: "model", "gen_ai.request.priority"
+	Value     string // "acme", or a bound: "3,072 or more"
+	Of        Kind
+	At        place.Where // of a rank; else everywhere
+	in        []bool      // by request of the list
+	n         int         // how many of these have it
+}
+
+// Kind is what a trait is about.
+type Kind uint8
+
+const (
+	Asked Kind = iota // what was asked for, by whom
+	Size              // how long the prompt is, or what of it was cached
+	Where             // where it was computed: other reports tell of that, too
+)
+
+// Of an attribute, values that fewer than fewest requests have are not looked at, nor are more
+// than mostValues of them. Numbers are divided at a bound if there are more different ones
+// than mostNumbers.
+const (
+	fewest      = 5
+	mostValues  = 40
+	mostNumbers = 12
+)
+
+// A collector gathers the traits of a list of requests.
+type collector struct {
+	set    *request.Set
+	list   []cause.Attribution
+	traits []Trait
+	rules  []Trait // that most requests have
+}
+
+// traitsOf returns all traits of the requests of a list, and those that most of them have.
+func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) {
+	c := &collector{set: s, list: list}
+	c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
+	c.asked()
+	c.texts("a request ID that begins with", Asked, c.beginning())
+	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
+	c.numbers("cached tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
+	c.places()
+	return c.traits, c.rules
+}
+
+func (c *collector) request(a *cause.Attribution) *request.Request { return &c.set.Requests[a.Request] }
+
+// count is NaN for a number that is not known.
+func count(n int64) float64 {
+	if n == request.Unknown {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
+// asked adds what was asked for, attribute by attribute.
+func (c *collector) asked() {
+	type column struct {
+		key     trace.Sym
+		name    string
+		texts   []uint64 // hashes
+		numbers []float64
+		numeric bool // no value is a text
+	}
+	var columns []*column
+	byKey := map[trace.Sym]*column{} // nil: a result
+	for i := range c.list {
+		c.set.EachAsked(c.request(&c.list[i]), func(a request.Asked) {
+			col, known := byKey[a.Key]
+			if !known {
+				if !c.set.IsResult(a.Key) {
+					n := len(c.list)
+					col = &column{key: a.Key, name: c.set.KeyName(a.Key), texts: memory.Make[uint64](n), numbers: memory.Make[float64](n), numeric: true}
+					for k := range col.numbers {
+						col.numbers[k] = math.NaN()
+					}
+					columns = append(columns, col)
+				}
+				byKey[a.Key] = col
+			}
+			if col != nil {
+				col.texts[i], col.numbers[i] = hash.Text(a.Text), a.Number
+				col.numeric = col.numeric && !math.IsNaN(a.Number)
+			}
+		})
+	}
+	slices.SortFunc(columns, func(x, y *column) int { return cmp.Compare(x.name, y.name) })
+	for _, col := range columns {
+		if col.numeric && different(col.numbers) > mostNumbers {
+			c.bounds(col.name, Asked, col.numbers)
+		} else {
+			c.values(col.name, Asked, col.texts, func(i int) (text string) {
+				c.set.EachAsked(c.request(&c.list[i]), func(a request.Asked) {
+					if a.Key == col.key {
+						text = a.Text
+					}
+				})
+				return text
+			})
+		}
+	}
+}
+
+// beginning returns what the ID of a request begins with: the first word, or as many more as all
+// have in common and one after these. Clients put into IDs who asks: "acme-4f1c",
+// "user_42_turn_1".
+func (c *collector) beginning() func(*cause.Attribution) string {
+	for end := 0; ; {
+		upTo := func(a *cause.Attribution) string {
+			id := c.set.Text(c.request(a).RID)
+			word := strings.IndexAny(id[min(end, len(id)):], "-_:/.")
+			if word < 0 {
+				return ""
+			}
+			return id[:end+word]
+		}
+		first := ""
+		if len(c.list) > 0 {
+			first = upTo(&c.list[0])
+		}
+		if first == "" || slices.ContainsFunc(c.list, func(a cause.Attribution) bool { return upTo(&a) != first }) {
+			return upTo
+		}
+		end = len(first) + 1
+	}
+}
+
+// different counts the different numbers.
+func different(numbers []float64) int {
+	seen := map[float64]bool{}
+	for _, v := range numbers {
+		if !math.IsNaN(v) {
+			seen[v] = true
+		}
+	}
+	return len(seen)
+}
+
+// places adds where requests were prefilled and answered.
+func (c *collector) places() {
+	rank := func(proc int32) string {
+		if proc == request.None {
+			return ""
+		}
+		return c.set.RankName(int(proc))
+	}
+	host := func(proc int32) string {
+		if proc == request.None {
+			return ""
+		}
+		return c.set.HostOf(int(proc))
+	}
+	onRank := func(attribute string, proc func(*cause.Attribution) int32) {
+		first := len(c.traits)
+		c.texts(attribute, Where, func(a *cause.Attribution) string { return rank(proc(a)) })
+		for i := first; i < len(c.traits); i++ {
+			t := &c.traits[i]
+			t.At = place.NewWhere(c.set, int(proc(&c.list[slices.Index(t.in, true)]))).Team()
+		}
+	}
+	answer := func(a *cause.Attribution) int32 { return a.Answer }
+	prefill := func(a *cause.Attribution) int32 { return a.Prefill }
+	apart := slices.ContainsFunc(c.list, func(a cause.Attribution) bool { return a.Prefill != a.Answer })
+	onRank("rank", answer)
+	c.texts("host", Where, func(a *cause.Attribution) string { return host(a.Answer) })
+	if apart {
+		onRank("prefill rank", prefill)
+		c.texts("prefill host", Where, func(a *cause.Attribution) string { return host(a.Prefill) })
+		c.texts("hosts", Where, func(a *cause.Attribution) string {
+			if a.Prefill == request.None || a.Answer == request.None {
+				return ""
+			}
+			return host(a.Prefill) + " to " + host(a.Answer)
+		})
+	}
+}
+
+// texts adds an attribute that is a text of every request; "" is none.
+func (c *collector) texts(attribute string, of Kind, text func(*cause.Attribution) string) {
+	texts := memory.Make[uint64](len(c.list))
+	for i := range c.list {
+		if text := text(&c.list[i]); text != "" {
+			texts[i] = hash.Text(text)
+		}
+	}
+	c.values(attribute, of, texts, func(i int) string { return text(&c.list[i]) })
+}
+
+// values adds the values of an attribute that enough requests have, if there are several, given
+// their hashes, where 0 is none: there may be as many texts as requests.
+func (c *collector) values(attribute string, of Kind, hashes []uint64, text func(i int) string) {
+	type value struct {
+		hash uint64
+		n    int
+		text string
+	}
+	sorted := memory.Make[uint64](len(hashes))
+	copy(sorted, hashes)
+	slices.Sort(sorted)
+	var values []value
+	for from, to := 0, 0; from < len(sorted); from = to {
+		for to = from + 1; to < len(sorted) && sorted[to] == sorted[from]; to++ {
+		}
+		if sorted[from] != 0 && to-from >= fewest {
+			values = append(values, value{hash: sorted[from], n: to - from})
+		}
+	}
+	for k := range values {
+		values[k].text = text(slices.Index(hashes, values[k].hash))
+	}
+	slices.SortFunc(values, func(x, y value) int { return cmp.Or(cmp.Compare(y.n, x.n), cmp.Compare(x.text, y.text)) })
+	for _, v := range values[:min(mostValues, len(values))] {
+		c.add(attribute, v.text, of, func(i int) bool { return hashes[i] == v.hash })
+	}
+}
+
+// numbers adds an attribute that is a number of every request; NaN is unknown.
+func (c *collector) numbers(attribute string, of Kind, number func(*cause.Attribution) float64) {
+	numbers := memory.Make[float64](len(c.list))
+	for i := range c.list {
+		numbers[i] = number(&c.list[i])
+	}
+	c.bounds(attribute, of, numbers)
+}
+
+// bounds divides requests by a number: at none at all, at the median, and at the highest tenth.
+func (c *collector) bounds(attribute string, of Kind, numbers []float64) {
+	known := slices.DeleteFunc(slices.Clone(numbers), math.IsNaN)
+	if len(known) == 0 {
+		return
+	}
+	slices.Sort(known)
+	if known[0] == 0 {
+		c.add(attribute, "0", of, func(i int) bool { return numbers[i] == 0 })
+	}
+	last := math.NaN()
+	for _, percent := range []int{50, 90} {
+		bound := known[request.PercentileIndex(len(known), percent)]
+		if bound == known[0] || bound == last {
+			continue
+		}
+		last = bound
+		c.add(attribute, numberText(bound)+" or more", of, func(i int) bool { return numbers[i] >= bound })
+	}
+}
+
+func numberText(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return words.Thousands(int64(v))
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// add adds a trait, unless too few requests have it; if very many do, it is the rule.
+func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
+	t := Trait{Attribute: attribute, Value: value, Of: of, in: memory.Make[bool](len(c.list))}
+	for i := range c.list {
+		if t.in[i] = in(i); t.in[i] {
+			t.n++
+		}
+	}
+	switch {
+	case t.n < fewest:
+	case 4*t.n <= 3*len(c.list):
+		c.traits = append(c.traits, t)
+	default:
+		c.rules = append(c.rules, t)
+	}
+}
+
+// String names a trait in a sentence.
+func (t *Trait) String() string { return fmt.Sprintf("%s %s", t.Attribute, t.Value) }

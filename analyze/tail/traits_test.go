@@ -1,0 +1,114 @@
+package tail
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+)
+
+// served are 80 requests of two adapters and two priorities, one after the other. Those of
+// the second adapter, every fifth, are prefilled for 60 ms instead of 20, and so is one more.
+func served(t *testing.T) *request.Set {
+	var d testset.Dump
+	for i := range 80 {
+		at := float64(200_000 * i)
+		prefill := 20_000.0
+		attrs := testset.Attrs{"rid": fmt.Sprintf("%08x", i), "module": "sglang::request", "gen_ai.response.model": "one", "lora_path": "chat", "priority": i % 2,
+			"session": fmt.Sprint("session ", i), "gen_ai.usage.prompt_tokens": 100, "gen_ai.usage.cached_tokens": 0, "gen_ai.usage.completion_tokens": 7, "gen_ai.request.top_p": 0.95}
+		if i%5 == 3 {
+			attrs["lora_path"], attrs["customer"] = "code", "acme"
+		}
+		if i%5 == 3 || i == 40 {
+			prefill = 60_000
+		}
+		attrs["gen_ai.latency.time_to_first_token"] = (prefill + 2000) / 1e6
+		root := testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: fmt.Sprintf(" Req %08x", i), From: at, To: at + prefill + 70_000, Attrs: attrs}
+		id := d.Add(root)
+		stages := []testset.Span{
+			{Name: "prefill_waiting", From: at + 1000, To: at + 2000}, {Name: "prefill_forward", From: at + 2000, To: at + 2000 + prefill},
+			{Name: "decode_forward", From: at + 2000 + prefill, To: at + 66_000 + prefill},
+		}
+		for step := range 3 {
+			from := at + 2000 + prefill + float64(20_000*step)
+			stages = append(stages, testset.Span{Name: "decode_loop", Parent: "^", From: from, To: from + 20_000},
+				testset.Span{Name: "spec_verify", Parent: "^", From: from + 1000, To: from + 9000, Attrs: testset.Attrs{"num_correct_drafts": 1, "accepted_tokens": 2}})
+		}
+		d.Thread(root, id, testset.DecodeHost, "Scheduler", 0, 245, stages...)
+	}
+	return d.Set(t)
+}
+
+// What a dump tells of its requests are traits, as far as several requests have it and not
+// nearly all; the strongest is told, with what the same requests have, too.
+func TestTraitsOfADump(t *testing.T) {
+	s := served(t)
+	a := New(s, Options{})
+	traits := FindTraits(s, a.List, a.Peers)
+	var tested []string
+	for i := range traits.List {
+		if c := &traits.List[i]; c.Metric.Name == "ttft" {
+			tested = append(tested, c.String())
+		}
+	}
+	slices.Sort(tested)
+	if want := []string{"customer acme", "lora_path code", "priority 0", "priority 1"}; !slices.Equal(tested, want) {
+		t.Errorf("%q are tested, want %q", tested, want)
+	}
+	c := &traits.List[0]
+	if !c.StandsOut || c.String() != "customer acme" || len(c.Also) != 1 || c.Also[0].String() != "lora_path code" || traits.List[1].StandsOut {
+		t.Errorf("%+v", traits.List)
+	}
+	if c.N != 16 || c.All != 80 || c.With != 62_000_000 || c.Others != 22_000_000 || c.Slowest != 16.0/17 {
+		t.Errorf("%d of %d, %d and %d ns, %v of the slowest", c.N, c.All, c.With, c.Others, c.Slowest)
+	}
+	found, judged := traits.Findings(cause.NewCosts(s, a.List))
+	const want = "requests with customer acme take 62.0 ms to the first token, the others 22.0 ms (p50); 100 % of the difference is prefill slower than its size explains; they also have lora_path code"
+	if len(found) != 1 || found[0].Text != want || found[0].Affected.N != 16 || judged.State() != finding.LookedAt {
+		t.Errorf("%+v %+v", found, judged)
+	}
+}
+
+// Tokens that are accepted are counted where the dump tells of them.
+func TestAcceptedTokens(t *testing.T) {
+	s := served(t)
+	for i := range s.Requests {
+		if m := &s.Requests[i].Metrics; m.Verified != 3 || m.Accepted != 6 {
+			t.Fatalf("request %d: %+v", i, m)
+		}
+	}
+	m := request.Metrics{CompletionTokens: 7, ITL: request.ITL{N: 3}}
+	if tokens, steps := m.StepYield(); tokens != 6 || steps != 3 {
+		t.Errorf("%d in %d", tokens, steps)
+	}
+	m.Retractions = 1
+	if _, steps := m.StepYield(); steps != 0 {
+		t.Errorf("after a retraction, %d steps", steps)
+	}
+}
+
+// Requests of vLLM are told apart by what they say of themselves, too: their threads have no
+// spans, and nothing of them is missing.
+func TestTraitsOfVLLM(t *testing.T) {
+	var d testset.Dump
+	for i := range 60 {
+		at, model, decode := float64(100_000*i), "small", 0.3
+		if i%4 == 1 {
+			model, decode = "large", 0.9
+		}
+		d.Add(testset.Span{Service: "vllm", Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", From: at, To: at + 1e6*decode + 30_000, Attrs: testset.Attrs{
+			"gen_ai.request.id": fmt.Sprint("cmpl-", i), "gen_ai.response.model": model, "gen_ai.latency.time_to_first_token": 0.02,
+			"gen_ai.latency.time_in_queue": 0.001, "gen_ai.latency.time_in_model_prefill": 0.015, "gen_ai.latency.time_in_model_decode": decode,
+			"gen_ai.usage.prompt_tokens": 50, "gen_ai.usage.completion_tokens": 31}})
+	}
+	s := d.Set(t)
+	compared := New(s, Options{})
+	traits := FindTraits(s, compared.List, compared.Peers)
+	if traits.N != 60 || len(traits.List) == 0 || !traits.List[0].StandsOut || traits.List[0].String() != "model large" || traits.List[0].Metric.Name != "tpot" {
+		t.Errorf("%d requests: %+v", traits.N, traits.List)
+	}
+}
