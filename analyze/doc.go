@@ -7,19 +7,15 @@
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
 //	curves, load, straggler, cause, slo, walk               what several of them do
-//	crowd         makes tables of very many ranks short
-//	requests      how long stages, requests and one request took; what failed
+//	requests      how long stages, requests and one request took; what failed; which spans are lost
 //	change        since when load or latency is different
-//	tail          why the slow requests are slow
-//	common        what slow requests have in common
-//	limit         what a server has no more of, so that requests wait
+//	tail          why the slow requests are slow, and what they have in common
+//	limit         what keeps requests waiting: full servers, gateways, and tokenizers
 //	lifecycle     when servers start, are restarted, hang, and die
-//	missing       which spans are lost on their way to a dump
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	gpu           what devices did and what they waited for
-//	host          the stacks of threads, and what the names in them mean (asks gpu)
+//	host          the stacks of threads, what the names in them mean, and time by stack (asks gpu)
 //	gaps          what the host did while devices ran nothing (asks gpu, host)
-//	stacks        where the time of threads and devices went, by stack (asks host)
 //	operators     what operators and modules of PyTorch took, and TFLOP/s (asks host)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	overtime      how busy devices are over time, and when that changed (asks gpu)
@@ -30,8 +26,8 @@
 //	finders       the list of what is looked for in all of these
 //	gate          whether a script may go on: conditions on changes, and kinds of findings
 //	overview      what they found, on one screen
-//	fleet         what they found in run after run, over weeks
 //	page          the same, as a page to look at
+//	fleet         what they found in run after run, over weeks
 //
 // # How a report is made
 //
