@@ -9,8 +9,11 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Write lists the changes as text: what happened first, when, and below what
@@ -109,3 +112,228 @@ func (p *changesPrinter) list(title string, found []Shift, say func(*Shift) stri
 		p.printf("   %s %s\n", words.Clean(found[i].subject()), say(&found[i]))
 	}
 }
+
+// Pace is the topic of findings about servers that became slower or faster.
+const Pace = "pace"
+
+// What the pieces of work of a pace are, as people call them.
+const (
+	decodePace  = "decode time per token"
+	prefillPace = "prefill time"
+)
+
+// toSecond writes a time that is known to a second or so.
+const toSecond = "15:04:05"
+
+// isSlow reports whether a pace changes slowly, and not at a moment.
+func (f *Shift) isSlow() bool {
+	return f.Shape == changepoint.Ramped || f.Shape == changepoint.Bent
+}
+
+// paceSubject says which servers a pace is of.
+func (f *Shift) paceSubject() string {
+	switch n := len(f.Ranks); {
+	case f.Scope == place.OneRank:
+		return f.Name + "'s " + f.Stage
+	case n == f.Peers && n == 2:
+		return fmt.Sprintf("%s on both %s", f.Stage, f.servers())
+	case n == f.Peers && n > 1:
+		return fmt.Sprintf("%s on all %d %s", f.Stage, n, f.servers())
+	case f.Peers > 1:
+		return fmt.Sprintf("%s on %d of %d %s (%s)", f.Stage, n, f.Peers, f.servers(), f.hosts())
+	}
+	return f.Name + "'s " + f.Stage
+}
+
+// servers is what people call several of the role.
+func (f *Shift) servers() string {
+	for i := range f.Steps {
+		if f.Steps[i].Rank.DP >= 0 {
+			return f.Role.String() + " DP ranks"
+		}
+	}
+	return f.Role.String() + " servers"
+}
+
+// hosts names the first servers of several.
+func (f *Shift) hosts() string {
+	const few = 3
+	var names []string
+	for i := range f.Steps {
+		if i == few {
+			names = append(names, fmt.Sprintf("and %d more", len(f.Steps)-few))
+			break
+		}
+		names = append(names, f.Steps[i].ServerName())
+	}
+	return strings.Join(names, ", ")
+}
+
+// paceChange says how a pace goes on, and since when.
+func (f *Shift) paceChange() string {
+	before, after := f.values()
+	percent := words.InPercent(max(f.relative(), -f.relative()))
+	verb := "fell"
+	if f.rises() {
+		verb = "rose"
+	}
+	switch f.Shape {
+	case changepoint.Ramped, changepoint.Bent:
+		since := "from the beginning on"
+		if f.Shape == changepoint.Bent {
+			since = "since " + words.When(f.Time, f.First, f.Last)
+		}
+		return fmt.Sprintf("%s by %s %% a minute %s, from %s to %s at the same load", verb, words.InPercent(max(f.PerMinute, -f.PerMinute)), since, before, after)
+	case changepoint.Settling:
+		return fmt.Sprintf("began at %s and came to %s at %s: a warm-up", before, after, words.At(f.Until, toSecond))
+	}
+	text := fmt.Sprintf("%s by %s %% at the same load, from %s to %s, ", verb, percent, before, after)
+	switch {
+	case f.rolls():
+		return text + fmt.Sprintf("one after the other between %s and %s", words.At(f.Steps[0].Time, toSecond), words.At(f.Steps[len(f.Steps)-1].Time, toSecond))
+	case f.Shape == changepoint.Spell:
+		return text + fmt.Sprintf("at %s, until %s", words.When(f.Time, f.First, f.Last), words.At(f.Until, toSecond))
+	}
+	return text + "at " + words.When(f.Time, f.First, f.Last)
+}
+
+// rolls reports whether servers changed one after the other, and not at one moment.
+func (f *Shift) rolls() bool {
+	latest, earliest := trace.Time(0), trace.Time(0)
+	for i, s := range f.Steps {
+		if i == 0 || s.First > latest {
+			latest = s.First
+		}
+		if i == 0 || s.Last < earliest {
+			earliest = s.Last
+		}
+	}
+	return latest > earliest
+}
+
+// name returns what people call the place of a shift: a lead rank by its DP
+// rank, as it stands for all that work beside it, or by its role if there is no
+// other. Only a rank that is late is meant alone.
+func (f *Shift) name() string {
+	if f.Scope != place.OneRank || f.Metric == LatenessChanged {
+		return f.Where.String()
+	}
+	return f.DP()
+}
+
+// Sentence says in plain words what happened: the first shift with its time, how
+// arrivals changed with it, and what it did to what users see and to the stages.
+func (c *Change) Sentence() string {
+	first := &c.Shifts[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", first.subject(), first.change())
+	if first.Metric != PaceChanged {
+		fmt.Fprintf(&b, " at %s", c.when())
+	}
+	loads, latencies := 1, 2
+	for i := range c.Shifts[1:] {
+		f := &c.Shifts[1+i]
+		left := &latencies
+		if f.Metric.isLoad() {
+			left = &loads
+		}
+		if *left == 0 || f.Metric.isLoad() && f.Metric != ArrivalsChanged {
+			continue
+		}
+		*left--
+		subject := f.subject()
+		if rest, ok := strings.CutPrefix(subject, first.Name+"'s "); ok {
+			subject = "its " + rest
+		}
+		fmt.Fprintf(&b, "; %s %s", subject, f.change())
+	}
+	return b.String()
+}
+
+// subject says what changed.
+func (f *Shift) subject() string {
+	of := f.Name + "'s "
+	if f.Scope == place.Everywhere {
+		of = ""
+	}
+	switch f.Metric {
+	case ShareChanged:
+		return of + "share of requests"
+	case ArrivalsChanged:
+		return "arrivals"
+	case RunningChanged:
+		if f.Scope == place.Everywhere {
+			return "requests under way"
+		}
+		return of + "running requests"
+	case CachedChanged:
+		return CachedTokens
+	case YieldChanged:
+		return StepYield
+	case OutputChanged:
+		return OutputLength
+	case PromptChanged:
+		return PromptLength
+	case AbortsChanged:
+		return "share of requests that are given up"
+	case RefusedChanged:
+		return "share of requests that full queues turn away"
+	case RetractedChanged:
+		return "share of requests that are retracted"
+	case PaceChanged:
+		return f.paceSubject()
+	case LatenessChanged:
+		return of + "lateness in " + f.Stage
+	case TailChanged:
+		return fmt.Sprintf("%s%s beyond %s", of, f.stageWords(), words.Nearly(f.Limit))
+	}
+	return of + f.stageWords() + " p50"
+}
+
+// stageWords is what people call the duration that changed.
+func (f *Shift) stageWords() string {
+	if f.Stage == "ttft" || f.Stage == "tpot" || f.Stage == "e2e" {
+		return strings.ToUpper(f.Stage)
+	}
+	return f.Stage
+}
+
+// change says from what to what it did.
+func (f *Shift) change() string {
+	if f.Metric == PaceChanged {
+		return f.paceChange()
+	}
+	verb := "fell"
+	if f.rises() {
+		verb = "rose"
+	}
+	if f.Back {
+		verb += " back"
+	}
+	before, after := f.values()
+	return fmt.Sprintf("%s from %s to %s", verb, before, after)
+}
+
+// values prints what a shift is about before and after: the unit once, unless they
+// are so different that each has its own.
+func (f *Shift) values() (before, after string) {
+	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
+	switch f.Metric {
+	case ShareChanged, TailChanged, CachedChanged, AbortsChanged, RefusedChanged, RetractedChanged:
+		return words.InPercent(x), words.InPercent(y) + " %"
+	case ArrivalsChanged:
+		return words.ThreeDigits(x), words.ThreeDigits(y) + " /s"
+	case OutputChanged, PromptChanged:
+		return words.ThreeDigits(x), words.ThreeDigits(y) + " tokens"
+	case RunningChanged, YieldChanged:
+		return words.ThreeDigits(x), words.ThreeDigits(y)
+	}
+	unit, size := words.UnitFor(int64(max(x, y)))
+	if least := min(x, y) / size; least > 0 && least < 0.1 {
+		return words.Nearly(int64(x)), words.Nearly(int64(y))
+	}
+	return words.ThreeDigits(x / size), words.ThreeDigits(y/size) + " " + unit
+}
+
+// when prints the time of a change, as precisely as it is known.
+func (c *Change) when() string { return words.When(c.Time, c.First, c.Last) }

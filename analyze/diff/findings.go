@@ -1,8 +1,23 @@
 package diff
 
 import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Findings are the rows that the verdict tells of, as records.
@@ -56,4 +71,148 @@ func (r *Row) whose() finding.Whose {
 		return finding.GPUTime
 	}
 	return finding.RequestTime
+}
+
+// operatorKinds are the kinds of rows that operators become, by their kind in a ByName.
+var operatorKinds = [...]Kind{Operator, OperatorGPU}
+
+// addOperators adds how long threads were in every operator itself, call by call, and what
+// devices did for it.
+func (d *Collected) addOperators(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
+	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
+	operators.Each(set, *window, func(i int) operators.Visitor {
+		by := walk.NewByName[diffGroup](set, window)
+		streams[i] = by
+		return operators.Visitor{
+			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {
+				by.Of(rank, name, 0).add(pieces.at(at), pieces.n(), self, d.in)
+			},
+			Work: func(k *profile.Kernel, name trace.Sym) {
+				by.Of(k.Rank, name, 1).add(pieces.at(k.Start), pieces.n(), k.Dur(), d.in)
+			},
+		}
+	})
+	for _, by := range streams {
+		for i, key := range by.Keys {
+			d.put(diffKey{operatorKinds[key.Kind], set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
+		}
+	}
+}
+
+// A gapTimes is how long devices of a rank waited, by what the host did and by piece; ns.
+type gapTimes map[string][]int64
+
+// addGaps adds what the host did while devices waited for it, a value for each piece.
+func (d *Collected) addGaps(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
+	collector := gaps.Collect(set)
+	gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Gaps: collector.Add})
+	ranks := make([]gapTimes, len(set.Ranks))
+	collector.Measure(gaps.Options{From: window.From, To: window.To, Each: func(rank int32, c *gaps.Cause, gap trace.Time, ns int64) {
+		if ranks[rank] == nil {
+			ranks[rank] = gapTimes{}
+		}
+		name := gapName(c)
+		if ranks[rank][name] == nil {
+			ranks[rank][name] = make([]int64, pieces.n())
+		}
+		at := &ranks[rank][name][pieces.at(gap)]
+		*at = distribution.AddTimes(*at, ns)
+	}})
+	groups := map[diffKey]*diffGroup{}
+	for rank, times := range ranks {
+		for name, byPiece := range times {
+			for piece, ns := range byPiece {
+				if ns > 0 {
+					addTo(groups, diffKey{HostCause, name, names[rank]}).add(piece, pieces.n(), ns, d.in)
+				}
+			}
+		}
+	}
+	d.putAll(groups)
+}
+
+// line matches where in a file a function is, which the next version moves.
+var line = regexp.MustCompile(`:\d+\)`)
+
+// gapName names a cause, alike in captures of different versions: "after a sync call: Python
+// in sample() (scheduler.py)".
+func gapName(c *gaps.Cause) string {
+	name := gpu.ReasonWords[c.Reason] + ": " + c.Did.String()
+	if where := line.ReplaceAllString(c.Where(), ")"); where != "" {
+		name += ", " + where
+	}
+	return name
+}
+
+// at is where a row changed: on the one rank on which it did, or that has it; else in the role
+// of all ranks that it is of; else everywhere.
+func (r *diffRows) at(of *Row) place.Where {
+	names := []string{of.Rank}
+	if of.Rank == "" {
+		if names = r.only(of); names == nil {
+			for _, row := range r.ranks(of) {
+				names = append(names, row.Rank)
+			}
+		}
+	}
+	var at place.Where
+	for i, name := range names {
+		switch rank := place.Named(name); {
+		case rank.Rank == trace.NoRank && rank.Role == request.Other: // no name of a rank
+			return place.Where{}
+		case i == 0:
+			at = rank
+		case rank.Role != at.Role || rank.Role == request.Other:
+			return place.Where{}
+		default:
+			at = place.Where{Scope: place.WholeRole, Role: at.Role}
+		}
+	}
+	return at
+}
+
+// where tells on which ranks a row changed, if it did not on the others: " on TP1 only".
+func (r *diffRows) where(of *Row) string {
+	names := r.only(of)
+	if names == nil {
+		return ""
+	}
+	const told = 3 // names in a sentence
+	if n := len(names) - told; n > 0 {
+		names = append(names[:told], fmt.Sprintf("%d more", n))
+	}
+	return " on " + strings.Join(names, ", ") + " only"
+}
+
+// only names the ranks on which a row changed, if it did not on the others; nil if it did on
+// all, or nobody knows. It is asked of rows that changed, so that only the ranks of each are
+// paid for.
+func (r *diffRows) only(of *Row) []string {
+	ranks := r.ranks(of)
+	p := make([]float64, len(ranks))
+	for i := range ranks {
+		p[i] = ranks[i].Mean.Change.P
+	}
+	var names []string
+	least, most := math.Inf(1), 0.0
+	for i, p := range significance.Holm(p) {
+		row := &ranks[i]
+		if row.Mean.Change.P = p; p <= diffAlpha {
+			row.Mean.Sure = finding.Certain
+		}
+		switch {
+		case !row.Mean.tested():
+			return nil
+		case row.Mean.matters():
+			names = append(names, row.Rank)
+			least = min(least, row.Mean.size())
+		default:
+			most = max(most, row.Mean.size())
+		}
+	}
+	// A rank that nobody can tell anything about may have changed as much.
+	if len(names) == 0 || len(names) == len(ranks) || 2*most > least {
+		return nil
+	}
+	return names
 }

@@ -1,8 +1,13 @@
 package diff
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 )
 
@@ -94,3 +99,108 @@ func (r *Row) of() *metric.Metric {
 
 // noticed reports whether users notice what the row is about.
 func (r *Row) noticed() bool { return r.Kind == Request && r.of().Weight >= metric.Noticed }
+
+// sameWork tells how much work two captures without steps have in common. Dividing by their
+// time would make one that idles more look as if it computed less.
+type sameWork struct {
+	// ratio is how many times as often the capture after launches the kernels that both
+	// have; 1 where that is not known.
+	ratio float64
+	known bool
+}
+
+// Kernels that both captures have must agree about the ratio: most launches within a few
+// percent.
+const (
+	agreeing   = 0.8
+	ratioError = 0.03
+)
+
+// matchWork finds how much work two sides have in common, and divides the totals of the one
+// after by that.
+func matchWork(sides [2]*Collected) sameWork {
+	var counts [2]map[string]float64
+	for i, side := range sides {
+		counts[i] = side.launches()
+	}
+	type shared struct{ ratio, weight float64 }
+	var list []shared
+	all := 0.0
+	for name, n := range counts[0] {
+		if m := counts[1][name]; m > 0 {
+			list = append(list, shared{m / n, n + m})
+			all += n + m
+		}
+	}
+	work := sameWork{ratio: 1}
+	if len(list) == 0 {
+		return work
+	}
+	slices.SortFunc(list, func(a, b shared) int { return cmp.Or(cmp.Compare(a.ratio, b.ratio), cmp.Compare(a.weight, b.weight)) })
+	median, below := 0.0, 0.0
+	for _, s := range list {
+		if below += s.weight; 2*below >= all {
+			median = s.ratio
+			break
+		}
+	}
+	near := 0.0
+	for _, s := range list {
+		if math.Abs(s.ratio/median-1) <= ratioError {
+			near += s.weight
+		}
+	}
+	if near < agreeing*all {
+		return work
+	}
+	for _, of := range sides[1].work[perSecond] {
+		for piece := range of {
+			of[piece] *= median
+		}
+	}
+	return sameWork{median, true}
+}
+
+// launches returns how many kernels of each name a side has.
+func (d *Collected) launches() map[string]float64 {
+	n := map[string]float64{}
+	for key, groups := range d.groups {
+		if key.Kind != Kernel {
+			continue
+		}
+		for _, g := range groups {
+			for i := range g.pieces {
+				n[key.Name] += float64(g.pieces[i].Len())
+			}
+		}
+	}
+	return n
+}
+
+// lengths says how long captures without steps are, and what their totals are of; nothing of
+// others.
+func (d *Diff) lengths() []string {
+	if d.per != perSecond || min(d.Before.Ranks, d.After.Ranks) <= 0 || d.locate.captures() {
+		return nil
+	}
+	text := "No steps in captures of " + pairInWords(distribution.Between(d.Before.First, d.Before.Last), distribution.Between(d.After.First, d.After.Last))
+	switch {
+	case !d.work.known:
+		text += ": totals are of all of each, and nothing shows how much work that is"
+	case d.scaled():
+		text += fmt.Sprintf(": the second launches kernels %.3g times as often, and its totals are divided by that", d.work.ratio)
+	default:
+		text += " that launch the same kernels as often: totals are of all of each"
+	}
+	list := []string{text}
+	for _, name := range [...]string{"compute", "idle"} {
+		i := slices.IndexFunc(d.Rows, func(r Row) bool { return r.Kind == GPU && r.Name == name && r.Rank == "" })
+		if i >= 0 && !d.Rows[i].only() {
+			list = append(list, "GPU "+name+" "+pairInWords(d.Rows[i].Before.PerUnit/10, d.Rows[i].After.PerUnit/10))
+		}
+	}
+	return []string{strings.Join(list, ", ")}
+}
+
+// scaled reports whether totals of the capture after are divided by how much more work that has.
+func (d *Diff) scaled() bool { return d.work.known && math.Abs(d.work.ratio-1) > ratioError }

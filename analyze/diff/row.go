@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -342,4 +343,58 @@ func quantileOf(t *distribution.Tally, share float64, value int64, groups []*dif
 	return significance.Quantile(share, pieces, int(all), func(i int) float64 {
 		return float64(max(1, t.At(uint64(i)))) // 0 ns has no logarithm
 	})
+}
+
+// matchRenamed finds kernels that one capture lacks, and that may be what the other one calls
+// otherwise: the same function with other parameters of templates, or as another profiler
+// writes it. Of several, the one with the largest total is named.
+func (d *Diff) matchRenamed() {
+	type side struct{ before, after *Row }
+	by := map[diffKey]side{}
+	each := func(f func(r *Row, key diffKey)) {
+		for i := range d.Rows {
+			if r := &d.Rows[i]; r.Kind == Kernel && r.only() {
+				f(r, diffKey{r.Kind, profile.BareName(r.Name), r.Rank})
+			}
+		}
+	}
+	each(func(r *Row, key diffKey) {
+		s := by[key]
+		of := &s.before
+		if r.Before.N == 0 {
+			of = &s.after
+		}
+		if *of == nil || distribution.Abs((*of).Moved()) < distribution.Abs(r.Moved()) {
+			*of = r
+		}
+		by[key] = s
+	})
+	each(func(r *Row, key diffKey) {
+		other := by[key].after
+		if r.Before.N == 0 {
+			other = by[key].before
+		}
+		if other != nil {
+			r.Like = other.Name
+		}
+	})
+}
+
+// Values are the durations of one kind and name in the capture, of all ranks, in ns and
+// sorted. There are none of what only its total means something.
+func (d *Collected) Values(kind Kind, name string) []int64 {
+	var values []int64
+	for key, groups := range d.groups {
+		if key.Kind != kind || key.Name != name {
+			continue
+		}
+		for _, g := range groups {
+			for i := range g.pieces {
+				g.pieces[i].Settle(d.in)
+				g.pieces[i].Each(func(v int64) { values = append(values, v) })
+			}
+		}
+	}
+	slices.Sort(values)
+	return values
 }

@@ -1,8 +1,15 @@
 package distribution
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 	"sort"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A selection finds values of samples by their ranks. It counts them by their upper halves, and
@@ -85,4 +92,95 @@ func (s *selection) count(upper int) lower {
 	}
 	accumulate(counts)
 	return counts
+}
+
+// A Summary describes a set of durations. All but N are ns and whole: the
+// percentiles are values that occurred.
+type Summary struct {
+	N                  int
+	Total              int64 // math.MaxInt64 if the sum is beyond it
+	Mean               int64 // rounded to the nearest ns
+	StdDev             int64 // of the sample; request.Unknown when N < 2
+	Min                int64
+	P50, P90, P95, P99 int64 // nearest rank
+	Max                int64
+}
+
+// Summarize describes durations, none of which may be negative. It sorts them
+// in place.
+func Summarize(durations []int64) Summary { return new(Summarizer).Summarize(durations) }
+
+// A Summarizer keeps its scratch space from one group to the next.
+type Summarizer struct {
+	keys   []int64
+	floats []float64
+}
+
+func (s *Summarizer) Summarize(v []int64) Summary {
+	if len(v) == 0 {
+		return Summary{StdDev: request.Unknown}
+	}
+	s.keys = sortValues(v, s.keys)
+	total, mean := sum(v)
+	return Summary{
+		N: len(v), Total: total, Mean: mean, StdDev: s.stdDev(v),
+		Min: v[0], Max: v[len(v)-1],
+		P50: request.NearestRank(v, 50), P90: request.NearestRank(v, 90), P95: request.NearestRank(v, 95), P99: request.NearestRank(v, 99),
+	}
+}
+
+// sum adds in 128 bits: a few spans with forged times exceed 64.
+func sum(v []int64) (total, mean int64) {
+	var hi, lo, carry uint64
+	for _, d := range v {
+		lo, carry = bits.Add64(lo, uint64(d), 0)
+		hi += carry
+	}
+	total = math.MaxInt64
+	if hi == 0 && lo <= math.MaxInt64 {
+		total = int64(lo)
+	}
+	n := uint64(len(v))
+	lo, carry = bits.Add64(lo, n/2, 0)
+	q, _ := bits.Div64(hi+carry, lo, n)
+	return total, int64(q)
+}
+
+// AddTimes adds two durations; forged ones would wrap around.
+func AddTimes(x, y int64) int64 {
+	if x > math.MaxInt64-y {
+		return math.MaxInt64
+	}
+	return x + y
+}
+
+// stdDev leaves the moments to gonum, which works on float64: exact to the ns
+// for durations below 2^53 ns (104 days).
+func (s *Summarizer) stdDev(v []int64) int64 {
+	if len(v) < 2 {
+		return request.Unknown
+	}
+	s.floats = slices.Grow(s.floats[:0], len(v))
+	for _, d := range v {
+		s.floats = append(s.floats, float64(d))
+	}
+	return int64(math.Round(stat.StdDev(s.floats, nil)))
+}
+
+// radixMin is how many values are sorted without comparing them: fewer are as fast so.
+const radixMin = 512
+
+// sortValues orders non-negative values in place. It returns scratch, which it
+// replaces if it is too small.
+func sortValues[T int64 | uint32](v, scratch []T) []T {
+	if len(v) < radixMin {
+		slices.Sort(v)
+		return scratch
+	}
+	sorted, other := order.Integers(v, scratch, 0)
+	if &sorted[0] == &v[0] {
+		return other
+	}
+	copy(v, sorted)
+	return sorted
 }

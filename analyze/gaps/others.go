@@ -2,9 +2,15 @@ package gaps
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -115,4 +121,97 @@ func lastTurn(s *sweep, from, to trace.Time) trace.Time {
 		}
 	}
 	return last
+}
+
+// Pageable tells of copies of pageable memory in which the host was while devices ran nothing,
+// wherever the code makes them. length is the time of all devices, in ns.
+func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
+	s := suspect{rank: thing, table: "gaps"}
+	for i := range g.Causes {
+		if c := &g.Causes[i]; c.Did == host.CopyingPageable {
+			s.time = distribution.AddTimes(s.time, c.Time)
+			s.rows = append(s.rows, c)
+		}
+	}
+	judged := g.judge("copies of pageable memory")
+	if s.rows == nil && judged.Reason == "" {
+		judged.Reason = "no GPU waits while the host copies pageable memory"
+	}
+	if judged.State() != finding.LookedAt {
+		return nil, judged
+	}
+	share := distribution.Fraction(s.time, length)
+	wait, _ := g.wait()
+	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Did == host.CopyingPageable {
+		return nil, judged // the worst is told anyway
+	}
+	f := finding.Finding{Topic: "pageable copies", Cost: share,
+		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, while the host copies pageable memory", g.areIdle(), 100*share, words.Nearly(s.time)),
+		Metric: finding.Metric{Name: "idle in pageable copies", Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = append(s.evidence(g.export), finding.Sentence("the driver copies pageable memory once more, in the calling thread, and pinned memory only once"))
+	return []finding.Finding{f}, judged
+}
+
+// areIdle begins a sentence about the devices.
+func (g *Gaps) areIdle() string {
+	if g.several {
+		return "the GPUs are"
+	}
+	return "the GPU is"
+}
+
+// A place is what a stack of functions says, as a profiler that interrupts threads or that
+// takes the stacks of calls recorded it. Symbols are 0 where there is no such function.
+type place struct {
+	did      host.Did  // InPython or InNative
+	function trace.Sym // the innermost one, if it is not frame
+	frame    trace.Sym // the innermost one that is of no library
+}
+
+// places are what the stacks of one walk say, each looked at once.
+type places struct {
+	syms  *trace.Symbols
+	known map[*profile.Stacks][]place // by stack; did is 0 if it was not looked at
+}
+
+func newPlaces(syms *trace.Symbols) *places {
+	return &places{syms: syms, known: map[*profile.Stacks][]place{}}
+}
+
+func (p *places) of(s *profile.Sample) place {
+	known := p.known[s.Stacks]
+	if known == nil {
+		known = make([]place, s.Stacks.Len()+1)
+		p.known[s.Stacks] = known
+	}
+	if known[s.Stack].did == host.NotRecorded {
+		known[s.Stack] = p.look(s)
+	}
+	return known[s.Stack]
+}
+
+func (p *places) look(s *profile.Sample) place {
+	at := place{did: host.InNative}
+	innermost := true
+	for f := range s.Stacks.From(s.Stack) {
+		fn := host.FunctionOf(p.syms.Name(f.Function), p.syms.Name(f.Module))
+		if fn.Name == "" {
+			continue
+		}
+		name := p.syms.Intern(fn.Name)
+		if innermost {
+			at.function, innermost = name, false
+		}
+		if fn.Python {
+			at.did = host.InPython
+		}
+		if fn.Own {
+			at.frame = name
+			if at.function == name {
+				at.function = 0
+			}
+			break
+		}
+	}
+	return at
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // coldStart tells of the time in which a process starts, if that is much: it says nothing
@@ -150,3 +152,248 @@ func (g *GPUs) smallKernels() finding.Evidence {
 	}
 	return finding.Sentence("kernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", words.Nearly(time/n), words.Nearly(length/n))
 }
+
+// A codeLoad is the first launches of kernels that take so long that they load code.
+type codeLoad struct{ n, time, longest int64 } // ns
+
+func (l *codeLoad) join(o *codeLoad) {
+	l.n += o.n
+	l.time = distribution.AddTimes(l.time, o.time)
+	l.longest = max(l.longest, o.longest)
+}
+
+// Cold is the part of idle time that a process has once and not while it serves or trains:
+// the host loads code, compiles, or records a CUDA graph. Time is by reason, ns.
+type Cold struct {
+	Time [NumReasons]int64
+	Gaps int64      // of which some part is cold
+	Last trace.Time // when the last of these ended; 0 if there is none
+	// Spread tells that some of these come after the device has been busy for long.
+	Spread bool
+	// longest is the longest of these gaps.
+	longest Gap
+	loads   codeLoad
+}
+
+// Total returns the time of all reasons, in ns.
+func (c *Cold) Total() int64 {
+	total := int64(0)
+	for _, t := range c.Time {
+		total = distribution.AddTimes(total, t)
+	}
+	return total
+}
+
+func (c *Cold) join(o *Cold) {
+	for reason, t := range o.Time {
+		c.Time[reason] = distribution.AddTimes(c.Time[reason], t)
+	}
+	c.Gaps += o.Gaps
+	c.Last, c.Spread = max(c.Last, o.Last), c.Spread || o.Spread
+	c.loads.join(&o.loads)
+	if o.longest.Length() > c.longest.Length() {
+		c.longest = o.longest
+	}
+}
+
+// Cold reports whether the reason is one of a process that starts.
+func (r Reason) Cold() bool { return r >= Capturing && r <= Modules }
+
+// slowLaunch is from how long on the first launch of a kernel loads its code, ns: a launch
+// takes microseconds, and while the device is idle none waits for a place in its queue.
+const slowLaunch = 1_000_000
+
+// A gapSum is a gap of a device by reason.
+type gapSum struct {
+	Gap
+	parts  [NumReasons]int64 // ns
+	step   int               // kind of the step that it counts for
+	before int64             // ns for which kernels had run
+	load   int64             // ns that the launch took that ended it, if it loads code
+}
+
+// coldTime returns the time of reasons that are cold, and of calls that take memory: the first
+// of them makes the context.
+func (g *gapSum) coldTime() int64 {
+	total := g.parts[Allocation]
+	for reason := Capturing; reason <= Modules; reason++ {
+		total = distribution.AddTimes(total, g.parts[reason])
+	}
+	return total
+}
+
+// startup finds the gaps in which a process starts. What is cold by its reason is counted
+// gap by gap. Beside that, the few gaps that are nearly all of idle time, before the device
+// has done anything to speak of, are the start if cold reasons are much of them: what the
+// host does between two libraries that it loads is part of that.
+type startup struct {
+	longest []gapSum // the longest first
+	gaps    int64
+	worked  int64 // ns so far in which kernels ran: copies before them bring data that they need
+}
+
+// What nearly all, few, early, and enough are.
+const (
+	mostGaps    = 64 // that are kept
+	nearlyAll   = 0.9
+	fewGapsPart = 0.01 // of all gaps, or fewGaps
+	fewGaps     = 3
+	earlyPart   = 0.1 // of the time for which kernels run
+	enoughCold  = 0.3 // of the time of these gaps
+)
+
+// add takes a gap.
+func (s *startup) add(g *gapSum) {
+	s.gaps++
+	if n := len(s.longest); n == mostGaps && s.longest[n-1].Length() >= g.Length() {
+		return
+	}
+	g.before = s.worked
+	at, _ := slices.BinarySearchFunc(s.longest, g.Length()-1, func(l gapSum, length int64) int { return cmp.Compare(length, l.Length()) })
+	s.longest = slices.Insert(s.longest, at, *g)
+	s.longest = s.longest[:min(len(s.longest), mostGaps)]
+}
+
+// settle counts the rest of the gaps of the start.
+func (s *startup) settle(g *GPU) {
+	idle := int64(0)
+	for i := range g.BySteps {
+		idle = distribution.AddTimes(idle, g.BySteps[i].Idle.Total())
+	}
+	for i := range s.longest {
+		if gap := &s.longest[i]; gap.mostlyCold() && float64(gap.before) > earlyPart*float64(s.worked) {
+			g.BySteps[gap.step].Cold.Spread = true
+		}
+	}
+	for i := range g.BySteps {
+		g.BySteps[i].Cold.leaveOutSpread()
+	}
+	sum, cold, n := int64(0), int64(0), 0
+	for n < len(s.longest) && float64(sum) < nearlyAll*float64(idle) {
+		gap := &s.longest[n]
+		if float64(gap.before) > earlyPart*float64(s.worked) {
+			return
+		}
+		sum, cold = distribution.AddTimes(sum, gap.Length()), distribution.AddTimes(cold, gap.coldTime())
+		n++
+	}
+	few := max(fewGaps, int64(fewGapsPart*float64(s.gaps)))
+	if int64(n) > few || float64(sum) < nearlyAll*float64(idle) || float64(cold) < enoughCold*float64(sum) {
+		return
+	}
+	for i := range s.longest[:n] {
+		gap := &s.longest[i]
+		of := &g.BySteps[gap.step].Cold
+		if gap.coldTime() == gap.parts[Allocation] { // else it is counted already
+			of.addGap(gap)
+		}
+		for reason, t := range gap.parts {
+			if !Reason(reason).Cold() {
+				of.Time[reason] = distribution.AddTimes(of.Time[reason], t)
+			}
+		}
+	}
+}
+
+// leaveOutSpread makes loads of code that come again and again what they are: idle time of a
+// process that works.
+func (c *Cold) leaveOutSpread() {
+	if c.Spread && c.Gaps > fewGaps {
+		c.Time[Modules] = 0
+	}
+	if c.Total() == 0 {
+		*c = Cold{}
+	}
+}
+
+// mostlyCold reports whether the gap is cold by its reasons.
+func (g *gapSum) mostlyCold() bool {
+	return 2*(g.coldTime()-g.parts[Allocation]) >= g.Length()
+}
+
+// addCold counts what is cold of a gap by its reasons.
+func (c *Cold) addCold(g *gapSum) {
+	for reason := Capturing; reason <= Modules; reason++ {
+		c.Time[reason] = distribution.AddTimes(c.Time[reason], g.parts[reason])
+	}
+	if g.load > 0 {
+		c.loads.join(&codeLoad{1, g.load, g.load})
+	}
+	if g.coldTime() > g.parts[Allocation] {
+		c.addGap(g)
+	}
+}
+
+func (c *Cold) addGap(g *gapSum) {
+	c.Gaps++
+	c.Last = max(c.Last, g.To)
+	if g.Length() > c.longest.Length() {
+		c.longest = g.Gap
+	}
+}
+
+// A captureMark is the call that begins or ends the recording of a CUDA graph. What is
+// launched between the two does not run.
+type captureMark struct {
+	at    trace.Time
+	begin bool
+}
+
+// captureMarkOf returns what a call of a name is to the recording of graphs.
+func captureMarkOf(name string) (begin, mark bool) {
+	begin = strings.HasSuffix(name, "StreamBeginCapture") || strings.HasSuffix(name, "StreamBeginCaptureToGraph")
+	return begin, begin || strings.HasSuffix(name, "StreamEndCapture")
+}
+
+// captures returns the times in which graphs were recorded, as calls that hold up the host.
+// What began before the recording, or ends after it, is cut there.
+func (r *rankWork) captures() (calls []HostCall) {
+	slices.SortFunc(r.marks, func(a, b captureMark) int { return cmp.Compare(a.at, b.at) })
+	if len(r.recorded) == 0 {
+		return nil
+	}
+	open, from := 0, r.recorded[0].from
+	if len(r.marks) > 0 && !r.marks[0].begin {
+		open = 1
+	}
+	add := func(to trace.Time) {
+		calls = append(calls, HostCall{Start: from, End: to, reason: Capturing, nobody: true})
+	}
+	for _, m := range r.marks {
+		switch {
+		case m.begin && open == 0:
+			open, from = 1, m.at
+		case m.begin:
+			open++
+		case open > 0:
+			if open--; open == 0 {
+				add(m.at)
+			}
+		}
+	}
+	if open > 0 {
+		add(r.recorded[len(r.recorded)-1].to)
+	}
+	return calls
+}
+
+// compiles reports whether a range of a name is one in which code is compiled: of PyTorch's
+// "backend_compile (dynamo_timed)", or of anybody who says so. "Torch-Compiled Region" runs
+// what was compiled.
+func compiles(name string) bool {
+	if strings.HasPrefix(name, "CUDAGraphNode.record") {
+		return false
+	}
+	if strings.HasSuffix(name, "(dynamo_timed)") {
+		return true
+	}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if slices.Contains(compileWords, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// compileWords are words in names of ranges in which code is compiled.
+var compileWords = []string{"compile", "compiling", "compilation", "autotune", "autotuning", "recompile"}

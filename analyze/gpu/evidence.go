@@ -1,10 +1,16 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -129,4 +135,57 @@ func (g *GPUs) spread(column string, of func(*GPU) int64) finding.Evidence {
 	}
 	return finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most)).
 		In("gpu", finding.Row("rank", g.gpuLabel(most)), column, float64(of(most)))
+}
+
+// workCalls are parts of the names of CUDA and HIP calls that ask a device for work or
+// memory, or wait for it. Nobody makes these in order to see whether they fail. Libraries do
+// that with others: they ask for symbols, features and peers that a driver may not have.
+var workCalls = []string{"Launch", "Memcpy", "Memset", "Synchronize", "Malloc", "MemAlloc", "HostAlloc"}
+
+// mustSucceed reports whether something is wrong if a call of a name fails.
+func mustSucceed(name string) bool {
+	return slices.ContainsFunc(workCalls, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// namedFailures is how many names of failed calls are told.
+const namedFailures = 4
+
+// FailedCalls tells which calls failed that ask devices for work. What they cost is a part of
+// such calls.
+func (g *GPUs) FailedCalls() ([]finding.Finding, finding.Judged) {
+	var failed []*CallTime // the most failures first
+	known, failures := int64(0), int64(0)
+	for i := range g.Calls {
+		c := &g.Calls[i]
+		known += c.Results.Known
+		if n := c.Results.Failed(); n > 0 {
+			failed, failures = append(failed, c), failures+n
+		}
+	}
+	judged := finding.Judged{What: "failed calls", Of: "call", N: int(known), Needed: 1}
+	if known == 0 {
+		judged.Reason = "the profiles do not hold what calls returned"
+	}
+	if failures == 0 {
+		return nil, judged
+	}
+	slices.SortStableFunc(failed, func(a, b *CallTime) int { return cmp.Compare(b.Results.Failed(), a.Results.Failed()) })
+	part := distribution.Fraction(failures, known)
+	f := finding.Finding{Topic: "calls", Text: failureText(failed[0]), Cost: part,
+		Metric: finding.Metric{Name: "failed calls", Unit: table.Share, Before: math.NaN(), After: part}}
+	for _, c := range failed[1:min(len(failed), namedFailures)] {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", failureText(c)))
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("what these calls asked for never ran, so the capture shows less work than it should, and results may be wrong"))
+	return []finding.Finding{f}, judged
+}
+
+// failureText says how many calls of a name failed, and how: "558 of 13,457
+// cudaLaunchKernel calls failed: cudaErrorLaunchOutOfResources (701)".
+func failureText(c *CallTime) string {
+	how := c.Results.String()
+	if errors := c.Results.Errors(); len(errors) == 1 {
+		how = walk.ErrorName(errors[0])
+	}
+	return fmt.Sprintf("%s of %s %s calls failed: %s", words.Thousands(c.Results.Failed()), words.Thousands(c.Results.Known), c.Name, how)
 }

@@ -2,10 +2,13 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -163,4 +166,168 @@ func (g *GPUs) noteLaunches(r *table.Table) {
 	if rows, unknown := g.Launched(); unknown > 0 {
 		r.Note("the calls that launched %d of %d kernels and copies are not in the files, so gaps before these never count as host wait", unknown, rows)
 	}
+}
+
+// A runningRow is how long some classes ran at once, on all devices.
+type runningRow struct {
+	what string
+	time int64
+	all  int64 // ns of all rows
+}
+
+// OverlapReport makes a table of what ran at the same time as what, on all devices
+// together: the kernel type breakdown of Holistic Trace Analysis.
+func (g *GPUs) OverlapReport() *table.Table {
+	var rows []runningRow
+	all := int64(0)
+	for running := Running(1); running < numRunning; running++ {
+		row := runningRow{what: running.String()}
+		for i := range g.GPUs {
+			row.time = distribution.AddTimes(row.time, g.GPUs[i].Running[running])
+		}
+		if row.time > 0 {
+			rows = append(rows, row)
+			all = distribution.AddTimes(all, row.time)
+		}
+	}
+	for i := range rows {
+		rows[i].all = all
+	}
+	r := table.New("sgtrace.report.gpu.overlap/v1", "What ran at the same time", rows, []table.Field[runningRow]{
+		{Column: table.Column{Name: "running", Doc: "classes of kernels that ran at once, and no other"}, Cell: func(r *runningRow) table.Cell { return table.TextCell(r.what) }},
+		{Column: table.Column{Name: "time", Unit: table.Duration, Doc: "sum over all devices"}, Cell: func(r *runningRow) table.Cell { return table.Cell{N: r.time} }},
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time in which anything ran"}, Cell: func(r *runningRow) table.Cell { return table.ShareCell(r.time, r.all) }},
+	})
+	_ = r.Sort("time", true) // there is such a column
+	return r
+}
+
+// String names the classes: "compute and memory".
+func (r Running) String() string {
+	var names []string
+	for _, c := range exposure {
+		if r.Has(c) {
+			names = append(names, c.String())
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// A streamRow is a stream with its device.
+type streamRow struct {
+	gpu *GPU
+	GPUStream
+}
+
+// StreamReport makes a table of the streams of all devices.
+func (g *GPUs) StreamReport() *table.Table {
+	var rows []streamRow
+	for i := range g.GPUs {
+		for _, s := range g.GPUs[i].Streams {
+			rows = append(rows, streamRow{&g.GPUs[i], s})
+		}
+	}
+	length := func(r *streamRow) int64 { return r.Length() }
+	time := func(name, doc string, of func(*streamRow) int64) table.Field[streamRow] {
+		return table.Field[streamRow]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: of(r)} }}
+	}
+	parts := func(name, doc string, of func(*streamRow) int64) []table.Field[streamRow] {
+		list := part(name, doc, "length", length, of)
+		slices.Reverse(list)
+		return list
+	}
+	fields := []table.Field[streamRow]{
+		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"}, Cell: func(r *streamRow) table.Cell { return table.TextCell(g.gpuLabel(r.gpu)) }},
+		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: int64(r.gpu.Device)} }},
+		{Column: table.Column{Name: "stream", Unit: table.Count, Doc: "number of the stream"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Stream} }},
+		{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels, and copies whose stream is known"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Rows} }},
+		time("length", "from the first start to the last end", length),
+	}
+	fields = append(fields, parts("busy", "something runs", func(r *streamRow) int64 { return r.Busy })...)
+	for cause, name := range causeNames {
+		fields = append(fields, parts(name, causeDocs[cause], func(r *streamRow) int64 { return r.Idle.Time[cause] })...)
+		fields = append(fields, table.Field[streamRow]{Column: table.Column{Name: name + " gaps", Unit: table.Count, Doc: "how many gaps of this cause", Detail: true},
+			Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Idle.Gaps[cause]} }})
+	}
+	return table.New("sgtrace.report.gpu.streams/v1", "Streams by rank", rows, fields)
+}
+
+// StepReport makes a table of how long steps took.
+func (g *GPUs) StepReport() *table.Table {
+	ns := func(prefix, name, doc string, of func(*StepTime) *distribution.Summary, v func(*distribution.Summary) int64) table.Field[StepTime] {
+		scale := prefix + "step"
+		if name == "total" {
+			scale = prefix + "total"
+		}
+		return table.Field[StepTime]{Column: table.Column{Name: prefix + name, Unit: table.Duration, Doc: doc, Scale: scale},
+			Cell: func(t *StepTime) table.Cell { return table.Cell{N: v(of(t)), Unknown: of(t).N == 0} }}
+	}
+	sums := func(prefix, what string, of func(*StepTime) *distribution.Summary) []table.Field[StepTime] {
+		return []table.Field[StepTime]{
+			ns(prefix, "total", "sum of "+what, of, func(s *distribution.Summary) int64 { return s.Total }),
+			ns(prefix, "p50", "median of "+what+", nearest rank", of, func(s *distribution.Summary) int64 { return s.P50 }),
+			ns(prefix, "p99", "99th percentile of "+what+", nearest rank", of, func(s *distribution.Summary) int64 { return s.P99 }),
+		}
+	}
+	host := func(t *StepTime) *distribution.Summary { return &t.Host }
+	device := func(t *StepTime) *distribution.Summary { return &t.Device }
+	busy := func(t *StepTime) *distribution.Summary { return &t.Busy }
+	fields := []table.Field[StepTime]{
+		{Column: table.Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(walk.StepKinds[t.Kind]) }},
+		{Column: table.Column{Name: "batch", Doc: "requests in the batch"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Batches()) }},
+		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Rank) }},
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "steps"}, Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Host.N)} }},
+	}
+	fields = append(fields, sums("", "the time from begin to end of the annotation", host)...)
+	fields = append(fields, table.Field[StepTime]{Column: table.Column{Name: "gpu n", Unit: table.Count, Doc: "steps that launched a kernel or copy", Detail: true},
+		Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Device.N)} }})
+	fields = append(fields, sums("gpu ", "the time from the first start to the last end of what the thread launched in the step", device)...)
+	work := sums("gpu busy ", "the time in which something ran that the thread launched in the step, added up over devices", busy)
+	work[0].Scale = "gpu total"
+	fields = append(append(fields, work[0]), table.Detail(work[1:])...)
+	r := table.New("sgtrace.report.steps/v1", "Steps by kind, batch size and rank", g.Steps, fields)
+	r.Stay("p50", "gpu p50").Leave("total", "gpu total", "gpu p99", "gpu busy total")
+	table.NoteSamples(r, g.Steps, func(t *StepTime) int64 { return int64(t.Host.N) },
+		func(t *StepTime) string {
+			return strings.Join(strings.Fields(walk.StepKinds[t.Kind]+" "+t.Batches()+" "+t.Rank), " ")
+		})
+	return r
+}
+
+// Batches is the bucket as text: "17-32"; "" is unknown.
+func (t *StepTime) Batches() string { return walk.BatchWords(t.MinBatch, t.MaxBatch) }
+
+// KernelReport makes a table of the kernels of every rank beside those of the others.
+func (g *GPUs) KernelReport() *table.Table {
+	ns := func(name, doc, scale string, v func(*RankKernel) int64) table.Field[RankKernel] {
+		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: v(k)} }}
+	}
+	ratio := func(name, doc string, v func(*RankKernel) float64) table.Field[RankKernel] {
+		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Factor, Doc: doc}, Cell: func(k *RankKernel) table.Cell { return table.Cell{Share: v(k), Unknown: v(k) == unknownRatio} }}
+	}
+	r := table.New("sgtrace.report.gpu.kernels/v1", "Kernels by rank", g.Kernels, []table.Field[RankKernel]{
+		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Rank) }},
+		ns("excess", "total minus the median of the totals of the ranks that ran it; all of it if no other rank did; where ranks were captured for different times, of totals per time", "total", func(k *RankKernel) int64 { return k.Excess }),
+		ns("total", "sum", "total", func(k *RankKernel) int64 { return k.Summary.Total }),
+		ratio("of median", "total, or total per time, divided by that median", func(k *RankKernel) float64 { return k.RelTotal }),
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "kernels"}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: int64(k.Summary.N)} }},
+		ns("p50", "median, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P50 }),
+		ns("p99", "99th percentile, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P99 }),
+		table.Detail([]table.Field[RankKernel]{ratio("p50 of median", "p50 divided by the median of the p50 of the ranks that ran it", func(k *RankKernel) float64 { return k.RelP50 })})[0],
+		{Column: table.Column{Name: "ranks", Unit: table.Count, Doc: "ranks that ran it", Detail: true}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: int64(k.Ranks)} }},
+		{Column: table.Column{Name: "class", Doc: "what it does", Detail: true}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Class.String()) }},
+		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
+	})
+	r.Stay("excess", "of median").Leave("total", "n")
+	r.Note("of median: 1 is the median of the ranks that ran the kernel")
+	if g.perSecond {
+		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
+	}
+	for i := range g.Kernels {
+		if k := &g.Kernels[i]; k.Class == profile.ClassCommunication && k.Ranks > 1 {
+			r.Note("communication kernels wait for each other: they are short on the rank that the others wait for")
+			break
+		}
+	}
+	return r
 }

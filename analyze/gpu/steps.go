@@ -2,10 +2,15 @@ package gpu
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -116,4 +121,166 @@ func sortSteps(steps []StepTime) {
 	slices.SortFunc(steps, func(a, b StepTime) int {
 		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
+}
+
+// A StepShare is what a device did for one kind of steps.
+type StepShare struct {
+	gpu  *GPU
+	Kind profile.StepKind
+	Activity
+}
+
+// StepShares returns what devices did by kind of step, prefill first; nil where no kind is
+// known.
+func (g *GPUs) StepShares() []StepShare {
+	var out []StepShare
+	known := false
+	for _, kind := range [...]profile.StepKind{profile.StepPrefill, profile.StepDecode, profile.StepOther} {
+		for i := range g.GPUs {
+			if a := &g.GPUs[i].BySteps[kind]; a.Total() > 0 {
+				out = append(out, StepShare{&g.GPUs[i], kind, *a})
+				known = known || kind != profile.StepOther
+			}
+		}
+	}
+	if !known {
+		return nil
+	}
+	return out
+}
+
+// StepShareReport makes a table of what devices did by kind of step: prefill and decode are
+// two regimes, of which the shares of a whole capture are a mixture.
+func (g *GPUs) StepShareReport() *table.Table {
+	type row = StepShare
+	fields := []table.Field[row]{
+		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return walk.StepKinds[r.Kind] }),
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.gpuLabel(r.gpu) }),
+		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
+		{Column: table.Column{Name: "of length", Unit: table.Share, Doc: "part of the length of the device"}, Cell: func(r *row) table.Cell { return table.ShareCell(r.Total(), r.gpu.Length()) }},
+	}
+	fields = append(fields, partsOf((*row).did, (*row).Total, "time", computeTime, commTime, exposedComm, exposedCopy, idleTime)...)
+	for cause, name := range causeNames {
+		fields = append(fields, part(name, causeDocs[cause], "time", (*row).Total, func(r *row) int64 { return r.Idle.Time[cause] })...)
+	}
+	return table.New("sgtrace.report.gpu.steps/v1", "GPUs by kind of step and rank", g.StepShares(), fields).Stay("idle", "time").Leave("exposed copy")
+}
+
+// A Start is the first call of a process, which took long, before its devices ran anything: CUDA
+// starts in it. It is no time of the devices, which is counted from when they first ran
+// something, or from a step.
+type Start struct {
+	Rank, Call string
+	Time       int64 // ns
+	Captured   int64 // as of a [GPU]
+}
+
+// A firstCall is the call of a rank that began first.
+type firstCall struct {
+	start trace.Time
+	dur   int64 // ns
+	name  trace.Sym
+}
+
+func (f *firstCall) join(o *firstCall) {
+	if o.name != 0 && (f.name == 0 || o.start < f.start || o.start == f.start && o.dur > f.dur) {
+		*f = *o
+	}
+}
+
+// addStart adds what a rank took to start CUDA.
+func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
+	if r.first.dur < slowStart || len(r.gpus) == 0 {
+		return
+	}
+	for _, part := range r.gpus {
+		if part.gpu.began < r.first.start+trace.Time(r.first.dur) {
+			return
+		}
+	}
+	name := set.Syms.Name(r.first.name)
+	if startsIn(name) != startsNothing || reasonOfCall(name) == Allocation {
+		of := r.gpus[0].gpu
+		g.Starts = append(g.Starts, Start{Rank: of.Rank, Call: name, Time: r.first.dur, Captured: of.Captured})
+	}
+}
+
+// muchSingle is the part of the time for which a device runs kernels of one block alone from
+// which on that is told: all of the device but one multiprocessor is idle then, so it is as much as
+// of idle time.
+const muchSingle = muchIdle
+
+// singleBlocks are the launches of a kernel as one block.
+type singleBlocks struct {
+	time    int64 // ns
+	threads int32 // of the largest
+}
+
+func (s *singleBlocks) add(r *gpuRow) {
+	s.time = distribution.AddTimes(s.time, r.dur)
+	s.threads = max(s.threads, r.single)
+}
+
+// SingleBlocks tells whether devices run nothing but kernels of one block for much of the
+// time, and which.
+func (g *GPUs) SingleBlocks() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("kernels of one block")
+	single := int64(0)
+	for i := range g.GPUs {
+		single = distribution.AddTimes(single, g.GPUs[i].Single)
+	}
+	if single == 0 && judged.Reason == "" {
+		judged.Reason = "no kernel of one block was recorded" // the producer may record no sizes of grids
+	}
+	share := t.part(single)
+	if judged.State() != finding.LookedAt || share < muchSingle {
+		return nil, judged
+	}
+	kernels := g.singleKernels()
+	threads := int32(0)
+	var evidence []finding.Evidence
+	for i, k := range kernels {
+		threads = max(threads, k.threads)
+		if i < mostSingle {
+			evidence = append(evidence, finding.Sentence("%s: %s in all, in one block of %s", k.name, words.Nearly(k.time), words.Counted(int(k.threads), "thread")))
+		}
+	}
+	what := words.Counted(len(kernels), "kernel") + " of one block of threads"
+	if threads == 1 {
+		what = words.Counted(len(kernels), "kernel") + " of one thread"
+	}
+	text := fmt.Sprintf("for %s of the time, %s nothing but %s: one multiprocessor works then, and all others are idle", percent(single, t.length), g.do("run"), what)
+	return []finding.Finding{shareFinding("one block", "kernels of one block", share, text, evidence...)}, judged
+}
+
+// mostSingle is how many kernels are named.
+const mostSingle = 3
+
+// A singleKernel is a kernel that runs as one block, on all ranks.
+type singleKernel struct {
+	name string
+	singleBlocks
+}
+
+// singleKernels are the kernels that ran as one block, the longest time first.
+func (g *GPUs) singleKernels() (list []singleKernel) {
+	at := map[string]int{}
+	for i := range g.Kernels {
+		k := &g.Kernels[i]
+		if k.Single == 0 {
+			continue
+		}
+		n, ok := at[k.Name]
+		if !ok {
+			n = len(list)
+			at[k.Name] = n
+			list = append(list, singleKernel{name: k.Name})
+		}
+		list[n].time = distribution.AddTimes(list[n].time, k.Single)
+		list[n].threads = max(list[n].threads, k.Threads)
+	}
+	slices.SortFunc(list, func(a, b singleKernel) int {
+		return cmp.Or(cmp.Compare(b.time, a.time), strings.Compare(a.name, b.name))
+	})
+	return list
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -253,4 +254,54 @@ func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 		now = end
 	}
 	s.count(BetweenSteps, now, to, nil)
+}
+
+// An IdleGap is a gap of a device, divided by reason.
+type IdleGap struct {
+	Rank, Device int32
+	Gap
+	// Late tells that the host was late: during the gap it launched what ended it. Launch is
+	// when that call began, and Launched how long it took, in ns.
+	Late     bool
+	Launch   trace.Time
+	Launched int64
+	Parts    []GapPart // in order; they add up to the gap
+}
+
+// A GapPart is a part of a gap with one reason.
+type GapPart struct {
+	Gap
+	Reason Reason
+	// By is the call that is to blame: the one that held the host up, or the one before that
+	// let the device run dry. Called tells that there is one.
+	By     HostCall
+	Called bool
+}
+
+// ReasonOf returns the reason that a call of a name is for idle time, [NoReason] for all that
+// return at once.
+func ReasonOf(call string) Reason { return reasonOfCall(call) }
+
+// Worst returns, for what a finding of this package says of all devices, the rank whose device
+// spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
+func (g *GPUs) Worst(topic string) (rank string, shows profile.Class) {
+	shows = profile.ClassCompute
+	of := func(d *GPU) int64 { return d.Activity.Idle.Total() }
+	switch topic {
+	case "communication":
+		shows = profile.ClassCommunication
+	case "copies", "pageable copies":
+		shows = profile.ClassMemory
+	}
+	if shows != profile.ClassCompute {
+		of = func(d *GPU) int64 { return d.Exposed(shows) }
+	}
+	most := 0.0
+	for i := range g.GPUs {
+		d := &g.GPUs[i]
+		if share := float64(of(d)) / float64(max(1, d.Length())); share > most {
+			most, rank = share, d.Rank
+		}
+	}
+	return rank, shows
 }

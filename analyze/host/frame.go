@@ -2,7 +2,13 @@ package host
 
 import (
 	"cmp"
+	"encoding/binary"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/packed"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -96,4 +102,237 @@ var walks = [...]uint8{CallFrame: 0, PageableFrame: 0, RangeFrame: 1, PythonFram
 // compareFrames orders frames by their start, the outer one of two first.
 func compareFrames(a, b Frame) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Kind, b.Kind))
+}
+
+// Frames are what one thread did. The zero value is nothing. They are held packed, in about a
+// third of their size.
+type Frames struct {
+	runs []*run
+	// window are the last ones of the last run. They are packed once no frame that comes is
+	// likely to belong before them.
+	window []Frame
+}
+
+// A run is the frames that [Read] passed together.
+type run struct {
+	packedFrames
+	walk uint8
+}
+
+// windowSize is how many frames a frame may come too late by before its run has to be sorted
+// as a whole: calls and ranges are recorded when they end, after those that they are around.
+const windowSize = 256
+
+// Add adds a frame, in the order of [Read]; those of stacks of calls come behind.
+func (t *Frames) Add(f Frame) {
+	walk := walks[f.Kind]
+	if n := len(t.runs); n == 0 || t.runs[n-1].walk != walk {
+		t.pack(0)
+		t.runs = append(t.runs, &run{walk: walk})
+	}
+	if t.window = append(t.window, f); len(t.window) >= 2*windowSize {
+		t.pack(windowSize)
+	}
+}
+
+// pack packs the frames in the window, in order, but for the last few.
+func (t *Frames) pack(keep int) {
+	if len(t.window) == 0 {
+		return
+	}
+	sortFrames(t.window)
+	n := len(t.window) - keep
+	last := t.runs[len(t.runs)-1]
+	for i := range t.window[:n] {
+		last.add(&t.window[i])
+	}
+	t.window = slices.Delete(t.window, 0, n)
+}
+
+// Join moves the frames of the same thread in another stream here.
+func (t *Frames) Join(o *Frames) {
+	t.pack(0)
+	o.pack(0)
+	t.runs = append(t.runs, o.runs...)
+	*o = Frames{}
+}
+
+// Settle gives up all frames, as a queue in order.
+func (t *Frames) Settle() *Queue {
+	t.pack(0)
+	q := &Queue{}
+	for _, r := range t.runs {
+		q.left += r.count
+		q.runs = append(q.runs, r.unpack())
+	}
+	*t = Frames{}
+	return q
+}
+
+// A Queue passes the frames of a thread in order: by their start, the outer one of two first.
+type Queue struct {
+	runs []*unpacking // that are not at their end, in the order they were added in
+	left int
+}
+
+// Len returns how many frames are left.
+func (q *Queue) Len() int { return q.left }
+
+// Next moves the next frames into a buffer, as many as are left and fit, and returns them.
+func (q *Queue) Next(into []Frame) []Frame {
+	into = into[:min(len(into), q.left)]
+	for i := range into {
+		first := 0
+		for k := 1; k < len(q.runs); k++ {
+			if compareFrames(q.runs[k].head, q.runs[first].head) < 0 {
+				first = k
+			}
+		}
+		r := q.runs[first]
+		into[i] = r.head
+		if !r.next() {
+			q.runs = slices.Delete(q.runs, first, first+1)
+		}
+	}
+	q.left -= len(into)
+	return into
+}
+
+// sortFrames puts frames in order. Equal ones stay as they were.
+func sortFrames(frames []Frame) {
+	if !slices.IsSortedFunc(frames, compareFrames) {
+		slices.SortStableFunc(frames, compareFrames)
+	}
+}
+
+// A Function is one of a stack that was recorded as a whole.
+type Function struct {
+	Name   string // "drand()", "run_batch() (scheduler.py)", "[libcuda.so.1]"; "" says nothing
+	Python bool   // of Python's interpreter, or run by it
+	Own    bool   // of no library
+}
+
+// FunctionOf tells what a symbol of a module is. Of Python's functions, the module is the file,
+// or the symbol has it, as Python writes symbols for perf: "py::run_batch:/srv/scheduler.py".
+func FunctionOf(symbol, module string) Function {
+	if text, ok := strings.CutPrefix(symbol, "py::"); ok {
+		symbol, module, _ = strings.Cut(text, ":")
+		return pythonFunction(symbol, module)
+	}
+	if strings.HasSuffix(module, ".py") {
+		return pythonFunction(symbol, module)
+	}
+	if strings.HasPrefix(symbol, staticRuntime) {
+		symbol = "[" + strings.TrimSuffix(staticRuntime, "_") + "]" // and a hash
+	}
+	base := path.Base(module)
+	fn := Function{Name: symbol, Python: strings.HasPrefix(base, "python") || strings.HasPrefix(base, "libpython")}
+	if strings.HasPrefix(symbol, "[") {
+		if symbol == module || symbol == "[Unknown]" { // "[Broken backtraces]"
+			fn.Name = ""
+		}
+		return fn
+	}
+	symbol, _, _ = strings.Cut(symbol, "::{lambda")
+	symbol, _, _ = strings.Cut(symbol, "@") // the version of a function of the C library
+	if fn.Name = profile.BareName(symbol); !strings.HasSuffix(fn.Name, ")") {
+		fn.Name += "()"
+	}
+	fn.Own = !fn.Python && !nativeLibrary.MatchString(base) && !inlined.MatchString(profile.ParseKernelName(symbol).Path())
+	return fn
+}
+
+func pythonFunction(name, file string) Function {
+	return Function{name + "() (" + path.Base(file) + ")", true, !ofLibrary(file)}
+}
+
+// nativeLibrary matches files whose functions are of no program: shared objects, what the
+// kernel maps, the launcher of nsys.
+var nativeLibrary = regexp.MustCompile(`\.so(\.|$|\d)|^\[|^anon$|^\.$|^nsys|\.dll$`)
+
+// staticRuntime begins the names of functions of the CUDA runtime in a program.
+const staticRuntime = "libcudart_static_"
+
+// inlined matches functions of libraries that compilers put into programs.
+var inlined = regexp.MustCompile(`\bstd::|\b__|^_start$|\bcu(da|blas|dnn|fft)?[A-Z]\w*$`)
+
+// packedFrames are frames as bytes: of each, the differences to the one before it, which are small.
+type packedFrames struct {
+	chunks   [][]byte
+	count    int
+	last     Frame
+	unsorted bool // some frame belongs before the one that it comes after
+}
+
+const (
+	// chunkSize is small, so that little memory waits for frames, or for the rest of a chunk
+	// to be read.
+	chunkSize = 1 << 15
+	// maxPacked is the most that a frame takes: four integers and the kind.
+	maxPacked = 4*binary.MaxVarintLen64 + 1
+)
+
+// add packs a frame.
+func (p *packedFrames) add(f *Frame) {
+	p.unsorted = p.unsorted || p.count > 0 && compareFrames(*f, p.last) < 0
+	n := len(p.chunks)
+	if n == 0 || len(p.chunks[n-1]) > chunkSize-maxPacked {
+		p.chunks = append(p.chunks, nil)
+		n++
+		if n > 1 { // the first one grows: most threads do little
+			p.chunks[n-1] = make([]byte, 0, chunkSize)
+		}
+	}
+	b := append(p.chunks[n-1], byte(f.Kind))
+	b = binary.AppendVarint(b, int64(f.From-p.last.From))
+	b = binary.AppendUvarint(b, uint64(f.To-f.From))
+	b = binary.AppendVarint(b, f.Correlation-p.last.Correlation)
+	b = binary.AppendUvarint(b, uint64(f.Name))
+	p.chunks[n-1], p.last = b, *f
+	p.count++
+}
+
+// unpack gives up the frames, of which there is at least one, in order.
+func (p *packedFrames) unpack() *unpacking {
+	u := &unpacking{Reader: packed.NewReader(p.chunks)}
+	if p.unsorted {
+		u.sorted = make([]Frame, 0, p.count)
+		for u.decode() {
+			u.sorted = append(u.sorted, u.head)
+		}
+		sortFrames(u.sorted)
+	}
+	*p = packedFrames{}
+	u.next()
+	return u
+}
+
+// An unpacking passes packed frames.
+type unpacking struct {
+	packed.Reader
+	head   Frame
+	sorted []Frame // the rest of the frames that had to be sorted
+}
+
+// next moves to the next frame, and reports whether there is one.
+func (u *unpacking) next() bool {
+	if len(u.sorted) == 0 {
+		return u.decode()
+	}
+	u.head, u.sorted = u.sorted[0], u.sorted[1:]
+	return true
+}
+
+// decode moves to the frame that was packed next, and reports whether there is one.
+func (u *unpacking) decode() bool {
+	if !u.More() {
+		return false
+	}
+	f := &u.head
+	f.Kind = Kind(u.Byte())
+	f.From += trace.Time(u.Signed())
+	f.To = f.From + trace.Time(u.Unsigned())
+	f.Correlation += u.Signed()
+	f.Name = trace.Sym(u.Unsigned())
+	return true
 }

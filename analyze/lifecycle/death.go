@@ -2,11 +2,14 @@ package lifecycle
 
 import (
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -78,3 +81,177 @@ func (l *Lives) became(lost []int) string {
 	}
 	return strings.Join(parts, " and ")
 }
+
+// usually is how often the next sign of a server, or the first one of a request there, comes
+// within the time that is told for it.
+const usually = 0.95
+
+// pausesOf are the times, in ns, between two signs of the team while jobs were in flight on
+// it that ended later.
+func (t *team) pausesOf() iter.Seq[int64] {
+	busy := request.NewCoverage(t.closed)
+	slices.Sort(t.ends)
+	return func(yield func(int64) bool) {
+		for i := 1; i < len(t.ends); i++ {
+			if !yield(busy.Overlap(t.ends[i-1], t.ends[i])) {
+				return
+			}
+		}
+	}
+}
+
+// longestPause is the longest of them.
+func (t *team) longestPause() int64 {
+	longest := int64(0)
+	for pause := range t.pausesOf() {
+		longest = max(longest, pause)
+	}
+	return longest
+}
+
+// nextSign is for how long a server of a role that has something to do may have gone on after
+// its last sign, in ns: when it ceases at any time, the last sign is usually not older.
+func (o *observer) nextSign(role request.Role) int64 {
+	var pauses []int64
+	sum := 0.0
+	for _, t := range o.teams() {
+		if t.life.server.role == role {
+			for pause := range t.pausesOf() {
+				pauses = memory.Append(pauses, pause)
+				sum += float64(pause)
+			}
+		}
+	}
+	slices.Sort(pauses)
+	// The time within a span d of a sign is that of the shorter pauses, and d in each longer one.
+	shorter := 0.0
+	for i, pause := range pauses {
+		longer := float64(len(pauses) - i)
+		if shorter+longer*float64(pause) >= usually*sum {
+			return int64((usually*sum - shorter) / longer)
+		}
+		shorter += float64(pause)
+	}
+	return 0
+}
+
+// nextJob is how long it takes usually until a life gets the next request, in ns, if they come
+// at random.
+func (l *life) nextJob() int64 {
+	return int64(-math.Log(1-usually) * float64(l.last-l.first) / float64(max(1, len(l.jobs))))
+}
+
+// intake is how long it takes usually until a server of a role shows the first sign of a
+// request that it was sent, in ns.
+func (o *observer) intake(role request.Role) int64 {
+	var times []int64
+	for _, x := range o.servers {
+		for _, l := range x.lives {
+			for k := range l.jobs {
+				j := &l.jobs[k]
+				if x.role == role && j.first > j.start {
+					times = memory.Append(times, int64(j.first-j.start))
+				}
+			}
+		}
+	}
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[int(usually*float64(len(times)-1))]
+}
+
+// discountIntake makes the last work of a team its last sign, if it took in so many requests
+// later and did nothing for any of them, though none waits for another server. It reports
+// whether it did.
+func (t *team) discountIntake(least int) bool {
+	stuck := 0
+	for k := range t.life.jobs {
+		j := &t.life.jobs[k]
+		if j.team != t.number || j.start <= t.worked {
+			continue
+		}
+		if j.ended {
+			return false
+		}
+		if !j.blocked {
+			stuck++
+		}
+	}
+	if t.worked == 0 || t.worked == t.last || stuck < least {
+		return false
+	}
+	t.last, t.stage = t.worked, t.work
+	return true
+}
+
+// refusals are the requests that failed at each server, ascending: a gateway says that it
+// sent them there and that they failed by an HTTP status of 500 or more, and no server has
+// ended them. It names servers by URL; the requests that were answered tell which is which.
+func (o *observer) refusals() map[*server][]int {
+	servers := o.byURL()
+	list := map[*server][]int{}
+	for i := range o.set.AllRequests() {
+		q := &o.set.Requests[i]
+		if q.Status != request.Failed || !strings.HasPrefix(o.set.Syms.Name(q.Reason), "HTTP 5") {
+			continue
+		}
+		o.eachURL(q, func(_ request.Role, url string) {
+			if x := servers[url]; x != nil && (len(list[x]) == 0 || list[x][len(list[x])-1] != i) {
+				list[x] = append(list[x], i)
+			}
+		})
+	}
+	return list
+}
+
+// byURL returns the servers by their URLs, of those that always mean the same one.
+func (o *observer) byURL() map[string]*server {
+	servers := map[string]*server{}
+	for i := range o.set.AllRequests() {
+		q := &o.set.Requests[i]
+		if q.Status != request.Finished {
+			continue
+		}
+		o.eachURL(q, func(role request.Role, url string) {
+			for _, p := range o.set.PartsOf(q) {
+				part := &o.set.Parts[p]
+				if part.Role != role || part.Proc == request.None || o.lifeOf[part.Proc] == nil {
+					continue
+				}
+				x := o.lifeOf[part.Proc].server
+				if other, known := servers[url]; known && other != x {
+					x = nil
+				}
+				servers[url] = x
+			}
+		})
+	}
+	return servers
+}
+
+// eachURL calls f with the URLs that a gateway sent a request to, if that was once: nobody
+// knows which server answered one that was sent again.
+func (o *observer) eachURL(q *request.Request, f func(role request.Role, url string)) {
+	if q.Gateway == request.None || q.Flags&request.SharedGateway != 0 {
+		return
+	}
+	var sent []request.Instant
+	for _, e := range o.set.InstantsOf(q.Gateway) {
+		if e.Kind == request.HandedOn {
+			sent = append(sent, e)
+		}
+	}
+	if len(sent) != 1 {
+		return
+	}
+	for a := range o.set.Args.All(sent[0].Args) {
+		if role, ok := urlKeys[o.set.Syms.Name(a.Key)]; ok {
+			f(role, string(a.Bytes()))
+		}
+	}
+}
+
+// urlKeys are the arguments of the gateway's events with the URL of a server of each role.
+var urlKeys = map[string]request.Role{"url": request.Unified, "prefill_url": request.Prefill, "decode_url": request.Decode}

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -117,4 +118,157 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 			}
 		}
 	}
+}
+
+// A Kind is what a server has no more of.
+type Kind uint8
+
+const (
+	Running   Kind = iota // places in the batch: no more requests may run
+	Slots                 // places for all requests that a decode server has made room for
+	Room                  // in the KV cache
+	Prefills              // time to compute prompts
+	Transfers             // bandwidth to transfer KV caches
+)
+
+// Topics are what findings of limits are about.
+var Topics = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
+
+// String returns the word that reports print.
+func (k Kind) String() string {
+	return [...]string{"running requests", "requests", "KV cache", "prefill", "KV transfer"}[k]
+}
+
+// A Limit is what keeps requests waiting on a server.
+type Limit struct {
+	place.Where // the lead rank of the server
+	Kind        Kind
+	Spells      int        // stretches of time in which requests waited
+	From, To    trace.Time // of the first and of the last of them
+	Always      bool       // it was so from the beginning of the dump, nearly
+	Open        bool       // and until the end of it
+	Length      int64      // ns of all of them
+	Waited      int64      // ns that requests waited in them, all together
+	Requests    []int      // that waited, as indexes into Set.Requests, by start
+	Most        int        // that waited at a time, first at the instant At
+	At          trace.Time
+	// StuckAt is how many places are taken for most of the waiting; 0 of other limits.
+	StuckAt int
+	// Running is how many requests ran while others waited, on average; Fewest and
+	// Greatest bound it for nine tenths of the waiting.
+	Running          float64
+	Fewest, Greatest int
+	Prefilling       float64 // part of the waiting in which prompts were computed
+	Retracted        int     // how often requests were thrown out meanwhile
+	// Share is Waited as part of the E2E of all requests that the server worked for.
+	Share float64
+	// Slowdown is how many times as long as alone a KV transfer takes; 0 of others.
+	Slowdown float64
+
+	waits map[int]int64 // ns that each of Requests waited
+}
+
+// Limits are what keeps requests waiting.
+type Limits struct {
+	Requests int     // that were looked at
+	List     []Limit // the one that costs most first
+
+	set *request.Set
+}
+
+// Find finds the limits of all servers.
+func Find(s *request.Set) *Limits {
+	l := &Limits{Requests: len(s.Requests), set: s}
+	during := arrivals(s)
+	for _, v := range serversOf(s) {
+		whole := v.e2e(s)
+		if whole == 0 {
+			continue
+		}
+		for _, limit := range v.limits(whole) {
+			limit.dateWithin(during)
+			l.List = append(l.List, limit)
+		}
+	}
+	slices.SortStableFunc(l.List, func(x, y Limit) int { return cmp.Compare(y.Waited, x.Waited) })
+	return l
+}
+
+// A weights says for how much of the waiting each of some numbers of requests is so, in
+// request ns: each ns of each request that waits counts once.
+type weights map[int]float64
+
+// weigh weighs numbers of requests in a spell.
+func (p *spell) weigh(of func(s *segment) int32) weights {
+	w := weights{}
+	for i := range p.segments {
+		s := &p.segments[i]
+		w[int(of(s))] += float64(s.to-s.from) * float64(s.n[p.wait])
+	}
+	return w
+}
+
+// numbers are those that have a weight, in order: sums of floats depend on it.
+func (w weights) numbers() []int { return slices.Sorted(maps.Keys(w)) }
+
+// beyond is the part of the weight that larger numbers have.
+func (w weights) beyond(n int) float64 {
+	sum := 0.0
+	for _, k := range w.numbers() {
+		if k > n {
+			sum += w[k]
+		}
+	}
+	return sum / w.whole()
+}
+
+// whole is the weight of all numbers.
+func (w weights) whole() float64 {
+	sum := 0.0
+	for _, n := range w.numbers() {
+		sum += w[n]
+	}
+	return sum
+}
+
+// mean is the weighted mean of the numbers.
+func (w weights) mean() float64 {
+	sum := 0.0
+	for _, n := range w.numbers() {
+		sum += float64(n) * w[n]
+	}
+	return sum / w.whole()
+}
+
+// usual is the number that has most of the weight; of two, the smaller one.
+func (w weights) usual() int {
+	return slices.MaxFunc(w.numbers(), func(x, y int) int {
+		if w[x] > w[y] || w[x] == w[y] && x < y {
+			return 1
+		}
+		return -1
+	})
+}
+
+// isStuck reports whether the number is nearly always the same, and hardly ever larger.
+func (w weights) isStuck() bool {
+	n := w.usual()
+	return w[n] >= nearlyAll*w.whole() && w.beyond(n) <= rarely
+}
+
+// bounds returns the numbers between which nine tenths of the weight lie.
+func (w weights) bounds() (fewest, greatest int) {
+	const tail = 0.05 // of the weight, at either end
+	numbers, whole := w.numbers(), w.whole()
+	fewest, sum := numbers[0], 0.0
+	for _, n := range numbers {
+		if sum <= tail*whole {
+			fewest = n
+		}
+		if sum < (1-tail)*whole {
+			greatest = n
+		}
+		sum += w[n]
+	}
+	return fewest, greatest
 }

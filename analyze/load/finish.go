@@ -1,12 +1,15 @@
 package load
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // finish makes the series: everywhere, then every role with its ranks.
@@ -162,4 +165,125 @@ func spreads(buckets int, lists ...[]timed) []Spread {
 		}
 	}
 	return out
+}
+
+// An outcome is what a thread computed for a part.
+type outcome struct {
+	prefills []trace.Time     // ends of prefills
+	steps    []trace.Time     // ends of the steps after each of which tokens came out
+	decode   request.Interval // from the first decode step to the last
+}
+
+// add notes a stage.
+func (o *outcome) add(stage *request.Row) {
+	switch stage.Means {
+	case request.Prefilling:
+		o.prefills = append(o.prefills, stage.End)
+	case request.Stepping, request.Prebuilt:
+		o.steps = append(o.steps, stage.End)
+	case request.Answering:
+		if o.decode == (request.Interval{}) {
+			o.decode = request.Interval{From: stage.Start, To: stage.End}
+		}
+		o.decode.To = max(o.decode.To, stage.End)
+	}
+}
+
+// addTokens counts the tokens of a part where they came out, as
+// request.Set.TokenTimes places them, and those of its prompt where that had been
+// computed. With speculation a step yields several: all of a finished request are
+// divided evenly among its steps. Where steps are not traced they are spread over
+// the time of decoding.
+func (b *timelineBuilder) addTokens(p *request.Part, m *meter, o *outcome) {
+	if prompt := p.PromptTokens - max(0, p.CachedTokens); p.PromptTokens >= 0 && len(o.prefills) > 0 {
+		m.prompts = true
+		m.points[b.At(o.prefills[0])].Prefill += max(0, prompt)
+	}
+	tokens := p.CompletionTokens
+	switch {
+	case p.Role == request.Prefill:
+		return // its only token is that of the decode side
+	case len(o.steps) == 0 && tokens > 1 && o.decode.To > o.decode.From:
+		b.spreadTokens(m, o.decode, tokens-1)
+		tokens = 1
+	}
+	steps := o.steps
+	if p.Role != request.Decode {
+		steps = append(o.prefills, steps...)
+	}
+	n := int64(len(steps))
+	tokens = max(tokens, n)
+	for i, end := range steps {
+		m.points[b.At(end)].Output += int64(i+1)*tokens/n - int64(i)*tokens/n
+	}
+}
+
+// addBareTokens counts the tokens of a part without stages: those of the prompt
+// and the first one where the server says that it came out, the rest until the end.
+func (b *timelineBuilder) addBareTokens(p *request.Part, m *meter) {
+	if p.TTFT < 0 || p.CompletionTokens < 1 {
+		return
+	}
+	o := outcome{prefills: []trace.Time{p.Start + trace.Time(p.TTFT)}}
+	o.decode = request.Interval{From: o.prefills[0], To: p.End}
+	b.addTokens(p, m, &o)
+}
+
+// spreadTokens counts tokens that came out evenly over an interval.
+func (b *timelineBuilder) spreadTokens(m *meter, over request.Interval, tokens int64) {
+	ns := float64(over.To - over.From)
+	until := func(t trace.Time) int64 { return int64(float64(tokens) * float64(t-over.From) / ns) }
+	cut := b.within(over.From, over.To)
+	for from := cut.From; from < cut.To; {
+		at := b.At(from)
+		to := min(cut.To, b.Start(at)+trace.Time(b.Bucket))
+		m.points[at].Output += until(to) - until(from)
+		from = to
+	}
+}
+
+// MostAtOnce is the largest number of intervals that overlap. Empty ones overlap none.
+func MostAtOnce(intervals []request.Interval) int {
+	var starts, ends []trace.Time
+	for _, iv := range intervals {
+		if iv.From < iv.To {
+			starts, ends = append(starts, iv.From), append(ends, iv.To)
+		}
+	}
+	slices.Sort(starts)
+	slices.Sort(ends)
+	most, over := 0, 0
+	for i, at := range starts {
+		for ends[over] <= at {
+			over++
+		}
+		most = max(most, i+1-over)
+	}
+	return most
+}
+
+// Busy is how much of what a place can do it does: with requests running on average, and
+// one or more for some part of the time. A server that prefills is busy while it does. One
+// that decodes can do more the more requests run, so that it is busy as far as as many run
+// as ever did at once on a place like it; NaN if that was never more than one.
+func Busy(role request.Role, running, covered float64, most int) float64 {
+	switch {
+	case role == request.Prefill || role == request.Encoder:
+		return covered
+	case most < 2:
+		return math.NaN()
+	}
+	return running / float64(most)
+}
+
+// addUnion adds the time that at least one of the intervals covers. It sorts them.
+func addUnion(area *curves.Area, intervals []request.Interval) {
+	slices.SortFunc(intervals, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
+	for i := 0; i < len(intervals); {
+		from, to := intervals[i].From, intervals[i].To
+		for i++; i < len(intervals) && intervals[i].From <= to; i++ {
+			to = max(to, intervals[i].To)
+		}
+		area.Add(from, to)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -131,3 +132,151 @@ func Names(list []*Metric) (names []string) {
 
 // All are all metrics, in the order of help.
 func All() []*Metric { return slices.Concat(Requests, Loads, Speeds[:], Groups) }
+
+// Devices are what the time of a device is spent on. What is exposed runs while nothing runs that is
+// worth more: computing, then communicating, then copying.
+var (
+	Busy         = device(More, "busy", "busy", "GPU busy", "some kernel or copy runs")
+	Idle         = device(Less, "idle", "idle", "idle", "nothing runs")
+	Compute      = device(Either, "compute", "compute", "compute", "some kernel computes")
+	Comm         = device(Either, "comm", "total comm", "total comm", "some kernel communicates")
+	ExposedComm  = device(Less, "exposed", "exposed comm", "exposed communication", "some kernel communicates and none computes")
+	Copying      = device(Either, "copy", "copy", "copy", "memory is copied or filled")
+	ExposedCopy  = device(Less, "exposed copy", "exposed copy", "exposed copy", "memory is copied or filled and no kernel computes or communicates")
+	Other        = device(Either, "other", "other", "other", "what runs is neither: CUDA graphs of which only the whole was recorded")
+	ExposedOther = device(Less, "exposed other", "exposed other", "exposed other", "nothing runs but what is other")
+	LaunchQueue  = &Metric{Name: "queue", Title: "launch queue", Long: "launch queue", Unit: table.Number, Doc: "kernels and copies that are launched and have not started, on average over time"}
+	Overlap      = &Metric{Name: "overlap", Title: "overlap", Unit: table.Share, Better: More, Doc: "part of the communication during which some kernel computes"}
+)
+
+func device(better Better, name, title, long, doc string) *Metric {
+	return &Metric{Name: name, Title: title, Long: long, Unit: table.Duration, Better: better, Doc: doc}
+}
+
+// What has many durations under each of its names.
+var (
+	Stage = &Metric{Name: "stage", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MustName,
+		Doc: "a stage of requests; total is per request and rank"}
+	// DecodeStep compares like with like.
+	DecodeStep = &Metric{Name: "decode_step", Unit: table.Duration, Better: Less, Numbers: []string{"mean"},
+		Doc: "decode steps, compared with steps of the same batch size"}
+	Step = &Metric{Name: "step", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
+		Doc: "annotated steps, or those of a kind; of all batch sizes together"}
+	Kernel = &Metric{Name: "kernel", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
+		Doc: "kernels, or those of a name; total is per step"}
+	Copy = &Metric{Name: "copy", Unit: table.Duration, Better: Less, Numbers: Sums, Named: MayName,
+		Doc: "copies and fills of memory, or those of a name; total is per step"}
+	GPU = &Metric{Name: "gpu", Unit: table.Duration, Numbers: Total, Named: MustName,
+		Doc: "where the time of devices went: busy, idle, compute, ...; per step"}
+)
+
+// Groups are in the order of help.
+var Groups = []*Metric{Stage, DecodeStep, Step, Kernel, Copy, GPU}
+
+// Speeds are how fast a rank computes tokens, of the time that its devices take for steps, by kind of
+// step. Of profile.StepOther, only mixtures tell their tokens.
+var Speeds = [...]*Metric{
+	profile.StepOther:   speed("mixed"),
+	profile.StepPrefill: speed("prefill"),
+	profile.StepDecode:  speed("decode"),
+}
+
+func speed(kind string) *Metric {
+	return &Metric{Name: "tokens." + kind, Title: "tokens per second in " + kind + " steps", Unit: table.Number, Better: More,
+		Doc: "tokens per second of a rank in " + kind + " steps, of the time that devices take for them"}
+}
+
+// Metrics of requests. docs/METRICS.md says when each of them is unknown.
+var (
+	E2E = &Metric{Name: "e2e", Title: "E2E", Weight: Headline, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc:  "from the start to the end of the outermost span: gateway, else answering server",
+		Word: "end-to-end latency: from the start of a request to its end",
+		Of:   func(m *request.Metrics) int64 { return m.E2E }}
+	TTFT = &Metric{Name: "ttft", Title: "TTFT", Weight: Headline, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc:  "time to the first token, as the answering server sees it",
+		Word: "time to first token: from the start of a request to its first output token",
+		Of:   func(m *request.Metrics) int64 { return m.TTFT }}
+	TPOT = &Metric{Name: "tpot", Title: "TPOT", Weight: Noticed, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc:  "time per output token after the first one, on the answering server",
+		Word: "time per output token: the time after the first token, divided by the number of tokens after it",
+		Of:   func(m *request.Metrics) int64 { return m.TPOT }}
+	Queue = &Metric{Name: "queue", Title: "queue", Weight: Part, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "waiting to be scheduled, prefill and decode side together",
+		Of:  func(m *request.Metrics) int64 { return m.Queue }}
+	Prefill = &Metric{Name: "prefill", Title: "prefill", Weight: Part, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "computing the prompt",
+		Of:  func(m *request.Metrics) int64 { return m.Prefill }}
+	Transfer = &Metric{Name: "transfer", Title: "transfer", Weight: Part, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "decode side waits for the KV cache",
+		Of:  func(m *request.Metrics) int64 { return m.Transfer }}
+	Decode = &Metric{Name: "decode", Title: "decode", Weight: Part, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "from the first decode step to the last",
+		Of:  func(m *request.Metrics) int64 { return m.Decode }}
+	Unaccounted = &Metric{Name: "unaccounted", Title: "unaccounted", Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "part of E2E that no stage covers",
+		Of:  func(m *request.Metrics) int64 { return m.Unaccounted }}
+	ITL = &Metric{Name: "itl", Title: "ITL", Weight: Headline, Curve: true, Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc:  "gap between consecutive tokens, each by itself",
+		Word: "inter-token latency: from one output token of a request to its next",
+		Of:   meanGap, each: (*request.Set).Gaps}
+	// UserTTFT is TTFT from the user's view, which differs where there is a gateway. Objectives
+	// mean it by "ttft".
+	UserTTFT = &Metric{Name: "user_ttft", Title: "TTFT", Unit: table.Duration, Better: Less, Numbers: Spread,
+		Doc: "time from the start of the outermost span to the first token",
+		Of:  func(m *request.Metrics) int64 { return m.UserTTFT }}
+)
+
+// AsSeen is a metric from the user's view: of TTFT another one, since users wait for the gateway, too.
+func (m *Metric) AsSeen() *Metric {
+	if m == TTFT {
+		return UserTTFT
+	}
+	return m
+}
+
+// Requests are the durations of a request, in the order of reports. UserTTFT is none of them, as it
+// would be there twice without a gateway.
+var Requests = []*Metric{E2E, TTFT, TPOT, Queue, Prefill, Transfer, Decode, Unaccounted, ITL}
+
+// GoodShare is the part of the requests that meet the SLO.
+var GoodShare = &Metric{Name: "goodput.share", Title: "goodput: share of requests that meet the SLO", Unit: table.Share, Better: More, During: true,
+	Doc:   "share of requests that meet `--slo`",
+	Ratio: func(a *Arrival) (sum, of float64, ok bool) { return number(a.Good), 1, a.Judged }}
+
+// meanGap is the mean gap between the tokens of a request; its TPOT where the dump shows no steps.
+func meanGap(m *request.Metrics) int64 {
+	if m.ITL.N > 0 {
+		return m.ITL.Mean
+	}
+	return m.TPOT
+}
+
+// Loads say what requests asked for, and how many of them were answered as they should be: means over
+// requests.
+var Loads = []*Metric{
+	{Name: "requests.rate", Title: "requests per second", Unit: table.Number, Doc: "requests per second",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return 1, float64(a.Since) / 1e9, a.Since >= 0 }},
+	{Name: "prompt.mean", Title: "prompt tokens per request", Unit: table.Number, Doc: "prompt tokens per request",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Metrics.PromptTokens) }},
+	{Name: "output.mean", Title: "output tokens per request", Unit: table.Number, Doc: "output tokens per request",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Metrics.CompletionTokens) }},
+	{Name: "requests.unfinished", Title: "share of requests that did not finish", Unit: table.Share, Better: Less, During: true,
+		Doc:   "share of requests that did not finish",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return number(a.Status != request.Finished), 1, true }},
+	GoodShare,
+	{Name: "goodput.rate", Title: "goodput: requests per second that meet the SLO", Unit: table.Number, Better: More, During: true,
+		Doc: "requests per second that meet `--slo`",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) {
+			return number(a.Good), float64(a.Since) / 1e9, a.SLO && a.Since >= 0
+		}},
+}
+
+// perRequest is a count that a request has.
+func perRequest(n int64) (sum, of float64, ok bool) { return float64(n), 1, n >= 0 }
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

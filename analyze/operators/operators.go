@@ -179,3 +179,72 @@ func finish(rows []Row) {
 			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types), cmp.Compare(a.Causal, b.Causal))
 	})
 }
+
+// selectModules selects calls of modules by their class: numbers of modules do not tell which
+// layer of a model they are in.
+func selectModules(syms *trace.Symbols) selection {
+	known := map[trace.Sym]trace.Sym{} // class by name; 0 is no module
+	return func(f *profile.Frame) (trace.Sym, bool) {
+		if f.Kind != profile.PythonFrame {
+			return 0, false
+		}
+		class, ok := known[f.Name]
+		if !ok {
+			if name := profile.ModuleClass(syms.Name(f.Name)); name != "" {
+				class = syms.Intern(name)
+			}
+			known[f.Name] = class
+		}
+		return class, class != 0
+	}
+}
+
+// sumModules makes the rows of modules.
+func (o *Operators) sumModules(set *profile.Set, opt *walk.Options) {
+	streams := collectAll(set, opt, selectModules, false)
+	o.Modules = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
+	if o.Modules != nil {
+		names := outsideNames
+		names[noOperator] = "(no module)"
+		o.Modules = append(o.Modules, o.othersOf(set, streams, names)...)
+	}
+}
+
+// A Visitor takes what operators of a stream did, one by one.
+type Visitor struct {
+	// Call takes a call of an operator, and how long its thread was in it and in no operator
+	// within, in ns.
+	Call func(rank int32, name trace.Sym, at trace.Time, self int64)
+	// Work takes what a device did, with the operator that launched it itself, or the name of
+	// the row of Operators.Names that has it.
+	Work func(k *profile.Kernel, name trace.Sym)
+
+	outside [numOutside]trace.Sym
+}
+
+// Each passes what operators did, several streams at once, each to a visitor of its own.
+func Each(set *profile.Set, opt walk.Options, visitor func(stream int) Visitor) {
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		v := visitor(i)
+		for why, name := range outsideNames {
+			v.outside[why] = set.Syms.Intern(name)
+		}
+		collect(set, s, &opt, pass{selected: selectOperators(set.Syms), visit: &v})
+	})
+}
+
+// visitCalls passes the operators of a thread.
+func (c *collector) visitCalls(t *thread) {
+	within := make([]int64, len(t.frames)) // ns in operators directly within
+	for i := range t.frames {
+		if f := &t.frames[i]; f.around != none {
+			within[f.around] += int64(min(f.end, t.frames[f.around].end) - f.start)
+		}
+	}
+	for i := range t.frames {
+		if f := &t.frames[i]; c.keeps(f) {
+			class := c.classes[f.class]
+			c.visit.Call(class.rank, class.name, f.start, int64(f.end-f.start)-within[i])
+		}
+	}
+}

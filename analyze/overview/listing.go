@@ -1,13 +1,20 @@
 package overview
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -107,4 +114,270 @@ func (l *List) MutedText() string {
 		parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
 	}
 	return fmt.Sprintf("%s: %s", words.Counted(len(l.Result.Muted), "finding"), strings.Join(parts, ", "))
+}
+
+// Escaped is a text from files that Markdown leaves as it is.
+func Escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)) }
+
+// Markdown lists all findings with their evidence, and what there was too little data for.
+func (l *List) Markdown(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	little := l.Result.In(finding.TooLittle)
+	fmt.Fprintf(out, "### %s\n\n", l.Title())
+	if len(l.Result.Findings) == 0 {
+		listed(out, little)
+		little = nil
+		fmt.Fprintf(out, "%s\n\n", Escaped(l.looked()))
+	}
+	for i := range l.Result.Findings {
+		f := &l.Result.Findings[i]
+		fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, Escaped(f.Text), f.Remark())
+		for _, text := range finding.Sentences(f.Evidence) {
+			fmt.Fprintf(out, "   - %s\n", Escaped(text))
+		}
+		fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(l.Command(f)))
+	}
+	if text := l.SumText(); text != "" {
+		fmt.Fprintf(out, "%s\n\n", Escaped(text))
+	}
+	listed(out, little)
+	return out.Flush()
+}
+
+// listed writes a list of sentences.
+func listed(out *bufio.Writer, sentences []string) {
+	for _, text := range sentences {
+		fmt.Fprintf(out, "- %s\n", Escaped(text))
+	}
+	if len(sentences) > 0 {
+		out.WriteByte('\n')
+	}
+}
+
+// MarkdownCommands lists the commands that repeat a report, given by their arguments, and those
+// that show more of its findings, each once.
+func (l *List) MarkdownCommands(w io.Writer, repeat ...[]string) error {
+	if len(l.Inputs) == 0 {
+		return nil
+	}
+	var commands []string
+	for _, args := range repeat {
+		commands = append(commands, words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, args, l.Again())))
+	}
+	for i := range l.Result.Findings {
+		if c := l.Command(&l.Result.Findings[i]); !slices.Contains(commands, c) {
+			commands = append(commands, c)
+		}
+	}
+	out := bufio.NewWriter(w)
+	out.WriteString("### Commands to repeat this\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(out, "- %s\n", codeMarkdown(c))
+	}
+	return out.Flush()
+}
+
+// codeMarkdown marks text as code, in which nothing has a meaning; the fence is longer
+// than any run of backquotes in it.
+func codeMarkdown(text string) string {
+	longest, run := 0, 0
+	for _, r := range text {
+		if r != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	if longest > 0 {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
+
+// usualWidth is the width of text where that of the terminal is not known: most have it.
+const usualWidth = 80
+
+// MostWidth is how wide text gets on a wide terminal: longer lines are hard to read.
+const MostWidth = 100
+
+// A Printer writes text in lines that people can read.
+type Printer struct {
+	Out   *bufio.Writer
+	Width int        // of lines, in columns
+	Tone  table.Tone // of what is filled
+	style table.Style
+}
+
+// NewPrinter writes to w, which the caller flushes by Out.
+func NewPrinter(w io.Writer, style table.Style) *Printer {
+	p := &Printer{Out: bufio.NewWriter(w), Width: usualWidth, style: style}
+	if style.Width > 0 {
+		p.Width = min(max(style.Width, 40), MostWidth)
+	}
+	return p
+}
+
+// Bare is the style of tables between the lines. They take all of the width that there is.
+func (p *Printer) Bare() table.Style { return table.Style{Width: p.style.Width, ASCII: p.style.ASCII} }
+
+// Filled prints a text behind a head, in lines that are indented as far.
+func (p *Printer) Filled(head string, indent int, text string) {
+	for i, line := range table.Fill(text, p.Width-twwidth.Width(head), p.Width-indent) {
+		if i > 0 {
+			head = strings.Repeat(" ", indent)
+		}
+		p.Printf("%s\n", strings.TrimRight(head+p.style.Paint(p.Tone, line), " "))
+	}
+}
+
+// Printf prints as it stands.
+func (p *Printer) Printf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.Out.WriteString(p.style.Draw(strings.ReplaceAll(text, "\u00a0", " ")))
+}
+
+// severityTones are the tones of findings.
+var severityTones = map[finding.Severity]table.Tone{finding.Critical: table.Bad, finding.Warning: table.Warning}
+
+// mostEvidence is how much evidence of a finding people are shown at once.
+const mostEvidence = 2
+
+// Print lists the findings that are shown, and what there was too little data for: first where
+// nothing was found, so that nobody takes what was not judged for healthy.
+func (l *List) Print(p *Printer) {
+	little := l.Result.In(finding.TooLittle)
+	if len(l.Result.Findings) == 0 {
+		for _, text := range little {
+			p.Filled("", 0, text)
+		}
+		little = nil
+	}
+	p.Printf("%s\n", l.title())
+	if len(l.Result.Findings) == 0 {
+		p.Filled("", 0, l.looked())
+	}
+	for i := range l.Result.Findings[:l.shown()] {
+		f := &l.Result.Findings[i]
+		p.Tone = severityTones[f.Severity]
+		p.Filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
+		p.Tone = table.Plain
+		shown := len(f.Evidence)
+		if !l.Evidence {
+			shown = min(mostEvidence, shown)
+		}
+		for k, text := range finding.Sentences(f.Evidence[:shown]) {
+			if more := len(f.Evidence) - shown; k == shown-1 && more > 0 {
+				text += fmt.Sprintf(" (%d more with --evidence)", more)
+			}
+			p.Filled("   - ", 5, text)
+		}
+		p.Printf("   $ %s\n", f.Command(l.shortAgain()))
+	}
+	if text := l.SumText(); text != "" {
+		p.Filled("", 0, text)
+	}
+	if len(l.Result.Findings) > 0 && l.manyInputs() {
+		p.Filled("INPUT... ", 9, words.QuoteShell(l.Inputs))
+	}
+	for _, text := range little {
+		p.Filled("", 0, text)
+	}
+}
+
+// A share is a part of the extra time of requests: what a finding costs, or the rest of a cause.
+type share struct {
+	what    string
+	finding *finding.Finding // nil of the rest
+	cause   string           // of the rest
+	part    float64          // of the time of requests
+}
+
+// What a share is of.
+const (
+	ofFinding   = "finding"
+	ofMuted     = "muted finding"
+	unexplained = "unexplained"
+)
+
+// shares divide the extra time: findings in the order of the list, those that are muted, and the
+// rest by cause.
+func (l *List) shares() (list []share) {
+	for _, of := range [...]struct {
+		what  string
+		found []finding.Finding
+	}{{ofFinding, l.Result.Findings}, {ofMuted, l.Result.Muted}} {
+		for i := range of.found {
+			if f := &of.found[i]; f.Whose == finding.RequestTime && f.Cost > 0 {
+				list = append(list, share{what: of.what, finding: f, part: f.Cost})
+			}
+		}
+	}
+	for c, part := range l.Result.Sum.Rest {
+		if part > 0 {
+			list = append(list, share{what: unexplained, cause: cause.Cause(c).String(), part: part})
+		}
+	}
+	return list
+}
+
+// SumText says in a sentence how the extra time of requests adds up; "" if no finding has any of it.
+// The numbers add up as they are printed.
+func (l *List) SumText() string {
+	sum := 0.0
+	var parts []string
+	add := func(part float64, who string) {
+		if part = math.Round(1000*part) / 10; part > 0 {
+			sum += part
+			parts = append(parts, fmt.Sprintf("%.1f %% %s", part, who))
+		}
+	}
+	others, muted := 0.0, 0.0
+	for i := range l.Result.Findings {
+		switch f := &l.Result.Findings[i]; {
+		case f.Whose != finding.RequestTime:
+		case i < l.shown():
+			add(f.Cost, fmt.Sprintf("finding %d", i+1))
+		default:
+			others += f.Cost
+		}
+	}
+	for i := range l.Result.Muted {
+		if f := &l.Result.Muted[i]; f.Whose == finding.RequestTime {
+			muted += f.Cost
+		}
+	}
+	add(others, "other findings")
+	add(muted, "muted findings")
+	if len(parts) == 0 {
+		return ""
+	}
+	rest := unexplained
+	if c, part := l.Result.Sum.Largest(); part > 0 {
+		rest += fmt.Sprintf(" (mostly %s)", c)
+	}
+	add(l.Result.Sum.Unexplained(), rest)
+	if len(parts) == 1 {
+		_, who, _ := strings.Cut(parts[0], "% ")
+		return fmt.Sprintf("Extra: %.1f %% of request time, all of it %s", sum, who)
+	}
+	return fmt.Sprintf("Extra: %.1f %% of request time = %s", sum, strings.Join(parts, " + "))
+}
+
+// SumReport makes a table of it.
+func (l *List) SumReport() *table.Table {
+	t := table.New("sgtrace.report.summary.costs/v1", "Extra time of requests", l.shares(), []table.Field[share]{
+		table.TextColumn("what", "finding, muted finding, or unexplained", func(s *share) string { return s.what }),
+		table.TextColumn("id", "of the finding", func(s *share) string {
+			if s.finding == nil {
+				return ""
+			}
+			return s.finding.ID()
+		}),
+		table.TextColumn("cause", "of what is unexplained: where the time went; see Tail", func(s *share) string { return s.cause }),
+		table.ShareColumn("share", "of the time of finished requests; all rows add up to what is extra", func(s *share) float64 { return s.part }),
+		table.NsColumn("time", "the same, added up over the requests", func(s *share) int64 { return int64(math.Round(s.part * l.Result.Sum.Ns)) }),
+	})
+	return t
 }

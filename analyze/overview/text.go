@@ -1,10 +1,22 @@
 package overview
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // An overviewPrinter writes text.
@@ -86,4 +98,183 @@ func (p *overviewPrinter) shares() error {
 	}
 	p.Printf("$ %s\n", p.list().CommandFor([]string{"--kernels"}))
 	return nil
+}
+
+// writeMarkdown writes the overview as the draft of a post-mortem: a summary, what happened
+// when, all findings with their evidence, and the commands that show more.
+func (o *Overview) writeMarkdown(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	if err := o.markdownSummary(out); err != nil {
+		return err
+	}
+	if events := o.Events(); len(events) > 0 {
+		fmt.Fprintf(out, "### Timeline\n\nTimes are in %s, from %s on.\n\n", words.ZoneAt(events[0].At), words.Clock(events[0].At).Format(time.DateOnly))
+		for _, e := range events {
+			fmt.Fprintf(out, "- **%s** %s\n", words.At(e.At, "15:04:05.0"), Escaped(e.Text))
+		}
+		out.WriteByte('\n')
+	}
+	list := o.list()
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := list.Markdown(w); err != nil {
+		return err
+	}
+	return list.MarkdownCommands(w, nil, []string{"-o", "report.html"})
+}
+
+// markdownSummary says what was read, how far it can be trusted, and how requests did.
+func (o *Overview) markdownSummary(out *bufio.Writer) error {
+	out.WriteString("### Summary\n\n")
+	if len(o.Findings) > 0 {
+		fmt.Fprintf(out, "%s. The one that costs most: %s (%s).\n\n", o.list().Title(), Escaped(o.Findings[0].Text), o.Findings[0].CostText())
+	}
+	for _, f := range o.facts() {
+		fmt.Fprintf(out, "- **%s**: %s\n", f.name, Escaped(f.text))
+	}
+	if len(o.Warnings) == 0 {
+		fmt.Fprintf(out, "- **trust**: %s\n", o.trustText())
+	}
+	for i := range o.Warnings {
+		fmt.Fprintf(out, "- **trust**: %s\n", Escaped(warningMark(&o.Warnings[i])+o.Warnings[i].Text))
+	}
+	out.WriteByte('\n')
+	if len(o.Latencies) == 0 {
+		return nil
+	}
+	if err := latencyReport(o.Seen()).Write(out, table.FormatMarkdown, table.Style{}); err != nil {
+		return err
+	}
+	return out.WriteByte('\n')
+}
+
+// A kernelTotal is what all kernels of one name took on all ranks.
+type kernelTotal struct {
+	name     string
+	class    profile.Class
+	total, n int64 // ns; how many
+}
+
+// kernelTotals sums kernels up by name, those that take most first.
+func kernelTotals(kernels []gpu.RankKernel) []kernelTotal {
+	at := map[trace.Sym]int{}
+	var list []kernelTotal
+	for i := range kernels {
+		k := &kernels[i]
+		if _, ok := at[k.Sym]; !ok {
+			at[k.Sym] = len(list)
+			list = append(list, kernelTotal{name: k.Name, class: k.Class})
+		}
+		t := &list[at[k.Sym]]
+		t.total, t.n = distribution.AddTimes(t.total, k.Summary.Total), t.n+int64(k.Summary.N)
+	}
+	slices.SortFunc(list, func(a, b kernelTotal) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), strings.Compare(a.name, b.name))
+	})
+	return list
+}
+
+// kernelReport is a table of the kernels that take most.
+func (o *Overview) kernelReport() *table.Table {
+	type K = kernelTotal
+	var list []K
+	if o.GPUs != nil {
+		list = kernelTotals(o.GPUs.Kernels)
+	}
+	all := int64(0)
+	for i := range list {
+		all = distribution.AddTimes(all, list[i].total)
+	}
+	total := table.NsColumn("total", "sum over all ranks", func(k *K) int64 { return k.total })
+	count := table.CountColumn("n", "how many ran", func(k *K) int64 { return k.n })
+	name := table.TextColumn("kernel", "its name", func(k *K) string { return k.name })
+	name.Most = table.MostName
+	return table.New("sgtrace.report.summary.kernels/v1", "Kernels that take most", list, []table.Field[K]{
+		{Column: table.Column{Name: "of kernels", Unit: table.Share, Doc: "part of the time of all kernels"}, Cell: func(k *K) table.Cell { return table.ShareCell(k.total, all) }},
+		total, count,
+		table.TextColumn("class", "what it does: compute, communication, memory, other", func(k *K) string { return k.class.String() }),
+		name,
+	}).Leave("n")
+}
+
+// A Server is the ranks of one role, with the hosts that they were on.
+type Server struct {
+	Role  request.Role
+	Hosts []string // as reports print them
+	Ranks int
+	Size  string // how many ranks there are in each direction: "TP2 DP2"; "" is unknown
+	// Missing are the ranks below the highest number in each direction that did nothing:
+	// "TP2".
+	Missing []string
+}
+
+// serversOf lists the roles that worked for the requests of s, in the order of display.
+func serversOf(s *request.Set) []Server {
+	var out []Server
+	r := place.NewRankSet(s)
+	for i := 0; i < len(r.Places); {
+		from := i
+		for i < len(r.Places) && r.Places[i].Role == r.Places[from].Role {
+			i++
+		}
+		out = append(out, serverOf(r.Places[from:i]))
+	}
+	if slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Gateway != request.None }) {
+		out = slices.Insert(out, 0, Server{Role: request.Router, Ranks: request.Unknown})
+	}
+	return out
+}
+
+// serverOf sums up the ranks of one role.
+func serverOf(ranks []place.Where) Server {
+	server := Server{Role: ranks[0].Role, Ranks: len(ranks)}
+	var parts [4][]int16
+	seen := map[string]bool{}
+	for i := range ranks {
+		p := &ranks[i]
+		if on := p.ServerName(); !seen[on] {
+			seen[on] = true
+			server.Hosts = append(server.Hosts, on)
+		}
+		for k, n := range [...]int16{p.Rank.TP, p.Rank.PP, p.Rank.DP, p.Rank.EP} {
+			if n >= 0 && !slices.Contains(parts[k], n) {
+				parts[k] = append(parts[k], n)
+			}
+		}
+	}
+	var sizes []string
+	for k, name := range [...]string{"TP", "PP", "DP", "EP"} {
+		if len(parts[k]) == 0 {
+			continue
+		}
+		n := slices.Max(parts[k]) + 1
+		if n > 1 || name == "TP" {
+			sizes = append(sizes, fmt.Sprintf("%s%d", name, n))
+		}
+		for rank := range n {
+			if !slices.Contains(parts[k], rank) {
+				server.Missing = append(server.Missing, fmt.Sprintf("%s%d", name, rank))
+			}
+		}
+	}
+	server.Size = strings.Join(sizes, " ")
+	return server
+}
+
+// String describes a server in a few words: "decode TP2 DP2 on c94b1e02".
+func (s *Server) String() string {
+	if s.Role == request.Router {
+		return "gateway"
+	}
+	const few = 3
+	hosts := strings.Join(s.Hosts[:min(few, len(s.Hosts))], ", ")
+	if n := len(s.Hosts); n > few {
+		hosts = fmt.Sprintf("%d hosts", n)
+	}
+	text := words.JoinNonEmpty(" ", s.Role.String(), s.Size)
+	if hosts != "" && hosts != "?" {
+		text += " on " + hosts
+	}
+	return text
 }

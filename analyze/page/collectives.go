@@ -1,12 +1,18 @@
 package page
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
@@ -74,4 +80,117 @@ func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 		ID: "waits", Shows: []finding.Kind{finding.Straggler}, Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
 		Caption: "How long the rank in a row waited in collectives at which the rank in a column arrived last. A column that stands out is a rank that others wait for.",
 	}
+}
+
+// Sizes of the figures of lateness.
+const (
+	latenessParts  = 100 // of the time
+	latenessGroups = 8
+	latenessRows   = 40
+)
+
+// latenessSteps are the parts of a step from which on lateness has another color. Less
+// than the first matters to nobody.
+var latenessSteps = []float64{straggler.Matters, 0.05, 0.1, 0.2, 0.5}
+
+// Stragglers makes the section about ranks that others wait for, at the end of steps and
+// in collectives; without either it has no figures.
+func Stragglers(m *finders.Measured, src Source) Section {
+	s := Section{ID: "stragglers", Title: "Stragglers"}
+	var suspects []straggler.Suspects
+	if m.RankLoads != nil {
+		suspects = append(suspects, straggler.Suspects{Stragglers: m.RankLoads.Stragglers(), Acquittal: []string{m.RankLoads.Verdict()}})
+		s.addLateness("lateness-steps", "Lateness at the end of steps", "Lateness at the end of steps", stepHistories(m.RankLoads), src)
+	}
+	if m.Collectives != nil {
+		found := m.Collectives.Stragglers(m.GPUs)
+		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: m.Collectives.Verdict(found)})
+		s.addLateness("lateness-collectives", "Lateness in collectives", "Collectives", m.Collectives.Histories(latenessParts), src)
+	}
+	r := straggler.Find(suspects...).Report()
+	if r.Len() == 0 {
+		s.Lead = r.Title
+		return s
+	}
+	s.Figures = append(s.Figures, TableOf(r, mostRows, "Stragglers", src.Command("--by-rank", "--table=stragglers")))
+	return s
+}
+
+// stepHistories are those of the groups that take steps together, by what they are late in
+// together: decoding first.
+func stepHistories(r *rank.Ranks) []*straggler.History {
+	groups := slices.Clone(r.Groups)
+	slices.SortStableFunc(groups, func(a, b *rank.StepGroup) int { return int(a.Kind) - int(b.Kind) })
+	var list []*straggler.History
+	for _, g := range groups {
+		list = append(list, g.History(latenessParts))
+	}
+	return list
+}
+
+// addLateness adds a figure of how late ranks were over time, if any met.
+func (s *Section) addLateness(id, title, defined string, histories []*straggler.History, src Source) {
+	histories = slices.DeleteFunc(histories, func(c *straggler.History) bool { return len(c.Late) == 0 || c.Late[0] == nil })
+	if len(histories) == 0 {
+		return
+	}
+	f := &Figure{
+		ID: id, Title: title, Defined: defined, Command: src.Command("--by-rank", "--table=stragglers"),
+		Shows: []finding.Kind{finding.Straggler, finding.Slower},
+		Caption: "When a rank arrives, minus the median of the other ranks of its group, as a part of the time of a step. " +
+			"Orange is late: the others wait. Blue is early: it waits.",
+	}
+	heat := &chart.TimeHeat{Steps: latenessSteps, Unit: table.Share, What: "lateness", From: histories[0].From, To: histories[0].To}
+	rows, all := 0, len(histories)
+	for i, c := range histories {
+		if i >= latenessGroups || i > 0 && rows+len(c.Names) > latenessRows {
+			f.Notes = append(f.Notes, fmt.Sprintf("%d of %d groups are drawn; the command prints all", i, all))
+			break
+		}
+		rows += len(c.Names)
+		heat.Groups = append(heat.Groups, latenessGroup(c))
+		heat.From, heat.To = min(heat.From, c.From), max(heat.To, c.To)
+	}
+	f.Body = heat
+	s.Figures = append(s.Figures, f)
+}
+
+// latenessGroup makes a row of each rank.
+func latenessGroup(c *straggler.History) chart.HeatGroup {
+	g := chart.HeatGroup{Name: fmt.Sprintf("%s: %s", cmp.Or(commonWords(c.Names), c.Group), c.What), From: c.From, To: c.To}
+	for k, name := range c.Names {
+		row := chart.HeatRow{Name: name}
+		for _, p := range c.Late[k] {
+			value, text := math.NaN(), ""
+			if p.N > 0 {
+				value, text = p.Part, latenessText(p)
+			}
+			row.Values, row.Texts = append(row.Values, value), append(row.Texts, text)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// commonWords are the words that all names begin with.
+func commonWords(names []string) string {
+	common := strings.Fields(names[0])
+	for _, name := range names[1:] {
+		fields := strings.Fields(name)
+		n := 0
+		for n < min(len(common), len(fields)) && common[n] == fields[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	return strings.Join(common, " ")
+}
+
+// latenessText says how late a rank was in a part of the time.
+func latenessText(p straggler.Piece) string {
+	side, ns := "late", p.Mean
+	if ns < 0 {
+		side, ns = "early", max(0, -ns)
+	}
+	return fmt.Sprintf("%s %s, %s", durationText(ns), side, chart.InUnit(table.Share, math.Abs(p.Part)))
 }

@@ -1,6 +1,9 @@
 package rank
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -53,4 +56,82 @@ func meanE2E(s *request.Set) int64 {
 		return request.Unknown
 	}
 	return distribution.Summarize(e2e).Mean
+}
+
+// teams are the tensor parallel ranks that take the same steps: of one server and
+// DP rank, one stage of its pipeline, and one host.
+type teams struct {
+	*place.RankSet
+	team    []int32   // of every place; request.None without a TP rank
+	slot    []int32   // of every place, in its team
+	ranksOf [][]int32 // places of every team, by TP
+	scratch []teamRank
+}
+
+// A teamRank is a rank of a team that works on some part.
+type teamRank struct {
+	team, slot int32
+	thread     int
+}
+
+func newTeams(of *place.RankSet) *teams {
+	t := &teams{RankSet: of, team: make([]int32, len(of.Places)), slot: make([]int32, len(of.Places))}
+	knownOf := of.KnownPlaces()
+	ids := map[place.Where]int32{}
+	for i, p := range of.Places {
+		t.team[i] = request.None
+		if p.Rank.TP < 0 || knownOf[i] != int32(i) {
+			continue
+		}
+		p.Rank.TP = -1
+		id, ok := ids[p]
+		if !ok {
+			id = int32(len(t.ranksOf))
+			ids[p] = id
+			t.ranksOf = append(t.ranksOf, nil)
+		}
+		t.team[i] = id
+		t.ranksOf[id] = append(t.ranksOf[id], int32(i))
+	}
+	for _, list := range t.ranksOf {
+		slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(of.Places[x].Rank.TP, of.Places[y].Rank.TP) })
+		for slot, place := range list {
+			t.slot[place] = int32(slot)
+		}
+	}
+	for i, known := range knownOf {
+		t.team[i], t.slot[i] = t.team[known], t.slot[known]
+	}
+	return t
+}
+
+// members returns the ranks that work on a part, team by team, each once. They
+// are valid until the next call.
+func (t *teams) members(p *request.Part) []teamRank {
+	t.scratch = t.scratch[:0]
+	for _, th := range t.Set.ThreadsOf(p) {
+		place := t.Of[t.Set.Threads[th].Proc]
+		if place == request.None || t.team[place] == request.None {
+			continue
+		}
+		t.scratch = append(t.scratch, teamRank{t.team[place], t.slot[place], th})
+	}
+	slices.SortStableFunc(t.scratch, func(x, y teamRank) int {
+		return cmp.Or(cmp.Compare(x.team, y.team), cmp.Compare(x.slot, y.slot))
+	})
+	t.scratch = slices.CompactFunc(t.scratch, func(x, y teamRank) bool { return x.team == y.team && x.slot == y.slot })
+	return t.scratch
+}
+
+// isApart reports whether two teams are the same but for their hosts.
+func (t *teams) isApart(x, y int32) bool {
+	a, b := t.Places[t.ranksOf[x][0]], t.Places[t.ranksOf[y][0]]
+	return a.Host != b.Host && a.Role == b.Role && a.Label == b.Label && a.Rank.PP == b.Rank.PP && a.Rank.DP == b.Rank.DP
+}
+
+// instance names a team: "decode DP1".
+func (t *teams) instance(team int32) string {
+	p := t.Places[t.ranksOf[team][0]]
+	p.Rank.TP = -1
+	return p.Group()
 }

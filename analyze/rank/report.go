@@ -1,12 +1,17 @@
 package rank
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Reports returns the tables: what every rank had to do, how load is divided where
@@ -106,4 +111,123 @@ func (r *Ranks) divisionReport(divisions []Division) *table.Table {
 	out.Stay("share", "token share").Leave("tokens", "queue share")
 	out.Note("ranks that work side by side on a request (TP, PP) count as one")
 	return out
+}
+
+// A lateRow is a rank in one kind of step.
+type lateRow struct {
+	*StepGroup
+	rank int
+}
+
+func (l *lateRow) lateness() *straggler.Lateness { return &l.Late[l.rank] }
+
+func (r *Ranks) stepReport() *table.Table {
+	type R = lateRow
+	var rows []lateRow
+	for _, g := range r.Groups {
+		for rank := range g.Ranks {
+			rows = append(rows, lateRow{g, rank})
+		}
+	}
+	late := func(name, doc string, of func(*straggler.Lateness) int64) table.Field[R] {
+		f := table.NsColumn(name, doc, func(l *R) int64 { return of(l.lateness()) })
+		f.Scale = "late"
+		known := f.Cell
+		f.Cell = func(l *R) table.Cell {
+			c := known(l)
+			c.Unknown = l.lateness().SyncPoints == 0
+			return c
+		}
+		return f
+	}
+	fields := append([]table.Field[R]{table.TextColumn("step", "what the ranks compute together", func(l *R) string { return l.Kind.String() })},
+		rankColumns(func(l *R) *place.Where { return &l.Ranks[l.rank] })...)
+	fields = append(fields,
+		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().SyncPoints) }),
+		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *straggler.Lateness) int64 { return l.P50 }),
+		late("late p99", "99th percentile of that", func(l *straggler.Lateness) int64 { return l.P99 }),
+		table.CountColumn("last", "steps that it ended after all others", func(l *R) int64 { return int64(l.lateness().Last) }),
+		table.ShareColumn("last share", "of its steps", func(l *R) float64 {
+			return distribution.Ratio(float64(l.lateness().Last), float64(l.lateness().SyncPoints))
+		}),
+		late("late if last", "mean of its lateness where it was last", func(l *straggler.Lateness) int64 { return l.LastMean }),
+		table.ShareColumn("lost share", "how long the others waited for it where it was last, as part of their time in all steps", func(l *R) float64 { return l.lateness().LostShare }),
+	)
+	fields = append(fields, table.Detail([]table.Field[R]{
+		late("late mean", "mean of its lateness", func(l *straggler.Lateness) int64 { return l.Mean }),
+		table.NsColumn("others lost", "how long the others waited for it where it was last, together", func(l *R) int64 { return l.lateness().Lost }),
+	})...)
+	out := table.New("sgtrace.report.ranks.steps/v1", r.Verdict(), rows, fields)
+	out.Stay("late if last", "lost share").Leave("steps", "late p50", "late p99", "last")
+	out.Note("requests that end a step within %s of each other on a rank count as one batch and one step", words.Nearly(request.SameBatch))
+	r.skipped.note(out)
+	return out
+}
+
+// A pipelineRow is a stage of a pipeline.
+type pipelineRow struct {
+	*Pipeline
+	*PipelineStage
+}
+
+func (r *Ranks) pipelineReport() *table.Table {
+	type R = pipelineRow
+	var rows []pipelineRow
+	title, apart := "Pipelines: no stage is slow", false
+	for _, p := range r.Pipes {
+		for s := range p.Stages {
+			rows = append(rows, pipelineRow{p, &p.Stages[s]})
+		}
+		apart = apart || p.Apart
+	}
+	for _, p := range r.Pipes {
+		if len(p.Slow) > 0 {
+			title = "Pipelines: " + p.text(&p.Slow[0])
+			break
+		}
+	}
+	known := func(s *distribution.Summary, ns int64) int64 {
+		if s.N == 0 {
+			return request.Unknown
+		}
+		return ns
+	}
+	fields := append(rankColumns(func(l *R) *place.Where { return &l.Where }),
+		table.CountColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
+		table.NsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
+		table.NsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
+		table.CountColumn("timed", "micro-batches that left the stage at once, so that it is known how long it took", func(l *R) int64 { return int64(l.Took.N) }),
+		table.NsColumn("took p50", "median of the time from the launch of a micro-batch to that on the next stage; on the last one to the end of its step", func(l *R) int64 { return known(&l.Took, l.Took.P50) }),
+		table.NsColumn("took p99", "99th percentile of that", func(l *R) int64 { return known(&l.Took, l.Took.P99) }),
+		table.ShareColumn("busy", "part of the whole time in which the stage had a micro-batch", func(l *R) float64 { return l.Busy }),
+		table.ShareColumn("bubble", "1 - (time in which the stage had a micro-batch) / (time in which any stage of the pipeline had one)", func(l *R) float64 { return l.Bubble }),
+	)
+	out := table.New("sgtrace.report.ranks.pipeline/v1", title, rows, fields)
+	if apart {
+		out.Note("stages on different hosts are not timed: clocks may differ by more than a stage takes")
+	}
+	if r.unequalBatches > 0 {
+		out.Note("%s left out because some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
+	}
+	return out
+}
+
+// dataParallelAttention reports whether there is a server whose DP ranks are different TP
+// ranks, one each: TP0-DP0, TP1-DP1 and so on.
+func (r *Ranks) dataParallelAttention() bool {
+	ranks := map[place.Where]int{} // of a server
+	taken := map[place.Where]bool{}
+	for i := range r.Loads {
+		server, of := r.Loads[i].Where, r.Loads[i].Rank
+		byTP, byDP := server, server
+		server.Rank = trace.NoRank
+		byTP.Rank = trace.Rank{TP: of.TP, PP: of.PP, DP: -1}
+		byDP.Rank = trace.Rank{TP: -1, PP: of.PP, DP: of.DP}
+		if of.TP < 0 || of.DP < 0 || taken[byTP] || taken[byDP] {
+			return false
+		}
+		taken[byTP], taken[byDP] = true, true
+		ranks[server]++
+	}
+	return len(ranks) > 0 && slices.Max(slices.Collect(maps.Values(ranks))) > 1
 }

@@ -3,8 +3,11 @@ package table
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -195,3 +198,46 @@ func YesCell(yes bool) Cell {
 const DefaultWidth = 120
 
 const MinBar = 20
+
+// numberWithUnit is what stays on one line.
+var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
+
+// Fill divides a text into lines between words: the first one of at most first columns, all
+// others of at most rest. A word that is longer has a line of its own. A number stays with
+// its unit, behind a no-break space.
+func Fill(text string, first, rest int) (lines []string) {
+	line, used, room := "", 0, first
+	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(words.Clean(text), "$1\u00a0$2"), " ") {
+		width := twwidth.Width(word)
+		switch {
+		case used == 0 && line == "":
+			line, used = word, width
+		case used+1+width > room:
+			lines, line, used, room = append(lines, strings.TrimRight(line, " ")), word, width, rest
+		default:
+			line, used = line+" "+word, used+1+width
+		}
+	}
+	return append(lines, strings.TrimRight(line, " "))
+}
+
+// A Tone is what a text means for whoever reads it. On a terminal it has a color.
+type Tone uint8
+
+const (
+	Plain   Tone = iota
+	Good         // better than before
+	Warning      // worth a look
+	Bad          // worse than before; lost, critical
+)
+
+// colors are the ANSI colors of tones, those that every terminal has.
+var colors = [...]string{Good: "32", Warning: "33", Bad: "31"}
+
+// Paint returns the text in the color of its tone, if the style has colors.
+func (s Style) Paint(tone Tone, text string) string {
+	if !s.Color || tone == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + colors[tone] + "m" + text + "\x1b[0m"
+}

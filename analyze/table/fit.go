@@ -1,12 +1,19 @@
 package table
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // An Importance is how long a column stays while a table is made as narrow as the terminal.
@@ -279,4 +286,160 @@ func CutMiddle(s string, width int, style Style) string {
 		}
 	}
 	return string(runes[:head]) + mark + string(runes[tail:])
+}
+
+// FormatFolded is for tables whose rows are stacks: a line for each, of its frames and its
+// weight, as flamegraph.pl, inferno and speedscope read it. Nothing else is in the output.
+const FormatFolded Format = "folded"
+
+// A Folding names the columns that make a line of a row.
+type Folding struct {
+	Stack  string // a text that [FoldStack] made
+	Weight string // a number
+}
+
+// FoldStack joins the frames of a stack, the outermost first. Frames keep no semicolon, which
+// stands between frames, and do not end with a number of its own, which would be a weight:
+// "a;b" becomes "a:b", "layer 12" becomes "layer_12".
+func FoldStack(frames []string) string {
+	var b strings.Builder
+	for i, f := range frames {
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		b.WriteString(foldFrame(f))
+	}
+	return b.String()
+}
+
+func foldFrame(name string) string {
+	name = strings.TrimSpace(words.Clean(strings.ReplaceAll(name, ";", ":")))
+	if name == "" {
+		return "(no name)"
+	}
+	if i := strings.LastIndexByte(name, ' '); i >= 0 && strings.Trim(name[i+1:], "0123456789.") == "" {
+		return name[:i] + "_" + name[i+1:]
+	}
+	return name
+}
+
+// writeFolded writes the rows as folded stacks; an error if they are none, or there are none.
+func (r *Table) writeFolded(w io.Writer) error {
+	if r.Folding == nil {
+		return fmt.Errorf("the rows of table %s are no stacks", r.Name())
+	}
+	if r.Len() == 0 {
+		return fmt.Errorf("table %s is empty: %s", r.Name(), strings.Join(r.Footnotes, "; "))
+	}
+	stack, err := r.Column(r.Folding.Stack)
+	if err != nil {
+		return err
+	}
+	weight, err := r.Column(r.Folding.Weight)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	for row := range r.Len() {
+		out.WriteString(r.Cell(row, stack).Text)
+		out.WriteByte(' ')
+		out.WriteString(strconv.FormatInt(r.Cell(row, weight).N, 10))
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// A Rendered is a table made ready for people, as text and Markdown have it: strings,
+// in the columns that have anything to show. Names are whole.
+type Rendered struct {
+	Columns []RenderedColumn
+	Rows    [][]string // "-" is unknown
+	Notes   []string
+}
+
+// A RenderedColumn is a column of a rendered table.
+type RenderedColumn struct {
+	Header string // name and unit
+	Doc    string
+	Right  bool // numbers, which are aligned to the right
+}
+
+// Render returns the table made ready for people.
+func (r *Table) Render() *Rendered {
+	from := r.textTable()
+	s := &Rendered{Rows: from.rows, Notes: from.notes}
+	for i, c := range from.columns {
+		s.Columns = append(s.Columns, RenderedColumn{Header: from.header[i], Doc: r.Columns[c].Doc, Right: from.right[i]})
+	}
+	return s
+}
+
+// Shorten makes names printable and cuts their middle out until they are as wide as
+// width characters: the ends of a kernel's or a request's name tell more. Different
+// names that would look the same show where they differ.
+func Shorten(names []string, width int) []string {
+	clean := make([]string, len(names))
+	for i, name := range names {
+		clean[i] = words.Clean(name)
+	}
+	return shortened(clean, width, Style{})
+}
+
+// Printable makes a string from a file safe to show: what does not simply draw
+// itself, such as control characters and bidirectional overrides, appears as \x1b or
+// \u202e.
+func Printable(s string) string { return words.Clean(s) }
+
+// PrintableAll makes strings safe to show, each as [Printable] does.
+func PrintableAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = Printable(s)
+	}
+	return out
+}
+
+// Redact gives the texts of a report the names of r. Most were made of what has them
+// already; what an inventory tells of files has not.
+func (r *Table) Redact(by *redact.Redactor) {
+	for _, c := range r.Columns {
+		if c.Name == "host" {
+			r.eachText(c.Name, func(text string) {
+				host, _, _ := strings.Cut(text, naming.ServerMark)
+				by.LearnHost(host)
+			})
+		}
+	}
+	r.Title = by.Scrub(r.Title)
+	for i, note := range r.Footnotes {
+		r.Footnotes[i] = by.Scrub(note)
+	}
+	inner := r.cell
+	r.cell = func(row, column int) Cell {
+		c := inner(row, column)
+		switch {
+		case r.Columns[column].Unit != Text || c.Unknown:
+		case r.Columns[column].Name == "host":
+			host, server, numbered := strings.Cut(c.Text, naming.ServerMark)
+			if c.Text = by.Host(host); numbered {
+				c.Text += naming.ServerMark + server
+			}
+		default:
+			c.Text = by.Scrub(c.Text)
+		}
+		return c
+	}
+}
+
+// eachText calls f for the known texts of a column.
+func (r *Table) eachText(column string, f func(string)) {
+	k, err := r.Column(column)
+	if err != nil {
+		return
+	}
+	for _, row := range r.order {
+		if c := r.cell(int(row), k); !c.Unknown {
+			f(c.Text)
+		}
+	}
 }

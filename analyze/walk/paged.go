@@ -1,5 +1,16 @@
 package walk
 
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
 // A Paged table maps integers that are mostly dense (symbols, correlation ids) to
 // values. It is an array of which only the pages in use take memory; what is far
 // from the others is in a map. Values begin as zero.
@@ -73,4 +84,108 @@ func (p *Paged[T]) distant(i int64) *T {
 		p.far[i] = v
 	}
 	return v
+}
+
+// A PerRank has a T for each rank that was asked for. A stream has few of the ranks of a set,
+// which may be thousands: a T for all of them would take memory by streams times ranks. The
+// zero value is empty.
+type PerRank[T any] struct {
+	at    Paged[*T]
+	ranks []int32 // that were asked for
+}
+
+// At returns what belongs to a rank, which begins as zero.
+func (p *PerRank[T]) At(rank int32) *T {
+	at := p.at.At(int64(rank))
+	if *at == nil {
+		*at = new(T)
+		p.ranks = append(p.ranks, rank)
+	}
+	return *at
+}
+
+// Find returns what belongs to a rank, nil if it was not asked for.
+func (p *PerRank[T]) Find(rank int32) *T {
+	if at := p.at.Find(int64(rank)); at != nil {
+		return *at
+	}
+	return nil
+}
+
+// All passes the ranks that were asked for, in order.
+func (p *PerRank[T]) All() iter.Seq2[int32, *T] {
+	return func(yield func(int32, *T) bool) {
+		slices.Sort(p.ranks)
+		for _, rank := range p.ranks {
+			if !yield(rank, p.Find(rank)) {
+				return
+			}
+		}
+	}
+}
+
+// Results counts what calls of one name returned. The zero value has none.
+type Results struct {
+	Known  int64           // calls whose result was recorded
+	failed map[int32]int64 // by result; nil is none
+}
+
+// Add counts a call that returned result, which may be [profile.UnknownResult].
+func (r *Results) Add(result int32) {
+	if result == profile.UnknownResult {
+		return
+	}
+	r.Known++
+	if !profile.Failed(result) {
+		return
+	}
+	if r.failed == nil {
+		r.failed = map[int32]int64{}
+	}
+	r.failed[result]++
+}
+
+// Merge adds the counts of o.
+func (r *Results) Merge(o *Results) {
+	r.Known += o.Known
+	if r.failed == nil && len(o.failed) > 0 {
+		r.failed = map[int32]int64{}
+	}
+	for result, n := range o.failed {
+		r.failed[result] += n
+	}
+}
+
+// Failed returns how many calls failed; -1 is unknown.
+func (r *Results) Failed() int64 {
+	if r.Known == 0 {
+		return -1
+	}
+	n := int64(0)
+	for _, k := range r.failed {
+		n += k
+	}
+	return n
+}
+
+// Errors returns what the calls that failed returned, the most frequent first.
+func (r *Results) Errors() []int32 {
+	return slices.SortedFunc(maps.Keys(r.failed), func(a, b int32) int {
+		return cmp.Or(cmp.Compare(r.failed[b], r.failed[a]), cmp.Compare(a, b))
+	})
+}
+
+// String lists how many calls failed with which error, the most frequent first:
+// "558 cudaErrorLaunchOutOfResources (701)".
+func (r *Results) String() string {
+	var list []string
+	for _, result := range r.Errors() {
+		list = append(list, fmt.Sprintf("%d %s", r.failed[result], ErrorName(result)))
+	}
+	return strings.Join(list, ", ")
+}
+
+// ErrorName names what a call returned, with its number: "cudaErrorLaunchOutOfResources (701)".
+func ErrorName(result int32) string {
+	return fmt.Sprintf("%s (%d)", profile.ResultName(result), result)
 }

@@ -13,10 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/solve"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
+	"github.com/sgtrace/sgtrace/dataset/views"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -238,4 +241,91 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	}
 	fmt.Fprintf(c.screen.Notices, "%s: %s, all whole\n", dir, words.Counted(len(all), "capture"))
 	return nil
+}
+
+func (c *command) solveCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "solve",
+		Usage:     "write what all captures say together, for SQL engines",
+		ArgsUsage: "DATASET",
+		Description: `Joins the parts of requests, names ranks and hosts, finds what several captures
+have, and puts hosts on one clock, as 'sgtrace report' does. The tables go to
+DATASET/v1/solved=HASH. If no capture has changed since, nothing is done.
+'sgtrace sql' does this, too.
+
+Examples:
+  sgtrace dataset solve week
+  sgtrace dataset solve --quiet week
+  sgtrace dataset solve ./week`,
+		Action: func(ctx *cli.Context) error {
+			dir, err := datasetOf(ctx)
+			if err != nil {
+				return err
+			}
+			solved, err := c.solve(dir)
+			if err != nil {
+				return err
+			}
+			state := "is up to date"
+			if solved.Written {
+				state = "written"
+			}
+			fmt.Fprintf(c.screen.Notices, "%s: %s\n", solved.Dir, state)
+			return nil
+		},
+	}
+}
+
+// solve brings the solved tables of a dataset up to date.
+func (c *command) solve(dir string) (solve.Result, error) {
+	meter := c.screen.Reading(-1)
+	c.collectEarly()
+	return solve.Run(dir, solve.Options{Tool: build.Version(), Meter: meter}, &c.diags)
+}
+
+func (c *command) sqlCommand() *cli.Command {
+	cmd := &cli.Command{
+		Name:      "sql",
+		Usage:     "print views over a dataset, for SQL engines",
+		ArgsUsage: "DATASET",
+		Description: `Prints statements that make views over the Parquet files of DATASET: requests,
+stages, steps, collectives, kernels, calls, copies, and ranges, on one clock and
+with the names of ranks that reports print. stage_summary, rank_summary,
+kernel_summary, and request_list are the tables of reports. docs/SQL.md has
+questions to ask. If a capture has changed, this does what 'sgtrace dataset
+solve' does first. Run it again after each 'sgtrace extract'.
+
+Examples:
+  sgtrace sql week
+  sgtrace sql --dialect clickhouse week
+  sgtrace sql --dialect spark week`,
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "dialect", Usage: "of the `ENGINE`: " + strings.Join(dialects(), ", "), Value: dialects()[0]}},
+		Action: c.sql,
+	}
+	c.giveScreen(cmd)
+	return cmd
+}
+
+// dialects lists what --dialect takes.
+func dialects() (names []string) {
+	for _, d := range views.Dialects {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func (c *command) sql(ctx *cli.Context) error {
+	d := views.Find(ctx.String("dialect"))
+	if d == nil {
+		return commandline.Usage("--dialect %q: want %s", ctx.String("dialect"), strings.Join(dialects(), ", "))
+	}
+	dir, err := datasetOf(ctx)
+	if err != nil {
+		return err
+	}
+	solved, err := c.solve(dir)
+	if err != nil {
+		return err
+	}
+	return views.Write(c.out, d, dir, solved.Dir)
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +15,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // forReaders calls what for every command that reads what people have recorded.
@@ -115,4 +122,166 @@ func shortInputs(args, exclude []string) []string {
 		return args
 	}
 	return []string{dir}
+}
+
+// load reads the inputs that the arguments name and applies the selection flags.
+func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
+	files, err := findInputs(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return c.loadFiles(ctx, files, loading{oneClock: true})
+}
+
+// loading says how files are read.
+type loading struct {
+	only     *inputs.Format // inputs of other formats are errors; nil is none
+	oneClock bool           // put the hosts on one clock, where they have several
+	byID     request.IDTest // of the requests that are needed; nil is all that are selected
+}
+
+// loadFiles reads files, applies the selection flags and redacts.
+func (c *command) loadFiles(ctx *cli.Context, files []inputs.Input, how loading) (*request.Set, error) {
+	set, err := c.readFiles(ctx, files, how)
+	if err == nil {
+		c.redactRequests(set)
+	}
+	return set, err
+}
+
+// readFiles reads files and applies the selection flags.
+func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading) (*request.Set, error) {
+	sel, err := selection.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	meter := c.screen.Reading(size(files))
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
+		Pick: pick(sel, how.byID, !how.oneClock)}
+	in, err := inputs.Load(files, opt, &c.diags)
+	c.screen.Doing("analyzing")
+	if err != nil {
+		return nil, err
+	}
+	c.read = append(c.read, in.Taken...)
+	if how.oneClock {
+		in.OnOneClock()
+	} else {
+		in.AsRecorded()
+	}
+	set := in.Requests
+	first, last, _ := set.Bounds()
+	c.first, c.last = first, last
+	if err := sel.Resolve(first, last); err != nil {
+		return nil, err
+	}
+	there := selection.ChoicesOf(set, sel)
+	if err := set.Select(sel.Selection); err != nil {
+		return nil, err
+	}
+	if !set.Any() {
+		return nil, there.Nothing(ctx, sel)
+	}
+	return set, nil
+}
+
+// size adds up the sizes of files; -1 is unknown.
+func size(files []inputs.Input) int64 {
+	sum := int64(0)
+	for _, in := range files {
+		size, folder := in.Size()
+		if size < 0 || folder {
+			return -1
+		}
+		sum += size
+	}
+	return sum
+}
+
+// leastMemory is what the program cannot do without: buffers of decompressors and
+// pieces of the input that are being read.
+const leastMemory = 128_000_000
+
+// limitMemory gives commands that read inputs the flag --max-memory.
+func (c *command) limitMemory(commands []*cli.Command) {
+	forReaders(commands, func(cmd *cli.Command) {
+		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "a quarter of what the machine has available",
+			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"})
+		runBefore(cmd, c.boundMemory)
+		cmd.After = c.noteMemory
+	})
+}
+
+// partOfAvailable is the budget where none is asked for. What cannot move to the
+// temporary file may exceed it, up to half of the machine's memory.
+const partOfAvailable = 4
+
+// boundMemory sets the budget of the process, and ends it where too much cannot be moved.
+func (c *command) boundMemory(ctx *cli.Context) error {
+	total, available := memory.Machine()
+	budget, bound, hint := available/partOfAvailable, total/2, "half of this machine's memory; --max-memory allows more"
+	if total > 0 {
+		budget = max(budget, leastMemory)
+	}
+	if text := ctx.String("max-memory"); text != "" {
+		var err error
+		if budget, err = parseSize(text); err != nil {
+			return commandline.Usage("--max-memory %q: %v", text, err)
+		}
+		bound, hint = budget, "--max-memory "+text
+	}
+	memory.SetBudget(budget)
+	memory.SetBound(bound)
+	if bound > 0 {
+		c.unwatch = memory.Watch(func() {
+			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(bound), hint)
+			c.outputs.abandon()
+			os.Exit(exitFailed)
+		})
+	}
+	return nil
+}
+
+// noteMemory says if there was too little memory.
+func (c *command) noteMemory(*cli.Context) error {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	if n := memory.Spilled(); n > 0 {
+		c.diags.Add(trace.MemorySpilled.Of("", bytesText(n), bytesText(memory.Budget())))
+	}
+	return nil
+}
+
+// parseSize reads a number of bytes: "2GB", "800 MB", "1.5GiB", "1000000000".
+func parseSize(text string) (int64, error) {
+	text = strings.ToUpper(text)
+	number := strings.TrimRight(text, "KMGTIB ")
+	unit := strings.TrimSpace(text[len(number):])
+	factor, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12,
+		"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}[unit]
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(v > 0) || v*factor >= math.MaxInt64 {
+		return 0, fmt.Errorf("want a size such as 2GB or 800MB")
+	}
+	if size := int64(v * factor); size >= leastMemory {
+		return size, nil
+	}
+	return 0, fmt.Errorf("%s is the minimum", bytesText(leastMemory))
+}
+
+// pick returns what chooses the requests that are read of large dumps, so that sel and byID,
+// if it is not nil, can choose from them; nil if they choose by nothing that can be seen
+// before reading. asRecorded tells that the window of time is on the clocks of the hosts.
+func pick(sel *selection.Chosen, byID request.IDTest, asRecorded bool) *assembly.Pick {
+	if byID == nil {
+		byID = sel.Selection.ByID()
+	}
+	if byID != nil || sel.Window != (selection.Window{}) {
+		return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
+	}
+	if n := sel.Selection.OnlySlowest(); n > 0 {
+		return &assembly.Pick{Slowest: n, Window: sel.Bounds, AsRecorded: asRecorded}
+	}
+	return nil
 }

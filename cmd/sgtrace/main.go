@@ -4,15 +4,30 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 	_ "time/tzdata" // for --tz on machines without a database of zones
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 func main() {
@@ -52,4 +67,112 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		err = app.Run(c.withStdin(app, commandline.Reorder(app, args)))
 	}
 	return c.exit(cmp.Or(err, c.pages.Err))
+}
+
+// command is one run of the program: where it reads and writes, and what it
+// found out about its inputs.
+type command struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(name string) string
+	diags    trace.Diags
+	outputs  outputFiles
+	read     []inputs.Input         // what was taken of all that was found, in order
+	beside   []string               // files that are read beside inputs, and must not be overwritten either
+	pages    commandline.PageWriter // to out, of help
+	first    trace.Time             // event of the requests that were read last
+	last     trace.Time             // event of these
+	mixed    string                 // of diff --at: see mixedBy
+	verify   bool                   // read outputs back
+	told     []document.Warning     // by the text that was printed
+	unwatch  func()                 // ends the watch over memory; nil if there is none
+	redact   *redact.Redactor       // of --redact; nil without
+	screen   screen.Screen          // how text is shown
+	zone     *time.Location         // of times that are given without one
+}
+
+func (c *command) app() *cli.App {
+	c.pages.W = c.out
+	app := &cli.App{
+		Name:                      "sgtrace",
+		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when, why",
+		Version:                   build.Version(),
+		Reader:                    c.in,
+		Writer:                    &c.pages,
+		ErrWriter:                 c.err,
+		Suggest:                   true,
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           true, // it is one of ours, and then the flag is, too
+		Flags:                     []cli.Flag{cli.HelpFlag},
+		Metadata:                  map[string]any{commandline.HelpTopics: topics.Names()},
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
+		Action: func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return commandline.UnknownCommand(ctx.App, ctx.Args().First())
+			}
+			return cli.ShowAppHelp(ctx)
+		},
+		Commands: []*cli.Command{
+			c.convertCommand(),
+			c.mergeCommand(),
+			c.reportCommand(),
+			c.diffCommand(),
+			c.requestsCommand(),
+			c.requestCommand(),
+			c.liveCommand(),
+			c.inspectCommand(),
+			c.extractCommand(),
+			c.datasetCommand(),
+			c.sqlCommand(),
+			c.openCommand(),
+			c.demoCommand(),
+			c.versionCommand(),
+			c.helpCommand(),
+		},
+	}
+	allowExclusion(app.Commands)
+	c.limitMemory(app.Commands)
+	c.allowRedaction(app.Commands)
+	c.allowScreen(app.Commands)
+	c.allowZone(app.Commands)
+	commandline.Prepare(app, topics.Known())
+	return app
+}
+
+// exit prints diagnostics and err, and returns the status.
+func (c *command) exit(err error) int {
+	defer c.flushScrubbed()
+	c.screen.Idle()
+	var wrong commandline.UsageError
+	switch {
+	case errors.As(err, &wrong), errors.Is(err, filepath.ErrBadPattern):
+		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
+		return exitUsage
+	case errors.Is(err, syscall.EPIPE):
+		return exitOK
+	}
+	lost := c.printDiags()
+	if err != nil {
+		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
+		var closed *gate.Failure
+		if errors.As(err, &closed) {
+			return exitGate
+		}
+		return exitFailed
+	}
+	if lost {
+		return exitPartial
+	}
+	return exitOK
+}
+
+// printable replaces characters that do not simply draw themselves: they could be
+// escape sequences, or change the order in which a line reads.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '\ufffd'
+		}
+		return r
+	}, s)
 }

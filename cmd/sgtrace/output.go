@@ -1,13 +1,33 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/chrometrace/writer"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/output"
+	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // formatFlag is on every command that prints tables. more are words about other formats.
@@ -28,4 +48,269 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 		return "", commandline.Usage("--format folded is for 'sgtrace report --stacks'")
 	}
 	return "", commandline.OneOf("--format", string(f), "text", "markdown", "csv", "json")
+}
+
+// outputFiles are the outputs of a run so far, which an interrupt removes unless they are finished.
+type outputFiles struct {
+	interrupted int // exit status after an interrupt
+
+	watch sync.Once
+	mu    sync.Mutex
+	list  []*output.Output
+}
+
+// add creates an output. Errors that the user can mend by another name are of type
+// [commandline.UsageError].
+func (l *outputFiles) add(name string, create func() (*output.Output, error)) (*output.Output, error) {
+	l.onInterrupt()
+	// The lock keeps an interrupt waiting until there is something to remove.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.list {
+		if output.SameFile(o.Name(), name) {
+			return nil, commandline.Usage("%s is also another output", name)
+		}
+	}
+	out, err := create()
+	if err != nil {
+		if errors.Is(err, output.ErrOutputName) {
+			return nil, commandline.AsUsage(err)
+		}
+		return nil, err
+	}
+	l.list = append(l.list, out)
+	return out, nil
+}
+
+// release gives outputs that were held their names. An interrupt waits until all have
+// theirs.
+func (l *outputFiles) release(outputs []*output.Output) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, out := range outputs {
+		if err := out.Release(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onInterrupt makes sure that an interrupt leaves nothing behind.
+func (l *outputFiles) onInterrupt() { l.watch.Do(l.removeOnInterrupt) }
+
+// removeOnInterrupt ends the program cleanly on signals, but for those that it was
+// started to ignore: by nohup, or in the background of a script.
+func (l *outputFiles) removeOnInterrupt() {
+	signals := make(chan os.Signal, 1)
+	for _, s := range [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		<-signals
+		l.abandon()
+		os.Exit(l.interrupted)
+	}()
+}
+
+// abandon removes what is not finished, and temporary files. Nothing can be created from
+// then on.
+func (l *outputFiles) abandon() {
+	temporary.RemoveAll()
+	l.mu.Lock()
+	for _, out := range l.list {
+		out.Abandon()
+	}
+}
+
+// create prepares the output file of a trace.
+func (c *command) create(name string, files []inputs.Input) (*output.Output, error) {
+	if name == "" {
+		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
+	}
+	return c.outputs.add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
+}
+
+// kept are the files that an output of this name must not replace: all that are read. What
+// an earlier run wrote into a folder that is searched is none of these.
+func (c *command) kept(name string, files []inputs.Input) []string {
+	names := slices.Clone(c.beside)
+	for _, in := range files {
+		if !output.SameFile(in.Name, name) || !in.Replaceable() {
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}
+
+// A textFile is an output of text. Whoever writes it, it is redacted if all is.
+type textFile struct {
+	Output   *output.Output
+	redacted func(write func(w io.Writer) error) func(w io.Writer) error
+}
+
+// WriteFunc writes text on lines and gives the file its name.
+func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
+	return f.Output.WriteFunc(f.redacted(write))
+}
+
+// createFile prepares an output file of text.
+func (c *command) createFile(name string, files []inputs.Input) (*textFile, error) {
+	out, err := c.outputs.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
+	return &textFile{out, c.redacted}, err
+}
+
+// writeTrace writes t and gives the file its name. It returns the size in bytes. All
+// traces are written here, so that none can miss what --redact and --verify say.
+func (c *command) writeTrace(out *output.Output, t *trace.Trace) (int64, error) {
+	c.redactTrace(t)
+	from, to, _ := t.Bounds()
+	if span := to - from; out.IsJSON() && (span > writer.MaxExact || span < 0) { // < 0: over 292 years
+		c.diags.Add(trace.JSONSpan.Of(out.Name()))
+	}
+	c.screen.Doing("writing " + out.Name())
+	drawn := len(t.Slices) - 1 // the first one is none
+	write := out.Write
+	if c.verify {
+		write = func(t *trace.Trace) (int64, error) { return c.writeVerified(out, t) }
+	}
+	size, err := write(t)
+	if err == nil && (drawn > mostViewed || size > mostViewedBytes) {
+		c.diags.Add(trace.TimelineLarge.Of(out.Name(), count(drawn, "slice"), bytesText(size)))
+	}
+	return size, err
+}
+
+// What viewers can be expected to open: Perfetto holds all of a file, and tables that it makes of
+// it, in the 4 GB that WebAssembly has.
+var (
+	mostViewed      = 5_000_000
+	mostViewedBytes = int64(1 << 30)
+)
+
+// pageFlag is -o of commands that make a page instead of a text.
+func pageFlag() cli.Flag {
+	return &cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write one HTML page, `FILE`.html"}
+}
+
+// writePage writes the page that a function makes to the file that -o names. args are the
+// command, with what it takes besides selection and inputs.
+func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args []string, draw func(page.Made) (page.Page, error)) error {
+	name := ctx.String("o")
+	out, err := c.createFile(name, files)
+	if err != nil {
+		return err
+	}
+	defer out.Output.Abandon()
+	command := c.commandLine(ctx, append(args, "-o", c.redactedInput(name)), given)
+	drawn, err := draw(page.Made{Version: build.Version(), Command: command, Time: c.now()})
+	if err != nil {
+		return err
+	}
+	c.screen.Doing("writing " + name)
+	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
+	if err == nil {
+		fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), bytesText(size))
+	}
+	return err
+}
+
+// commandLine is a command with the selection and inputs as they were given, ready to be
+// pasted into a shell.
+func (c *command) commandLine(ctx *cli.Context, args, given []string) string {
+	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), selection.Args(ctx), given))
+}
+
+// now is the time that a page tells. A build that must be the same every time sets it by
+// $SOURCE_DATE_EPOCH.
+func (c *command) now() time.Time {
+	if s, err := strconv.ParseInt(c.env("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		return time.Unix(s, 0)
+	}
+	return time.Now()
+}
+
+// given are inputs as they were given, for command lines.
+func (c *command) given(ctx *cli.Context, args []string) []string {
+	var list []string
+	for _, arg := range shortInputs(args, ctx.StringSlice("exclude")) {
+		list = append(list, c.redactedInput(arg))
+	}
+	return list
+}
+
+// A pageDrawer draws what was read for a report. failed is the error of its gate, if that did not pass.
+type pageDrawer struct {
+	// args are the command that prints the same, without selection and inputs.
+	args []string
+	draw func(in *reports.Reading, made page.Made, command string) (p page.Page, failed, err error)
+}
+
+// pageOf reads the flags of a report that takes -o.
+func pageOf(ctx *cli.Context, r *reports.Report) (pageDrawer, error) {
+	if r.Runs {
+		return weeksPage(ctx, r)
+	}
+	return summaryPage(ctx)
+}
+
+// summaryPage draws everything that was looked at.
+func summaryPage(ctx *cli.Context) (d pageDrawer, err error) {
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return d, err
+	}
+	mutes, err := reports.Mutes(ctx)
+	if err != nil {
+		return d, err
+	}
+	alarms, err := reports.FailOn(ctx)
+	if err != nil {
+		return d, err
+	}
+	summing, err := reports.ReadSumming(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file", "all-ranks", "hosts")...)
+	d.draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
+		o, err := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
+		if err != nil {
+			return page.Page{}, nil, err
+		}
+		p, err := page.Overview(o, made, summing.Folder(in))
+		if alarms == nil || err != nil {
+			return p, nil, err
+		}
+		return gatedPage(p, alarms.Judge(&o.Result, o.Goodput), command)
+	}
+	return d, nil
+}
+
+// weeksPage draws what several runs say together.
+func weeksPage(ctx *cli.Context, r *reports.Report) (d pageDrawer, err error) {
+	o, err := reports.ReadFleet(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.args = append([]string{"report", commandline.Dashed(r.Name)}, commandline.Given(ctx, "fail-on", "mute", "mute-file")...)
+	d.draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
+		f, found, err := o.Look(in)
+		if err != nil {
+			return page.Page{}, nil, err
+		}
+		p := f.Page(found, page.Source{Select: in.Select, Inputs: in.Given}, made)
+		if o.Alarms == nil {
+			return p, nil, nil
+		}
+		return gatedPage(p, o.Alarms.Judge(found, nil), command)
+	}
+	return d, nil
+}
+
+// gatedPage is a page that shows what came of a gate, and the error of the gate.
+func gatedPage(p page.Page, r *gate.Result, command string) (page.Page, error, error) {
+	p.AddGate(r, command)
+	return p, r.Err(), nil
 }

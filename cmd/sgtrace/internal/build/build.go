@@ -2,6 +2,7 @@
 package build
 
 import (
+	_ "embed"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -50,3 +51,10 @@ func versionOf(info *debug.BuildInfo) string {
 	}
 	return strings.Join(append(words, info.GoVersion), " ")
 }
+
+// Licenses are those of all that the program is linked of, which whoever hands it out has to
+// hand out, too: each once, below the names and versions of the modules that have it. 'make
+// docs' writes them.
+//
+//go:embed licenses.txt
+var Licenses string

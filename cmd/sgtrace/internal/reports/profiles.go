@@ -7,8 +7,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -90,4 +96,75 @@ func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 			return document.Of(list...), nil
 		}, nil
 	}
+}
+
+// parseGaps makes the report on idle GPUs. --limit bounds the longest gaps as it does the
+// causes.
+func parseGaps(ctx *cli.Context) (Run, error) {
+	opt := gaps.Options{ByRank: ctx.Bool("by-rank"), Longest: mostKernels}
+	if ctx.IsSet("limit") {
+		opt.Longest = ctx.Int("limit")
+	}
+	return func(in *Reading) (*document.Document, error) {
+		if err := in.needProfiles(); err != nil {
+			return nil, err
+		}
+		collector := gaps.Collect(in.Profiles)
+		gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Gaps: collector.Add})
+		opt.From, opt.To = in.From, in.To
+		return document.Of(collector.Measure(opt).Reports()...), nil
+	}, nil
+}
+
+// parseOps makes the report on operators.
+func parseOps(ctx *cli.Context) (Run, error) {
+	byRank := ctx.Bool("by-rank")
+	return func(in *Reading) (*document.Document, error) {
+		if err := in.needProfiles(); err != nil {
+			return nil, err
+		}
+		d := document.Of(operators.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
+		d.LimitAll = true
+		return d, nil
+	}, nil
+}
+
+// parseStacks makes the report on stacks.
+func parseStacks(ctx *cli.Context) (Run, error) {
+	byRank := ctx.Bool("by-rank")
+	return func(in *Reading) (*document.Document, error) {
+		if err := in.needProfiles(); err != nil {
+			return nil, err
+		}
+		d := document.Of(host.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
+		d.LimitAll = true
+		return d, nil
+	}, nil
+}
+
+// groupsChanged says which changes are of all ranks of a group of hosts: "lateness changed on all
+// 8 ranks of rack r12 at 12:00:05.0".
+func groupsChanged(changes *change.Changes, hosts *document.Hosts, ranks []document.Rank) (sentences []string) {
+	if hosts == nil {
+		return nil
+	}
+	for i := range changes.List {
+		c := &changes.List[i]
+		places := map[string][]place.Where{}
+		var what []string
+		for k := range c.Shifts {
+			shift := &c.Shifts[k]
+			name := words.JoinNonEmpty(" ", shift.Stage, shift.Metric.String())
+			if places[name] == nil {
+				what = append(what, name)
+			}
+			places[name] = append(places[name], shift.Where)
+		}
+		for _, name := range what {
+			for _, group := range hosts.Covered(places[name], ranks) {
+				sentences = append(sentences, fmt.Sprintf("%s changed on %s at %s", name, &group, words.At(c.Time, words.TenthLayout)))
+			}
+		}
+	}
+	return sentences
 }
