@@ -1,8 +1,11 @@
 package cause
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
 // A Sum is how the extra time of requests adds up: what they took beyond the usual, or would not
@@ -34,17 +37,49 @@ func (s *Sum) Largest() (c Cause, part float64) {
 	return c, part
 }
 
-// alone is what a claim costs by itself, as a part of all time.
-func (b *Costs) alone(claim finding.Claim) float64 {
-	costs, _ := b.cost([]finding.Claim{claim})
-	return costs[0]
+// alone is what each claim costs by itself, as parts of all time.
+func (b *Costs) alone(claims []finding.Claim) []float64 {
+	costs := b.fold(len(claims), func(costs []float64, i int) {
+		spent := b.list[i].spent()
+		have := spent.Total()
+		for k, claim := range claims {
+			if claim != nil {
+				left := spent
+				claim(i, left[:])
+				costs[k] += float64(have - left.Total())
+			}
+		}
+	})
+	for k := range costs {
+		costs[k] = b.Part(costs[k])
+	}
+	return costs
+}
+
+// fold adds up n numbers over all requests, on all cores: add adds what the i-th has. Requests that
+// follow each other are added up together, so that the sums are the same on any number of cores.
+func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
+	const together = 1 << 12 // requests
+	parts := make([][]float64, (len(b.list)+together-1)/together)
+	parallel.Each(len(parts), func(p int) {
+		parts[p] = make([]float64, n)
+		for i := p * together; i < min((p+1)*together, len(b.list)); i++ {
+			add(parts[p], i)
+		}
+	})
+	sums := make([]float64, n)
+	for _, part := range parts {
+		for k, v := range part {
+			sums[k] += v
+		}
+	}
+	return sums
 }
 
 // cost is what claims cost, one after the other, as parts of all time; and what is beyond the
 // usual of what they leave, by cause.
 func (b *Costs) cost(claims []finding.Claim) (costs []float64, rest [Count]float64) {
-	costs = make([]float64, len(claims))
-	for i := range b.list {
+	sums := b.fold(len(claims)+int(Count), func(sums []float64, i int) {
 		spent := b.list[i].spent()
 		left := spent
 		have := left.Total()
@@ -54,11 +89,13 @@ func (b *Costs) cost(claims []finding.Claim) (costs []float64, rest [Count]float
 			}
 			claim(i, left[:])
 			now := left.Total()
-			costs[k] += float64(have - now)
+			sums[k] += float64(have - now)
 			have = now
 		}
-		b.addRest(&rest, &b.list[i], &spent, &left)
-	}
+		b.addRest(sums[len(claims):], &b.list[i], &spent, &left)
+	})
+	costs = sums[:len(claims)]
+	copy(rest[:], sums[len(claims):])
 	for k := range costs {
 		costs[k] = b.Part(costs[k])
 	}
@@ -71,7 +108,7 @@ func (b *Costs) cost(claims []finding.Claim) (costs []float64, rest [Count]float
 // addRest adds what is beyond the usual of what claims leave of a request. Requests that take longer
 // than usual and those that take less make up for each other; what a finding has claimed a part of
 // makes up for nothing.
-func (b *Costs) addRest(rest *[Count]float64, a *Attribution, spent, left *Causes) {
+func (b *Costs) addRest(rest []float64, a *Attribution, spent, left *Causes) {
 	for c := range Count {
 		if whole(c) != c {
 			continue
@@ -87,9 +124,17 @@ func (b *Costs) addRest(rest *[Count]float64, a *Attribution, spent, left *Cause
 // Price says what findings cost, each by itself, that claim time of requests; if any of it is
 // there.
 func (b *Costs) Price(found []finding.Finding) []finding.Finding {
+	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Claim != nil }) {
+		return found
+	}
+	claims := make([]finding.Claim, len(found))
 	for i := range found {
+		claims[i] = found[i].Claim
+	}
+	costs := b.alone(claims)
+	for i, cost := range costs {
 		if f := &found[i]; f.Claim != nil {
-			if cost := b.alone(f.Claim); cost > 0 || f.Whose == finding.RequestTime || f.Whose == "" {
+			if cost > 0 || f.Whose == finding.RequestTime || f.Whose == "" {
 				f.Cost, f.Whose = cost, finding.RequestTime
 			}
 		}
@@ -128,35 +173,39 @@ func claimsOf(found []finding.Finding) []finding.Claim {
 func (b *Costs) Taken(found []finding.Finding) []finding.Taken {
 	claims := claimsOf(found)
 	n := len(claims)
-	whole, by := make([]float64, n), make([][]float64, n)
-	for k := range by {
-		by[k] = make([]float64, k)
-	}
-	lefts := make([]Causes, n+1) // before each claim, and after the last one
-	for i := range b.list {
-		lefts[0] = b.list[i].spent()
+	// Of claim k, sums[(n+1)*k+n] is all of it, and sums[(n+1)*k+j] what claim j has of that.
+	sums := b.fold(n*(n+1), func(sums []float64, i int) {
+		var before [8]Causes                           // of few claims
+		lefts := append(before[:0], b.list[i].spent()) // before each claim, and after the last one
 		for k, claim := range claims {
-			lefts[k+1] = lefts[k]
+			left := lefts[k]
 			if claim == nil {
+				lefts = append(lefts, left)
 				continue
 			}
 			alone := lefts[0]
 			claim(i, alone[:])
-			claim(i, lefts[k+1][:])
+			claim(i, left[:])
+			lefts = append(lefts, left)
+			of := sums[(n+1)*k:]
 			for c := range Count {
 				own := lefts[0][c] - alone[c]
-				whole[k] += float64(own)
+				if own == 0 {
+					continue
+				}
+				of[n] += float64(own)
 				for j := range k {
-					by[k][j] += float64(min(own, lefts[j][c]-lefts[j+1][c]))
+					of[j] += float64(min(own, lefts[j][c]-lefts[j+1][c]))
 				}
 			}
 		}
-	}
+	})
 	out := make([]finding.Taken, n)
 	for k := range out {
-		for j, ns := range by[k] {
-			out[k].Part += distribution.Ratio(ns, max(1, whole[k]))
-			if ns > by[k][out[k].By] {
+		by, whole := sums[(n+1)*k:(n+1)*k+k], sums[(n+1)*k+n]
+		for j, ns := range by {
+			out[k].Part += distribution.Ratio(ns, max(1, whole))
+			if ns > by[out[k].By] {
 				out[k].By = j
 			}
 		}

@@ -78,17 +78,18 @@ func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
 	var steps []func()
 	var collector *gaps.Collector
-	if in.Requests != nil {
-		steps = append(steps, func() {
-			m.Tail = tail.New(in.Requests, tail.Options{})
-			m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
-		},
+	if in.Requests != nil { // what takes longest comes first
+		steps = append(steps,
 			func() { m.Changes = change.Find(in.Requests) },
+			func() {
+				m.Tail = tail.New(in.Requests, tail.Options{})
+				m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
+			},
+			func() { m.RankLoads = rank.Measure(in.Requests) },
 			func() { m.Limits = limit.Find(in.Requests) },
-			func() { m.Front = limit.FindFront(in.Requests) },
-			func() { m.Loss = requests.FindLoss(in.Requests) },
 			func() { m.Lives = lifecycle.Find(in.Requests) },
-			func() { m.RankLoads = rank.Measure(in.Requests) })
+			func() { m.Front = limit.FindFront(in.Requests) },
+			func() { m.Loss = requests.FindLoss(in.Requests) })
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		steps = append(steps, func() {

@@ -18,6 +18,7 @@ type timelineBuilder struct {
 	all    *meter
 	roles  [request.Other + 1]*meter
 	meters []*meter // by rank
+	brief  bool     // how long something took is of interest for decode steps of ranks only
 }
 
 // A meter measures one place.
@@ -105,10 +106,10 @@ func (b *timelineBuilder) build() {
 		b.all.loads[StateRunning].Add(r.Start, r.End)
 		at := b.At(r.Start)
 		b.all.points[at].Arrivals++
-		if r.Metrics.TTFT >= 0 {
+		if r.Metrics.TTFT >= 0 && !b.brief {
 			b.all.ttft = memory.Append(b.all.ttft, timed{at, r.Metrics.TTFT})
 		}
-		if r.Metrics.TPOT >= 0 {
+		if r.Metrics.TPOT >= 0 && !b.brief {
 			b.all.tpot = memory.Append(b.all.tpot, timed{at, r.Metrics.TPOT})
 		}
 		for _, p := range b.set.PartsOf(r) {
@@ -161,7 +162,7 @@ func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank boo
 		if b.set.Implausible(i) {
 			return
 		}
-		if k := request.WatchedIndex(span); k >= 0 {
+		if k := request.WatchedIndex(span); k >= 0 && (!b.brief || onRank && span.Means == request.Stepping) {
 			m.stages[k] = memory.Append(m.stages[k], timed{b.At(span.Start), span.Dur()})
 		}
 		if !onRank {

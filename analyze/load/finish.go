@@ -42,7 +42,11 @@ func (b *timelineBuilder) finish() {
 		}
 		whole := b.roles[role]
 		b.sumUp(whole, leads)
-		b.Series = append(b.Series, b.series(whole, of...))
+		if b.brief {
+			b.Series = append(b.Series, b.series(whole))
+		} else {
+			b.Series = append(b.Series, b.series(whole, of...))
+		}
 		for _, m := range of {
 			b.Series = append(b.Series, b.series(m))
 		}

@@ -111,11 +111,14 @@ func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	return t, nil
 }
 
-// Whole returns what went on in the time of some requests: one bucket.
+// Whole returns what went on in the time of some requests, on every rank: one bucket. Of stages, it
+// has decode steps only.
 func Whole(of *place.RankSet, all Bulk) *Timeline {
 	t := &Timeline{From: all.From, To: all.To, Stages: of.Set.WatchedNames(), Outside: all.Outside}
 	t.Grid = curves.Grid{Bucket: int64(all.To-all.From) + 1, Spans: []curves.Span{{Start: all.From, N: 1}}}
-	newTimelineBuilder(of, t, all).build()
+	b := newTimelineBuilder(of, t, all)
+	b.brief = true
+	b.build()
 	return t
 }
 

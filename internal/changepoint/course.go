@@ -176,14 +176,20 @@ func fitted(list []Observation) *track {
 func localMedians(list []Observation) []float64 {
 	const window = 25
 	local := make([]float64, len(list))
-	near := make([]float64, 0, window)
+	near := make([]float64, 0, window) // in order
+	for _, o := range list[:min(len(list), window)] {
+		near = append(near, o.Value)
+	}
+	slices.Sort(near)
+	first := 0 // of those that are near
 	for i := range list {
-		from := min(max(0, i-window/2), max(0, len(list)-window))
-		near = near[:0]
-		for _, o := range list[from:min(len(list), from+window)] {
-			near = append(near, o.Value)
+		if from := min(max(0, i-window/2), max(0, len(list)-window)); from > first {
+			out, _ := slices.BinarySearch(near, list[first].Value)
+			near = slices.Delete(near, out, out+1)
+			in, _ := slices.BinarySearch(near, list[first+window].Value)
+			near = slices.Insert(near, in, list[first+window].Value)
+			first = from
 		}
-		slices.Sort(near)
 		local[i] = near[len(near)/2]
 	}
 	return local

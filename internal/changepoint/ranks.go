@@ -3,6 +3,8 @@ package changepoint
 import (
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // mostBlocks is into how many blocks the observations of a level are put at
@@ -112,27 +114,19 @@ func Compare(before, after []float64) (p, delta float64) {
 // ranks returns the rank of every value, from -0.5 for the lowest to 0.5 for the
 // highest. Equal ones share the mean of their ranks.
 func ranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
+	keys := make([]order.Key, len(values))
+	for i, v := range values {
+		keys[i] = order.Key{Time: order.Float(v), Index: uint32(i)}
 	}
-	slices.SortFunc(order, func(x, y int) int {
-		switch {
-		case values[x] < values[y]:
-			return -1
-		case values[x] > values[y]:
-			return 1
-		}
-		return 0
-	})
+	keys, _ = order.ByTime(keys, nil)
 	ranks := make([]float64, len(values))
-	for from := 0; from < len(order); {
+	for from := 0; from < len(keys); {
 		to := from + 1
-		for to < len(order) && values[order[to]] == values[order[from]] {
+		for to < len(keys) && values[keys[to].Index] == values[keys[from].Index] {
 			to++
 		}
-		for _, i := range order[from:to] {
-			ranks[i] = float64(from+to)/2/float64(len(values)) - 0.5
+		for _, k := range keys[from:to] {
+			ranks[k.Index] = float64(from+to)/2/float64(len(values)) - 0.5
 		}
 		from = to
 	}

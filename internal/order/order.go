@@ -4,6 +4,7 @@ package order
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -107,6 +108,16 @@ func Integers[T int64 | uint64 | uint32](values, scratch []T, low int) (sorted, 
 		values, scratch = scratch, values
 	}
 	return values, scratch
+}
+
+// Float returns a number for [Key.Time] that is in the order of floats.
+func Float(v float64) uint64 {
+	const sign = 1 << 63
+	if bits := math.Float64bits(v); bits&sign != 0 {
+		return ^bits
+	} else {
+		return bits | sign
+	}
 }
 
 func byTime(a, b Key) int { return cmp.Compare(a.Time, b.Time) }
