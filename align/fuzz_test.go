@@ -141,7 +141,7 @@ func solve(t *testing.T, p *Problem, names *matching.Names) Solution {
 	clock := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("hangs: %+v", p)) })
 	defer clock.Stop()
 	var report matching.Report
-	p.Matches, report = matching.Find(p.Ranks, names, matching.Options{})
+	p.Matches, report = matching.Find(p.Ranks, names)
 	checkMatching(t, p, report)
 	p.Bounds = append(p.Bounds, TransferBounds(p.Ranks, names, &p.Matches)...)
 	sol := Solve(*p)

@@ -136,15 +136,6 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 	if len(matches) != 0 || report.Ambiguous != 1 || sol.Components != 2 {
 		t.Errorf("%d matches, %+v", len(matches), report)
 	}
-	// The known relation of the clocks decides.
-	ranks := s.sorted()
-	for i := range callsOf(ranks[1]) {
-		callsOf(ranks[1])[i].Start -= 77_000_000
-		callsOf(ranks[1])[i].End -= 77_000_000
-	}
-	if found, report := matching.Find(ranks, s.names, matching.Options{MaxSkew: 400_000}); found.Len() != 380 {
-		t.Errorf("%d matches, %+v", found.Len(), report)
-	}
 }
 
 // Steps that are numbered decide as well.
@@ -181,7 +172,7 @@ func TestKeys(t *testing.T) {
 		{Global: 0, Job: 2, Calls: matching.List{c(2, 2, call)}},
 		{Global: 0, Job: 2, Calls: matching.List{c(2, 2, call)}},
 	}
-	matches, report := matching.Find(ranks, names, matching.Options{})
+	matches, report := matching.Find(ranks, names)
 	member := func(rank, index int32) matching.Member { return matching.Member{Rank: rank, Index: index} }
 	both := func(by matching.Level, a, b matching.Member) matching.Match {
 		return matching.Match{Members: []matching.Member{a, b}, Level: by, Kind: matching.KindSync}
@@ -213,7 +204,7 @@ func TestOrderOfRanks(t *testing.T) {
 			for i, p := range perm {
 				mixed[p], back[p] = s.ranks[i], int32(i)
 			}
-			found, r := matching.Find(mixed, s.names, matching.Options{})
+			found, r := matching.Find(mixed, s.names)
 			got := Solve(Problem{Clocks: 2, Ranks: mixed, Matches: found})
 			m := listOf(found)
 			for _, x := range m {
@@ -256,7 +247,7 @@ func BenchmarkMatch(b *testing.B) {
 			ranks := s.sorted()
 			b.ResetTimer()
 			for b.Loop() {
-				matches, report := matching.Find(ranks, s.names, matching.Options{})
+				matches, report := matching.Find(ranks, s.names)
 				if report.Alone != 0 {
 					b.Fatalf("%d %+v", matches.Len(), report)
 				}
@@ -268,7 +259,7 @@ func BenchmarkMatch(b *testing.B) {
 func BenchmarkSolve(b *testing.B) {
 	s := many(100_000, true)
 	ranks := s.sorted()
-	matches, _ := matching.Find(ranks, s.names, matching.Options{})
+	matches, _ := matching.Find(ranks, s.names)
 	b.ResetTimer()
 	for b.Loop() {
 		Solve(Problem{Clocks: 8, Ranks: ranks, Matches: matches})

@@ -11,7 +11,7 @@ import (
 func restOf(s *simulation, clocks int) []matching.Match {
 	sol := &Solution{Clocks: make([]ClockFit, clocks)}
 	ranks := s.sorted()
-	matches, _ := matching.Find(ranks, s.names, matching.Options{})
+	matches, _ := matching.Find(ranks, s.names)
 	return listOf(MatchRest(ranks, s.names, matches, sol))
 }
 

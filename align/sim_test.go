@@ -120,7 +120,7 @@ func (s *simulation) sorted() []matching.Rank {
 // solve matches and solves, with the first clock as the reference.
 func (s *simulation) solve(bounds []Bound, fixed ...Fixed) (Solution, []matching.Match, matching.Report) {
 	ranks := s.sorted()
-	matches, report := matching.Find(ranks, s.names, matching.Options{})
+	matches, report := matching.Find(ranks, s.names)
 	return Solve(Problem{Clocks: len(s.clocks), Fixed: fixed, Ranks: ranks, Matches: matches, Bounds: bounds}), listOf(matches), report
 }
 

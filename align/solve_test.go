@@ -263,7 +263,7 @@ func TestEmpty(t *testing.T) {
 	if sol := Solve(Problem{Clocks: 2, Reference: 1}); sol.Components != 2 || sol.Clocks[0].Bound != Unknown || sol.Clocks[1].Bound != 0 {
 		t.Errorf("%+v", sol)
 	}
-	if m, r := matching.Find(nil, nil, matching.Options{}); m.Len() != 0 || r != (matching.Report{}) {
+	if m, r := matching.Find(nil, nil); m.Len() != 0 || r != (matching.Report{}) {
 		t.Errorf("%v %v", m, r)
 	}
 }
@@ -288,7 +288,7 @@ func TestTransfers(t *testing.T) {
 			})
 		}
 	}
-	matches, _ := matching.Find(s.ranks, s.names, matching.Options{})
+	matches, _ := matching.Find(s.ranks, s.names)
 	bounds := TransferBounds(s.ranks, s.names, &matches)
 	sol := Solve(Problem{Clocks: 2, Ranks: s.ranks, Matches: matches, Bounds: bounds})
 	fit := sol.Clocks[1]
@@ -325,7 +325,7 @@ func TestNonsense(t *testing.T) {
 			p.Fixed = append(p.Fixed, Fixed{A: rng.IntN(4), B: rng.IntN(4), At: any(), Offset: any(), DriftPPB: any(), Why: trace.SyncWhy(rng.IntN(2))})
 		}
 		p.Clocks, p.Reference, p.Ranks = 4, rng.IntN(4), s.ranks
-		p.Matches, _ = matching.Find(s.ranks, s.names, matching.Options{MaxSkew: rng.Int64N(1000)})
+		p.Matches, _ = matching.Find(s.ranks, s.names)
 		for _, fit := range Solve(p).Clocks {
 			if d := fit.DriftPPB; d > 4*maxDriftPPB || d < -4*maxDriftPPB || fit.Bound < Unknown {
 				t.Fatalf("%+v", fit)

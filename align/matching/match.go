@@ -8,15 +8,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// Options tell what the caller knows about the clocks. The zero value is
-// that nothing is known.
-type Options struct {
-	// MaxSkew is the largest difference of two clocks that is plausible, in ns, as
-	// for hosts that all claim to show Unix time; 0 is any. It only helps
-	// to choose between shifts where the order of calls repeats itself.
-	MaxSkew int64
-}
-
 // A Report counts what Find did with collectives.
 type Report struct {
 	Collectives int         // seen, of all ranks
@@ -41,8 +32,8 @@ type Report struct {
 // The result does not depend on the order of ranks, except for the numbers in
 // Member: matches are ordered by where they first appear in an order of ranks
 // that follows from their content.
-func Find(ranks []Rank, names *Names, opts Options) (Matches, Report) {
-	m := newMatcher(ranks, names, opts)
+func Find(ranks []Rank, names *Names) (Matches, Report) {
+	m := newMatcher(ranks, names)
 	m.byCommsID()
 	m.bySeq()
 	m.ordinals()
@@ -71,14 +62,13 @@ type matcher struct {
 	order  []int // of ranks, by content
 	jobs   []uint64
 	names  *Names
-	opts   Options
 	groups []group
 	of     [][]int32 // group or state of each collective, by position in order
 	report Report
 }
 
-func newMatcher(ranks []Rank, names *Names, opts Options) *matcher {
-	m := &matcher{ranks: ranks, names: names, opts: opts, order: make([]int, len(ranks))}
+func newMatcher(ranks []Rank, names *Names) *matcher {
+	m := &matcher{ranks: ranks, names: names, order: make([]int, len(ranks))}
 	for i := range m.order {
 		m.order[i] = i
 	}

@@ -222,7 +222,7 @@ func (m *matcher) pairUp(a, b *sequence) ([]pair, outcome) {
 		best = s
 	} else {
 		var o outcome
-		if best, o = m.bestShift(a, b); o != fits {
+		if best, o = bestShift(a, b); o != fits {
 			return nil, o
 		}
 	}

@@ -71,7 +71,7 @@ func same(a *sequence, i int32, b *sequence, j int32) bool {
 }
 
 // votes returns the shifts that something speaks for, the best first.
-func (m *matcher) votes(a, b *sequence) []shift {
+func votes(a, b *sequence) []shift {
 	count := map[int32]int{}
 	known := a.sortedGaps()
 	for _, g := range b.largest(landmarks) {
@@ -79,7 +79,7 @@ func (m *matcher) votes(a, b *sequence) []shift {
 		equal := known[gapsBelow(known, g.size-tolerance):gapsBelow(known, g.size+tolerance+1)]
 		// A gap that many are equal to says little about which one it is.
 		for _, k := range equal[:min(len(equal), perLandmark)] {
-			if same(a, k.at, b, g.at) && same(a, k.at-1, b, g.at-1) && m.plausible(b.ends[g.at]-a.ends[k.at]) {
+			if same(a, k.at, b, g.at) && same(a, k.at-1, b, g.at-1) {
 				count[g.at-k.at] += voteWeight / len(equal)
 			}
 		}
@@ -87,7 +87,6 @@ func (m *matcher) votes(a, b *sequence) []shift {
 	for by := range stepShifts(a, b) {
 		count[by] += voteWeight
 	}
-	m.plausibleShifts(a, b, count)
 	// Captures that begin, or end, at the same call.
 	for _, by := range []int32{0, int32(len(b.calls) - len(a.calls))} {
 		count[by]++
@@ -146,36 +145,14 @@ func stepShifts(a, b *sequence) map[int32]bool {
 	return shifts
 }
 
-// plausible reports whether two clocks may be apart that much.
-func (m *matcher) plausible(skew int64) bool {
-	return m.opts.MaxSkew <= 0 || max(skew, -skew) <= m.opts.MaxSkew
-}
-
-// plausibleShifts votes for the shifts that leave the clocks plausibly apart, if
-// there are not too many.
-func (m *matcher) plausibleShifts(a, b *sequence, count map[int32]int) {
-	if m.opts.MaxSkew <= 0 || !slices.IsSorted(a.ends) {
-		return
-	}
-	for k := range voted {
-		j := k * len(b.ends) / voted
-		i, _ := slices.BinarySearch(a.ends, b.ends[j]-m.opts.MaxSkew)
-		for n := 0; n < perLandmark && i+n < len(a.ends) && m.plausible(b.ends[j]-a.ends[i+n]); n++ {
-			count[int32(j-i-n)]++
-		}
-	}
-}
-
 // bestShift judges all shifts that have votes.
-func (m *matcher) bestShift(a, b *sequence) (shift, outcome) {
+func bestShift(a, b *sequence) (shift, outcome) {
 	var list []shift
-	for _, s := range m.votes(a, b) {
+	for _, s := range votes(a, b) {
 		if s.judge(a, b); s.overlap < minRun || s.agree < 0.9 || s.spread > evenSpread {
 			continue
 		}
-		if m.plausible(s.skew) {
-			list = append(list, s)
-		}
+		list = append(list, s)
 	}
 	if len(list) == 0 {
 		return shift{}, unlike

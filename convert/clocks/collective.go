@@ -29,7 +29,7 @@ func (m *aligner) matchCollectives() {
 		}
 	}
 	m.names, m.whats = &n.names, n.whats
-	m.Matches, _ = matching.Find(m.ranks, m.names, matching.Options{})
+	m.Matches, _ = matching.Find(m.ranks, m.names)
 }
 
 // replicated tells of which jobs the DP ranks are replicas, each with TP ranks of its own.
