@@ -97,14 +97,6 @@ func (c ClockFit) BoundAt(t int64) int64 {
 	return add(c.BoundAtT0, driftOver(max(t, c.T0), min(t, c.T0), c.DriftBoundPPB))
 }
 
-// Sync returns the relation in the form in which traces carry it.
-func (c ClockFit) Sync(reference, clock trace.ClockID) trace.Sync {
-	return trace.Sync{
-		A: reference, B: clock, Offset: c.Offset, Bound: c.Bound, DriftPPB: c.DriftPPB,
-		Why: c.Why, Matches: c.Matches,
-	}
-}
-
 // A RankFit is how far the ends of one rank's collectives are, in the median, from
 // those of its peers on aligned clocks. Ranks are never moved by it.
 type RankFit struct {

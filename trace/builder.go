@@ -27,7 +27,7 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 		t: &Trace{
 			Syms: syms, Args: args,
 			Tracks: make([]Track, 1), Slices: make([]Slice, 1), About: make([]SubjectID, 1),
-			Subjects: make([]Subject, 1), Clocks: make([]Clock, 1),
+			Subjects: make([]Subject, 1),
 		},
 		diags:     diags,
 		trueStart: syms.Intern("true_start_ns"),
@@ -63,15 +63,6 @@ func (b *Builder) Track(t Track) TrackID {
 	b.t.Tracks = append(b.t.Tracks, t)
 	return TrackID(len(b.t.Tracks) - 1)
 }
-
-// Clock adds a clock.
-func (b *Builder) Clock(c Clock) ClockID {
-	b.t.Clocks = append(b.t.Clocks, c)
-	return ClockID(len(b.t.Clocks) - 1)
-}
-
-// Sync adds a relation of two clocks.
-func (b *Builder) Sync(s Sync) { b.t.Syncs = append(b.t.Syncs, s) }
 
 // Subject adds something that slices can be about.
 func (b *Builder) Subject(s Subject) SubjectID {

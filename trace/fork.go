@@ -34,7 +34,7 @@ func (b *Builder) Fork(own, fork Room) *Fork {
 	second := *b
 	second.moved = map[ArgsID]bool{}
 	second.t = &Trace{
-		Syms: t.Syms, Args: t.Args, Tracks: make([]Track, 1), Subjects: t.Subjects, Clocks: t.Clocks,
+		Syms: t.Syms, Args: t.Args, Tracks: make([]Track, 1), Subjects: t.Subjects,
 		// Row 0 of the fork is the last row of b: no Builder writes row 0.
 		Slices: f.rows[at.Slices-1 : at.Slices], About: f.about[at.Slices-1 : at.Slices],
 		Instants: f.instants[at.Instants:at.Instants], Flows: f.flows[at.Flows:at.Flows],

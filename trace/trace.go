@@ -15,7 +15,6 @@ import (
 type (
 	TrackID   uint32
 	SliceID   uint32
-	ClockID   uint32
 	SubjectID uint32
 )
 
@@ -76,7 +75,6 @@ type Track struct {
 	Host     Sym
 	PID, TID int64 // as the producer reported them; 0 is unknown
 	Rank     Rank
-	Clock    ClockID
 	Order    int32 // among the children of Parent, ascending
 	Desc     Sym   // where the track comes from, for the viewer's help popup
 	Unit     Sym   // of a counter
@@ -189,13 +187,6 @@ func (r Rank) Compare(o Rank) int {
 	return 0
 }
 
-// A Clock is a source of time stamps.
-type Clock struct {
-	Domain Sym // "unix", "monotonic", ...
-	Host   Sym
-	Input  Sym
-}
-
 // SyncWhy says how the relation of two clocks is known, best first.
 type SyncWhy uint8
 
@@ -214,16 +205,6 @@ func (w SyncWhy) String() string {
 // UnknownBound is the Bound of a relation of which nothing is known.
 const UnknownBound = -1
 
-// A Sync relates two clocks: time on B = time on A + Offset (ns), give or take
-// Bound (or [UnknownBound]), drifting by DriftPPB parts per billion.
-type Sync struct {
-	A, B          ClockID
-	Offset, Bound int64
-	DriftPPB      int64
-	Why           SyncWhy
-	Matches       int
-}
-
 // A Subject is what events on several tracks are about, a request as a rule:
 // viewers color all of its events alike, and all of them show its Args.
 type Subject struct {
@@ -233,7 +214,7 @@ type Subject struct {
 
 // A Trace is a finished model. Slices are ordered by track, then time, then
 // longest first, and nest; instants and samples by track, then time. Index 0 of
-// Tracks, Slices, Subjects and Clocks is reserved.
+// Tracks, Slices and Subjects is reserved.
 type Trace struct {
 	Syms     *Symbols
 	Args     *Args
@@ -244,8 +225,6 @@ type Trace struct {
 	Instants []Instant
 	Samples  []Sample
 	Flows    []Flow
-	Clocks   []Clock
-	Syncs    []Sync
 	// Attributes describe the trace as a whole (tool version, inputs).
 	Attributes []Attribute
 }

@@ -8,7 +8,7 @@ func Window(t *Trace, from, to Time) *Trace {
 	w := windowing{t: t, from: from, to: to, tracks: make([]TrackID, len(t.Tracks))}
 	w.out = NewBuilder(t.Syms, t.Args, &Diags{})
 	out := w.out.t
-	out.Subjects, out.Clocks, out.Syncs, out.Attributes = t.Subjects, t.Clocks, t.Syncs, t.Attributes
+	out.Subjects, out.Attributes = t.Subjects, t.Attributes
 	w.keepTracks()
 	place := make(map[SliceID]SliceID)
 	for i := 1; i < len(t.Slices); i++ {

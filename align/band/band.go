@@ -36,7 +36,6 @@ type Fit struct {
 	Err, SlopeErr float64 // ns at At, and how it grows
 	From, To      int64
 	Used, Wrong   int // limits
-	Worst         int64
 	// Loose is how much more of the width of the band, in ns, is that of the direction whose shortest
 	// delays are far apart: nobody knows how much shorter they can be.
 	Loose float64
@@ -76,7 +75,6 @@ func Between(lo, hi []Limit) (fit Fit, ok bool) {
 	fit.Used = len(los) + len(his)
 	b.line(&fit)
 	fit.settle(los, his)
-	fit.Worst = fit.violation(lo, hi)
 	return fit, true
 }
 
@@ -237,22 +235,6 @@ func (b *band) line(fit *Fit) {
 	if half > 0 {
 		fit.SlopeErr = max(0, ((hi-lo)/2-fit.Err)/half)
 	}
-}
-
-// violation returns how far the worst limit is from the band.
-func (f *Fit) violation(lo, hi []Limit) int64 {
-	worst := 0.0
-	for i, side := range [...][]Limit{lo, hi} {
-		for _, x := range side {
-			dt := float64(x.T - f.At)
-			d := float64(x.V-f.Off) - f.Slope*dt
-			if i == 1 {
-				d = -d
-			}
-			worst = max(worst, d-f.Err-f.SlopeErr*math.Abs(dt))
-		}
-	}
-	return int64(worst)
 }
 
 // peel removes the points of a hull from list.

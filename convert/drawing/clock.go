@@ -6,26 +6,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// addClocks gives every host a clock and notes in the trace how they relate.
-// Spans carry the Unix time of the host that emitted them; that hosts agree is
-// assumed, and nothing is shifted.
-func (l *layout) addClocks(b *trace.Builder) {
-	byHost := map[string]trace.ClockID{}
-	l.clocks = make([]trace.ClockID, len(l.set.Procs))
-	reference := trace.ClockID(0)
+// noteClocks notes in the trace how the clocks of hosts relate. Spans carry the Unix time of
+// the host that emitted them; that hosts agree is assumed, and nothing is shifted.
+func (l *layout) noteClocks(b *trace.Builder) {
+	noted := map[string]bool{}
 	for p := range l.set.Procs {
-		proc := &l.set.Procs[p]
-		clock, ok := byHost[proc.Host]
-		if !ok {
-			clock = b.Clock(trace.Clock{Domain: b.Intern("unix"), Host: b.Intern(proc.Host)})
-			byHost[proc.Host] = clock
-			why := trace.SyncAssumed
-			if reference == 0 {
-				reference, why = clock, trace.SyncRecorded
-			}
-			b.Sync(trace.Sync{A: reference, B: clock, Why: why})
-			b.Attribute("sgtrace.clock."+cmp.Or(proc.Host, "unknown host"), why.String()+": Unix time of the host, offset 0")
+		host, why := l.set.Procs[p].Host, trace.SyncAssumed
+		if len(noted) == 0 {
+			why = trace.SyncRecorded
 		}
-		l.clocks[p] = clock
+		if !noted[host] {
+			noted[host] = true
+			b.Attribute("sgtrace.clock."+cmp.Or(host, "unknown host"), why.String()+": Unix time of the host, offset 0")
+		}
 	}
 }

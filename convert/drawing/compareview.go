@@ -197,7 +197,7 @@ func (m *merging) drawCompared(r *ranks.Track, n int) {
 		}
 		for lane := range most {
 			track := m.b.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(roleTracks[k]+naming.Separator+r.Name, lane), Order: int32(n*inputs.MaxLanes + lane),
-				PID: r.PID, Rank: r.Rank, Host: m.b.Intern(r.Host), Clock: m.clockIDs[r.Clock], Desc: m.b.Intern(r.Source())})
+				PID: r.PID, Rank: r.Rank, Host: m.b.Intern(r.Host), Desc: m.b.Intern(r.Source())})
 			for c := range all {
 				if lane < len(lanes[c]) {
 					m.drawAgain(r.Captures[c], lanes[c][lane], track)

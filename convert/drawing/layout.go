@@ -47,7 +47,6 @@ type layout struct {
 	extent   inputs.Extent
 	edges    []edge
 	counters []procCounters                     // by proc
-	clocks   []trace.ClockID                    // by proc
 	subject  []trace.SubjectID                  // of each part, in the color of its request
 	identity []trace.ArgsID                     // of each part: its rid and the like
 	colored  requestSubjects                    // in the view by request
@@ -70,7 +69,7 @@ type layoutNames struct {
 func Layout(set *request.Set, opt Options) *trace.Trace {
 	b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
 	l := newLayout(set, b, opt)
-	l.addClocks(b)
+	l.noteClocks(b)
 	describe(b, set, nil)
 	drawFindings(b, &opt, set, l.extentOf(), inputs.Extent{})
 	drawLoad(b, l, nil)

@@ -41,15 +41,14 @@ func ParseRankLayout(s string) (RankLayout, error) {
 
 // merging is ranks being drawn.
 type merging struct {
-	in       *inputs.Loaded
-	of       *ranks.Assignment
-	clocks   *clocks.Alignment
-	b        *trace.Builder
-	layout   RankLayout
-	clockIDs []trace.ClockID // of each of clocks.HostClocks
-	classes  *classifier
-	compare  [roles]trace.TrackID // the groups of "Side by side"; 0 is none
-	drawn    map[*inputs.Recording]*drawnFile
+	in      *inputs.Loaded
+	of      *ranks.Assignment
+	clocks  *clocks.Alignment
+	b       *trace.Builder
+	layout  RankLayout
+	classes *classifier
+	compare [roles]trace.TrackID // the groups of "Side by side"; 0 is none
+	drawn   map[*inputs.Recording]*drawnFile
 }
 
 // drawnFile is what was drawn of a recording.
@@ -101,7 +100,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	for _, f := range of.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
 	}
-	d.addClocks()
+	d.noteClocks()
 	describe(b, in.Requests, of.Files)
 	profiles := d.recorded()
 	if in.Requests == nil {
@@ -114,10 +113,6 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 		return noteOpening(b.Finish(), opt.Findings, profiles)
 	}
 	l := newLayout(in.Requests, b, opt)
-	l.clocks = make([]trace.ClockID, len(in.Requests.Procs))
-	for p := range in.Requests.Procs {
-		l.clocks[p] = d.clockIDs[aligned.ClockOfProc(in.Requests, p)]
-	}
 	drawFindings(b, &opt, in.Requests, l.extentOf(), profiles)
 	drawLoad(b, l, d)
 	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
@@ -171,16 +166,10 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 	return e
 }
 
-// addClocks adds the clocks and how they relate to the trace.
-func (m *merging) addClocks() {
-	m.clockIDs = make([]trace.ClockID, len(m.clocks.HostClocks))
-	for i, c := range m.clocks.HostClocks {
-		m.clockIDs[i] = m.b.Clock(trace.Clock{Domain: m.b.Intern(c.Domain), Host: m.b.Intern(c.Label())})
-	}
-	reference := m.clockIDs[m.clocks.Reference]
+// noteClocks notes in the trace how the clocks of hosts relate.
+func (m *merging) noteClocks() {
 	report := m.clocks.Report(m.of)
 	for i, c := range m.clocks.HostClocks {
-		m.b.Sync(c.Fit.Sync(reference, m.clockIDs[i]))
 		m.b.Attribute("sgtrace.clock."+c.Label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))
 	}
 }

@@ -85,7 +85,7 @@ func (m *merging) drawRanks() {
 	for n, r := range m.of.Tracks {
 		if m.layout != LayoutCompare {
 			r.Track = m.b.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.b.Intern(r.Name), Order: int32(n),
-				Host: m.b.Intern(r.Host), PID: r.PID, Rank: r.Rank, Clock: m.clockIDs[r.Clock], Desc: m.b.Intern(r.Source())})
+				Host: m.b.Intern(r.Host), PID: r.PID, Rank: r.Rank, Desc: m.b.Intern(r.Source())})
 			m.drawRank(r)
 		}
 		if m.layout != LayoutRanks {
@@ -155,8 +155,7 @@ func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKi
 	key := groupKey{parent, name}
 	id, ok := g.tracks[key]
 	if !ok {
-		id = g.m.b.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.b.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank,
-			Clock: g.m.clockIDs[g.rank.Clock]})
+		id = g.m.b.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.b.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank})
 		g.tracks[key] = id
 	}
 	return id
@@ -203,7 +202,7 @@ func (m *merging) drawRow(r *ranks.Track, row *row, parent trace.TrackID, place 
 		}
 	}
 	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.Kind], Order: place, TID: row.first.TID, PID: row.first.PID,
-		Rank: r.Rank, Host: m.b.Intern(r.Host), Clock: m.clockIDs[r.Clock], Unit: m.b.Intern(row.first.Unit)}
+		Rank: r.Rank, Host: m.b.Intern(r.Host), Unit: m.b.Intern(row.first.Unit)}
 	name := m.rowName(r, row)
 	for k := range lanes {
 		track.Name = m.laneName(name, k)

@@ -163,7 +163,7 @@ func (d *drawing) drawProc(units []unit, parent trace.TrackID, label *procLabel)
 			name = d.b.Intern(fmt.Sprintf("%s +%d", d.set.ProcOn(int(p)), k))
 		}
 		d.draw(lane, d.b.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: name, Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
-			Rank: proc.Rank, PID: proc.PID, Host: label.host, Clock: d.clocks[p], Desc: label.desc}))
+			Rank: proc.Rank, PID: proc.PID, Host: label.host, Desc: label.desc}))
 	}
 }
 

@@ -27,7 +27,7 @@ func (l *layout) drawThreads(b *trace.Builder, spans int) *drawing {
 		track := d.procTrack(p, hosts[p])
 		for k, lane := range pack(units) {
 			d.draw(lane, d.b.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
-				Name: d.b.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host), Clock: l.clocks[p]}))
+				Name: d.b.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host)}))
 		}
 		d.drawCounters(p, track)
 	})
@@ -52,7 +52,7 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 		track, ok := byHost[proc.Host+"\x00"+name]
 		if !ok {
 			track = d.b.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.b.Intern(name), Host: d.b.Intern(proc.Host),
-				Order: int32(len(byHost)), Rank: trace.NoRank, Clock: d.clocks[p], Desc: d.b.Intern(desc)})
+				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: d.b.Intern(desc)})
 			byHost[proc.Host+"\x00"+name] = track
 		}
 		tracks[p] = track
@@ -70,7 +70,7 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 		name += naming.Separator + "instance " + shorten(proc.Instance)
 	}
 	return d.b.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.b.Intern(name), Order: int32(p),
-		Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host), Clock: d.clocks[p], Desc: d.b.Intern(source(proc))})
+		Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host), Desc: d.b.Intern(source(proc))})
 }
 
 // partName names part p of a request: "prefill Req e1cca7b0".
