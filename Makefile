@@ -80,7 +80,7 @@ fallback:
 # Pages that are made from the source. A test fails when they are stale.
 docs:
 	@$(GO) run ./scripts/formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
-	@$(GO) run ./scripts/licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/build/licenses.txt
+	@$(GO) run ./scripts/licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports -run 'TestPage' -update
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial|TestSchemas' -update
 	$(GO) test -timeout $(TIMEOUT) ./dataset -run 'TestReference' -update

@@ -4,10 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
-	"github.com/sgtrace/sgtrace/align/band"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // How sure a fit is. A bound has three parts, which add up:
@@ -77,7 +75,7 @@ func (e *edge) system() float64 {
 
 // driftError returns how far slope may be from the truth.
 func (e *edge) driftError() float64 {
-	return min(band.MaxDrift, tFactor(e.df)*e.seSlope)
+	return min(maxDrift, tFactor(e.df)*e.seSlope)
 }
 
 // bound returns how far the edge may be off at `at`.
@@ -221,11 +219,11 @@ func (e *edge) conclude(x, y []float64, slope float64) {
 	e.sigma = math.Sqrt((ss + priorWeight*priorSigma*priorSigma) / (n + priorWeight))
 	inflated := e.sigma * math.Sqrt(inflation(r))
 	e.seOff = inflated / math.Sqrt(n)
-	e.seSlope = band.MaxDrift / 2
+	e.seSlope = maxDrift / 2
 	if sxx > 0 && n >= 3 {
 		e.seSlope = min(e.seSlope, inflated/math.Sqrt(sxx))
 	}
-	if e.seSlope >= band.MaxDrift/2 {
+	if e.seSlope >= maxDrift/2 {
 		e.slope = 0 // it says less than the limit of a real clock
 	}
 	e.misfit = misfit(r)

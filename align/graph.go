@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/sgtrace/sgtrace/align/band"
 )
 
 // A node is a clock, or a set of clocks that are known relative to each other, in
@@ -214,7 +212,7 @@ func (n *node) decide(slope, se, factor float64) {
 		n.slope, n.slopeErr = slope, factor*se
 		return
 	}
-	n.slope, n.slopeErr = 0, min(band.MaxDrift, math.Abs(slope)+2*se)
+	n.slope, n.slopeErr = 0, min(maxDrift, math.Abs(slope)+2*se)
 }
 
 // errors sets err of the nodes of a tree: noise is the least squares', the rest

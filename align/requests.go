@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/align/band"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -13,8 +12,8 @@ import (
 // times.
 type limits struct {
 	a, b   int
-	lo, hi []band.Limit
-	fit    *band.Fit // the line between them; nil where there is none
+	lo, hi []limit
+	fit    *bandLine // the line between them; nil where there is none
 	fitted int       // limits that fit is of
 }
 
@@ -25,7 +24,7 @@ func (l *limits) refit() {
 		return
 	}
 	l.fit, l.fitted = nil, n
-	if f, ok := band.Between(l.lo, l.hi); ok {
+	if f, ok := lineBetween(l.lo, l.hi); ok {
 		l.fit = &f
 	}
 }
@@ -72,7 +71,7 @@ func (c *crossings) ordered() []*limits {
 // narrowest returns the limits with the narrowest band, nil without any band.
 func (c *crossings) narrowest() (best *limits) {
 	for _, l := range c.ordered() {
-		if l.refit(); l.fit != nil && (best == nil || l.fit.Width() < best.fit.Width()) {
+		if l.refit(); l.fit != nil && (best == nil || l.fit.width() < best.fit.width()) {
 			best = l
 		}
 	}
@@ -142,10 +141,10 @@ func (l *limits) add(s *state, x Bound, straight bool) {
 			continue
 		}
 		ra := s.toRoot(x.A, sub(x.At, side.v)) // A's time if the limit were the offset
-		v := band.Limit{T: rb, V: rb - ra}
+		v := limit{T: rb, V: rb - ra}
 		low := side.isLow
 		if !straight {
-			v, low = band.Limit{T: ra, V: ra - rb}, !low
+			v, low = limit{T: ra, V: ra - rb}, !low
 		}
 		if low {
 			l.lo = append(l.lo, v)

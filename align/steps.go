@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/sgtrace/sgtrace/align/band"
 )
 
 // A Jump is that clock B minus clock A became another one between two instants, by more than
@@ -166,7 +164,7 @@ func (w window) against(o window) float64 {
 	lo1, hi1 := w.extremes()
 	lo2, hi2 := o.extremes()
 	from, to := w.lo[0].a, o.lo[len(o.lo)-1].a
-	drift := float64(leastJump) + 2*band.MaxDrift*math.Abs(float64(to-from))
+	drift := float64(leastJump) + 2*maxDrift*math.Abs(float64(to-from))
 	if float64(lo1-hi1) > drift || float64(lo2-hi2) > drift {
 		return 0
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/perfetto"
@@ -123,13 +122,13 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 		names  string // of the ranks
 	}{
 		"names of processes":           {func(*nsys.Config) {}, "", 2, "TP0 TP1 TP2 TP3"},
-		"names of processes of 2021":   {func(n *nsys.Config) { n.Schema = nsysdb.Schema2021 }, "", 2, "TP0 TP1 TP2 TP3"},
+		"names of processes of 2021":   {func(n *nsys.Config) { n.Schema = nsys.Schema2021 }, "", 2, "TP0 TP1 TP2 TP3"},
 		"payloads":                     {func(n *nsys.Config) { n.ShortNames = true }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
-		"payloads as JSON":             {func(n *nsys.Config) { n.ShortNames, n.Schema = true, nsysdb.Schema2022 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"payloads as JSON":             {func(n *nsys.Config) { n.ShortNames, n.Schema = true, nsys.Schema2022 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
 		"payloads in the first piece":  {func(n *nsys.Config) { n.ShortNames, n.Pieces = true, 3 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
 		"devices":                      {func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false }, "rank-by-gpu", 1, "rank 0 rank 1"},
 		"devices that each calls 0":    {func(n *nsys.Config) { n.ShortNames, n.Payloads, n.VisibleDevices = true, false, true }, "rank-by-gpu", 1, "rank 0 rank 1"},
-		"nothing but pids":             {func(n *nsys.Config) { n.ShortNames, n.Payloads, n.Schema = true, false, nsysdb.Schema2024 }, "rank-by-pid", 1, "rank 0 rank 1"},
+		"nothing but pids":             {func(n *nsys.Config) { n.ShortNames, n.Payloads, n.Schema = true, false, nsys.Schema2024 }, "rank-by-pid", 1, "rank 0 rank 1"},
 		"nothing of two hosts at once": {func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false }, "rank-unknown", 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +160,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 			for _, f := range r.nsys.Files[:c.hosts] {
 				for i := range f.Processes {
 					p := &f.Processes[i]
-					if f.Schema == int(nsysdb.Schema2021) {
+					if f.Schema == int(nsys.Schema2021) {
 						continue // which host it is of is not told
 					}
 					rank := rankOfProcess(t, m, f.Host, p.PID)
@@ -223,14 +222,14 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 		"the first steps of few":      {func(n *nsys.Config) { n.Torch.Ragged = 2 }, "", 5000},
 		"no payloads":                 {func(n *nsys.Config) { n.Payloads = false }, "", 5000},
 		"graphs":                      {func(n *nsys.Config) { n.Torch.Graphs, n.Torch.Ragged = true, 2 }, "", 5000},
-		"2022":                        {func(n *nsys.Config) { n.Schema = nsysdb.Schema2022 }, "", 5000},
+		"2022":                        {func(n *nsys.Config) { n.Schema = nsys.Schema2022 }, "", 5000},
 		"no start of the session":     {func(n *nsys.Config) { n.Unclocked = []string{"unified-1"} }, "", 5000},
 		"no start, but PyTorch's too": {func(n *nsys.Config) { n.Unclocked = []string{"unified-0", "unified-1"} }, "torch", 5000},
 		"with requests":               {func(*nsys.Config) {}, "otel", 5000},
 		"no names, payloads":          {func(n *nsys.Config) { n.ShortNames = true }, "", 5000},
 		"no names, no payloads":       {func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false }, "", 5000},
 		"nothing at all": {func(n *nsys.Config) {
-			n.ShortNames, n.Payloads, n.Torch.Graphs, n.Schema = true, false, true, nsysdb.Schema2022
+			n.ShortNames, n.Payloads, n.Torch.Graphs, n.Schema = true, false, true, nsys.Schema2022
 		}, "", 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +347,7 @@ func TestNsysSameBytes(t *testing.T) {
 // Nothing of an export but what is allowed reaches an output: no environment, command
 // lines or outputs of programs.
 func TestNsysSecretsStayInside(t *testing.T) {
-	for _, schema := range nsysdb.Schemas {
+	for _, schema := range nsys.Schemas {
 		r := record(t, 13, func(n *nsys.Config) { n.Schema = schema })
 		m, diags := readAll(t, inputs.Options{}, r.exports(), r.traces())
 		if err := m.align(nil, true); err != nil {

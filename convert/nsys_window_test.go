@@ -14,7 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/nsys"
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
@@ -107,9 +106,9 @@ func drawnSlices(tr *trace.Trace, from, to trace.Time) map[string]int {
 // What steps ran on the GPU, and what NCCL says about the kernels that it launched, is
 // what the simulator planted.
 func TestNsysStepsAndCollectives(t *testing.T) {
-	for _, schema := range nsysdb.Schemas {
+	for _, schema := range nsys.Schemas {
 		for _, graphs := range []nsys.GraphTrace{"", nsys.GraphsByNode, nsys.GraphsWhole} {
-			if graphs == nsys.GraphsWhole && schema < nsysdb.Schema2022 {
+			if graphs == nsys.GraphsWhole && schema < nsys.Schema2022 {
 				continue
 			}
 			r := record(t, 19, func(n *nsys.Config) {

@@ -59,9 +59,9 @@ var layers = []layer{
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
 	{of: []string{"trace/naming", "trace/tracename", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
 	{of: []string{"profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"align/matching", "align/band", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
+	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"spantable", "spantable/spantest"}, may: []string{"spantable", "trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"series"}, may: []string{"trace", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"inventory", "format"}, may: []string{"profile", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
@@ -84,15 +84,14 @@ var layers = []layer{
 		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "chrometrace", "nsysexport", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
-	{of: []string{"convert/extract"}, may: slices.Concat(filled, []string{"convert/inputs", "dataset", "dataset/pseudonym", "dataset/tasks"}), reason: "it keeps each input by itself: what needs several is decided later"},
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
 	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},
 		reason: "it writes timelines, however they came to be"},
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},
 
-	{of: []string{"convert/runs"}, may: []string{"convert/inputs", "dataset", "profile", "trace"}, reason: "it looks at when inputs begin and end, and at nothing else"},
-	{of: []string{"convert/solve"}, may: slices.Concat(reported, []string{"convert", "convert/inputs", "convert/ranks", "dataset"}), reason: "it writes what convert decides, and knows no report"},
+	{of: []string{"convert/extract"}, may: slices.Concat(filled, reported, []string{"convert", "convert/inputs", "convert/ranks", "dataset", "dataset/pseudonym", "dataset/tasks"}),
+		reason: "it keeps what inputs are and what convert decides of them, and knows no report"},
 
 	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
@@ -108,7 +107,6 @@ var layers = []layer{
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
-	{of: []string{"cmd/sgtrace/internal/build"}, reason: "it asks the Go runtime only"},
 	{of: []string{"cmd/sgtrace/internal/serve"}, may: []string{"profile", "trace"}, reason: "it serves one file, whoever wrote it"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/fleet", "cmd/sgtrace/internal/commandline"}),
@@ -119,7 +117,7 @@ var layers = []layer{
 		reason: "it knows how text is shown, and not what it says"},
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it reads flags and sees requests, whatever is done with them"},
-	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/build"},
+	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it prints pages, and knows no command"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/scale/slurm", "scripts/scale/engines"}, reason: "they start programs of others"},
@@ -128,7 +126,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"testkit/...", "spantable/spantest", "analyze/table/tabletest", "golden/internal/goldentest", "nsysexport/internal/nsystest"}
+var forTests = []string{"testkit/...", "analyze/table/tabletest", "golden/internal/goldentest", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.
 func isIn(patterns []string, pkg string) bool {

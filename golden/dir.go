@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/golden/internal/writing"
+	"github.com/sgtrace/sgtrace/golden/internal/ground"
 	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/spans"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
@@ -41,8 +41,8 @@ func WriteDir(dir string, r *simulator.Run, traces *torch.Config, exports *nsys.
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("creating the output directory: %w", err)
 	}
-	if err := writing.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return spans.Write(w, r) }); err != nil {
+	if err := ground.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return otlp.Write(w, r) }); err != nil {
 		return err
 	}
-	return writing.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
+	return ground.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
 }

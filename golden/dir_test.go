@@ -16,8 +16,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/spans"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
@@ -58,11 +58,11 @@ func TestWriteDir(t *testing.T) {
 		}
 	}
 	var want bytes.Buffer
-	if err := spans.Write(&want, r); err != nil {
+	if err := otlp.Write(&want, r); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "otel.jsonl")); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("otel.jsonl is not what spans.Write writes (%v)", err)
+		t.Errorf("otel.jsonl is not what otlp.Write writes (%v)", err)
 	}
 	readTruth(t, dir)
 	if err := WriteDir(filepath.Join(dir, "otel.jsonl"), r, nil, nil); err == nil {

@@ -6,13 +6,13 @@
 //
 //  1. Package simulator plays a deployment and its workload. The result, a run,
 //     knows no file format.
-//  2. Package spans writes the OTLP dump that SGLang's tracing and an OpenTelemetry
+//  2. Package otlp writes the OTLP dump that SGLang's tracing and an OpenTelemetry
 //     Collector would have left behind.
 //  3. Package torch makes up the inside of steps, layers, kernels and collectives,
 //     and writes the traces of PyTorch's profiler.
 //  4. Package nsys writes the same events as Nsight Systems would have exported
-//     them, through SQLite itself; package nsysdb has the columns of the tables.
-//  5. [WriteDir] writes all of them, and the truth.
+//     them, through SQLite itself.
+//  5. [WriteDir] writes all of them, and the truth; [Weeks] does that day after day.
 //
 // Each writer is given a run and returns what its files hold. None of them reads a
 // file, and no reader is used: what they write must not agree with our readers by

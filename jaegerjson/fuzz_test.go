@@ -3,7 +3,7 @@ package jaegerjson
 import (
 	"testing"
 
-	"github.com/sgtrace/sgtrace/spantable/spantest"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // FuzzRead reads anything: what is added has identity and time, and what is not is reported
@@ -14,5 +14,5 @@ func FuzzRead(f *testing.F) {
 		{"key":"error","type":"bool","value":true}],"logs":[{"timestamp":1787000000000001,"fields":[{"key":"event","type":"string","value":"x"}]}],
 		"processID":"p"}],"processes":{"p":{"serviceName":"sglang","tags":[]}}}],"total":0}`)
 	f.Add(`[{"traceID":"1","spans":[{"spanID":1}],"processes":[]},{}`)
-	f.Fuzz(func(t *testing.T, data string) { spantest.Check(t, read, data) })
+	f.Fuzz(func(t *testing.T, data string) { testset.CheckSpans(t, read, data) })
 }

@@ -3,7 +3,7 @@ package zipkinjson
 import (
 	"testing"
 
-	"github.com/sgtrace/sgtrace/spantable/spantest"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // FuzzRead reads anything: what is added has identity and time, and what is not is reported
@@ -13,5 +13,5 @@ func FuzzRead(f *testing.F) {
 		"localEndpoint":{"serviceName":"sglang"},"annotations":[{"timestamp":1787000000000001,"value":"x|{\"n\":9007199254740993,\"f\":0.5}|0"}],
 		"tags":{"error":"true","a":"0.5","otlp.link.0":"1f|4f||{}|0"}}]]`)
 	f.Add(`{"traceId":1}[]{"id":"1"`)
-	f.Fuzz(func(t *testing.T, data string) { spantest.Check(t, read, data) })
+	f.Fuzz(func(t *testing.T, data string) { testset.CheckSpans(t, read, data) })
 }

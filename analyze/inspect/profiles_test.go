@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,9 +21,9 @@ import (
 const secret = "hf_SECRETSECRET"
 
 // writeExport writes an export of two ranks and other processes.
-func writeExport(t *testing.T, path string, schema nsysdb.Schema) {
+func writeExport(t *testing.T, path string, schema nsys.Schema) {
 	t.Helper()
-	db, err := nsysdb.Create(path, schema)
+	db, err := nsys.Create(path, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func writeExport(t *testing.T, path string, schema nsysdb.Schema) {
 		x.Insert()
 	}
 	version, product := schema.Version()
-	if schema >= nsysdb.Schema2024 {
+	if schema >= nsys.Schema2024 {
 		pair("META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION", version)
 		pair("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION", product)
 		pair("META_DATA_EXPORT", "EXPORT_PARAM_TABLES_TO_EXPORT", "CUPTI_ACTIVITY_KIND_KERNEL,NVTX_EVENTS")
@@ -100,8 +100,8 @@ const chromeTrace = `{"schemaVersion": 1, "cuda_runtime_version": 12090, "with_s
 func inspected(t *testing.T) []*table.Table {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	writeExport(t, "node7.sqlite", nsysdb.Schema2026)
-	writeExport(t, "old.sqlite", nsysdb.Schema2021)
+	writeExport(t, "node7.sqlite", nsys.Schema2026)
+	writeExport(t, "old.sqlite", nsys.Schema2021)
 	if err := os.WriteFile("rank3.json", []byte(chromeTrace), 0o644); err != nil {
 		t.Fatal(err)
 	}

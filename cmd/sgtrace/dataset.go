@@ -13,10 +13,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/extract"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/convert/solve"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/dataset/views"
@@ -277,10 +276,10 @@ Examples:
 }
 
 // solve brings the solved tables of a dataset up to date.
-func (c *command) solve(dir string) (solve.Result, error) {
+func (c *command) solve(dir string) (extract.Solved, error) {
 	meter := c.screen.Reading(-1)
 	c.collectEarly()
-	return solve.Run(dir, solve.Options{Tool: build.Version(), Meter: meter}, &c.diags)
+	return extract.Solve(dir, commandline.Version(), meter, &c.diags)
 }
 
 func (c *command) sqlCommand() *cli.Command {

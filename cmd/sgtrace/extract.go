@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/extract"
 	"github.com/sgtrace/sgtrace/dataset"
@@ -44,7 +43,7 @@ Examples:
 }
 
 func (c *command) extract(ctx *cli.Context) error {
-	opt := extract.Options{Dataset: ctx.String("output"), Arguments: ctx.Args().Slice(), Tool: build.Version(), Redact: c.redact}
+	opt := extract.Options{Dataset: ctx.String("output"), Arguments: ctx.Args().Slice(), Tool: commandline.Version(), Redact: c.redact}
 	if opt.Dataset == "" {
 		return commandline.Usage("extract needs -o DATASET, a folder to write to")
 	}

@@ -12,20 +12,20 @@ import (
 
 	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/golden/weeks"
+	"github.com/sgtrace/sgtrace/golden"
 )
 
 // Three days of two servers, extracted day by day: the GPU that is slow on each of them is named,
 // the versions that came on the second day are, and files say what the dataset says.
 func TestFleet(t *testing.T) {
 	dir := t.TempDir()
-	c := weeks.DefaultConfig(3, 2)
+	c := golden.DefaultWeeks(3, 2)
 	c.SlowEvery = 1
 	for day := range c.Days {
 		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
 			t.Fatal(err)
 		}
-		mustRun(t, dir, "extract --quiet -o "+datasetName+" "+weeks.Dir(inputsName, day))
+		mustRun(t, dir, "extract --quiet -o "+datasetName+" "+golden.DayDir(inputsName, day))
 	}
 	want := mustRun(t, dir, "report --format json --fleet "+inputsName)
 	got := mustRun(t, dir, "report --format json --fleet "+datasetName)
@@ -46,7 +46,7 @@ func TestFleet(t *testing.T) {
 	for _, row := range tables["fleet.versions"] {
 		after[row["version"].(string)] = row["after"]
 	}
-	if after[weeks.Releases[1]] != weeks.Releases[0] || after[weeks.Drivers[1]] != weeks.Drivers[0] {
+	if after[golden.Releases[1]] != golden.Releases[0] || after[golden.Drivers[1]] != golden.Drivers[0] {
 		t.Errorf("versions came after others: %v", after)
 	}
 	if found := tables["findings"]; len(found) != 1 || found[0]["kind"] != "repeat" || found[0]["host"] != "unified-1" {
@@ -69,7 +69,7 @@ func TestFleet(t *testing.T) {
 // be muted, and scripts and pages have it, too.
 func TestFindingsOfWeeks(t *testing.T) {
 	dir := t.TempDir()
-	c := weeks.DefaultConfig(3, 2)
+	c := golden.DefaultWeeks(3, 2)
 	c.SlowEvery, c.Recorded = 1, 200*time.Millisecond
 	for day := range c.Days {
 		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
@@ -102,7 +102,7 @@ func TestFindingsOfWeeks(t *testing.T) {
 // A window of time opens no capture of other days, and a rank none of other hosts.
 func TestOtherCapturesStayClosed(t *testing.T) {
 	dir := t.TempDir()
-	c := weeks.DefaultConfig(2, 2)
+	c := golden.DefaultWeeks(2, 2)
 	c.Recorded = 200 * time.Millisecond
 	for day := range c.Days {
 		if err := c.WriteDay(filepath.Join(dir, inputsName), day); err != nil {
@@ -123,7 +123,7 @@ func TestOtherCapturesStayClosed(t *testing.T) {
 	}
 	damaged := 0
 	for _, c := range captures {
-		if c.Name == filepath.Join(weeks.Dir(inputsName, 1), "nsys", "unified-1.sqlite") {
+		if c.Name == filepath.Join(golden.DayDir(inputsName, 1), "nsys", "unified-1.sqlite") {
 			continue
 		}
 		for _, name := range []string{"slices-kernels", "slices-calls", "slices-ranges"} {
@@ -167,7 +167,7 @@ func rowsOf(t *testing.T, text string) map[string][]map[string]any {
 // of a file; programs, and whoever asks for them, see all.
 func TestManyRanks(t *testing.T) {
 	dir := t.TempDir()
-	c := weeks.DefaultConfig(1, 18)
+	c := golden.DefaultWeeks(1, 18)
 	c.Recorded = 200 * time.Millisecond
 	if err := c.WriteDay(filepath.Join(dir, inputsName), 0); err != nil {
 		t.Fatal(err)

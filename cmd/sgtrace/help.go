@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
@@ -80,7 +79,7 @@ func (c *command) versionCommand() *cli.Command {
 				return commandline.Usage("version takes no arguments")
 			}
 			if ctx.Bool("licenses") {
-				_, err := io.WriteString(c.out, build.Licenses)
+				_, err := io.WriteString(c.out, commandline.Licenses)
 				return err
 			}
 			cli.ShowVersion(ctx)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 )
 
 // crowd is how many a crowd is.
@@ -167,7 +167,7 @@ func TestCrowdOfProcesses(t *testing.T) {
 	n := crowd()
 	c := withTime(10) // a merge looks for findings, too
 	c.dir = t.TempDir()
-	db, err := nsysdb.Create(filepath.Join(c.dir, "in.sqlite"), nsysdb.Schema2026)
+	db, err := nsys.Create(filepath.Join(c.dir, "in.sqlite"), nsys.Schema2026)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,17 +185,17 @@ func TestCrowdOfProcesses(t *testing.T) {
 	process, thread, kernel := db.Table("PROCESSES"), db.Table("ThreadNames"), db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
 	for i := range n {
 		pid, name := i+2, "worker"+strconv.Itoa(i)
-		process.Int("globalPid", nsysdb.GlobalPID(pid))
+		process.Int("globalPid", nsys.GlobalPID(pid))
 		process.Int("pid", int64(pid))
 		process.Text("name", name)
 		process.Insert()
 		thread.ID("nameId", name)
-		thread.Int("globalTid", nsysdb.GlobalTID(pid, pid))
+		thread.Int("globalTid", nsys.GlobalTID(pid, pid))
 		thread.Insert()
 		kernel.Int("start", 1_000_000)
 		kernel.Int("end", 1_000_000+int64(i))
 		kernel.Int("streamId", 7)
-		kernel.Int("globalPid", nsysdb.GlobalPID(pid))
+		kernel.Int("globalPid", nsys.GlobalPID(pid))
 		kernel.ID("demangledName", "gemm")
 		kernel.ID("shortName", "gemm")
 		kernel.Insert()

@@ -20,7 +20,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gate"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
@@ -96,7 +95,7 @@ func (c *command) app() *cli.App {
 	app := &cli.App{
 		Name:                      "sgtrace",
 		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when, why",
-		Version:                   build.Version(),
+		Version:                   commandline.Version(),
 		Reader:                    c.in,
 		Writer:                    &c.pages,
 		ErrWriter:                 c.err,

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 )
 
 // nsysSecret is what exports hold that nobody else may see.
@@ -20,7 +20,7 @@ const nsysSecret = "hf_SECRETSECRET"
 // nsysExport writes an export of one rank, with secrets wherever nsys puts them.
 func nsysExport(t *testing.T, path string) {
 	t.Helper()
-	db, err := nsysdb.Create(path, nsysdb.Schema2026)
+	db, err := nsys.Create(path, nsys.Schema2026)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
@@ -204,7 +203,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	}
 	defer out.Output.Abandon()
 	command := c.commandLine(ctx, append(args, "-o", c.redactedInput(name)), given)
-	drawn, err := draw(page.Made{Version: build.Version(), Command: command, Time: c.now()})
+	drawn, err := draw(page.Made{Version: commandline.Version(), Command: command, Time: c.now()})
 	if err != nil {
 		return err
 	}

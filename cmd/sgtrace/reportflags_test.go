@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
@@ -121,7 +121,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 // one of which is never closed, in the second and a half after a time in Unix ns.
 func smallExport(t *testing.T, path string, from int64) {
 	t.Helper()
-	db, err := nsysdb.Create(path, nsysdb.Schema2026)
+	db, err := nsys.Create(path, nsys.Schema2026)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func smallExport(t *testing.T, path string, from int64) {
 		process.Int("globalPid", pid<<24)
 		process.Text("name", fmt.Sprintf("sglang::scheduler_TP%d", rank))
 		process.Insert()
-		row := func(table string, at, took int64, name map[string]string) *nsysdb.Table {
+		row := func(table string, at, took int64, name map[string]string) *nsys.Table {
 			x := db.Table(table)
 			x.Int("start", at)
 			x.Int("end", at+took)

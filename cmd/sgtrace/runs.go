@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/convert/runs"
 )
 
 // eachRun is what reads one run after another: see [command.readRuns].
@@ -37,11 +36,11 @@ func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.O
 	if err != nil {
 		return err
 	}
-	list, err := runs.Divide(files, inputs.Options{Stdin: c.in, Meter: c.screen.Reading(size(files))}, c.tellOf(what))
+	list, err := inputs.Runs(files, inputs.Options{Stdin: c.in, Meter: c.screen.Reading(size(files))}, c.tellOf(what))
 	if err != nil {
 		return err
 	}
-	last := slices.MaxFunc(list, func(a, b runs.Run) int { return cmp.Compare(a.To, b.To) }).To
+	last := slices.MaxFunc(list, func(a, b inputs.Run) int { return cmp.Compare(a.To, b.To) }).To
 	from, to, err := sel.Bounds(list[0].From, last)
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.O
 }
 
 // readRun reads one run.
-func (c *command) readRun(ctx *cli.Context, run runs.Run, what needed, reduce func(*reports.OneRun)) error {
+func (c *command) readRun(ctx *cli.Context, run inputs.Run, what needed, reduce func(*reports.OneRun)) error {
 	sel, err := selection.Read(ctx)
 	if err != nil {
 		return err

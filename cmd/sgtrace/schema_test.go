@@ -21,8 +21,8 @@ import (
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/spans"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
@@ -86,7 +86,7 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	var dump bytes.Buffer
-	if err := spans.Write(&dump, r); err != nil {
+	if err := otlp.Write(&dump, r); err != nil {
 		t.Fatal(err)
 	}
 	pipeline = filepath.Join(t.TempDir(), "pipeline.jsonl")

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// otlp writes a dump that is given as compact text: "otlp otel.jsonl FILE...". A file is
+// writeOTLP writes a dump that is given as compact text: "otlp otel.jsonl FILE...". A file is
 // one of the script, or of golden/script/dumps if the script has none of that name. A dump
 // among the files is copied. Each resource begins a line of the dump:
 //
@@ -28,7 +28,7 @@ import (
 // fields of it. An indented line continues the one above. What SGLang's exporter writes in every line is left out: the resource has
 // "sdk" for the three attributes about its SDK; "bare" in the place of "span" is a span
 // without flags, and "plain" one without kind and status, too.
-func otlp(ts *testscript.TestScript, _ bool, args []string) {
+func writeOTLP(ts *testscript.TestScript, _ bool, args []string) {
 	var dump strings.Builder
 	for _, name := range args[1:] {
 		path := ts.MkAbs(name)

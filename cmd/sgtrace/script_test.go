@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 			"demo":     simulating(t.TempDir()),
 			"exits":    exits,
 			"pfdump":   pfdump,
-			"otlp":     otlp,
+			"otlp":     writeOTLP,
 			"cutline":  cutline,
 			"fold":     fold,
 			"compress": compress,

@@ -1,5 +1,6 @@
-// Package extract makes a dataset of inputs: of each by itself, so that any number of processes
-// can share the work. Nothing is decided that needs another input.
+// Package extract makes a dataset of inputs. [Run] writes each by itself, so that any number of
+// processes can share the work: nothing is decided there that needs another input. [Solve] adds
+// what all of them say together.
 package extract
 
 import (

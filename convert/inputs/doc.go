@@ -7,6 +7,7 @@
 //   - [Index] reads of every input what decides who is who and how clocks relate, and
 //     keeps the events that a later step will need and could read only by opening the
 //     file again. An input that cannot be used is reported and left out.
+//   - [Runs] divides inputs of weeks into runs, which can be read one after another.
 //
 // Dumps of requests become one [request.Set], whatever their number; what a profiler
 // recorded becomes a [Recording] for each process or file. Which recording is of which

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/golden/internal/agenda"
-	"github.com/sgtrace/sgtrace/golden/internal/writing"
+	"github.com/sgtrace/sgtrace/golden/internal/ground"
 )
 
 // Units of virtual time.
@@ -17,7 +16,7 @@ const (
 
 // sim plays a Run: it is the clients, the gateway, and the network.
 type sim struct {
-	Agenda  agenda.Agenda
+	Agenda  ground.Agenda
 	run     *Run
 	planned []*Request
 	servers []*server
@@ -143,7 +142,7 @@ func (s *sim) end(q *Request, at int64, how Outcome) {
 
 // newJob makes the half of a request that v does.
 func (v *server) newJob(q *Request) *job {
-	h := &Half{Server: v.index, Life: len(v.sim.run.Servers[v.index].Lives) - 1, RID: writing.HexDigits(q.draws.rng, 32)}
+	h := &Half{Server: v.index, Life: len(v.sim.run.Servers[v.index].Lives) - 1, RID: ground.HexDigits(q.draws.rng, 32)}
 	q.Halves = append(q.Halves, h)
 	j := &job{req: q, half: h, server: v, left: q.Prompt - q.Cached}
 	v.jobs = append(v.jobs, j)

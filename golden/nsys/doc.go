@@ -1,10 +1,26 @@
 // Package nsys writes, for a part of a run of the simulator, what Nsight Systems
-// would have exported for each host: an SQLite file of four schema generations,
-// whose columns are in package nsysdb.
+// would have exported for each host: an SQLite file of four schema generations.
 //
 // What happened inside of the steps is laid out by package torch, so that both
 // profilers saw the same. host.go translates the layouts of a host's schedulers to
 // the clock of the host, system.go adds what only Nsight Systems sees, piece.go
 // divides a recording that was made in pieces, and write*.go write the tables.
 // tally.go counts what is in a file.
+//
+// # Tables
+//
+// db.go writes SQLite files with the tables that nsys export makes. It knows which
+// tables and columns each generation of the schema has (tables.go), and nothing
+// about what is in them:
+//
+//	db, err := nsys.Create("node0.sqlite", nsys.Schema2024)
+//	kernels := db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
+//	kernels.Int("start", 17)
+//	kernels.ID("shortName", "gemm")
+//	kernels.Insert()
+//	err = db.Close()
+//
+// Tables and columns that a generation does not have swallow what is written to
+// them, so that one program writes all generations. As nsys does, a table is
+// created when it gets its first row. The same calls give the same bytes.
 package nsys

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
@@ -36,7 +35,7 @@ type Config struct {
 	// the same events. What concerns PyTorch's files only is not read.
 	Torch torch.Config
 	// Schema is the generation of the schema.
-	Schema nsysdb.Schema
+	Schema Schema
 	// GraphTrace matters if Torch.Graphs is set.
 	GraphTrace GraphTrace
 	// Pieces is in how many sessions a host was recorded, one after the other, each
@@ -79,7 +78,7 @@ type Config struct {
 func DefaultConfig(r *simulator.Run) Config {
 	return Config{
 		Torch:      torch.DefaultConfig(r),
-		Schema:     nsysdb.Schema2026,
+		Schema:     Schema2026,
 		GraphTrace: GraphsByNode,
 		Pieces:     1,
 		Payloads:   true,
@@ -105,11 +104,11 @@ func (c *Config) check(r *simulator.Run) error {
 		ok   bool
 		must string
 	}{
-		{"Schema", slices.Contains(nsysdb.Schemas, c.Schema), "be a generation that nsysdb knows"},
+		{"Schema", slices.Contains(Schemas, c.Schema), "be one of the generations"},
 		{"GraphTrace", c.GraphTrace == GraphsWhole || c.GraphTrace == GraphsByNode, "be graph or node"},
-		{"GraphTrace", c.GraphTrace != GraphsWhole || c.Schema >= nsysdb.Schema2022, "be node before the schema of 2022"},
+		{"GraphTrace", c.GraphTrace != GraphsWhole || c.Schema >= Schema2022, "be node before the schema of 2022"},
 		{"Pieces", c.Pieces >= 1 && c.Pieces <= 10, "lie between 1 and 10"},
-		{"Shift", c.Shift == 0 || c.Schema >= nsysdb.Schema2024, "be 0 before the schema of 2024"},
+		{"Shift", c.Shift == 0 || c.Schema >= Schema2024, "be 0 before the schema of 2024"},
 		{"OpenRanges", c.OpenRanges >= 0, "not be negative"},
 		{"Orphans", c.Orphans >= 0, "not be negative"},
 		{"MetricHz", c.MetricHz >= 0 && c.MetricHz <= 200_000, "lie between 0 and 200000"},

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
@@ -65,7 +64,7 @@ func same(t *testing.T, name string, got, want any) {
 func checkMeta(t *testing.T, f *export) {
 	t.Helper()
 	m, truth := &f.Meta, f.truth
-	schema, product := nsysdb.Schema(truth.Schema).Version()
+	schema, product := Schema(truth.Schema).Version()
 	if m.Schema != schema || m.Product != product {
 		t.Errorf("%s: schema %q of %q", truth.Name, m.Schema, m.Product)
 	}
@@ -73,7 +72,7 @@ func checkMeta(t *testing.T, f *export) {
 		t.Errorf("%s: starts at %d, shifted by %d", truth.Name, m.SessionStart, m.Shift)
 	}
 	duration, host := truth.DurationNs, truth.Host
-	if truth.Schema == int(nsysdb.Schema2021) {
+	if truth.Schema == int(Schema2021) {
 		duration, host = -1, ""
 	}
 	if m.Duration != duration || m.Host != host {
@@ -92,9 +91,9 @@ func checkMeta(t *testing.T, f *export) {
 // TestWrite reads back all generations with all that CUDA graphs can be.
 func TestWrite(t *testing.T) {
 	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = -30 })
-	for _, schema := range nsysdb.Schemas {
+	for _, schema := range Schemas {
 		for _, graphs := range []GraphTrace{"", GraphsWhole, GraphsByNode} {
-			if graphs == GraphsWhole && schema == nsysdb.Schema2021 {
+			if graphs == GraphsWhole && schema == Schema2021 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d%s", schema, graphs), func(t *testing.T) {
@@ -164,7 +163,7 @@ func checkPlants(t *testing.T, files []*export, c *Config) {
 			if (p.GraphRuns > 0) != runs || (p.NodeKernels > 0) != nodes || p.Open != c.OpenRanges || p.Orphans < c.Orphans {
 				t.Errorf("%s: %d runs of graphs, %d nodes, %d open, %d orphans", f.truth.Name, p.GraphRuns, p.NodeKernels, p.Open, p.Orphans)
 			}
-			told := c.Schema >= nsysdb.Schema2022
+			told := c.Schema >= Schema2022
 			if (p.Comm != nil) != told || (p.MessageBytes != 0) != (told && !runs && !nodes) || len(p.Steps) == 0 || p.OSCalls == 0 {
 				t.Errorf("%s: communicator %v, steps %v, %d calls of the system", f.truth.Name, p.Comm, p.Steps, p.OSCalls)
 			}
@@ -371,7 +370,7 @@ func TestClocks(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) {})
-	for _, schema := range nsysdb.Schemas {
+	for _, schema := range Schemas {
 		c := smallConfig(r)
 		c.Schema, c.Torch.Graphs = schema, true
 		write := func() []byte {
@@ -425,9 +424,9 @@ func TestConfigIsChecked(t *testing.T) {
 		{"Layers", "decode-0", func(c *Config) { c.Torch.Layers = 0 }},
 		{"Schema", "decode-0", func(c *Config) { c.Schema = 2020 }},
 		{"GraphTrace", "decode-0", func(c *Config) { c.GraphTrace = "nodes" }},
-		{"GraphTrace", "decode-0", func(c *Config) { c.Schema, c.GraphTrace = nsysdb.Schema2021, GraphsWhole }},
+		{"GraphTrace", "decode-0", func(c *Config) { c.Schema, c.GraphTrace = Schema2021, GraphsWhole }},
 		{"Pieces", "decode-0", func(c *Config) { c.Pieces = 0 }},
-		{"Shift", "decode-0", func(c *Config) { c.Schema, c.Shift = nsysdb.Schema2022, 1 }},
+		{"Shift", "decode-0", func(c *Config) { c.Schema, c.Shift = Schema2022, 1 }},
 		{"OpenRanges", "decode-0", func(c *Config) { c.OpenRanges = -1 }},
 		{"Orphans", "decode-0", func(c *Config) { c.Orphans = -1 }},
 		{"MetricHz", "decode-0", func(c *Config) { c.MetricHz = -1 }},

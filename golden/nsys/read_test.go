@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/trace"
@@ -115,7 +114,7 @@ func (f *export) process(want ProcessTruth) ProcessTruth {
 	}
 	ranges := of(f.Ranges, want.PID, func(k *rows.Range) int32 { return k.PID })
 	got.Ranges = len(ranges)
-	if f.truth.Schema >= int(nsysdb.Schema2022) {
+	if f.truth.Schema >= int(Schema2022) {
 		got.Open = 0
 	}
 	for _, r := range ranges {

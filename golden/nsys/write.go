@@ -3,14 +3,13 @@ package nsys
 import (
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 // writer writes the file of one piece.
 type writer struct {
 	*piece
-	db *nsysdb.DB
+	db *DB
 }
 
 // write writes the files of a host.
@@ -18,7 +17,7 @@ func (h *host) write(path string) ([]FileTruth, error) {
 	var files []FileTruth
 	for _, s := range h.pieces() {
 		name := s.path(path)
-		db, err := nsysdb.Create(name, h.config.Schema)
+		db, err := Create(name, h.config.Schema)
 		if err != nil {
 			return nil, err
 		}
@@ -41,19 +40,19 @@ func (h *host) write(path string) ([]FileTruth, error) {
 }
 
 // times sets the start and the end of a row.
-func (w *writer) times(t *nsysdb.Table, s interval) {
+func (w *writer) times(t *Table, s interval) {
 	t.Int("start", w.time(s.start))
 	t.Int("end", w.time(s.end))
 }
 
 // place sets where an operation ran.
-func (w *writer) place(t *nsysdb.Table, p *process, stream int64, correlation int) {
+func (w *writer) place(t *Table, p *process, stream int64, correlation int) {
 	t.Int("deviceId", int64(p.device()))
 	t.Int("contextId", cudaContext)
 	t.Int("greenContextId", 0)
 	t.Int("streamId", stream)
 	t.Int("correlationId", int64(correlation))
-	t.Int("globalPid", nsysdb.GlobalPID(p.pid))
+	t.Int("globalPid", GlobalPID(p.pid))
 }
 
 // cudaContext is the primary context of every process.
@@ -75,7 +74,7 @@ func (w *writer) calls() {
 		}
 		w.times(t, k.interval)
 		t.Int("eventClass", class)
-		t.Int("globalTid", nsysdb.GlobalTID(o.process.pid, o.process.pid))
+		t.Int("globalTid", GlobalTID(o.process.pid, o.process.pid))
 		t.Int("correlationId", int64(k.correlation))
 		t.ID("nameId", callNames[k.api])
 		t.Insert()
@@ -191,7 +190,7 @@ func (w *writer) graphs() {
 			}
 			w.times(nodes, made)
 			nodes.Int("eventClass", classGraphNode)
-			nodes.Int("globalTid", nsysdb.GlobalTID(p.pid, p.pid))
+			nodes.Int("globalTid", GlobalTID(p.pid, p.pid))
 			nodes.ID("nameId", "Graph Node Creation")
 			nodes.Int("graphNodeId", p.graphNode(n+1))
 			nodes.Insert()

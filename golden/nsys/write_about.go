@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 )
 
 // upTime is how long a machine has been running when its recording begins.
@@ -58,12 +56,12 @@ func (w *writer) pair(table, name, value string) {
 func (w *writer) session() {
 	// Until 2026 the analysis counted from a start of its own.
 	start := 35 * ms
-	if w.db.Schema >= nsysdb.Schema2026 {
+	if w.db.Schema >= Schema2026 {
 		start = w.systemClock()
 	}
 	start += int64(w.host.config.Shift)
 	t := w.db.Table("ANALYSIS_DETAILS")
-	t.Int("globalVid", nsysdb.GlobalVID())
+	t.Int("globalVid", GlobalVID())
 	t.Int("duration", w.to-w.from)
 	t.Int("startTime", start)
 	t.Int("stopTime", start+w.to-w.from)
@@ -100,7 +98,7 @@ func (w *writer) private() {
 		if x.value == "" {
 			continue
 		}
-		env.Int("globalVid", nsysdb.GlobalVID())
+		env.Int("globalVid", GlobalVID())
 		env.Text("devStateName", "Local (CLI)")
 		env.Text("name", x.name)
 		env.Int("nameEnum", x.number)
@@ -114,14 +112,14 @@ func (w *writer) private() {
 	for i, p := range w.host.processes {
 		name := fmt.Sprintf("/tmp/nvidia/nsight_systems/streams/pid_%d_stdout.log", p.pid)
 		output := fmt.Sprintf("server_args=ServerArgs(api_key='%s', rank='%s')\n", secret, p.capture.Process().Rank)
-		streams.Int("globalPid", nsysdb.GlobalPID(p.pid))
+		streams.Int("globalPid", GlobalPID(p.pid))
 		streams.ID("filenameId", name)
 		streams.ID("contentId", output)
 		streams.Insert()
 		files.Int("id", int64(i))
 		files.Text("filename", name)
 		files.ID("contentId", output)
-		files.Int("globalPid", nsysdb.GlobalPID(p.pid))
+		files.Int("globalPid", GlobalPID(p.pid))
 		files.Insert()
 	}
 }

@@ -1,7 +1,5 @@
 package nsys
 
-import "github.com/sgtrace/sgtrace/golden/nsysdb"
-
 // ranges writes what NVTX recorded.
 func (w *writer) ranges() {
 	t := w.db.Table("NVTX_EVENTS")
@@ -15,7 +13,7 @@ func (w *writer) ranges() {
 			t.Int("eventType", eventStartEnd)
 			t.Int("rangeId", r.id)
 		}
-		t.Int("globalTid", nsysdb.GlobalTID(o.process.pid, o.process.pid))
+		t.Int("globalTid", GlobalTID(o.process.pid, o.process.pid))
 		t.Int("domainId", r.domain)
 		t.Null("text")
 		t.Null("textId")
@@ -31,7 +29,7 @@ func (w *writer) ranges() {
 
 // domains writes the domains, which each process makes for itself, and the layouts
 // of payloads, which each process registers again.
-func (w *writer) domains(t *nsysdb.Table) {
+func (w *writer) domains(t *Table) {
 	for i, p := range w.host.processes {
 		if p.comm == 0 {
 			continue
@@ -41,7 +39,7 @@ func (w *writer) domains(t *nsysdb.Table) {
 		t.Null("end")
 		t.Int("eventType", eventDomain)
 		t.Text("text", "NCCL")
-		t.Int("globalTid", nsysdb.GlobalTID(p.pid, p.pid))
+		t.Int("globalTid", GlobalTID(p.pid, p.pid))
 		t.Int("domainId", ncclDomainID)
 		t.Insert()
 		if w.host.config.Payloads {
@@ -75,16 +73,16 @@ func (w *writer) layouts() {
 
 // tells reports whether the file has the payload of a range.
 func (s *piece) tells(r *nvtxRange) bool {
-	return s.host.config.Payloads && r.payload.layout != 0 && s.host.config.Schema >= nsysdb.Schema2022
+	return s.host.config.Payloads && r.payload.layout != 0 && s.host.config.Schema >= Schema2022
 }
 
 // payload sets the payload of a range.
-func (w *writer) payload(t *nsysdb.Table, r *nvtxRange) {
+func (w *writer) payload(t *Table, r *nvtxRange) {
 	t.Null("jsonText")
 	t.Null("binaryData")
 	switch {
 	case !w.tells(r):
-	case w.db.Schema >= nsysdb.Schema2026:
+	case w.db.Schema >= Schema2026:
 		t.Bytes("binaryData", r.payload.binary())
 	default:
 		t.Text("jsonText", r.payload.json())

@@ -1,14 +1,12 @@
 package nsys
 
-import "github.com/sgtrace/sgtrace/golden/nsysdb"
-
 // system writes calls of the operating system, its scheduler, and GPU memory.
 func (w *writer) system() {
 	calls := w.db.Table("OSRT_API")
 	for _, o := range inOrder(w.piece, func(p *process) []osCall { return p.os }, holds[osCall](w.piece)) {
 		w.times(calls, o.event.interval)
 		calls.Int("eventClass", classOS)
-		calls.Int("globalTid", nsysdb.GlobalTID(o.process.pid, o.process.pid+o.event.thread))
+		calls.Int("globalTid", GlobalTID(o.process.pid, o.process.pid+o.event.thread))
 		calls.ID("nameId", o.event.name)
 		calls.Int("nestingLevel", 0)
 		calls.Insert()
@@ -18,13 +16,13 @@ func (w *writer) system() {
 		scheds.Int("start", w.time(o.event.start))
 		scheds.Int("cpu", int64(o.event.cpu))
 		scheds.Int("isSchedIn", bit(o.event.in))
-		scheds.Int("globalTid", nsysdb.GlobalTID(o.process.pid, o.process.pid))
+		scheds.Int("globalTid", GlobalTID(o.process.pid, o.process.pid))
 		scheds.Insert()
 	}
 	events := w.db.Table("CUDA_GPU_MEMORY_USAGE_EVENTS")
 	for _, o := range inOrder(w.piece, func(p *process) []memory { return p.memory }, holds[memory](w.piece)) {
 		events.Int("start", w.time(o.event.start))
-		events.Int("globalPid", nsysdb.GlobalPID(o.process.pid))
+		events.Int("globalPid", GlobalPID(o.process.pid))
 		events.Int("deviceId", int64(o.process.device()))
 		events.Int("contextId", cudaContext)
 		events.Int("address", o.event.address)
@@ -75,4 +73,4 @@ func (w *writer) metrics() {
 }
 
 // metricSource is the id of the metrics of a GPU; its low byte is that of the GPU.
-func metricSource(gpu int) int64 { return nsysdb.GlobalVID() | 10<<16 | int64(gpu) }
+func metricSource(gpu int) int64 { return GlobalVID() | 10<<16 | int64(gpu) }

@@ -3,7 +3,6 @@ package nsys
 import (
 	"fmt"
 
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
@@ -44,7 +43,7 @@ func (w *writer) gpu(p *process) {
 	id := p.capture.Device()
 	uuid := fmt.Sprintf("%08x-6060-4242-8a8a-%012x", w.host.at, id)
 	t := w.db.Table("TARGET_INFO_GPU")
-	t.Int("vmId", nsysdb.GlobalVID())
+	t.Int("vmId", GlobalVID())
 	t.Int("id", int64(id))
 	t.Text("name", "NVIDIA H100 80GB HBM3")
 	t.Text("busLocation", fmt.Sprintf("0000:%02X:00.0", 0x18+0x11*id))
@@ -70,7 +69,7 @@ func (w *writer) gpu(p *process) {
 func (w *writer) process(p *process) {
 	t := w.db.Table("PROCESSES")
 	for _, name := range []string{"nsys-launcher", p.capture.Title()} {
-		t.Int("globalPid", nsysdb.GlobalPID(p.pid))
+		t.Int("globalPid", GlobalPID(p.pid))
 		t.Int("pid", int64(p.pid))
 		t.Text("name", w.host.named(name))
 		t.Insert()
@@ -82,7 +81,7 @@ func (w *writer) process(p *process) {
 	}{{0, p.capture.Title()}, {ioThread, "ZMQbg/IO/0"}, {watchdogThread, "pt_nccl_watchdg"}} {
 		t.ID("nameId", w.host.named(x.name))
 		t.Int("priority", 20)
-		t.Int("globalTid", nsysdb.GlobalTID(p.pid, p.pid+x.tid))
+		t.Int("globalTid", GlobalTID(p.pid, p.pid+x.tid))
 		t.Insert()
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/sgtrace/sgtrace/golden/internal/writing"
+	"github.com/sgtrace/sgtrace/golden/internal/ground"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -40,7 +40,7 @@ func WriteDir(dir string, r *simulator.Run, c Config) (*Truth, error) {
 		all.Go(func() {
 			running <- struct{}{}
 			defer func() { <-running }()
-			errs[i] = writing.WriteFile(filepath.Join(dir, capture.name()), func(w io.Writer) error {
+			errs[i] = ground.WriteFile(filepath.Join(dir, capture.name()), func(w io.Writer) error {
 				f, err := capture.compress(w)
 				if err == nil {
 					truth.Files[i] = *f

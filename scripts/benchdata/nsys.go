@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 )
 
 // What the export of one host with eight ranks looks like: launches in lockstep,
@@ -33,7 +33,7 @@ func writeExport(dir string, rows, samples int) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	db, err := nsysdb.Create(filepath.Join(dir, "node0.sqlite"), nsysdb.Schema2026)
+	db, err := nsys.Create(filepath.Join(dir, "node0.sqlite"), nsys.Schema2026)
 	if err != nil {
 		return err
 	}
@@ -49,9 +49,9 @@ func writeExport(dir string, rows, samples int) error {
 
 func pidOf(rank int) int { return firstPID + 37*rank }
 
-func globalPID(rank int) int64 { return nsysdb.GlobalPID(pidOf(rank)) }
+func globalPID(rank int) int64 { return nsys.GlobalPID(pidOf(rank)) }
 
-func globalTID(rank int) int64 { return nsysdb.GlobalTID(pidOf(rank), pidOf(rank)) }
+func globalTID(rank int) int64 { return nsys.GlobalTID(pidOf(rank), pidOf(rank)) }
 
 // callStart is when a rank makes a launch.
 func callStart(i, rank int) int64 {
@@ -65,7 +65,7 @@ func mix(i, rank int) int64 {
 }
 
 // exportHead writes what an export says about itself and its processes.
-func exportHead(db *nsysdb.DB, launches int) {
+func exportHead(db *nsys.DB, launches int) {
 	schema, product := db.Schema.Version()
 	meta := db.Table("META_DATA_EXPORT")
 	for _, kv := range [][2]string{{"EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems"}, {"EXPORT_PRODUCT_VERSION", product},
@@ -87,7 +87,7 @@ func exportHead(db *nsysdb.DB, launches int) {
 	start.Int("systemClockNs", 86_400_000_000_000)
 	start.Insert()
 	details := db.Table("ANALYSIS_DETAILS")
-	details.Int("globalVid", nsysdb.GlobalVID())
+	details.Int("globalVid", nsys.GlobalVID())
 	details.Int("duration", callStart(launches, 0)+1_000_000_000)
 	details.Int("startTime", 86_400_000_000_000)
 	details.Int("stopTime", 86_400_000_000_000+callStart(launches, 0)+1_000_000_000)
@@ -108,7 +108,7 @@ func exportHead(db *nsysdb.DB, launches int) {
 }
 
 // exportCalls writes the launches.
-func exportCalls(db *nsysdb.DB, launches int) {
+func exportCalls(db *nsys.DB, launches int) {
 	var names []int64
 	for _, name := range []string{"cuLaunchKernelEx", "cudaLaunchKernel_v7000", "cudaLaunchKernelExC_v11060"} {
 		names = append(names, db.StringID(name))
@@ -134,7 +134,7 @@ func exportCalls(db *nsysdb.DB, launches int) {
 }
 
 // exportKernels writes a kernel for each launch.
-func exportKernels(db *nsysdb.DB, launches int) {
+func exportKernels(db *nsys.DB, launches int) {
 	names := kernelNames()
 	var ids [][3]int64
 	for _, n := range names {
@@ -156,7 +156,7 @@ func exportKernels(db *nsysdb.DB, launches int) {
 	}
 }
 
-func exportKernel(t *nsysdb.Table, i, rank int, names [][3]int64) {
+func exportKernel(t *nsys.Table, i, rank int, names [][3]int64) {
 	r := mix(i, rank)
 	start := callStart(i, rank) + launchLead + r%(launchEvery/exportRanks)
 	name, stream, took := names[i%launchesStep*7%(len(names)-1)+1], int64(7), 2_000+r%8_000
@@ -184,7 +184,7 @@ func exportKernel(t *nsysdb.Table, i, rank int, names [][3]int64) {
 // exportStacks writes the stacks of the launches. Each launch of a step comes from a place of
 // its own in the code, the same in all steps. That makes 480 different stacks; real captures
 // have 6 to 123 of calls, and up to 1,338 of samples.
-func exportStacks(db *nsysdb.DB, launches int) {
+func exportStacks(db *nsys.DB, launches int) {
 	t := db.Table("CUDA_CALLCHAINS")
 	symbols := exportFunctions(db, t)
 	for i := range launches {
@@ -196,7 +196,7 @@ func exportStacks(db *nsysdb.DB, launches int) {
 }
 
 // exportFunctions returns the names of functions, and sets what all frames have alike.
-func exportFunctions(db *nsysdb.DB, t *nsysdb.Table) []int64 {
+func exportFunctions(db *nsys.DB, t *nsys.Table) []int64 {
 	var symbols []int64
 	for i := range 500 {
 		symbols = append(symbols, db.StringID(fmt.Sprintf("at::native::dispatch_%d(at::Tensor const&)", i)))
@@ -207,7 +207,7 @@ func exportFunctions(db *nsysdb.DB, t *nsysdb.Table) []int64 {
 }
 
 // exportStack writes the frames of a stack, which depend on a place in the code.
-func exportStack(t *nsysdb.Table, symbols []int64, place, frames int) {
+func exportStack(t *nsys.Table, symbols []int64, place, frames int) {
 	for depth := range frames {
 		symbol := (place*3 + depth*11) % len(symbols)
 		t.Int("symbol", symbols[symbol])
@@ -218,7 +218,7 @@ func exportStack(t *nsysdb.Table, symbols []int64, place, frames int) {
 }
 
 // exportSamples writes samples of the threads that launch, at even distances.
-func exportSamples(db *nsysdb.DB, launches, samples int) {
+func exportSamples(db *nsys.DB, launches, samples int) {
 	events, chains := db.Table("COMPOSITE_EVENTS"), db.Table("SAMPLING_CALLCHAINS")
 	symbols := exportFunctions(db, chains)
 	for i := range samples {
@@ -236,7 +236,7 @@ func exportSamples(db *nsysdb.DB, launches, samples int) {
 }
 
 // exportRanges writes steps, layers and halves of layers.
-func exportRanges(db *nsysdb.DB, launches int) {
+func exportRanges(db *nsys.DB, launches int) {
 	t := db.Table("NVTX_EVENTS")
 	t.Int("eventType", 59)
 	t.Int("domainId", 0)
@@ -263,7 +263,7 @@ func exportRanges(db *nsysdb.DB, launches int) {
 	}
 }
 
-func exportRange(t *nsysdb.Table, text string, start, end int64) {
+func exportRange(t *nsys.Table, text string, start, end int64) {
 	t.Text("text", text)
 	t.Int("start", start)
 	t.Int("end", end)

@@ -1,5 +1,5 @@
 // Licenses prints the licenses of all that the program is linked of, for 'sgtrace version
-// --licenses' and for packages: 'make docs' writes them to cmd/sgtrace/internal/build.
+// --licenses' and for packages: 'make docs' writes them to cmd/sgtrace/internal/commandline.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/golden/weeks"
+	"github.com/sgtrace/sgtrace/golden"
 )
 
 // weeks simulates days of some servers, extracts each day into one dataset, and prints what that
@@ -21,14 +21,14 @@ func (b *bench) weeks(size string) error {
 	if _, err := fmt.Sscanf(size, "%dx%d", &days, &servers); err != nil || days < 1 || servers < 1 {
 		return fmt.Errorf("-weeks %q: want days and servers, such as 30x20", size)
 	}
-	c := weeks.DefaultConfig(days, servers)
+	c := golden.DefaultWeeks(days, servers)
 	var extract, again cost
 	input := int64(0)
 	for day := range days {
 		if err := c.WriteDay(filepath.Join(b.dir, tracesName), day); err != nil {
 			return err
 		}
-		dir := weeks.Dir(tracesName, day)
+		dir := golden.DayDir(tracesName, day)
 		if err := os.Remove(filepath.Join(b.dir, dir, "truth.json")); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (b *bench) weeks(size string) error {
 }
 
 // named prints the findings, and checks that they name what was planted.
-func (b *bench) named(c *weeks.Config) error {
+func (b *bench) named(c *golden.Weeks) error {
 	out, err := b.run("report", "--fleet", "--format", "csv", "--table", "findings", datasetName)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (b *bench) named(c *weeks.Config) error {
 	for _, want := range []string{
 		fmt.Sprintf("GPU %d of %s (", c.SlowGPU, c.SlowHost()),
 		fmt.Sprintf("since %s", c.Start.AddDate(0, 0, c.ChangeDay).Format("2006-01-02")),
-		fmt.Sprintf("GPU driver went from %s to %s", weeks.Drivers[0], weeks.Drivers[1]),
+		fmt.Sprintf("GPU driver went from %s to %s", golden.Drivers[0], golden.Drivers[1]),
 	} {
 		if !strings.Contains(text, want) {
 			return fmt.Errorf("the report does not say %q:\n%s", want, text)

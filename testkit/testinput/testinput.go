@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/spans"
 )
 
 // Shared returns the path of a file among the shared data, which lies outside of
@@ -82,7 +82,7 @@ func SimulateTo(t testing.TB, w io.Writer, c simulator.Config) *simulator.Truth 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spans.Write(w, run); err != nil {
+	if err := otlp.Write(w, run); err != nil {
 		t.Fatal(err)
 	}
 	return run.Truth()

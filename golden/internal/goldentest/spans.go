@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/spans"
 )
 
 // Span is a span as the tests read it back, with what it belongs to.
@@ -100,7 +100,7 @@ func ReadSmall(t *testing.T, config string) *Dump {
 func ReadSpans(t *testing.T, r *simulator.Run) *Dump {
 	t.Helper()
 	var b bytes.Buffer
-	if err := spans.Write(&b, r); err != nil {
+	if err := otlp.Write(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	d := &Dump{Run: r, ByID: map[SpanKey]*Span{}}

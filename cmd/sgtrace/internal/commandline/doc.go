@@ -4,6 +4,8 @@
 // It knows no command: which there are, what values their flags take and which topics
 // the help has besides, the program hands in.
 //
+// build.go says what the program was built of.
+//
 // In the order of a run:
 //
 //  1. [Prepare] gives the app the pages and messages of this package.

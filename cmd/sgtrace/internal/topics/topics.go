@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/build"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/profile"
@@ -145,11 +144,11 @@ func man(h *Helper, words []string) error {
 	switch len(words) {
 	case 0:
 	case 1:
-		return commandline.WriteCommandManPage(h.Out, app, words[0], build.Version(), build.Date())
+		return commandline.WriteCommandManPage(h.Out, app, words[0], commandline.Version(), commandline.Date())
 	default:
 		return commandline.Usage("help man takes a command, or nothing")
 	}
-	return commandline.WriteManPage(h.Out, app, Known(), build.Version(), build.Date())
+	return commandline.WriteManPage(h.Out, app, Known(), commandline.Version(), commandline.Date())
 }
 
 // alone refuses words after a topic.

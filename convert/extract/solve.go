@@ -1,0 +1,100 @@
+package extract
+
+import (
+	"errors"
+
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Solved says where the tables are of what the captures of a dataset say together.
+type Solved struct {
+	Dir     string // the folder with the tables
+	Written bool   // they were stale
+}
+
+// Solve brings the tables of what the captures of a dataset say together up to date, as reports
+// would print it: requests joined from their parts, which rank each recording is of, what several
+// captures have, and one clock. It decides nothing itself: package convert does. tool is the
+// version of the program; meter may be nil. What is wrong with captures goes to diags if they are
+// read.
+func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solved, err error) {
+	captures, err := dataset.Captures(folder)
+	if err != nil {
+		return r, err
+	}
+	r.Dir = dataset.SolvedDir(folder, captures, tool)
+	if dataset.Solved(r.Dir) {
+		return r, nil
+	}
+	files, err := inputs.Find([]string{folder})
+	if err != nil {
+		return r, err
+	}
+	// Kernels are what tells copies and recordings of two profilers apart.
+	in, of, err := convert.Read(files, inputs.Options{Meter: meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, ranks.Options{}, diags)
+	if err != nil {
+		return r, err
+	}
+	e, err := convert.ForReports(in, of, convert.ReportOptions{SyncPoints: true})
+	if err != nil {
+		return r, err
+	}
+	if e.Requests != nil {
+		e.OnOneClock()
+	}
+	s := &solution{of: of, evidence: e}
+	err = dataset.WriteSolved(r.Dir, s.fill)
+	r.Written = err == nil
+	return r, errors.Join(err, e.Close())
+}
+
+// A solution is what is written.
+type solution struct {
+	Solution *dataset.Solution
+	of       *ranks.Assignment
+	evidence *convert.ReportData
+}
+
+func (s *solution) fill(to *dataset.Solution) error {
+	s.Solution = to
+	if s.evidence.Requests != nil {
+		s.writeRequests(s.evidence.Requests)
+	}
+	s.writeClocks()
+	s.writeArrivals()
+	s.writePlaces()
+	s.writeRepeated()
+	return nil
+}
+
+// writeClocks writes how clocks relate.
+func (s *solution) writeClocks() {
+	for _, l := range s.evidence.Clocks.Clocks {
+		s.Solution.Clock(dataset.ClockRow{Clock: l.Host, Why: l.Why, By: l.By, T0: l.T0, Ahead: l.Offset, Drift: l.DriftPPB, Bound: l.Bound})
+	}
+}
+
+// writeArrivals writes the collectives that were seen on several ranks.
+func (s *solution) writeArrivals() {
+	e := s.evidence
+	n := int64(0)
+	for p := range e.Profiles.SyncPoints(true) {
+		first := p.FirstArrival()
+		row := dataset.ArrivalRow{Collective: n, Name: e.Profiles.Syms.Name(p.Name), Op: e.Profiles.Syms.Name(p.Op), Group: e.Profiles.Syms.Name(p.Group), Size: p.GroupSize,
+			Dtype: e.Profiles.Syms.Name(p.Dtype), Elements: p.In, Step: dataset.StepKind(p.Step), Sync: p.Sync, Bound: p.Bound}
+		for _, a := range p.Arrivals {
+			row.Rank, row.Host = e.Profiles.Ranks[a.Rank], s.hostOf(int(a.Rank))
+			row.Start, row.Dur, row.Late = int64(a.Start), int64(a.End-a.Start), int64(a.Start-first)
+			s.Solution.Arrival(row)
+		}
+		n++
+	}
+}
+
+// hostOf names the host of a rank.
+func (s *solution) hostOf(rank int) string { return s.of.Names.Host(s.of.Tracks[rank].Host) }

@@ -1,0 +1,44 @@
+package ground
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+)
+
+// WriteFile creates a file and reports the first error, that of closing included.
+func WriteFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(f, 1<<16) // gzip writes a few hundred bytes at once
+	if err = write(b); err == nil {
+		err = b.Flush()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+// AppendText appends s as a JSON string. Nearly all need no escape.
+func AppendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always has a JSON form
+				quoted = []byte(`""`)
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(append(b, '"'), s...)
+	return append(b, '"')
+}

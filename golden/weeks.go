@@ -1,0 +1,79 @@
+package golden
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+)
+
+// Weeks are what a fleet of servers leaves behind over weeks: each day a short run of all of
+// them, recorded with Nsight Systems and traced. One GPU is slow on some days, and on one day a
+// driver and a release come that make steps longer.
+type Weeks struct {
+	Seed    uint64
+	Days    int
+	Start   time.Time // of the first day's run
+	Servers int       // each on a host of its own
+	GPUs    int       // of a server, one TP group
+	// Recorded is how much of each day is recorded of the GPUs.
+	Recorded time.Duration
+	// SlowServer and SlowGPU are which GPU is slow, on each SlowEvery-th day, by SlowFactor.
+	SlowServer, SlowGPU, SlowEvery int
+	SlowFactor                     float64
+	// ChangeDay is the day, counted from 0, from which on the versions are new and steps take
+	// ChangePace times as long.
+	ChangeDay  int
+	ChangePace float64
+}
+
+// Releases and Drivers are the versions before and from ChangeDay on.
+var (
+	Releases = [2]string{"0.5.2", "0.5.3"}
+	Drivers  = [2]string{"550.54.15", "570.86.10"}
+)
+
+// DefaultWeeks has so many days and servers. The change comes in the middle.
+func DefaultWeeks(days, servers int) Weeks {
+	return Weeks{Seed: 1, Days: days, Start: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), Servers: servers, GPUs: 4, Recorded: 300 * time.Millisecond,
+		SlowServer: servers / 2, SlowGPU: 2, SlowEvery: 3, SlowFactor: 1.3, ChangeDay: days / 2, ChangePace: 1.1}
+}
+
+// IsSlow reports whether the GPU is slow on a day.
+func (c *Weeks) IsSlow(day int) bool { return c.SlowEvery > 0 && day%c.SlowEvery == 0 }
+
+// SlowHost is the name of the host with the slow GPU.
+func (c *Weeks) SlowHost() string { return fmt.Sprintf("unified-%d", c.SlowServer) }
+
+// DayDir is the folder of a day.
+func DayDir(dir string, day int) string { return filepath.Join(dir, fmt.Sprintf("day%02d", day)) }
+
+// WriteDay writes what one day leaves behind into its folder.
+func (c *Weeks) WriteDay(dir string, day int) error {
+	version := 0
+	s := simulator.DefaultConfig(c.Seed + uint64(day))
+	s.Mode, s.Unified, s.RanksPerHost = simulator.Unified, simulator.Parallel{TP: c.GPUs, PP: 1, DP: c.Servers}, c.GPUs
+	s.Start = c.Start.AddDate(0, 0, day)
+	s.Requests, s.Rate, s.Level = 16*c.Servers, 4*float64(c.Servers), 2
+	s.Incident, s.SlowTransfers, s.FailedTransfers, s.Cancels, s.Impatient = simulator.Incident{Onset: 0.5}, 0, 0, 0, 0
+	s.Straggler = simulator.Straggler{}
+	if c.IsSlow(day) {
+		s.Straggler = simulator.Straggler{DP: c.SlowServer, TP: c.SlowGPU, Factor: c.SlowFactor}
+	}
+	if day >= c.ChangeDay {
+		version, s.Pace = 1, c.ChangePace
+	}
+	s.Release = Releases[version]
+	run, err := simulator.Play(s)
+	if err != nil {
+		return err
+	}
+	exports := nsys.DefaultConfig(run)
+	exports.Torch.From = time.Second
+	exports.Torch.To, exports.Torch.Layers = exports.Torch.From+c.Recorded, 4
+	exports.Torch.Stacks, exports.Torch.Shapes = 0, false
+	exports.MetricHz, exports.System, exports.Driver = 0, false, Drivers[version]
+	return WriteDir(DayDir(dir, day), run, nil, &exports)
+}
