@@ -104,7 +104,7 @@ func TestCauseOfStraggler(t *testing.T) {
 func TestVerdictOnCollectives(t *testing.T) {
 	c := lateRank()
 	found := c.Stragglers(nil)
-	text := "TP2 arrives last in 400 of 400 collectives of 4 ranks, 100 us late on average; the other ranks lose 10 % of their time"
+	text := "TP2 arrives last in 400 of 400 collectives of 4 ranks, 100 us late on average; the other ranks lose 10 % of the time between collectives"
 	if v := c.Verdict(found); len(v) != 1 || v[0] != text {
 		t.Errorf("verdict %q, want %q", v, text)
 	}

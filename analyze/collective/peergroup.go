@@ -122,7 +122,7 @@ func newPeerGroup(set *profile.Set, ranks []int32) *peerGroup {
 		names[i] = set.Ranks[r]
 	}
 	c := &peerGroup{ranks: ranks, gathering: straggler.NewSyncSamples(names, endSpread)}
-	c.gathering.What, c.gathering.Verb = "collectives", "arrives"
+	c.gathering.What, c.gathering.Verb = "collectives", straggler.Arrives
 	return c
 }
 

@@ -30,7 +30,7 @@ func (v Verdict) Report() *table.Table {
 		table.NsColumn("late p50", "median of that over all of them, nearest rank", func(s *S) int64 { return s.P50 }),
 		table.NsColumn("late p99", "99th percentile of that, nearest rank", func(s *S) int64 { return s.P99 }),
 		table.NsColumn("lost", "what the others waited for it, together", func(s *S) int64 { return s.Lost }),
-		{Column: table.Column{Name: "lost share", Unit: table.Share, Doc: "that, of their time"}, Cell: func(s *S) table.Cell { return table.Cell{Share: s.LostShare, Unknown: math.IsNaN(s.LostShare)} }},
+		{Column: table.Column{Name: "lost share", Unit: table.Share, Doc: "that, of the time of their steps, or between their collectives"}, Cell: func(s *S) table.Cell { return table.Cell{Share: s.LostShare, Unknown: math.IsNaN(s.LostShare)} }},
 		{Column: since, Cell: func(s *S) table.Cell { c := table.InstantCell(s.Since); c.Unknown = s.Since == 0; return c }},
 	}
 	fields = append(fields, table.Detail([]table.Field[S]{

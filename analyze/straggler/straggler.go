@@ -69,6 +69,9 @@ type Lateness struct {
 	LostShare float64
 }
 
+// Arrives is what ranks do where they meet in the midst of their work.
+const Arrives = "arrives"
+
 // Text says in a sentence which rank is late, how often, by how much and what that
 // costs.
 func (s *Straggler) Text() string {
@@ -93,12 +96,20 @@ func (s *Straggler) Text() string {
 		text += fmt.Sprintf(", %s late on average", words.Nearly(s.LastMean))
 	}
 	if !math.IsNaN(s.LostShare) {
-		text += fmt.Sprintf("; the other ranks lose %s %% of their time", words.InPercent(s.LostShare))
+		text += fmt.Sprintf("; the other ranks lose %s %% of %s", words.InPercent(s.LostShare), s.whole())
 	}
 	if s.Cause != "" {
 		text += "; " + s.Cause
 	}
 	return text
+}
+
+// whole is what the part is of that the others lose. Devices also wait for other things.
+func (s *Straggler) whole() string {
+	if s.Verb == Arrives {
+		return "the time between " + s.What
+	}
+	return "their time"
 }
 
 // until is when it was over, as precisely as when it began where that is less than a minute before.
