@@ -25,7 +25,7 @@ var exported = []struct {
 	did   host.Did
 	where string // "" is the range of any step
 }{
-	{"sync", torch.Stall{Cause: torch.StallItem, Length: 8 * time.Millisecond, Every: 2}, "", gpu.AfterSync, host.InRange, ""},
+	{"sync", torch.Stall{Cause: torch.StallItem, Length: 18 * time.Millisecond, Every: 2}, "", gpu.AfterSync, host.InRange, ""},
 	{"pageable copy", torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2},
 		"is a copy of pageable memory: cudaMemcpyAsync in scheduler.process_batch_result",
 		gpu.BetweenSteps, host.CopyingPageable, "cudaMemcpyAsync in scheduler.process_batch_result"},
@@ -53,7 +53,7 @@ func missesInExport(set *profile.Set, i int) string {
 	if longest.Reason != want.idle || longest.Did != want.did || !isThere {
 		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
 	}
-	if length := longest.Gap.Length(); length < int64(want.stall.Length)*8/10 {
+	if length := longest.Gap.Length(); length < idleIn(&want.stall)*8/10 {
 		return fmt.Sprintf("the longest gap takes %d ns", length)
 	}
 	if want.idle != gpu.AfterSync {

@@ -34,7 +34,7 @@ const (
 	// scheduler takes its time between two.
 	BetweenSteps
 	// AfterSync: a call waited until the device had run dry, so that the next launch had
-	// to come too late.
+	// to come too late, by as much at most as the call took.
 	AfterSync
 	// HostWork: the host had not launched what came next, and made no call that explains
 	// it: Python, tokenizing, a lock, another process.

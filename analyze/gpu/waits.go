@@ -73,6 +73,7 @@ type waitSweep struct {
 
 	gap   IdleGap // the one that is being divided
 	parts [NumReasons]int64
+	lost  int64          // ns that calls kept the host which waited until the device had run dry
 	load  int64          // ns that the launch took that ended it, if it loads code
 	gaps  func(*IdleGap) // takes each; nil is nobody
 }
@@ -80,7 +81,7 @@ type waitSweep struct {
 // add counts the gap from the end of what ran last to the start of r.
 func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	to := r.start
-	s.parts, s.load = [NumReasons]int64{}, 0
+	s.parts, s.load, s.lost = [NumReasons]int64{}, 0, 0
 	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.called() && r.launch > from, r.launch, r.launched
 	s.gap.Parts = s.gap.Parts[:0]
 	length := distribution.Between(from, to)
@@ -107,7 +108,7 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 
 // trail counts the gap from the end of the last that ran until the steps end.
 func (s *waitSweep) trail(did *Activity, from, to trace.Time) {
-	s.parts, s.load = [NumReasons]int64{}, 0
+	s.parts, s.load, s.lost = [NumReasons]int64{}, 0, 0
 	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, true, to, 0
 	s.gap.Parts = s.gap.Parts[:0]
 	s.ofHost(from, to, to)
@@ -179,6 +180,7 @@ func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 		start := max(c.Start, from)
 		if c.reason == AfterSync && c.Start <= from && c.End <= launch {
 			drained = c
+			s.lost = distribution.AddTimes(s.lost, distribution.Between(c.Start, c.End))
 		}
 		by, reason := c, c.reason
 		if c.nobody {
@@ -234,13 +236,9 @@ func (s *waitSweep) enter(from, to trace.Time) {
 // withoutCall counts time in which no call held the host up. drained is the call before it
 // that waited until the device had run dry; nil is none.
 func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
-	reason := HostWork
-	if drained != nil {
-		reason = AfterSync
-	}
 	steps := s.host.steps
 	if len(steps) == 0 {
-		s.count(reason, from, to, drained)
+		s.ofThread(from, to, drained)
 		return
 	}
 	for s.step < len(steps) && steps[s.step].to <= from {
@@ -250,10 +248,23 @@ func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 	for i := s.step; i < len(steps) && steps[i].from < to; i++ {
 		start, end := max(from, steps[i].from), min(to, steps[i].to)
 		s.count(BetweenSteps, now, start, nil)
-		s.count(reason, start, end, drained)
+		s.ofThread(start, end, drained)
 		now = end
 	}
 	s.count(BetweenSteps, now, to, nil)
+}
+
+// ofThread counts time in which the host worked in no call. Had a call not waited until the
+// device had run dry, the host would have been as much earlier as that call took, and no more:
+// what goes beyond is work that would have kept the device waiting just the same.
+func (s *waitSweep) ofThread(from, to trace.Time, drained *HostCall) {
+	lost := from
+	if drained != nil {
+		lost = from + trace.Time(min(s.lost, distribution.Between(from, to)))
+		s.lost -= distribution.Between(from, lost)
+		s.count(AfterSync, from, lost, drained)
+	}
+	s.count(HostWork, lost, to, nil)
 }
 
 // An IdleGap is a gap of a device, divided by reason.

@@ -117,11 +117,22 @@ func TestWaitsMomentByMoment(t *testing.T) {
 		for from := trace.Time(r.IntN(30)); from < 220; {
 			to := from + 1 + trace.Time(r.IntN(60))
 			row := gpuRow{start: to, flags: rowCalled, launch: from + 1 + trace.Time(r.IntN(int(to-from)))}
+			lost := int64(0) // by calls that waited
+			for _, c := range host.calls {
+				if c.reason == AfterSync && c.Start <= from && c.End > from && c.End <= row.launch {
+					lost += int64(c.End - c.Start)
+				}
+			}
 			sweep.add(&got, &row, from)
 			now := from
 			for _, part := range gap.Parts {
 				for ; now < part.To && part.From <= now; now++ {
 					reason := definedReason(&host, steps, now, from, row.launch)
+					if reason == AfterSync {
+						if lost--; lost < 0 {
+							reason = HostWork
+						}
+					}
 					want.Time[reason]++
 					if part.Reason != reason || part.Called != (reason != HostWork && reason != BetweenSteps) {
 						t.Fatalf("at %d a part of %v that %v explains, want %v", now, part, part.Reason, reason)

@@ -9,8 +9,8 @@ func (p *process) stalls() {
 		s := stall{p, w.At, stallCorrelations + i}
 		switch p.host.config.Torch.Stall.Cause {
 		case torch.StallItem:
-			s.copy(torch.OpCopyOut, 3, 5, 10, 20)
-			s.call(torch.APIStreamSync, 6, 35)
+			s.copy(torch.OpCopyOut, 3, 5, 10, 515)
+			s.call(torch.APIStreamSync, 6, 525)
 		case torch.StallPageable:
 			s.copy(torch.OpCopyIn, 3, 992, 960, 990)
 		case torch.StallMalloc:

@@ -10,7 +10,7 @@ import (
 type StallCause uint8
 
 const (
-	StallItem      StallCause = iota + 1 // .item() waits for the GPU, and Python takes its time then
+	StallItem      StallCause = iota + 1 // .item() waits for the GPU as long as Python takes its time then, in which more could be launched
 	StallPageable                        // a copy from memory that is not pinned
 	StallMalloc                          // the caching allocator asks CUDA for memory
 	StallModule                          // a kernel is loaded
@@ -93,12 +93,12 @@ type stall struct {
 
 var stallWriters = [...]func(*stall){
 	StallItem: func(s *stall) {
-		s.frame("<built-in method item of Tensor object at 0x7f6a5c0b7d30>", 0, 40)
-		s.operator("aten::item", s.id, "", s.at+1, s.at+39)
-		s.operator("aten::_local_scalar_dense", s.id+1, "", s.at+2, s.at+38)
+		s.frame("<built-in method item of Tensor object at 0x7f6a5c0b7d30>", 0, 530)
+		s.operator("aten::item", s.id, "", s.at+1, s.at+529)
+		s.operator("aten::_local_scalar_dense", s.id+1, "", s.at+2, s.at+528)
 		s.runtime(APIMemcpy, s.id+1, s.id, s.at+3, s.at+5)
-		s.copy("Memcpy DtoH (Device -> Pageable)", 10, 20)
-		s.runtime(APIStreamSync, s.id+1, s.id+1, s.at+6, s.at+35)
+		s.copy("Memcpy DtoH (Device -> Pageable)", 10, 515)
+		s.runtime(APIStreamSync, s.id+1, s.id+1, s.at+6, s.at+525)
 	},
 	StallPageable: func(s *stall) {
 		s.frame("<built-in method to of Tensor object at 0x7f6a5c0b7d30>", 0, 995)
