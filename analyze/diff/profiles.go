@@ -267,7 +267,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diff
 	for i := range measured.GPUs {
 		g := &measured.GPUs[i]
 		for piece := range g.Pieces[min(before, len(g.Pieces)):] {
-			for _, amount := range g.Pieces[before+piece].Amounts() {
+			for _, amount := range g.Pieces[before+piece].Times() {
 				if amount.Time > 0 {
 					addTo(groups, diffKey{GPU, amount.Name, names[g.RankIndex]}).add(pieces.first+piece, pieces.n(), amount.Time, d.in)
 				}

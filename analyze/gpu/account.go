@@ -7,28 +7,25 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// An account is one column of where the time of a device went. All of them add up to
+// A timeColumn is one column of where the time of a device went. All of them add up to
 // Length.
-type account struct {
-	name, doc string
-	of        func(*Activity) int64
-	title     string // for people, if it is not name
+type timeColumn struct {
+	name, title, doc string // title is for people
+	of               func(*Activity) int64
 }
 
-// numWork is how many of the accounts are work; the others are idle time.
+// numWork is how many of the columns are work; the others are idle time.
 const numWork = 4
 
-// accounts are in the order in which people read them: work, then idle time by reason. Work counts as
+// timeColumns are in the order in which people read them: work, then idle time by reason. Work counts as
 // far as it is exposed.
-func accounts() []account {
-	list := []account{
-		{metric.Compute.Name, metric.Compute.Doc, exposed(profile.ClassCompute), ""},
-		{metric.Comm.Name, metric.ExposedComm.Doc, exposedComm.of, metric.ExposedComm.Title},
-		{metric.Copying.Name, metric.ExposedCopy.Doc, exposedCopy.of, ""},
-		{metric.Other.Name, metric.ExposedOther.Doc, exposedOther.of, ""},
+func timeColumns() (list []timeColumn) {
+	for _, t := range []timeOf{computeTime, exposedComm, exposedCopy, exposedOther} {
+		list = append(list, timeColumn{t.Name, t.Title, t.Doc, t.of})
 	}
 	for reason := Capturing; reason < NumReasons; reason++ {
-		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(a *Activity) int64 { return a.Waits.Time[reason] }, ""})
+		name := "idle: " + ReasonWords[reason]
+		list = append(list, timeColumn{name, name, reasonDocs[reason], func(a *Activity) int64 { return a.Waits.Time[reason] }})
 	}
 	return list
 }
@@ -58,10 +55,10 @@ var reasonDocs = [NumReasons]string{
 func (g *GPUs) TimeReport() *table.Table {
 	c := gpuColumns{g}
 	fields := append(c.first(), c.time("length", lengthDoc, (*GPU).Length))
-	for _, a := range accounts() {
-		fields = append(fields, g.shown(c.account(a), a.of)...)
+	for _, a := range timeColumns() {
+		fields = append(fields, g.shown(c.column(a), a.of)...)
 	}
-	r := table.New("sgtrace.report.gpu.time/v1", "Where GPU time went, by rank", g.GPUs, fields)
+	r := table.New("sgtrace.report.gpu.time/v2", "Where GPU time went, by rank", g.GPUs, fields)
 	r.Leave("length")
 	g.noteGraphs(r)
 	return r
@@ -79,12 +76,12 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	fields = append(fields, table.Detail([]table.Field[GPU]{
 		c.time("length", lengthDoc, (*GPU).Length)})...)
 	fields = append(fields, c.times(busyTime)...)
-	work := accounts()[:numWork]
+	work := timeColumns()[:numWork]
 	for _, a := range work[:numWork-1] {
-		fields = append(fields, c.account(a)...)
+		fields = append(fields, c.column(a)...)
 	}
 	other := work[numWork-1]
-	fields = append(fields, g.shown(c.account(other), other.of)...)
+	fields = append(fields, g.shown(c.column(other), other.of)...)
 	fields = append(fields, c.times(idleTime)...)
 	cold := c.part("cold", "of idle: in gaps of a process that starts: while the host loads code, compiles, or records a CUDA graph", (*GPU).coldTime)
 	fields = append(fields, g.shown(cold, (*Activity).coldTime)...)
@@ -92,8 +89,8 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("captured")
 }
 
-// account are the columns of an account.
-func (c gpuColumns) account(a account) []table.Field[GPU] {
+// column are the fields of a column: a part, and the time itself.
+func (c gpuColumns) column(a timeColumn) []table.Field[GPU] {
 	return titled(a.title, c.part(a.name, a.doc, func(g *GPU) int64 { return a.of(&g.Activity) }))
 }
 

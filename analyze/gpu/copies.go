@@ -103,18 +103,18 @@ type Piece struct {
 	Activity // without Idle, and with the times of Waits only
 }
 
-// An Amount is the time of one account, in ns.
-type Amount struct {
-	Name string // "compute", "idle: host work"
+// A CategoryTime is what one column of where GPU time went holds, in ns.
+type CategoryTime struct {
+	Name string // as people read it: "compute", "idle: host work"
 	Time int64
 }
 
-// Amounts are where the time of the piece went: busy and idle, then each account. The
-// accounts add up to busy and idle.
-func (p *Piece) Amounts() []Amount {
-	list := []Amount{{metric.Busy.Name, p.Busy()}, {metric.Idle.Name, 0}}
-	for i, a := range accounts() {
-		amount := Amount{a.name, a.of(&p.Activity)}
+// Times are where the time of the piece went: busy and idle, then each category. The
+// categories add up to busy and idle.
+func (p *Piece) Times() []CategoryTime {
+	list := []CategoryTime{{metric.Busy.Name, p.Busy()}, {metric.Idle.Name, 0}}
+	for i, a := range timeColumns() {
+		amount := CategoryTime{a.title, a.of(&p.Activity)}
 		if i >= numWork {
 			list[1].Time = distribution.AddTimes(list[1].Time, amount.Time)
 		}

@@ -34,7 +34,7 @@ func TestPiecesAddUp(t *testing.T) {
 				t.Fatalf("%v and %v, want %v and %v", sum.Running, sum.Waits.Time, whole.GPUs[i].Running, whole.GPUs[i].Waits.Time)
 			}
 			accounts := int64(0)
-			for _, a := range sum.Amounts()[2:] {
+			for _, a := range sum.Times()[2:] {
 				accounts += a.Time
 			}
 			if accounts != g.Length() {

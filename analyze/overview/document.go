@@ -89,7 +89,7 @@ func (o *Overview) profileReport() *table.Table {
 	if g == nil {
 		g = &gpu.GPUs{}
 	}
-	return g.ShareReport("sgtrace.report.summary.profiles/v1")
+	return g.ShareReport("sgtrace.report.summary.profiles/v2")
 }
 
 func (o *Overview) clockReport() *table.Table {
