@@ -1,0 +1,508 @@
+package pickle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Opcodes, as pickletools names them.
+const (
+	opMark           = '('
+	opStop           = '.'
+	opPop            = '0'
+	opPopMark        = '1'
+	opDup            = '2'
+	opFloat          = 'F'
+	opInt            = 'I'
+	opBinInt         = 'J'
+	opBinInt1        = 'K'
+	opLong           = 'L'
+	opBinInt2        = 'M'
+	opNone           = 'N'
+	opPersID         = 'P'
+	opBinPersID      = 'Q'
+	opReduce         = 'R'
+	opString         = 'S'
+	opBinString      = 'T'
+	opShortBinString = 'U'
+	opUnicode        = 'V'
+	opBinUnicode     = 'X'
+	opAppend         = 'a'
+	opBuild          = 'b'
+	opGlobal         = 'c'
+	opDict           = 'd'
+	opEmptyDict      = '}'
+	opAppends        = 'e'
+	opGet            = 'g'
+	opBinGet         = 'h'
+	opInst           = 'i'
+	opLongBinGet     = 'j'
+	opList           = 'l'
+	opEmptyList      = ']'
+	opObj            = 'o'
+	opPut            = 'p'
+	opBinPut         = 'q'
+	opLongBinPut     = 'r'
+	opSetItem        = 's'
+	opTuple          = 't'
+	opEmptyTuple     = ')'
+	opSetItems       = 'u'
+	opBinFloat       = 'G'
+
+	opProto           = 0x80
+	opNewObj          = 0x81
+	opTuple1          = 0x85
+	opTuple2          = 0x86
+	opTuple3          = 0x87
+	opNewTrue         = 0x88
+	opNewFalse        = 0x89
+	opLong1           = 0x8a
+	opLong4           = 0x8b
+	opBinBytes        = 'B'
+	opShortBinBytes   = 'C'
+	opShortBinUnicode = 0x8c
+	opBinUnicode8     = 0x8d
+	opBinBytes8       = 0x8e
+	opEmptySet        = 0x8f
+	opAddItems        = 0x90
+	opFrozenSet       = 0x91
+	opNewObjEx        = 0x92
+	opStackGlobal     = 0x93
+	opMemoize         = 0x94
+	opFrame           = 0x95
+	opByteArray8      = 0x96
+	opReadOnlyBuffer  = 0x98
+)
+
+// newest is the newest protocol that is known.
+const newest = 5
+
+// sized are the opcodes of a text or bytes, with the size of the length in front of it.
+var sized = [256]struct {
+	bytes uint8
+	kind  Kind
+}{
+	opShortBinUnicode: {1, Text}, opBinUnicode: {4, Text}, opBinUnicode8: {8, Text},
+	opShortBinString: {1, Text}, opBinString: {4, Text},
+	opShortBinBytes: {1, Bytes}, opBinBytes: {4, Bytes}, opBinBytes8: {8, Bytes}, opByteArray8: {8, Bytes},
+}
+
+// do does what an opcode says.
+func (d *decoder) do(op byte) error {
+	if s := sized[op]; s.bytes != 0 {
+		return d.sizedText(s.kind, int(s.bytes))
+	}
+	switch op {
+	case opBinInt1, opBinInt2, opBinInt, opBinFloat, opLong1, opLong4, opInt, opLong, opFloat:
+		return d.number(op)
+	case opBinGet, opLongBinGet, opGet, opBinPut, opLongBinPut, opPut:
+		return d.memory(op)
+	case opMemoize:
+		return d.put(d.nMemo)
+	case opMark:
+		d.held += 8
+		d.marks = append(d.marks, len(d.stack))
+	case opNone:
+		d.push(Value{Kind: None})
+	case opNewTrue:
+		d.push(Value{Kind: Bool, bits: 1})
+	case opNewFalse:
+		d.push(Value{Kind: Bool})
+	case opEmptyDict:
+		n := d.node()
+		n.held, n.kept = d.held, d.kept
+		d.pushNode(Dict, n, 0)
+	case opEmptyList:
+		d.pushNode(List, d.node(), 0)
+	case opEmptyTuple:
+		d.pushNode(Tuple, d.node(), 0)
+	case opEmptySet:
+		d.pushNode(Set, d.node(), 0)
+	case opAppend, opAppends, opAddItems, opSetItem, opSetItems:
+		return d.fill(op)
+	case opTuple, opList, opDict, opFrozenSet, opTuple1, opTuple2, opTuple3:
+		return d.collect(op)
+	case opProto:
+		v, err := d.in.byte()
+		if err == nil && v > newest {
+			err = fmt.Errorf("is of protocol %d, which is newer than %d", v, newest)
+		}
+		return err
+	case opFrame:
+		return d.in.skip(8)
+	case opStop:
+		v, err := d.pop()
+		if err != nil {
+			return err
+		}
+		d.result = v
+		return errStop
+	case opPop:
+		if len(d.marks) > 0 && len(d.stack) == d.bottom() {
+			_, err := d.popMark()
+			return err
+		}
+		_, err := d.pop()
+		return err
+	case opPopMark:
+		_, err := d.popMark()
+		return err
+	case opDup:
+		v, err := d.top()
+		if err == nil {
+			d.push(*v)
+		}
+		return err
+	case opReadOnlyBuffer:
+	case opString, opUnicode:
+		return d.lineText(op)
+	default:
+		return d.object(op)
+	}
+	return nil
+}
+
+// number pushes a number.
+func (d *decoder) number(op byte) error {
+	switch op {
+	case opLong1, opLong4:
+		return d.long(op)
+	case opInt, opLong, opFloat:
+		return d.decimal(op)
+	}
+	x, err := d.in.uint(int(fixed[op]))
+	switch {
+	case err != nil:
+	case op == opBinFloat: // the highest byte first
+		var y uint64
+		for range 8 {
+			y, x = y<<8|x&0xff, x>>8
+		}
+		d.push(Value{Kind: Float, bits: y})
+	case op == opBinInt:
+		d.push(Value{Kind: Int, bits: uint64(int64(int32(x)))})
+	default:
+		d.push(Value{Kind: Int, bits: x})
+	}
+	return err
+}
+
+// long pushes an integer in two's complement, the lowest byte first.
+func (d *decoder) long(op byte) error {
+	lengthOf := 1
+	if op == opLong4 {
+		lengthOf = 4
+	}
+	n, err := d.in.uint(lengthOf)
+	if err != nil {
+		return err
+	}
+	const most = 8
+	if n <= most {
+		x, err := d.in.uint(int(n))
+		if n > 0 && n < most && x>>(8*n-1) == 1 {
+			x |= math.MaxUint64 << (8 * n)
+		}
+		d.push(Value{Kind: Int, bits: x})
+		return err
+	}
+	x, err := d.in.uint(most)
+	if err != nil {
+		return err
+	}
+	high, err := d.in.byte()
+	if err != nil {
+		return err
+	}
+	if err := d.in.skip(n - most - 1); err != nil {
+		return err
+	}
+	if n == most+1 && high == 0 {
+		d.push(Value{Kind: Uint, bits: x}) // an address in the upper half
+	} else {
+		d.push(Value{Kind: Big})
+	}
+	return nil
+}
+
+// decimal pushes a number of protocol 0, which is a line of text.
+func (d *decoder) decimal(op byte) error {
+	line, err := d.in.line()
+	if err != nil {
+		return err
+	}
+	text := string(line)
+	switch {
+	case op == opFloat:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return fmt.Errorf("%q is no number", text)
+		}
+		d.push(Value{Kind: Float, bits: math.Float64bits(x)})
+		return nil
+	case op == opInt && (text == "00" || text == "01"):
+		d.push(Value{Kind: Bool, bits: uint64(text[1] - '0')})
+		return nil
+	case op == opLong && len(text) > 0 && text[len(text)-1] == 'L':
+		text = text[:len(text)-1]
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err == nil:
+		d.push(Value{Kind: Int, bits: uint64(n)})
+	case !errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%q is no number", text)
+	default:
+		if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+			d.push(Value{Kind: Uint, bits: u})
+		} else {
+			d.push(Value{Kind: Big})
+		}
+	}
+	return nil
+}
+
+// memory keeps the value at the top, or pushes one that was kept.
+func (d *decoder) memory(op byte) error {
+	i, err := d.in.number(op)
+	switch {
+	case err != nil:
+		return err
+	case op == opBinPut || op == opLongBinPut || op == opPut:
+		return d.put(i)
+	}
+	return d.get(i)
+}
+
+// number reads the number of a value in the memo.
+func (in *input) number(op byte) (uint32, error) {
+	switch op {
+	case opGet, opPut:
+		line, err := in.line()
+		if err != nil {
+			return 0, err
+		}
+		i, err := strconv.ParseUint(string(line), 10, 32)
+		return uint32(i), err
+	case opBinGet, opBinPut:
+		i, err := in.byte()
+		return uint32(i), err
+	}
+	i, err := in.uint(4)
+	return uint32(i), err
+}
+
+// sizedText pushes a text behind its length, which has lengthOf bytes.
+func (d *decoder) sizedText(kind Kind, lengthOf int) error {
+	n, err := d.in.uint(lengthOf)
+	switch {
+	case err != nil:
+		return err
+	case n > math.MaxInt64:
+		return errors.New("has a text that is too long")
+	case n > uint64(d.in.longText):
+		d.push(Value{Kind: Long, bits: n})
+		return d.in.skip(n)
+	}
+	b, err := d.in.bytes(n)
+	if err == nil {
+		d.pushNode(kind, d.textNode(d.in.text(b)), int(n))
+	}
+	return err
+}
+
+// lineText pushes a text of protocol 0. Escapes in a string of Python 2 stay as they are.
+func (d *decoder) lineText(op byte) error {
+	line, err := d.in.line()
+	if err != nil {
+		return err
+	}
+	if op == opString {
+		if n := len(line); n < 2 || line[0] != line[n-1] || line[0] != '\'' && line[0] != '"' {
+			return errors.New("has a string without quotes")
+		}
+		line = line[1 : len(line)-1]
+	}
+	text := string(line)
+	if op == opUnicode {
+		text = rawUnicode(line)
+	}
+	d.pushNode(Text, d.textNode(text), len(text))
+	return nil
+}
+
+// rawUnicode decodes what Python calls raw-unicode-escape: Latin-1 with \u and \U.
+func rawUnicode(b []byte) string {
+	out := make([]rune, 0, len(b))
+	for len(b) > 0 {
+		digits := 0
+		if len(b) > 1 && b[0] == '\\' {
+			digits = map[byte]int{'u': 4, 'U': 8}[b[1]]
+		}
+		if digits > 0 && len(b) >= 2+digits {
+			if r, err := strconv.ParseUint(string(b[2:2+digits]), 16, 32); err == nil {
+				out, b = append(out, rune(r)), b[2+digits:]
+				continue
+			}
+		}
+		out, b = append(out, rune(b[0])), b[1:]
+	}
+	return string(out)
+}
+
+// collect makes a container of what is above the mark, or of a few values.
+func (d *decoder) collect(op byte) error {
+	var items []Value
+	var err error
+	switch op {
+	case opTuple1, opTuple2, opTuple3:
+		n := int(op-opTuple1) + 1
+		if len(d.stack)-n < d.bottom() {
+			return errStack
+		}
+		items = d.stack[len(d.stack)-n:]
+		d.stack = d.stack[:len(d.stack)-n]
+	default:
+		if items, err = d.popMark(); err != nil {
+			return err
+		}
+	}
+	kind := Tuple
+	switch op {
+	case opList:
+		kind = List
+	case opFrozenSet:
+		kind = Set
+	case opDict:
+		kind = Dict
+		if len(items)%2 != 0 {
+			return errOdd
+		}
+	}
+	n := d.node()
+	n.held, n.kept = d.held, d.kept
+	n.items = d.add(nil, items)
+	d.pushNode(kind, n, valueSize*len(items))
+	return nil
+}
+
+var errOdd = errors.New("has a key without a value")
+
+// fill puts values into the container below them.
+func (d *decoder) fill(op byte) error {
+	var items []Value
+	var err error
+	switch op {
+	case opAppend, opSetItem:
+		n := 1
+		if op == opSetItem {
+			n = 2
+		}
+		if len(d.stack)-n < d.bottom() {
+			return errStack
+		}
+		items = d.stack[len(d.stack)-n:]
+		d.stack = d.stack[:len(d.stack)-n]
+	default:
+		if items, err = d.popMark(); err != nil {
+			return err
+		}
+	}
+	to, err := d.top()
+	if err != nil {
+		return err
+	}
+	dict := op == opSetItem || op == opSetItems
+	switch {
+	case to.Kind == Object || to.Kind == taken:
+		return nil // a list or a dict of a class of its own: OrderedDict
+	case dict && to.Kind != Dict || !dict && to.Kind != List && to.Kind != Set:
+		return errors.New("puts values into something that is not a container")
+	case dict && len(items)%2 != 0:
+		return errOdd
+	}
+	n := to.node
+	if !dict {
+		d.append(n, items)
+		return nil
+	}
+	d.held += int64(valueSize * len(items))
+	n.items = d.add(n.items, items)
+	if d.opt.Take != nil && d.opt.Take(*to) {
+		d.drop(to)
+	}
+	return nil
+}
+
+// append appends to a list what was not taken.
+func (d *decoder) append(n *node, items []Value) {
+	left := items[:0]
+	for _, v := range items {
+		if v.Kind == taken {
+			n.taken++
+		} else {
+			left = append(left, v)
+		}
+	}
+	d.held += int64(valueSize * len(left))
+	n.items = d.add(n.items, left)
+}
+
+// drop gives up a dict that was taken, with all that it holds.
+func (d *decoder) drop(to *Value) {
+	d.held -= max(0, d.held-to.node.held-(d.kept-to.node.kept))
+	to.node.items, to.node.taken = nil, 1
+	to.Kind = taken
+}
+
+// pass passes over an opcode.
+func (in *input) pass(op byte, refs *Refs) error {
+	if s := sized[op]; s.bytes != 0 {
+		n, err := in.uint(int(s.bytes))
+		if err == nil && n > math.MaxInt64 {
+			err = errors.New("has a text that is too long")
+		}
+		if err == nil {
+			err = in.skip(n)
+		}
+		return err
+	}
+	switch op {
+	case opBinGet, opLongBinGet, opGet:
+		i, err := in.number(op)
+		switch {
+		case err != nil:
+		case i > farRef:
+			err = fmt.Errorf("refers to value %d, which it cannot have", i)
+		default:
+			refs.set(i)
+		}
+		return err
+	case opStop:
+		return errStop
+	case opLong1, opLong4:
+		size := 1
+		if op == opLong4 {
+			size = 4
+		}
+		n, err := in.uint(size)
+		if err == nil {
+			err = in.skip(n)
+		}
+		return err
+	case opGlobal, opInst:
+		if _, err := in.line(); err != nil {
+			return err
+		}
+		fallthrough
+	case opInt, opLong, opFloat, opString, opUnicode, opPut, opPersID:
+		_, err := in.line()
+		return err
+	}
+	return in.skip(uint64(fixed[op]))
+}
+
+// fixed is how many bytes opcodes without a length have behind them.
+var fixed = [256]uint8{opBinInt1: 1, opBinInt2: 2, opBinInt: 4, opBinFloat: 8, opBinPut: 1, opLongBinPut: 4, opProto: 1, opFrame: 8}
