@@ -21,7 +21,7 @@ func Read(files []inputs.Input, opt inputs.Options, want ranks.Options, diags *t
 	if err != nil {
 		return nil, nil, err
 	}
-	if in.Requests == nil && len(in.Files) == 0 && in.Series.Empty() {
+	if in.OnlyRecordings() && len(in.Files) == 0 {
 		return nil, nil, errors.Join(inputs.ErrNoEvents, in.Close())
 	}
 	of, err := ranks.Assign(in, want)

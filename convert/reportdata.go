@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -21,6 +22,7 @@ type ReportData struct {
 	Requests *request.Set // of OTLP dumps; nil without any
 	Profiles profile.Set  // of what profilers recorded; no Ranks without any
 	Series   *series.Set  // of logs and metrics; nil without any
+	Flight   *flight.Set  // of flight recorders and the like; nil without any
 	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
 	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
@@ -56,6 +58,11 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	if !in.Series.Empty() {
 		p.Series = in.Series
 	}
+	if !in.Flight.Empty() {
+		p.Flight = in.Flight
+	}
+	// Logs, metrics, and dumps of what is in flight have no clocks that could be related.
+	opt.SyncPoints = opt.SyncPoints && (in.Requests != nil || len(of.Tracks) > 0)
 	if opt.SyncPoints {
 		clocks.ReadCollectives(in, of)
 		var err error

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/series"
@@ -50,6 +51,8 @@ type Format struct {
 	// Requests: it fills Options.Spans, and Series: it fills Options.Series. A log may do both.
 	// All others are what profilers recorded.
 	Requests, Series bool
+	// Flight: it fills Options.Flight. Inputs of such formats are read several at once.
+	Flight bool
 	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
 	OnDisk bool
 	// Text: zeros in front of it are blocks that never reached the disk.
@@ -120,6 +123,8 @@ type Options struct {
 	Spans *spantable.Table
 	// Series is where formats of logs and metrics put what they read, all into one table.
 	Series *series.Set
+	// Flight is where formats of what processes have in flight put what they read.
+	Flight *flight.Set
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.

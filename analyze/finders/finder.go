@@ -38,12 +38,13 @@ const (
 	Requests Needs = 1 << iota
 	Profiles
 	Weeks // several runs
-	Both  = Requests | Profiles
+	Flights
+	Both = Requests | Profiles
 )
 
 // String names what is needed.
 func (n Needs) String() string {
-	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare"}[n]
+	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight"}[n]
 }
 
 // has tells what the inputs have.
@@ -57,6 +58,9 @@ func (m *Measured) has() Needs {
 	}
 	if m.Of.Weeks != nil {
 		n |= Weeks
+	}
+	if m.Hang != nil {
+		n |= Flights
 	}
 	return n
 }

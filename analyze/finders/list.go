@@ -23,6 +23,8 @@ import (
 // leads: of load the one that knows since when, of ranks the one that counted how often
 // they are late. Less load than before comes last, as it explains nothing.
 var All = []Finder{
+	{finding.Hang, "a collective that does not end, and the rank that is not in it, or in another one", Flights,
+		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, costly)},
 	{finding.Front, "a gateway or a tokenizer that keeps requests from the schedulers", Requests,
@@ -437,3 +439,6 @@ func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Gaps.Pageable(m.GPUs.Length())
 }
+
+// hangs finds who keeps others in a collective.
+func hangs(m *Measured) ([]finding.Finding, finding.Judged) { return m.Hang.Findings() }

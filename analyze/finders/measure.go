@@ -7,12 +7,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,6 +25,7 @@ import (
 type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
+	Flight   *flight.Set  // of what processes have in flight; nil without
 	Weeks    Runs         // if there are several; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
 	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
@@ -66,6 +69,7 @@ type Measured struct {
 	Collectives *collective.Collectives
 	Waits       *collective.WaitHistory // if they are drawn
 
+	Hang    *hang.Hang        // nil without dumps of what is in flight
 	changed []finding.Finding // of Changes, of all kinds
 	waits   *waits            // nil where communication is not mostly waiting
 }
@@ -107,6 +111,9 @@ func Measure(in Inputs) Measured {
 			}
 			in.Profiles.Meetings = nil
 		})
+	}
+	if in.Flight != nil {
+		steps = append(steps, func() { m.Hang = hang.Find(in.Flight) })
 	}
 	parallel.Each(len(steps), func(i int) { steps[i]() })
 	if collector != nil {

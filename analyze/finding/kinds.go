@@ -13,6 +13,7 @@ const (
 	Transfer  Kind = "transfer"  // KV transfers that are slow
 	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
 	Errors    Kind = "errors"    // requests or CUDA calls that failed
+	Hang      Kind = "hang"      // a rank that keeps others in a collective that does not end
 	Lifecycle Kind = "lifecycle" // a server that hangs, died, or was restarted
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump
 	Repeat    Kind = "repeat"    // what is late or slow in run after run
@@ -64,6 +65,7 @@ const (
 	GPUTime     Whose = "GPU time"     // the time of the devices that were recorded
 	Requests    Whose = "requests"     // how many there are
 	Calls       Whose = "CUDA calls"   // how many ask devices for work
+	Ranks       Whose = "ranks"        // how many there are
 )
 
 // Reach is how far around its place a finding is felt.

@@ -10,7 +10,7 @@ import (
 
 // CostText says in words what f costs: "accounts for 42 % of total request time".
 func (f *Finding) CostText() string {
-	counts := f.Whose == Requests || f.Whose == Calls
+	counts := f.Whose == Requests || f.Whose == Calls || f.Whose == Ranks
 	part := fmt.Sprintf("%.0f %%", 100*f.Cost)
 	switch {
 	case f.Cost == 0 && counts:

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -26,6 +27,7 @@ type Input struct {
 	Files          []document.Input
 	Requests       *request.Set    // of OTLP dumps; nil without
 	Profiles       *profile.Set    // of profilers; nil without
+	Flight         *flight.Set     // of what processes have in flight; nil without
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
@@ -89,7 +91,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Flight: in.Flight, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
@@ -109,7 +111,7 @@ func New(in Input) *Overview {
 
 // Empty reports whether there are no requests, and nothing that a device did or that was called.
 func (o *Overview) Empty() bool {
-	return o.Requests == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
+	return o.Requests == nil && o.Hang == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
 }
 
 // measureRequests counts the requests, where they were served, and how they did.

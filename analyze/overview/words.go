@@ -41,6 +41,9 @@ func (o *Overview) facts() []fact {
 		}
 	}
 	add("profiles", o.profilesText())
+	if o.Hang != nil {
+		add("in flight", o.Hang.Words())
+	}
 	if o.Of.Weeks != nil {
 		add("runs", o.Of.Weeks.Words())
 	}

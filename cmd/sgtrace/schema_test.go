@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -46,7 +47,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"requests", otel}, {"request", rid, otel}, {"live", "--at", "+15s", otel}, {"inspect", otel, torch, nsys}, {"dataset", "ls", extracted},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel}, {"report", "--timeline", otel, torch, nsys},
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
-		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
+		{"report", "--hang", hung(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
@@ -63,6 +64,16 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	}
 	readSchemas(t, schemas, text)
 	return schemas
+}
+
+// hung writes what flight recorders dump of ranks, one of which goes wrong.
+func hung(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 4, DP: 2, Steps: 60, Fault: inflight.OtherSize, Wrong: 1, Ring: 2000, Silent: 1}, inflight.Pickle); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // schemaInputs writes a run that was recorded in every way, and the requests of another

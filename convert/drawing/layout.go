@@ -10,7 +10,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -48,7 +47,6 @@ type layout struct {
 	extent   inputs.Extent
 	edges    []edge
 	counters []procCounters                     // by proc
-	loads    []*serverLoad                      // in the order of display
 	subject  []trace.SubjectID                  // of each part, in the color of its request
 	identity []trace.ArgsID                     // of each part: its rid and the like
 	colored  requestSubjects                    // in the view by request
@@ -158,25 +156,15 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	}
 	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
 		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String()), b.Intern("span")}
-	var groups []requestGroup
-	parallel.All( // one of them adds to the builder
-		func() {
-			for p := range l.parts {
-				l.parts[p] = b.Intern(l.partName(p))
-			}
-			l.addSubjects(b)
-		},
-		func() { l.collectCounters() },
-		func() { l.findEdges(b) },
-		func() { l.collectLoads() },
-		func() {
-			if opt.View != ViewThread {
-				groups = chooseRequests(set, opt)
-			}
-		},
-		func() { l.scopes = newScopes(set, b) })
+	for p := range l.parts {
+		l.parts[p] = b.Intern(l.partName(p))
+	}
+	l.scopes = newScopes(set, b)
+	l.findEdges(b)
+	l.collectCounters(b)
+	l.addSubjects(b)
 	if opt.View != ViewThread {
-		l.placeRequests(groups)
+		l.placeRequests(chooseRequests(set, opt))
 		l.addRequestSubjects(b)
 	}
 	return l
@@ -406,20 +394,4 @@ func source(p *request.Proc) string {
 type edge struct {
 	from, to int32
 	name     trace.Sym
-}
-
-// noteClocks notes in the trace how the clocks of hosts relate. Spans carry the Unix time of
-// the host that emitted them; that hosts agree is assumed, and nothing is shifted.
-func (l *layout) noteClocks(b *trace.Builder) {
-	noted := map[string]bool{}
-	for p := range l.set.Procs {
-		host, why := l.set.Procs[p].Host, trace.SyncAssumed
-		if len(noted) == 0 {
-			why = trace.SyncRecorded
-		}
-		if !noted[host] {
-			noted[host] = true
-			b.Attribute("sgtrace.clock."+cmp.Or(host, "unknown host"), why.String()+": Unix time of the host, offset 0")
-		}
-	}
 }

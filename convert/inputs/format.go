@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/flightrecorder"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/jaegerjson"
 	"github.com/sgtrace/sgtrace/nsysexport"
@@ -18,7 +19,7 @@ type Format = format.Format
 
 // Formats are what inputs can be, in the order in which they are tried. Every command
 // reads what is listed here, and nothing else lists formats.
-var Formats = []*format.Format{nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, chrometrace.Format}
+var Formats = []*format.Format{nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, flightrecorder.Format, chrometrace.Format}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/temporary"
@@ -78,6 +79,8 @@ type Loaded struct {
 	Spans *spantable.Table // with the names and arguments of everything
 	// Series are what logs and metrics say of servers and devices over time; empty without any.
 	Series *series.Set
+	// Flight is what processes say of the collectives that they have in flight; empty without any.
+	Flight *flight.Set
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -105,7 +108,7 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 // error is for when none is left. The caller closes what it returns.
 func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
-	m.Series = series.New(m.Spans.Syms, diags)
+	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
 	known := m.recognize(inputs)
 	dumps, recordings := known.dumps, known.recordings
 	beside := func(x *Indexed) bool { return x.Format.Beside }
@@ -128,9 +131,10 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	if m.Assembled == nil {
 		m.assemble()
 	}
+	m.indexFlights(known.flights)
 	m.finishSeries()
 	switch {
-	case m.Requests != nil || len(m.Sources) > 0 || !m.Series.Empty():
+	case !m.OnlyRecordings() || len(m.Sources) > 0:
 		return m, nil
 	case known.others > 0:
 		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
@@ -151,6 +155,11 @@ func (m *Loaded) finishSeries() {
 		known.From, known.To, _ = m.Requests.Bounds()
 	}
 	m.Series.Finish(known)
+}
+
+// OnlyRecordings reports whether there is nothing but what profilers recorded, if that.
+func (m *Loaded) OnlyRecordings() bool {
+	return m.Requests == nil && m.Series.Empty() && m.Flight.Empty()
 }
 
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
@@ -403,7 +412,7 @@ func (x *Indexed) close() error {
 
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Flight: m.Flight, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk}
 }
 
@@ -415,6 +424,18 @@ func (m *Loaded) indexRequests(dumps []*Indexed) {
 		}
 	}
 	m.Spans.ReportOther()
+}
+
+// indexFlights reads what processes have in flight, several inputs at once.
+func (m *Loaded) indexFlights(flights []*Indexed) {
+	errs := make([]error, len(flights))
+	parallel.Each(len(flights), func(i int) { errs[i] = flights[i].index(m.options(m.opt.Filter, 1)) })
+	for i, err := range errs {
+		if err != nil {
+			m.unusable(flights[i].Input, err)
+		}
+	}
+	m.Flight.Finish()
 }
 
 // indexRecordings reads what profilers recorded and orders the events, several inputs at

@@ -12,8 +12,8 @@ import (
 
 // A recognition sorts inputs by what they are.
 type recognition struct {
-	into              *Loaded
-	dumps, recordings []*Indexed
+	into                       *Loaded
+	dumps, recordings, flights []*Indexed
 	// others counts recordings where requests are asked for; named lists those that no
 	// search led to.
 	others   int
@@ -99,9 +99,12 @@ func (r *recognition) take(x *Indexed) {
 		a.extensions[filepath.Ext(in.Name)] = true
 	}
 	r.into.Taken = append(r.into.Taken, in)
-	if f.Requests || f.Series {
+	switch {
+	case f.Flight:
+		r.flights = append(r.flights, x)
+	case f.Requests || f.Series:
 		r.dumps = append(r.dumps, x)
-	} else {
+	default:
 		r.recordings = append(r.recordings, x)
 	}
 }

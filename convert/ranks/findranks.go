@@ -41,12 +41,12 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 	captures = leaveOutRepetitions(captures, m.diags)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
-	if in.Requests == nil && len(m.Tracks) == 0 {
+	if in.OnlyRecordings() && len(m.Tracks) == 0 {
 		return nil, ErrNothing
 	}
 	m.FindProcs(in.Requests)
 	m.nameRanks(in.Requests)
-	if in.Requests == nil && !slices.ContainsFunc(m.Tracks, func(r *Track) bool { return m.isWanted(r, nil) }) {
+	if in.OnlyRecordings() && !slices.ContainsFunc(m.Tracks, func(r *Track) bool { return m.isWanted(r, nil) }) {
 		return nil, fmt.Errorf("no trace is from that rank and host; there are %s", m.rankList())
 	}
 	if len(m.Tracks) > 0 {

@@ -14,8 +14,6 @@ import (
 	"log"
 	"os"
 	"text/template"
-
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 //go:embed FORMATS.md.tmpl
@@ -51,13 +49,4 @@ func newPage(dir string) ([]byte, error) {
 		return nil, err
 	}
 	return append(bytes.TrimSpace(b.Bytes()), '\n'), nil
-}
-
-// diagnostics prints the table of messages.
-func diagnostics() string {
-	out := grid{heads: []string{"code", "severity", "says", "what to do"}}
-	for _, m := range trace.Messages() {
-		out.rows = append(out.rows, []string{"`" + m.Code + "`", m.Severity.String(), m.Shown(), m.Advice})
-	}
-	return out.String()
 }

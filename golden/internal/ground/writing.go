@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"unicode/utf8"
 )
@@ -42,14 +41,4 @@ func AppendText(b []byte, s string) []byte {
 	}
 	b = append(append(b, '"'), s...)
 	return append(b, '"')
-}
-
-// HexDigits returns n random lower case hex digits.
-func HexDigits(rng *rand.Rand, n int) string {
-	const digits = "0123456789abcdef"
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = digits[rng.IntN(len(digits))]
-	}
-	return string(b)
 }

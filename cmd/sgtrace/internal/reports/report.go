@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -78,6 +79,7 @@ var groups = [...]string{
 type Reading struct {
 	Requests    *request.Set // nil if there are none
 	Profiles    *profile.Set // nil if there are none
+	Flight      *flight.Set  // nil if there are no dumps of what is in flight
 	From, To    trace.Time   // selected; 0 is no bound
 	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
 	Selected    bool         // the selection may have left something out

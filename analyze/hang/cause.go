@@ -1,0 +1,173 @@
+package hang
+
+import (
+	"cmp"
+	"slices"
+)
+
+// relate finds who of those that are waited for waits in what: ranks that are missing, and those
+// that are in it, but behind something else. Of ranks without a dump nobody knows.
+func (h *Hang) relate() {
+	for i := range h.Stuck {
+		s := &h.Stuck[i]
+		s.free = len(s.Differ) > 0
+		for _, r := range slices.Concat(s.Waiting, s.Differ, s.Absent) {
+			switch k := h.ranks[r].Stuck; {
+			case k == i:
+			case k < 0:
+				s.free = s.free || slices.Contains(s.Absent, r)
+			case !slices.Contains(s.next, k):
+				s.next = append(s.next, k)
+			}
+		}
+		slices.Sort(s.next)
+	}
+}
+
+// settle tells causes from what they bring about, and puts causes first.
+func (h *Hang) settle() {
+	any := false
+	for i := range h.Stuck {
+		s := &h.Stuck[i]
+		s.Cause = len(s.heads) > 0 && (s.free || len(s.next) == 0)
+		any = any || s.Cause
+	}
+	for i := range h.Stuck {
+		s := &h.Stuck[i]
+		if !any && len(s.heads) > 0 && h.reaches(i, i) {
+			s.Cause, s.Kind = true, Deadlock
+		}
+		if !s.Cause {
+			s.Kind = Behind
+		}
+	}
+	h.heldUp()
+	h.blame()
+	sorted, place := make([]Stuck, len(h.Stuck)), make([]int, len(h.Stuck))
+	for to, from := range h.order() {
+		sorted[to], place[from] = h.Stuck[from], to
+	}
+	h.Stuck = sorted
+	for i := range h.Stuck {
+		for k, n := range h.Stuck[i].next {
+			h.Stuck[i].next[k] = place[n]
+		}
+	}
+	for _, r := range h.ranks {
+		if r.Stuck >= 0 {
+			r.Stuck = place[r.Stuck]
+		}
+	}
+	for _, r := range h.World {
+		h.Ranks = append(h.Ranks, *h.ranks[r])
+	}
+}
+
+// order is that in which people read them, as indexes.
+func (h *Hang) order() []int {
+	list := make([]int, len(h.Stuck))
+	for i := range list {
+		list[i] = i
+	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		x, y := &h.Stuck[a], &h.Stuck[b]
+		return cmp.Or(cmp.Compare(rung(x), rung(y)), cmp.Compare(len(y.HeldUp), len(x.HeldUp)), compareSince(x, y))
+	})
+	return list
+}
+
+// blame makes one cause of all that wait for the same ranks: the first one, which tells most.
+func (h *Hang) blame() {
+	var leads []int
+	for _, i := range h.order() {
+		s := &h.Stuck[i]
+		if !s.Cause || s.Kind != NotEntered && s.Kind != Unmatched && s.Kind != NoDump {
+			continue
+		}
+		mine := s.Absent // a rank that is known to be missing explains it; of others nobody knows
+		if len(mine) == 0 {
+			mine = s.Silent
+		}
+		k := slices.IndexFunc(leads, func(k int) bool {
+			o := &h.Stuck[k]
+			return !slices.ContainsFunc(mine, func(r int32) bool { return !slices.Contains(o.Absent, r) && !slices.Contains(o.Silent, r) })
+		})
+		if k < 0 {
+			leads = append(leads, i)
+			continue
+		}
+		lead := &h.Stuck[leads[k]]
+		lead.HeldUp = slices.Concat(lead.HeldUp, s.HeldUp)
+		slices.Sort(lead.HeldUp)
+		lead.HeldUp = slices.Compact(lead.HeldUp)
+		s.Cause, s.Kind, s.HeldUp = false, Behind, nil
+	}
+}
+
+// rung puts what the dumps prove before what they leave open.
+func rung(s *Stuck) int {
+	switch {
+	case !s.Cause:
+		return 3
+	case s.Kind == AllEntered:
+		return 2
+	case s.Kind == NoDump:
+		return 1
+	}
+	return 0
+}
+
+func compareSince(x, y *Stuck) int {
+	if x.Since == 0 || y.Since == 0 {
+		return cmp.Compare(y.Since, x.Since)
+	}
+	return cmp.Compare(x.Since, y.Since)
+}
+
+// reaches reports whether ranks in a wait, directly or not, for ranks in b.
+func (h *Hang) reaches(a, b int) bool {
+	seen := make([]bool, len(h.Stuck))
+	todo := slices.Clone(h.Stuck[a].next)
+	for len(todo) > 0 {
+		k := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if k == b {
+			return true
+		}
+		if !seen[k] {
+			seen[k] = true
+			todo = append(todo, h.Stuck[k].next...)
+		}
+	}
+	return false
+}
+
+// heldUp finds all ranks that wait for each cause: its own, and those of all that wait for them.
+func (h *Hang) heldUp() {
+	waitsFor := make([][]int, len(h.Stuck)) // the other way around
+	for i := range h.Stuck {
+		for _, k := range h.Stuck[i].next {
+			waitsFor[k] = append(waitsFor[k], i)
+		}
+	}
+	for i := range h.Stuck {
+		s := &h.Stuck[i]
+		if !s.Cause {
+			continue
+		}
+		seen := make([]bool, len(h.Stuck))
+		todo := []int{i}
+		for len(todo) > 0 {
+			k := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			s.HeldUp = append(s.HeldUp, h.Stuck[k].heads...)
+			todo = append(todo, waitsFor[k]...)
+		}
+		slices.Sort(s.HeldUp)
+		s.HeldUp = slices.Compact(s.HeldUp)
+	}
+}

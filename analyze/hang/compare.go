@@ -1,0 +1,133 @@
+package hang
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A call is what has to be equal of a collective on all of its ranks.
+type call struct {
+	names   string // of all that share its number
+	in, out string
+	types   string
+}
+
+// Operations whose sizes may differ between ranks, by their names: those of the first list in
+// what they take, those of the second in what they give.
+var (
+	takesAny = []string{"scatter"}
+	givesAny = []string{"gather"}
+)
+
+// anySize reports whether ranks may take and give different sizes.
+func anySize(name string) bool {
+	return strings.HasPrefix(name, "all_to_all") || strings.HasSuffix(name, "_v") || strings.HasSuffix(name, "_v_single")
+}
+
+// callOf returns what has to be equal of the operations that share a number.
+func (h *Hang) callOf(ops []*flight.Op) call {
+	var c call
+	for _, op := range ops {
+		name := h.text(op.Name)
+		c.names += name + " "
+		if anySize(name) {
+			c.types += h.types(op.InT, op.In) + " "
+			continue
+		}
+		if !slices.Contains(takesAny, name) {
+			c.in += h.text(op.In.Text)
+			c.types += h.types(op.InT, op.In) + " "
+		}
+		if !slices.Contains(givesAny, name) {
+			c.out += h.text(op.Out.Text)
+			c.types += h.types(op.OutT, op.Out) + " "
+		}
+	}
+	return c
+}
+
+// types are those of tensors; those of nothing may be any.
+func (h *Hang) types(of trace.Sym, shape flight.Shape) string {
+	if shape.Elements <= 0 {
+		return ""
+	}
+	return h.text(of)
+}
+
+// why says what differs between two calls.
+func why(a, b call) Kind {
+	switch {
+	case a.names != b.names:
+		return OtherOp
+	case a.in != b.in || a.out != b.out:
+		return OtherSize
+	}
+	return OtherType
+}
+
+// compareAt compares what the ranks of a group have in flight at a number, and says who differs from
+// most. If there is no most, those with the lowest rank are the others' measure.
+func (h *Hang) compareAt(g *group, s *Stuck) {
+	byCall := map[call][]int32{}
+	for _, r := range s.Waiting {
+		c := h.callOf(g.members[r].ops[s.Seq])
+		byCall[c] = append(byCall[c], r)
+	}
+	if len(byCall) < 2 {
+		h.compareSums(g, s)
+		return
+	}
+	var most call
+	for c, ranks := range byCall {
+		if n := len(byCall[most]); len(ranks) > n || len(ranks) == n && ranks[0] < byCall[most][0] {
+			most = c
+		}
+	}
+	var other call
+	for c, ranks := range byCall {
+		if c == most {
+			continue
+		}
+		s.Even = s.Even || len(ranks) == len(byCall[most])
+		if s.Differ == nil || ranks[0] < s.Differ[0] {
+			other = c
+		}
+		s.Differ = append(s.Differ, ranks...)
+	}
+	slices.Sort(s.Differ)
+	s.Waiting = byCall[most]
+	s.Kind = why(most, other)
+	s.Other = g.members[slices.Min(byCall[other])].ops[s.Seq][0]
+	if s.Kind != OtherType && h.swapped(g, s.Waiting[0], slices.Min(byCall[other]), s.Seq, most, other) {
+		s.Kind = OtherOrder
+	}
+}
+
+// swapped reports whether two ranks do the same two things, one after the other, in different
+// orders.
+func (h *Hang) swapped(g *group, a, b int32, seq int64, callA, callB call) bool {
+	nextA, nextB := g.members[a].ops[seq+1], g.members[b].ops[seq+1]
+	return len(nextA) > 0 && len(nextB) > 0 && h.callOf(nextA) == callB && h.callOf(nextB) == callA
+}
+
+// compareSums compares what all ranks together put into an all-to-all with what they take out.
+func (h *Hang) compareSums(g *group, s *Stuck) {
+	if len(s.Waiting) == 0 || len(s.Waiting) < len(g.ranks) {
+		return
+	}
+	var in, out int64
+	for _, r := range s.Waiting {
+		for _, op := range g.members[r].ops[s.Seq] {
+			if h.text(op.Name) != "all_to_all" || op.In.Elements < 0 || op.Out.Elements < 0 {
+				return
+			}
+			in, out = in+op.In.Elements, out+op.Out.Elements
+		}
+	}
+	if in != out {
+		s.Kind, s.In, s.Out = OtherSum, in, out
+	}
+}

@@ -1,0 +1,159 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A group is a process group with all of its ranks.
+type group struct {
+	name, desc string
+	ranks      []int32
+	members    map[int32]*member // of those that have a dump
+}
+
+// A member is what one rank knows of a group.
+type member struct {
+	dump *flight.Dump
+	of   *flight.Group
+	// ops are the collectives, by their numbers in the group; coalesced ones share one.
+	ops map[int64][]*flight.Op
+	// Of ops, the first that is pending, and the last one at all; flight.Unknown.
+	pending, last       int64
+	enqueued, completed int64 // as pg_status has them; flight.Unknown
+	p2p                 []*flight.Op
+}
+
+// entered is the last collective that the rank entered; flight.Unknown.
+func (m *member) entered() int64 { return max(m.last, m.enqueued) }
+
+// title names a group in sentences.
+func (g *group) title() string {
+	switch {
+	case g.desc != "":
+		return g.desc
+	case g.name != "":
+		return "group " + g.name
+	}
+	return "a group without a name"
+}
+
+// groupsOf puts the groups of all dumps together, in a fixed order.
+func groupsOf(dumps []*flight.Dump) []*group {
+	byKey := map[string]*group{}
+	var list []*group
+	for _, d := range dumps {
+		of := namedGroups(d)
+		nth := map[string]int{}
+		for _, g := range of {
+			key := g.Desc + "\x00" + rankKey(g)
+			nth[key]++
+			key += "\x00" + strconv.Itoa(nth[key])
+			to := byKey[key]
+			if to == nil {
+				to = &group{name: g.Name, desc: g.Desc, ranks: g.Ranks, members: map[int32]*member{}}
+				byKey[key], list = to, append(list, to)
+			}
+			to.members[d.Rank] = newMember(d, g)
+		}
+	}
+	for _, g := range list {
+		if g.ranks == nil {
+			for r := range g.members {
+				g.ranks = append(g.ranks, r)
+			}
+			slices.Sort(g.ranks)
+		}
+		g.inferStatus()
+	}
+	slices.SortFunc(list, func(a, b *group) int {
+		return cmp.Or(compareNames(a.name, b.name), slices.Compare(a.ranks, b.ranks), strings.Compare(a.desc, b.desc))
+	})
+	return list
+}
+
+// rankKey tells groups apart: by their ranks, or where nobody knows these, by their names.
+func rankKey(g *flight.Group) string {
+	if g.Ranks == nil {
+		return "name " + g.Name
+	}
+	var b strings.Builder
+	for _, r := range g.Ranks {
+		fmt.Fprintf(&b, "%d,", r)
+	}
+	return b.String()
+}
+
+// namedGroups are the groups of a dump of which more is known than a number, in the order in
+// which a program makes them.
+func namedGroups(d *flight.Dump) (list []*flight.Group) {
+	for i := range d.Groups {
+		if g := &d.Groups[i]; g.Name != "" || g.Ranks != nil || g.Desc != "" {
+			list = append(list, g)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *flight.Group) int { return compareNames(a.Name, b.Name) })
+	return list
+}
+
+// compareNames puts "9" before "10".
+func compareNames(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+func newMember(d *flight.Dump, g *flight.Group) *member {
+	m := &member{dump: d, of: g, ops: map[int64][]*flight.Op{}, pending: flight.Unknown, last: flight.Unknown, enqueued: g.Enqueued, completed: g.Completed}
+	for i := range d.Ops {
+		op := &d.Ops[i]
+		switch {
+		case &d.Groups[op.Group] != g:
+		case op.IsP2P():
+			m.p2p = append(m.p2p, op)
+		default:
+			m.ops[op.Seq] = append(m.ops[op.Seq], op)
+			m.last = max(m.last, op.Seq)
+			if op.Pending() && (m.pending < 0 || op.Seq < m.pending) {
+				m.pending = op.Seq
+			}
+		}
+	}
+	return m
+}
+
+// inferStatus finds how far ranks are that have no collective of the group in flight: they say it by
+// a number of the group that only those tell who have one, and that is the same on all ranks
+// which are in the same groups.
+func (g *group) inferStatus() {
+	id := int64(flight.Unknown)
+	for _, m := range g.members {
+		switch {
+		case m.of.ID < 0:
+		case id >= 0 && id != m.of.ID:
+			return
+		default:
+			id = m.of.ID
+		}
+	}
+	if id < 0 {
+		return
+	}
+	for _, m := range g.members {
+		if m.of.ID >= 0 {
+			continue
+		}
+		for i := range m.dump.Groups {
+			if x := &m.dump.Groups[i]; x.ID == id {
+				m.enqueued, m.completed = x.Enqueued, x.Completed
+			}
+		}
+	}
+}
+
+// text is a symbol of the dumps.
+func (h *Hang) text(s trace.Sym) string { return h.Set.Syms.Name(s) }

@@ -1,0 +1,236 @@
+package hang
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Kind is why a collective does not end.
+type Kind uint8
+
+const (
+	NotEntered Kind = iota // ranks are not in it
+	OtherOp                // ranks are in another operation
+	OtherSize
+	OtherType
+	OtherOrder // two operations, in different orders
+	OtherSum   // what ranks send is not what they receive
+	Unmatched  // the other side of a send or a receive is not there
+	Deadlock   // ranks wait for each other in different collectives
+	NoDump     // nobody knows what the missing ranks do
+	AllEntered // all are in it
+	Behind     // ranks that are waited for wait themselves
+)
+
+// String is the word of a table.
+func (k Kind) String() string {
+	return [...]string{"not entered", "another operation", "another size", "another type", "another order", "sizes do not add up", "no counterpart", "deadlock", "no dump", "all entered", "behind another"}[k]
+}
+
+// A Hang is why processes stand still.
+type Hang struct {
+	Set *flight.Set
+	// Stuck are collectives that do not end, causes first: those that hold up most ranks lead.
+	Stuck []Stuck
+	Ranks []Rank  // by number: those with a dump, and those that others name
+	World []int32 // all ranks that any group names, or that have a dump
+	// Silent are the ranks of World without a dump.
+	Silent []int32
+
+	groups []*group
+	ranks  map[int32]*Rank
+}
+
+// A Stuck is a collective that does not end, or a send or a receive.
+type Stuck struct {
+	Kind  Kind
+	Group string
+	Of    []int32 // the ranks of the group
+	Seq   int64   // its number in the group; flight.Unknown of a send or a receive
+	Op    string
+	Sizes string // of what goes in
+	Type  string
+	Since trace.Time // when the first that waits entered it; 0 is unknown
+	Stack []flight.Frame
+	// Waiting are those that are in it; Ended, those for whom it has ended.
+	Waiting, Ended []int32
+	// Absent did not enter it, Differ are in something else, and Silent have no dump.
+	Absent, Differ, Silent []int32
+	// Even tells that as many ranks differ as agree, so that nobody knows who is wrong.
+	Even  bool
+	Other *flight.Op // what the first of Differ entered
+	// In and Out are how many elements all put in and take out, of OtherSum.
+	In, Out int64
+	// HeldUp are all ranks that wait for it, directly or for those who do.
+	HeldUp []int32
+	Cause  bool
+	// Queued is how many more collectives its ranks have entered behind it, in all groups.
+	Queued int
+	// Certain tells that the dumps themselves say who is not in it.
+	Certain bool
+
+	of    *group
+	heads []int32 // of Waiting, those for whom it is the first in flight
+	next  []int   // stuck ones in which those wait that it waits for
+	free  bool    // some of those do not wait in any
+}
+
+// A Rank is where a rank is.
+type Rank struct {
+	Rank  int32
+	Dump  *flight.Dump // nil without
+	Stuck int          // index into Hang.Stuck of what it waits in; -1 is none
+	// Head is the first that it has in flight, and Last what it entered last; nil is unknown.
+	Head, Last *flight.Op
+	Pending    int
+	head       *group
+}
+
+// Find finds what does not end. The result of an empty set is empty.
+func Find(set *flight.Set) *Hang {
+	h := &Hang{Set: set, ranks: map[int32]*Rank{}}
+	dumps := h.latest()
+	h.groups = groupsOf(dumps)
+	h.listRanks(dumps)
+	for _, g := range h.groups {
+		h.collectives(g)
+		h.pairs(g)
+	}
+	h.relate()
+	h.settle()
+	return h
+}
+
+// latest returns the last dump of the flight recorder of each rank, in the order of ranks.
+func (h *Hang) latest() []*flight.Dump {
+	last := map[int32]*flight.Dump{}
+	for _, d := range h.Set.Dumps {
+		if d.By != flight.FlightRecorder || d.Rank < 0 {
+			continue
+		}
+		if o := last[d.Rank]; o == nil || d.Time > o.Time {
+			last[d.Rank] = d
+		}
+	}
+	var list []*flight.Dump
+	for _, d := range last {
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b *flight.Dump) int { return cmp.Compare(a.Rank, b.Rank) })
+	return list
+}
+
+// listRanks lists the ranks that have a dump and those that any group names.
+func (h *Hang) listRanks(dumps []*flight.Dump) {
+	for _, d := range dumps {
+		r := &Rank{Rank: d.Rank, Dump: d, Stuck: -1}
+		for i := range d.Ops {
+			op := &d.Ops[i]
+			if r.Last = op; !op.Pending() {
+				continue
+			}
+			if r.Pending++; r.Head == nil {
+				r.Head = op
+			}
+		}
+		h.ranks[d.Rank] = r
+	}
+	for _, g := range h.groups {
+		for _, m := range g.members {
+			if r := h.ranks[m.dump.Rank]; r.Head != nil && &m.dump.Groups[r.Head.Group] == m.of {
+				r.head = g
+			}
+		}
+		for _, r := range g.ranks {
+			if h.ranks[r] == nil {
+				h.ranks[r] = &Rank{Rank: r, Stuck: -1}
+				h.Silent = append(h.Silent, r)
+			}
+		}
+	}
+	for r := range h.ranks {
+		h.World = append(h.World, r)
+	}
+	slices.Sort(h.World)
+	slices.Sort(h.Silent)
+}
+
+// collectives adds the first collective of a group that does not end.
+func (h *Hang) collectives(g *group) {
+	seq := int64(flight.Unknown)
+	for _, m := range g.members {
+		if m.pending >= 0 && (seq < 0 || m.pending < seq) {
+			seq = m.pending
+		}
+	}
+	if seq < 0 {
+		return
+	}
+	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: seq, of: g, Certain: true}
+	for _, r := range g.ranks {
+		m := g.members[r]
+		switch {
+		case m == nil && h.ranks[r].Dump == nil:
+			s.Silent = append(s.Silent, r)
+		case m == nil: // its dump does not know the group
+			s.Absent, s.Certain = append(s.Absent, r), false
+		case m.ops[seq] != nil && m.ops[seq][0].Pending():
+			s.Waiting = append(s.Waiting, r)
+		case m.ops[seq] != nil || m.entered() >= seq:
+			s.Ended = append(s.Ended, r)
+		default:
+			s.Absent = append(s.Absent, r)
+			s.Certain = s.Certain && (m.entered() >= 0 || !m.dump.Lost)
+		}
+	}
+	h.compareAt(g, &s)
+	switch {
+	case len(s.Differ) > 0 || s.Kind == OtherSum:
+	case len(s.Absent) > 0:
+		s.Kind = NotEntered
+	case len(s.Silent) > 0:
+		s.Kind = NoDump
+	}
+	h.add(s, func(op *flight.Op) bool { return !op.IsP2P() && op.Seq == seq })
+}
+
+// add adds what does not end. isIt tells its operation on a rank from others of the group.
+func (h *Hang) add(s Stuck, isIt func(*flight.Op) bool) {
+	in := slices.Concat(s.Waiting, s.Differ)
+	var first *flight.Op
+	for _, r := range in {
+		x := h.ranks[r]
+		m := s.of.members[r]
+		var mine *flight.Op
+		for i := range x.Dump.Ops {
+			if op := &x.Dump.Ops[i]; &x.Dump.Groups[op.Group] == m.of && isIt(op) {
+				mine = op
+				break
+			}
+		}
+		if mine == nil {
+			continue
+		}
+		if slices.Contains(s.Waiting, r) && first == nil {
+			first = mine
+			if mine.Stack >= 0 {
+				s.Stack = x.Dump.Stacks[mine.Stack]
+			}
+		}
+		if mine.Created != 0 && (s.Since == 0 || mine.Created < s.Since) {
+			s.Since = mine.Created
+		}
+		if x.Head == mine {
+			s.heads = append(s.heads, r)
+			x.Stuck = len(h.Stuck)
+			s.Queued = max(s.Queued, x.Pending-1)
+		}
+	}
+	if first != nil {
+		s.Op, s.Sizes, s.Type = h.text(first.Name), h.text(first.In.Text), h.text(first.InT)
+	}
+	h.Stuck = append(h.Stuck, s)
+}

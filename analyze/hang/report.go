@@ -1,0 +1,137 @@
+package hang
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Report makes the tables.
+func (h *Hang) Report() *document.Document {
+	d := document.Of(h.stuckTable(), h.rankTable())
+	return d
+}
+
+func (h *Hang) stuckTable() *table.Table {
+	list := func(name, doc string, of func(*Stuck) []int32) table.Field[Stuck] {
+		return table.TextColumn(name, doc, func(s *Stuck) string { return ranges(of(s), 0, "-") })
+	}
+	t := table.New("sgtrace.report.hang/v1", "What does not end", h.Stuck, []table.Field[Stuck]{
+		table.TextColumn("why", "why it does not end: `not entered`, `another operation`, `another size`, `another type`, `another order`, `sizes do not add up`, `no counterpart`, `deadlock`, `no dump`, `all entered`, `behind another` (who is waited for waits itself)", func(s *Stuck) string { return s.Kind.String() }),
+		table.TextColumn("group", "the process group, by its description or its name", func(s *Stuck) string { return s.Group }),
+		list("of", "ranks of the group", func(s *Stuck) []int32 { return s.Of }),
+		table.TextColumn("op", "the operation that waits", func(s *Stuck) string { return s.Op }),
+		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "which collective of the group it is, from 1; empty for a send or a receive"},
+			Cell: func(s *Stuck) table.Cell { return table.Cell{N: s.Seq, Unknown: s.Seq < 0} }},
+		table.TextColumn("sizes", "sizes of what goes in", func(s *Stuck) string { return s.Sizes }),
+		table.TextColumn("type", "type of its elements", func(s *Stuck) string { return s.Type }),
+		table.TimeField("since", "when the first rank that waits entered it", func(s *Stuck) (trace.Time, bool) { return s.Since, s.Since != 0 }),
+		list("waiting", "ranks that are in it", func(s *Stuck) []int32 { return s.Waiting }),
+		list("absent", "ranks that did not enter it", func(s *Stuck) []int32 { return s.Absent }),
+		list("differ", "ranks that entered something else in its place", func(s *Stuck) []int32 { return s.Differ }),
+		table.TextColumn("instead", "what the first of those entered", h.instead),
+		list("no_dump", "ranks of the group of which there is no dump", func(s *Stuck) []int32 { return s.Silent }),
+		list("ended", "ranks for which it has ended", func(s *Stuck) []int32 { return s.Ended }),
+		table.CountColumn("held_up", "ranks that wait for it, directly or for one another; 0 unless it is a cause", func(s *Stuck) int64 { return int64(len(s.HeldUp)) }),
+		table.CountColumn("queued", "how much more the rank that has most in flight has entered behind it", func(s *Stuck) int64 { return int64(s.Queued) }),
+		table.TextColumn("at", "where the first rank that waits entered it: the innermost function that is not PyTorch's", func(s *Stuck) string { return h.place(s.Stack) }),
+		table.Detail([]table.Field[Stuck]{table.TextColumn("stack", "its stack, innermost first", func(s *Stuck) string { return h.whole(s.Stack) })})[0],
+	})
+	if len(h.Silent) > 0 {
+		t.Note("no dump of %s: what they did is not known", named(h.Silent))
+	}
+	if len(h.Stuck) == 0 && len(h.World) > len(h.Silent) {
+		t.Note("nothing was in flight in %s", words.Counted(len(h.World)-len(h.Silent), "dump"))
+	}
+	return t
+}
+
+// instead is what the first rank that differs entered.
+func (h *Hang) instead(s *Stuck) string {
+	if len(s.Differ) == 0 {
+		return ""
+	}
+	return words.JoinNonEmpty(" ", h.text(s.Other.Name), h.text(s.Other.In.Text), h.text(s.Other.InT))
+}
+
+// where says in a word where a rank is.
+func (h *Hang) where(r *Rank) string {
+	switch {
+	case r.Dump == nil:
+		return "no dump"
+	case r.Stuck >= 0 && contains(h.Stuck[r.Stuck].Differ, r.Rank):
+		return "entered another"
+	case r.Stuck >= 0:
+		return "waits"
+	case r.Pending > 0:
+		return "in flight"
+	}
+	for i := range h.Stuck {
+		if s := &h.Stuck[i]; s.Cause && contains(s.Absent, r.Rank) {
+			return "did not enter"
+		}
+	}
+	return "nothing in flight"
+}
+
+func contains(ranks []int32, r int32) bool {
+	for _, x := range ranks {
+		if x == r {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *Hang) rankTable() *table.Table {
+	op := func(of func(*Rank) *flight.Op, text func(*flight.Op) string) func(*Rank) string {
+		return func(r *Rank) string {
+			if o := of(r); o != nil {
+				return text(o)
+			}
+			return ""
+		}
+	}
+	name := func(o *flight.Op) string { return h.text(o.Name) }
+	head, last := func(r *Rank) *flight.Op { return r.Head }, func(r *Rank) *flight.Op { return r.Last }
+	dump := func(r *Rank) *flight.Dump {
+		if r.Dump == nil {
+			return &flight.Dump{}
+		}
+		return r.Dump
+	}
+	return table.New("sgtrace.report.hang.ranks/v1", "Ranks", h.Ranks, []table.Field[Rank]{
+		table.CountColumn("rank", "number of the rank in the job", func(r *Rank) int64 { return int64(r.Rank) }),
+		table.TextColumn("state", "`waits` in a collective, `entered another` than most, `did not enter` what others wait in, `no dump`, `in flight` (what it waits in is not compared), or `nothing in flight`", h.where),
+		table.TextColumn("op", "the first operation that it has in flight", op(head, name)),
+		table.TextColumn("group", "its group", func(r *Rank) string { _, g := h.head(r); return g }),
+		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "its number in the group; empty for a send or a receive"},
+			Cell: func(r *Rank) table.Cell {
+				if r.Head == nil || r.Head.IsP2P() {
+					return table.Cell{Unknown: true}
+				}
+				return table.Cell{N: r.Head.Seq}
+			}},
+		table.TimeField("since", "when it entered that", func(r *Rank) (trace.Time, bool) {
+			if r.Head == nil || r.Head.Created == 0 {
+				return 0, false
+			}
+			return r.Head.Created, true
+		}),
+		table.CountColumn("pending", "operations that it has in flight", func(r *Rank) int64 { return int64(r.Pending) }),
+		table.TextColumn("last", "the last operation that it entered, if its dump has any", op(last, name)),
+		table.TextColumn("at", "where it entered the first in flight, or else the last", func(r *Rank) string {
+			o := r.Head
+			if o == nil {
+				o = r.Last
+			}
+			if o == nil || o.Stack < 0 {
+				return ""
+			}
+			return h.place(r.Dump.Stacks[o.Stack])
+		}),
+		table.TextColumn("file", "its dump", func(r *Rank) string { return dump(r).File }),
+	})
+}

@@ -1,0 +1,175 @@
+package hang
+
+import (
+	"archive/tar"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/flightrecorder"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// readDumps reads all files of a folder.
+func readDumps(t testing.TB, dir string) (*flight.Set, *trace.Diags) {
+	t.Helper()
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set := flight.New(syms)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parallel.Each(len(files), func(i int) {
+		name := filepath.Join(dir, files[i].Name())
+		in := &format.Input{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
+		if _, err := flightrecorder.Format.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	set.Finish()
+	return set, diags
+}
+
+// What was planted leads, with its ranks, its group and its number, whatever the recorders kept,
+// in both forms, and where dumps of others are lost.
+func TestRateOfHangs(t *testing.T) {
+	for fault := range inflight.Faults {
+		t.Run(fault.String(), func(t *testing.T) {
+			seeds := testset.Seeds(t)
+			right := 0
+			for _, seed := range seeds {
+				r := rand.New(rand.NewPCG(seed, 1))
+				c := inflight.Config{Seed: seed, TP: []int{4, 8}[r.IntN(2)], DP: 1 + r.IntN(4), Steps: 60 + r.IntN(100), Fault: fault, Wrong: 1,
+					Ring: []int{20, 60, 2000}[r.IntN(3)], Active: r.IntN(3) == 0}
+				if c.TP == 8 {
+					c.Wrong += r.IntN(3)
+				}
+				if c.DP > 2 {
+					c.Silent = r.IntN(2)
+				}
+				if fault == inflight.OtherOrder || fault == inflight.Missing { // several would be in step with one another
+					c.Wrong = 1
+				}
+				dir := t.TempDir()
+				truth, err := inflight.Write(dir, c, inflight.Form(r.IntN(2)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				set, _ := readDumps(t, dir)
+				h := Find(set)
+				if ok := foundIt(h, truth); ok {
+					right++
+				} else {
+					found, _ := h.Findings()
+					t.Logf("seed %d, %+v: %v, planted %+v", seed, c, found, truth)
+				}
+			}
+			testset.Rate(t, "hang: "+fault.String(), right, len(seeds), 100)
+		})
+	}
+}
+
+// foundIt reports whether the first cause is what was planted.
+func foundIt(h *Hang, truth inflight.Truth) bool {
+	found, judged := h.Findings()
+	if len(found) != 1 || judged.N == 0 {
+		return false
+	}
+	s := &h.Stuck[0]
+	ranks := s.Differ
+	if truth.Fault == inflight.Missing {
+		ranks = s.Absent
+	}
+	want := func(list []int, have []int32) bool {
+		return slices.EqualFunc(list, have, func(a int, b int32) bool { return int32(a) == b })
+	}
+	return s.Kind.String() == truth.Fault.String() && want(truth.Ranks, ranks) && s.Seq == int64(truth.Seq) && s.Group == truth.Group && want(truth.Of, s.Of) && want(truth.Silent, h.Silent)
+}
+
+// Nothing hangs where all ranks do the same: what they have in flight is all entered.
+func TestNothingIsBlamed(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := inflight.Write(dir, inflight.Config{Seed: 5, TP: 4, DP: 2, Steps: 80, Fault: inflight.OtherOp, Ring: 2000}, inflight.Pickle); err != nil {
+		t.Fatal(err)
+	}
+	set, _ := readDumps(t, dir)
+	h := Find(set)
+	if found, judged := h.Findings(); len(found) != 0 || judged.N != 8 {
+		t.Errorf("%+v, %+v", found, judged)
+	}
+}
+
+// BenchmarkDumps reads and compares 1,024 dumps of full rings.
+func BenchmarkDumps(b *testing.B) {
+	dir := b.TempDir()
+	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 8, DP: 128, Steps: 2100, Fault: inflight.Missing, Wrong: 1, Ring: 2000}, inflight.Pickle); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		set, _ := readDumps(b, dir)
+		if h := Find(set); len(h.Stuck) == 0 {
+			b.Fatal("nothing found")
+		}
+	}
+}
+
+// Ranks 9 and 14 hold a lock of Python: they are not in the all-to-all that six others are in, and
+// those wait for whom the stages before them wait.
+func TestRealHang(t *testing.T) {
+	file := testinput.Shared(t, "data", "untraced", "fr", "lock_gil_1st.tar.zst")
+	dir := t.TempDir()
+	unpack(t, file, dir)
+	set, _ := readDumps(t, dir)
+	h := Find(set)
+	found, _ := h.Findings()
+	s := &h.Stuck[0]
+	if len(found) != 1 || s.Kind != NotEntered || !slices.Equal(s.Absent, []int32{9, 14}) || s.Seq != 45265 || s.Op != "all_to_all" || s.Group != "EXPERT_MODEL_PARALLEL_GROUP" || len(s.HeldUp) != 14 {
+		t.Errorf("%v, %+v", found, s)
+	}
+}
+
+// unpack unpacks the files of an archive.
+func unpack(t *testing.T, file, dir string) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(h.Name)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package hang
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/flight"
+)
+
+// ranges writes ranks in short: "0 to 7, 9, 14". Beyond most pieces it counts them.
+func ranges(ranks []int32, most int, to string) string {
+	var parts []string
+	rest := 0
+	for i := 0; i < len(ranks); {
+		k := i + 1
+		for k < len(ranks) && ranks[k] == ranks[k-1]+1 {
+			k++
+		}
+		switch {
+		case most > 0 && len(parts) == most:
+			rest += k - i
+		case k-i > 2:
+			parts = append(parts, fmt.Sprintf("%d%s%d", ranks[i], to, ranks[k-1]))
+		case k-i == 2:
+			parts = append(parts, fmt.Sprint(ranks[i]), fmt.Sprint(ranks[i+1]))
+		default:
+			parts = append(parts, fmt.Sprint(ranks[i]))
+		}
+		i = k
+	}
+	text := strings.Join(parts, ", ")
+	if rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// mostNamed is how many ranges of ranks a sentence names.
+const mostNamed = 6
+
+// named is "rank 9" or "ranks 9, 14" in a sentence.
+func named(ranks []int32) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d", ranks[0])
+	}
+	text := ranges(ranks, mostNamed, " to ")
+	if i := strings.LastIndex(text, ", "); i >= 0 && !strings.HasSuffix(text, " more") {
+		text = text[:i] + " and" + text[i+1:]
+	}
+	return "ranks " + text
+}
+
+// counted is "rank 9", "ranks 9 and 14", or "6 ranks" of many.
+func counted(ranks []int32) string {
+	if len(ranks) <= 2 {
+		return named(ranks)
+	}
+	return words.Counted(len(ranks), "rank")
+}
+
+// call names a collective: "all_to_all #45,265 of EXPERT_MODEL_PARALLEL_GROUP (ranks 8 to 15)".
+func (s *Stuck) call() string {
+	if s.Seq < 0 {
+		return fmt.Sprintf("%s of %s", s.Op, s.Group)
+	}
+	return fmt.Sprintf("%s #%s of %s (%s)", s.Op, words.Thousands(s.Seq), s.Group, named(s.Of))
+}
+
+// since is " since 14:02:44", or "" if nobody knows.
+func (s *Stuck) since() string {
+	if s.Since == 0 {
+		return ""
+	}
+	return " since " + words.At(s.Since, words.TenthLayout)
+}
+
+// have is "has" or "have".
+func have(ranks []int32) string {
+	if len(ranks) == 1 {
+		return "has"
+	}
+	return "have"
+}
+
+// verb is that of one rank, or of several: "waits", "wait".
+func verb(ranks []int32, one string) string {
+	if len(ranks) == 1 {
+		return one
+	}
+	return strings.TrimSuffix(one, "s")
+}
+
+// Sentence says what is wrong with a cause.
+func (h *Hang) Sentence(s *Stuck) string {
+	text := h.what(s)
+	if n := len(s.HeldUp); n > len(s.Waiting)+len(s.Differ) {
+		text += fmt.Sprintf("; %d of %d ranks wait for that", n, len(h.World))
+	}
+	return text
+}
+
+func (h *Hang) what(s *Stuck) string {
+	waiting := fmt.Sprintf("%s %s in it%s", counted(s.Waiting), verb(s.Waiting, "waits"), s.since())
+	switch s.Kind {
+	case NotEntered:
+		return fmt.Sprintf("%s did not enter %s; %s", named(s.Absent), s.call(), waiting)
+	case OtherOp, OtherOrder, OtherSize, OtherType:
+		return h.differs(s)
+	case OtherSum:
+		return fmt.Sprintf("what ranks send and receive in %s does not add up: %s elements in, %s out; %s", s.call(), words.Thousands(s.In), words.Thousands(s.Out), waiting)
+	case Unmatched:
+		return fmt.Sprintf("%s %s in %s%s, but %s has no counterpart in flight", named(s.Waiting), verb(s.Waiting, "waits"), s.call(), s.since(), named(s.Absent))
+	case Deadlock:
+		return h.circle(s)
+	case NoDump:
+		return fmt.Sprintf("%s %s no dump, and %s %s for them in %s%s", named(s.Silent), have(s.Silent), counted(s.Waiting), verb(s.Waiting, "waits"), s.call(), s.since())
+	case AllEntered:
+		if len(s.Ended) > 0 {
+			return fmt.Sprintf("%s ended on %s and not on %s, where it runs%s", s.call(), counted(s.Ended), named(s.Waiting), s.since())
+		}
+		return fmt.Sprintf("all ranks entered %s and it does not end%s", s.call(), s.since())
+	}
+	return ""
+}
+
+// differs says who entered what instead.
+func (h *Hang) differs(s *Stuck) string {
+	others := "the other " + words.Counted(len(s.Waiting), "rank")
+	if s.Even || len(s.Waiting) == 1 {
+		others = named(s.Waiting)
+	}
+	did := "entered"
+	mine, theirs := h.text(s.Other.Name), s.Op
+	if s.Seq < 0 {
+		mine, theirs = mine+" "+h.text(s.Other.Out.Text), theirs+" "+s.Sizes
+		return fmt.Sprintf("%s %s %s, but %s %s, in %s%s", named(s.Differ), did, mine, others, theirs, s.Group, s.since())
+	}
+	where := fmt.Sprintf("as collective #%s of %s (%s)%s", words.Thousands(s.Seq), s.Group, named(s.Of), s.since())
+	switch s.Kind {
+	case OtherSize:
+		mine, theirs = mine+" "+h.sizes(s.Other, s), theirs+" "+s.Sizes
+	case OtherType:
+		mine, theirs = mine+" of "+h.text(s.Other.InT), theirs+" of "+s.Type
+	case OtherOrder:
+		return fmt.Sprintf("%s entered %s before %s, but %s the other way around, %s", named(s.Differ), mine, theirs, others, where)
+	}
+	return fmt.Sprintf("%s %s %s, but %s %s, %s", named(s.Differ), did, mine, others, theirs, where)
+}
+
+// sizes are those of what goes in, or if these are equal, of what comes out.
+func (h *Hang) sizes(o *flight.Op, s *Stuck) string {
+	if in := h.text(o.In.Text); in != s.Sizes {
+		return in
+	}
+	return "giving " + h.text(o.Out.Text)
+}
+
+// circle names who waits for whom in a deadlock.
+func (h *Hang) circle(s *Stuck) string {
+	parts := []string{fmt.Sprintf("%s in %s", named(s.heads), s.call())}
+	for _, k := range s.next {
+		if o := &h.Stuck[k]; o.Kind == Deadlock && len(o.heads) > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %s", named(o.heads), o.call()))
+		}
+	}
+	return "ranks wait for each other" + s.since() + ": " + strings.Join(parts, ", ")
+}
+
+// frame writes a function, with its place.
+func (h *Hang) frame(f flight.Frame) string {
+	file := h.text(f.File)
+	if i := strings.LastIndexByte(file, '/'); i >= 0 {
+		file = file[i+1:]
+	}
+	if file == "" {
+		return h.text(f.Name)
+	}
+	return fmt.Sprintf("%s (%s:%s)", h.text(f.Name), file, strconv.Itoa(int(f.Line)))
+}
+
+// place is the first function on a stack that is not PyTorch's own; "" without any.
+func (h *Hang) place(stack []flight.Frame) string {
+	for _, f := range stack {
+		if file := h.text(f.File); !strings.Contains(file, "torch/") && file != "" {
+			return h.frame(f)
+		}
+	}
+	if len(stack) > 0 {
+		return h.frame(stack[0])
+	}
+	return ""
+}
+
+// whole is a stack in one line, innermost first.
+func (h *Hang) whole(stack []flight.Frame) string {
+	parts := make([]string, len(stack))
+	for i, f := range stack {
+		parts[i] = h.frame(f)
+	}
+	return strings.Join(parts, " < ")
+}
+
+// Words says in one line who said something, and how many wait.
+func (h *Hang) Words() string {
+	waiting := 0
+	for i := range h.Ranks {
+		if h.Ranks[i].Pending > 0 {
+			waiting++
+		}
+	}
+	text := fmt.Sprintf("dumps of %d of %s", len(h.World)-len(h.Silent), words.Counted(len(h.World), "rank"))
+	if waiting == 0 {
+		return text + ", none of which has anything in flight"
+	}
+	return text + fmt.Sprintf(", %d of which wait", waiting)
+}
