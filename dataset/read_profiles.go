@@ -70,15 +70,22 @@ type spot struct {
 	*restoring
 	in              *rows
 	process, thread *cell
+	walked          *walkedSpot // of rows without a process; nil leaves them out
 }
 
 func (r *restoring) spot(in *rows) spot {
-	return spot{r, in, in.column("process"), in.column("thread")}
+	return spot{restoring: r, in: in, process: in.column("process"), thread: in.column("thread")}
 }
 
 // next moves to the next row of the view, and returns its profile and its row there.
 func (s *spot) next() (p *profile.Profile, row int32, ok bool) {
 	for s.in.next() {
+		if s.walked != nil && s.process.int() < 0 {
+			if p, row := s.walked.place(); p != nil {
+				return p, row, true
+			}
+			continue
+		}
 		p := s.of(s.process)
 		if p == nil {
 			continue
@@ -153,15 +160,19 @@ func (r *restoring) countEvents() (n int64) {
 // eventsOf reads the events of a file, with what calls and work have in common.
 func (r *restoring) eventsOf(file *file) error {
 	in := r.openRows(file.name, r.opt.Syms)
-	at, start, dur, name, category := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("category")
+	at, start, dur, name := r.spot(in), in.column("start"), in.column("dur"), in.column("name")
 	correlation, single := &cell{}, &cell{}
 	if !file.operators {
 		correlation, single = in.column("correlation"), in.column("one_block")
 	}
+	category := r.categoryOf(file, in)
+	if r.view == collectivesView {
+		at.walked = r.walkedSpot(file, in)
+	}
 	arguments := r.argumentsOf(file, in)
 	categories := map[trace.Sym]bool{}
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-		s := trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()}
+		s := trace.Slice{Time: trace.Time(start.int()), Dur: max(0, dur.int()), Track: trace.TrackID(row), Name: name.sym(), Cat: category()}
 		if !r.keeps(&s, categories) {
 			continue
 		}
@@ -180,6 +191,29 @@ func (r *restoring) eventsOf(file *file) error {
 		p.Events = append(p.Events, s)
 	}
 	return in.close()
+}
+
+// categoryOf returns what tells the category of the row under way: that of rows of exports, which
+// have none, is that of the file.
+func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
+	category, from := in.column("category"), &cell{}
+	if file == copiesFile {
+		from = in.column("memory_from")
+	}
+	var own []trace.Sym // by number in the file
+	for _, name := range file.categories {
+		own = append(own, r.opt.Syms.Intern(name))
+	}
+	none, fills := r.opt.Syms.Intern(""), profile.NoMemory.String()
+	return func() trace.Sym {
+		switch sym := category.sym(); {
+		case sym != none && sym != 0 || own == nil:
+			return sym
+		case string(from.text()) == fills:
+			return own[1]
+		}
+		return own[0]
+	}
 }
 
 // keeps reports whether the filter keeps an event; categories are those that were met.
