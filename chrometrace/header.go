@@ -14,10 +14,9 @@ import (
 
 // A distributedInfo is what torch.distributed says about the process.
 type distributedInfo struct {
-	Backend   string     `json:"backend"`
-	Rank      number     `json:"rank"`
-	WorldSize number     `json:"world_size"`
-	Groups    groupInfos `json:"pg_config"`
+	Backend   string `json:"backend"`
+	Rank      number `json:"rank"`
+	WorldSize number `json:"world_size"`
 }
 
 // A number may also be the text of one.
@@ -31,36 +30,6 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	n.known = ok && v >= 0 && v <= math.MaxInt32
 	n.value, n.odd = int32(v), !n.known && string(text) != "null"
 	return nil
-}
-
-type groupInfo struct {
-	Name  string   `json:"pg_name"`
-	Desc  string   `json:"pg_desc"`
-	Ranks rankList `json:"ranks"`
-}
-
-// groupInfos may also be an empty object.
-type groupInfos []groupInfo
-
-func (g *groupInfos) UnmarshalJSON(text []byte) error {
-	if text[0] == '[' {
-		return json.Unmarshal(text, (*[]groupInfo)(g))
-	}
-	return nil
-}
-
-// A rankList is a list, or in traces on demand the text of one.
-type rankList []int32
-
-func (r *rankList) UnmarshalJSON(text []byte) error {
-	if text[0] == '"' {
-		var inner string
-		if err := json.Unmarshal(text, &inner); err != nil {
-			return err
-		}
-		text = []byte(inner)
-	}
-	return json.Unmarshal(text, (*[]int32)(r))
 }
 
 // readHeader adds a member of a document to m. It returns what is wrong with it.
@@ -80,11 +49,6 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 		}
 		if info.Rank.odd || info.WorldSize.odd {
 			err = errors.New("rank or world_size is not a number")
-		}
-		if m.Groups == nil {
-			for _, g := range info.Groups {
-				m.Groups = append(m.Groups, profile.Group{Name: g.Name, Desc: g.Desc, Ranks: g.Ranks})
-			}
 		}
 		return err
 	case "deviceProperties", "computeProperties":

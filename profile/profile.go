@@ -73,8 +73,7 @@ type Meta struct {
 	Rank      int32 // distributedInfo.rank; -1 is unknown, or there are several Parts
 	WorldSize int32 // distributedInfo.world_size; -1 is unknown
 	Host      string
-	Backend   string  // "nccl", "gloo", ...; "" is unknown
-	Groups    []Group // process groups
+	Backend   string // "nccl", "gloo", ...; "" is unknown
 	// Parts are labels of the parts of the file, which this program wrote, or several ranks
 	// one after another: "node0/TP0-DP1". One may be "".
 	Parts   map[string]string
@@ -97,12 +96,6 @@ type Meta struct {
 type Hint struct {
 	From       string // "NCCL", "environment"
 	Rank, Size int32
-}
-
-// A Group is a process group of torch.distributed.
-type Group struct {
-	Name, Desc string
-	Ranks      []int32
 }
 
 // A Device is an accelerator that the process could see.
