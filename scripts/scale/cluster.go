@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/sgtrace/sgtrace/scripts/scale/slurm"
 )
 
 // task is what a task of the array runs. In the first round every third one is killed while it
@@ -31,28 +29,28 @@ wait $pid
 // job that depends on the second round prints the report.
 func (b *bench) underSlurm(ctx context.Context, n int) error {
 	start := time.Now()
-	c, err := slurm.Start(ctx, filepath.Join(b.cache, "slurm"), filepath.Join(b.dir, "slurm"))
+	c, err := startSlurm(ctx, filepath.Join(b.cache, "slurm"), filepath.Join(b.dir, "slurm"))
 	if err != nil {
 		return err
 	}
-	defer c.Stop()
+	defer c.stop()
 	script := filepath.Join(b.dir, "task.sh")
 	text := "#!/bin/bash\n" + fmt.Sprintf(task, b.dir, b.program, datasetName, tracesName, n)
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		return err
 	}
 	array := fmt.Sprintf("--array=0-%d", n-1)
-	first, err := c.Submit(array, "--export=ALL,KILL=yes", "--output="+filepath.Join(b.dir, "first.%a"), script)
+	first, err := c.submit(array, "--export=ALL,KILL=yes", "--output="+filepath.Join(b.dir, "first.%a"), script)
 	if err != nil {
 		return err
 	}
-	again, err := c.Submit(array, "--export=ALL,KILL=no", "--dependency=afterany:"+first, "--output="+filepath.Join(b.dir, "again.%a"), script)
+	again, err := c.submit(array, "--export=ALL,KILL=no", "--dependency=afterany:"+first, "--output="+filepath.Join(b.dir, "again.%a"), script)
 	if err != nil {
 		return err
 	}
 	printed := filepath.Join(b.dir, "printed")
 	reduce := fmt.Sprintf("cd %s && %s report %s", b.dir, b.program, datasetName)
-	if _, err := c.Submit("--wait", "--dependency=afterok:"+again, "--kill-on-invalid-dep=yes", "--output="+printed, "--error=/dev/null", "--wrap", reduce); err != nil {
+	if _, err := c.submit("--wait", "--dependency=afterok:"+again, "--kill-on-invalid-dep=yes", "--output="+printed, "--error=/dev/null", "--wrap", reduce); err != nil {
 		return err
 	}
 	killed, err := countKilled(b.dir)

@@ -27,7 +27,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/scripts/scale/engines"
-	"github.com/sgtrace/sgtrace/scripts/scale/slurm"
 )
 
 // Folders that are compared. They have names of one length, so that tables are as wide.
@@ -106,7 +105,7 @@ func (b *bench) check(ctx context.Context, ranks int) error {
 	}
 	err = b.underSlurm(ctx, ranks)
 	switch {
-	case errors.Is(err, slurm.ErrUnavailable):
+	case errors.Is(err, errNoSlurm):
 		log.Printf("SKIPPED: %v", err)
 		err = os.Rename(filepath.Join(b.dir, xargsName), filepath.Join(b.dir, datasetName))
 	case err == nil:

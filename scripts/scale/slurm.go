@@ -1,9 +1,6 @@
 //go:build linux
 
-// Package slurm starts a Slurm cluster of one node as an ordinary user would run any
-// program: from Debian's packages, unpacked into a private folder. Nothing is installed,
-// and everything it writes is in that folder.
-package slurm
+package main
 
 import (
 	"context"
@@ -23,31 +20,33 @@ import (
 // packages are what the daemons and the commands need beyond a minimal Debian.
 var packages = []string{"slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2", "libhwloc15", "liblua5.1-0"}
 
-// ErrUnavailable says that Slurm cannot be had here: not Debian, or no mirror in reach.
-var ErrUnavailable = errors.New("cannot get Slurm")
+// errNoSlurm says that Slurm cannot be had here: not Debian, or no mirror in reach.
+var errNoSlurm = errors.New("cannot get Slurm")
 
-// A Cluster is a running Slurm with one node.
-type Cluster struct {
+// A slurm is a cluster of one node, started as an ordinary user would run any program: from
+// Debian's packages, unpacked into a private folder. Nothing is installed, and everything it
+// writes is in that folder.
+type slurm struct {
 	root    string // unpacked packages
 	dir     string // configuration, state, and logs
 	env     []string
 	daemons []*exec.Cmd
 }
 
-// Start gets the packages into cache, unless they are there, and starts a cluster that
+// startSlurm gets the packages into cache, unless they are there, and starts a cluster that
 // keeps its state in dir.
-func Start(ctx context.Context, cache, dir string) (*Cluster, error) {
+func startSlurm(ctx context.Context, cache, dir string) (*slurm, error) {
 	root, err := unpack(ctx, cache)
 	if err != nil {
 		return nil, err
 	}
 	lib := filepath.Join(root, "usr/lib", triplet())
-	c := &Cluster{root: root, dir: dir}
+	c := &slurm{root: root, dir: dir}
 	c.env = append(os.Environ(), "SLURM_CONF="+c.path("slurm.conf"),
 		"LD_LIBRARY_PATH="+lib+":"+filepath.Join(lib, "slurm-wlm"), "PATH="+filepath.Join(root, "usr/bin")+":"+os.Getenv("PATH"))
-	for _, step := range []func() error{c.configure, c.startMunge, c.startSlurm, c.wait} {
+	for _, step := range []func() error{c.configure, c.startMunge, c.startDaemons, c.wait} {
 		if err := step(); err != nil {
-			c.Stop()
+			c.stop()
 			return nil, err
 		}
 	}
@@ -62,7 +61,7 @@ func triplet() string {
 	return "x86_64-linux-gnu"
 }
 
-func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
+func (c *slurm) path(name string) string { return filepath.Join(c.dir, name) }
 
 // unpack downloads and unpacks the packages once.
 func unpack(ctx context.Context, cache string) (string, error) {
@@ -76,7 +75,7 @@ func unpack(ctx context.Context, cache string) (string, error) {
 	download := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "Acquire::http::Timeout=20", "-o", "Acquire::Retries=0", "download"}, packages...)...)
 	download.Dir = cache
 	if out, err := download.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: apt-get download: %v: %s", ErrUnavailable, err, lastLine(out))
+		return "", fmt.Errorf("%w: apt-get download: %v: %s", errNoSlurm, err, lastLine(out))
 	}
 	debs, err := filepath.Glob(filepath.Join(cache, "*.deb"))
 	if err != nil {
@@ -84,7 +83,7 @@ func unpack(ctx context.Context, cache string) (string, error) {
 	}
 	for _, deb := range debs {
 		if out, err := exec.CommandContext(ctx, "dpkg", "-x", deb, root).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%w: dpkg -x %s: %v: %s", ErrUnavailable, deb, err, lastLine(out))
+			return "", fmt.Errorf("%w: dpkg -x %s: %v: %s", errNoSlurm, deb, err, lastLine(out))
 		}
 	}
 	return root, os.WriteFile(done, nil, 0o644)
@@ -96,7 +95,7 @@ func lastLine(out []byte) string {
 }
 
 // configure writes the key of munge and slurm.conf.
-func (c *Cluster) configure() error {
+func (c *slurm) configure() error {
 	for _, dir := range []string{"munge", "spool", "state"} {
 		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
 			return err
@@ -121,13 +120,13 @@ func (c *Cluster) configure() error {
 		user = "root"
 	}
 	conf := strings.NewReplacer("$HOST", host, "$DIR", c.dir, "$USER", user, "$CTLD", fmt.Sprint(ports[0]), "$SLURMD", fmt.Sprint(ports[1]),
-		"$PLUGINS", filepath.Join(c.root, "usr/lib", triplet(), "slurm-wlm"), "$CPUS", fmt.Sprint(runtime.NumCPU())).Replace(config)
+		"$PLUGINS", filepath.Join(c.root, "usr/lib", triplet(), "slurm-wlm"), "$CPUS", fmt.Sprint(runtime.NumCPU())).Replace(slurmConf)
 	return os.WriteFile(c.path("slurm.conf"), []byte(conf), 0o644)
 }
 
-// config asks the scheduler to look at its queue twice a second; a real cluster takes more
+// slurmConf asks the scheduler to look at its queue twice a second; a real cluster takes more
 // time, and has more nodes.
-const config = `ClusterName=scale
+const slurmConf = `ClusterName=scale
 SlurmctldHost=$HOST(127.0.0.1)
 SlurmctldPort=$CTLD
 SlurmdPort=$SLURMD
@@ -174,7 +173,7 @@ func freePorts(n int) ([]int, error) {
 }
 
 // daemon starts a program of the packages in the foreground.
-func (c *Cluster) daemon(name string, args ...string) error {
+func (c *slurm) daemon(name string, args ...string) error {
 	cmd := exec.Command(filepath.Join(c.root, "usr/sbin", name), args...)
 	cmd.Env, cmd.Dir = c.env, c.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -185,13 +184,13 @@ func (c *Cluster) daemon(name string, args ...string) error {
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%w: %v", ErrUnavailable, err)
+		return fmt.Errorf("%w: %v", errNoSlurm, err)
 	}
 	c.daemons = append(c.daemons, cmd)
 	return nil
 }
 
-func (c *Cluster) startMunge() error {
+func (c *slurm) startMunge() error {
 	socket := c.path("munge/socket")
 	err := c.daemon("munged", "--foreground", "--force", "--key-file="+c.path("munge.key"), "--socket="+socket,
 		"--pid-file="+c.path("munge/pid"), "--log-file="+c.path("munge/log"), "--seed-file="+c.path("munge/seed"))
@@ -201,7 +200,7 @@ func (c *Cluster) startMunge() error {
 	return until(func() bool { _, err := os.Stat(socket); return err == nil }, "munged has no socket: see "+c.path("munged.out"))
 }
 
-func (c *Cluster) startSlurm() error {
+func (c *slurm) startDaemons() error {
 	if err := c.daemon("slurmctld-wlm", "-D", "-c", "-f", c.path("slurm.conf")); err != nil {
 		return err
 	}
@@ -209,9 +208,9 @@ func (c *Cluster) startSlurm() error {
 }
 
 // wait returns when the node is idle.
-func (c *Cluster) wait() error {
+func (c *slurm) wait() error {
 	return until(func() bool {
-		out, err := c.Command("sinfo", "--noheader", "--format=%T").Output()
+		out, err := c.command("sinfo", "--noheader", "--format=%T").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle"
 	}, "the node does not come up: see "+c.path("slurmctld.log"))
 }
@@ -224,27 +223,27 @@ func until(ok func() bool, otherwise string) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return fmt.Errorf("%w: %s", ErrUnavailable, otherwise)
+	return fmt.Errorf("%w: %s", errNoSlurm, otherwise)
 }
 
-// Command returns a command of Slurm, such as sbatch, for this cluster.
-func (c *Cluster) Command(name string, args ...string) *exec.Cmd {
+// command returns a command of Slurm, such as sbatch, for this cluster.
+func (c *slurm) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(c.root, "usr/bin", name), args...)
 	cmd.Env, cmd.Dir = c.env, c.dir
 	return cmd
 }
 
-// Submit submits a job and returns its number. Arguments are those of sbatch.
-func (c *Cluster) Submit(args ...string) (string, error) {
-	out, err := c.Command("sbatch", append([]string{"--parsable"}, args...)...).CombinedOutput()
+// submit submits a job and returns its number. Arguments are those of sbatch.
+func (c *slurm) submit(args ...string) (string, error) {
+	out, err := c.command("sbatch", append([]string{"--parsable"}, args...)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("sbatch: %v: %s", err, lastLine(out))
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Stop ends the cluster and all of its jobs.
-func (c *Cluster) Stop() {
+// stop ends the cluster and all of its jobs.
+func (c *slurm) stop() {
 	for i := len(c.daemons) - 1; i >= 0; i-- {
 		d := c.daemons[i]
 		syscall.Kill(-d.Process.Pid, syscall.SIGTERM)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package slurm
+package main
 
 import (
 	"errors"
@@ -9,26 +9,26 @@ import (
 	"testing"
 )
 
-func TestCluster(t *testing.T) {
+func TestSlurm(t *testing.T) {
 	cache := os.Getenv("SGTRACE_SCALE")
 	if cache == "" {
 		t.Skip("$SGTRACE_SCALE is not set: 'make scale' sets it")
 	}
 	dir := t.TempDir()
-	c, err := Start(t.Context(), filepath.Join(cache, "slurm"), dir)
-	if errors.Is(err, ErrUnavailable) {
+	c, err := startSlurm(t.Context(), filepath.Join(cache, "slurm"), dir)
+	if errors.Is(err, errNoSlurm) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Stop()
+	defer c.stop()
 	out := filepath.Join(dir, "out.%a")
-	array, err := c.Submit("--array=0-3", "--output="+out, "--wrap", "echo task $SLURM_ARRAY_TASK_ID")
+	array, err := c.submit("--array=0-3", "--output="+out, "--wrap", "echo task $SLURM_ARRAY_TASK_ID")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Submit("--wait", "--dependency=afterok:"+array, "--output="+filepath.Join(dir, "sum"), "--wrap", "cat "+dir+"/out.*"); err != nil {
+	if _, err := c.submit("--wait", "--dependency=afterok:"+array, "--output="+filepath.Join(dir, "sum"), "--wrap", "cat "+dir+"/out.*"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "sum"))
