@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -95,11 +95,15 @@ func (d intake) ended(name string, src *source) error {
 	return nil
 }
 
+// heldByWorker is about how many bytes a worker holds: the piece at hand, those that wait before and
+// behind it, and what was parsed of them.
+const heldByWorker = 4 << 20
+
 // run cuts an input into pieces, and has workers, each of which newWorker makes, work on them
 // on all cores; take gets all pieces in order, while they are being worked on. report gets
 // what is wrong between frames.
 func (c *cutter) run(kind framing, report func(m *trace.Message, offset int64, values ...any), newWorker func() func(*piece), take func(*piece)) {
-	workers := runtime.GOMAXPROCS(0)
+	workers := parallel.Workers(heldByWorker)
 	c.work, c.order = make(chan *piece, workers), make(chan *piece, workers)
 	go func() {
 		switch {

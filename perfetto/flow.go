@@ -3,6 +3,7 @@ package perfetto
 import (
 	"math/bits"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -95,18 +96,18 @@ func newFlows(t *trace.Trace) flows {
 
 // markFlows returns flows with room for those of t.
 func markFlows(t *trace.Trace) flows {
-	f := flows{marks: make([]uint64, len(t.Slices)/64+1), refs: make([]flowRef, 2*len(t.Flows))}
+	f := flows{marks: memory.Make[uint64](len(t.Slices)/64 + 1), refs: memory.Make[flowRef](2 * len(t.Flows))}
 	for _, arrow := range t.Flows {
 		f.marks[arrow.From/64] |= 1 << (arrow.From % 64)
 		f.marks[arrow.To/64] |= 1 << (arrow.To % 64)
 	}
-	f.ranks = make([]uint32, len(f.marks))
+	f.ranks = memory.Make[uint32](len(f.marks))
 	n := uint32(0)
 	for i, word := range f.marks {
 		f.ranks[i] = n
 		n += uint32(bits.OnesCount64(word))
 	}
-	f.first = make([]uint32, n+2)
+	f.first = memory.Make[uint32](int(n) + 2)
 	return f
 }
 

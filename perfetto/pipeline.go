@@ -1,9 +1,13 @@
 package perfetto
 
 import (
+	"cmp"
 	"io"
 	"runtime"
+	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -38,12 +42,43 @@ type gap struct {
 type cutter struct {
 	t       *trace.Trace
 	origin  trace.Time
-	streams []stream
+	tracks  []trackRows
+	later   []order.Key // the tracks that have not begun, by when they do
+	under   []stream    // those under way, in their order
 	windows []trace.Time
+	rows    int // about how many of them a window begins
 }
 
 func newCutter(t *trace.Trace, from, to trace.Time, rows int) *cutter {
-	return &cutter{t, from, streams(t), windows(t, to, rows)}
+	c := &cutter{t: t, origin: from, tracks: rowsOfTracks(t), windows: windows(t, to, rows), rows: rows}
+	c.later = memory.Make[order.Key](len(c.tracks))[:0]
+	for i := range c.tracks {
+		if first, ok := c.tracks[i].first(t); ok {
+			c.later = append(c.later, order.Key{Time: uint64(first - from), Index: uint32(i)})
+		}
+	}
+	c.later, _ = order.ByTime(c.later, memory.Make[order.Key](len(c.later)))
+	return c
+}
+
+// advance appends the events of all tracks up to and including a time, track by track.
+func (c *cutter) advance(last trace.Time, out []event) []event {
+	n := 0
+	for n < len(c.later) && c.later[n].Time <= uint64(last-c.origin) {
+		n++
+	}
+	if n > 0 {
+		for _, k := range c.later[:n] {
+			c.under = append(c.under, stream{track: trace.TrackID(k.Index), trackRows: c.tracks[k.Index]})
+		}
+		c.later = c.later[n:]
+		slices.SortFunc(c.under, func(x, y stream) int { return cmp.Compare(x.track, y.track) })
+	}
+	for i := range c.under {
+		out = c.under[i].advance(c.t, c.origin, last, out)
+	}
+	c.under = slices.DeleteFunc(c.under, func(s stream) bool { return s.done() })
+	return out
 }
 
 // run fills free pieces, one for each window, until there are no more of one or
@@ -52,15 +87,18 @@ func (c *cutter) run(free <-chan *piece, todo, order chan<- *piece) {
 	defer close(todo)
 	defer close(order)
 	now := uint64(0)
-	for _, last := range c.windows {
+	for len(c.windows) > 0 {
+		// Each piece visits all tracks under way: not many for one row.
+		const most = 4
+		n := min(1+len(c.under)/(most*c.rows), len(c.windows))
+		last := c.windows[n-1]
+		c.windows = c.windows[n:]
 		p, ok := <-free
 		if !ok {
 			return
 		}
 		p.events, p.before = p.events[:0], now
-		for i := range c.streams {
-			p.events = c.streams[i].advance(c.t, c.origin, last, p.events)
-		}
+		p.events = c.advance(last, p.events)
 		for i := range p.events {
 			now = max(now, p.events[i].Time)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -37,17 +38,39 @@ type rows struct{ next, end uint32 }
 // slices, of inner ones, then instants, which nest in the slices open then. A
 // begin written before the end of its neighbor would steal that end.
 type stream struct {
-	track                     trace.TrackID
-	slices, instants, samples rows
-	open                      []trace.SliceID // begun, innermost last
+	track trace.TrackID
+	trackRows
+	open []trace.SliceID // begun, innermost last
 }
 
-// streams returns a stream for every track.
-func streams(t *trace.Trace) []stream {
-	all := make([]stream, len(t.Tracks))
-	for i := range all {
-		all[i].track = trace.TrackID(i)
+// done reports whether there are no more events.
+func (s *stream) done() bool {
+	return len(s.open) == 0 && s.slices.empty() && s.instants.empty() && s.samples.empty()
+}
+
+// trackRows are the parts of the tables that are of one track.
+type trackRows struct{ slices, instants, samples rows }
+
+func (r rows) empty() bool { return r.next >= r.end }
+
+// first returns the time of the first event of a track, if it has any.
+func (r *trackRows) first(t *trace.Trace) (first trace.Time, ok bool) {
+	first = math.MaxInt64
+	if !r.slices.empty() {
+		first = min(first, t.Slices[r.slices.next].Time)
 	}
+	if !r.instants.empty() {
+		first = min(first, t.Instants[r.instants.next].Time)
+	}
+	if !r.samples.empty() {
+		first = min(first, t.Samples[r.samples.next].Time)
+	}
+	return first, first < math.MaxInt64
+}
+
+// rowsOfTracks returns the rows of every track.
+func rowsOfTracks(t *trace.Trace) []trackRows {
+	all := memory.Make[trackRows](len(t.Tracks))
 	// Tables are ordered by track; a slice's row 0 is reserved.
 	extend := func(r *rows, i int) {
 		if r.end == 0 {
@@ -149,15 +172,14 @@ func windows(t *trace.Trace, to trace.Time, rows int) []trace.Time {
 		times = append(times, t.Samples[i].Time)
 	}
 	slices.Sort(times)
-	most := max(rows, len(t.Tracks)) // every window visits every track
-	enough := max(min(rows, firstRows), len(t.Tracks)/16)
+	enough := min(rows, firstRows)
 	var ends []trace.Time
 	begun := 0
 	for i, at := range times {
 		begun += step
 		if begun >= enough && at < to && (i+1 == len(times) || at < times[i+1]) {
 			ends = append(ends, at)
-			begun, enough = 0, min(2*enough, most)
+			begun, enough = 0, min(2*enough, rows)
 		}
 	}
 	return append(ends, to)

@@ -29,6 +29,18 @@ func each(n int, f func(worker, i int)) {
 	wg.Wait()
 }
 
+// Workers is how many goroutines are to work at a time where each holds about so many bytes that
+// cannot move to the temporary file: one for each core, or as many as a quarter of the memory
+// budget has room for.
+func Workers(size int64) int {
+	n := runtime.GOMAXPROCS(0)
+	if budget := memory.Budget(); budget > 0 {
+		const part = 4
+		n = min(n, int(budget/part/size))
+	}
+	return max(n, 1)
+}
+
 // All calls each function on all cores, the first ones first, and returns when all calls have.
 func All(f ...func()) { Each(len(f), func(i int) { f[i]() }) }
 
