@@ -63,7 +63,7 @@ func (c *collector) finish() *profile.Profile {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	f.PlaceCollectives(func(launch int32) trace.Time { return launched[launch] }, asked)
-	f.Steps = c.wholeSteps(f.Steps)
+	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
 	f.Fingerprint = joined(j, func(t *parse.Tables) *[]trace.Slice { return &t.Prints }, func(x *trace.Slice, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
@@ -71,16 +71,6 @@ func (c *collector) finish() *profile.Profile {
 		c.opt.Diags.Add(trace.Diag{Message: x.Message, Pos: trace.Pos{File: c.name, Offset: x.Offset}, Msg: x.Msg, Count: x.Count})
 	}
 	return f
-}
-
-// wholeSteps leaves out parts of steps where servers annotated the whole ones.
-func (c *collector) wholeSteps(steps []profile.Step) []profile.Step {
-	isPart := func(s profile.Step) bool { return profile.IsPartOfStep(c.opt.Syms.Name(s.Name)) }
-	isWhole := func(s profile.Step) bool { return !isPart(s) && (s.Kind != profile.StepOther || s.Batch >= 0) }
-	if !slices.ContainsFunc(steps, isWhole) {
-		return steps
-	}
-	return slices.DeleteFunc(steps, isPart)
 }
 
 // readHeaders reads what the documents say about themselves.

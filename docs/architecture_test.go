@@ -74,6 +74,7 @@ var layers = []layer{
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
+	{of: []string{"rocm", "rocm/rocpd", "rocm/rpd", "rocm/rocprof"}, may: slices.Concat(filled, []string{"rocm"}), reason: alone + "; and what they have in common is in rocm"},
 	{of: []string{"dataset/pseudonym"}, may: []string{"trace/tracename", "internal/..."}, reason: "it knows texts, and not which tables have them"},
 	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"columnar", "dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
@@ -81,7 +82,7 @@ var layers = []layer{
 	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "chrometrace", "nsysexport", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "chrometrace", "nsysexport", "rocm/rocpd", "rocm/rpd", "rocm/rocprof", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},

@@ -63,6 +63,9 @@ const (
 // Meta is what a file says about itself outside of its events.
 type Meta struct {
 	Origin Origin
+	// Epoch is what times of unknown origin count from, the same in all files that count from
+	// that: "boot of 7a08373d". "" is a moment that no other file knows.
+	Epoch string
 	// Base is what was added to the times of the file, in ns: its
 	// baseTimeNanoseconds; 0 is none or unknown. A second pass gives it to
 	// chrometrace.Options.

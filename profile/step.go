@@ -2,8 +2,11 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // stepModes are the forward modes that SGLang names in "step[MODE bs=...".
@@ -128,6 +131,16 @@ func (n *StepName) setMode(mode string, kind StepKind) {
 // a step that runs the model: where there are annotations of whole steps, those
 // count.
 func IsPartOfStep(name string) bool { return strings.HasPrefix(name, forward) || runnerForwards[name] }
+
+// WholeSteps leaves out parts of steps where servers annotated the whole ones.
+func WholeSteps(steps []Step, syms *trace.Symbols) []Step {
+	isPart := func(s Step) bool { return IsPartOfStep(syms.Name(s.Name)) }
+	isWhole := func(s Step) bool { return !isPart(s) && (s.Kind != StepOther || s.Batch >= 0) }
+	if !slices.ContainsFunc(steps, isWhole) {
+		return steps
+	}
+	return slices.DeleteFunc(steps, isPart)
+}
 
 // parseCached parses what follows "execute_new_" in a name of vLLM. Requests that ran
 // before decode, but for those whose prompt is long and prefilled in chunks: so the

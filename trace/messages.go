@@ -113,6 +113,17 @@ var (
 	NsysWarning         = message("nsys-warning", Notice, "the profiler says: {warnings}", "read what the profiler says: it may have lacked permissions or lost data")
 )
 
+// Profilers of ROCm.
+var (
+	RocmTableDamaged = message("rocm-table-damaged", DataLoss, "table {name} is damaged ({error}); {n} rows of it are used", copyAgain)
+	RocmJournal      = message("rocm-journal", DataLoss, "rows that are only in the -wal file beside it are not read", "let the program that writes it end; then run `sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'`")
+	RocmTime         = message("rocm-time", DataLoss, "a row from {from%d} to {to%d} ns cannot be right and is left out", copyAgain)
+	RocmClock        = message("rocm-clock", Info, "times count from the boot of the host, and the file does not say when that was; its clock must be given or matched", "give the clock: `--offset HOST=...`; or add a recording of PyTorch's profiler of the same processes")
+	RocmEmpty        = message("rocm-empty", DataLoss, "{what was recorded}; {why}", "stop the program with SIGTERM or let it end: its profiler writes what it recorded at the end")
+	RocmNames        = message("rocm-names", DataLoss, "{n} rows have a name that is not in the file; called (no name)", copyAgain)
+	RocmVersion      = message("rocm-version", DataLoss, "schema {version} has {what}, which sgtrace does not read; the rest is used", "record with `rocprofv3 --output-format json`")
+)
+
 // Ranks, captures and clocks of several inputs.
 var (
 	CaptureRepeated  = message("capture-repeated", Notice, "{it} has the same {events, or session and rows,} as {files}; left out", nothing+"; "+labelRanks)

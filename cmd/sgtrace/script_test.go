@@ -19,6 +19,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
+
+	"github.com/sgtrace/sgtrace/golden/rocm"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
@@ -52,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"pfdump":   pfdump,
 			"otlp":     writeOTLP,
+			"rocm":     writeROCm,
 			"cutline":  cutline,
 			"fold":     fold,
 			"compress": compress,
@@ -134,6 +137,21 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	info, err := os.Stat(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
+}
+
+// writeROCm writes a run of two ranks in all forms of ROCm's profilers: "rocm FOLDER".
+func writeROCm(ts *testscript.TestScript, _ bool, args []string) {
+	r, in := rocm.New(38, 2, 20), func(name string) string {
+		path := filepath.Join(ts.MkAbs(args[0]), name)
+		ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+		return path
+	}
+	for n, p := range r.Ranks {
+		ts.Check(r.WriteRocpd(in(fmt.Sprintf("rocpd/%d_results.db", p.PID)), true, n))
+		ts.Check(r.WriteJSON(in(fmt.Sprintf("json/%d_results.json", p.PID)), n))
+	}
+	ts.Check(r.WriteRocpd(in("merged.db"), true, 0, 1))
+	ts.Check(r.WriteRPD(in("trace.rpd")))
 }
 
 // pad adds zeros to the end of a file, as tapes do: "pad FILE 100".

@@ -87,6 +87,8 @@ func (m *aligner) findClocks() {
 				c.Clock = add("session "+c.File.Name, synced.Name, "unix", true)
 			case c.File.Meta.Parts != nil: // its hosts were put on one clock when it was written
 				c.Clock = add("file "+c.File.Name, naming.File(c.File.Name), "unix", true)
+			case c.File.Meta.Origin == profile.OriginUnknown && c.File.Meta.Epoch != "":
+				c.Clock = add("epoch "+c.File.Meta.Epoch, cmp.Or(r.Host, r.Name), "unknown", false)
 			case c.File.Meta.Origin == profile.OriginUnknown:
 				c.Clock = add("file "+c.File.Name, r.Name, "unknown", false)
 			case r.Proc != request.None && m.in.Requests.Procs[r.Proc].Host != "":

@@ -1,0 +1,151 @@
+package rocm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Database is a SQLite file that is open for reading. Only tables are read: views are code, and
+// the numbers of some of these are wrong.
+type Database struct {
+	conn   *sqlite.Conn
+	name   string
+	diags  *trace.Diags
+	tables []string
+}
+
+// magic begins every SQLite file.
+const magic = "SQLite format 3\x00"
+
+// IsDatabase reports whether a file with the given head is one, and has a table whose name begins
+// with rocpd_ and one of some names. Of a file that was cut or is being written, the head may lack
+// the list of tables.
+func IsDatabase(head []byte, names ...string) bool {
+	if !bytes.HasPrefix(head, []byte(magic)) {
+		return false
+	}
+	for rest := head; ; {
+		i := bytes.Index(rest, []byte("rocpd_"))
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len("rocpd_"):]
+		for _, name := range names {
+			if after, ok := bytes.CutPrefix(rest, []byte(name)); ok && endsName.Match(after) {
+				return true
+			}
+		}
+	}
+}
+
+// endsName is what stands behind the name of a table: nothing more, or the number of a recording.
+var endsName = regexp.MustCompile(`^(_?[0-9a-fA-F]{8}|[^\w])`)
+
+// OpenDatabase opens a file without locking, journals or writing. The caller closes it.
+func OpenDatabase(path, name string, diags *trace.Diags) (*Database, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(full + "-wal"); err == nil && info.Size() > 0 {
+		diags.Add(trace.RocmJournal.Of(name))
+	}
+	full = filepath.ToSlash(full)
+	if !strings.HasPrefix(full, "/") {
+		full = "/" + full // a drive letter
+	}
+	u := url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro&immutable=1"}
+	conn, err := sqlite.OpenConn(u.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return nil, err
+	}
+	conn.Limit(sqlite.LimitLength, maxValue)
+	d := &Database{conn: conn, name: name, diags: diags}
+	// With writable_schema, SQLite reads files that are shorter than their header says. Nothing is
+	// ever written all the same.
+	for _, sql := range []string{"PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON", "PRAGMA writable_schema=ON", "PRAGMA cache_size=-2000"} {
+		err = errors.Join(err, d.each(sql, func(*sqlite.Stmt) {}))
+	}
+	err = errors.Join(err, d.each("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", func(s *sqlite.Stmt) {
+		d.tables = append(d.tables, s.ColumnText(0))
+	}))
+	if err != nil && len(d.tables) == 0 {
+		return nil, errors.Join(fmt.Errorf("the list of tables cannot be read, copy the file again: %w", err), conn.Close())
+	}
+	return d, nil
+}
+
+// maxValue is how long a value may be, in bytes.
+const maxValue = 16 << 20
+
+// Close closes the file.
+func (d *Database) Close() error { return d.conn.Close() }
+
+// Tables returns the names of all tables, in the order of the file.
+func (d *Database) Tables() []string { return d.tables }
+
+// Has reports whether there is a table.
+func (d *Database) Has(table string) bool { return slices.Contains(d.tables, table) }
+
+func (d *Database) each(sql string, row func(*sqlite.Stmt)) error {
+	stmt, _, err := d.conn.PrepareTransient(sql)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := stmt.Step()
+		if err != nil || !more {
+			return errors.Join(err, stmt.Finalize())
+		}
+		row(stmt)
+	}
+}
+
+// Scan passes the rows of a table, in the order of its numbers, with the given columns. Those that
+// the table lacks are NULL: producers add columns from version to version. Of a damaged table it
+// passes what stands before the damage and, from the end, what stands behind it.
+func (d *Database) Scan(table string, columns []string, row func(*sqlite.Stmt)) {
+	if !d.Has(table) {
+		return
+	}
+	have := map[string]bool{}
+	err := d.each("PRAGMA table_info("+quote(table)+")", func(s *sqlite.Stmt) { have[strings.ToLower(s.ColumnText(1))] = true })
+	list := []string{"rowid"}
+	for _, c := range columns {
+		if !have[strings.ToLower(c)] {
+			c = "NULL"
+		} else {
+			c = quote(c)
+		}
+		list = append(list, c)
+	}
+	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + quote(table)
+	last, read := int64(-1<<63), 0
+	if err == nil {
+		err = d.each(sql, func(s *sqlite.Stmt) { last, read = s.ColumnInt64(0), read+1; row(s) })
+	}
+	if err == nil {
+		return
+	}
+	back, beyond := 0, false
+	_ = d.each(sql+" ORDER BY rowid DESC", func(s *sqlite.Stmt) {
+		if beyond = beyond || s.ColumnInt64(0) <= last; !beyond {
+			back++
+			row(s)
+		}
+	})
+	d.diags.Add(trace.RocmTableDamaged.Of(d.name, table, err, read+back))
+}
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -1,0 +1,122 @@
+package rocprof
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/rocm"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// info is how a kernel was launched.
+type info struct {
+	Agent  handle `json:"agent_id"`
+	Queue  handle `json:"queue_id"`
+	Kernel int64  `json:"kernel_id"`
+	ID     int64  `json:"dispatch_id"`
+	Shared int64  `json:"group_segment_size"`
+	Group  extent `json:"workgroup_size"`
+	Grid   extent `json:"grid_size"`
+}
+
+// A record is something that has a time: each list has some of the fields.
+type record struct {
+	Kind        int
+	Operation   int
+	Thread      int64                    `json:"thread_id"`
+	Correlation struct{ Internal int64 } `json:"correlation_id"`
+	Start       int64                    `json:"start_timestamp"`
+	End         int64                    `json:"end_timestamp"`
+	Dispatch    info                     `json:"dispatch_info"`
+	Stream      *handle                  `json:"stream_id"`
+	To          handle                   `json:"dst_agent_id"`
+	From        handle                   `json:"src_agent_id"`
+	Bytes       *int64                   `json:"bytes"`
+}
+
+// records reads one list of records.
+func (r *reader) records(key string) error {
+	add := map[string]func(*rocm.Process, *record){
+		"kernel_dispatch": r.kernel, "memory_copy": r.copy, "marker_api": r.marker,
+		"hip_api": r.call(rocm.RuntimeCall), "rccl_api": r.call(rocm.RuntimeCall), "rocdecode_api": r.call(rocm.RuntimeCall),
+		"rocjpeg_api": r.call(rocm.RuntimeCall), "hsa_api": r.call(rocm.DriverCall),
+	}[key]
+	if add == nil {
+		return r.skip()
+	}
+	return each(r, func(x *record) {
+		r.rows++
+		add(r.of(), x)
+	})
+}
+
+// named is what the operation of a record is called.
+func (r *reader) named(x *record) string {
+	if x.Kind < 0 || x.Kind >= len(r.kinds) || x.Operation < 0 || x.Operation >= len(r.kinds[x.Kind].Operations) {
+		return ""
+	}
+	return r.kinds[x.Kind].Operations[x.Operation]
+}
+
+// name returns a text as a symbol, and counts those that are missing.
+func (r *reader) name(text string) trace.Sym {
+	if text == "" {
+		r.nameless++
+		text = "(no name)"
+	}
+	return r.opt.Syms.Intern(text)
+}
+
+func (r *reader) at(x *record, on agent, queue handle) rocm.At {
+	at := rocm.At{Start: trace.Time(x.Start), End: trace.Time(x.End), Device: int64(on.number), Stream: queue.Handle, Correlation: x.Correlation.Internal}
+	if x.Stream != nil {
+		at.Stream = x.Stream.Handle
+	}
+	return at
+}
+
+func (r *reader) kernel(p *rocm.Process, x *record) {
+	i := &x.Dispatch
+	what := r.symbols[i.Kernel]
+	k := rocm.Kernel{At: r.at(x, r.agents[i.Agent.Handle], i.Queue), Name: what.name, Registers: what.registers, Shared: i.Shared, Counters: r.counted[i.ID],
+		Grid: [3]int64{i.Grid.X, i.Grid.Y, i.Grid.Z}, Group: [3]int64{i.Group.X, i.Group.Y, i.Group.Z}}
+	if k.Name == 0 {
+		k.Name = r.name("")
+	}
+	p.Kernel(&k)
+}
+
+func (r *reader) copy(p *rocm.Process, x *record) {
+	on := r.agents[x.To.Handle]
+	if other := r.agents[x.From.Handle]; other.gpu && !on.gpu {
+		on = other
+	}
+	at, size := r.at(x, on, handle{}), int64(-1)
+	if x.Bytes != nil {
+		size = *x.Bytes
+	}
+	p.Copy(&at, r.named(x), size)
+}
+
+func (r *reader) call(kind string) func(*rocm.Process, *record) {
+	return func(p *rocm.Process, x *record) {
+		p.Call(x.Thread, kind, r.name(r.named(x)), trace.Time(x.Start), trace.Time(x.End), x.Correlation.Internal)
+	}
+}
+
+// marker adds a range or a mark of roctx.
+func (r *reader) marker(p *rocm.Process, x *record) {
+	text, what := r.texts[x.Correlation.Internal], r.named(x)
+	if text == 0 {
+		text = r.name(what)
+	}
+	from, to := trace.Time(x.Start), trace.Time(x.End)
+	switch {
+	case strings.Contains(what, "Mark") || from == to:
+		p.Mark(x.Thread, text, from)
+	case strings.Contains(what, "Pop") || strings.Contains(what, "Stop"):
+		p.Other(x.Thread, profile.InstantCategory, text, from, to) // the call that ended a range
+	default:
+		p.Range(x.Thread, text, from, to)
+	}
+}
