@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -135,7 +136,7 @@ func TestAccountOfSearch(t *testing.T) {
 	}{
 		{"everything", mixed, Options{}, "d/: info: 1 OTLP dump, 2 PyTorch traces; left out " + rest + ", " + others + " [inputs-found]", trace.Info},
 		{"requests", mixed, Options{Requests: true}, "d/: info: 1 OTLP dump; left out " + rest + ", 2 PyTorch traces without requests, " + others + " [inputs-found]", trace.Info},
-		{"one format", mixed, Options{Only: Formats[1]}, "d/: info: 1 OTLP dump; left out " + rest + ", 2 PyTorch traces that this command does not read, " + others + " [inputs-found]", trace.Info},
+		{"one format", mixed, Options{Only: otlpjson.Format}, "d/: info: 1 OTLP dump; left out " + rest + ", 2 PyTorch traces that this command does not read, " + others + " [inputs-found]", trace.Info},
 		{"one kind", []string{"d/a.json = " + aTrace}, Options{}, "d/: info: 1 PyTorch trace [inputs-found]", trace.Info},
 		{"an archive", []string{"d/a.json = " + aTrace, "d/b.zip = PK\x03\x04"}, Options{}, "d/: info: 1 PyTorch trace; left out 1 zip archive [inputs-found]", trace.Notice},
 		{"our own only", []string{"d/r.html = " + aPage}, Options{}, "d/: info: no captures; left out 1 page that sgtrace wrote (r.html) [inputs-found]", trace.Info},

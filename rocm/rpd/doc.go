@@ -13,5 +13,5 @@
 //   - AMD's pages say that times are in microseconds; they are nanoseconds.
 //   - With the source rocprofiler-sdk (2026), operations count from the boot and calls without the
 //     time that the host slept, and all copies are of GPU 0.
-//   - Under loadTracer.sh, the file may have been unlinked, and what is left is empty.
+//   - Under loadTracer.sh, the file may have been unlinked; the one beside it is then empty.
 package rpd
