@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -20,8 +21,13 @@ type change struct {
 // and ceased to wait or run, and the batch sizes that schedule events tell.
 type procCounters struct{ queued, running, batch []change }
 
+// sortSteps puts the steps of a counter in order; those at one time are added up.
+func sortSteps(steps []change) {
+	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })
+}
+
 // collectCounters collects the counters of every proc.
-func (l *layout) collectCounters(b *trace.Builder) {
+func (l *layout) collectCounters() {
 	all := make([]procCounters, len(l.set.Procs))
 	for t := range l.set.AllThreads() {
 		c := &all[l.set.Threads[t].Proc]
@@ -45,6 +51,11 @@ func (l *layout) collectCounters(b *trace.Builder) {
 		}
 	}
 	l.counters = all
+	parallel.Each(len(all), func(p int) {
+		sortSteps(all[p].queued)
+		sortSteps(all[p].running)
+		slices.SortFunc(all[p].batch, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.value, y.value)) })
+	})
 }
 
 // eachLevel calls f for the stages in which a thread waits, prefills or decodes. As in reports, who
@@ -81,7 +92,6 @@ func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string
 		return
 	}
 	track := d.counterTrack(parent, order, name, desc)
-	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })
 	level, shown := int64(0), int64(-1)
 	for i, s := range steps {
 		level += s.value
@@ -99,7 +109,6 @@ func (d *drawing) drawBatch(parent trace.TrackID, name string, sizes []change) {
 		return
 	}
 	track := d.counterTrack(parent, 2, name, "batch_size of the schedule events of this rank")
-	slices.SortFunc(sizes, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.value, y.value)) })
 	last := int64(-1)
 	for _, s := range sizes {
 		if s.value != last {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -47,6 +48,7 @@ type layout struct {
 	extent   inputs.Extent
 	edges    []edge
 	counters []procCounters                     // by proc
+	loads    []*serverLoad                      // in the order of display
 	subject  []trace.SubjectID                  // of each part, in the color of its request
 	identity []trace.ArgsID                     // of each part: its rid and the like
 	colored  requestSubjects                    // in the view by request
@@ -156,15 +158,25 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	}
 	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
 		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String()), b.Intern("span")}
-	for p := range l.parts {
-		l.parts[p] = b.Intern(l.partName(p))
-	}
-	l.scopes = newScopes(set, b)
-	l.findEdges(b)
-	l.collectCounters(b)
-	l.addSubjects(b)
+	var groups []requestGroup
+	parallel.All( // one of them adds to the builder
+		func() {
+			for p := range l.parts {
+				l.parts[p] = b.Intern(l.partName(p))
+			}
+			l.addSubjects(b)
+		},
+		func() { l.collectCounters() },
+		func() { l.findEdges(b) },
+		func() { l.collectLoads() },
+		func() {
+			if opt.View != ViewThread {
+				groups = chooseRequests(set, opt)
+			}
+		},
+		func() { l.scopes = newScopes(set, b) })
 	if opt.View != ViewThread {
-		l.placeRequests(chooseRequests(set, opt))
+		l.placeRequests(groups)
 		l.addRequestSubjects(b)
 	}
 	return l

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -130,11 +131,8 @@ type firstToken struct {
 // drawServers adds four rows for each server, if there are not too many, else for each
 // role.
 func (v *loadView) drawServers(l *layout) {
-	servers := l.serverLoads(true)
-	if len(servers) > manyRows {
-		servers = l.serverLoads(false)
-	}
-	e := l.extentOf()
+	e, servers := l.extentOf(), l.loads
+	l.loads = nil // they hold times of all requests
 	for _, s := range servers {
 		of := naming.Separator + l.set.Names.Rank(s.place)
 		arrivals := newSeries(e, ratePieces(len(s.starts)), 0)
@@ -158,6 +156,17 @@ func (v *loadView) drawServers(l *layout) {
 				v.draw(&most, v.group(), level.name+of, "requests", level.desc+most.text())
 			}
 		}
+	}
+}
+
+// collectLoads finds out what each server had to do, or where there are too many each role.
+func (l *layout) collectLoads() {
+	if l.loads = l.serverLoads(true); len(l.loads) > manyRows {
+		l.loads = l.serverLoads(false)
+	}
+	for _, s := range l.loads {
+		sortSteps(s.queued)
+		sortSteps(s.running)
 	}
 }
 
@@ -198,16 +207,16 @@ func (l *layout) serverLoads(single bool) []*serverLoad {
 
 // add adds a part of a request, of which t is the thread that counts.
 func (s *serverLoad) add(l *layout, part *request.Part, t int) {
-	s.starts = append(s.starts, part.Start)
+	s.starts = memory.Append(s.starts, part.Start)
 	if part.TTFT != request.Unknown && l.extent.Has(part.Start+trace.Time(part.TTFT)) {
-		s.firsts = append(s.firsts, firstToken{part.Start + trace.Time(part.TTFT), part.TTFT})
+		s.firsts = memory.Append(s.firsts, firstToken{part.Start + trace.Time(part.TTFT), part.TTFT})
 	}
 	l.eachLevel(t, func(phase request.Phase, from, to trace.Time) {
 		steps := &s.running
 		if phase == request.QueuePhase {
 			steps = &s.queued
 		}
-		*steps = append(*steps, change{from, 1}, change{to, -1})
+		*steps = memory.Append(*steps, change{from, 1}, change{to, -1})
 	})
 }
 
@@ -227,9 +236,8 @@ func tokensSeries(e inputs.Extent, firsts []firstToken) series {
 	return s
 }
 
-// levelSeries is the highest level in each piece.
+// levelSeries is the highest level in each piece, of steps in order.
 func levelSeries(e inputs.Extent, steps []change) series {
-	slices.SortFunc(steps, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	s := newSeries(e, loadPieces, 0)
 	level, done := int64(0), 0 // up to piece done, all pieces know their level
 	for len(steps) > 0 {

@@ -37,6 +37,7 @@ func TestSeries(t *testing.T) {
 				}
 			}
 		}
+		sortSteps(steps)
 		gotBusy, gotLevel := busySeries(e, union(slices.Concat(lanes[:]...))), levelSeries(e, steps)
 		width := int(gotBusy.width)
 		if width*loadPieces < length || length/width*10 < loadPieces || gotLevel.width != gotBusy.width {
