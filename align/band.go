@@ -28,8 +28,7 @@ type point64 struct{ t, v int64 }
 
 type point struct{ t, v float64 }
 
-// A bandLine is a line in a band: where delays in both directions most likely have their floors (see
-// floors.go).
+// A bandLine is a line in a band: where delays in both directions most likely have their floors.
 type bandLine struct {
 	At, Off       int64 // b minus a is Off at time At of b
 	Slope         float64
@@ -252,4 +251,193 @@ func peel(list, h []point) []point {
 		left = append(left, p)
 	}
 	return left
+}
+
+// Where in a band the true line lies, nobody can know: a message takes some time at least, its
+// floor, and only the sum of the floors of both directions shows. What can be known is how near
+// to its floor the shortest delay of a direction came. Near a floor there are about as many
+// delays in one stretch as in the next, so the shortest of n is as far above the floor as the
+// next ones are apart, on average. The floors of both directions are taken to be equal, as for
+// NTP, up to what a hop between hosts takes; what is beyond that is not the network's, and is
+// divided as the shortest delays are apart. A direction of few and uneven delays has
+// most of it then, and one in which many are about equal has next to none.
+const (
+	// hop is about what a message takes at least from one process to one of another host, in ns.
+	hop = 250_000
+	// lowest is of how many of the shortest delays the distances are looked at.
+	lowest = 8
+	// leastApart is how exactly a floor can be told at all, in ns: clocks of processes are
+	// calibrated to about that.
+	leastApart = 1000
+)
+
+// settle moves the line from the middle of the band to where the floors are, and widens its error
+// so that it still covers all of the band.
+func (f *bandLine) settle(los, his []point) {
+	up, down := f.apart(los, -1), f.apart(his, 1)
+	width := 2 * f.Err
+	rest := max(0, width-up-down)
+	if rest > 2*hop {
+		beyond := rest - 2*hop
+		up, down = up+beyond*up/(up+down), down+beyond*down/(up+down)
+	} else if up+down > width {
+		up, down = width*up/(up+down), width*down/(up+down)
+	}
+	f.Loose = math.Abs(up - down)
+	by := (up - down) / 2
+	f.Off += int64(math.Round(by))
+	f.Err += math.Abs(by)
+}
+
+// apart is how far the lowest of some limits are from each other, on average, on the side of the
+// line that sign tells.
+func (f *bandLine) apart(list []point, sign float64) float64 {
+	low := make([]float64, 0, lowest+1)
+	for _, p := range list {
+		v := sign * (p.v - f.Slope*p.t)
+		k, _ := slices.BinarySearch(low, v)
+		if k < lowest {
+			low = slices.Insert(low, k, v)
+			low = low[:min(len(low), lowest)]
+		}
+	}
+	if len(low) < 2 {
+		return math.Max(leastApart, f.Err) // a single one shows nothing of its floor
+	}
+	return max(leastApart, (low[len(low)-1]-low[0])/float64(len(low)-1))
+}
+
+// robustPoints is how many limits of a side the search for the slope looks at.
+const robustPoints = 2000
+
+// consistent returns the limits that lines can keep together, and leaves the band
+// with their hulls.
+func (b *band) consistent(los, his []point) (lo, hi []point) {
+	slope := l1Slope(stride(los, robustPoints), stride(his, robustPoints))
+	from, to := mostKept(los, his, slope)
+	// Those that are kept by the offset that keeps most. Twice: with the band that they
+	// leave, those come back that only the slope was wrong for.
+	lo = filter(los, func(p point) bool { return p.v-slope*p.t <= from })
+	hi = filter(his, func(p point) bool { return p.v-slope*p.t >= to })
+	for range 2 {
+		b.lo, b.hi = hull(lo, 1), hull(hi, -1)
+		if len(lo) == 0 || len(hi) == 0 || !b.slopes() {
+			return lo, hi
+		}
+		kept := *b
+		mid := (kept.minSlope + kept.maxSlope) / 2 // most limits are kept by any slope
+		lo = filter(los, func(p point) bool { return p.v <= kept.highest(mid, p.t) || p.v <= kept.top(p.t) })
+		hi = filter(his, func(p point) bool { return p.v >= kept.lowest(mid, p.t) || p.v >= kept.bottom(p.t) })
+		b.lo, b.hi = hull(lo, 1), hull(hi, -1)
+		if !b.slopes() { // they do not all fit together: as before
+			*b = kept
+			return b.within(los, his)
+		}
+	}
+	return lo, hi
+}
+
+// within returns the limits that every line of the band keeps.
+func (b *band) within(los, his []point) (lo, hi []point) {
+	mid := (b.minSlope + b.maxSlope) / 2
+	lo = filter(los, func(p point) bool { return p.v <= b.lowest(mid, p.t) })
+	hi = filter(his, func(p point) bool { return p.v >= b.highest(mid, p.t) })
+	return lo, hi
+}
+
+func filter(list []point, keep func(point) bool) []point {
+	var kept []point
+	for _, p := range list {
+		if keep(p) {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// stride returns at most n points of list, evenly.
+func stride(list []point, n int) []point {
+	if len(list) <= n {
+		return list
+	}
+	some := make([]point, n)
+	for i := range some {
+		some[i] = list[i*len(list)/n]
+	}
+	return some
+}
+
+// l1Slope returns the slope of the line that violates the limits least in sum: a
+// convex function of the line, of which no limit has more than its share.
+func l1Slope(los, his []point) float64 {
+	values := make([]float64, 0, len(los)+len(his))
+	cost := func(slope float64) float64 {
+		values = values[:0]
+		for _, p := range los {
+			values = append(values, p.v-slope*p.t)
+		}
+		for _, p := range his {
+			values = append(values, p.v-slope*p.t)
+		}
+		// Going up, each lower limit that is passed costs one less per ns, each upper
+		// one more. It begins at minus the number of lower ones, hence:
+		sorted := slices.Clone(values)
+		slices.Sort(sorted)
+		best := sorted[min(len(los), len(sorted))-1]
+		sum := 0.0
+		for i, v := range values {
+			if i < len(los) {
+				sum += max(0, v-best)
+			} else {
+				sum += max(0, best-v)
+			}
+		}
+		return sum
+	}
+	return peak(-maxDrift, maxDrift, func(s float64) float64 { return -cost(s) })
+}
+
+// mostKept returns the interval of offsets, at time 0, that keeps most limits of a
+// slope; the widest of them.
+func mostKept(los, his []point, slope float64) (from, to float64) {
+	type step struct {
+		v  float64
+		up bool
+	}
+	steps := make([]step, 0, len(los)+len(his))
+	for _, p := range los {
+		steps = append(steps, step{p.v - slope*p.t, true})
+	}
+	for _, p := range his {
+		steps = append(steps, step{p.v - slope*p.t, false})
+	}
+	slices.SortFunc(steps, func(a, b step) int {
+		switch {
+		case a.v < b.v:
+			return -1
+		case a.v > b.v:
+			return 1
+		case a.up == b.up:
+			return 0
+		case a.up:
+			return -1
+		}
+		return 1
+	})
+	kept, best, width := 0, -1, 0.0
+	for i, s := range steps {
+		if !s.up {
+			kept--
+			continue
+		}
+		kept++
+		next := math.Inf(1)
+		if i+1 < len(steps) {
+			next = steps[i+1].v
+		}
+		if kept > best || kept == best && next-s.v > width {
+			best, width, from, to = kept, next-s.v, s.v, next
+		}
+	}
+	return from, to
 }

@@ -6,10 +6,12 @@ package envelope
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -108,4 +110,112 @@ func openZstd(in *bufio.Reader) (io.Reader, func(), error) {
 // seekable archives put in front (RFC 8878, 3.1.2).
 func isSkippableFrame(head []byte) bool {
 	return len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
+}
+
+// A Gzip reads the members of a gzip file, and like gzip(1) takes no offence
+// at zeros between and behind them: tapes and block devices pad.
+type Gzip struct {
+	in  *bufio.Reader
+	z   *gzip.Reader // one member
+	err error        // that ended it; said again as often as it is asked
+}
+
+// NewGzip reads the header of the first member.
+func NewGzip(in *bufio.Reader) (*Gzip, error) {
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &Gzip{in: in, z: z}, nil
+}
+
+func (g *Gzip) Read(p []byte) (n int, _ error) {
+	for n == 0 && g.err == nil && len(p) > 0 { // members may be empty
+		if n, g.err = g.z.Read(p); g.err == io.EOF {
+			g.err = g.next()
+		}
+	}
+	return n, g.err
+}
+
+// next goes on to the next member; io.EOF says that there is none.
+func (g *Gzip) next() error {
+	for {
+		b, err := g.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		if b != 0 {
+			break
+		}
+	}
+	g.in.UnreadByte()
+	err := g.z.Reset(g.in)
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF // in the middle of a header
+	}
+	g.z.Multistream(false)
+	return err
+}
+
+// isDocker reports whether head begins with a line of Docker's json-file log driver:
+// {"log":"...\n","stream":"stdout","time":"..."}.
+func isDocker(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(`{"log":"`))
+}
+
+// maxDockerLine bounds a line of the log. Docker writes at most 16 KiB of what a program
+// says into one, and goes on in the next.
+const maxDockerLine = 1 << 20
+
+// docker reads what a program wrote of the lines that Docker made of it.
+type docker struct {
+	in   *bufio.Reader
+	rest []byte // of the line that is being read
+	err  error
+}
+
+func openDocker(in *bufio.Reader) (io.Reader, func(), error) {
+	return &docker{in: in}, func() {}, nil
+}
+
+func (d *docker) Read(p []byte) (int, error) {
+	for len(d.rest) == 0 {
+		if d.err != nil {
+			return 0, d.err
+		}
+		d.rest, d.err = d.next()
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+// next returns what the next line of the log holds. A line that is none of Docker's, or is
+// damaged, goes to the format, which knows what to say; one that is cut off is the end.
+func (d *docker) next() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := d.in.ReadSlice('\n')
+		line = append(line, part...)
+		if err == bufio.ErrBufferFull && len(line) < maxDockerLine {
+			continue
+		}
+		if err != nil && len(line) == 0 {
+			return nil, err
+		}
+		break
+	}
+	if !isDocker(line) {
+		return line, nil
+	}
+	var entry struct{ Log string }
+	switch err := json.Unmarshal(line, &entry); {
+	case err == nil:
+		return []byte(entry.Log), nil
+	case line[len(line)-1] != '\n':
+		return nil, io.ErrUnexpectedEOF
+	}
+	return line, nil
 }

@@ -1,6 +1,7 @@
 package otlpjson
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -38,3 +39,54 @@ func look(in *format.Input, o *spantable.Outline) error {
 	}
 	return errors.Join(Outline(o, in.Name, r), r.Close())
 }
+
+// onlyOTLP reports whether only OTLP has a key; one such is in the head of any dump, even
+// of one whose beginning was rotated away in the middle of a line.
+func onlyOTLP(key []byte) bool {
+	switch string(key) {
+	case "resourceSpans", "resource_spans", "scopeSpans", "scope_spans",
+		"startTimeUnixNano", "start_time_unix_nano",
+		"resourceLogs", "resourceMetrics", "resourceProfiles", "parentSpanId",
+		"instrumentationLibrarySpans":
+		return true
+	}
+	return false
+}
+
+// Sniff reports whether a file with the given (decompressed) head is an OTLP dump.
+func Sniff(head []byte) bool {
+	if sniffFraming(head) != notFramed {
+		return true
+	}
+	// What is between any two quotes may be a key: nobody knows here which of them opens a
+	// string. One pass over the head sees them all.
+	quote := []byte{'"'}
+	_, rest, found := bytes.Cut(head, quote)
+	for found {
+		var key []byte
+		if key, rest, found = bytes.Cut(rest, quote); found && onlyOTLP(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// What can be wrong with the structure of an input. It ends the record that is
+// being read; see parser.resync.
+var (
+	errBegins   = errors.New("another record begins inside this one")
+	errHeadless = errors.New("a record without the document around it")
+	errNoSpan   = errors.New("an object in the list of spans is not a span")
+	errTooLong  = errors.New("a record that is longer than any real one")
+)
+
+// What can be wrong with a record whose structure is whole. It costs the record
+// and nothing else.
+var (
+	errNumber   = errors.New("a number that is not valid")
+	errID       = errors.New("an ID that is neither hex nor base64 of the right length")
+	errType     = errors.New("a field of the wrong type")
+	errRepeated = errors.New("a field that occurs twice, as if two spans ran together")
+	errMissing  = errors.New("no trace id, span id, start or end")
+	errProtobuf = errors.New("damaged protobuf")
+)

@@ -15,8 +15,8 @@
 //  2. Time is cut into windows of a few thousand events. For each window every
 //     track appends its begins, ends and points in the order of its own nesting
 //     (stream.go). Memory is a window for each core, not the trace.
-//  3. Workers on all cores encode windows (worker.go, encoder.go): arguments
-//     become debug annotations (args.go, composite.go) or, where most events have
+//  3. Workers on all cores encode windows (pipeline.go, encoder.go): arguments
+//     become debug annotations (args.go, values.go) or, where most events have
 //     them, fields of one message (typed.go), and arrows become pairs of flow ids
 //     (flow.go). One stable sort by time makes the order of the tracks a global
 //     one (internal/order).

@@ -1,8 +1,12 @@
 package request
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
 // IDKind is what an ID is of.
@@ -70,4 +74,40 @@ func isTrace(text string, traces []string) bool {
 	return slices.ContainsFunc(traces, func(want string) bool {
 		return text == strings.Repeat("0", max(0, len(text)-len(want)))+strings.ToLower(want)
 	})
+}
+
+// Similar asks about the id that is nearest to one that no request has, or to the
+// beginning of one: "; did you mean 7ca07386?". It is empty if none is so near that a slip
+// explains it: ids are random, and of thousands some are alike by chance.
+func (s *Set) Similar(id string) string {
+	const lettersPerSlip = 6
+	best, least := "", max(1, len(id)/lettersPerSlip)+1
+	for i := range s.Requests {
+		for _, have := range s.IDs(&s.Requests[i]) {
+			have = have[:min(len(have), len(id))]
+			if d := similar.Distance(id, have); d < least {
+				best, least = have, d
+			}
+		}
+	}
+	if best == "" || len(id) < lettersPerSlip {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// IsRoom reports whether text is a bootstrap room.
+func IsRoom(text string) bool { return RoomText(text) != "" }
+
+// RoomText normalizes a bootstrap room, which may be written as a decimal number or in
+// hex, to "0x" and hex digits; "" if it is none, or 0.
+func RoomText(text string) string {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		text = "0x" + strconv.FormatUint(n, 16)
+	}
+	text = strings.ToLower(text)
+	if !strings.HasPrefix(text, "0x") || strings.Trim(text[2:], "0") == "" {
+		return ""
+	}
+	return text
 }

@@ -191,3 +191,46 @@ type ITL struct {
 	N                        int
 	Mean, P50, P90, P99, Max int64
 }
+
+// A Missing is a row that is not in the input, although others show that it was written:
+// they lie in it, follow from it, or come before and after it in a count.
+type Missing struct {
+	Time trace.Time // at about which it ended
+	Proc int32      // who wrote it; None is unknown
+}
+
+// Complete reports whether nothing shows that rows of r are missing, so that its times
+// add up. What its end or the beginning of the input cuts off is missing, too.
+func (r *Request) Complete() bool { return r.Flags&MissingRows == 0 }
+
+// flagWords are the words that reports print.
+var flagWords = []struct {
+	flag Flags
+	word string
+}{
+	{RIDCollision, "rid-collision"},
+	{RoomCollision, "room-collision"},
+	{Unjoined, "unjoined"},
+	{MissingRoot, "missing-root"},
+	{MissingThread, "missing-thread"},
+	{DerivedTTFT, "derived-ttft"},
+	{SharedGateway, "shared-gateway"},
+	{MissingRows, "missing-spans"},
+}
+
+// AllFlags is everything that can be doubtful.
+const AllFlags = RIDCollision | RoomCollision | Unjoined | MissingRoot | MissingThread | DerivedTTFT | SharedGateway | MissingRows
+
+// Words returns the words of f that reports print.
+func (f Flags) Words() []string {
+	var words []string
+	for _, w := range flagWords {
+		if f&w.flag != 0 {
+			words = append(words, w.word)
+		}
+	}
+	return words
+}
+
+// String lists the words of f.
+func (f Flags) String() string { return strings.Join(f.Words(), ",") }

@@ -1,6 +1,8 @@
 package request
 
-import "github.com/sgtrace/sgtrace/internal/memory"
+import (
+	"github.com/sgtrace/sgtrace/internal/memory"
+)
 
 // StagesOf returns the rows of the first-level stages of thread t, in order of their start.
 // They must not be modified.
@@ -53,4 +55,25 @@ func (s *Set) redactReasons(redacted func(string) string) {
 			*reason = s.Syms.Intern(redacted(s.Syms.Name(*reason)))
 		}
 	}
+}
+
+// Retractions counts how often the share of thread t was thrown out of the batch. A decode
+// server of SGLang reports a second retraction when the request enters again, as soon as it
+// has reconnected.
+func (s *Set) Retractions(t int) int64 {
+	var events, again int64
+	for i := range s.ThreadRows(t) {
+		if s.Again(i) {
+			again++
+		}
+		for _, e := range s.InstantsOf(i) {
+			if e.Kind == Retracted {
+				events++
+			}
+		}
+	}
+	if again == 0 {
+		return events
+	}
+	return max(events-again, (events+1)/2)
 }

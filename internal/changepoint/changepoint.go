@@ -3,6 +3,8 @@ package changepoint
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // A Change divides the observations before At from those from At on.
@@ -220,6 +222,74 @@ func (f *finder) bound(i int) {
 	for k := w.from + 1; k < w.to; k++ {
 		if loss(k) <= plausible {
 			c.First, c.Last = min(c.First, k), max(c.Last, k)
+		}
+	}
+}
+
+// supremum returns the probability that the normal deviate of the best split of
+// a sequence without a change is z or more, in size, when either side has at
+// least a share trim of the observations. It is
+//
+//	z phi(z) ((1 - 1/z^2) ln(((1-trim)/trim)^2) + 4/z^2)
+//
+// for the supremum of a standardized Brownian bridge: Vostrikova, Theory Probab.
+// Appl. 26 (1981); Csörgő and Horváth, Limit Theorems in Change-Point Analysis
+// (1997), 1.3.26. Sequences are discrete and stay a little below that.
+func supremum(z, trim float64) float64 {
+	if z < 1.5 {
+		return 1 // beyond the reach of the formula, and never significant
+	}
+	trim = min(max(trim, 1e-6), 0.5)
+	places := 2 * math.Log((1-trim)/trim)
+	p := z * distuv.UnitNormal.Prob(z) * ((1-1/(z*z))*places + 4/(z*z))
+	return min(max(p, twoSided(z)), 1)
+}
+
+// twoSided returns the probability of a normal deviate of size z or more.
+func twoSided(z float64) float64 { return math.Erfc(z / math.Sqrt2) }
+
+// farthest is the largest deviate: beyond, float64 has no probabilities.
+const farthest = 38
+
+// normal returns the normal deviate that is as unlikely as t is with df degrees
+// of freedom.
+func normal(t, df float64) float64 {
+	const many = 1e5 // there is no difference
+	if df > many {
+		return min(t, farthest)
+	}
+	p := distuv.StudentsT{Sigma: 1, Nu: df}.Survival(t)
+	if p < 1e-300 {
+		return min(t, farthest)
+	}
+	return min(t, -distuv.UnitNormal.Quantile(p))
+}
+
+// Mean returns the mean of observations of which neighbors may resemble each other,
+// the variance of that mean, and how many independent observations would tell as
+// much.
+func Mean(x []float64) (value, variance, worth float64) {
+	m := side(x)
+	return m.value, m.variance, m.worth
+}
+
+// seeded returns a window and shorter ones inside it: in every layer they are
+// shorter by the root of 2 and overlap by half, down to the shortest. There are
+// about 7 n / shortest of them.
+func seeded(w window, shortest int) []window {
+	windows := []window{w}
+	n := w.to - w.from
+	for layer := 1; ; layer++ {
+		length := float64(n) * math.Pow(2, -float64(layer)/2)
+		if length < float64(max(2, shortest)) {
+			return windows
+		}
+		count := 2*int(math.Ceil(math.Pow(2, float64(layer)/2))) - 1
+		step := (float64(n) - length) / float64(count-1)
+		for i := range count {
+			from := w.from + int(float64(i)*step)
+			to := min(w.to, w.from+int(math.Ceil(float64(i)*step+length)))
+			windows = append(windows, window{from, to})
 		}
 	}
 }

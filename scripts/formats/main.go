@@ -14,6 +14,8 @@ import (
 	"log"
 	"os"
 	"text/template"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 //go:embed FORMATS.md.tmpl
@@ -49,4 +51,13 @@ func newPage(dir string) ([]byte, error) {
 		return nil, err
 	}
 	return append(bytes.TrimSpace(b.Bytes()), '\n'), nil
+}
+
+// diagnostics prints the table of messages.
+func diagnostics() string {
+	out := grid{heads: []string{"code", "severity", "says", "what to do"}}
+	for _, m := range trace.Messages() {
+		out.rows = append(out.rows, []string{"`" + m.Code + "`", m.Severity.String(), m.Shown(), m.Advice})
+	}
+	return out.String()
 }

@@ -4,12 +4,16 @@
 package testexport
 
 import (
+	"path/filepath"
 	"strconv"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -38,5 +42,21 @@ func Set(t testing.TB, path string) *profile.Set {
 	s.Calls(func(*profile.Call) bool { return true })
 	s.Ranges(func(*profile.Range) bool { return true })
 	set.Streams = []profile.Stream{s}
+	return set
+}
+
+// Stalled is like testset.Stalled, as Nsight Systems records it.
+func Stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
+	t.Helper()
+	run := testset.SmallServer(t, seed)
+	recording := nsys.DefaultConfig(run)
+	recording.MetricHz, recording.Torch.Layers, recording.Torch.Stall = 0, 4, stall
+	dir := t.TempDir()
+	truth, err := nsys.WriteDir(dir, run, recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := Set(t, filepath.Join(dir, "nsys", truth.Files[0].Name))
+	set.Exports = true
 	return set
 }

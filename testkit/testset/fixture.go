@@ -168,3 +168,12 @@ var Hostile = []string{
 	"\u202eevil\u2066", "\U000e0001tag", "=HYPERLINK(\"http://x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-5.25", "+7",
 	"a|b", "<script>alert(1)</script>", "void f<T*>(T&, [3])", "`code` *bold* ~~gone~~", `back\slash\|`, "日本語の名前", "e\u0301\u0301", "",
 }
+
+// AddEvent adds an event, at a time in us, to the span on line i.
+func (d *Dump) AddEvent(i int, name string, at float64, a Attrs) {
+	event, err := json.Marshal(map[string]any{"name": name, "timeUnixNano": fmt.Sprint(Epoch + int64(at*1000)), "attributes": keyValues(a)})
+	if err != nil {
+		panic(err)
+	}
+	d.Lines[i] = strings.Replace(d.Lines[i], `"status":{}`, `"events":[`+string(event)+`],"status":{}`, 1)
+}

@@ -1,9 +1,12 @@
 package testset
 
 import (
+	"cmp"
 	"compress/gzip"
 	"io"
+	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,4 +43,40 @@ func TorchSet(t testing.TB, paths ...string) (*profile.Set, []*profile.Profile) 
 		set.Streams = append(set.Streams, p.Stream(set.Syms, args, func(string) (int32, int32) { return int32(i), -1 }))
 	}
 	return set, profiles
+}
+
+// Rank reads a rank as producers and truths have it: "TP0-PP0-DP1".
+func Rank(t testing.TB, text string) trace.Rank {
+	t.Helper()
+	r, err := trace.ParseRank(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Meetings are collectives that are held.
+type Meetings struct {
+	Points  []profile.SyncPoint // by first arrival
+	Kernels []profile.Part      // by rank and start
+}
+
+// SyncPoints implements [profile.Meetings].
+func (m *Meetings) SyncPoints(bool) iter.Seq[*profile.SyncPoint] {
+	return each(m.Points)
+}
+
+// Parts implements [profile.Meetings].
+func (m *Meetings) Parts() iter.Seq[*profile.Part] {
+	return each(slices.SortedStableFunc(slices.Values(m.Kernels), func(a, b profile.Part) int { return cmp.Compare(a.Rank, b.Rank) }))
+}
+
+func each[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }

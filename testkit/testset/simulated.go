@@ -2,13 +2,17 @@ package testset
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
@@ -122,4 +126,63 @@ func Clustered(t testing.TB, s *cluster.Scenario, seed uint64) (*request.Set, *c
 		t.Fatal(err)
 	}
 	return BuildSet(t, s.Name, dump), truth
+}
+
+// A ServedBy is a request: when it began, in ms, and the threads that worked on it.
+type ServedBy struct {
+	At      int
+	Threads []ServedThread
+}
+
+type ServedThread struct {
+	Host string
+	TP   int // -1 is the tokenizer
+	PID  int
+}
+
+// Served makes a set of requests.
+func Served(t *testing.T, list []ServedBy) *request.Set {
+	var d Dump
+	for i, r := range list {
+		from := float64(1000 * r.At)
+		root := Span{Trace: fmt.Sprintf("%032x", i+1), Name: fmt.Sprintf(" Req %08x", i), From: from, To: from + 900,
+			Attrs: Attrs{"rid": fmt.Sprintf("%012x", i), "module": "sglang::request", "gen_ai.usage.completion_tokens": 1, "gen_ai.usage.prompt_tokens": 10}}
+		id := d.Add(root)
+		for _, th := range r.Threads {
+			label, stage := "Scheduler", "prefill_forward"
+			if th.TP < 0 {
+				label, stage = "Tokenizer", "tokenize"
+			}
+			d.Thread(root, id, th.Host, label, th.TP, th.PID, Span{Name: stage, From: from, To: from + 800})
+		}
+	}
+	return d.Set(t)
+}
+
+// Stalled returns the trace of the one rank of a simulated server that stalls.
+func Stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
+	t.Helper()
+	run := SmallServer(t, seed)
+	recording := torch.DefaultConfig(run)
+	recording.Layers, recording.Stacks, recording.Shapes, recording.Stall = 4, 3, false, stall
+	dir := t.TempDir()
+	if _, err := torch.WriteDir(dir, run, recording); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-0*"))
+	set, _ := TorchSet(t, paths...)
+	return set
+}
+
+// SmallServer runs a server of one rank.
+func SmallServer(t testing.TB, seed uint64) *simulator.Run {
+	t.Helper()
+	config := simulator.DefaultConfig(seed)
+	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 1, PP: 1, DP: 1}
+	config.Straggler = simulator.Straggler{}
+	run, err := simulator.Play(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }

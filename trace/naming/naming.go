@@ -15,6 +15,8 @@ package naming
 
 import (
 	"cmp"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -214,4 +216,108 @@ func join(a, b string) string {
 		return a + b
 	}
 	return a + " " + b
+}
+
+// A Want is what a user asks for: all ranks of which nothing differs.
+type Want struct {
+	Role string     // "" is any
+	Host string     // or its beginning, with the number of a server: "node7 #2"; "" is any
+	Rank trace.Rank // parts that are not known may be any
+}
+
+// rankRoles are the roles that names of ranks begin with.
+var rankRoles = []string{"prefill", "decode", unified, "encoder", other}
+
+// Parse reads the name of a rank, "decode DP1 TP0 (node7)", of a process, "DP1 TP0 ·
+// decode scheduler", or what a producer calls a rank: "TP0-PP0-DP1", "7".
+func Parse(text string) (Want, error) {
+	w := Want{Rank: trace.NoRank}
+	name, server, _ := strings.Cut(text, " (")
+	w.Host = strings.TrimSuffix(server, ")")
+	name, label, _ := strings.Cut(name, Separator)
+	role, rank, _ := strings.Cut(name, " ")
+	if slices.Contains(rankRoles, role) {
+		w.Role, name = role, rank
+	}
+	if what, _, _ := strings.Cut(label, " "); slices.Contains(rankRoles, what) {
+		w.Role = what
+	}
+	if name == "" && w.Role != "" {
+		return w, nil
+	}
+	var err error
+	w.Rank, err = trace.ParseRank(name)
+	return w, err
+}
+
+// Is reports whether a place is wanted.
+func (n *Names) Is(p Place, w Want) bool {
+	return (w.Role == "" || w.Role == p.Role) && w.Rank.Matches(p.Rank) && n.isServer(p, w.Host)
+}
+
+// isServer reports whether the server of a place is meant by text.
+func (n *Names) isServer(p Place, text string) bool {
+	if text == "" || text == n.Server(p.Host, p.Server) {
+		return true
+	}
+	return !strings.Contains(text, ServerMark) && n.IsHost(p.Host, text)
+}
+
+// A Process is what inputs tell about a process of which no rank is known.
+type Process struct {
+	Name string // "python3"; "" is unknown
+	PID  int64  // 0 is unknown
+	Host string // as the input calls it; "" is unknown
+	File string // that it was recorded in
+}
+
+// Processes names processes of which no rank is known: "python3 111". The host goes before
+// processes that are called alike on several hosts, "node7 python3 111". The file follows
+// where that does not tell them apart, either: "python3 of run2". Processes of which all of
+// this is equal have equal names.
+func (n *Names) Processes(all []Process) []string {
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = cmp.Or(p.Name, "process")
+		if p.PID != 0 {
+			names[i] += " " + strconv.FormatInt(p.PID, 10)
+		}
+	}
+	tellApart(names, func(i int) string {
+		if all[i].Host == "" {
+			return names[i]
+		}
+		return n.Host(all[i].Host) + " " + names[i]
+	})
+	tellApart(names, func(i int) string { return names[i] + " of " + File(all[i].File) })
+	return names
+}
+
+// tellApart gives those that have one name longer ones, if these differ.
+func tellApart(names []string, longer func(i int) string) {
+	alike := map[string][]int{}
+	for i, name := range names {
+		alike[name] = append(alike[name], i)
+	}
+	for _, list := range alike {
+		long, differ := make([]string, len(list)), false
+		for k, i := range list {
+			long[k] = longer(i)
+			differ = differ || long[k] != long[0]
+		}
+		for k, i := range list {
+			if differ {
+				names[i] = long[k]
+			}
+		}
+	}
+}
+
+// File names a file: without folders, and without what all recordings end in.
+func File(path string) string {
+	name := filepath.Base(path)
+	for _, suffix := range []string{".gz", ".zst", ".json", ".trace", ".pt", ".sqlite"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	return name
 }

@@ -194,5 +194,5 @@ const windowEnd = "Record Window End"
 var otherRows = map[string]bool{
 	"Spans":  true, // the time that was recorded
 	"Traces": true, // "Iteration Start"
-	"":       true, // windowEnd
+	"":       true, // "Record Window End"
 }

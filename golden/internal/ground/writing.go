@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"unicode/utf8"
 )
@@ -41,4 +42,14 @@ func AppendText(b []byte, s string) []byte {
 	}
 	b = append(append(b, '"'), s...)
 	return append(b, '"')
+}
+
+// HexDigits returns n random lower case hex digits.
+func HexDigits(rng *rand.Rand, n int) string {
+	const digits = "0123456789abcdef"
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = digits[rng.IntN(len(digits))]
+	}
+	return string(b)
 }
