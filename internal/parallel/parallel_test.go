@@ -1,0 +1,98 @@
+package parallel
+
+import (
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+)
+
+// sizes are numbers of rows around those of parts.
+var sizes = []int{0, 1, 2, 15, 16, 17, 1000}
+
+const rowSize = whole / 16
+
+// onCores runs f with several numbers of cores.
+func onCores(t *testing.T, f func()) {
+	t.Helper()
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for _, n := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(n)
+		f()
+	}
+}
+
+// Every row is visited once, in parts that fit, whatever the number of cores.
+func TestRows(t *testing.T) {
+	onCores(t, func() {
+		for _, n := range sizes {
+			visits := make([]atomic.Int32, n)
+			Rows(n, rowSize, func(from, to int) {
+				if to <= from || (to-from)*rowSize > whole {
+					t.Errorf("rows %d to %d", from, to)
+				}
+				for i := from; i < to; i++ {
+					visits[i].Add(1)
+				}
+			})
+			for i := range visits {
+				if v := visits[i].Load(); v != 1 {
+					t.Fatalf("row %d of %d: %d visits", i, n, v)
+				}
+			}
+		}
+	})
+}
+
+// What rows give comes in their order, and sums are of all rows.
+func TestGatherAndFold(t *testing.T) {
+	onCores(t, func() {
+		for _, n := range sizes {
+			var want []int32
+			sum := 0
+			for i := range n {
+				if sum += i; i%3 == 0 {
+					want = append(want, int32(i), int32(-i))
+				}
+			}
+			got := Gather(n, rowSize, func(list []int32, from, to int) []int32 {
+				for i := from; i < to; i++ {
+					if i%3 == 0 {
+						list = append(list, int32(i), int32(-i))
+					}
+				}
+				return list
+			})
+			if !slices.Equal(got, want) {
+				t.Fatalf("of %d rows: %v", n, got)
+			}
+			all := 0
+			Fold(n, rowSize, func() *int { return new(int) }, func(x *int, from, to int) {
+				for i := from; i < to; i++ {
+					*x += i
+				}
+			}, func(x *int) { all += *x })
+			if all != sum {
+				t.Fatalf("the sum of %d rows is %d, not %d", n, all, sum)
+			}
+		}
+	})
+}
+
+// A budget bounds how many work at a time, but one always does.
+func TestWorkers(t *testing.T) {
+	defer memory.SetBudget(memory.Budget())
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
+	for _, c := range []struct {
+		budget, size int64
+		want         int
+	}{{0, 1 << 40, 64}, {4 << 30, 4 << 20, 64}, {128 << 20, 4 << 20, 8}, {1 << 20, 4 << 20, 1}} {
+		memory.SetBudget(c.budget)
+		if got := Workers(c.size); got != c.want {
+			t.Errorf("%d bytes each in %d: %d workers, want %d", c.size, c.budget, got, c.want)
+		}
+	}
+}
