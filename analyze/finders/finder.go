@@ -39,12 +39,13 @@ const (
 	Profiles
 	Weeks // several runs
 	Flights
+	Logs
 	Both = Requests | Profiles
 )
 
 // String names what is needed.
 func (n Needs) String() string {
-	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight"}[n]
+	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight", Logs: "logs or metrics"}[n]
 }
 
 // has tells what the inputs have.
@@ -55,6 +56,9 @@ func (m *Measured) has() Needs {
 	}
 	if m.GPUs != nil {
 		n |= Profiles
+	}
+	if m.Logged != nil {
+		n |= Logs
 	}
 	if m.Of.Weeks != nil {
 		n |= Weeks

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,6 +29,7 @@ type Input struct {
 	Requests       *request.Set    // of OTLP dumps; nil without
 	Profiles       *profile.Set    // of profilers; nil without
 	Flight         *flight.Set     // of what processes have in flight; nil without
+	Series         *series.Set     // of logs and metrics; nil without
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
@@ -91,11 +93,17 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Flight: in.Flight, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Flight: in.Flight, Series: in.Series, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
+	}
+	if o.From == 0 && o.Logged != nil {
+		o.From, o.To = o.Logged.From, o.Logged.To
+		if o.From == 0 {
+			o.From, o.To, _ = o.Series.Bounds()
+		}
 	}
 	if o.Goodput != nil {
 		o.Goodput.Blame(o.Tail.List)
@@ -111,7 +119,7 @@ func New(in Input) *Overview {
 
 // Empty reports whether there are no requests, and nothing that a device did or that was called.
 func (o *Overview) Empty() bool {
-	return o.Requests == nil && o.Hang == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
+	return o.Requests == nil && o.Hang == nil && o.Series == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
 }
 
 // measureRequests counts the requests, where they were served, and how they did.

@@ -224,6 +224,9 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	if !ctx.Bool("no-findings") {
 		found := finders.Inputs{Requests: in.Requests}
+		if !in.Series.Empty() {
+			found.Series = in.Series
+		}
 		if in.KeepsKinds() {
 			found.Profiles = convert.Profiles(in, of, aligned)
 		}

@@ -118,6 +118,7 @@ func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *report
 	in.First, in.Last = e.First, e.Last
 	in.Selected = sel.Selection.From != 0 || sel.Selection.To != 0 || len(sel.Selection.Ranks) > 0 || len(sel.Selection.Hosts) > 0
 	in.Flight = e.Flight
+	in.Series = e.Series
 	if len(e.Profiles.Ranks) > 0 {
 		in.Profiles = &e.Profiles
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -80,6 +81,7 @@ type Reading struct {
 	Requests    *request.Set // nil if there are none
 	Profiles    *profile.Set // nil if there are none
 	Flight      *flight.Set  // nil if there are no dumps of what is in flight
+	Series      *series.Set  // of logs and metrics; nil if there are none
 	From, To    trace.Time   // selected; 0 is no bound
 	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
 	Selected    bool         // the selection may have left something out
