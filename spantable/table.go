@@ -111,8 +111,8 @@ type Table struct {
 	Resources []Resource
 	// KeepSecrets tells to keep attributes that may hold prompts or credentials.
 	KeepSecrets bool
-	// Selected are the traces that readers put in; nil are all. Readers need not look at it.
-	Selected *Selected
+	// Chosen are the traces that readers put in; nil are all. Readers need not look at it.
+	Chosen *Chosen
 
 	ids    column[Identity]
 	bodies column[body]
@@ -152,18 +152,6 @@ func (d *Table) Span(i int) Span {
 // Numbers yields the numbers of all spans, in order. Large tables are walked over with it: see
 // [memory.Each].
 func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) }
-
-// Bounds returns the first and the last instant of all spans; 0 without any.
-func (d *Table) Bounds() (from, to trace.Time) {
-	for i := range d.Numbers() {
-		b := d.bodies.at(i)
-		if from == 0 || b.Start < from {
-			from = b.Start
-		}
-		to = max(to, b.End)
-	}
-	return from, to
-}
 
 // spanSize is how many bytes a walk over spans looks at in each.
 const spanSize = 128

@@ -92,11 +92,10 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
 	}
-	ranks := 0
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		ranks = d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
+		d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
 	}
-	d.setup = joinSetups(d.setup, describe(&c, ranks))
+	d.setup = joinSetups(d.setup, describe(&c))
 	d.added++
 	return d.size() > before
 }

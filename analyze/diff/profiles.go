@@ -87,9 +87,8 @@ const (
 // workKinds are the kinds of rows that they become.
 var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: HostWait}
 
-// collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for. It
-// returns how many ranks of the capture have any.
-func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) int {
+// collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for.
+func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
 	set := capture.Profiles
 	steps := readSteps(set, window)
 	own, cut := cutProfiles(set, window, steps)
@@ -134,7 +133,6 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) int 
 			d.addPeriod(&steps[i], work.periods[i], names[steps[i].rank], pieces)
 		}
 	}
-	return len(ranks)
 }
 
 // readWork reads the kernels and copies of one stream, and the calls that wait for them.

@@ -57,11 +57,11 @@ func (m *Measured) has() Needs {
 	if m.GPUs != nil {
 		n |= Profiles
 	}
-	if m.Logged != nil {
-		n |= Logs
-	}
 	if m.Of.Weeks != nil {
 		n |= Weeks
+	}
+	if m.Of.Series != nil {
+		n |= Logs
 	}
 	if m.Hang != nil {
 		n |= Flights

@@ -9,15 +9,16 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 )
 
 // All are the finders. Of findings that say the same, the one of the first finder
@@ -26,6 +27,10 @@ import (
 var All = []Finder{
 	{finding.Hang, "a collective that does not end, and the rank that is not in it, or in another one", Flights,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
+	{finding.GPU, "a GPU that reports an error (Xid), as kernel logs and metrics have it", Logs,
+		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
+	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, and why", Logs,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Clocks)},
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, costly)},
 	{finding.Front, "a gateway or a tokenizer that keeps requests from the schedulers", Requests,
@@ -80,12 +85,14 @@ var All = []Finder{
 		finding.Info, finding.Certain, finding.RankTime, finding.Everywhere, []string{"--ops"}, largeOperators},
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
-	{finding.GPU, "GPUs that are idle for a tenth of the time beside the gaps between kernels, or for a quarter in all, and why", Profiles,
+	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, idleGPUs},
 	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, hostCauses},
 	{finding.GPU, "copies of pageable memory that the host is in while GPUs are idle, for 2 % of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, pageableCopies},
+	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu.idle"}, heldUp},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu.idle"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
@@ -110,31 +117,10 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Drifts() }},
 	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
-	{finding.Errors, "processes that ended by an exception or ran out of memory, transfers that did not arrive, and server errors, as logs have them", Logs,
-		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Failures)},
-	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
-		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},
-	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
-	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Limits)},
-	{finding.Memory, "requests that were retracted because the KV cache was full, as logs have it", Logs,
-		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Retractions)},
-	{finding.Slower, "tokens that take longer since some time, or longer than on the other servers of a role, with batches that are no larger, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Slower)},
-	{finding.Transfer, "KV transfers that pile up since some time, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).PiledUp)},
-	{finding.Load, "queues that grow since some time, and whether more requests came, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Changes)},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank", "--table", "ranks"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, free)},
-}
-
-// ofLogs asks what logs and metrics say.
-func ofLogs(find func(*logged.Logged) ([]finding.Finding, finding.Judged)) func(*Measured) ([]finding.Finding, finding.Judged) {
-	return func(m *Measured) ([]finding.Finding, finding.Judged) { return find(m.Logged) }
 }
 
 // OfWeeks are the finders that look at what several runs say together.
@@ -426,6 +412,9 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	}
 	return idle.Topic == gpu.HostTopic
 }
+func heldUp(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).HeldUp)
+}
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).IdleBetweenSteps)
 }
@@ -459,3 +448,8 @@ func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 
 // hangs finds who keeps others in a collective.
 func hangs(m *Measured) ([]finding.Finding, finding.Judged) { return m.Hang.Findings() }
+
+// ofSeries asks what metrics say.
+func ofSeries(find func(*series.Set) ([]finding.Finding, finding.Judged)) func(*Measured) ([]finding.Finding, finding.Judged) {
+	return func(m *Measured) ([]finding.Finding, finding.Judged) { return find(m.Of.Series) }
+}

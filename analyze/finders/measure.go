@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -27,8 +26,8 @@ import (
 type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
-	Flight   *flight.Set  // of what processes have in flight; nil without
 	Series   *series.Set  // of logs and metrics; nil without
+	Flight   *flight.Set  // of what processes have in flight; nil without
 	Weeks    Runs         // if there are several; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
 	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
@@ -63,8 +62,6 @@ type Measured struct {
 	Front     *limit.Front
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
-	// Of logs and metrics; nil without.
-	Logged *logged.Logged
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
 	// Of profiles; nil without.
@@ -99,11 +96,6 @@ func Measure(in Inputs) Measured {
 			func() { m.Lives = lifecycle.Find(in.Requests) },
 			func() { m.Front = limit.FindFront(in.Requests) },
 			func() { m.Loss = requests.FindLoss(in.Requests) })
-	}
-	if in.Series != nil {
-		steps = append(steps, func() {
-			m.Logged = logged.Measure(in.Series, logged.Options{From: in.Devices.From, To: in.Devices.To})
-		})
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		steps = append(steps, func() {

@@ -234,3 +234,18 @@ func (h *Hang) add(s Stuck, isIt func(*flight.Op) bool) {
 	}
 	h.Stuck = append(h.Stuck, s)
 }
+
+// Bounds are the first time at which a rank entered what it has in flight, and the last that dumps
+// tell of; 0 is unknown.
+func (h *Hang) Bounds() (from, to trace.Time) {
+	for i := range h.Ranks {
+		r := &h.Ranks[i]
+		if r.Head != nil && r.Head.Created != 0 && (from == 0 || r.Head.Created < from) {
+			from = r.Head.Created
+		}
+		if r.Dump != nil {
+			to = max(to, r.Dump.Time)
+		}
+	}
+	return from, to
+}

@@ -28,8 +28,8 @@ type Input struct {
 	Files          []document.Input
 	Requests       *request.Set    // of OTLP dumps; nil without
 	Profiles       *profile.Set    // of profilers; nil without
-	Flight         *flight.Set     // of what processes have in flight; nil without
 	Series         *series.Set     // of logs and metrics; nil without
+	Flight         *flight.Set     // of what processes have in flight; nil without
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute  // findings not to tell of, but to count
@@ -93,17 +93,17 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Flight: in.Flight, Series: in.Series, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
-	if o.From == 0 && o.Logged != nil {
-		o.From, o.To = o.Logged.From, o.Logged.To
-		if o.From == 0 {
-			o.From, o.To, _ = o.Series.Bounds()
-		}
+	if o.From == 0 && o.Series != nil {
+		o.From, o.To, _ = o.Series.Bounds()
+	}
+	if o.From == 0 && o.Hang != nil {
+		o.From, o.To = o.Hang.Bounds()
 	}
 	if o.Goodput != nil {
 		o.Goodput.Blame(o.Tail.List)
@@ -119,7 +119,7 @@ func New(in Input) *Overview {
 
 // Empty reports whether there are no requests, and nothing that a device did or that was called.
 func (o *Overview) Empty() bool {
-	return o.Requests == nil && o.Hang == nil && o.Series == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
+	return o.Requests == nil && o.Series == nil && o.Hang == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
 }
 
 // measureRequests counts the requests, where they were served, and how they did.

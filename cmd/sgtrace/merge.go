@@ -97,7 +97,7 @@ type mergeFlags struct {
 	draw   drawing.Options
 	read   inputs.Options
 	ranks  ranks.Options
-	sel    *selection.Selected
+	sel    *selection.Chosen
 	given  []clocks.Given
 	mutes  []finders.Mute
 	clocks *textFile // of --clock-report; nil without
@@ -224,9 +224,6 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	if !ctx.Bool("no-findings") {
 		found := finders.Inputs{Requests: in.Requests}
-		if !in.Series.Empty() {
-			found.Series = in.Series
-		}
 		if in.KeepsKinds() {
 			found.Profiles = convert.Profiles(in, of, aligned)
 		}

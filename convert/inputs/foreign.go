@@ -40,12 +40,11 @@ var common = []struct {
 	{[]string{"%PDF-"}, "document", "is a PDF document"},
 	{[]string{"\x7fELF"}, "program", "is a program"},
 	{[]string{"PAR1"}, "Parquet file", "is one table of a folder of Parquet files: if 'nsys export --type parquetdir' or 'sgtrace extract' wrote it, give the folder"},
-	{[]string{metrics}, "metrics", "is what a server's /metrics prints, which sgtrace does not read: give the traces"},
 	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, such as a memory snapshot of PyTorch, which sgtrace does not read: docs.pytorch.org/memory_viz shows one"},
 }
 
-// metrics is how metrics for Prometheus begin.
-const metrics = "# HELP "
+// serverLog is in the log of a server.
+var serverLog = regexp.MustCompile(`Prefill batch|Decode batch|Engine \d+: Avg prompt throughput|server_args=ServerArgs\(|sglang/srt/|sglang/launch_server|vllm/entrypoints/`)
 
 // source is how source code, scripts, and pages of text begin. They may quote a dump.
 var source = regexp.MustCompile(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
@@ -94,6 +93,9 @@ func unknownFormat(head []byte) error {
 		if slices.ContainsFunc(f.begins, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }) {
 			return foreignError{what: f.what, advice: f.is, common: true}
 		}
+	}
+	if serverLog.Match(head) {
+		return foreignError{what: "server log", advice: "is the log of a server, which has no spans, and sgtrace does not read it: give the traces", common: true}
 	}
 	if collapsed.Match(head) {
 		return foreignError{what: "collapsed stacks", advice: "is a list of collapsed stacks, as py-spy and flamegraph.pl write, which sgtrace does not read: speedscope.app shows it"}

@@ -16,7 +16,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/series"
@@ -82,8 +81,6 @@ type Loaded struct {
 	Series *series.Set
 	// Flight is what processes say of the collectives that they have in flight; empty without any.
 	Flight *flight.Set
-	// records are what logs and records of requests say of them; spans are made of it.
-	records *record.Table
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -112,7 +109,6 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
-	m.records = record.New(m.Series)
 	known := m.recognize(inputs)
 	dumps, recordings := known.dumps, known.recordings
 	beside := func(x *Indexed) bool { return x.Format.Beside }
@@ -133,10 +129,10 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 		wg.Wait()
 	}
 	if m.Assembled == nil {
-		m.finishSeries()
 		m.assemble()
 	}
 	m.indexFlights(known.flights)
+	m.finishSeries()
 	switch {
 	case !m.OnlyRecordings() || len(m.Sources) > 0:
 		return m, nil
@@ -152,16 +148,13 @@ func allOf(list []*Indexed, is func(*Indexed) bool) bool {
 	return !slices.ContainsFunc(list, func(x *Indexed) bool { return !is(x) })
 }
 
-// finishSeries puts what logs and metrics say on Unix time, and makes spans of the requests that
-// they tell of.
+// finishSeries puts what logs and metrics say on Unix time.
 func (m *Loaded) finishSeries() {
-	if m.Series.Empty() {
-		return
-	}
 	var known series.Known
-	known.From, known.To = m.Spans.Bounds()
+	if m.Requests != nil {
+		known.From, known.To, _ = m.Requests.Bounds()
+	}
 	m.Series.Finish(known)
-	m.records.Emit(m.Spans)
 }
 
 // OnlyRecordings reports whether there is nothing but what profilers recorded, if that.
@@ -419,7 +412,7 @@ func (x *Indexed) close() error {
 
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Flight: m.Flight, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk}
 }
 

@@ -20,7 +20,6 @@ func TestFilesThatAreNoInputs(t *testing.T) {
 		"a.out":        {"\x7fELF\x02", "is a program"},
 		"server.log":   {"[2026-08-17 20:53:20 TP0] Prefill batch, #new-seq: 1\n", "is the log of a server"},
 		"start.log":    {"/usr/lib/python3/site-packages/sglang/srt/layers/awq.py:77: UserWarning: no AWQ\n", "is the log of a server"},
-		"m.txt":        {"# HELP sglang:num_running_reqs n\n", "/metrics"},
 		"run.nsys-rep": {"garbage\x00\x01", "does not begin as one"},
 		"x_test.go":    {"package x\n\nconst dump = `" + dump + "`\n", "is source code or text"},
 		"README.md":    {"# Dumps\n\n    " + dump + "\n", "is source code or text"},

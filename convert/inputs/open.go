@@ -68,7 +68,7 @@ func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 		s.Format = nil
 	}
 	s.Empty, s.unknown, s.zeros = len(bytes.TrimSpace(head)) == 0, unknownFormat(head), len(bytes.TrimLeft(head, "\x00")) == 0
-	if source.Match(head) && !bytes.HasPrefix(head, []byte(metrics)) {
+	if source.Match(head) {
 		s.unknown = errSource
 	} else if ext := filepath.Ext(in.Name); s.unknown == errUnknownFormat && (ext == ".nsys-rep" || ext == ".qdrep") {
 		s.unknown = damagedReport

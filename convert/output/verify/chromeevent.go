@@ -89,52 +89,58 @@ func (c *chromeFile) event(line []byte) error {
 
 // set reads one member, which must not repeat.
 func (e *chromeEvent) set(key string, value []byte) (err error) {
-	member := 0
+	before := e.has
+	defer func() {
+		if err == nil && e.has == before {
+			err = errors.New("it repeats")
+		}
+	}()
 	switch key {
 	case "ph":
-		member, err = hasPh, setText(&e.ph, value)
+		e.ph, err = text(value)
+		e.has |= hasPh
 	case "cat":
-		member, err = hasCat, setText(&e.cat, value)
+		e.cat, err = text(value)
+		e.has |= hasCat
 	case "name":
-		member, err = hasName, setText(&e.name, value)
+		e.name, err = text(value)
+		e.has |= hasName
 	case "pid":
-		member = hasPid
 		e.pid, err = strconv.ParseInt(string(value), 10, 64)
+		e.has |= hasPid
 	case "tid":
-		member = hasTid
 		e.tid, err = strconv.ParseInt(string(value), 10, 64)
+		e.has |= hasTid
 	case "ts":
-		member = hasTs
 		e.ts, err = nanoseconds(value)
+		e.has |= hasTs
 	case "dur":
-		member = hasDur
 		e.dur, err = nanoseconds(value)
+		e.has |= hasDur
 	case "id":
-		member, e.id = hasID, string(value)
+		e.id = string(value)
+		e.has |= hasID
 	case "bind_id":
-		member, e.bind = hasBind, string(value)
+		e.bind = string(value)
+		e.has |= hasBind
 	case "flow_in":
-		member, e.in = hasIn, string(value) == "true"
+		e.in = string(value) == "true"
+		e.has |= hasIn
 	case "flow_out":
-		member, e.out = hasOut, string(value) == "true"
+		e.out = string(value) == "true"
+		e.has |= hasOut
 	case "args":
-		member, e.args = hasArgs, value
+		e.args = value
+		e.has |= hasArgs
 	case "s":
-		member, err = hasS, setText(&e.s, value)
+		e.s, err = text(value)
+		e.has |= hasS
 	case "bp":
-		member, err = hasBp, setText(&e.bp, value)
+		e.bp, err = text(value)
+		e.has |= hasBp
 	default:
-		return errors.New("not a member that events have")
+		err = errors.New("not a member that events have")
 	}
-	if err == nil && e.has&member != 0 {
-		return errors.New("it repeats")
-	}
-	e.has |= member
-	return err
-}
-
-func setText(to *string, value []byte) (err error) {
-	*to, err = text(value)
 	return err
 }
 

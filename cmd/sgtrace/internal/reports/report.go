@@ -80,8 +80,8 @@ var groups = [...]string{
 type Reading struct {
 	Requests    *request.Set // nil if there are none
 	Profiles    *profile.Set // nil if there are none
-	Flight      *flight.Set  // nil if there are no dumps of what is in flight
 	Series      *series.Set  // of logs and metrics; nil if there are none
+	Flight      *flight.Set  // nil if there are no dumps of what is in flight
 	From, To    trace.Time   // selected; 0 is no bound
 	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
 	Selected    bool         // the selection may have left something out

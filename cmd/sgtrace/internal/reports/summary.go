@@ -21,7 +21,7 @@ import (
 
 // summaryTables are the tables behind the sentences of the summary.
 var summaryTables = []string{
-	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.kernels", "summary.clocks", "summary.latency", "summary.events", "summary.costs", "summary.finders", "logs.ranks", "logs.events", "logs.inputs", "slo", "slo.causes", "slo.ranks", "gate",
+	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.kernels", "summary.clocks", "summary.latency", "summary.events", "summary.costs", "summary.finders", "slo", "slo.causes", "slo.ranks", "gate",
 }
 
 // parseSummary makes the report on what stands out; -o makes a page of it.
@@ -172,11 +172,11 @@ func addGate(d *document.Document, r *gate.Result) {
 func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *document.Hosts, drawn bool) (*overview.Overview, error) {
 	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Flight: in.Flight, Series: in.Series, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Weeks: in.weeks,
+		Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Weeks: in.weeks,
 	})
 	if in.Selected && o.Empty() {
 		return nil, in.noneSelected("nothing")
 	}
-	hosts.Annotate(o.Findings, in.ranks())
+	hosts.Tell(o.Findings, in.ranks())
 	return o, nil
 }

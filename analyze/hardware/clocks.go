@@ -1,0 +1,209 @@
+package hardware
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Device is what metrics say of a GPU.
+type Device struct {
+	Host, UUID string
+	GPU        int32
+	place      int32
+	clock      []series.Sample // by time
+	util       []series.Sample
+	reasons    []series.Sample
+}
+
+// A Slow is a GPU whose clock is lower than that of its peers for some time.
+type Slow struct {
+	Device *Device
+	Since  trace.Time // the first scrape at which it was
+	Until  trace.Time // the last one; 0 if it was so until the end
+	Every  time.Duration
+	// Clock and Peers are medians in MHz; Others is how many peers there are.
+	Clock, Peers float64
+	Others, N    int // N scrapes
+	// Reasons are the bits of at least half of the scrapes, if Known.
+	Reasons uint64
+	Known   bool
+	Work    bool // it is known that it worked
+}
+
+const (
+	// lower is the part of its peers' clock below which a GPU is slower: clocks go in steps of 15
+	// MHz, of about 2,000, and those of equal GPUs differ by a few of these under load.
+	lower = 0.95
+	// fewest is how many scrapes in a row it takes.
+	fewest = 4
+	// fewPeers is how many peers it takes to say what is usual.
+	fewPeers = 2
+	// busy is the part of time, in %, from which a GPU works.
+	busy = 10
+)
+
+// Devices are the GPUs that metrics are about, by host and number.
+func Devices(set *series.Set) []*Device {
+	byPlace := map[int32]*Device{}
+	var list []*Device
+	for i, x := range set.List {
+		var to func(*Device) *[]series.Sample
+		switch x.Metric {
+		case series.SMClock:
+			to = func(d *Device) *[]series.Sample { return &d.clock }
+		case series.GPUUtil:
+			to = func(d *Device) *[]series.Sample { return &d.util }
+		case series.Throttling:
+			to = func(d *Device) *[]series.Sample { return &d.reasons }
+		default:
+			continue
+		}
+		p := set.Places[x.Place]
+		d := byPlace[x.Place]
+		if d == nil {
+			d = &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, GPU: p.GPU, place: x.Place}
+			byPlace[x.Place], list = d, append(list, d)
+		}
+		for s := range set.Each(i) {
+			*to(d) = append(*to(d), s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Device) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.UUID, b.UUID))
+	})
+	return list
+}
+
+// Slower finds the GPUs whose clocks are lower than those of the other GPUs of their host.
+func Slower(devices []*Device) (list []Slow) {
+	byHost := map[string][]*Device{}
+	for _, d := range devices {
+		byHost[d.Host] = append(byHost[d.Host], d)
+	}
+	for _, d := range devices {
+		if len(byHost[d.Host]) > fewPeers {
+			list = append(list, slower(d, byHost[d.Host])...)
+		}
+	}
+	return list
+}
+
+// slower finds the times at which a GPU is slower than those around it.
+func slower(d *Device, all []*Device) (list []Slow) {
+	type at struct {
+		sample series.Sample
+		peers  float64
+		others int
+	}
+	every := spacing(d.clock)
+	var run []at
+	last := trace.Time(0)
+	end := func(over bool) {
+		if len(run) >= fewest {
+			var own, peers []float64
+			for _, x := range run {
+				own, peers = append(own, x.sample.Value), append(peers, x.peers)
+			}
+			s := Slow{Device: d, Since: run[0].sample.Time, Every: every, Clock: median(own), Peers: median(peers), Others: run[len(run)-1].others, N: len(run)}
+			if over {
+				s.Until = run[len(run)-1].sample.Time
+			}
+			s.Reasons, s.Known = d.reasonsBetween(s.Since, run[len(run)-1].sample.Time)
+			s.Work = len(d.util) > 0
+			list = append(list, s)
+		}
+		run = run[:0]
+	}
+	for _, x := range d.clock {
+		if last != 0 && time.Duration(x.Time-last) > 4*every {
+			end(true) // nobody knows what was between
+		}
+		last = x.Time
+		if !d.works(x.Time, every) {
+			continue // an idle GPU lowers its clock
+		}
+		var others []float64
+		for _, o := range all {
+			if v, ok := valueAt(o.clock, x.Time, every); ok && o != d && o.works(x.Time, every) {
+				others = append(others, v)
+			}
+		}
+		if len(others) < fewPeers {
+			continue
+		}
+		if peers := median(others); x.Value < lower*peers {
+			run = append(run, at{x, peers, len(others)})
+			continue
+		}
+		end(true)
+	}
+	end(false)
+	return list
+}
+
+// works reports whether a GPU works at a time, as far as anybody knows.
+func (d *Device) works(t trace.Time, every time.Duration) bool {
+	const idle = 1 // bit of the reasons
+	if v, ok := valueAt(d.util, t, every); ok {
+		return v >= busy
+	}
+	v, ok := valueAt(d.reasons, t, every)
+	return !ok || uint64(v)&idle == 0
+}
+
+// reasonsBetween are the bits that at least half of the scrapes between two times have.
+func (d *Device) reasonsBetween(from, to trace.Time) (bits uint64, known bool) {
+	n, counts := 0, [64]int{}
+	for _, s := range d.reasons {
+		if s.Time < from || s.Time > to || s.Value < 0 {
+			continue
+		}
+		n++
+		for b := range counts {
+			if uint64(s.Value)>>b&1 == 1 {
+				counts[b]++
+			}
+		}
+	}
+	for b, c := range counts {
+		if n > 0 && 2*c >= n {
+			bits |= 1 << b
+		}
+	}
+	return bits, n > 0
+}
+
+// valueAt is the value at a time: that of the last sample before it, if it is not too old, or of one
+// soon after.
+func valueAt(list []series.Sample, t trace.Time, every time.Duration) (float64, bool) {
+	i, _ := slices.BinarySearchFunc(list, t+1, func(s series.Sample, t trace.Time) int { return cmp.Compare(s.Time, t) })
+	if i > 0 && time.Duration(t-list[i-1].Time) <= 2*every {
+		return list[i-1].Value, true
+	}
+	if i < len(list) && time.Duration(list[i].Time-t) <= every {
+		return list[i].Value, true
+	}
+	return 0, false
+}
+
+// spacing is the usual time between samples.
+func spacing(list []series.Sample) time.Duration {
+	var gaps []float64
+	for i := 1; i < len(list); i++ {
+		gaps = append(gaps, float64(list[i].Time-list[i-1].Time))
+	}
+	if len(gaps) == 0 {
+		return 0
+	}
+	return time.Duration(median(gaps))
+}
+
+func median(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}

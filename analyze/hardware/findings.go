@@ -1,0 +1,187 @@
+package hardware
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// reasons are the bits of DCGM_FI_DEV_CLOCKS_EVENT_REASONS, worst first. Bits that others follow from
+// come behind these.
+var reasons = []struct {
+	bit  uint64
+	text string
+}{
+	{0x40, "thermal slowdown by hardware"}, {0x80, "power brake by hardware"}, {0x20, "thermal slowdown by software"}, {0x8, "slowdown by hardware"},
+	{0x4, "limit of power"}, {0x10, "sync boost with another GPU"}, {0x2, "clocks that applications set"},
+}
+
+// why says what bits mean; "" is nothing.
+func why(bits uint64) string {
+	var parts []string
+	for _, r := range reasons {
+		if bits&r.bit != 0 && !(r.bit == 0x8 && bits&0xc0 != 0) {
+			parts = append(parts, r.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// name is what a GPU is called, and by what it is known.
+func (d *Device) name() string {
+	switch {
+	case d.GPU < 0 && d.UUID != "":
+		return d.UUID
+	case d.Host == "":
+		return fmt.Sprintf("GPU %d", d.GPU)
+	}
+	return fmt.Sprintf("GPU %d of %s", d.GPU, d.Host)
+}
+
+// Clocks are findings of GPUs that are slower than their peers.
+func Clocks(set *series.Set) ([]finding.Finding, finding.Judged) {
+	devices := Devices(set)
+	judged := finding.Judged{What: "clocks of GPUs against those of their peers", Of: "GPU with a clock in metrics", Needed: fewPeers + 1}
+	for _, d := range devices {
+		if len(d.clock) > 0 {
+			judged.N++
+		}
+	}
+	if judged.N == 0 {
+		judged.Reason = "no metrics have the clocks of GPUs"
+	}
+	from, to, _ := set.Bounds()
+	var list []finding.Finding
+	for _, s := range Slower(devices) {
+		list = append(list, s.finding(len(devices), from, to))
+	}
+	return list, judged
+}
+
+func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
+	last := to
+	if s.Until != 0 {
+		last = s.Until
+	}
+	f := finding.Finding{Topic: "clock", Since: s.Since, Until: s.Until, At: at(s.Device), Whose: finding.GPUTime, Confidence: finding.Likely,
+		Metric: finding.Metric{Name: "SM clock in MHz", Before: s.Peers, After: s.Clock}}
+	f.Text = fmt.Sprintf("the SM clock of %s was %s MHz, that of its %d peers %s, since %s", s.Device.name(), number(s.Clock), s.Others, number(s.Peers), words.At(s.Since, "15:04:05"))
+	if s.Until != 0 {
+		f.Text += " until " + words.At(s.Until, "15:04:05")
+	}
+	if text := why(s.Reasons); text != "" {
+		f.Text += ": " + text
+		f.Confidence = finding.Certain
+	}
+	if to > from && devices > 0 {
+		f.Cost = (1 - s.Clock/s.Peers) * float64(last-s.Since) / float64(to-from) / float64(devices)
+	}
+	say := func(format string, args ...any) { f.Evidence = append(f.Evidence, finding.Sentence(format, args...)) }
+	say("%s in a row, one every %s; it may have begun that much earlier", words.Counted(s.N, "scrape"), s.Every)
+	switch {
+	case s.Known && why(s.Reasons) == "":
+		say("its throttle reasons name none: an application may have set its clock, or it is another model")
+	case !s.Known:
+		say("no metrics have its throttle reasons: DCGM_FI_DEV_CLOCKS_EVENT_REASONS would tell why")
+	}
+	if !s.Work && !s.Known {
+		f.Confidence = finding.Likely
+		say("no metrics tell whether it worked: idle GPUs lower their clocks")
+	}
+	if s.Device.UUID != "" {
+		say("it is known by its UUID, %s", s.Device.UUID)
+	} else {
+		say("it is known by its index on the host alone")
+	}
+	return f
+}
+
+func at(d *Device) place.Where { return place.Named(d.name()) }
+
+func number(v float64) string { return words.Thousands(int64(v + 0.5)) }
+
+// fatal are Xid codes after which a GPU, or what runs on it, does not go on; others are mostly of
+// the program itself.
+var fatal = map[int]string{
+	48: "double-bit ECC error", 62: "internal micro-controller halt", 64: "ECC page retirement failed", 74: "NVLink error", 79: "GPU has fallen off the bus", 94: "contained ECC error",
+	95: "uncontained ECC error", 119: "GSP timeout", 120: "GSP error", 140: "unrecovered ECC error", 143: "GPU initialization failed", 144: "NVLink error", 145: "NVLink error", 146: "NVLink error",
+	147: "NVLink error", 148: "NVLink error", 149: "NVLink error", 150: "NVLink error",
+}
+
+// Errors are findings of GPUs that report errors.
+func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
+	type key struct {
+		place int32
+		code  int
+	}
+	from, to, _ := set.Bounds()
+	devices := len(Devices(set))
+	first := map[key]int{}
+	var list []finding.Finding
+	var counts []int
+	for i := range set.Instants {
+		x := &set.Instants[i]
+		code := 0
+		text := set.Syms.Name(x.Text)
+		if x.Kind != series.Hardware {
+			continue
+		}
+		if _, err := fmt.Sscanf(text, "Xid %d", &code); err != nil {
+			continue
+		}
+		judged.N++
+		k, ok := first[key{x.Place, code}]
+		if !ok {
+			k = len(list)
+			first[key{x.Place, code}] = k
+			f := xid(set, x, code, text)
+			if fatal[code] != "" && x.Time != 0 && to > from { // it is lost from then on
+				f.Cost = float64(to-x.Time) / float64(to-from) / float64(max(1, devices))
+			}
+			list = append(list, f)
+			counts = append(counts, 0)
+		}
+		counts[k] += int(max(1, x.Count))
+	}
+	watched := slices.ContainsFunc(set.List, func(x series.Series) bool { return x.Metric == series.Xid })
+	if judged.N == 0 && !watched {
+		judged.Reason = "no input reports errors of GPUs"
+	}
+	for i := range list {
+		if counts[i] > 1 {
+			list[i].Evidence = append(list[i].Evidence, finding.Sentence("it was reported %d times", counts[i]))
+		}
+	}
+	return list, judged
+}
+
+func xid(set *series.Set, x *series.Instant, code int, text string) finding.Finding {
+	p := &set.Places[x.Place]
+	d := &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, GPU: p.GPU}
+	where := d.name()
+	if d.GPU < 0 && d.UUID == "" {
+		where = d.Host
+	}
+	f := finding.Finding{Topic: fmt.Sprintf("Xid %d", code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Named(where)}
+	f.Text = text
+	if where != "" {
+		f.Text += " on " + where
+	}
+	if x.Time != 0 {
+		f.Text += " at " + words.At(x.Time, "15:04:05")
+	}
+	if means := fatal[code]; means != "" && !strings.Contains(text, means) {
+		f.Text += ": " + means
+	} else if means == "" {
+		f.Evidence = append(f.Evidence, finding.Sentence("such an error is mostly of the program itself, or follows from another one"))
+		f.Confidence = finding.Likely
+	}
+	return f
+}

@@ -1,0 +1,132 @@
+package hardware
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	begin = trace.Time(1787000000_000000000)
+	sec   = trace.Time(1_000_000_000)
+)
+
+// A plan is what a simulated GPU does.
+type plan struct {
+	host, gpu int
+	from, to  trace.Time // when it is slow
+	clock     float64
+	bits      float64
+}
+
+// scraped fills a set with half an hour of metrics of two hosts with eight GPUs, scraped every 15 s,
+// each host at another moment, all of which work but for breaks that they have together.
+func scraped(seed uint64, slow []plan, withReasons, withUtil bool) *series.Set {
+	r := rand.New(rand.NewPCG(seed, 15))
+	syms := trace.NewSymbols()
+	set := series.New(syms, &trace.Diags{})
+	f := set.Fill("metrics.json", "Prometheus range")
+	breaks := begin + sec*trace.Time(200+r.IntN(1200))
+	for host := range 2 {
+		server := f.Server(series.Server{Host: []string{"node1", "node2"}[host]})
+		for gpu := range 8 {
+			place := f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: int32(gpu)})
+			clock, util, bits := f.Series(series.SMClock, place), f.Series(series.GPUUtil, place), f.Series(series.Throttling, place)
+			for t := begin + trace.Time(host)*7*sec; t < begin+1800*sec; t += 15 * sec {
+				mhz, busy, why := 1980-15*float64(r.IntN(4)), 60+40*r.Float64(), 4*float64(r.IntN(2))
+				if t > breaks && t < breaks+120*sec || host == 1 && gpu == 7 && t < begin+400*sec { // the last GPU gets work later
+					mhz, busy, why = 345, 0, 1
+				}
+				for _, p := range slow {
+					if p.host == host && p.gpu == gpu && t >= p.from && t < p.to && busy > 0 {
+						mhz, why = p.clock-15*float64(r.IntN(3)), p.bits
+					}
+				}
+				f.Add(clock, t, mhz)
+				if withUtil {
+					f.Add(util, t, busy)
+				}
+				if withReasons {
+					f.Add(bits, t, why)
+				}
+			}
+		}
+	}
+	set.Finish(series.Known{})
+	return set
+}
+
+// A GPU that slows down is found, with when, how much, and why; others are not, nor is any where
+// all work alike, or where some have no work.
+func TestRateOfSlowClocks(t *testing.T) {
+	right, all := 0, 0
+	for _, seed := range testset.Seeds(t) {
+		r := rand.New(rand.NewPCG(seed, 16))
+		p := plan{host: r.IntN(2), gpu: r.IntN(7), from: begin + sec*trace.Time(300+r.IntN(900)), to: begin + 2000*sec, clock: 1200 + 600*r.Float64(), bits: []float64{0x40 | 0x8, 0x20, 0x80 | 0x8, 0x4}[r.IntN(4)]}
+		if r.IntN(3) == 0 {
+			p.to = p.from + 400*sec
+		}
+		found, _ := Clocks(scraped(seed, []plan{p}, true, true))
+		all++
+		if goodClock(found, p) {
+			right++
+		} else {
+			t.Logf("seed %d: %+v, planted %+v", seed, found, p)
+		}
+		for _, with := range [][2]bool{{true, true}, {false, true}, {true, false}} {
+			all++
+			if found, judged := Clocks(scraped(seed, nil, with[0], with[1])); len(found) == 0 && judged.State() == finding.LookedAt {
+				right++
+			} else {
+				t.Logf("seed %d, nothing planted, %v: %+v", seed, with, found)
+			}
+		}
+	}
+	testset.Rate(t, "slow clocks of GPUs", right, all, 98)
+}
+
+// goodClock reports whether what was found is what was planted, where a break may cut it.
+func goodClock(found []finding.Finding, p plan) bool {
+	if len(found) == 0 || len(found) > 2 {
+		return false
+	}
+	f := found[0]
+	late := f.Since - p.from
+	reason := map[float64]string{0x48: "thermal slowdown by hardware", 0x20: "thermal slowdown by software", 0x88: "power brake by hardware", 4: "limit of power"}[p.bits]
+	host := []string{"node1", "node2"}[p.host]
+	return late >= 0 && late < 16*sec+136*sec && strings.Contains(f.Text, reason) && strings.Contains(f.Text, "GPU "+string(rune('0'+p.gpu))+" of "+host) &&
+		f.Confidence == finding.Certain && f.Metric.After < f.Metric.Before*lower && f.Cost > 0
+}
+
+// Without throttle reasons and without load, nobody knows that a GPU is slow for no reason of its own.
+func TestDoubt(t *testing.T) {
+	found, _ := Clocks(scraped(1, []plan{{host: 0, gpu: 3, from: begin + 600*sec, to: begin + 2000*sec, clock: 1410}}, false, true))
+	if len(found) != 1 || found[0].Confidence != finding.Likely || !strings.Contains(found[0].Text, "GPU 3 of node1 was 1,") {
+		t.Errorf("%+v", found)
+	}
+	if _, judged := Clocks(series.New(trace.NewSymbols(), &trace.Diags{})); judged.State() != finding.NotApplicable {
+		t.Errorf("%+v", judged)
+	}
+}
+
+// An Xid is told once, with how often it came; one that ends a GPU is certain.
+func TestErrors(t *testing.T) {
+	syms := trace.NewSymbols()
+	set := series.New(syms, &trace.Diags{})
+	f := set.Fill("dmesg.log", "kernel log")
+	place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node3"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for i := range 3 {
+		f.Instant(series.Instant{Time: begin + trace.Time(i)*sec, Place: place, Kind: series.Hardware}, "Xid 79 of GPU 0000:91:00")
+	}
+	f.Instant(series.Instant{Time: begin, Place: place, Kind: series.Hardware}, "Xid 13")
+	set.Finish(series.Known{})
+	found, judged := Errors(set)
+	if len(found) != 2 || judged.N != 4 || !strings.Contains(found[0].Text, "Xid 79 of GPU 0000:91:00 on node3 at ") || !strings.Contains(found[0].Text, "fallen off the bus") || found[1].Confidence != finding.Likely {
+		t.Errorf("%+v, %+v", found, judged)
+	}
+}

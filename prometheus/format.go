@@ -1,0 +1,72 @@
+package prometheus
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Format is metrics of Prometheus.
+var Format = &format.Format{
+	Name:   "Prometheus",
+	Noun:   "file of metrics",
+	Doc:    "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, and what /metrics prints",
+	For:    "'sgtrace report'",
+	Sniff:  func(h format.Head) bool { return isRange(h.Bytes) || isText(h.Bytes) },
+	Index:  index,
+	Series: true,
+	Text:   true,
+}
+
+// isRange reports whether a file is an answer of the API.
+func isRange(head []byte) bool {
+	return bytes.Contains(head, []byte(`"resultType"`)) && bytes.Contains(head, []byte(`"result"`)) && (bytes.Contains(head, []byte(`"matrix"`)) || bytes.Contains(head, []byte(`"vector"`)))
+}
+
+// sample is how a line of text looks, at the start of a file that has no comments.
+var sampleLine = regexp.MustCompile(`^(sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(\{[^\n]*\})? [-+0-9.eENaInf]+( [0-9.]+)?\r?\n`)
+
+func isText(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head)
+}
+
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewReaderSize(r, 64<<10)
+	head, _ := b.Peek(4 << 10)
+	encoding := "Prometheus text"
+	if isRange(head) {
+		encoding = "Prometheus range"
+	}
+	d := &reader{Filler: opt.Series.Fill(in.Name, encoding), name: in.Name, diags: opt.Diags, known: map[string]int32{}, xids: map[int32]float64{}}
+	if isRange(head) {
+		err = d.readRange(b)
+	} else {
+		err = d.readText(b, func() trace.Time { return written(in.Path) })
+	}
+	if errors.Is(err, errUntimed) {
+		return nil, errors.Join(err, r.Close())
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	return &format.Source{}, r.Close()
+}
+
+// written is when a file was written; 0 is unknown.
+func written(path string) trace.Time {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return trace.Time(info.ModTime().UnixNano())
+}

@@ -1,0 +1,93 @@
+package prometheus
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A family is a metric of a producer that reports know by another name.
+type family struct {
+	name   string // without the prefix of the engine
+	metric series.MetricID
+	times  float64 // what its values are multiplied by
+}
+
+// engines are the producers of servers' metrics, by what names begin with.
+var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}}
+
+// families are what reports know of engines.
+var families = []family{
+	{"num_running_reqs", series.Running, 1},
+	{"num_requests_running", series.Running, 1},
+	{"num_queue_reqs", series.Queued, 1},
+	{"num_requests_waiting", series.Queued, 1},
+	{"token_usage", series.KVUsage, 100},
+	{"kv_cache_usage_perc", series.KVUsage, 100},
+	{"gpu_cache_usage_perc", series.KVUsage, 100},
+	{"num_used_tokens", series.KVTokens, 1},
+	{"swa_token_usage", series.SwaUsage, 100},
+	{"mamba_usage", series.MambaUsage, 100},
+	{"gen_throughput", series.Generation, 1},
+	{"cache_hit_rate", series.HitRate, 100},
+	{"num_prefill_bootstrap_queue_reqs", series.Bootstrapping, 1},
+	{"num_prefill_prealloc_queue_reqs", series.Bootstrapping, 1}, // until 2026-05
+	{"num_prefill_inflight_queue_reqs", series.Sending, 1},
+	{"num_decode_prealloc_queue_reqs", series.Preallocated, 1},
+	{"num_decode_transfer_queue_reqs", series.Receiving, 1},
+	{"num_retracted_reqs", series.RetractedQueue, 1},
+	{"spec_accept_length", series.AcceptLength, 1},
+	{"spec_accept_rate", series.AcceptRate, 100},
+}
+
+// devices are what reports know of DCGM.
+var devices = []family{
+	{"DCGM_FI_DEV_SM_CLOCK", series.SMClock, 1},
+	{"DCGM_FI_DEV_MEM_CLOCK", series.MemoryClock, 1},
+	{"DCGM_FI_DEV_GPU_TEMP", series.GPUTemperature, 1},
+	{"DCGM_FI_DEV_POWER_USAGE", series.Power, 1},
+	{"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", series.Throttling, 1},
+	{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", series.Throttling, 1},
+	{"DCGM_FI_DEV_XID_ERRORS", series.Xid, 1},
+	{"DCGM_FI_DEV_GPU_UTIL", series.GPUUtil, 1},
+}
+
+// A meaning is what a name says.
+type meaning struct {
+	engine string // "" is none
+	metric series.MetricID
+	times  float64
+	known  bool
+	bucket bool // of a histogram
+	named  series.Metric
+}
+
+// meaningOf returns what a name says. kind is its type, if the file says one.
+func meaningOf(name, kind string) (m meaning) {
+	m.times = 1
+	bare := name
+	for _, e := range engines {
+		if rest, ok := strings.CutPrefix(name, e.prefix); ok {
+			m.engine, bare = e.engine, rest
+			break
+		}
+	}
+	list := devices
+	if m.engine != "" {
+		list = families
+	}
+	for _, f := range list {
+		if f.name == bare {
+			m.metric, m.times, m.known = f.metric, f.times, true
+			return m
+		}
+	}
+	m.named = series.Metric{Name: name, Kind: series.Gauge, Doc: "as its producer names it"}
+	switch {
+	case strings.HasSuffix(name, "_bucket") && (kind == "" || kind == "histogram"):
+		m.named.Kind, m.bucket = series.Bucket, true
+	case kind == "counter" || kind == "" && strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_count") || strings.HasSuffix(name, "_sum"):
+		m.named.Kind = series.Counter
+	}
+	return m
+}

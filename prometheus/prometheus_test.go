@@ -1,0 +1,131 @@
+package prometheus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func read(t testing.TB, text string) (*series.Set, []trace.Diag) {
+	t.Helper()
+	set, diags, err := tryRead(text)
+	if err != nil && !errors.Is(err, errUntimed) {
+		t.Fatal(err)
+	}
+	return set, diags
+}
+
+func tryRead(text string) (*series.Set, []trace.Diag, error) {
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set := series.New(syms, diags)
+	in := &format.Input{Name: "metrics", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	_, err := index(in, &format.Options{Syms: syms, Diags: diags, Series: set})
+	set.Finish(series.Known{})
+	return set, diags.All(), err
+}
+
+// show writes all samples of a set.
+func show(s *series.Set) string {
+	var b strings.Builder
+	for i, x := range s.List {
+		p := &s.Places[x.Place]
+		server := &s.Servers[p.Server]
+		fmt.Fprintf(&b, "%s %s/%s/%s DP%d TP%d GPU%d %s", s.Metric(x.Metric).Name, server.Host, server.Name, server.Role, p.Rank.DP, p.Rank.TP, p.GPU, s.Syms.Name(x.Label))
+		if s.Metric(x.Metric).Kind == series.Bucket {
+			fmt.Fprintf(&b, " le %g", x.Most)
+		}
+		for v := range s.Each(i) {
+			fmt.Fprintf(&b, " %d=%g", v.Time-1787000000_000000000, v.Value)
+		}
+		b.WriteByte('\n')
+	}
+	for _, x := range s.Instants {
+		fmt.Fprintf(&b, "%d %s: %s\n", x.Time-1787000000_000000000, x.Kind, s.Syms.Name(x.Text))
+	}
+	return b.String()
+}
+
+// An answer to query_range gives series of servers and GPUs, and an Xid that changes.
+func TestRange(t *testing.T) {
+	const text = `{"status":"success","data":{"resultType":"matrix","result":[
+{"metric":{"__name__":"sglang:token_usage","dp_rank":"1","engine_type":"decode","instance":"10.0.0.7:30000","job":"sgl","model_name":"m","moe_ep_rank":"4","pod":"decode-0","pp_rank":"0","tp_rank":"4"},"values":[[1787000015.5,"0.5"],[1787000000.123,"0.25"],[1787000030,"NaN"]]},
+{"metric":{"__name__":"DCGM_FI_DEV_SM_CLOCK","gpu":"3","UUID":"GPU-1","device":"nvidia3","modelName":"NVIDIA H200","Hostname":"node1"},"values":[[1787000000,"1980"],[1787000015,"1410"]]},
+{"metric":{"__name__":"DCGM_FI_DEV_XID_ERRORS","gpu":"3","UUID":"GPU-1","Hostname":"node1"},"values":[[1787000000,"13"],[1787000015,"13"],[1787000030,"79"],[1787000045,"79"]]},
+{"metric":{},"values":[[1787000000,"1"]]},
+{"metric":{"__name__":"sglang:time_to_first_token_seconds_bucket","le":"0.5","pod":"decode-0","instance":"10.0.0.7:30000"},"values":[[1787000000,"7"]]}]}}`
+	set, diags := read(t, text)
+	const want = `KV usage 10.0.0.7/decode-0/decode DP1 TP4 GPU-1  123000000=25 15500000000=50
+SM clock node1// DP-1 TP-1 GPU3  0=1980 15000000000=1410
+last Xid node1// DP-1 TP-1 GPU3  0=13 15000000000=13 30000000000=79 45000000000=79
+sglang:time_to_first_token_seconds_bucket 10.0.0.7/decode-0/ DP-1 TP-1 GPU-1  le 0.5 0=7
+30000000000 hardware: Xid 79
+`
+	if got := show(set); got != want || len(diags) != 0 {
+		t.Errorf("%v\n%s\nwant\n%s", diags, got, want)
+	}
+}
+
+// Text has times in milliseconds, OpenMetrics in seconds; brackets and quotes in labels are no ends.
+func TestText(t *testing.T) {
+	const text = `# HELP sglang:num_queue_reqs The number of requests in the waiting queue.
+# TYPE sglang:num_queue_reqs gauge
+sglang:num_queue_reqs{model_name="a}\"b",tp_rank="0",pp_rank="0"} 655.0 1787000000500
+# TYPE sglang:e2e_request_latency_seconds histogram
+sglang:e2e_request_latency_seconds_bucket{le="+Inf",model_name="m"} 12.0 1787000000.25 # {trace_id="x"} 0.5
+vllm:kv_cache_usage_perc{engine="2"} 0.026 1787000001
+sglang:per_stage_req_latency_seconds_sum{stage="prefill_forward"} NaN 1787000001
+this is not a sample
+`
+	set, diags := read(t, text)
+	const want = `queued // DP-1 TP0 GPU-1  500000000=655
+sglang:e2e_request_latency_seconds_bucket // DP-1 TP-1 GPU-1  le +Inf 250000000=12
+KV usage // DP2 TP-1 GPU-1  1000000000=2.6
+sglang:per_stage_req_latency_seconds_sum // DP-1 TP-1 GPU-1 stage=prefill_forward
+`
+	if got := show(set); got != want || len(diags) != 1 || !strings.Contains(diags[0].Msg, "1 lines are not samples; skipped, the first is line 8") {
+		t.Errorf("%v\n%s\nwant\n%s", diags, got, want)
+	}
+}
+
+// What has no time is as of when the file was written, which is said; of a pipe nobody knows.
+func TestUntimed(t *testing.T) {
+	const text = "# TYPE queue gauge\nqueue 5\n"
+	if _, _, err := tryRead(text); !errors.Is(err, errUntimed) {
+		t.Error(err)
+	}
+	name := filepath.Join(t.TempDir(), "metrics.txt")
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set := series.New(syms, diags)
+	in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
+	if _, err := index(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil || set.Len() != 1 || len(diags.All()) != 1 || diags.All()[0].Code != "metrics-untimed" {
+		t.Errorf("%v, %d, %v", err, set.Len(), diags.All())
+	}
+}
+
+// FuzzIndex reads anything: values are numbers, and times not before 1970.
+func FuzzIndex(f *testing.F) {
+	f.Add(`{"data":{"resultType":"matrix","result":[{"metric":{"__name__":"a"},"values":[[1787000000.5,"1"],["x"]]}]}}`)
+	f.Add("# TYPE a counter\na{b=\"c\\\"}\"} 1e300 1787000000000\na_total{} +Inf\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		set, _ := read(t, text)
+		for i := range set.List {
+			for v := range set.Each(i) {
+				if v.Time < 0 || math.IsNaN(v.Value) {
+					t.Fatalf("%+v", v)
+				}
+			}
+		}
+	})
+}

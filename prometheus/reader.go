@@ -1,0 +1,138 @@
+package prometheus
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A reader reads one file.
+type reader struct {
+	*series.Filler
+	name  string
+	diags *trace.Diags
+	known map[string]int32 // series by name and labels, as the file has them
+	xids  map[int32]float64
+	times map[int32]float64 // what values of a series are multiplied by
+	xidOf map[int32]int32   // place by series of Xid
+}
+
+// places are labels that say where something is, and not what it is.
+var places = map[string]bool{"__name__": true, "model_name": true, "name": true, "job": true, "instance": true, "namespace": true, "pod": true, "container": true, "endpoint": true,
+	"service": true, "gpu": true, "UUID": true, "device": true, "modelName": true, "Hostname": true, "DCGM_FI_DRIVER_VERSION": true, "pci_bus_id": true, "engine_type": true,
+	"tp_rank": true, "pp_rank": true, "dp_rank": true, "moe_ep_rank": true, "engine": true, "pid": true, "node": true, "worker_addr": true, "le": true, "exported_pod": true,
+	"exported_namespace": true, "exported_container": true}
+
+// seriesOf returns the series of a name and its labels.
+func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id int32) {
+	if id, ok := d.known[key]; ok {
+		return id
+	}
+	m := meaningOf(name, kind)
+	if m.known && m.metric == series.HitRate && labels["name"] != "" && labels["model_name"] == "" {
+		m.times = 1 // in percent, until 2024-12
+	}
+	s := series.Series{Metric: m.metric, Place: d.place(m.engine, labels), Label: d.Set.Syms.Intern(rest(labels))}
+	if !m.known {
+		s.Metric = d.Metric(m.named)
+	}
+	if m.bucket {
+		most, err := strconv.ParseFloat(labels["le"], 64)
+		if err != nil {
+			most = math.Inf(1)
+		}
+		s.Most = most
+	}
+	id = d.SeriesOf(s)
+	d.known[key] = id
+	if d.times == nil {
+		d.times, d.xidOf = map[int32]float64{}, map[int32]int32{}
+	}
+	d.times[id] = m.times
+	if m.known && m.metric == series.Xid {
+		d.xidOf[id] = s.Place
+	}
+	return id
+}
+
+// rest are the labels that tell series of one place apart: "stage=prefill_forward".
+func rest(labels map[string]string) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if !places[k] && labels[k] != "" {
+			parts = append(parts, k+"="+labels[k])
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// place returns where labels say that something is.
+func (d *reader) place(engine string, labels map[string]string) int32 {
+	number := func(key string) int16 {
+		n, err := strconv.ParseInt(labels[key], 10, 16)
+		if err != nil || n < 0 {
+			return -1
+		}
+		return int16(n)
+	}
+	host := cmp.Or(labels["Hostname"], labels["node"])
+	if host == "" {
+		host, _, _ = strings.Cut(labels["instance"], ":")
+	}
+	p := series.Place{Rank: trace.NoRank, GPU: series.NoGPU, UUID: labels["UUID"]}
+	server := series.Server{Host: host}
+	if engine == "" {
+		p.GPU = int32(number("gpu"))
+	} else {
+		server.Name, server.Engine = cmp.Or(labels["pod"], labels["worker_addr"], labels["instance"]), engine
+		if role := labels["engine_type"]; role == "prefill" || role == "decode" || role == "unified" {
+			server.Role = role
+		}
+		p.Rank = trace.Rank{DP: number("dp_rank"), PP: number("pp_rank"), TP: number("tp_rank"), EP: number("moe_ep_rank")}
+		if engine == "vLLM" && p.Rank.DP < 0 {
+			p.Rank.DP = number("engine")
+		}
+	}
+	p.Server = d.Server(server)
+	return d.Place(p)
+}
+
+// add adds a value. A code of an error that was not there before is an event, too.
+func (d *reader) add(id int32, at trace.Time, value float64) {
+	d.Add(id, at, value*d.times[id])
+	place, ok := d.xidOf[id]
+	if !ok || math.IsNaN(value) {
+		return
+	}
+	last, seen := d.xids[id]
+	d.xids[id] = value
+	if seen && value != last && value > 0 {
+		d.Instant(series.Instant{Time: at, Place: place, Kind: series.Hardware, Count: 1}, fmt.Sprintf("Xid %.0f", value))
+	}
+}
+
+// seconds reads a time in seconds, digit by digit.
+func seconds(text string) (trace.Time, bool) {
+	whole, part, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/1_000_000_000-1 {
+		return 0, false
+	}
+	if len(part) > 9 {
+		part = part[:9]
+	}
+	ns := int64(0)
+	if part != "" {
+		if ns, err = strconv.ParseInt(part+"000000000"[len(part):], 10, 64); err != nil || ns < 0 {
+			return 0, false
+		}
+	}
+	return trace.Time(n*1_000_000_000 + ns), true
+}

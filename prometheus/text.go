@@ -1,0 +1,180 @@
+package prometheus
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// readText reads what /metrics prints, or OpenMetrics. Of a file without times, written says when it
+// was written.
+func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
+	kinds := map[string]string{}
+	untimed, bad, firstBad, line := 0, 0, 0, 0
+	var at trace.Time
+	for {
+		text, err := readLine(r)
+		if err != nil && len(text) == 0 {
+			if untimed > 0 && at == 0 {
+				return errUntimed
+			}
+			if untimed > 0 {
+				d.diags.Add(trace.MetricsUntimed.Of(d.name, untimed, time.Unix(0, int64(at)).UTC().Format(time.RFC3339)))
+			}
+			d.Source().Lines = line
+			if bad > 0 {
+				d.diags.Add(trace.MetricsBadLine.Of(d.name, bad, firstBad))
+			}
+			return err
+		}
+		line++
+		if kind, ok := bytes.CutPrefix(text, []byte("# TYPE ")); ok {
+			if name, of, ok := strings.Cut(strings.TrimSpace(string(kind)), " "); ok {
+				kinds[name] = of
+			}
+			continue
+		}
+		if text = bytes.TrimSpace(text); len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		s, ok := parseSample(string(text))
+		if !ok {
+			if bad++; bad == 1 {
+				firstBad = line
+			}
+			continue
+		}
+		if s.at == 0 {
+			if untimed++; untimed == 1 {
+				at = written()
+			}
+			s.at = at
+		}
+		if s.at == 0 || math.IsInf(s.value, 0) {
+			continue
+		}
+		kind := kinds[s.name]
+		if family, ok := strings.CutSuffix(s.name, "_bucket"); ok {
+			kind = kinds[family]
+		}
+		d.add(d.seriesOf(s.key, s.name, kind, s.labels), s.at, s.value)
+	}
+}
+
+// errUntimed is of what came through a pipe.
+var errUntimed = errors.New("its values have no time, and it is not a file that has one: save metrics with query_range of Prometheus")
+
+// longestLine is the length of the longest line that is a sample.
+const longestLine = 64 << 10
+
+// readLine reads a line; one that is too long is cut.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) <= longestLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// A sample is a line.
+type sample struct {
+	key, name string
+	labels    map[string]string
+	value     float64
+	at        trace.Time // 0 is none
+}
+
+// parseSample reads `name{label="x"} 1.5 1787000000.5`.
+func parseSample(text string) (s sample, ok bool) {
+	if i := strings.Index(text, " # {"); i >= 0 { // an exemplar
+		text = text[:i]
+	}
+	end := strings.IndexAny(text, "{ \t")
+	if end <= 0 {
+		return s, false
+	}
+	s.name = text[:end]
+	rest := text[end:]
+	if rest[0] == '{' {
+		s.labels = map[string]string{}
+		n, ok := parseLabels(rest[1:], s.labels)
+		if !ok {
+			return s, false
+		}
+		rest = rest[1+n:]
+	}
+	s.key = text[:len(text)-len(rest)]
+	fields := strings.Fields(rest)
+	if len(fields) == 0 || len(fields) > 2 {
+		return s, false
+	}
+	var err error
+	if s.value, err = strconv.ParseFloat(fields[0], 64); err != nil {
+		return s, false
+	}
+	if len(fields) == 2 {
+		if s.at, ok = stamp(fields[1]); !ok {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// stamp reads a time: seconds of OpenMetrics, or milliseconds of the older text, which are far more
+// than seconds will be.
+func stamp(text string) (trace.Time, bool) {
+	const largest = 100_000_000_000 // seconds: the year 5138
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > largest && n < math.MaxInt64/1_000_000 {
+		return trace.Time(n * 1_000_000), true
+	}
+	return seconds(text)
+}
+
+// parseLabels reads labels up to and with the bracket, and returns how long they are.
+func parseLabels(text string, to map[string]string) (n int, ok bool) {
+	i := 0
+	for {
+		for i < len(text) && (text[i] == ',' || text[i] == ' ') {
+			i++
+		}
+		if i < len(text) && text[i] == '}' {
+			return i + 1, true
+		}
+		eq := strings.Index(text[i:], `="`)
+		if eq < 0 {
+			return 0, false
+		}
+		key := strings.TrimSpace(text[i : i+eq])
+		i += eq + 2
+		var value strings.Builder
+		for {
+			if i >= len(text) {
+				return 0, false
+			}
+			c := text[i]
+			i++
+			if c == '"' {
+				break
+			}
+			if c == '\\' && i < len(text) {
+				c = text[i]
+				i++
+				if c == 'n' {
+					c = ' '
+				}
+			}
+			value.WriteByte(c)
+		}
+		to[key] = value.String()
+	}
+}
