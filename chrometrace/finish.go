@@ -182,8 +182,8 @@ func (c *collector) finishRows(f *profile.Profile) (to []int32) {
 	return to
 }
 
-// mostParts is of how many ranks a file may be: each is compared with the others.
-const mostParts = 1024
+// maxParts is of how many ranks a file may be: each is compared with the others.
+const maxParts = 1024
 
 // joinParts makes one rank of a file that has more parts than anybody merges: what is
 // written in front of its pids are no ranks.
@@ -192,10 +192,10 @@ func (c *collector) joinParts(rows []profile.Row) {
 	for i := range rows {
 		parts[rows[i].Part] = true
 	}
-	if len(parts) <= mostParts {
+	if len(parts) <= maxParts {
 		return
 	}
-	c.Diags.Report(trace.TraceParts, 0, 1, mostParts)
+	c.Diags.Report(trace.TraceParts, 0, 1, maxParts)
 	for i := range rows {
 		if r := &rows[i]; r.Part != "" {
 			r.PIDText, r.Part = "["+r.Part+"] "+r.PIDText, ""

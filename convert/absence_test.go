@@ -37,15 +37,15 @@ func TestAbsences(t *testing.T) {
 		world int
 		files map[string]int // rank by name
 		ranks string         // selected
-		want  []profile.Absence
+		want  []profile.MissingRanks
 	}{
 		{what: "whole", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name(one, 2): 2, name(one, 3): 3}},
 		{what: "one missing", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name(one, 3): 3},
-			want: []profile.Absence{{Seen: 3, Size: 4, Missing: []string{"TP2"}}}},
+			want: []profile.MissingRanks{{Seen: 3, Size: 4, Missing: []string{"TP2"}}}},
 		{what: "one seen of many", world: 64, files: map[string]int{name(one, 1): 1},
-			want: []profile.Absence{{Seen: 1, Size: 64, Missing: []string{"TP0", "TP2 to TP63"}}}},
+			want: []profile.MissingRanks{{Seen: 1, Size: 64, Missing: []string{"TP0", "TP2 to TP63"}}}},
 		{what: "a gap that no header tells of", files: map[string]int{name(one, 0): 0, name(one, 3): 3},
-			want: []profile.Absence{{Seen: 2, Size: 4, AtLeast: true, Missing: []string{"TP1, TP2"}}}},
+			want: []profile.MissingRanks{{Seen: 2, Size: 4, AtLeast: true, Missing: []string{"TP1, TP2"}}}},
 		{what: "the last ones of an unknown number", files: map[string]int{name(one, 0): 0, name(one, 1): 1}},
 		{what: "one alone of an unknown number", files: map[string]int{name(one, 3): 3}},
 		{what: "selected", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1}, ranks: "TP0"},
@@ -73,8 +73,8 @@ func TestAbsences(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if len(e.Profiles.Ranks) == 0 || !reflect.DeepEqual(e.Profiles.Absences, test.want) {
-				t.Errorf("%v: %+v, want %+v", e.Profiles.Ranks, e.Profiles.Absences, test.want)
+			if len(e.Profiles.Ranks) == 0 || !reflect.DeepEqual(e.Profiles.MissingRanks, test.want) {
+				t.Errorf("%v: %+v, want %+v", e.Profiles.Ranks, e.Profiles.MissingRanks, test.want)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestEveryAbsenceIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	a := e.Profiles.Absences[0]
+	a := e.Profiles.MissingRanks[0]
 	// 32 single odd numbers are named; 17 more of these, and 100 to 999 behind 99.
 	if a.Seen != 50 || a.Size != 1000 || len(a.Missing) != 32 || a.Missing[1] != "rank 3" || a.More != 1000-50-32 {
 		t.Errorf("%+v", a)

@@ -67,8 +67,8 @@ func (p *ReportData) Redact(r *redact.Redactor) {
 	for i, name := range p.Profiles.Ranks {
 		p.Profiles.Ranks[i] = r.Scrub(name)
 	}
-	for i := range p.Profiles.Homes {
-		p.Profiles.Homes[i].Host, p.Profiles.Homes[i].UUID = r.Host(p.Profiles.Homes[i].Host), r.GPU(p.Profiles.Homes[i].UUID)
+	for i := range p.Profiles.Placements {
+		p.Profiles.Placements[i].Host, p.Profiles.Placements[i].UUID = r.Host(p.Profiles.Placements[i].Host), r.GPU(p.Profiles.Placements[i].UUID)
 	}
 	if p.Clocks != nil {
 		redactClocks(p.Clocks, r)

@@ -74,7 +74,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	p.hosts = of.Hosts()
 	everything := of.Everything()
 	if everything {
-		p.Profiles.Absences = of.Absences()
+		p.Profiles.MissingRanks = of.MissingRanks()
 	}
 	of.LeaveOut(in.Requests)
 	if opt.SyncPoints {
@@ -99,9 +99,9 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		}
 	}
 	p.Profiles.Recorded, p.Profiles.GraphCapture = of.ProfilerOverhead()
-	p.Profiles.GPUs, p.Profiles.Homes = of.GPUs(), of.Placements()
+	p.Profiles.GPUs, p.Profiles.Placements = of.GPUs(), of.Placements()
 	if opt.SyncPoints {
-		p.Profiles.Ahead = p.aligned.Ahead(of)
+		p.Profiles.ClockOffsets = p.aligned.ClockOffsets(of)
 	}
 	p.Profiles.Streams = heldStreams(in, of)
 	for _, f := range of.Files {
@@ -208,10 +208,10 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 	if len(of.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), Streams: heldStreams(in, of), Ahead: aligned.Ahead(of)}
+	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), Streams: heldStreams(in, of), ClockOffsets: aligned.ClockOffsets(of)}
 	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {
-		p.Absences = of.Absences()
+		p.MissingRanks = of.MissingRanks()
 	}
 	for _, r := range of.Tracks {
 		p.Ranks = append(p.Ranks, r.Name)

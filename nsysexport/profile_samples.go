@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostSamples is how many samples of threads are drawn of an export, about: a timeline with
+// maxSamples is how many samples of threads are drawn of an export, about: a timeline with
 // more of them is slow to open, and at no zoom shows more.
-const mostSamples = 1 << 18
+const maxSamples = 1 << 18
 
 // stackSamples reads what threads ran when they were interrupted, as instants that are called
 // by the innermost function and have the stack.
@@ -24,7 +24,7 @@ func (r *reader) stackSamples() {
 	readChains(r.src, rows.SampleChains, true, c, stacks)
 	args := make([]trace.ArgsID, stacks.Len()+1) // by stack; 0 is not put yet
 	names := profile.NewBareNames(r.syms)
-	step := 1 + (r.src.StackSampleRows()-1)/mostSamples
+	step := 1 + (r.src.StackSampleRows()-1)/maxSamples
 	n, drawn := int64(0), 0
 	for x := range r.src.StackSamples {
 		id := c.of(x.Chain)
@@ -55,15 +55,15 @@ func (r *reader) stackSamples() {
 	}
 }
 
-// mostDrawn is how many functions of a stack are drawn: the innermost ones.
-const mostDrawn = 32
+// maxFunctions is how many functions of a stack are drawn: the innermost ones.
+const maxFunctions = 32
 
 // folded returns a stack as text, the outermost function first: "main;run;memset". Functions
 // come without namespaces and types.
 func folded(syms *trace.Symbols, names *profile.BareNames, s *profile.Sample) string {
 	var text []string
 	for f := range s.Stacks.From(s.Stack) {
-		if len(text) == mostDrawn {
+		if len(text) == maxFunctions {
 			text = append(text, "...")
 			break
 		}

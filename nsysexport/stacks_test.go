@@ -330,7 +330,7 @@ func TestSamplesAreDrawn(t *testing.T) {
 
 // Of very many samples some are drawn, evenly, and a message says how many.
 func TestManySamples(t *testing.T) {
-	const n = mostSamples + mostSamples/2
+	const n = maxSamples + maxSamples/2
 	path := nsystest.Database(t, nsystest.Tables("StringIds", "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS", "ThreadNames")+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (0, ''), (1, 'main');
 		WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<%[2]d) INSERT INTO COMPOSITE_EVENTS SELECT x, x, 3, 1, %[1]d, 1 FROM i;

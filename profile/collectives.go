@@ -36,9 +36,9 @@ type largeNumber struct {
 	seq bool // else dur
 }
 
-// mostKnown is how many kinds are found again. Beyond, as where each all-to-all sends something
+// maxKnown is how many kinds are found again. Beyond, as where each all-to-all sends something
 // else, rows have kinds of their own.
-const mostKnown = 4096
+const maxKnown = 4096
 
 // CollectivesOf returns a table of some collectives.
 func CollectivesOf(list ...Collective) (c Collectives) {
@@ -88,7 +88,7 @@ func (c *Collectives) Kind(x *Collective) int32 {
 	}
 	k := int32(len(c.kinds))
 	c.kinds = append(c.kinds, kind)
-	if k < mostKnown {
+	if k < maxKnown {
 		if c.known == nil {
 			c.known = map[Collective]int32{}
 		}

@@ -69,11 +69,11 @@ const (
 	pieceSpan   = 100_000_000
 	// maxPairs is how many events an anchor may be before it says nothing.
 	maxPairs = 2048
-	// driftMost is how fast clocks drift apart at most: crystals are good for 50 ppm,
+	// maxDrift is how fast clocks drift apart at most: crystals are good for 50 ppm,
 	// and NTP slews by 500 where it has to, for seconds.
-	driftMost = 2e-4
-	// fewest is how many anchors have to agree.
-	fewest = 8
+	maxDrift = 2e-4
+	// minAnchors is how many anchors have to agree.
+	minAnchors = 8
 	// rivalry is how much better a shift has to be than the best of all others.
 	rivalry = 1.5
 )

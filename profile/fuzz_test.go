@@ -72,7 +72,7 @@ func FuzzDuplicates(f *testing.F) {
 		if !got.ok {
 			return
 		}
-		if got.shift.Matches < fewest || got.shift.Bound < 0 {
+		if got.shift.Matches < minAnchors || got.shift.Bound < 0 {
 			t.Fatalf("%+v", got.shift)
 		}
 		for _, at := range got.found {

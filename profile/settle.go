@@ -30,7 +30,7 @@ func (t *Duplicates) Settle() (Shift, bool) {
 		all = append(all, t.guesses(i)...)
 	}
 	best, rival, chosen := t.vote(all)
-	if best < fewest || float64(best) < rivalry*float64(rival) {
+	if best < minAnchors || float64(best) < rivalry*float64(rival) {
 		return Shift{}, false
 	}
 	chosen = t.straighten(chosen)
@@ -74,7 +74,7 @@ func (t *Duplicates) rounding() int64 {
 // window is how wide differences of the anchors of a piece may be spread.
 func (t *Duplicates) window(p *piece) int64 {
 	const slack = 2000 // between what two profilers call the start of one event
-	return 2*t.rounding() + slack + int64(driftMost*float64(p.span))
+	return 2*t.rounding() + slack + int64(maxDrift*float64(p.span))
 }
 
 // most is how many guesses are kept of a piece.
@@ -148,7 +148,7 @@ func (t *Duplicates) agree(a, b *guess) bool {
 	p, q := &t.pieces[a.piece], &t.pieces[b.piece]
 	far := float64(max(p.middle-q.middle, q.middle-p.middle))
 	by := a.offset - b.offset
-	return max(by, -by) <= max(t.window(p), t.window(q))+int64(driftMost*far)
+	return max(by, -by) <= max(t.window(p), t.window(q))+int64(maxDrift*far)
 }
 
 // vote returns the score of the best shift, that of the best one that is left

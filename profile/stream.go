@@ -16,9 +16,9 @@ type Set struct {
 	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
 	// Meetings are the collectives of all ranks; nil unless they were asked for.
 	Meetings Meetings
-	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
+	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
-	Absences []Absence
+	MissingRanks []MissingRanks
 	// Recorded is what profilers recorded of some rank besides events, which slows hosts
 	// down: "shapes", "stacks".
 	Recorded []string
@@ -29,19 +29,19 @@ type Set struct {
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
-	// Homes are where each rank ran, by rank; nil is unknown.
-	Homes []Home
-	// Ahead is how far the clock of each rank is ahead of the reference, on which requests
+	// Placements are where each rank ran, by rank; nil is unknown.
+	Placements []Placement
+	// ClockOffsets are how far the clock of each rank is ahead of the reference, on which requests
 	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
-	Ahead []int64
+	ClockOffsets []int64
 }
 
-// AheadOf returns [Set.Ahead] of a rank, 0 where it is not known.
-func (s *Set) AheadOf(rank int32) int64 {
-	if rank < 0 || int(rank) >= len(s.Ahead) {
+// ClockOffsetOf returns [Set.ClockOffsets] of a rank, 0 where it is not known.
+func (s *Set) ClockOffsetOf(rank int32) int64 {
+	if rank < 0 || int(rank) >= len(s.ClockOffsets) {
 		return 0
 	}
-	return s.Ahead[rank]
+	return s.ClockOffsets[rank]
 }
 
 // GPU returns what the accelerators of a rank are called, or those of all ranks if it is
@@ -61,8 +61,8 @@ func (s *Set) GPU(rank int32) string {
 	return s.GPUs[0]
 }
 
-// A Home is where a rank ran, and by what.
-type Home struct {
+// A Placement is where a rank ran, and by what.
+type Placement struct {
 	Host string // as reports print it; "" is unknown
 	// GPU is the only accelerator that it used, as the machine counts; -1 is unknown, or there
 	// are several. UUID names it everywhere; "" is unknown.
@@ -85,8 +85,8 @@ func Within(s Stream, from, to trace.Time) Stream {
 	return s
 }
 
-// An Absence tells that nothing was recorded of some ranks of a job.
-type Absence struct {
+// MissingRanks tells that nothing was recorded of some ranks of a job.
+type MissingRanks struct {
 	Seen int // ranks
 	Size int // ranks of the job
 	// AtLeast tells that Size is what the numbers of ranks tell, not the size of a world.

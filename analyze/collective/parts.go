@@ -110,7 +110,7 @@ func isIncomplete(set *profile.Set, groupSize int32) bool {
 	if groupSize > 0 {
 		return int(groupSize) > len(set.Ranks)
 	}
-	return len(set.Absences) > 0
+	return len(set.MissingRanks) > 0
 }
 
 // settle sums up the kinds of the rank at hand.

@@ -123,15 +123,15 @@ func (c *Collectives) sizes() []*sized {
 // is not known. sure tells that all of a group are on one, as files tell.
 func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool) {
 	name, host := set.GPU(s.seen[0]), ""
-	sure = len(s.seen) == int(s.ranks) && len(set.Homes) > 0
+	sure = len(s.seen) == int(s.ranks) && len(set.Placements) > 0
 	for _, r := range s.seen {
 		if set.GPU(r) != name {
 			return nil, false
 		}
-		if len(set.Homes) == 0 {
+		if len(set.Placements) == 0 {
 			continue
 		}
-		at := set.Homes[r].Host
+		at := set.Placements[r].Host
 		if host != "" && at != "" && at != host {
 			return nil, false
 		}
@@ -149,11 +149,11 @@ func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool
 // their machine.
 func fitsOneHost(set *profile.Set, s *sized) bool {
 	for _, r := range s.seen {
-		if len(set.Homes) == 0 || set.Homes[r].Devices < int(s.ranks) {
+		if len(set.Placements) == 0 || set.Placements[r].Devices < int(s.ranks) {
 			return false
 		}
 	}
-	return len(set.Ranks) <= int(s.ranks) && !slices.ContainsFunc(set.Absences, func(a profile.Absence) bool { return a.Size > int(s.ranks) })
+	return len(set.Ranks) <= int(s.ranks) && !slices.ContainsFunc(set.MissingRanks, func(a profile.MissingRanks) bool { return a.Size > int(s.ranks) })
 }
 
 // mostOnFabric is how many accelerators a host has at most; a larger group has several hosts.

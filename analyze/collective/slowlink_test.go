@@ -44,7 +44,7 @@ func TestSlowLinks(t *testing.T) {
 		for rank := range c.ranks {
 			s.Ranks[rank] = fmt.Sprintf("TP%d", rank)
 			s.GPUs = append(s.GPUs, c.gpu)
-			s.Homes = append(s.Homes, profile.Home{Host: fmt.Sprintf("node%d", rank%c.hosts)})
+			s.Placements = append(s.Placements, profile.Placement{Host: fmt.Sprintf("node%d", rank%c.hosts)})
 			device := gpu.GPU{RankIndex: int32(rank), Last: 200 * ms}
 			device.Running[1<<profile.ClassCommunication] = 90 * ms
 			g.GPUs = append(g.GPUs, device)

@@ -68,7 +68,7 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 		for i := range group.Spells {
 			s := &group.Spells[i]
 			for _, rank := range group.Set {
-				windows = append(windows, gaps.Window{Rank: rank, From: s.From, To: s.To}.Moved(m.Of.Profiles.AheadOf(rank)))
+				windows = append(windows, gaps.Window{Rank: rank, From: s.From, To: s.To}.Moved(m.Of.Profiles.ClockOffsetOf(rank)))
 			}
 		}
 	}

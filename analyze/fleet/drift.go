@@ -201,8 +201,8 @@ type Version struct {
 func versionsOf(m *finders.Measured) (list []Version) {
 	count := map[profile.Version]int{}
 	if m.Of.Profiles != nil {
-		for i := range m.Of.Profiles.Homes {
-			for _, v := range m.Of.Profiles.Homes[i].Versions {
+		for i := range m.Of.Profiles.Placements {
+			for _, v := range m.Of.Profiles.Placements[i].Versions {
 				count[v]++
 			}
 		}

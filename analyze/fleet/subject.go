@@ -144,7 +144,7 @@ func (r *ranks) addProfiled(m *finders.Measured) {
 	users := map[slot]int{}
 	for _, i := range order {
 		x := ranked{Subject: Subject{Level: GPU, GPU: -1, Rank: m.Of.Profiles.Ranks[i]}, where: place.Named(m.Of.Profiles.Ranks[i])}
-		if homes := m.Of.Profiles.Homes; int(i) < len(homes) {
+		if homes := m.Of.Profiles.Placements; int(i) < len(homes) {
 			x.Host, x.GPU, x.UUID = homes[i].Host, homes[i].GPU, homes[i].UUID
 		}
 		x.where.Host = x.Host

@@ -120,7 +120,7 @@ func (c *Collector) readSamples(stream int, s profile.Stream) map[counterKey]*co
 			}
 			rank = clock
 		}
-		at.add(c.grid, x, x.Time-trace.Time(c.set.AheadOf(rank)))
+		at.add(c.grid, x, x.Time-trace.Time(c.set.ClockOffsetOf(rank)))
 		return true
 	})
 	return of

@@ -26,7 +26,7 @@ func TestCounters(t *testing.T) {
 		},
 	}
 	set := testset.SetOf(syms, []string{"TP0"}, s)
-	set.Ahead = []int64{1000}
+	set.ClockOffsets = []int64{1000}
 	got := timelineOf(set, Options{Bucket: 100, Everything: true})
 	point := func(n int, mean, most float64) CounterPoint { return CounterPoint{Samples: n, Mean: mean, Most: most} }
 	unknown := point(0, math.NaN(), math.NaN())

@@ -22,7 +22,7 @@ func TestCellsAreWhatEveryNanosecondSays(t *testing.T) {
 		set := testset.SetOf(syms, []string{"TP0", "TP1"}, s)
 		opt := Options{Bucket: time.Duration(1 + r.IntN(90)), Everything: true}
 		if r.IntN(2) == 0 {
-			set.Ahead = []int64{0, 100 - r.Int64N(200)}
+			set.ClockOffsets = []int64{0, 100 - r.Int64N(200)}
 		}
 		if r.IntN(3) == 0 {
 			opt.From, opt.To = trace.Time(1000+r.IntN(200)), trace.Time(1300+r.IntN(400))
@@ -118,7 +118,7 @@ func everyNanosecond(s *testset.RowStream, set *profile.Set, opt *Options, syms 
 	each := func(e *profile.Event, from, to trace.Time, f func(at int64)) {
 		for at := from; at < to; at++ {
 			if (opt.From == 0 || at >= opt.From) && (opt.To == 0 || at < opt.To) {
-				f(int64(at) - set.AheadOf(e.Rank))
+				f(int64(at) - set.ClockOffsetOf(e.Rank))
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (w *truth) clip(set *profile.Set, opt *Options) {
 		if opt.To != 0 {
 			seen[1] = min(seen[1], int64(opt.To))
 		}
-		w.recorded[rank] = [2]int64{seen[0] - set.AheadOf(rank), seen[1] - set.AheadOf(rank)}
+		w.recorded[rank] = [2]int64{seen[0] - set.ClockOffsetOf(rank), seen[1] - set.ClockOffsetOf(rank)}
 	}
 }
 

@@ -160,7 +160,7 @@ func (c *Collector) place(rank int32, from, to trace.Time) (trace.Time, trace.Ti
 	if c.opt.To != 0 {
 		from, to = min(from, c.opt.To), min(to, c.opt.To)
 	}
-	ahead := trace.Time(c.set.AheadOf(rank))
+	ahead := trace.Time(c.set.ClockOffsetOf(rank))
 	return from - ahead, to - ahead
 }
 

@@ -37,7 +37,7 @@ func (o *Overview) warnings() []document.Warning {
 	}
 	if o.GPUs != nil {
 		d = append(d, runWarnings(o.GPUs)...)
-		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.Absences) > 0, o.Devices.From != 0 || o.Devices.To != 0)...)
+		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.MissingRanks) > 0, o.Devices.From != 0 || o.Devices.To != 0)...)
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -320,8 +320,8 @@ func (c *HostClock) String() string {
 // absenceWarnings are about ranks of which there are no traces.
 func absenceWarnings(set *profile.Set) []document.Warning {
 	var d []document.Warning
-	for i := range set.Absences {
-		a := &set.Absences[i]
+	for i := range set.MissingRanks {
+		a := &set.MissingRanks[i]
 		size, missing := fmt.Sprint(a.Size), strings.Join(a.Missing, ", ")
 		if a.AtLeast {
 			size = "at least " + size

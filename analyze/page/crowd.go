@@ -22,8 +22,8 @@ const (
 func hostsOf(set *profile.Set, ranks []string) []string {
 	of := map[string]string{}
 	if set != nil {
-		for i := range set.Homes {
-			of[set.Ranks[i]] = set.Homes[i].Host
+		for i := range set.Placements {
+			of[set.Ranks[i]] = set.Placements[i].Host
 		}
 	}
 	hosts := make([]string, len(ranks))

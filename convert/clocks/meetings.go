@@ -46,9 +46,9 @@ func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 	})
 }
 
-// Ahead returns how far the clock of each wanted rank is ahead of the reference, in the
+// ClockOffsets returns how far the clock of each wanted rank is ahead of the reference, in the
 // middle of what was recorded of it, ns.
-func (m *Alignment) Ahead(of *ranks.Assignment) []int64 {
+func (m *Alignment) ClockOffsets(of *ranks.Assignment) []int64 {
 	ahead := make([]int64, len(of.Tracks))
 	for i, r := range of.Tracks {
 		middle := int64(0)

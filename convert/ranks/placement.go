@@ -7,8 +7,8 @@ import (
 )
 
 // Placements returns where each rank ran.
-func (m *Assignment) Placements() []profile.Home {
-	homes := make([]profile.Home, len(m.Tracks))
+func (m *Assignment) Placements() []profile.Placement {
+	homes := make([]profile.Placement, len(m.Tracks))
 	for i, r := range m.Tracks {
 		h := &homes[i]
 		h.GPU = -1

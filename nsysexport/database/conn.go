@@ -115,9 +115,9 @@ func (c *conn) Last(table string, columns []string) (store.Rows, error) {
 	return &last{row: row{stmt}}, nil
 }
 
-// leastRow is the least that a row takes in the file, in bytes: what points to it, its
+// minRow is the least that a row takes in the file, in bytes: what points to it, its
 // size, its number, and its head.
-const leastRow = 5
+const minRow = 5
 
 // Rows returns how many rows a table has at most. Counting them would read all of it.
 func (c *conn) Rows(table string) int64 {
@@ -143,5 +143,5 @@ func (c *conn) Rows(table string) int64 {
 	if ends[1]-ends[0] < 0 || ends[1]-ends[0] == math.MaxInt64 {
 		return 1 // numbers that are damaged
 	}
-	return min(ends[1]-ends[0]+1, max(c.of.header.size/leastRow, 1))
+	return min(ends[1]-ends[0]+1, max(c.of.header.size/minRow, 1))
 }

@@ -68,7 +68,7 @@ func (p page) soundCells(list []cell) ([]cell, bool) {
 		}
 		list = append(list, c)
 	}
-	return list, p.cells() <= (len(p.data)-leafHead)/leastCell
+	return list, p.cells() <= (len(p.data)-leafHead)/minCell
 }
 
 // soundInterior reports whether SQLite takes a page. It takes some that this does not.
@@ -79,11 +79,11 @@ func (p page) soundInterior() bool {
 			return false
 		}
 	}
-	return p.cells() <= (len(p.data)-leafHead)/leastCell
+	return p.cells() <= (len(p.data)-leafHead)/minCell
 }
 
-// leastCell is the least that a cell takes, with what points to it.
-const leastCell = 6
+// minCell is the least that a cell takes, with what points to it.
+const minCell = 6
 
 func (p page) cells() int { return int(binary.BigEndian.Uint16(p.data[p.start+3:])) }
 

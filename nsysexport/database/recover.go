@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
-// usualPage is the size of pages of all exports, for those whose first page is lost.
-const usualPage = 4096
+// commonPage is the size of pages of all exports, for those whose first page is lost.
+const commonPage = 4096
 
 // A found is a table of a file whose list of tables is damaged.
 type found struct {
@@ -28,7 +28,7 @@ type found struct {
 // tables of an export.
 func (d *Database) recover(cause error) error {
 	if cause == errUnwritten || cause == errHeader {
-		d.header.page = usualPage
+		d.header.page = commonPage
 	}
 	tables, lost := d.findTables()
 	var names []string

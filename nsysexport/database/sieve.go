@@ -29,8 +29,8 @@ type zone struct {
 	pages, rows uint32
 }
 
-// mostOfZone is how many leaves a zone has.
-const mostOfZone = mostHeld
+// maxOfZone is how many leaves a zone has.
+const maxOfZone = maxHeld
 
 // A zoneKey says what zones are of.
 type zoneKey struct {
@@ -121,7 +121,7 @@ func (s *sieve) mark(leaf page, number uint32, cells []cell) {
 // zoneOf returns the zone of the next leaf.
 func (s *sieve) zoneOf(page uint32) *zone {
 	if n := len(s.zones); n > 0 {
-		if z := &s.zones[n-1]; z.page+z.pages == page && z.pages < mostOfZone {
+		if z := &s.zones[n-1]; z.page+z.pages == page && z.pages < maxOfZone {
 			z.pages++
 			return z
 		}

@@ -158,11 +158,11 @@ type pageFile struct {
 // read as eight bytes.
 const slack = 8
 
-// mostHeld is how many pages are read at a time. The first ones are read one by one: often, one
+// maxHeld is how many pages are read at a time. The first ones are read one by one: often, one
 // row is all that is asked for.
-const mostHeld = 16
+const maxHeld = 16
 
-func (f *pageFile) most() uint32 { return min(f.reads+1, mostHeld) }
+func (f *pageFile) most() uint32 { return min(f.reads+1, maxHeld) }
 
 // held returns a page, nil if it was not read.
 func (f *pageFile) held(number uint32) []byte {

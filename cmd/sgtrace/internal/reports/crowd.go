@@ -103,9 +103,9 @@ func (in *Reading) ranks() (list []document.Rank) {
 		}
 	}
 	if p := in.Profiles; p != nil {
-		for i := range p.Homes {
+		for i := range p.Placements {
 			at := place.Named(p.Ranks[i])
-			at.Host = p.Homes[i].Host
+			at.Host = p.Placements[i].Host
 			add(p.Ranks[i], at.Host, at)
 		}
 	}

@@ -17,16 +17,16 @@ type world struct {
 	byTP    bool           // all of them are called by their TP rank
 }
 
-// Absences tells which ranks of the worlds that headers tell of, or of those whose numbers
+// MissingRanks tells which ranks of the worlds that headers tell of, or of those whose numbers
 // have gaps, are missing. Exports alone tell too little: numbers in them are those of some
 // communicator.
-func (m *Assignment) Absences() []profile.Absence {
-	var out []profile.Absence
+func (m *Assignment) MissingRanks() []profile.MissingRanks {
+	var out []profile.MissingRanks
 	for _, w := range m.worlds() {
 		if w.unsure || !w.traced {
 			continue
 		}
-		a := profile.Absence{Seen: len(w.numbers), Size: w.size}
+		a := profile.MissingRanks{Seen: len(w.numbers), Size: w.size}
 		if w.size == 0 && a.Seen > 1 {
 			a.AtLeast = true
 			for n := range w.numbers {
@@ -42,7 +42,7 @@ func (m *Assignment) Absences() []profile.Absence {
 }
 
 // nameMissing names the ranks that are missing, as runs between those that were seen.
-func (w *world) nameMissing(a *profile.Absence) {
+func (w *world) nameMissing(a *profile.MissingRanks) {
 	const most = 32 // runs, which is more than anybody reads
 	next := 0
 	for _, n := range append(slices.Sorted(maps.Keys(w.numbers)), int32(a.Size)) {
