@@ -1,0 +1,192 @@
+// Package kernellog reads what the kernel of a host says of its GPUs and of memory: dmesg, the
+// journal, and syslog. Errors of NVIDIA's driver (Xid) and of its switches (SXid), and processes that
+// the kernel killed, are instants of a host; all other lines are passed over.
+//
+// # What is odd
+//
+//   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
+//   - dmesg -T and syslog have a wall clock without a zone, syslog without a year, too: of the
+//     latter the time is left out.
+//   - An Xid names the GPU by its PCI bus. Its pid and name are of who met it, often nvidia-smi.
+//   - The name of a process is cut to 15 characters.
+package kernellog
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Format is the log of a kernel.
+var Format = &format.Format{
+	Name:   "kernel log",
+	Noun:   "kernel log",
+	Doc:    "errors of GPUs (Xid) and killed processes in dmesg, the journal, or syslog",
+	For:    "'sgtrace report'",
+	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
+	Index:  index,
+	Series: true,
+	Text:   true,
+}
+
+var (
+	xid    = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,4}),? ?(.*)`)
+	sxid   = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
+	killed = regexp.MustCompile(`Out of memory: Killed process ([0-9]+) \(([^)]*)\)`)
+	// started is how the log of a host begins.
+	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
+)
+
+func sniff(head []byte) bool {
+	return xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head)
+}
+
+// A fault is what lines say again and again.
+type fault struct {
+	place int32
+	text  string
+}
+
+// index reads a log.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	f := opt.Series.Fill(in.Name, "kernel log")
+	d := &reader{Filler: f, seen: map[fault]int{}}
+	err = d.read(bufio.NewReaderSize(r, 64<<10))
+	d.tell()
+	if err != nil {
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	return &format.Source{}, r.Close()
+}
+
+// A reader reads one log.
+type reader struct {
+	*series.Filler
+	seen  map[fault]int // index into found
+	found []found
+}
+
+// A found is a fault, with when it came first, and how often it came.
+type found struct {
+	fault
+	series.Instant
+}
+
+func (d *reader) read(r *bufio.Reader) error {
+	for n := 1; ; n++ {
+		line, err := r.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // nothing that is looked for is so long
+			_, err = r.ReadSlice('\n')
+		}
+		d.line(bytes.TrimRight(line, "\r\n"), n)
+		if err != nil {
+			d.Source().Lines = n
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// line takes a line that is looked for.
+func (d *reader) line(line []byte, n int) {
+	kind, text := series.Hardware, ""
+	switch {
+	case bytes.Contains(line, []byte("SXid (")):
+		if m := sxid.FindSubmatch(line); m != nil {
+			text = words("SXid %s of switch %s", m)
+		}
+	case bytes.Contains(line, []byte("NVRM: Xid")):
+		if m := xid.FindSubmatch(line); m != nil {
+			text = words("Xid %s of GPU %s", m)
+		}
+	case bytes.Contains(line, []byte("Killed process ")):
+		if m := killed.FindSubmatch(line); m != nil {
+			kind, text = series.Crash, fmt.Sprintf("the kernel killed process %s (%s), as memory of the host ran out", m[1], m[2])
+		}
+	}
+	if text == "" {
+		return
+	}
+	at, host, local := stamp(string(line[:min(len(line), 200)]))
+	if local {
+		d.Source().Zone.Local = true
+	}
+	place := d.Place(series.Place{Server: d.Server(series.Server{Host: host}), Rank: trace.NoRank, GPU: series.NoGPU})
+	key := fault{place, text}
+	if i, ok := d.seen[key]; ok {
+		d.found[i].Count++
+		return
+	}
+	d.seen[key] = len(d.found)
+	d.found = append(d.found, found{key, series.Instant{Time: at, Place: place, Kind: kind, Line: uint32(n), Count: 1}})
+}
+
+// words says what an error is, without who met it.
+func words(format string, m [][]byte) string {
+	text := fmt.Sprintf(format, m[2], m[1])
+	about := string(m[3])
+	for _, key := range []string{"pid=", "name=", "Ch ", "channel "} {
+		if i := strings.Index(about, key); i >= 0 {
+			if end := strings.Index(about[i:], ", "); end >= 0 {
+				about = about[:i] + about[i+end+2:]
+			} else {
+				about = about[:i]
+			}
+		}
+	}
+	const most = 80
+	if about = strings.Trim(about, " ,."); about == "" || len(about) > most {
+		return text
+	}
+	return text + ": " + about
+}
+
+// tell adds what was found: each once, with how often it came.
+func (d *reader) tell() {
+	for i := range d.found {
+		d.Instant(d.found[i].Instant, d.found[i].text)
+	}
+}
+
+var (
+	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (\S+) kernel:`)
+	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
+	syslog  = regexp.MustCompile(`^[A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d (\S+) kernel:`)
+)
+
+// stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
+// time is that of a wall clock.
+func stamp(line string) (at trace.Time, host string, local bool) {
+	if m := rfc3339.FindStringSubmatch(line); m != nil {
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700"} {
+			if t, err := time.Parse(layout, strings.Replace(m[1], ",", ".", 1)); err == nil {
+				return trace.Time(t.UnixNano()), m[2], false
+			}
+		}
+		return 0, m[2], false
+	}
+	if m := human.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse("Mon Jan _2 15:04:05 2006", m[1]); err == nil {
+			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := syslog.FindStringSubmatch(line); m != nil {
+		return 0, m[1], false
+	}
+	return 0, "", false
+}
