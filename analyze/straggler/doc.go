@@ -6,7 +6,7 @@
 // collective for collectives) gathers the arrivals; the judge compares each rank's
 // lateness with the median of the others, in blocks of time, since neighboring steps
 // are alike, and bounds the probability that equally fast ranks look like that. A rank may
-// be late in some steps only (occasion.go); pattern.go and trait.go say in which. Servers that
+// be late in some steps only (intermittent.go); pattern.go says in which. Servers that
 // work side by side do not wait for each other: their places in the order of all are judged
 // instead (chance.go).
 package straggler
