@@ -92,10 +92,11 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
 	}
+	ranks := 0
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
+		ranks = d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
 	}
-	d.setup = joinSetups(d.setup, describe(&c))
+	d.setup = joinSetups(d.setup, describe(&c, ranks))
 	d.added++
 	return d.size() > before
 }

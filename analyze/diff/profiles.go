@@ -87,8 +87,9 @@ const (
 // workKinds are the kinds of rows that they become.
 var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: HostWait}
 
-// collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for.
-func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
+// collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for. It
+// returns how many ranks of the capture have any.
+func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) int {
 	set := capture.Profiles
 	steps := readSteps(set, window)
 	own, cut := cutProfiles(set, window, steps)
@@ -133,6 +134,7 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) {
 			d.addPeriod(&steps[i], work.periods[i], names[steps[i].rank], pieces)
 		}
 	}
+	return len(ranks)
 }
 
 // readWork reads the kernels and copies of one stream, and the calls that wait for them.

@@ -20,8 +20,9 @@ type Setting struct{ Name, Before, After string }
 const layoutSetting = "layout"
 
 // describe lists what a capture says about its setup, in the order of display; only
-// Before is set. What it does not say is left out.
-func describe(c *Capture) []Setting {
+// Before is set. What it does not say is left out. ranks are those that profilers saw work of: a
+// machine has a hundred other processes.
+func describe(c *Capture, ranks int) []Setting {
 	var list []Setting
 	add := func(name string, values ...string) {
 		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
@@ -36,8 +37,8 @@ func describe(c *Capture) []Setting {
 	if c.Inventory != nil {
 		describeFiles(c.Inventory, add)
 	}
-	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		add("profiled ranks", fmt.Sprint(len(c.Profiles.Ranks)))
+	if ranks > 0 {
+		add("profiled ranks", fmt.Sprint(ranks))
 	}
 	return list
 }
