@@ -85,14 +85,12 @@ var All = []Finder{
 		finding.Info, finding.Certain, finding.RankTime, finding.Everywhere, []string{"--ops"}, largeOperators},
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
-	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
+	{finding.GPU, "GPUs that are idle for a tenth of the time beside the gaps between kernels, or for a quarter in all, and why", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, idleGPUs},
 	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, hostCauses},
 	{finding.GPU, "copies of pageable memory that the host is in while GPUs are idle, for 2 % of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, pageableCopies},
-	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
-		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu.idle"}, heldUp},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu.idle"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
@@ -411,9 +409,6 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 		return true
 	}
 	return idle.Topic == gpu.HostTopic
-}
-func heldUp(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).HeldUp)
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).IdleBetweenSteps)

@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
-	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -51,7 +50,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	}
 	// Even if all that is hidden were waiting, the rest of it is exposed.
 	w.waiting = min(max(0, w.Wait-hidden), w.exposed)
-	much := distribution.Fraction(w.exposed, w.length) >= gpu.MuchExposed
+	much := distribution.Fraction(w.exposed, w.length) >= m.GPUs.MuchExposed()
 	if !much || !w.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.Groups) == 0 {
 		return nil
 	}
@@ -235,7 +234,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	if !w.isOneStraggler(m) {
 		f.Topic = waitTopic
 	}
-	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpu.MuchExposed {
+	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= m.GPUs.MuchExposed() {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Topic = "exposed transfers", transferTopic
 		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", m.GPUs.Spend(), 100*rest)

@@ -45,7 +45,10 @@ type largePart struct {
 	of    func(*gpuTime) int64
 	time  func(*gpuTime) int64 // of which it is a part
 	least float64
-	tell  func(*gpuTime) finding.Finding
+	// avoidable is that without what a fast run has, too, which is told from muchLate on; nil is
+	// nothing.
+	avoidable func(*gpuTime) int64
+	tell      func(*gpuTime) finding.Finding
 	// devices says how devices differ over the whole time.
 	devices finding.Evidence
 }
@@ -55,14 +58,7 @@ type largePart struct {
 func (g *GPUs) judge(whole *gpuTime, p *largePart) (found []finding.Finding) {
 	regimes := g.regimes()
 	if p.share(whole) >= p.least && whole.part(p.of(whole)) >= muchOfRegime {
-		f := p.tell(whole)
-		f.Cost = whole.part(p.of(whole))
-		for _, e := range [...]finding.Evidence{p.devices, p.inRegimes(regimes)} {
-			if e.Text != "" {
-				f.Evidence = append(f.Evidence, e)
-			}
-		}
-		return []finding.Finding{f}
+		return []finding.Finding{p.ofWhole(whole, regimes)}
 	}
 	for i := range regimes {
 		r := &regimes[i]
@@ -75,7 +71,22 @@ func (g *GPUs) judge(whole *gpuTime, p *largePart) (found []finding.Finding) {
 		f.Evidence = append(f.Evidence, p.inRegimes(regimes))
 		found = append(found, f)
 	}
+	if len(found) == 0 && p.avoidable != nil && distribution.Fraction(p.avoidable(whole), p.time(whole)) >= muchLate && whole.part(p.of(whole)) >= muchOfRegime {
+		return []finding.Finding{p.ofWhole(whole, regimes)}
+	}
 	return found
+}
+
+// ofWhole tells of all the time.
+func (p *largePart) ofWhole(whole *gpuTime, regimes []regime) finding.Finding {
+	f := p.tell(whole)
+	f.Cost = whole.part(p.of(whole))
+	for _, e := range [...]finding.Evidence{p.devices, p.inRegimes(regimes)} {
+		if e.Text != "" {
+			f.Evidence = append(f.Evidence, e)
+		}
+	}
+	return f
 }
 
 // share returns which part of the time it is.
