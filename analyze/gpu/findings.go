@@ -236,11 +236,7 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	if most.ofHost() {
 		evidence = append(evidence, g.burdens()...)
 	}
-	text := fmt.Sprintf("%s idle %.0f %% of the time", g.are(), 100*idle)
-	if between := distribution.Fraction(t.waits[BetweenSteps], t.warm()); between >= 0.01 {
-		text = fmt.Sprintf("%s idle %.0f %% of the time between steps and %.0f %% in them", g.are(), 100*between, 100*idle)
-	}
-	text += fmt.Sprintf(", %s%s", howMuch(distribution.Fraction(t.waits[most], t.idle())), g.clauseOf(t, most))
+	text := fmt.Sprintf("%s idle %s, %s%s", g.are(), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), g.clauseOf(t, most))
 	if t.part(t.cold.Total()) >= muchCold {
 		text = "apart from its cold start, " + text
 	}
@@ -249,6 +245,19 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 		f.Confidence = finding.Likely // a call may wait for something else
 	}
 	return f
+}
+
+// idleInWords says which part of the time is idle, and apart which lies between steps: there may
+// have been nothing to run.
+func (t *gpuTime) idleInWords() string {
+	idle, between := 100*distribution.Fraction(t.idle(), t.warm()), 100*distribution.Fraction(t.waits[BetweenSteps], t.warm())
+	switch {
+	case between >= 100*muchOfRegime:
+		return fmt.Sprintf("%.0f %% of the time between steps and %.0f %% in them", between, idle)
+	case between >= 1:
+		return fmt.Sprintf("%.0f %% of the time in steps", idle)
+	}
+	return fmt.Sprintf("%.0f %% of the time", idle)
 }
 
 // clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the

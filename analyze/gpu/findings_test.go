@@ -184,3 +184,17 @@ func TestHowMuch(t *testing.T) {
 		}
 	}
 }
+
+// Idle time in steps and between them is what the table calls idle.
+func TestIdleBetweenStepsIsApart(t *testing.T) {
+	for between, want := range map[int64]string{
+		0:  "the GPU is idle 15 % of the time, because the host launches kernels too late",
+		3:  "the GPU is idle 15 % of the time in steps, because the host launches kernels too late",
+		12: "the GPU is idle 12 % of the time between steps and 15 % in them, because the host launches kernels too late",
+	} {
+		found, _ := (&GPUs{GPUs: []GPU{gpuOf(0, 0, map[Reason]int64{HostWork: 15, BetweenSteps: between})}, Steps: make([]StepTime, 1)}).Idle()
+		if len(found) != 1 || found[0].Text != want || found[0].Cost != 0.15 {
+			t.Errorf("%d ms between steps: %+v, want %s", between, found, want)
+		}
+	}
+}

@@ -207,7 +207,7 @@ func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 
 // muchSingle is the part of the time for which a device runs kernels of one block alone from
 // which on that is told: all of the device but one multiprocessor is idle then, so it is as much as
-// of idle time.
+// of all idle time. Every model has some: of positions, of sampling, of reductions to a number.
 const muchSingle = muchIdle
 
 // singleBlocks are the launches of a kernel as one block.
