@@ -23,6 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -125,6 +126,8 @@ type Options struct {
 	Series *series.Set
 	// Flight is where formats of what processes have in flight put what they read.
 	Flight *flight.Set
+	// Records is where they put what they read of whole requests, which becomes spans.
+	Records *record.Table
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.

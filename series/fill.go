@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -27,9 +28,28 @@ func (f *Filler) Source() *Source { return &f.Set.Sources[f.source] }
 // up to so much later.
 func (f *Filler) Within(ns int64) { f.within = uint32(min(ns/1000, math.MaxUint32)) }
 
-// Server returns the index of a server, which is added if it is new.
+// Server returns the index of a server, which is added if it is new: they are told apart by host
+// and name.
 func (f *Filler) Server(x Server) int32 {
-	return indexOf(f.Set.serverOf, &f.Set.Servers, x)
+	key := Server{Host: x.Host, Name: x.Name}
+	i, ok := f.Set.serverOf[key]
+	if !ok {
+		i = int32(len(f.Set.Servers))
+		f.Set.serverOf[key] = i
+		f.Set.Servers = append(f.Set.Servers, key)
+	}
+	f.SetServer(i, x.Role, x.Engine)
+	return i
+}
+
+// SetServer says what a server does and which engine it runs, once that is known; "" is not
+// known. Another input may say so of it, too.
+func (f *Filler) SetServer(server int32, role, engine string) {
+	x := &f.Set.Servers[server]
+	if x.Role == "" || x.Role == "unified" && role != "" {
+		x.Role = role
+	}
+	x.Engine = cmp.Or(x.Engine, engine)
 }
 
 // Place returns the index of a place, which is added if it is new.
@@ -51,7 +71,7 @@ func (f *Filler) SeriesOf(x Series) int32 {
 func (f *Filler) Metric(m Metric) MetricID {
 	id, ok := f.Set.metricOf[m.Name]
 	if !ok {
-		id = knownMetrics + MetricID(len(f.Set.named))
+		id = KnownMetrics + MetricID(len(f.Set.named))
 		f.Set.named = append(f.Set.named, m)
 		f.Set.metricOf[m.Name] = id
 	}

@@ -16,6 +16,7 @@ func (s *Set) Finish(k Known) {
 	for i := range s.Sources {
 		s.shift(&s.Sources[i])
 	}
+	s.shorten()
 	s.sortSamples()
 	slices.SortStableFunc(s.Instants, func(a, b Instant) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(s.Sources[a.Source].Name, s.Sources[b.Source].Name), cmp.Compare(a.Line, b.Line))
@@ -64,5 +65,28 @@ func (s *Set) sortSamples() {
 		if !slices.IsSortedFunc(part, byTime) {
 			slices.SortStableFunc(part, byTime)
 		}
+	}
+}
+
+// shorten cuts the folders off the names of servers, as far as names stay different.
+func (s *Set) shorten() {
+	paths := make([][]string, len(s.Servers))
+	for i := range s.Servers {
+		paths[i] = strings.Split(s.Servers[i].Name, "/")
+	}
+	tail := func(i, n int) string { return strings.Join(paths[i][max(0, len(paths[i])-n):], "/") }
+	for i := range s.Servers {
+		n := 1
+		for n < len(paths[i]) {
+			same := false
+			for k := range s.Servers {
+				same = same || k != i && s.Servers[k].Host == s.Servers[i].Host && tail(k, n) == tail(i, n)
+			}
+			if !same {
+				break
+			}
+			n++
+		}
+		s.Servers[i].Name = tail(i, n)
 	}
 }

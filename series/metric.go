@@ -65,11 +65,12 @@ const (
 	Throttling
 	Xid
 	GPUUtil
-	knownMetrics
+	ServerErrors
+	KnownMetrics // how many there are
 )
 
 // Metrics are the metrics that reports know.
-var Metrics = [knownMetrics]Metric{
+var Metrics = [KnownMetrics]Metric{
 	Running:           {"running", "", Gauge, "requests in the running batch"},
 	Queued:            {"queued", "", Gauge, "requests that wait to be scheduled"},
 	KVUsage:           {"KV usage", "%", Gauge, "part of the KV cache in use, that of the fullest pool"},
@@ -100,5 +101,6 @@ var Metrics = [knownMetrics]Metric{
 	Power:             {"power", "W", Gauge, "power that a GPU draws"},
 	Throttling:        {"throttle reasons", "", Gauge, "bits that say why a GPU lowers its clock"},
 	Xid:               {"last Xid", "", Gauge, "the last error that the driver reported of a GPU"},
+	ServerErrors:      {"server errors", "", Amount, "answers with an HTTP status of 500 or more"},
 	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
 }

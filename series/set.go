@@ -37,10 +37,12 @@ func New(syms *trace.Symbols, diags *trace.Diags) *Set {
 type Source struct {
 	Name     string
 	Encoding string // "SGLang log", "Prometheus range"
-	Lines    int    // of a file that has lines
-	Bytes    int64
-	Samples  int
-	Zone     Zone
+	// Lines are those of a file that has lines, Read those of which something was kept, and Other those
+	// that nothing here knows; all others are known to say nothing of interest.
+	Lines, Read, Other int
+	Bytes              int64
+	Samples            int
+	Zone               Zone
 	// First and Last are the first and the last stamp; 0 without any.
 	First, Last trace.Time
 	part        span
@@ -130,10 +132,10 @@ type Instant struct {
 
 // Metric returns what series s is of.
 func (s *Set) Metric(id MetricID) *Metric {
-	if id < knownMetrics {
+	if id < KnownMetrics {
 		return &Metrics[id]
 	}
-	return &s.named[id-knownMetrics]
+	return &s.named[id-KnownMetrics]
 }
 
 // Len is how many samples there are.

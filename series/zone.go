@@ -18,6 +18,9 @@ type Zone struct {
 	votes map[int32]int
 }
 
+// Assumed is how the zone of an input was found of which nothing tells it: it is taken for UTC.
+const Assumed = "nothing"
+
 // quarter is what zones are multiples of.
 const quarter = 15 * time.Minute
 
@@ -49,7 +52,7 @@ func (z *Zone) decide() bool {
 		}
 	}
 	if n := z.votes[best]; n > 0 && 10*n >= 9*all {
-		z.East, z.By = time.Duration(best)*quarter, fmt.Sprintf("%d Unix times beside local ones", n)
+		z.East, z.By = time.Duration(best)*quarter, "Unix times beside local ones"
 		return true
 	}
 	return false
@@ -109,7 +112,7 @@ func (s *Set) zones(k Known) {
 			z.East, z.By = east, "the only one in which it overlaps with other inputs"
 			continue
 		}
-		z.By = "nothing; taken for UTC"
+		z.By = Assumed
 		s.Diags.Add(trace.LogZoneUnknown.Of(src.Name))
 	}
 }

@@ -153,6 +153,18 @@ func (d *Table) Span(i int) Span {
 // [memory.Each].
 func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) }
 
+// Bounds returns the first and the last instant of all spans; 0 without any.
+func (d *Table) Bounds() (from, to trace.Time) {
+	for i := range d.Numbers() {
+		b := d.bodies.at(i)
+		if from == 0 || b.Start < from {
+			from = b.Start
+		}
+		to = max(to, b.End)
+	}
+	return from, to
+}
+
 // spanSize is how many bytes a walk over spans looks at in each.
 const spanSize = 128
 

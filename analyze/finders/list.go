@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
+	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -115,10 +116,31 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Drifts() }},
 	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
+	{finding.Errors, "processes that ended by an exception or ran out of memory, transfers that did not arrive, and server errors, as logs have them", Logs,
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Failures)},
+	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},
+	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, as logs have it", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
+	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Limits)},
+	{finding.Memory, "requests that were retracted because the KV cache was full, as logs have it", Logs,
+		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Retractions)},
+	{finding.Slower, "tokens that take longer since some time, or longer than on the other servers of a role, with batches that are no larger, as logs have it", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Slower)},
+	{finding.Transfer, "KV transfers that pile up since some time, as logs have it", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).PiledUp)},
+	{finding.Load, "queues that grow since some time, and whether more requests came, as logs have it", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Changes)},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank", "--table", "ranks"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, free)},
+}
+
+// ofLogs asks what logs and metrics say.
+func ofLogs(find func(*logged.Logged) ([]finding.Finding, finding.Judged)) func(*Measured) ([]finding.Finding, finding.Judged) {
+	return func(m *Measured) ([]finding.Finding, finding.Judged) { return find(m.Logged) }
 }
 
 // OfWeeks are the finders that look at what several runs say together.

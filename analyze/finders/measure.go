@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
+	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -62,6 +63,8 @@ type Measured struct {
 	Front     *limit.Front
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
+	// Of logs and metrics; nil without.
+	Logged *logged.Logged
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
 	// Of profiles; nil without.
@@ -96,6 +99,11 @@ func Measure(in Inputs) Measured {
 			func() { m.Lives = lifecycle.Find(in.Requests) },
 			func() { m.Front = limit.FindFront(in.Requests) },
 			func() { m.Loss = requests.FindLoss(in.Requests) })
+	}
+	if in.Series != nil {
+		steps = append(steps, func() {
+			m.Logged = logged.Measure(in.Series, logged.Options{From: in.Devices.From, To: in.Devices.To})
+		})
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		steps = append(steps, func() {

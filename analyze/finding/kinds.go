@@ -64,6 +64,7 @@ const (
 	RankTime    Whose = "rank time"    // the time of the ranks that wait
 	GPUTime     Whose = "GPU time"     // the time of the devices that were recorded
 	Requests    Whose = "requests"     // how many there are
+	ServerTime  Whose = "server time"  // the time in which servers logged batches
 	Calls       Whose = "CUDA calls"   // how many ask devices for work
 	Ranks       Whose = "ranks"        // how many there are
 )

@@ -27,6 +27,9 @@ func (o *Overview) Document() *document.Document {
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
 	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), latencyReport(o.Latencies), o.Lives.Report(), list.SumReport(), list.FinderReport())
+	if o.Logged != nil {
+		d.Add(o.Logged.Reports()...)
+	}
 	if o.Goodput != nil {
 		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())
 	}
@@ -183,6 +186,13 @@ func (o *Overview) Events() []Event {
 		for i := range o.Lives.Events {
 			if e := &o.Lives.Events[i]; !told[e.At] {
 				add(e.At, "%s", e.Sentence())
+			}
+		}
+	}
+	if o.Logged != nil {
+		for i := range o.Logged.Events {
+			if e := &o.Logged.Events[i]; !told[e.First] {
+				add(e.First, "%s", o.Logged.Sentence(e))
 			}
 		}
 	}

@@ -99,6 +99,12 @@ func New(in Input) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
+	if o.From == 0 && o.Logged != nil {
+		o.From, o.To = o.Logged.From, o.Logged.To
+		if o.From == 0 {
+			o.From, o.To, _ = o.Series.Bounds()
+		}
+	}
 	if o.From == 0 && o.Series != nil {
 		o.From, o.To, _ = o.Series.Bounds()
 	}

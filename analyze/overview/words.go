@@ -40,6 +40,10 @@ func (o *Overview) facts() []fact {
 			add("goodput", o.Goodput.Words())
 		}
 	}
+	if o.Logged != nil {
+		add("logs", o.Logged.Words())
+		add("logged", o.Logged.LoadWords())
+	}
 	add("profiles", o.profilesText())
 	if o.Hang != nil {
 		add("in flight", o.Hang.Words())

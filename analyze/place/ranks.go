@@ -227,3 +227,8 @@ func Named(name string) Where {
 	}
 	return at
 }
+
+// At returns a place that no request tells of, of ranks that names has.
+func At(role request.Role, host string, rank trace.Rank, names *naming.Names) Where {
+	return Where{Scope: OneRank, Role: role, Host: host, Rank: rank, names: names}
+}

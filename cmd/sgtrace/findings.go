@@ -155,7 +155,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inp
 		sel.Window, picked.Window = selection.Window{}, what.within
 	}
 	meter := c.screen.Reading(size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Walk: true, Inventory: what.inventory,
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Walk: true, Inventory: what.inventory, Zone: c.givenZone(ctx),
 		Pick: pick(&picked, nil, false)}
 	c.collectEarly()
 	in, of, err := convert.Read(files, opt, ranks.Options{Ranks: sel.Selection.Ranks, Hosts: sel.Selection.Hosts}, c.tellOf(what))

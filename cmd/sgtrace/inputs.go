@@ -149,6 +149,14 @@ func (c *command) loadFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	return set, err
 }
 
+// givenZone is the zone of logs that do not tell theirs; nil is not given.
+func (c *command) givenZone(ctx *cli.Context) *time.Location {
+	if !ctx.IsSet("tz") {
+		return nil
+	}
+	return c.zone
+}
+
 // readFiles reads files and applies the selection flags.
 func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading) (*request.Set, error) {
 	sel, err := selection.Read(ctx)
@@ -156,7 +164,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 		return nil, err
 	}
 	meter := c.screen.Reading(size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"),
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets"), Zone: c.givenZone(ctx),
 		Pick: pick(sel, how.byID, !how.oneClock)}
 	in, err := inputs.Load(files, opt, &c.diags)
 	c.screen.Doing("analyzing")

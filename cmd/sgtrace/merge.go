@@ -178,7 +178,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mergeFlags) (*trace.Trace, error) {
 	windowed := flags.sel.Window != (selection.Window{}) || ctx.IsSet("around")
 	opt := flags.read
-	opt.Stdin = c.in
+	opt.Stdin, opt.Zone = c.in, c.givenZone(ctx)
 	opt.Filter.IndexOnly = windowed
 	if !ctx.IsSet("around") && len(flags.given) == 0 { // or times may move by any amount
 		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
@@ -194,6 +194,9 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, err
 	}
 	defer in.Close()
+	if in.Requests == nil && len(of.Tracks) == 0 {
+		return nil, errors.New("nothing to draw: the inputs have neither requests nor what profilers recorded; 'sgtrace report --timeline' shows what logs say")
+	}
 	aligned, err := clocks.Align(in, of, clocks.Options{Given: flags.given, Find: !ctx.Bool("no-align")})
 	if err != nil {
 		return nil, commandline.Usage("--offset, --drift: %v", err)
@@ -224,6 +227,9 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	if !ctx.Bool("no-findings") {
 		found := finders.Inputs{Requests: in.Requests}
+		if !in.Series.Empty() {
+			found.Series = in.Series
+		}
 		if in.KeepsKinds() {
 			found.Profiles = convert.Profiles(in, of, aligned)
 		}

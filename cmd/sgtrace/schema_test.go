@@ -49,6 +49,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--hang", hung(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
+		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)},
 		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		text := runJSON(t, args)
@@ -105,6 +106,22 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	return dir, pipeline, rid
+}
+
+// serverLog writes the log of a server.
+func serverLog(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&text, "[2026-09-29 00:00:%02d DP%d TP0] Decode batch, #running-req: %d, #token: %d, token usage: 0.12, cuda graph: True, gen throughput (token/s): 95.33, #queue-req: 1\n",
+			i, i%2, 2+i%3, 5000+i)
+	}
+	text.WriteString("[2026-09-29 00:00:31 DP1 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_token_ratio: 0.0980 -> 0.3487\n")
+	path := filepath.Join(t.TempDir(), "decode.log")
+	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // allToAll writes the trace of a rank of three that sends more to one than to the others.

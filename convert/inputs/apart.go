@@ -19,8 +19,10 @@ func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Indexed {
 
 // Apart reads an input into tables of its own. The error says that nothing of it can be used.
 func (x *Indexed) Apart(opt Options, diags *trace.Diags) (*Loaded, error) {
-	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt, Sources: []*Indexed{x}}
+	m := newLoaded(opt, diags)
+	m.Sources = []*Indexed{x}
 	err := x.index(m.options(opt.Filter, 0))
+	m.finishSeries()
 	m.Spans.ReportOther()
 	return m, err
 }

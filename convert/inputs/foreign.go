@@ -43,8 +43,6 @@ var common = []struct {
 	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, such as a memory snapshot of PyTorch, which sgtrace does not read: docs.pytorch.org/memory_viz shows one"},
 }
 
-// serverLog is in the log of a server.
-var serverLog = regexp.MustCompile(`Prefill batch|Decode batch|Engine \d+: Avg prompt throughput|server_args=ServerArgs\(|sglang/srt/|sglang/launch_server|vllm/entrypoints/`)
 
 // source is how source code, scripts, and pages of text begin. They may quote a dump.
 var source = regexp.MustCompile(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
@@ -93,9 +91,6 @@ func unknownFormat(head []byte) error {
 		if slices.ContainsFunc(f.begins, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }) {
 			return foreignError{what: f.what, advice: f.is, common: true}
 		}
-	}
-	if serverLog.Match(head) {
-		return foreignError{what: "server log", advice: "is the log of a server, which has no spans, and sgtrace does not read it: give the traces", common: true}
 	}
 	if collapsed.Match(head) {
 		return foreignError{what: "collapsed stacks", advice: "is a list of collapsed stacks, as py-spy and flamegraph.pl write, which sgtrace does not read: speedscope.app shows it"}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
@@ -16,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/series"
@@ -49,6 +51,8 @@ type Options struct {
 	// KeepSecrets tells to keep attributes and arguments that may hold prompts or
 	// credentials.
 	KeepSecrets bool
+	// Zone is that of local stamps in logs that do not tell theirs; nil is not known.
+	Zone *time.Location
 
 	// WithoutOriginals tells to do with what datasets have.
 	WithoutOriginals bool
@@ -81,6 +85,8 @@ type Loaded struct {
 	Series *series.Set
 	// Flight is what processes say of the collectives that they have in flight; empty without any.
 	Flight *flight.Set
+	// records are what logs and records of requests say of them; spans are made of it.
+	records *record.Table
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -102,13 +108,20 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 	return d
 }
 
+// newLoaded returns empty tables, to be filled.
+func newLoaded(opt Options, diags *trace.Diags) *Loaded {
+	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
+	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
+	m.records = record.New(m.Series)
+	return m
+}
+
 // Load reads inputs of any kind: all that decides who is who and how clocks relate, and
 // as much of the events as will be asked for and cannot be read later. Recordings are
 // read in parallel. An input that cannot be used is reported to diags and left out; the
 // error is for when none is left. The caller closes what it returns.
 func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
-	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
-	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
+	m := newLoaded(opt, diags)
 	known := m.recognize(inputs)
 	dumps, recordings := known.dumps, known.recordings
 	beside := func(x *Indexed) bool { return x.Format.Beside }
@@ -129,12 +142,12 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 		wg.Wait()
 	}
 	if m.Assembled == nil {
+		m.finishSeries()
 		m.assemble()
 	}
 	m.indexFlights(known.flights)
-	m.finishSeries()
 	switch {
-	case !m.OnlyRecordings() || len(m.Sources) > 0:
+	case m.Requests != nil || !opt.Requests && (!m.OnlyRecordings() || len(m.Sources) > 0):
 		return m, nil
 	case known.others > 0:
 		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
@@ -148,13 +161,17 @@ func allOf(list []*Indexed, is func(*Indexed) bool) bool {
 	return !slices.ContainsFunc(list, func(x *Indexed) bool { return !is(x) })
 }
 
-// finishSeries puts what logs and metrics say on Unix time.
+// finishSeries puts what logs and metrics say on Unix time, and makes spans of the requests that
+// they tell of.
 func (m *Loaded) finishSeries() {
-	var known series.Known
-	if m.Requests != nil {
-		known.From, known.To, _ = m.Requests.Bounds()
+	if m.Series.Empty() {
+		return
 	}
+	var known series.Known
+	known.From, known.To = m.Spans.Bounds()
+	known.Given, known.GivenBy = m.opt.Zone, "--tz"
 	m.Series.Finish(known)
+	m.records.Emit(m.Spans)
 }
 
 // OnlyRecordings reports whether there is nothing but what profilers recorded, if that.
@@ -412,7 +429,7 @@ func (x *Indexed) close() error {
 
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Flight: m.Flight, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk}
 }
 

@@ -48,6 +48,7 @@ type Server struct {
 	Pool, Host int
 	Role       Role
 	Lives      []Life
+	Batches    []Batch // as its log has them
 }
 
 // Life is a server's processes from a start to an end.

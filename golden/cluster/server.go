@@ -39,6 +39,9 @@ type server struct {
 	pace    []func(at int64, decode bool) float64
 	pauses  []func(at int64) int64
 	drained func()
+
+	steps, given int // decode steps, and tokens since the last line of the log, at given0
+	given0       int64
 }
 
 // start begins a life of v, with processes from a pid on.
@@ -226,6 +229,7 @@ func (v *server) formPrefill() (batch []portion) {
 }
 
 func (v *server) prefill(batch []portion) {
+	v.logPrefill(batch)
 	c := &v.pool.Costs
 	base := float64(c.Prefill)
 	for _, p := range batch {
@@ -268,15 +272,22 @@ func (v *server) decode() {
 			j.half.Scheduled = v.sim.Agenda.Now
 		}
 	}
+	if v.given0 == 0 {
+		v.given0 = v.sim.Agenda.Now
+	}
 	v.after(v.takes(base, true), func() {
+		given := 0
 		for _, j := range batch {
 			if j.over {
 				continue
 			}
+			before := j.half.Produced
 			j.half.Tokens = append(j.half.Tokens, v.sim.Agenda.Now)
 			j.half.Batches = append(j.half.Batches, len(batch))
 			j.token(v.sim.Agenda.Now, 1+j.accepted())
+			given += j.half.Produced - before
 		}
+		v.logDecode(given)
 	})
 }
 

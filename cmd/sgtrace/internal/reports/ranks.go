@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
@@ -21,7 +22,7 @@ import (
 // rankTables are the tables by rank. The main one is of stages, without requests of
 // kernels.
 var rankTables = slices.Concat([]string{"stages", "gpu.kernels", "stragglers"}, collectiveTables, []string{
-	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline", "slo.ranks",
+	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline", "slo.ranks", "logs.ranks",
 })
 
 // collectiveTables are those of them that are made of collectives alone.
@@ -105,6 +106,14 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 			d.Add(t.Report())
 		}
 		d.AddMain(gpus.KernelReport())
+	}
+	if in.Series != nil {
+		l := logged.Measure(in.Series, logged.Options{From: in.From, To: in.To})
+		if in.Requests == nil && in.Profiles == nil {
+			d.AddMain(l.RankReport())
+		} else {
+			d.Add(l.RankReport())
+		}
 	}
 	if ranks != nil {
 		by, err := requests.ParseDimensions("rank")

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -21,7 +22,7 @@ import (
 )
 
 // timelineTables are those of requests, then those of profiles.
-var timelineTables = []string{"timeline", "changes", "limits", "summary.events", "timeline.gpus", "timeline.gpuchanges", "timeline.counters"}
+var timelineTables = []string{"timeline", "changes", "limits", "summary.events", "timeline.gpus", "timeline.gpuchanges", "timeline.counters", "logs.timeline", "logs.events"}
 
 // A drawn is a part of the timeline as text.
 type drawn func(io.Writer, table.Style) error
@@ -53,6 +54,16 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 				return nil, commandline.AsUsage(err)
 			}
 			parts = append(parts, texts...)
+		}
+		if in.Series != nil {
+			l := logged.Measure(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
+			if in.Requests == nil && in.Profiles == nil {
+				d.AddMain(l.TimeReport())
+			} else {
+				d.Add(l.TimeReport())
+			}
+			d.Tables = append(d.Tables, l.EventReport())
+			parts = append(parts, l.Write)
 		}
 		if in.Profiles != nil {
 			text, err := gpusOverTime(d, in, bucket)

@@ -1,0 +1,267 @@
+package logged
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Topics of findings of failures.
+const (
+	Died      = "died"
+	Transfers = "transfers"
+	HTTP      = "http"
+)
+
+// Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
+// that did not arrive, answers that are server errors.
+func (l *Logged) Failures() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "logged failures", Of: "log", N: len(l.Set.Sources), Needed: 1}
+	out := l.exceptions()
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Kind == series.TransferFailed || e.Kind == series.PeerLost {
+			out = append(out, l.failure(e, Transfers))
+		}
+	}
+	return append(out, l.serverErrors()...), judged
+}
+
+// failure is about one event.
+func (l *Logged) failure(e *Event, topic string) finding.Finding {
+	f := finding.Finding{Topic: topic, At: l.at(e), Since: e.First, Text: l.Sentence(e), Cost: l.down(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
+	if e.Last > e.First {
+		f.Until = e.Last
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("%s:%d", e.File, e.Line))
+	if e.Stack != "" {
+		frames := strings.Split(e.Stack, "\n")
+		f.Evidence = append(f.Evidence, finding.Sentence("in %s", strings.Join(frames[:min(4, len(frames))], " < ")))
+	}
+	return f
+}
+
+// down is the part of the time from an event until its server is ready again: all of it if it does
+// not come back.
+func (l *Logged) down(e *Event) float64 {
+	const least = 0.001
+	if l.To <= l.From || e.First == 0 {
+		return 1 // it never served
+	}
+	for i := range l.Events {
+		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == e.Server && o.First > e.First {
+			return min(1, max(least, float64(o.First-e.First)/float64(l.To-l.From)))
+		}
+	}
+	if l.batchAfter(e) {
+		return least
+	}
+	return 1
+}
+
+// batchAfter reports whether a server logs batches behind an event.
+func (l *Logged) batchAfter(e *Event) bool {
+	for i := range l.Ranks {
+		if r := &l.Ranks[i]; r.Server == e.Server && r.To > max(e.First, e.Last)+trace.Time(l.within) {
+			return true
+		}
+	}
+	return false
+}
+
+// together is how near in time failures of a server are, in ns, to be of one cause.
+const together = trace.Time(60e9)
+
+// exceptions finds what made processes end, one finding for each time at which some did. An
+// exception that only one rank has says more than one that all have: the others lost a peer.
+func (l *Logged) exceptions() (out []finding.Finding) {
+	var failed []*Event
+	for i := range l.Events {
+		switch e := &l.Events[i]; e.Kind {
+		case series.Exception, series.OutOfMemory, series.Crash:
+			failed = append(failed, e)
+		}
+	}
+	used := make([]bool, len(failed))
+	for i, e := range failed {
+		if used[i] {
+			continue
+		}
+		var group []*Event
+		for k := i; k < len(failed); k++ {
+			if o := failed[k]; !used[k] && o.Server == e.Server && o.First-e.First <= together {
+				used[k], group = true, append(group, o)
+			}
+		}
+		lead := leading(group)
+		f := l.failure(lead, Died)
+		var more []finding.Evidence
+		for _, o := range group {
+			if o != lead {
+				more = append(more, finding.Sentence("with it: %s", l.Sentence(o)))
+			}
+		}
+		if lead.Kind == series.OutOfMemory {
+			more = append(l.besidePool(lead), more...)
+		}
+		f.Evidence = append(more, f.Evidence...)
+		if lead.Kind == series.Crash {
+			f.Evidence = append(f.Evidence, finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed"))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// leading is the event that tells most of why processes ended.
+func leading(group []*Event) *Event {
+	best := group[0]
+	rank := func(e *Event) int {
+		switch {
+		case e.Kind == series.OutOfMemory:
+			return 0
+		case e.Kind == series.Exception && !isVictim(e.Text):
+			return 1
+		case e.Kind == series.Exception:
+			return 2
+		}
+		return 3
+	}
+	for _, e := range group[1:] {
+		if rank(e) < rank(best) || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {
+			best = e
+		}
+	}
+	return best
+}
+
+// isVictim reports whether an exception is how a process learns that another one failed.
+func isVictim(text string) bool {
+	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// besidePool says whether the KV cache was full when memory ran out.
+func (l *Logged) besidePool(e *Event) []finding.Evidence {
+	usage, most := math.NaN(), 0.0
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if s.Metric != series.KVUsage || l.Set.Places[s.Place].Server != e.Server {
+			continue
+		}
+		last := math.NaN()
+		for x := range l.Set.Each(i) {
+			if x.Time <= e.First {
+				last, most = x.Value, max(most, x.Value)
+			}
+		}
+		if !math.IsNaN(last) && !(usage >= last) { // of the fullest rank
+			usage = last
+		}
+	}
+	switch {
+	case math.IsNaN(usage):
+		return nil
+	case usage < full:
+		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: it is memory outside of that, which --mem-fraction-static leaves", words.ThreeDigits(usage), words.ThreeDigits(most))}
+	}
+	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.ThreeDigits(usage))}
+}
+
+// serverErrors finds answers with an HTTP status of 500 or more.
+func (l *Logged) serverErrors() (out []finding.Finding) {
+	for server := range l.Set.Servers {
+		n, first, last := 0.0, trace.Time(0), trace.Time(0)
+		for i := range l.Set.List {
+			if s := &l.Set.List[i]; s.Metric == series.ServerErrors && int(l.Set.Places[s.Place].Server) == server {
+				for x := range l.Set.Each(i) {
+					if n += x.Value; first == 0 || x.Time < first {
+						first = x.Time
+					}
+					last = max(last, x.Time)
+				}
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		s := &l.Set.Servers[server]
+		from, to := clock(first), clock(last)
+		text := fmt.Sprintf("%s answers %s with a server error between %s and %s", host(s), words.Counted(int(n), "request"), from, to)
+		if first == last {
+			text = fmt.Sprintf("%s answers %s with a server error at %s", host(s), words.Counted(int(n), "request"), from)
+		}
+		out = append(out, finding.Finding{Topic: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
+			Cost: max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)))), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: n},
+			Evidence: []finding.Evidence{finding.Sentence("its access log has an HTTP status of 500 or more")}})
+	}
+	return out
+}
+
+// Topics of findings of the lives of servers.
+const (
+	Hang    = "hang"
+	Stop    = "stop"
+	Restart = "restart"
+)
+
+// Lives finds servers that hang, were told to end, or came back.
+func (l *Logged) Lives() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "logged hangs and ends", Of: "log", N: len(l.Set.Sources), Needed: 1}
+	var out []finding.Finding
+	hung := map[int32]int{} // the finding of a server
+	for i := range l.Events {
+		e := &l.Events[i]
+		switch e.Kind {
+		case series.Timeout, series.Unhealthy:
+			if k, ok := hung[e.Server]; ok {
+				out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", l.Sentence(e)))
+				if e.Stack != "" {
+					out[k].Evidence = append(out[k].Evidence, finding.Sentence("stack: %s", strings.ReplaceAll(e.Stack, "\n", " < ")))
+				}
+				continue
+			}
+			hung[e.Server] = len(out)
+			f := l.failure(e, Hang)
+			if last := l.lastBatch(e.Server, e.First); last > 0 {
+				f.Since = last
+				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", clock(last)))
+			}
+			out = append(out, f)
+		case series.Stopping:
+			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Topic == Stop && f.At == l.at(e) }) {
+				f := l.failure(e, Stop)
+				f.Severity, f.Cost = finding.Info, 0
+				out = append(out, f)
+			}
+		}
+	}
+	return out, judged
+}
+
+// lastBatch is when a server logged its last batch before a time.
+func (l *Logged) lastBatch(server int32, before trace.Time) (last trace.Time) {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if l.Set.Places[s.Place].Server != server || !slices.Contains(watched, s.Metric) {
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if x.Time <= before {
+				last = max(last, x.Time)
+			}
+		}
+	}
+	return last
+}

@@ -1,0 +1,291 @@
+package logged
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// fewBuckets is how many buckets it takes to say what is usual.
+const fewBuckets = 8
+
+// judged says how much there was to look at.
+func (l *Logged) judged(what string) finding.Judged {
+	j := finding.Judged{What: what, Of: "interval", N: l.Grid.N(), Needed: fewBuckets}
+	if len(l.Ranks) == 0 {
+		j.Reason = "no log has lines of batches"
+	}
+	return j
+}
+
+// busy are the buckets in which any of some ranks had something to do.
+func (l *Logged) busy(ranks []*Rank) (buckets []int) {
+	for b := range l.Grid.N() {
+		if slices.ContainsFunc(ranks, func(r *Rank) bool { return r.load(b) > 0 }) {
+			buckets = append(buckets, b)
+		}
+	}
+	return buckets
+}
+
+// load is what a rank had to do in a bucket: requests that run, or prompt tokens where it only
+// prefills.
+func (r *Rank) load(b int) float64 {
+	if r.Where.Role == request.Prefill {
+		if p := r.points[series.NewTokens]; p != nil {
+			return p[b].sum
+		}
+		return 0
+	}
+	if p := r.points[series.Running]; p != nil && p[b].n > 0 {
+		return p[b].mean()
+	}
+	return 0
+}
+
+// groups are ranks that share work: the DP ranks of a server. Whether servers of a role do, logs
+// do not tell: they may be of different models.
+func (l *Logged) groups() (list [][]*Rank) {
+	by := map[string][]*Rank{}
+	var keys []string
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if r.Where.Rank.DP < 0 {
+			continue
+		}
+		key := fmt.Sprint(r.Server)
+		if by[key] == nil {
+			keys = append(keys, key)
+		}
+		by[key] = append(by[key], r)
+	}
+	for _, k := range keys {
+		if len(by[k]) > 1 {
+			list = append(list, by[k])
+		}
+	}
+	return list
+}
+
+// muchMore is by how much a rank's load must exceed its share, to be more than uneven requests
+// explain; it is what reports on requests ask for, too.
+const muchMore = 1.5
+
+// surely is the largest probability of what is said.
+const surely = 0.01
+
+// Imbalances finds ranks that get more than their share of the load.
+func (l *Logged) Imbalances() ([]finding.Finding, finding.Judged) {
+	judged := l.judged("logged load of ranks")
+	groups := l.groups()
+	if judged.Reason == "" && len(groups) == 0 {
+		judged.Reason = "no ranks that share work log batches"
+	}
+	var out []finding.Finding
+	for _, ranks := range groups {
+		if f, ok := l.imbalance(ranks); ok {
+			out = append(out, f)
+		}
+	}
+	return out, judged
+}
+
+func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
+	buckets := l.busy(ranks)
+	if len(buckets) < fewBuckets {
+		return f, false
+	}
+	n := float64(len(ranks))
+	worst, highest := -1, 0.0
+	shares := make([][]float64, len(ranks))
+	for i, r := range ranks {
+		for _, b := range buckets {
+			sum := 0.0
+			for _, o := range ranks {
+				sum += o.load(b)
+			}
+			shares[i] = append(shares[i], r.load(b)/sum)
+		}
+		if m := mean(shares[i]); m > highest {
+			worst, highest = i, m
+		}
+	}
+	r, share := ranks[worst], shares[worst]
+	from, to := 0, len(share)
+	change := changepoint.Levels(share, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		return mean(share[k:to]) > muchMore/n && mean(share[from:k]) < (1+muchMore)/2/n || mean(share[from:k]) > muchMore/n && mean(share[k:to]) < (1+muchMore)/2/n
+	}})
+	for _, c := range change {
+		if mean(share[c.At:c.To]) > muchMore/n && mean(share[c.From:c.At]) <= mean(share[c.At:c.To]) {
+			f.Since, from, to = l.Grid.Start(buckets[c.At]), c.At, c.To
+			if c.To < len(share) {
+				f.Until = l.Grid.Start(buckets[c.To])
+			}
+			break
+		}
+	}
+	part := mean(share[from:to])
+	p := highestByChance(shares, worst, from, to)
+	if part < muchMore/n || part*n-1 < 0.25 || p > surely {
+		return f, false
+	}
+	waits, idle := l.waitsAlone(ranks, worst, buckets[from:to])
+	what := "running requests"
+	if r.Where.Role == request.Prefill {
+		what = "prompt tokens"
+	}
+	f.Text = fmt.Sprintf("%s has %s %% of the %s of its %d ranks, an equal share is %s %%", r.Where.String(), words.InPercent(part), what, len(ranks), words.InPercent(1/n))
+	f.Text += l.since(f.Since)
+	f.At, f.P = r.Where, finding.Chance(p)
+	f.Metric = finding.Metric{Name: "share of " + what, Unit: table.Share, Before: 1 / n, After: part}
+	f.Cost = waits
+	f.Evidence = []finding.Evidence{finding.Sentence("it has the most in %d of %d intervals of %s", wins(shares, worst, from, to), to-from, words.Nearly(l.Grid.Bucket))}
+	if waits > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("for %s %% of the time, requests wait there while none waits on %s", words.InPercent(waits), idle))
+	}
+	return f, true
+}
+
+// since says since when.
+func (l *Logged) since(t trace.Time) string {
+	if t == 0 {
+		return ", all the time"
+	}
+	return ", since " + clock(t)
+}
+
+// clock is a time of day: stamps of logs are of whole seconds.
+func clock(t trace.Time) string { return words.At(t, "15:04:05") }
+
+// wins is in how many buckets a rank has the most.
+func wins(shares [][]float64, i, from, to int) (n int) {
+	for b := from; b < to; b++ {
+		if !slices.ContainsFunc(shares, func(o []float64) bool { return o[b] > shares[i][b] }) {
+			n++
+		}
+	}
+	return n
+}
+
+// highestByChance is how probable it is that one of some ranks has the most so often if all are
+// alike. Neighboring buckets share their requests: they are taken in at most 20 pieces.
+func highestByChance(shares [][]float64, i, from, to int) float64 {
+	const pieces = 20
+	n := min(pieces, to-from)
+	if n < 3 {
+		return 1
+	}
+	won := 0
+	for k := range n {
+		a, b := from+k*(to-from)/n, from+(k+1)*(to-from)/n
+		top := true
+		for o := range shares {
+			top = top && mean(shares[o][a:b]) <= mean(shares[i][a:b])
+		}
+		if top {
+			won++
+		}
+	}
+	return min(1, float64(len(shares))*atLeast(won, n, 1/float64(len(shares))))
+}
+
+// atLeast is the probability of k or more of n where each has probability p.
+func atLeast(k, n int, p float64) float64 {
+	sum := 0.0
+	for ; k <= n; k++ {
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		sum += math.Exp(a - b - c + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+	}
+	return min(1, sum)
+}
+
+// waitsAlone is the part of some buckets in which requests wait on one rank while none does on
+// the rank with the least to do.
+func (l *Logged) waitsAlone(ranks []*Rank, i int, buckets []int) (part float64, idle string) {
+	least := -1
+	for k, r := range ranks {
+		if k != i && (least < 0 || r.Mean(series.Queued) < ranks[least].Mean(series.Queued)) {
+			least = k
+		}
+	}
+	n := 0
+	for _, b := range buckets {
+		if ranks[i].queued(b) > 0 && ranks[least].queued(b) == 0 {
+			n++
+		}
+	}
+	return float64(n) / float64(l.Grid.N()), ranks[least].Where.String()
+}
+
+// queued is how many requests wait on a rank at most in a bucket.
+func (r *Rank) queued(b int) float64 {
+	if p := r.points[series.Queued]; p != nil {
+		return p[b].most
+	}
+	return 0
+}
+
+func mean(list []float64) float64 {
+	sum, n := 0.0, 0
+	for _, v := range list {
+		if !math.IsNaN(v) {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(n)
+}
+
+// Retractions finds servers that throw requests out of a full KV cache.
+func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "logged retractions", Of: "log", N: len(l.Set.Sources), Needed: 1}
+	var out []finding.Finding
+	for i := range l.Set.Servers {
+		n := 0
+		var first, last trace.Time
+		places := map[int32]int{}
+		for k := range l.Set.Instants {
+			x := &l.Set.Instants[k]
+			if p := &l.Set.Places[x.Place]; x.Kind != series.Retraction || int(p.Server) != i || x.Time == 0 {
+				continue
+			}
+			if first == 0 {
+				first = x.Time
+			}
+			n, last = n+int(x.Count), x.Time
+			places[x.Place] += int(x.Count)
+		}
+		if n == 0 {
+			continue
+		}
+		s := &l.Set.Servers[i]
+		f := finding.Finding{At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Metric: finding.Metric{Name: "retracted requests", Before: math.NaN(), After: float64(n)}}
+		who := host(s)
+		if len(places) == 1 {
+			for p := range places {
+				f.At = l.where(p)
+				who = f.At.String()
+			}
+		}
+		from, to := clock(first), clock(last)
+		f.Text = fmt.Sprintf("%s retracts %s between %s and %s: its KV cache is full", who, words.Counted(n, "request"), from, to)
+		if n == 1 || first == last {
+			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
+		}
+		f.Cost = max(0.001, float64(last-first)/max(1, float64(l.To-l.From)))
+		f.Cost = min(1, f.Cost)
+		f.Evidence = append(f.Evidence, finding.Sentence("what a retracted request had computed is computed again"))
+		out = append(out, f)
+	}
+	return out, judged
+}

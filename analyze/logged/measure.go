@@ -1,0 +1,277 @@
+package logged
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// Logged is what servers say.
+type Logged struct {
+	Set  *series.Set
+	Grid *curves.Grid
+	// From and To bound the lines of batches; 0 without any.
+	From, To trace.Time
+	Ranks    []Rank
+	Events   []Event
+
+	names *naming.Names
+	// until is how exact stamps are at least, in ns.
+	within int64
+}
+
+// A Rank is a place that logs batches: one for all ranks that share its DP rank.
+type Rank struct {
+	Where  place.Where
+	Server int32 // index into Set.Servers
+	// Lines is how many batches it logged, and From and To when.
+	Lines    int64
+	From, To trace.Time
+	points   map[series.MetricID][]point // by bucket of the grid
+	// Graphs is how many batches ran as a graph, and Plain how many did not.
+	Graphs, Plain int64
+}
+
+// A point is what the samples of a bucket say together.
+type point struct {
+	n         int
+	sum, most float64
+}
+
+func (p point) mean() float64 {
+	if p.n == 0 {
+		return math.NaN()
+	}
+	return p.sum / float64(p.n)
+}
+
+// Options say what is looked at.
+type Options struct {
+	Bucket   time.Duration // 0 chooses
+	From, To trace.Time    // 0 is no bound
+}
+
+// leastBucket is how long buckets are at least that findings are made of: stamps are of whole
+// seconds, and a decode server logs every few seconds.
+const leastBucket = 2 * time.Second
+
+// Measure sums up what all inputs say.
+func Measure(set *series.Set, opt Options) *Logged {
+	l := &Logged{Set: set}
+	l.bounds(opt)
+	l.grid(opt)
+	l.name()
+	l.measureRanks(opt)
+	l.group(opt)
+	return l
+}
+
+// watched are the metrics that make a place a rank.
+var watched = []series.MetricID{series.Running, series.NewTokens, series.NewSeqs, series.Generation}
+
+// inside reports whether a time is one that is looked at.
+func (o *Options) inside(t trace.Time) bool {
+	return (o.From == 0 || t >= o.From) && (o.To == 0 || t <= o.To)
+}
+
+func (l *Logged) bounds(opt Options) {
+	for i := range l.Set.List {
+		if !slices.Contains(watched, l.Set.List[i].Metric) {
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if !opt.inside(x.Time) {
+				continue
+			}
+			if l.From == 0 || x.Time < l.From {
+				l.From = x.Time
+			}
+			l.To, l.within = max(l.To, x.Time), max(l.within, int64(x.Within)*1000)
+		}
+	}
+}
+
+func (l *Logged) grid(opt Options) {
+	bucket := opt.Bucket
+	if bucket == 0 {
+		const most = 240
+		bucket = leastBucket
+		for int64(bucket) < int64(l.To-l.From)/most {
+			bucket *= 2
+		}
+	}
+	var recorded []request.Interval
+	if l.From > 0 {
+		recorded = append(recorded, request.Interval{From: l.From, To: l.To + 1})
+	}
+	l.Grid = curves.NewGrid(recorded, bucket)
+}
+
+// role is what a server does, as far as that is known.
+func role(s *series.Server) request.Role {
+	if r, ok := request.ParseRole(s.Role); ok {
+		return r
+	}
+	return request.Other
+}
+
+// host is what a server is called: logs tell servers apart, and not hosts.
+func host(s *series.Server) string { return cmp.Or(s.Name, s.Host) }
+
+// name names all places.
+func (l *Logged) name() {
+	ranked := map[int32]bool{} // servers of which ranks log; what else logs there is no rank
+	for _, p := range l.Set.Places {
+		ranked[p.Server] = ranked[p.Server] || p.Rank.Known() > 0
+	}
+	var places []naming.Place
+	for i := range l.Set.Places {
+		p := &l.Set.Places[i]
+		if p.Rank.Known() == 0 && ranked[p.Server] {
+			continue
+		}
+		s := &l.Set.Servers[p.Server]
+		places = append(places, naming.Place{Role: role(s).String(), Host: host(s), Rank: p.Rank})
+	}
+	l.names = naming.New(places, naming.HostNames{})
+}
+
+// where is the place of an index of Set.Places.
+func (l *Logged) where(i int32) place.Where {
+	p := &l.Set.Places[i]
+	s := &l.Set.Servers[p.Server]
+	return place.At(role(s), host(s), p.Rank, l.names)
+}
+
+// measureRanks sums up the samples of each rank by bucket.
+func (l *Logged) measureRanks(opt Options) {
+	of := map[int32]int{}
+	for i := range l.Set.List {
+		if s := &l.Set.List[i]; slices.Contains(watched, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
+			if _, ok := of[s.Place]; !ok {
+				of[s.Place] = len(l.Ranks)
+				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}})
+			}
+		}
+	}
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if k, ok := of[s.Place]; ok && s.Label == 0 {
+			l.sum(&l.Ranks[k], i, opt)
+		}
+	}
+	l.Ranks = slices.DeleteFunc(l.Ranks, func(r Rank) bool { return r.Lines == 0 })
+	slices.SortStableFunc(l.Ranks, func(a, b Rank) int {
+		return cmp.Or(cmp.Compare(a.Where.Role, b.Where.Role), strings.Compare(a.Where.Host, b.Where.Host), a.Where.Rank.Compare(b.Where.Rank))
+	})
+}
+
+// sum adds the samples of a series to a rank.
+func (l *Logged) sum(r *Rank, i int, opt Options) {
+	metric := l.Set.List[i].Metric
+	points := r.points[metric]
+	if points == nil {
+		points = make([]point, l.Grid.N())
+		r.points[metric] = points
+	}
+	line := slices.Contains(watched[:2], metric)
+	for x := range l.Set.Each(i) {
+		if !opt.inside(x.Time) {
+			continue
+		}
+		if metric == series.Graphed {
+			if x.Value == 1 {
+				r.Graphs++
+			} else {
+				r.Plain++
+			}
+		}
+		if line && (metric == series.Running || r.points[series.Running] == nil) {
+			r.Lines++
+		}
+		if r.From == 0 || x.Time < r.From {
+			r.From = x.Time
+		}
+		r.To = max(r.To, x.Time)
+		if b := l.Grid.Of(x.Time); b >= 0 && b < len(points) {
+			p := &points[b]
+			p.n++
+			p.sum += x.Value
+			if p.n == 1 || x.Value > p.most {
+				p.most = x.Value
+			}
+		}
+	}
+}
+
+// has reports whether a rank logs a metric.
+func (r *Rank) has(m series.MetricID) bool { return r.points[m] != nil }
+
+// total is the sum of all samples of a metric, and how many there are.
+func (r *Rank) total(m series.MetricID) (sum float64, n int) {
+	for _, p := range r.points[m] {
+		sum, n = sum+p.sum, n+p.n
+	}
+	return sum, n
+}
+
+// Mean is the mean of all samples of a metric; NaN without any.
+func (r *Rank) Mean(m series.MetricID) float64 {
+	sum, n := r.total(m)
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// Most is the highest sample of a metric; NaN without any.
+func (r *Rank) Most(m series.MetricID) float64 {
+	most := math.NaN()
+	for _, p := range r.points[m] {
+		if p.n > 0 && !(most >= p.most) {
+			most = p.most
+		}
+	}
+	return most
+}
+
+// Total adds up the samples of a metric; NaN without any.
+func (r *Rank) Total(m series.MetricID) float64 {
+	sum, n := r.total(m)
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum
+}
+
+// curve is a metric over time: its mean by bucket, its sum if it is of amounts; NaN where
+// nothing was logged, 0 of an amount.
+func (l *Logged) curve(r *Rank, m series.MetricID) []float64 {
+	out := make([]float64, l.Grid.N())
+	amount := l.Set.Metric(m).Kind == series.Amount
+	points := r.points[m]
+	for b := range out {
+		switch {
+		case points == nil && !amount:
+			out[b] = math.NaN()
+		case points == nil:
+		case amount:
+			out[b] = points[b].sum
+		default:
+			out[b] = points[b].mean()
+		}
+	}
+	return out
+}
+
+// seconds is how long the batches were logged.
+func (l *Logged) seconds() float64 { return float64(l.To-l.From) / 1e9 }

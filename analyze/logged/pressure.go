@@ -1,0 +1,313 @@
+package logged
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// full is from which usage on, in %, a KV cache has no room for one more request of usual size:
+// SGLang keeps a part for the tokens that running requests will still give.
+const full = 90
+
+// fewLimited is in how many intervals a queue must be there to be more than a few requests that came
+// together.
+const fewLimited = 4
+
+// Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
+func (l *Logged) Limits() ([]finding.Finding, finding.Judged) {
+	judged := l.judged("logged limits of servers")
+	var out []finding.Finding
+	if l.Grid.N() < fewBuckets {
+		return nil, judged
+	}
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if f, ok := l.noRoom(r); ok {
+			out = append(out, f)
+		} else if f, ok := l.stuck(r); ok {
+			out = append(out, f)
+		} else if f, ok := l.prefillBound(r); ok {
+			out = append(out, f)
+		}
+	}
+	return l.alike(out), judged
+}
+
+// alike makes one finding of those of one topic on several ranks of a role.
+func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
+	for _, f := range list {
+		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Topic == f.Topic && o.At.Role == f.At.Role })
+		if k < 0 {
+			out = append(out, f)
+			continue
+		}
+		o := &out[k]
+		if f.Cost > o.Cost {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
+			f.Evidence = append(f.Evidence, o.Evidence...)
+			f.At.Scope = place.WholeRole
+			*o = f
+			continue
+		}
+		o.At.Scope = place.WholeRole
+		o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
+	}
+	return out
+}
+
+// during are the buckets in which something holds, the first and the last one, and how many
+// buckets had lines at all.
+func (l *Logged) during(r *Rank, holds func(b int) bool) (n, all, first, last int) {
+	first = -1
+	for b := range l.Grid.N() {
+		if p := r.points[series.Queued]; p == nil || p[b].n == 0 {
+			continue
+		}
+		all++
+		if holds(b) {
+			if first < 0 {
+				first = b
+			}
+			n, last = n+1, b
+		}
+	}
+	return n, all, first, last
+}
+
+// span says when buckets were.
+func (l *Logged) span(first, last int) string {
+	from, to := clock(l.Grid.Start(first)), clock(l.Grid.Start(last)+trace.Time(l.Grid.Bucket))
+	return fmt.Sprintf("between %s and %s", from, to)
+}
+
+// mostQueued is how many requests wait at most.
+func (r *Rank) mostQueued() float64 { return r.Most(series.Queued) }
+
+// noRoom finds a KV cache that is full while requests wait.
+func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
+	usage := r.points[series.KVUsage]
+	if usage == nil {
+		return f, false
+	}
+	waiting := func(b int) bool {
+		if r.queued(b) > 0 {
+			return true
+		}
+		p := r.points[series.Preallocated]
+		return p != nil && p[b].most > 0
+	}
+	n, all, first, last := l.during(r, func(b int) bool { return usage[b].most >= full && waiting(b) })
+	if all < fewBuckets || n < 2 {
+		return f, false
+	}
+	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
+	f = finding.Finding{Topic: "KV cache", At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
+	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
+		r.Where.String(), words.InPercent(full/100.0), n, all, words.Nearly(l.Grid.Bucket), most, l.span(first, last))
+	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.ThreeDigits(r.Most(series.KVUsage))))
+	return f, true
+}
+
+func zero(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+// stuck finds a batch that has reached its largest size while requests wait and the KV cache has room.
+func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
+	running := r.points[series.Running]
+	if running == nil || r.Where.Role == request.Prefill {
+		return f, false
+	}
+	most := r.Most(series.Running)
+	n, all, first, last := l.during(r, func(b int) bool {
+		return running[b].n > 0 && running[b].most > 0.97*most && r.points[series.Queued][b].mean() >= 1
+	})
+	if all < fewBuckets || n < fewLimited || most < 2 {
+		return f, false
+	}
+	f = finding.Finding{Topic: "running requests", At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
+	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?) in %d of %d intervals of %s while up to %.0f wait, %s",
+		most, r.Where.String(), n, all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(first, last))
+	if u := r.Most(series.KVUsage); !math.IsNaN(u) {
+		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(u)))
+	}
+	return f, true
+}
+
+// prefillBound finds a prefill server whose queue does not empty although it computes prompts all
+// the time, while its KV cache has room.
+func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
+	if r.Where.Role != request.Prefill {
+		return f, false
+	}
+	n, all, first, last := l.during(r, func(b int) bool { return r.points[series.Queued][b].mean() >= 1 && r.load(b) > 0 })
+	if all < fewBuckets || n < fewLimited {
+		return f, false
+	}
+	f = finding.Finding{Topic: "prefill", At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
+	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
+		r.Where.String(), r.mostQueued(), n, all, words.Nearly(l.Grid.Bucket), l.span(first, last))
+	room := true
+	for i := range l.Ranks {
+		if d := &l.Ranks[i]; d.Where.Role == request.Decode {
+			if u := d.Most(series.KVUsage); u >= full || zero(d.Mean(series.Preallocated)) >= 1 {
+				room = false
+			} else if !math.IsNaN(u) {
+				f.Evidence = append(f.Evidence, finding.Sentence("%s has room: its KV cache is %s %% full at most", d.Where.String(), words.ThreeDigits(u)))
+			}
+		}
+	}
+	if !room {
+		f.Confidence = finding.Likely
+	}
+	return f, true
+}
+
+// Changes finds queues that grow at some time, and says whether more requests came.
+func (l *Logged) Changes() ([]finding.Finding, finding.Judged) {
+	return l.grown(finding.Load, "logged waits")
+}
+
+// PiledUp finds KV transfers that pile up from some time on.
+func (l *Logged) PiledUp() ([]finding.Finding, finding.Judged) {
+	return l.grown(finding.Transfer, "logged KV transfers")
+}
+
+// grown finds queues of one kind that grow.
+func (l *Logged) grown(kind finding.Kind, what string) ([]finding.Finding, finding.Judged) {
+	judged := l.judged(what)
+	if l.Grid.N() < fewBuckets {
+		return nil, judged
+	}
+	var out []finding.Finding
+	for _, role := range []request.Role{request.Unified, request.Prefill, request.Decode, request.Other} {
+		var ranks []*Rank
+		for i := range l.Ranks {
+			if l.Ranks[i].Where.Role == role {
+				ranks = append(ranks, &l.Ranks[i])
+			}
+		}
+		if len(ranks) == 0 {
+			continue
+		}
+		for _, q := range queues {
+			if f, ok := l.growth(ranks, q); ok && q.kind == kind {
+				out = append(out, f)
+			}
+		}
+	}
+	return out, judged
+}
+
+// A queue is one that may grow.
+type queue struct {
+	metric series.MetricID
+	kind   finding.Kind
+	of     string // what requests in it do
+	role   request.Role
+}
+
+var queues = []queue{
+	{series.Queued, finding.Load, "wait", request.Other},
+	{series.Preallocated, finding.Load, "wait for room in the KV cache", request.Decode},
+	{series.Running, finding.Load, "run", request.Other},
+	{series.Sending, finding.Transfer, "have their KV cache sent", request.Prefill},
+}
+
+// growth finds a queue that grows at some time.
+func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
+	length, came := l.added(ranks, q.metric), l.added(ranks, series.NewSeqs)
+	if q.role != request.Other && q.role != ranks[0].Where.Role || length == nil {
+		return f, false
+	}
+	matters := func(x, y float64) bool { return max(x, y) >= 2*min(x, y)+1 }
+	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		return matters(mean(length[from:k]), mean(length[k:to]))
+	}})
+	for _, c := range list {
+		before, after := mean(length[c.From:c.At]), mean(length[c.At:c.To])
+		if after <= before {
+			continue
+		}
+		if q.metric == series.Running && (came == nil || after < 2*before || moreCame(came, c)) {
+			continue // as many run as come, and for as long
+		}
+		most := slices.Max(length[c.At:c.To])
+		f = finding.Finding{Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
+			Cost: float64(c.To-c.At) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
+		if len(ranks) == 1 {
+			f.At = ranks[0].Where
+		}
+		if c.To < len(length) {
+			f.Until = l.Grid.Start(c.To)
+		}
+		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", clock(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
+		f.Evidence = append(f.Evidence, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
+		if came != nil {
+			l.arrivals(&f, came, c, q)
+		}
+		return f, true
+	}
+	return f, false
+}
+
+// moreCame reports whether more requests came behind a change than before.
+func moreCame(came []float64, c changepoint.Change) bool {
+	return mean(came[c.At:c.To]) > 1.25*mean(came[c.From:c.At])
+}
+
+// arrivals says whether more requests came when a queue grew.
+func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Change, q queue) {
+	seconds := float64(l.Grid.Bucket) / 1e9
+	x, y := mean(came[c.From:c.At])/seconds, mean(came[c.At:c.To])/seconds
+	if math.IsNaN(x) || math.IsNaN(y) || x <= 0 || y <= 0 {
+		return
+	}
+	switch {
+	case y > 1.25*x:
+		f.Text += fmt.Sprintf("; more are taken in: %s a second, %s before", words.ThreeDigits(y), words.ThreeDigits(x))
+	case y < 0.8*x:
+		f.Text += fmt.Sprintf("; fewer are taken in: %s a second, %s before", words.ThreeDigits(y), words.ThreeDigits(x))
+	default:
+		f.Text += fmt.Sprintf("; about as many are taken in as before: %s a second", words.ThreeDigits(y))
+	}
+	if q.kind == finding.Transfer { // Little's law
+		f.Evidence = append(f.Evidence, finding.Sentence("each is there for about %s, %s before: how many there are, by how many come",
+			words.Nearly(int64(f.Metric.After/y*1e9)), words.Nearly(int64(f.Metric.Before/x*1e9))))
+	}
+}
+
+// added adds up a metric over ranks, by bucket; nil where none has it.
+func (l *Logged) added(ranks []*Rank, m series.MetricID) []float64 {
+	var out []float64
+	for _, r := range ranks {
+		if !r.has(m) {
+			continue
+		}
+		if out == nil {
+			out = make([]float64, l.Grid.N())
+		}
+		for b, v := range l.curve(r, m) {
+			if !math.IsNaN(v) {
+				out[b] += v
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+package logged
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Reports are the tables of what servers log, by rank and by input.
+func (l *Logged) Reports() []*table.Table {
+	return []*table.Table{l.RankReport(), l.EventReport(), l.InputReport()}
+}
+
+// RankReport has a row for each rank that logs batches.
+func (l *Logged) RankReport() *table.Table {
+	ptrs := make([]*Rank, len(l.Ranks))
+	for i := range l.Ranks {
+		ptrs[i] = &l.Ranks[i]
+	}
+	number := func(name, doc string, of func(*Rank) float64) table.Field[*Rank] {
+		return table.NumberColumn(name, doc, func(r **Rank) float64 { return of(*r) })
+	}
+	percent := func(name, doc string, of func(*Rank) float64) table.Field[*Rank] {
+		return table.ShareColumn(name, doc, func(r **Rank) float64 { return of(*r) / 100 })
+	}
+	fields := []table.Field[*Rank]{
+		table.TextColumn("rank", "as its log calls it: one stands for all ranks of its DP rank", func(r **Rank) string { return (*r).Where.String() }),
+		table.TextColumn("server", "its log, or its pod", func(r **Rank) string { return host(&l.Set.Servers[(*r).Server]) }),
+		table.CountColumn("batches", "lines of batches; a decode server logs one of 40", func(r **Rank) int64 { return (*r).Lines }),
+		number("running", "requests that run, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Running) }),
+		number("most_running", "the most of them", func(r *Rank) float64 { return r.Most(series.Running) }),
+		number("queued", "requests that wait to be scheduled, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Queued) }),
+		number("most_queued", "the most of them", func(r *Rank) float64 { return r.Most(series.Queued) }),
+		percent("kv_usage", "the fullest pool of its KV cache, mean of the lines", func(r *Rank) float64 { return r.Mean(series.KVUsage) }),
+		percent("most_kv", "the most of it", func(r *Rank) float64 { return r.Most(series.KVUsage) }),
+		number("new_tokens", "prompt tokens that it computed", func(r *Rank) float64 { return r.Total(series.NewTokens) }),
+		percent("cached", "part of prompt tokens that were in the cache", (*Rank).cached),
+		number("generation", "tokens per second while it decodes, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Generation) }),
+		number("accept_length", "tokens that one verification accepts", func(r *Rank) float64 { return r.Mean(series.AcceptLength) }),
+		number("bootstrap", "requests of a prefill server that wait for their decode server, mean", func(r *Rank) float64 { return r.Mean(series.Bootstrapping) }),
+		number("sending", "requests whose KV cache is being sent, mean", func(r *Rank) float64 { return r.Mean(series.Sending) }),
+		number("preallocating", "requests of a decode server that wait for room, mean", func(r *Rank) float64 { return r.Mean(series.Preallocated) }),
+		number("receiving", "requests whose KV cache is on its way, mean", func(r *Rank) float64 { return r.Mean(series.Receiving) }),
+		number("most_receiving", "the most of them", func(r *Rank) float64 { return r.Most(series.Receiving) }),
+		percent("graphs", "part of the batches that ran as a graph", func(r *Rank) float64 { return 100 * float64(r.Graphs) / float64(r.Graphs+r.Plain) }),
+	}
+	return table.New("sgtrace.report.logs.ranks/v1", "What ranks log", ptrs, fields).Stay("rank", "running", "queued", "most_queued", "kv_usage").Leave("most_running", "accept_length", "graphs", "batches")
+}
+
+// cached is the part of prompt tokens that the cache had, in %.
+func (r *Rank) cached() float64 {
+	if rate := r.Mean(series.HitRate); !math.IsNaN(rate) {
+		return rate
+	}
+	found, computed := r.Total(series.CachedTokens), r.Total(series.NewTokens)
+	return 100 * found / (found + computed)
+}
+
+// EventReport has a row for what happened.
+func (l *Logged) EventReport() *table.Table {
+	fields := []table.Field[Event]{
+		table.TimeField("time", "when first, on Unix time", func(e *Event) (trace.Time, bool) { return e.First, e.First != 0 }),
+		table.TimeField("last", "when last", func(e *Event) (trace.Time, bool) { return e.Last, e.Last != e.First && e.Last != 0 }),
+		table.TextColumn("kind", "what kind of thing", func(e *Event) string { return e.Kind.String() }),
+		table.TextColumn("where", "the rank, several ranks of a server, or the server", l.Name),
+		table.CountColumn("times", "how often", func(e *Event) int64 { return int64(e.N) }),
+		table.CountColumn("requests", "requests that it is about, if it says how many", func(e *Event) int64 { return int64(e.Requests) }),
+		table.TextColumn("text", "what happened", func(e *Event) string { return e.Text }),
+		table.TextColumn("stack", "where in the code, innermost first", func(e *Event) string { return strings.ReplaceAll(e.Stack, "\n", " < ") }),
+		table.TextColumn("place", "the first line that says so", func(e *Event) string { return trace.Pos{File: e.File, Line: e.Line, Offset: -1}.String() }),
+	}
+	return table.New("sgtrace.report.logs.events/v1", "What logs say that happened", l.Events, fields).Stay("time", "where", "text").Leave("stack", "place", "requests")
+}
+
+// InputReport has a row for each log.
+func (l *Logged) InputReport() *table.Table {
+	fields := []table.Field[series.Source]{
+		table.TextColumn("input", "its name", func(s *series.Source) string { return s.Name }),
+		table.TextColumn("format", "what it is", func(s *series.Source) string { return s.Encoding }),
+		table.TimeField("first", "its first stamp, on Unix time", func(s *series.Source) (trace.Time, bool) { return s.First, s.First != 0 }),
+		table.TimeField("last", "its last stamp", func(s *series.Source) (trace.Time, bool) { return s.Last, s.Last != 0 }),
+		table.TextColumn("zone", "of its stamps, if they have none themselves", func(s *series.Source) string {
+			if s.Zone.By == "" {
+				return ""
+			}
+			return s.Zone.Name()
+		}),
+		table.TextColumn("zone_by", "how that was found", func(s *series.Source) string { return s.Zone.By }),
+		table.CountColumn("lines", "how many", func(s *series.Source) int64 { return int64(s.Lines) }),
+		table.CountColumn("read", "lines of which something was kept", func(s *series.Source) int64 { return int64(s.Read) }),
+		table.CountColumn("unknown", "lines that sgtrace does not know; the rest is known to say nothing of interest", func(s *series.Source) int64 { return int64(s.Other) }),
+	}
+	return table.New("sgtrace.report.logs.inputs/v1", "Logs and metrics", l.Set.Sources, fields).Leave("last")
+}
+
+// A timeRow is a rank in a bucket.
+type timeRow struct {
+	rank *Rank
+	b    int
+}
+
+// timed are the metrics of the timeline, with what a column is called.
+var timed = []struct {
+	name   string
+	metric series.MetricID
+	most   bool
+}{
+	{"running", series.Running, false}, {"queued", series.Queued, false}, {"most_queued", series.Queued, true}, {"kv_usage", series.KVUsage, false},
+	{"new_tokens", series.NewTokens, false}, {"new_requests", series.NewSeqs, false}, {"generation", series.Generation, false}, {"bootstrap", series.Bootstrapping, false},
+	{"sending", series.Sending, false}, {"preallocating", series.Preallocated, false}, {"receiving", series.Receiving, false}, {"accept_length", series.AcceptLength, false},
+}
+
+// TimeReport has a row for each interval and rank in which it logged anything.
+func (l *Logged) TimeReport() *table.Table {
+	var rows []timeRow
+	for b := range l.Grid.N() {
+		for i := range l.Ranks {
+			r := &l.Ranks[i]
+			for _, m := range watched {
+				if p := r.points[m]; p != nil && p[b].n > 0 {
+					rows = append(rows, timeRow{r, b})
+					break
+				}
+			}
+		}
+	}
+	fields := []table.Field[timeRow]{
+		table.TimeColumn("time", "when the interval begins", func(r *timeRow) trace.Time { return l.Grid.Start(r.b) }),
+		table.TextColumn("rank", "as its log calls it", func(r *timeRow) string { return r.rank.Where.String() }),
+	}
+	for _, m := range timed {
+		doc := l.Set.Metric(m.metric).Doc
+		if m.most {
+			doc += ", the most"
+		}
+		value := func(r *timeRow) float64 {
+			points := r.rank.points[m.metric]
+			switch {
+			case points == nil || points[r.b].n == 0:
+				return math.NaN()
+			case m.most:
+				return points[r.b].most
+			case l.Set.Metric(m.metric).Kind == series.Amount:
+				return points[r.b].sum
+			}
+			return points[r.b].mean()
+		}
+		if l.Set.Metric(m.metric).Unit == "%" {
+			fields = append(fields, table.ShareColumn(m.name, doc, func(r *timeRow) float64 { return value(r) / 100 }))
+		} else {
+			fields = append(fields, table.NumberColumn(m.name, doc, value))
+		}
+	}
+	return table.New("sgtrace.report.logs.timeline/v1", "What ranks log over time", rows, fields)
+}
+
+// Write draws what ranks log over time as text.
+func (l *Logged) Write(w io.Writer, style table.Style) error {
+	d := curves.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return clock(l.Grid.Start(b)) }}
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		var list []curves.Curve
+		for _, m := range timed {
+			if m.most || !r.has(m.metric) {
+				continue
+			}
+			of := l.Set.Metric(m.metric)
+			values := l.curve(r, m.metric)
+			if of.Kind == series.Amount {
+				for b := range values {
+					values[b] /= float64(l.Grid.Bucket) / 1e9
+				}
+				of = &series.Metric{Name: of.Name, Unit: "/s"}
+			}
+			list = append(list, curves.Curve{Name: of.Name, Unit: of.Unit, Size: 1, Values: values})
+		}
+		d.Add(r.Where.String(), list)
+	}
+	return d.Write(w, style)
+}
+
+// Words say in one line what was logged.
+func (l *Logged) Words() string {
+	if len(l.Set.Sources) == 0 {
+		return ""
+	}
+	lines, other := 0, 0
+	for i := range l.Set.Sources {
+		lines, other = lines+l.Set.Sources[i].Lines, other+l.Set.Sources[i].Other
+	}
+	text := words.Counted(len(l.Set.Sources), "log")
+	if lines > 0 {
+		text += fmt.Sprintf(", %s lines (%s %% of a kind that sgtrace does not know)", words.Thousands(int64(lines)), words.InPercent(float64(other)/float64(lines)))
+	}
+	return text + l.zoneWords()
+}
+
+// zoneWords say in which zone local stamps were taken to be, and why.
+func (l *Logged) zoneWords() string {
+	var parts []string
+	seen := map[string]bool{}
+	for i := range l.Set.Sources {
+		z := &l.Set.Sources[i].Zone
+		text := fmt.Sprintf("stamps are %s (by %s)", z.Name(), z.By)
+		if z.By == series.Assumed {
+			text = "stamps are taken for UTC, as nothing tells their zone"
+		}
+		if !z.Local && z.By == "" || seen[text] {
+			continue
+		}
+		seen[text] = true
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	const few = 3
+	if len(parts) > few {
+		parts = append(parts[:few], fmt.Sprintf("and %d more", len(parts)-few))
+	}
+	return "; " + strings.Join(parts, ", ")
+}
+
+// LoadWords say in one line how loaded servers were.
+func (l *Logged) LoadWords() string {
+	if l.seconds() <= 0 || len(l.Ranks) == 0 {
+		return ""
+	}
+	tokens, seqs := 0.0, 0.0
+	running, queued, usage := math.NaN(), math.NaN(), math.NaN()
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if v := r.Total(series.NewTokens); !math.IsNaN(v) {
+			tokens += v
+		}
+		if v := r.Total(series.NewSeqs); !math.IsNaN(v) {
+			seqs += v
+		}
+		running, queued, usage = math.Max(zero(running), zero(r.Most(series.Running))), math.Max(zero(queued), zero(r.Most(series.Queued))), math.Max(zero(usage), zero(r.Most(series.KVUsage)))
+	}
+	var parts []string
+	if tokens > 0 {
+		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s a second)", words.Thousands(int64(tokens)), words.ThreeDigits(tokens/l.seconds())))
+	}
+	parts = append(parts, fmt.Sprintf("at most %.0f run, %.0f wait, KV cache %s %% full on a rank", running, queued, words.ThreeDigits(usage)))
+	return strings.Join(parts, "; ")
+}

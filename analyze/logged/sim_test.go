@@ -1,0 +1,88 @@
+package logged_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/serverlog"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// find reads the logs of all servers of a run, and asks all finders.
+func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Finding) {
+	t.Helper()
+	diags := &trace.Diags{}
+	set := series.New(trace.NewSymbols(), diags)
+	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set)}
+	for i := range run.Servers {
+		var text bytes.Buffer
+		if err := cluster.WriteLog(&text, run, i, l); err != nil {
+			t.Fatal(err)
+		}
+		in := &format.Input{Name: run.Name(i) + ".log", Open: func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }}
+		if _, err := serverlog.Format.Index(in, opt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set.Finish(series.Known{})
+	m := logged.Measure(set, logged.Options{})
+	for kind, of := range map[finding.Kind]func() ([]finding.Finding, finding.Judged){
+		finding.Imbalance: m.Imbalances, finding.Limit: m.Limits, finding.Memory: m.Retractions, finding.Slower: m.Slower,
+		finding.Transfer: m.PiledUp, finding.Load: m.Changes, finding.Errors: m.Failures, finding.Lifecycle: m.Lives,
+	} {
+		found, _ := of()
+		for _, f := range found {
+			f.Kind = kind
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Logs alone, of lines that come every 40 steps, have the planted fault; of healthy runs they say
+// nothing.
+func TestRateOfFaultsInLogs(t *testing.T) {
+	for _, test := range []struct {
+		scenario string
+		kinds    string // of which one must be found; "" is that nothing must be
+	}{
+		{"healthy", ""}, {"healthy_pd", ""}, {"daily_curve", ""}, {"rolling_restart", ""}, {"mixed_models", ""},
+		{"burst_overload", "load limit"},
+	} {
+		t.Run(test.scenario, func(t *testing.T) {
+			seeds := testset.FirstSeeds(t, 2)
+			right := 0
+			for _, seed := range seeds {
+				run, err := cluster.Play(cluster.Find(test.scenario).Config(seed))
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := find(t, run, cluster.Logging{Layout: cluster.Layouts[int(seed)%len(cluster.Layouts)], Stats: true})
+				ok := test.kinds == "" && len(found) == 0
+				for _, f := range found {
+					ok = ok || test.kinds != "" && strings.Contains(test.kinds, string(f.Kind))
+				}
+				if ok {
+					right++
+					continue
+				}
+				for _, f := range found {
+					t.Logf("seed %d: %s: %s", seed, f.Kind, f.Text)
+				}
+				if len(found) == 0 {
+					t.Logf("seed %d: nothing", seed)
+				}
+			}
+			testset.Rate(t, "faults in logs: "+test.scenario, right, len(seeds), 95)
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/cluster"
+)
+
+// leftBehind is what a scenario leaves behind: the dump, logs, and records.
+type leftBehind struct {
+	run                 *cluster.Run
+	dump, logs, records string
+}
+
+// canary is in all prompts: it must not be in any output.
+const canary = "the secret recipe of Mrs Canary, sk-abcdefghijklmnopqrstuvwx"
+
+// leave plays a scenario and writes all that it leaves behind.
+func leave(t *testing.T, scenario string, seed uint64, l cluster.Logging) leftBehind {
+	t.Helper()
+	run, err := cluster.Play(cluster.Find(scenario).Config(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	x := leftBehind{run, filepath.Join(dir, "otel.jsonl"), filepath.Join(dir, "logs"), filepath.Join(dir, "records")}
+	for _, d := range []string{x.logs, x.records} {
+		if err := os.Mkdir(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(path string, of func(*bytes.Buffer) error) {
+		var b bytes.Buffer
+		if err := of(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(x.dump, func(b *bytes.Buffer) error { return cluster.Write(b, run) })
+	for i := range run.Servers {
+		write(filepath.Join(x.logs, run.Name(i)+".log"), func(b *bytes.Buffer) error { return cluster.WriteLog(b, run, i, l) })
+		write(filepath.Join(folder(t, x.records, run.Name(i)), "sglang-request-metrics-20260817_09.log"), func(b *bytes.Buffer) error { return cluster.WriteRecords(b, run, i, canary) })
+	}
+	return x
+}
+
+// folder makes a folder in another one.
+func folder(t *testing.T, in, name string) string {
+	t.Helper()
+	path := filepath.Join(in, name)
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// loggedRows runs a report and returns the rows of one of its tables.
+func loggedRows(t *testing.T, args ...string) (list []map[string]any) {
+	t.Helper()
+	out := runJSON(t, append([]string{"report"}, args...))
+	if bytes.Contains(out, []byte("Canary")) || bytes.Contains(out, []byte("sk-abc")) {
+		t.Errorf("%v: a prompt is in the output", args)
+	}
+	var d struct {
+		Tables []struct{ Rows []map[string]any }
+	}
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range d.Tables {
+		list = append(list, table.Rows...)
+	}
+	return list
+}
+
+// What logs of every layout and zone say of tokens is what the servers computed, and their zones
+// are found where requests are logged.
+func TestLogsOfAllLayouts(t *testing.T) {
+	for i, layout := range cluster.Layouts {
+		for _, scenario := range []string{[]string{"healthy", "healthy_pd"}[i%2]} {
+			x := leave(t, scenario, uint64(i+1), cluster.Logging{Layout: layout, Stats: true})
+			ranks := loggedRows(t, "--by-rank", "--table", "logs.ranks", "--format", "json", x.logs)
+			if len(ranks) != len(x.run.Servers) {
+				t.Errorf("%s, %s: %d ranks, want %d", layout.Name, scenario, len(ranks), len(x.run.Servers))
+			}
+			computed, want := 0.0, 0
+			for _, r := range ranks {
+				if v, ok := r["new_tokens"].(float64); ok {
+					computed += v
+				}
+			}
+			for _, s := range x.run.Servers {
+				for _, b := range s.Batches {
+					if b.At <= x.run.End {
+						want += b.NewTokens
+					}
+				}
+			}
+			if computed != float64(want) {
+				t.Errorf("%s, %s: %.0f tokens, want %d", layout.Name, scenario, computed, want)
+			}
+			for _, in := range loggedRows(t, "--table", "logs.inputs", "--format", "json", x.logs) {
+				if want := zoneName(layout); in["zone"] != want {
+					t.Errorf("%s: zone %v by %v, want %s", layout.Name, in["zone"], in["zone_by"], want)
+				}
+				if in["unknown"].(float64) != 0 {
+					t.Errorf("%s: %v lines are not known", layout.Name, in["unknown"])
+				}
+			}
+		}
+	}
+}
+
+func zoneName(l cluster.Layout) string {
+	if l.Zone == 0 {
+		return "UTC"
+	}
+	text := fmt.Sprintf("UTC%+d", int(l.Zone.Hours()))
+	if m := int(math.Abs(l.Zone.Minutes())) % 60; m != 0 {
+		text += fmt.Sprintf(":%02d", m)
+	}
+	return text
+}
+
+// Records tell of as many requests as the dump of the same run, with the same latencies; both
+// together tell of no more.
+func TestRecordsAgreeWithDump(t *testing.T) {
+	for _, scenario := range []string{"healthy_direct", "healthy_pd"} {
+		x := leave(t, scenario, 3, cluster.Logging{Layout: cluster.Layouts[0]})
+		dump, records := latencies(t, x.dump), latencies(t, x.records)
+		for _, metric := range []string{"e2e", "ttft"} {
+			d, r := dump[metric], records[metric]
+			if d == nil || r == nil {
+				t.Fatalf("%s: no %s: %v, %v", scenario, metric, d, r)
+			}
+			for _, column := range []string{"p50_ns", "p90_ns", "p99_ns"} {
+				a, ok1 := d[column].(float64)
+				b, ok2 := r[column].(float64)
+				if !ok1 || !ok2 || math.Abs(a-b) > 0.002*a+2e6 {
+					t.Errorf("%s: %s of %s is %v in the dump, %v in records", scenario, column, metric, d[column], r[column])
+				}
+			}
+		}
+		all := latencies(t, x.dump, x.records)
+		if a, b := dump["e2e"]["n"], all["e2e"]["n"]; a != b {
+			t.Errorf("%s: %v requests in the dump, %v with records", scenario, a, b)
+		}
+	}
+}
+
+// latencies returns the rows of finished requests by metric.
+func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
+	t.Helper()
+	by := map[string]map[string]any{}
+	for _, r := range loggedRows(t, append([]string{"--latency", "--format", "json"}, inputs...)...) {
+		if r["of"] == "finished requests" {
+			by[fmt.Sprint(r["metric"])] = r
+		}
+	}
+	return by
+}

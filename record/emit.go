@@ -1,0 +1,343 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// stageOf is what the spans of phases are called: see the table of stages of package assembly.
+var stageOf = map[Role][phases]string{
+	Unified:     {Queue: "prefill_waiting", Prefill: "prefill_forward", Decode: "decode_forward"},
+	PrefillRole: {Bootstrap: "prefill_bootstrap", Queue: "prefill_waiting", Prefill: "prefill_forward", Transfer: "prefill_transfer_kv_cache"},
+	DecodeRole:  {Bootstrap: "decode_bootstrap", Transfer: "decode_transferred", Queue: "decode_waiting", Decode: "decode_forward"},
+}
+
+// rootOf begins the names of the spans of requests, and labelOf is what their schedulers are called.
+var (
+	rootOf  = map[Role]string{Unified: " Req ", PrefillRole: "prefill Req ", DecodeRole: "decode Req "}
+	labelOf = map[Role]string{Unified: "Scheduler", PrefillRole: "Prefill Scheduler", DecodeRole: "Decode Scheduler"}
+)
+
+// An Emitted says what became of rows.
+type Emitted struct {
+	Requests int // that spans were made for
+	Known    int // rows of requests of which there are spans already
+}
+
+// Emit puts the requests into a table of spans, except for those that it has already. The
+// series are finished: zones and roles of servers are decided.
+func (t *Table) Emit(spans *spantable.Table) Emitted {
+	var out Emitted
+	if len(t.rows) == 0 {
+		return out
+	}
+	t.settle()
+	traced := tracedIDs(spans)
+	order := memory.Make[uint32](len(t.rows))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return t.compare(int(a), int(b)) })
+	e := t.emitter(spans)
+	for i := 0; i < len(order); {
+		r := t.rows[order[i]]
+		k := i + 1
+		for k < len(order) && t.same(&r, &t.rows[order[k]]) {
+			join(&r, &t.rows[order[k]])
+			k++
+		}
+		if traced[string(t.text(r.ID))] {
+			out.Known += k - i
+		} else if r.Start > 0 && r.Start <= r.End {
+			e.emit(&r)
+			out.Requests++
+		}
+		i = k
+	}
+	t.rows, t.texts = nil, nil
+	return out
+}
+
+// settle puts rows on Unix time, and gives them their roles.
+func (t *Table) settle() {
+	roles := t.roles()
+	for i := range memory.Each(len(t.rows), 256) {
+		r := &t.rows[i]
+		if r.Local {
+			east := trace.Time(t.Series.Sources[t.sources[r.source].series].Zone.East)
+			shift(&r.Start, east)
+			shift(&r.End, east)
+			shift(&r.First, east)
+			for p := range r.Phases {
+				shift(&r.Phases[p].From, east)
+				shift(&r.Phases[p].To, east)
+			}
+		}
+		if r.Role == NoRole && r.Server >= 0 {
+			r.Role = RoleOf(t.Series.Servers[r.Server].Role)
+		}
+		if r.Role == NoRole {
+			r.Role = roles[r.source]
+		}
+		if r.End == 0 && r.E2E > 0 {
+			r.End = r.Start + trace.Time(r.E2E)
+		}
+		if r.Start == 0 && r.E2E >= 0 {
+			r.Start = r.End - trace.Time(r.E2E)
+		}
+	}
+}
+
+func shift(t *trace.Time, east trace.Time) {
+	if *t != 0 {
+		*t -= east
+	}
+}
+
+// roles returns the role of each source whose rows name none. Where requests have rooms, a
+// server whose answers have one token at most prefills, and another one decodes.
+func (t *Table) roles() []Role {
+	type count struct{ rooms, long int }
+	counts := make([]count, len(t.sources))
+	for i := range memory.Each(len(t.rows), 256) {
+		r := &t.rows[i]
+		if r.Room.n > 0 {
+			counts[r.source].rooms++
+			if r.Completion > 1 {
+				counts[r.source].long++
+			}
+		}
+	}
+	roles := make([]Role, len(counts))
+	for i, c := range counts {
+		switch {
+		case c.rooms == 0:
+			roles[i] = Unified
+		case c.long == 0:
+			roles[i] = PrefillRole
+		default:
+			roles[i] = DecodeRole
+		}
+	}
+	return roles
+}
+
+// compare puts rows of one request together: of an ID, then of a role, then by when it ended.
+func (t *Table) compare(i, k int) int {
+	a, b := &t.rows[i], &t.rows[k]
+	return cmp.Or(bytes.Compare(t.text(a.ID), t.text(b.ID)), cmp.Compare(a.Role, b.Role), cmp.Compare(a.End, b.End), cmp.Compare(a.Who, b.Who),
+		cmp.Compare(a.source, b.source), cmp.Compare(a.Line, b.Line))
+}
+
+// same reports whether two rows are about one request on one server: clients may use an ID
+// again, but not while the request before it lasts.
+func (t *Table) same(a, b *Row) bool {
+	return a.Role == b.Role && a.Start <= b.End && b.Start <= a.End && bytes.Equal(t.text(a.ID), t.text(b.ID))
+}
+
+// join adds to a row what another one of the same request tells.
+func join(r, o *Row) {
+	if o.Who < r.Who {
+		other := *r
+		*r, o = *o, &other
+	}
+	for _, x := range [...][2]*int64{{&r.TTFT, &o.TTFT}, {&r.Prompt, &o.Prompt}, {&r.Completion, &o.Completion}, {&r.Cached, &o.Cached}} {
+		if *x[0] == Unknown {
+			*x[0] = *x[1]
+		}
+	}
+	if r.Room.n == 0 {
+		r.Room = o.Room
+	}
+	r.Model, r.Reason, r.Finish = cmp.Or(r.Model, o.Model), cmp.Or(r.Reason, o.Reason), cmp.Or(r.Finish, o.Finish)
+	if r.Server == Unknown {
+		r.Server = o.Server
+	}
+	if r.DP == Unknown {
+		r.DP = o.DP
+	}
+	for p := range r.Phases {
+		if r.Phases[p].From == 0 {
+			r.Phases[p] = o.Phases[p]
+		}
+	}
+}
+
+// tracedIDs are the IDs of requests that have spans.
+func tracedIDs(spans *spantable.Table) map[string]bool {
+	ids := map[string]bool{}
+	if spans.Len() == 0 {
+		return ids
+	}
+	key := spans.Syms.Intern("gen_ai.request.id")
+	for i := range spans.Numbers() {
+		if a, ok := spans.Args.Find(spans.Span(i).Args, key); ok {
+			ids[string(a.Bytes())] = true
+		}
+	}
+	return ids
+}
+
+// An emitter makes spans of rows.
+type emitter struct {
+	t       *Table
+	fillers []*spantable.Filler
+	names   map[string]trace.Sym
+	spans   *spantable.Table
+	attrs   trace.ArgList
+}
+
+func (t *Table) emitter(spans *spantable.Table) *emitter {
+	e := &emitter{t: t, spans: spans, names: map[string]trace.Sym{}}
+	for i := range t.sources {
+		f := spans.Fill(t.sources[i].name, t.sources[i].encoding)
+		f.File().Bytes = t.Series.Sources[t.sources[i].series].Bytes
+		e.fillers = append(e.fillers, f)
+	}
+	return e
+}
+
+// emit adds the spans of a request: its own, that of its scheduler, and one for each phase.
+func (e *emitter) emit(r *Row) {
+	t, f := e.t, e.fillers[r.source]
+	h := fnv.New128a()
+	h.Write(t.text(r.ID))
+	h.Write([]byte{byte(r.Role)})
+	h.Write(strconv.AppendInt(nil, int64(r.Start), 10))
+	id := h.Sum(nil)
+	var hi, lo uint64
+	for i := range 8 {
+		hi, lo = hi<<8|uint64(id[i]), lo<<8|uint64(id[8+i])
+	}
+	hi |= 1 // no trace is 0
+	next := uint64(1)
+	add := func(name string, from, to trace.Time, parent uint64, attrs trace.ArgList, failed bool) uint64 {
+		sym, ok := e.names[name]
+		if !ok {
+			sym = e.spans.Syms.Intern(name)
+			e.names[name] = sym
+		}
+		s := spantable.Record{Resource: e.resource(f, r), Attrs: attrs}
+		s.TraceHi, s.TraceLo, s.ID, s.Parent = hi, lo, next, parent
+		s.Start, s.End, s.Name, s.Kind, s.Line = from, to, sym, 1, r.Line
+		if failed {
+			s.Status = spantable.StatusError
+		}
+		next++
+		f.Add(&s, int64(r.Line))
+		return s.ID
+	}
+	if r.Who == Gateway {
+		add("POST", r.Start, r.End, 0, e.request(f, r), r.Reason != 0)
+		return
+	}
+	root := add(rootOf[r.Role]+short(string(t.text(r.ID))), r.Start, r.End, 0, e.request(f, r), false)
+	thread := add(labelOf[r.Role], e.from(r), r.End, root, e.thread(f, r), r.Reason != 0)
+	stages := stageOf[r.Role]
+	for p, x := range r.Phases {
+		if stages[p] != "" && x.From > 0 && x.From <= x.To {
+			add(stages[p], x.From, x.To, thread, nil, false)
+		}
+	}
+}
+
+// from is when the scheduler had a request, as far as that is known.
+func (e *emitter) from(r *Row) trace.Time {
+	for _, x := range r.Phases {
+		if x.From > 0 {
+			return max(r.Start, min(x.From, r.End))
+		}
+	}
+	return r.Start
+}
+
+// short is what a span of a request is called: the beginning of its ID.
+func short(id string) string {
+	if len(id) > 8 {
+		return id[:8]
+	}
+	return id
+}
+
+func (e *emitter) resource(f *spantable.Filler, r *Row) trace.ArgList {
+	service := "sglang"
+	if r.Who == Gateway {
+		service = "smg"
+	}
+	list := f.Attribute(nil, "service.name", service, 0)
+	if s := e.server(r); s != nil {
+		list = f.Attribute(list, "host.name", cmp.Or(s.Host, s.Name), 0)
+	}
+	return list
+}
+
+func (e *emitter) server(r *Row) *series.Server {
+	if r.Server == Unknown {
+		return nil
+	}
+	return &e.t.Series.Servers[r.Server]
+}
+
+// request returns the attributes of a request.
+func (e *emitter) request(f *spantable.Filler, r *Row) trace.ArgList {
+	at, t := int64(r.Line), e.t
+	id := string(t.text(r.ID))
+	var list trace.ArgList
+	add := func(key string, value any) { list = f.Attribute(list, key, value, at) }
+	count := func(key string, n int64) {
+		if n >= 0 {
+			add(key, n)
+		}
+	}
+	if r.Who == Gateway {
+		add("request_id", id)
+		add("method", "POST")
+		if r.Reason != 0 {
+			add("status_code", "500")
+		}
+		return list
+	}
+	add("module", "sglang::record")
+	add("rid", id)
+	add("gen_ai.request.id", id)
+	if r.Room.n > 0 {
+		add("bootstrap_room", string(t.text(r.Room)))
+	}
+	if r.TTFT >= 0 {
+		add("gen_ai.latency.time_to_first_token", float64(r.TTFT)/1e9)
+	}
+	count("gen_ai.usage.prompt_tokens", r.Prompt)
+	count("gen_ai.usage.completion_tokens", r.Completion)
+	count("gen_ai.usage.cached_tokens", r.Cached)
+	if r.Model != 0 {
+		add("gen_ai.response.model", f.Table.Syms.Name(r.Model))
+	}
+	if r.Finish != 0 {
+		add("gen_ai.response.finish_reasons", `["`+f.Table.Syms.Name(r.Finish)+`"]`)
+	}
+	return list
+}
+
+// thread returns the attributes of a scheduler.
+func (e *emitter) thread(f *spantable.Filler, r *Row) trace.ArgList {
+	at := int64(r.Line)
+	list := f.Attribute(nil, "thread_label", labelOf[r.Role], at)
+	if s := e.server(r); s != nil {
+		list = f.Attribute(list, "host_id", cmp.Or(s.Host, s.Name), at)
+	}
+	if r.DP >= 0 {
+		list = f.Attribute(list, "dp_rank", int64(r.DP), at)
+	}
+	if r.Reason != 0 {
+		list = f.Attribute(list, "reason", f.Table.Syms.Name(r.Reason), at)
+	}
+	return list
+}

@@ -1,0 +1,158 @@
+// Package record is the table of what logs and records say of whole requests: when one came,
+// waited, had its first token, and ended, and how many tokens it had. Formats fill a [Table];
+// [Table.Emit] makes spans of it, as SGLang's tracing would have written them, once all inputs
+// were read. Only then is it known in which zone local stamps are, which server prefills, which
+// rows are about one request, and of which requests there are spans already.
+package record
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Unknown is a number or a duration that the input does not tell.
+const Unknown = -1
+
+// Who says whose view of a request a row is.
+type Who uint8
+
+const (
+	Server    Who = iota // an API server or a tokenizer: the whole request
+	Scheduler            // from when the request was queued
+	Gateway              // what a router or a client in front of the servers saw
+)
+
+// A Text is a piece of the texts of a table.
+type Text struct {
+	at uint64
+	n  uint32
+}
+
+// A Phase is a piece of a request's time; From 0 is unknown.
+type Phase struct{ From, To trace.Time }
+
+// Phases of a request, in the order of its way.
+const (
+	Bootstrap = iota
+	Queue
+	Prefill
+	Transfer
+	Decode
+	phases
+)
+
+// A Row is what one line says of a request. Times are in Unix ns, or in those of a wall clock
+// if Local is set; 0 is unknown. It holds no pointers, so that a large table can lie in a file.
+type Row struct {
+	ID, Room   Text
+	Start, End trace.Time
+	First      trace.Time // the first token, or the first piece of an answer
+	Phases     [phases]Phase
+	TTFT, E2E  int64 // ns; Unknown
+	Prompt     int64
+	Completion int64
+	Cached     int64
+	Model      trace.Sym
+	Reason     trace.Sym // why it failed or was aborted; 0 if it did not
+	Finish     trace.Sym // "stop", "length", "abort"; 0 is unknown
+	Server     int32     // index into series.Set.Servers; Unknown
+	Line       uint32
+	source     uint32
+	DP         int16 // Unknown
+	Who        Who
+	Role       Role
+	Local      bool
+}
+
+// Role is which part of a request a server did.
+type Role uint8
+
+const (
+	NoRole Role = iota // nothing says
+	Unified
+	PrefillRole
+	DecodeRole
+)
+
+// RoleOf returns the role that a word stands for.
+func RoleOf(word string) Role {
+	switch word {
+	case "unified", "null":
+		return Unified
+	case "prefill":
+		return PrefillRole
+	case "decode":
+		return DecodeRole
+	}
+	return NoRole
+}
+
+// NewRow returns a row that knows nothing.
+func NewRow() Row {
+	return Row{TTFT: Unknown, E2E: Unknown, Prompt: Unknown, Completion: Unknown, Cached: Unknown, Server: Unknown, DP: Unknown}
+}
+
+// A Table is the rows of all inputs.
+type Table struct {
+	Series  *series.Set // with the servers, and the zones of inputs
+	rows    []Row
+	texts   []byte
+	sources []source
+}
+
+// A source is an input.
+type source struct {
+	name, encoding string
+	series         int32 // index into series.Set.Sources
+	bytes          int64
+}
+
+// New returns an empty table.
+func New(s *series.Set) *Table { return &Table{Series: s} }
+
+// Len is how many rows there are.
+func (t *Table) Len() int { return len(t.rows) }
+
+// A Filler puts the rows of one input into a table.
+type Filler struct {
+	N      int // rows that were added
+	t      *Table
+	source uint32
+	series *series.Filler
+}
+
+// Fill begins an input, of which f fills the series.
+func (t *Table) Fill(f *series.Filler) *Filler {
+	t.sources = append(t.sources, source{name: f.Source().Name, encoding: f.Source().Encoding, series: int32(len(t.Series.Sources) - 1)})
+	return &Filler{t: t, source: uint32(len(t.sources) - 1), series: f}
+}
+
+// Text keeps a text. What is longer than an ID may be is none.
+func (f *Filler) Text(b []byte) Text {
+	const longest = 256
+	if b = bytes.TrimSpace(b); len(b) == 0 || len(b) > longest {
+		return Text{}
+	}
+	at := uint64(len(f.t.texts))
+	f.t.texts = memory.Append(f.t.texts, b...)
+	return Text{at, uint32(len(b))}
+}
+
+// Add adds a row, and reports whether it has what a request must have: an ID, and an end or a
+// beginning.
+func (f *Filler) Add(r Row) bool {
+	if r.ID.n == 0 || r.End <= 0 && r.Start <= 0 {
+		return false
+	}
+	f.N++
+	r.source = f.source
+	f.t.rows = memory.Append(f.t.rows, r)
+	f.series.Saw(max(r.Start, 0))
+	f.series.Saw(max(r.End, 0))
+	return true
+}
+
+func (t *Table) text(x Text) []byte { return t.texts[x.at : x.at+uint64(x.n)] }

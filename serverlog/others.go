@@ -1,0 +1,268 @@
+package serverlog
+
+import (
+	"bytes"
+	"os"
+	"time"
+
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// without reads a line without a stamp in brackets, or with one of another engine.
+func (r *reader) without(b []byte, w wrapping) {
+	switch {
+	case r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
+	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
+	case r.glog(b), r.unstamped(b):
+		r.read++
+	default:
+		r.other++
+	}
+}
+
+// glog reads an event of PyTorch's C++ code: "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ..",
+// with month and day, and no year. The year is that of the line before it.
+func (r *reader) glog(b []byte) bool {
+	i := bytes.Index(b[:min(len(b), 64)], []byte("[E"))
+	if i < 0 {
+		return false
+	}
+	day, rest, ok := bytes.Cut(b[i+2:], []byte(" "))
+	n, number := digits(day, len(day))
+	clock, ok2 := clockOf(rest)
+	end := bytes.Index(rest, []byte("] "))
+	year, ok3 := digits(r.stamps.text[:], 4)
+	month := n / 100
+	if !ok || !number || !ok2 || !ok3 || end < 0 || month < 1 || month > 12 || n%100 < 1 || n%100 > 31 {
+		return false
+	}
+	ns, _, grain := fraction(rest[len("15:04:05"):])
+	at := trace.Time(time.Date(year, time.Month(month), n%100, 0, 0, 0, 0, time.UTC).UnixNano()) + clock + ns
+	if !r.f.Source().Zone.Local {
+		at -= trace.Time(r.f.Source().Zone.East)
+	}
+	r.f.Within(grain)
+	rank := trace.NoRank
+	if v, ok := after(b[:i], "[rank"); ok && v >= 0 && v < 1<<20 {
+		rank.Global = int32(v)
+	}
+	return r.event(rest[end+2:], at, r.f.Place(series.Place{Server: r.server(wrapping{}), Rank: rank, GPU: series.NoGPU}))
+}
+
+// dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO
+// metrics_reporter.report_decode_stats: Decode batch, ..`. Its rank is not told.
+func (r *reader) dynamo(b []byte) bool {
+	if !isStamp(b) {
+		return false
+	}
+	at, n, ok := r.outer.zoned(b)
+	if !ok {
+		return false
+	}
+	zone := &r.f.Source().Zone
+	if zone.By == "" && !zone.Local {
+		zone.By = "stamps with a zone"
+	}
+	r.f.Within(1000)
+	b = unleveled(bytes.TrimLeft(b[n:], " "))
+	r.body(bytes.TrimLeft(b, " "), at, r.placeOf(nil, wrapping{}))
+	return true
+}
+
+// statsOfVLLM are the keys of vLLM's line of statistics.
+var statsOfVLLM = map[string]field{
+	"Avg prompt throughput":     {series.PrefillRate, 1, asValue},
+	"Avg generation throughput": {series.Generation, 1, asValue},
+	"Running":                   {series.Running, 1, asValue},
+	"Waiting":                   {series.Queued, 1, asValue},
+	"Pending":                   {series.Queued, 1, asValue},
+	"GPU KV cache usage":        {series.KVUsage, 1, asValue},
+	"Prefix cache hit rate":     {series.HitRate, 1, asValue},
+	"Preemptions":               {series.Preemptions, 1, asValue},
+	"Mean acceptance length":    {series.AcceptLength, 1, asValue},
+	"Avg Draft acceptance rate": {series.AcceptRate, 1, asValue},
+}
+
+// vllm reads a line of vLLM: `(APIServer pid=1) INFO 06-18 09:55:08 [loggers.py:271] Engine 000: ..`.
+func (r *reader) vllm(b []byte, w wrapping) bool {
+	var level int
+	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL "} {
+		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
+		if i >= 0 && isMonthDay(b[i+len(l):]) {
+			level = i + len(l)
+			w2 := r.unwrap(b[:i])
+			w.host, w.at = w2.host, max(w.at, w2.at)
+			break
+		}
+	}
+	if level == 0 {
+		return false
+	}
+	at, ok := r.yearless(b[level:])
+	if !ok {
+		return false
+	}
+	r.engine = "vLLM"
+	r.f.Within(1e9)
+	r.f.Source().Zone.Local = true
+	if w.at != 0 {
+		r.f.Source().Zone.Beside(at, w.at)
+	}
+	r.f.Saw(at)
+	body := b[level+len("01-02 15:04:05 "):]
+	if i := bytes.Index(body, []byte("] ")); i > 0 && i < 60 {
+		body = body[i+2:]
+	}
+	rank := trace.NoRank
+	if bytes.HasPrefix(body, []byte("Engine ")) {
+		if n, ok := digits(body[7:], 3); ok {
+			rank.DP = int16(n)
+			body = bytes.TrimLeft(body[10:], ": ")
+		}
+	}
+	server := r.server(wrapping{host: w.host})
+	place := r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
+	switch {
+	case bytes.HasPrefix(body, []byte("Avg prompt throughput")), bytes.HasPrefix(body, []byte("SpecDecoding metrics: ")):
+		r.stats(bytes.TrimPrefix(body, []byte("SpecDecoding metrics: ")), at, place)
+	case r.event(body, at, place):
+		r.read++
+	default:
+		r.other++
+	}
+	return true
+}
+
+// stats reads a line of statistics.
+func (r *reader) stats(b []byte, at trace.Time, place int32) {
+	r.read++
+	r.roleUnlessKnown(place)
+	pairs(b, func(key, value []byte) {
+		f, known := statsOfVLLM[string(key)]
+		if !known {
+			return
+		}
+		if v, ok := decimal(bytes.TrimRight(value, ".")); ok {
+			r.f.Add(r.series(f.metric, place), at, v*f.scale)
+		}
+	})
+}
+
+func (r *reader) roleUnlessKnown(place int32) { r.batches(place, false) }
+
+// isMonthDay reports whether b begins with "06-18 09:55:08 ".
+func isMonthDay(b []byte) bool {
+	return len(b) > 15 && b[2] == '-' && b[5] == ' ' && b[8] == ':' && b[11] == ':' && b[14] == ' '
+}
+
+// yearless reads a stamp without a year, which is the last one by which the file was written.
+func (r *reader) yearless(b []byte) (trace.Time, bool) {
+	month, ok1 := digits(b, 2)
+	day, ok2 := digits(b[3:], 2)
+	clock, ok3 := clockOf(b[6:])
+	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > 31 {
+		return 0, false
+	}
+	if r.year == 0 {
+		r.year = r.yearOf(time.Month(month), day)
+		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.in.Name, r.year))
+	}
+	return trace.Time(time.Date(r.year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
+}
+
+// yearOf returns the last year in which a day was before the file was written; a pipe is
+// written now.
+func (r *reader) yearOf(month time.Month, day int) int {
+	written := time.Now()
+	if info, err := os.Stat(r.in.Path); err == nil {
+		written = info.ModTime()
+	}
+	year := written.Year()
+	if time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(written.Add(24 * time.Hour)) {
+		year--
+	}
+	return year
+}
+
+// keysOfTensorRT are the keys of TensorRT-LLM's line of an iteration. The step time is that of the iteration
+// before.
+var keysOfTensorRT = map[string]field{
+	"num_scheduled_requests": {series.Running, 1, asValue},
+	"kv_cache_util":          {series.KVUsage, share, asValue},
+	"prev_device_step_time":  {series.StepTime, 1e6, asValue},
+}
+
+// tensorRT reads a line of TensorRT-LLM: `[05/20/2026-23:24:41] [TRT-LLM] [I] iter = 1, ..`.
+func (r *reader) tensorRT(b []byte, w wrapping) bool {
+	i := bytes.Index(b[:min(len(b), 200)], []byte("] [TRT-LLM]"))
+	const stamp = len("05/20/2026-23:24:41")
+	if i < stamp {
+		return false
+	}
+	s := b[i-stamp : i]
+	month, ok1 := digits(s, 2)
+	day, ok2 := digits(s[3:], 2)
+	year, ok3 := digits(s[6:], 4)
+	clock, ok4 := clockOf(s[11:])
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
+		return false
+	}
+	at := trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock
+	r.engine = "TensorRT-LLM"
+	r.f.Within(1e9)
+	r.f.Source().Zone.Local = true
+	r.f.Saw(at)
+	rank := trace.NoRank
+	if n, ok := after(b, ", rank = "); ok && n >= 0 && n < 1<<15 {
+		rank.Global = int32(n)
+	}
+	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
+	body := b[i:]
+	k := bytes.Index(body, []byte("iter = "))
+	if k < 0 {
+		if r.event(body, at, place) {
+			r.read++
+		} else {
+			r.other++
+		}
+		return true
+	}
+	r.read++
+	r.roleUnlessKnown(place)
+	r.iteration(body[k:], at, place)
+	return true
+}
+
+// iteration reads the line of an iteration.
+func (r *reader) iteration(b []byte, at trace.Time, place int32) {
+	if i := bytes.Index(b, []byte("states = ")); i >= 0 {
+		states := b[i:]
+		for key, metric := range map[string]series.MetricID{"'num_ctx_tokens': ": series.NewTokens, "'cached_kv_tokens': ": series.CachedTokens} {
+			if v, ok := after(states, key); ok {
+				r.f.Add(r.series(metric, place), at, v)
+			}
+		}
+		b = b[:i]
+	}
+	for _, piece := range bytes.Split(b, comma) {
+		key, value, ok := bytes.Cut(piece, []byte(" = "))
+		if !ok {
+			key, value, ok = bytes.Cut(piece, colon)
+		}
+		f, known := keysOfTensorRT[string(key)]
+		if !ok || !known {
+			continue
+		}
+		if v, ok := decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms"))); ok {
+			r.f.Add(r.series(f.metric, place), at, v*f.scale)
+		}
+	}
+	if v, ok := after(b, "currank_total_requests = "); ok {
+		if i := bytes.Index(b, []byte("currank_total_requests = ")); i >= 0 {
+			if total, ok := after(b[i:], "/"); ok {
+				r.f.Add(r.series(series.Queued, place), at, max(0, total-v))
+			}
+		}
+	}
+}

@@ -1,0 +1,399 @@
+package serverlog
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A reader reads one log, line by line. What it holds does not grow with the log.
+type reader struct {
+	in    *format.Input
+	f     *series.Filler
+	rows  *record.Filler
+	base  string // what the server is called, by its file
+	line  int64
+	read  int // lines of which something was kept
+	known int // lines that say nothing of interest
+	other int // lines that nothing here knows
+
+	stamps, outer stamper
+	words         map[string]string
+	docked        []byte // the line in one of docker
+	unquoted      []byte
+	uncolored     []byte
+
+	places map[string]int32
+	last   struct { // of the line before
+		header []byte
+		server int32
+		place  int32
+	}
+	servers map[wrappedServer]int32
+	ids     [][series.KnownMetrics]int32 // of series, plus one, by place
+	roles   map[int32]string             // of servers
+	engine  string
+
+	raised      []*raised
+	spy         spy
+	rooms       map[string]bool
+	preemptions float64
+	stopping    bool
+	year        int // of stamps without one; 0 is not known yet
+	long        int
+	damaged     int // pieces of lines that others wrote over
+	timeless    int // records that say only how long, and not when
+}
+
+// A wrappedServer is what a wrapping says of a server.
+type wrappedServer struct{ host, name string }
+
+func newReader(in *format.Input, opt *format.Options) *reader {
+	f := opt.Series.Fill(in.Name, "server log")
+	return &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), words: map[string]string{}, places: map[string]int32{},
+		servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}}
+}
+
+// rotated is what rotation and compression add to the name of a log.
+var rotated = regexp.MustCompile(`(?:[-.](?:\d{1,3}|\d{8}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|log|txt|out|err|jsonl?))+$`)
+
+// serverName is what a server is called by the path of its log: pieces of one log that was rotated
+// have one name. The set shortens it.
+func serverName(path string) string {
+	path = filepath.ToSlash(path)
+	dir, name := filepath.Split(path)
+	if short := rotated.ReplaceAllString(name, ""); short != "" {
+		name = short
+	}
+	if dir != "" && anyServers.MatchString(name) {
+		return strings.TrimRight(dir, "/")
+	}
+	return dir + name
+}
+
+// anyServers are names that the logs of all servers have: their folders tell them apart.
+var anyServers = regexp.MustCompile(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
+
+// longestLine is kept of a line: of a longer one, with a prompt of a million tokens, the rest is
+// passed over.
+const longestLine = 16 << 20
+
+// lines reads all lines.
+func (r *reader) lines(in io.Reader) error {
+	buf := make([]byte, 1<<20)
+	from, to, skipping := 0, 0, false
+	for {
+		n, err := in.Read(buf[to:])
+		r.f.Source().Bytes += int64(n)
+		end := to + n
+		for {
+			i := bytes.IndexByte(buf[to:end], '\n')
+			if i < 0 {
+				to = end
+				break
+			}
+			if r.line++; !skipping {
+				r.take(buf[from : to+i])
+			}
+			skipping = false
+			to += i + 1
+			from = to
+		}
+		switch {
+		case err != nil:
+			if r.line++; from < to && !skipping {
+				r.take(buf[from:to])
+			}
+			return err
+		case from > 0:
+			to = copy(buf, buf[from:to])
+			from = 0
+		case to == len(buf) && len(buf) < longestLine:
+			buf = append(buf, make([]byte, len(buf))...)
+		case to == len(buf):
+			if !skipping {
+				r.long++
+			}
+			from, to, skipping = 0, 0, true
+		}
+	}
+}
+
+// take reads one line, in whatever it is wrapped.
+func (r *reader) take(b []byte) {
+	b = bytes.TrimRight(b, "\r")
+	var w wrapping
+	if len(b) > 0 && b[0] == '{' {
+		if inner, at, ok := r.docker(b); ok {
+			b, w.at = inner, at
+		}
+	}
+	if bytes.IndexByte(b, 0x1b) >= 0 {
+		r.uncolored = plain(b, r.uncolored)
+		b = r.uncolored
+	}
+	at := 0
+	if len(b) < 22 || b[0] != '[' || !isStamp(b[1:]) {
+		if at = stampIn(b); at < 0 {
+			r.without(b, w)
+			return
+		}
+		outer := w.at
+		if w = r.unwrap(b[:at]); w.at == 0 {
+			w.at = outer
+		}
+	}
+	r.stamped(b[at+1:], w)
+}
+
+// stampIn returns where the stamp of a line begins, "[2026-", or -1.
+func stampIn(b []byte) int {
+	const looked = 4096
+	head := b[:min(len(b), looked)]
+	for from := 0; ; {
+		i := bytes.Index(head[from:], []byte("[20"))
+		if i < 0 {
+			return -1
+		}
+		if from += i; isStamp(head[from+1:]) {
+			return from
+		}
+		from += 3
+	}
+}
+
+// stamped reads a line behind the bracket before its stamp.
+func (r *reader) stamped(b []byte, w wrapping) {
+	stamp, ok := r.stamps.read(b)
+	end := bytes.IndexByte(b, ']')
+	if !ok || end < dateTime {
+		r.other++
+		return
+	}
+	ns, n, grain := fraction(b[dateTime:end])
+	header := b[dateTime+n : end]
+	at := r.place(stamp+ns, w, grain)
+	r.body(bytes.TrimLeft(b[end+1:], " "), at, r.placeOf(header, w))
+}
+
+// place returns the time of a line. A stamp with a zone that whatever collected the log added
+// within two seconds is as right, and exact; else it says which zone the line's own is in.
+func (r *reader) place(stamp trace.Time, w wrapping, grain int64) trace.Time {
+	zone := &r.f.Source().Zone
+	if w.at == 0 {
+		zone.Local = zone.By == ""
+		r.f.Within(grain)
+		if zone.By != "" { // of the line before, which had one
+			return stamp - trace.Time(zone.East)
+		}
+		return stamp
+	}
+	const quarter = trace.Time(15 * time.Minute)
+	east := (stamp - w.at + quarter/2) / quarter * quarter
+	if stamp-w.at < -quarter/2 {
+		east = (stamp - w.at - quarter/2) / quarter * quarter
+	}
+	if zone.By == "" && !zone.Local {
+		zone.East, zone.By = time.Duration(east), "stamps with a zone beside local ones"
+	}
+	if zone.Local {
+		zone.Beside(stamp, w.at)
+		r.f.Within(grain)
+		return stamp
+	}
+	if late := w.at - (stamp - east); late >= 0 && late < trace.Time(grain)+1e9 {
+		r.f.Within(0)
+		return w.at
+	}
+	r.f.Within(grain)
+	return stamp - east
+}
+
+// placeOf returns the place that a header names, " DP4 TP0 EP0".
+func (r *reader) placeOf(header []byte, w wrapping) int32 {
+	server := r.server(w)
+	if r.last.server == server+1 && bytes.Equal(r.last.header, header) {
+		return r.last.place
+	}
+	key := string(append([]byte{byte(server), byte(server >> 8), byte(server >> 16)}, header...))
+	place, ok := r.places[key]
+	if !ok {
+		place = r.f.Place(series.Place{Server: server, Rank: rankOf(header), GPU: series.NoGPU})
+		if len(r.places) < 1<<14 {
+			r.places[key] = place
+		}
+	}
+	r.last.header, r.last.server, r.last.place = append(r.last.header[:0], header...), server+1, place
+	return place
+}
+
+// rankOf reads " DP4 TP0 EP0"; what else stands there is no part of a rank.
+func rankOf(header []byte) trace.Rank {
+	rank := trace.NoRank
+	for len(header) > 0 {
+		var piece []byte
+		piece, header, _ = bytes.Cut(bytes.TrimLeft(header, " "), []byte(" "))
+		if len(piece) < 3 {
+			continue
+		}
+		n, ok := digits(piece[2:], len(piece)-2)
+		if !ok || n > math.MaxInt16 {
+			continue
+		}
+		switch string(piece[:2]) {
+		case "DP":
+			rank.DP = int16(n)
+		case "PP":
+			rank.PP = int16(n)
+		case "TP":
+			rank.TP = int16(n)
+		case "EP":
+			rank.EP = int16(n)
+		}
+	}
+	return rank
+}
+
+// server returns the server that a line is of.
+func (r *reader) server(w wrapping) int32 {
+	key := wrappedServer{w.host, w.server}
+	id, ok := r.servers[key]
+	if !ok {
+		name := r.base
+		if w.server != "" {
+			name = w.server
+		}
+		id = r.f.Server(series.Server{Host: w.host, Name: name})
+		r.servers[key] = id
+	}
+	return id
+}
+
+// roleIs says what the server of a place does.
+func (r *reader) roleIs(place int32, role string) {
+	server := r.f.Set.Places[place].Server
+	if r.roles[server] != role {
+		r.roles[server] = role
+	}
+}
+
+// batches says that the server of a place runs batches: one that does both without a word of
+// disaggregation is unified.
+func (r *reader) batches(place int32, _ bool) {
+	server := r.f.Set.Places[place].Server
+	if _, ok := r.roles[server]; !ok {
+		r.roles[server] = "unified"
+	}
+}
+
+// series returns the series of a metric at a place.
+func (r *reader) series(metric series.MetricID, place int32) int32 {
+	for int(place) >= len(r.ids) {
+		r.ids = append(r.ids, [series.KnownMetrics]int32{})
+	}
+	id := &r.ids[place][metric]
+	if *id == 0 {
+		*id = r.f.Series(metric, place) + 1
+	}
+	return *id - 1
+}
+
+var (
+	prefillBatch = []byte("Prefill batch")
+	decodeBatch  = []byte("Decode batch")
+	accessLine   = []byte("INFO:     ")
+	requestStats = []byte("ReqTimeStats(")
+)
+
+// body reads what follows a stamp.
+func (r *reader) body(b []byte, at trace.Time, place int32) {
+	r.f.Saw(at)
+	b = unleveled(b)
+	switch {
+	case bytes.HasPrefix(b, decodeBatch):
+		r.batch(b[len(decodeBatch):], at, place, false)
+	case bytes.HasPrefix(b, prefillBatch):
+		r.batch(b[len(prefillBatch):], at, place, true)
+	case bytes.HasPrefix(b, requestStats):
+		r.requestStats(b[len(requestStats):], at, place)
+	case bytes.HasPrefix(b, accessLine) && bytes.Contains(b, []byte(`" `)):
+		r.access(b, at, place)
+	case len(b) > 0 && b[0] == '{':
+		r.json(b, at, place)
+	case bytes.HasPrefix(b, []byte("Receive: obj=")), bytes.HasPrefix(b, []byte("Finish: obj=")):
+		r.known++ // Python's text of a request, with its prompt
+	case r.event(b, at, place):
+		r.read++
+	default:
+		r.other++
+	}
+}
+
+// unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".
+func unleveled(b []byte) []byte {
+	for _, level := range [...]string{"INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "} {
+		if bytes.HasPrefix(b, []byte(level)) {
+			rest := b[len(level):]
+			if i := bytes.Index(rest, colon); i > 0 && i < 80 && bytes.IndexByte(rest[:i], ' ') < 0 {
+				return rest[i+2:]
+			}
+			return rest
+		}
+	}
+	return b
+}
+
+// access reads a line of the HTTP server, `INFO:     10.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK`:
+// answers that are errors are counted.
+func (r *reader) access(b []byte, at trace.Time, place int32) {
+	i := bytes.LastIndex(b, []byte(`" `))
+	status, ok := digits(b[min(len(b), i+2):], 3)
+	if !ok {
+		if r.event(b, at, place) {
+			r.read++
+			return
+		}
+		r.known++
+		return
+	}
+	if status < 500 || bytes.Contains(b, []byte(`"GET /`)) { // health checks fail while a server starts
+		r.known++
+		return
+	}
+	r.read++
+	r.f.Add(r.series(series.ServerErrors, place), at, 1)
+}
+
+// end says what the log is of, and what of it was read.
+func (r *reader) end() {
+	r.endSpy()
+	for _, e := range r.raised {
+		r.settle(e, "an exception without an end")
+	}
+	for server, role := range r.roles {
+		r.f.SetServer(server, role, r.engine)
+	}
+	src := r.f.Source()
+	src.Lines, src.Read, src.Other = int(r.line), r.read, r.other
+	if r.long > 0 {
+		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, longestLine>>20).Times(r.long))
+	}
+	if r.damaged > 0 {
+		r.f.Set.Diags.Add(trace.LogDamaged.Of(r.in.Name).Times(r.damaged))
+	}
+	if r.timeless > 0 {
+		r.f.Set.Diags.Add(trace.RecordTimeless.Of(r.in.Name).Times(r.timeless))
+	}
+	if r.read == 0 && r.rows.N == 0 {
+		r.f.Set.Diags.Add(trace.LogEmpty.Of(r.in.Name, r.line))
+	}
+}

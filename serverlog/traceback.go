@@ -1,0 +1,174 @@
+package serverlog
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A raised is an exception whose traceback is not over.
+type raised struct {
+	x      series.Instant
+	who    string
+	frames []string
+	age    int // lines since its last one
+}
+
+// mostFrames are kept of a stack, innermost first: what is around them is the same for all.
+const mostFrames = 12
+
+// exception begins a traceback. Its type comes behind the frames: the instant is added then.
+func (r *reader) exception(b []byte, x *series.Instant) string {
+	who := "the server"
+	if i := bytes.Index(b, []byte(" hit an exception")); i > 0 {
+		who = word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
+	}
+	const most = 64
+	if len(r.raised) == most {
+		r.settle(r.raised[0], "an exception without an end")
+		r.raised = r.raised[1:]
+	}
+	r.raised = append(r.raised, &raised{x: *x, who: who})
+	return ""
+}
+
+// harmless are exceptions whose messages are about the machine, and never quote a request.
+var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
+	"TimeoutError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
+
+// unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else.
+func (r *reader) unstamped(b []byte) bool {
+	if r.spied(b) {
+		return true
+	}
+	if len(r.raised) == 0 {
+		return false
+	}
+	switch {
+	case len(b) == 0:
+		return true
+	case bytes.HasPrefix(b, []byte("  File ")):
+		last := r.raised[len(r.raised)-1]
+		if f := frameOf(b); f != "" {
+			last.frames = append(last.frames, f)
+		}
+		return true
+	case b[0] == ' ' || bytes.HasPrefix(b, []byte("Traceback (most recent call last)")):
+		return true
+	}
+	name := errorName(b)
+	if name == "" {
+		return false
+	}
+	text := name
+	_, message, _ := bytes.Cut(b, []byte(": "))
+	for _, h := range harmless {
+		if strings.HasSuffix(name, h) {
+			text += ": " + line(message)
+			break
+		}
+	}
+	first := r.raised[0]
+	if bytes.Contains(b, []byte("out of memory")) {
+		first.x.Kind = series.OutOfMemory
+	}
+	r.settle(first, text)
+	r.raised = r.raised[1:]
+	return true
+}
+
+// errorName returns the name of the exception that a line begins with, "" if it does not.
+func errorName(b []byte) string {
+	name := word(b)
+	if rest := b[min(len(b), len(name)):]; len(rest) > 0 && rest[0] != ':' {
+		return ""
+	}
+	for _, end := range [...]string{"Error", "Exception", "Interrupt", "Timeout", "Exit"} {
+		if strings.HasSuffix(name, end) {
+			return name
+		}
+	}
+	return ""
+}
+
+// line returns the first line of a message, cut where it is long.
+func line(b []byte) string {
+	const most = 160
+	text := strings.ToValidUTF8(strings.TrimSpace(string(b[:min(len(b), most)])), "")
+	if len(b) > most {
+		text += "…"
+	}
+	return text
+}
+
+// frameOf returns "run_batch (scheduler.py:3232)" of `  File "/x/scheduler.py", line 3232, in run_batch`.
+func frameOf(b []byte) string {
+	_, rest, ok := bytes.Cut(b, []byte(`File "`))
+	path, rest, ok2 := bytes.Cut(rest, []byte(`", line `))
+	number, function, ok3 := bytes.Cut(rest, []byte(", in "))
+	if !ok || !ok2 || !ok3 || len(number) > 8 {
+		return ""
+	}
+	return strings.Trim(word(bytes.Trim(function, "<>")), ".") + " (" + string(path[bytes.LastIndexByte(path, '/')+1:]) + ":" + string(number) + ")"
+}
+
+// settle adds an exception.
+func (r *reader) settle(e *raised, text string) {
+	frames := e.frames[max(0, len(e.frames)-mostFrames):]
+	turned := make([]string, 0, len(frames))
+	for i := len(frames) - 1; i >= 0; i-- {
+		turned = append(turned, frames[i])
+	}
+	e.x.Stack = r.f.Set.Syms.Intern(strings.Join(turned, "\n"))
+	r.f.Instant(e.x, e.who+": "+text)
+}
+
+// A spy is a dump of py-spy that is being read: the stack of the main thread is kept.
+type spy struct {
+	x      series.Instant
+	on     bool
+	main   bool
+	frames []string
+}
+
+// stacks begins a dump of py-spy.
+func (r *reader) stacks(b []byte, x *series.Instant) string {
+	r.endSpy()
+	r.spy = spy{x: *x, on: true}
+	r.spy.x.Kind = series.Timeout
+	return ""
+}
+
+// spied reads a line of a dump of py-spy.
+func (r *reader) spied(b []byte) bool {
+	if !r.spy.on {
+		return false
+	}
+	switch {
+	case len(b) == 0, bytes.HasPrefix(b, []byte("Process ")), bytes.HasPrefix(b, []byte("Python ")), bytes.HasPrefix(b, []byte("Parent ")):
+	case bytes.HasPrefix(b, []byte("Thread ")):
+		r.spy.main = bytes.Contains(b, []byte(`"MainThread"`))
+	case bytes.HasPrefix(b, []byte("    ")) && !bytes.HasPrefix(b, []byte("     ")):
+		if f := word(b[4:]); r.spy.main && f != "" && len(r.spy.frames) < mostFrames {
+			if i, k := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')'); i > 0 && k > i && k-i < 120 {
+				f += " " + string(b[i:k+1])
+			}
+			r.spy.frames = append(r.spy.frames, f)
+		}
+	case b[0] == ' ': // values of variables
+	default:
+		r.endSpy()
+		return false
+	}
+	return true
+}
+
+// endSpy adds the stack that was read.
+func (r *reader) endSpy() {
+	if r.spy.on && len(r.spy.frames) > 0 {
+		r.spy.x.Stack = r.f.Set.Syms.Intern(strings.Join(r.spy.frames, "\n"))
+		r.f.Instant(r.spy.x, "its main thread is in "+r.spy.frames[0])
+	}
+	r.spy = spy{}
+}
