@@ -43,7 +43,6 @@ var common = []struct {
 	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, such as a memory snapshot of PyTorch, which sgtrace does not read: docs.pytorch.org/memory_viz shows one"},
 }
 
-
 // source is how source code, scripts, and pages of text begin. They may quote a dump.
 var source = regexp.MustCompile(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
 
