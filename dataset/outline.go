@@ -11,12 +11,12 @@ func (c *Capture) Outline(name string, o *spantable.Outline) error {
 	syms := trace.NewSymbols()
 	r := &spanReader{capture: c, parser: parser{syms: trace.NewSymbolCache(syms)}}
 	keys := map[trace.Sym]int{}
-	for k, key := range o.Look.Keys {
+	for k, key := range o.Prescan.Keys {
 		keys[syms.Intern(key)] = k
 	}
 	in := c.openRows("spans-0", syms)
 	start, dur, traceID, called, attributes := in.column("start"), in.column("dur"), in.column("trace_id"), in.column("name"), in.column("attributes")
-	g := o.Look.NewGlance()
+	g := o.Prescan.NewPiece()
 	for in.next() && r.err == nil {
 		var id spantable.TraceID
 		id[0], id[1] = r.traceID(traceID.text())
@@ -33,7 +33,7 @@ func (c *Capture) Outline(name string, o *spantable.Outline) error {
 			}
 		}
 	}
-	o.Add(name, spantable.Stretch{}, g)
+	o.Add(name, spantable.ByteRange{}, g)
 	if r.err != nil {
 		in.err = r.err
 	}

@@ -69,7 +69,7 @@ func (r *spanReader) readSpans() error {
 	frame, framed := int64(0), false
 	for number := int64(0); in.next(); number++ {
 		hi, lo := r.traceID(traceID.text())
-		if !r.table.Chosen.Has(hi, lo) {
+		if !r.table.Selected.Has(hi, lo) {
 			events.skip(number)
 			links.skip(number)
 			continue

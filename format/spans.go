@@ -19,8 +19,8 @@ func Spans(encoding string, read func(to *spantable.Filler, in io.Reader)) func(
 	}
 }
 
-// Look returns the Outline of a format that is nothing but spans, which read reads.
-func Look(read func(to *spantable.Filler, in io.Reader)) func(*Input, *spantable.Outline) error {
+// Prescan returns the Outline of a format that is nothing but spans, which read reads.
+func Prescan(read func(to *spantable.Filler, in io.Reader)) func(*Input, *spantable.Outline) error {
 	return func(in *Input, o *spantable.Outline) error {
 		r, err := in.Open()
 		if err != nil {

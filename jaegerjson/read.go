@@ -159,7 +159,7 @@ func (r *reader) add(s *span, resource trace.ArgList, at int64) {
 	}
 	to.Attrs = r.attributes(nil, rest, at)
 	for _, l := range s.Logs {
-		if r.Filler.Looks() {
+		if r.Filler.Prescans() {
 			break
 		}
 		to.Events = append(to.Events, r.event(spantable.Micros(l.Timestamp), l.Fields, at))

@@ -36,8 +36,8 @@ type piece struct {
 	line   int64       // of data's first byte, 1-based
 	done   chan *batch // the parsed batches, in order; closed at the end
 	// skipped is set where nobody works on it: what a look saw.
-	skipped *spantable.Stretch
-	glance  *spantable.Glance // what an outline saw of it
+	skipped    *spantable.ByteRange
+	prescanned *spantable.PrescannedPiece // what an outline saw of it
 }
 
 // A source is an input that counts what was read and keeps the error that it
@@ -98,7 +98,7 @@ type cutter struct {
 	order  chan *piece
 	// known are the pieces that the input was cut into before, nil if it was not. at reads
 	// the input at these; nil reads all of it.
-	known []spantable.Stretch
+	known []spantable.ByteRange
 	at    io.ReaderAt
 	tail  source // what follows the last known piece
 	sent  int

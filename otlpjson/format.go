@@ -16,7 +16,7 @@ var Format = &format.Format{
 	Convert:  "otel2perfetto",
 	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
 	Index:    index,
-	Outline:  look,
+	Outline:  prescan,
 	Noun:     "OTLP dump",
 	Requests: true,
 	Text:     true,
@@ -31,8 +31,8 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, errors.Join(Read(opt.Spans, in.Name, r), r.Close())
 }
 
-// look outlines a dump.
-func look(in *format.Input, o *spantable.Outline) error {
+// prescan outlines a dump.
+func prescan(in *format.Input, o *spantable.Outline) error {
 	r, err := in.Open()
 	if err != nil {
 		return err

@@ -26,62 +26,62 @@ func (o outliner) outline(name string, r io.Reader) error {
 	src := &source{r: r}
 	kind := detect(src)
 	cut := cutter{limits: o.limits, in: src, blocks: o.blocks}
-	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newGlancer(d.Table.Syms).glance }, func(p *piece) {
+	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newPrescanner(d.Table.Syms).piece }, func(p *piece) {
 		for range p.done {
 			// closed when the piece was looked at
 		}
-		o.Outline.Add(name, spantable.Stretch{Offset: p.offset, Line: p.line, Size: len(p.data), Open: p.rest != nil}, p.glance)
+		o.Outline.Add(name, spantable.ByteRange{Offset: p.offset, Line: p.line, Size: len(p.data), Open: p.rest != nil}, p.prescanned)
 	})
 	return d.ended(name, src)
 }
 
-// A glancer looks at pieces, one after the other.
-type glancer struct {
-	look   *spantable.Look
-	worker worker
-	batch  batch
-	keys   map[trace.Sym]int // of Look.Keys
-	texts  map[string]int    // the same
-	syms   *trace.Symbols
+// A prescanner looks at pieces, one after the other.
+type prescanner struct {
+	prescan *spantable.Prescan
+	worker  worker
+	batch   batch
+	keys    map[trace.Sym]int // of Prescan.Keys
+	texts   map[string]int    // the same
+	syms    *trace.Symbols
 }
 
-func (o outliner) newGlancer(syms *trace.Symbols) *glancer {
-	g := &glancer{look: &o.Outline.Look, keys: map[trace.Sym]int{}, texts: map[string]int{}, syms: syms}
-	for k, key := range o.Outline.Look.Keys {
+func (o outliner) newPrescanner(syms *trace.Symbols) *prescanner {
+	g := &prescanner{prescan: &o.Outline.Prescan, keys: map[trace.Sym]int{}, texts: map[string]int{}, syms: syms}
+	for k, key := range o.Outline.Prescan.Keys {
 		g.keys[syms.Intern(key)], g.texts[key] = k, k
 	}
 	const keepSecrets = true // as nothing of what is read stays
 	g.worker = worker{recorder: newRecorder(syms, keepSecrets), limits: o.limits, blocks: o.blocks,
-		take: func() *batch { g.batch.reset(); return &g.batch }, give: func(p *piece, b *batch) { g.parsed(p.glance, b) }}
+		take: func() *batch { g.batch.reset(); return &g.batch }, give: func(p *piece, b *batch) { g.parsed(p.prescanned, b) }}
 	return g
 }
 
-// glance looks at a piece, and parses it where a look does not tell.
-func (g *glancer) glance(p *piece) {
-	p.glance = g.look.NewGlance()
+// piece looks at a piece, and parses it where a look does not tell.
+func (g *prescanner) piece(p *piece) {
+	p.prescanned = g.prescan.NewPiece()
 	if g.scan(p) {
 		close(p.done)
 		return
 	}
-	p.glance = g.look.NewGlance()
+	p.prescanned = g.prescan.NewPiece()
 	g.worker.parse(p)
 }
 
 // scan reports whether a look at a piece tells all.
-func (g *glancer) scan(p *piece) bool {
+func (g *prescanner) scan(p *piece) bool {
 	switch {
 	case p.kind == notFramed && p.rest == nil:
-		s := scan{data: p.data, look: g.look, glance: p.glance}
+		s := scan{data: p.data, prescan: g.prescan, prescanned: p.prescanned}
 		return s.all()
 	case p.kind == protoFrames && !p.cut:
-		s := protoScan{glance: p.glance, keys: g.texts}
+		s := protoScan{prescanned: p.prescanned, keys: g.texts}
 		return s.all(p.data)
 	}
 	return false
 }
 
 // parsed notes the spans of a batch.
-func (g *glancer) parsed(to *spantable.Glance, b *batch) {
+func (g *prescanner) parsed(to *spantable.PrescannedPiece, b *batch) {
 	to.Documents += b.documents
 	for i := range b.spans {
 		s := &b.spans[i]

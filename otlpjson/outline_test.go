@@ -17,7 +17,7 @@ import (
 // outlined returns the outline of an input, in small pieces.
 func outlined(t *testing.T, l limits, data string) *spantable.Outline {
 	t.Helper()
-	o := spantable.NewOutline(spantable.Look{
+	o := spantable.NewOutline(spantable.Prescan{
 		Plain: func(name []byte) bool { return string(name) == "decode_loop" },
 		Keys:  []string{"rid", "bootstrap_room"},
 		Mark: func(key int, value []byte) (uint64, bool) {
@@ -70,14 +70,14 @@ func checkOutline(t *testing.T, data string) {
 		t.Errorf("%d traces are not outlined", len(want))
 	}
 	d := spantable.New(new(trace.Diags))
-	d.Chosen = o.Choose(keep)
+	d.Selected = o.Choose(keep)
 	got := readInto(t, d, l, same, data) // at stretches
 	some := slices.DeleteFunc(whole.inOrderWithTrace(), func(s string) bool { return s[0] != '0' })
 	if d := diff(got.inOrderWithTrace(), some); d != "" {
 		t.Errorf("of some traces: %s", d)
 	}
 	d = spantable.New(new(trace.Diags))
-	d.Chosen = o.Choose(keep)
+	d.Selected = o.Choose(keep)
 	through := readInto(t, d, l, func(r io.Reader) io.Reader { return struct{ io.Reader }{r} }, data)
 	if d := diff(through.everything(), got.everything()); d != "" {
 		t.Errorf("from one end to the other: %s", d)

@@ -14,13 +14,13 @@ import (
 // A protoScan is a [scan] of a message in protobuf: it reads the identities, names, and times
 // of spans, and steps over all else. Whatever is odd makes it give up.
 type protoScan struct {
-	glance *spantable.Glance
-	keys   map[string]int // of the look
+	prescanned *spantable.PrescannedPiece
+	keys       map[string]int // of the look
 }
 
 // all notes all spans, and reports whether it is sure that there are no others.
 func (s *protoScan) all(msg []byte) bool {
-	s.glance.Documents++
+	s.prescanned.Documents++
 	return eachMessage(msg, 1, func(resourceSpans []byte) bool {
 		return eachMessage(resourceSpans, 2, func(scopeSpans []byte) bool {
 			return eachMessage(scopeSpans, 2, s.span)
@@ -94,7 +94,7 @@ func (s *protoScan) span(message []byte) bool {
 	if !whole || !hasID || id == (spantable.TraceID{}) || start <= 0 || end <= 0 {
 		return false
 	}
-	if number := s.glance.Span(id, start, end); s.glance.Name(number, name) && attributes {
+	if number := s.prescanned.Span(id, start, end); s.prescanned.Name(number, name) && attributes {
 		return eachMessage(message, 9, func(attribute []byte) bool { return s.attribute(number, attribute) })
 	}
 	return true
@@ -123,13 +123,13 @@ func (s *protoScan) value(span uint32, key int, number protowire.Number, typ pro
 	switch {
 	case number == 1 && typ == protowire.BytesType: // string_value
 		b, _ := protowire.ConsumeBytes(value)
-		s.glance.Value(span, key, b)
+		s.prescanned.Value(span, key, b)
 	case number == 3 && typ == protowire.VarintType: // int_value
 		v, _ := protowire.ConsumeVarint(value)
-		s.glance.Value(span, key, strconv.AppendInt(nil, int64(v), 10))
+		s.prescanned.Value(span, key, strconv.AppendInt(nil, int64(v), 10))
 	case number == 4 && typ == protowire.Fixed64Type: // double_value
 		v := math.Float64frombits(binary.LittleEndian.Uint64(value))
-		s.glance.Value(span, key, strconv.AppendFloat(nil, v, 'g', -1, 64))
+		s.prescanned.Value(span, key, strconv.AppendFloat(nil, v, 'g', -1, 64))
 	default:
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 // in the middle of a piece.
 const flushSpans = 1 << 14
 
-// Read appends the spans of the decompressed input r to a table, those of d.Chosen; name is
+// Read appends the spans of the decompressed input r to a table, those of d.Selected; name is
 // for messages. Damage in the data becomes diagnostics, and everything readable is
 // kept; so is what was read before r failed. The error is r's, and only when
 // not a byte could be read. If r is also an [io.ReaderAt], pieces without anything that is
@@ -43,7 +43,7 @@ func (d intake) read(name string, r io.Reader) error {
 	file := uint32(len(d.Table.Files))
 	d.Table.Files = append(d.Table.Files, spantable.File{Name: name, Encoding: kind.String()})
 	f := &d.Table.Files[file]
-	cut := cutter{limits: d.limits, in: src, blocks: d.blocks, known: d.Table.Chosen.Stretches(name)}
+	cut := cutter{limits: d.limits, in: src, blocks: d.blocks, known: d.Table.Selected.Ranges(name)}
 	if at, ok := r.(io.ReaderAt); ok && kind == notFramed && cut.known != nil {
 		cut.at = at
 	}
@@ -52,7 +52,7 @@ func (d intake) read(name string, r io.Reader) error {
 	cut.run(kind, d.reportFrames(name), func() func(*piece) {
 		w := worker{recorder: newRecorder(d.Table.Syms, d.Table.KeepSecrets), limits: d.limits, blocks: d.blocks, take: func() *batch { return batches.Get().(*batch) },
 			give: func(p *piece, b *batch) { p.done <- b }}
-		w.chosen = d.Table.Chosen
+		w.chosen = d.Table.Selected
 		return w.parse
 	}, func(p *piece) {
 		end = p.offset + p.size()

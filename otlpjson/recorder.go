@@ -18,7 +18,7 @@ type recorder struct {
 	text0           []byte           // scratch
 	fields          spantable.Fields // of the span that is being read
 	secrets         *secret.Filter   // nil keeps them
-	chosen          *spantable.Chosen
+	chosen          *spantable.Selected
 }
 
 // wellKnown are the symbols that the readers themselves look for.

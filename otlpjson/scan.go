@@ -16,12 +16,12 @@ import (
 // Quotes in a JSON text are escaped. So `"traceId":` is always a key, whatever prompts and
 // names hold.
 type scan struct {
-	data   []byte
-	look   *spantable.Look
-	glance *spantable.Glance
-	span   uint32 // trace of the span whose attributes are from rest on
-	rest   int    // 0 is none
-	last   sighted
+	data       []byte
+	prescan    *spantable.Prescan
+	prescanned *spantable.PrescannedPiece
+	span       uint32 // trace of the span whose attributes are from rest on
+	rest       int    // 0 is none
+	last       sighted
 }
 
 // sighted is the trace of the last span: the next one is often of the same.
@@ -47,7 +47,7 @@ func (s *scan) all() bool {
 	for at := 0; ; {
 		n := bytes.IndexByte(s.data[at:], 'I')
 		if n < 0 {
-			return s.attributes(len(s.data)) && s.glance.Spans > 0 // or it may be another form
+			return s.attributes(len(s.data)) && s.prescanned.Spans > 0 // or it may be another form
 		}
 		at += n
 		begin := at - len(`{"trace`)
@@ -72,7 +72,7 @@ func (s *scan) all() bool {
 
 // documents reports whether each line is a document with spans, and counts these.
 func (s *scan) documents() bool {
-	for rest := s.data; len(rest) > 0; s.glance.Documents++ {
+	for rest := s.data; len(rest) > 0; s.prescanned.Documents++ {
 		if !bytes.HasPrefix(rest, documentBegins) {
 			return false
 		}
@@ -180,10 +180,10 @@ func (s *scan) note(hex []byte, name []byte, start, end trace.Time, rest int) bo
 		if !ok {
 			return false
 		}
-		s.last = sighted{[traceDigits]byte(hex), s.glance.Trace(id), true}
+		s.last = sighted{[traceDigits]byte(hex), s.prescanned.Trace(id), true}
 	}
 	number := s.last.number
-	if s.glance.SpanOf(number, start, end); s.glance.Name(number, name) {
+	if s.prescanned.SpanOf(number, start, end); s.prescanned.Name(number, name) {
 		s.span, s.rest = number, rest
 	}
 	return true
@@ -209,7 +209,7 @@ func (s *scan) attributes(end int) bool {
 		}
 		name := s.data[i : i+quote]
 		i += quote + 1
-		for k, key := range s.look.Keys {
+		for k, key := range s.prescan.Keys {
 			if key != string(name) {
 				continue
 			}
@@ -220,7 +220,7 @@ func (s *scan) attributes(end int) bool {
 			if !ok {
 				return false
 			}
-			s.glance.Value(s.span, k, value)
+			s.prescanned.Value(s.span, k, value)
 		}
 	}
 }

@@ -129,24 +129,24 @@ func (s *Set) Server(proc int) int {
 	return int(s.Servers[proc])
 }
 
-// An Asked is something that was asked for with a request, or said of who asks: the model,
+// An Attribute is something that was asked for with a request, or said of who asks: the model,
 // the priority, a header.
-type Asked struct {
+type Attribute struct {
 	Key    trace.Sym
 	Text   string  // "" of none
 	Number float64 // NaN of a text
 }
 
-// EachAsked calls f for all that was asked for with r, as its gateway and its servers tell.
+// EachAttribute calls f for all that was asked for with r, as its gateway and its servers tell.
 // It may call f more than once for one key.
-func (s *Set) EachAsked(r *Request, f func(Asked)) {
+func (s *Set) EachAttribute(r *Request, f func(Attribute)) {
 	visit := func(row int) {
 		if row == None {
 			return
 		}
 		memory.Touch(partSize)
 		for a := range s.Args.All(s.Rows[row].Args) {
-			if asked, ok := s.asked(a); ok {
+			if asked, ok := s.attribute(a); ok {
 				f(asked)
 			}
 		}
@@ -165,10 +165,10 @@ func (s *Set) IsResult(key trace.Sym) bool {
 	})
 }
 
-// asked reads an argument; ok is false for one with several values, or with none. Of headers,
+// attribute reads an argument; ok is false for one with several values, or with none. Of headers,
 // OpenTelemetry writes a list.
-func (s *Set) asked(a trace.Arg) (asked Asked, ok bool) {
-	asked = Asked{Key: a.Key, Number: math.NaN()}
+func (s *Set) attribute(a trace.Arg) (asked Attribute, ok bool) {
+	asked = Attribute{Key: a.Key, Number: math.NaN()}
 	if a.Kind == trace.ArgArray {
 		if elems := slices.Collect(a.Elems); len(elems) == 1 {
 			a = elems[0]

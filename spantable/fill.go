@@ -23,8 +23,8 @@ type Filler struct {
 	inst    trace.Sym
 	fields  FieldKeys
 	// Of a filler that only looks: see [Outline.Fill].
-	glance *Glance
-	keys   map[trace.Sym]int // of Look.Keys
+	prescanned *PrescannedPiece
+	keys       map[trace.Sym]int // of Prescan.Keys
 }
 
 // Fill begins a look at a file: what is filled goes to the outline, and no table. ended is to be
@@ -33,21 +33,21 @@ func (o *Outline) Fill(name string) (f *Filler, ended func()) {
 	table := New(&trace.Diags{}) // of what is read, nothing stays
 	table.KeepSecrets = true
 	f = table.Fill(name, "")
-	f.glance, f.keys = o.Look.NewGlance(), map[trace.Sym]int{}
-	for k, key := range o.Look.Keys {
+	f.prescanned, f.keys = o.Prescan.NewPiece(), map[trace.Sym]int{}
+	for k, key := range o.Prescan.Keys {
 		f.keys[table.Syms.Intern(key)] = k
 	}
-	return f, func() { o.Add(name, Stretch{Documents: f.File().Documents}, f.glance) }
+	return f, func() { o.Add(name, ByteRange{Documents: f.File().Documents}, f.prescanned) }
 }
 
-// Looks reports whether nothing but the identity, the name, the times, and the attributes of
+// Prescans reports whether nothing but the identity, the name, the times, and the attributes of
 // spans is of interest.
-func (f *Filler) Looks() bool { return f.glance != nil }
+func (f *Filler) Prescans() bool { return f.prescanned != nil }
 
 // Leaves reports whether a span of a trace is left out, as nobody asks for it, and counts it
 // then.
 func (f *Filler) Leaves(hi, lo uint64) bool {
-	if f.Table.Chosen.Has(hi, lo) {
+	if f.Table.Selected.Has(hi, lo) {
 		return false
 	}
 	f.File().Spans++
@@ -109,8 +109,8 @@ func (f *Filler) Add(r *Record, offset int64) {
 		f.Tell(trace.OTLPInvalidSpan, offset, ErrMissing)
 		return
 	}
-	if f.glance != nil {
-		f.look(r)
+	if f.prescanned != nil {
+		f.prescan(r)
 		return
 	}
 	t := f.Table
@@ -130,15 +130,15 @@ func (f *Filler) Add(r *Record, offset int64) {
 	f.File().Spans++
 }
 
-// look notes a span.
-func (f *Filler) look(r *Record) {
-	number := f.glance.Span(TraceID{r.TraceHi, r.TraceLo}, r.Start, r.End)
-	if !f.glance.Name(number, []byte(f.Table.Syms.Name(r.Name))) {
+// prescan notes a span.
+func (f *Filler) prescan(r *Record) {
+	number := f.prescanned.Span(TraceID{r.TraceHi, r.TraceLo}, r.Start, r.End)
+	if !f.prescanned.Name(number, []byte(f.Table.Syms.Name(r.Name))) {
 		return
 	}
 	for a := range r.Attrs.All {
 		if key, ok := f.keys[a.Key]; ok {
-			f.glance.Attribute(number, key, a)
+			f.prescanned.Attribute(number, key, a)
 		}
 	}
 }

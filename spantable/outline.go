@@ -10,8 +10,8 @@ import (
 // A TraceID is the ID of a trace: its high half, then its low half.
 type TraceID [2]uint64
 
-// A Look says what an [Outline] notes of spans beside their traces and times.
-type Look struct {
+// A Prescan says what an [Outline] notes of spans beside their traces and times.
+type Prescan struct {
 	// Plain reports whether spans with a name have nothing else that is of interest: most
 	// have not. Of these, some trace with each name is noted, not all.
 	Plain func(name []byte) bool
@@ -23,16 +23,16 @@ type Look struct {
 	Mark func(key int, value []byte) (mark uint64, wanted bool)
 }
 
-// A Sighting is what a look saw of a trace.
-type Sighting struct {
+// A PrescannedTrace is what a look saw of a trace.
+type PrescannedTrace struct {
 	ID          TraceID
 	First, Last trace.Time // the first start and the last end of its spans, as they were stamped
 	Longest     int64      // how long its longest span lasts, ns
-	Wanted      bool       // because of some value: see [Look.Mark]
+	Wanted      bool       // because of some value: see [Prescan.Mark]
 }
 
 // widen adds what was seen of the same trace elsewhere.
-func (s *Sighting) widen(o *Sighting) {
+func (s *PrescannedTrace) widen(o *PrescannedTrace) {
 	s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
 	s.Longest, s.Wanted = max(s.Longest, o.Longest), s.Wanted || o.Wanted
 }
@@ -43,53 +43,53 @@ type Mark struct {
 	Trace uint32 // index into the traces
 }
 
-// A Glance is what was seen of a piece of a file.
-type Glance struct {
+// A PrescannedPiece is what was seen of a piece of a file.
+type PrescannedPiece struct {
 	Spans, Documents int
-	look             *Look
-	traces           []Sighting
+	prescan          *Prescan
+	traces           []PrescannedTrace
 	marks            [][]Mark // by key
 	numbers          map[TraceID]uint32
 	plain            map[string]bool // names that were noted
 }
 
-// NewGlance returns a Glance that has seen nothing.
-func (l *Look) NewGlance() *Glance {
-	return &Glance{look: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}, plain: map[string]bool{}}
+// NewPiece returns a PrescannedPiece that has seen nothing.
+func (l *Prescan) NewPiece() *PrescannedPiece {
+	return &PrescannedPiece{prescan: l, marks: make([][]Mark, len(l.Keys)+1), numbers: map[TraceID]uint32{}, plain: map[string]bool{}}
 }
 
 // Span notes a span, and returns the number of its trace in g.
-func (g *Glance) Span(id TraceID, start, end trace.Time) uint32 {
+func (g *PrescannedPiece) Span(id TraceID, start, end trace.Time) uint32 {
 	n := g.Trace(id)
 	g.SpanOf(n, start, end)
 	return n
 }
 
 // Trace returns the number of a trace in g, which has a span then.
-func (g *Glance) Trace(id TraceID) uint32 {
+func (g *PrescannedPiece) Trace(id TraceID) uint32 {
 	n, ok := g.numbers[id]
 	if !ok {
 		n = uint32(len(g.traces))
 		g.numbers[id] = n
-		g.traces = append(g.traces, Sighting{ID: id, First: math.MaxInt64, Last: math.MinInt64, Longest: math.MinInt64})
+		g.traces = append(g.traces, PrescannedTrace{ID: id, First: math.MaxInt64, Last: math.MinInt64, Longest: math.MinInt64})
 	}
 	return n
 }
 
 // SpanOf notes a span of a trace of which the number is known.
-func (g *Glance) SpanOf(number uint32, start, end trace.Time) {
+func (g *PrescannedPiece) SpanOf(number uint32, start, end trace.Time) {
 	g.Spans++
-	g.traces[number].widen(&Sighting{First: start, Last: end, Longest: int64(end - start)})
+	g.traces[number].widen(&PrescannedTrace{First: start, Last: end, Longest: int64(end - start)})
 }
 
 // Name notes the name of a span of a trace, and reports whether its attributes are of
-// interest: see [Look.Plain].
-func (g *Glance) Name(number uint32, name []byte) bool {
+// interest: see [Prescan.Plain].
+func (g *PrescannedPiece) Name(number uint32, name []byte) bool {
 	if g.plain[string(name)] {
 		return false
 	}
-	g.Value(number, len(g.look.Keys), name)
-	if !g.look.Plain(name) {
+	g.Value(number, len(g.prescan.Keys), name)
+	if !g.prescan.Plain(name) {
 		return true
 	}
 	g.plain[string(name)] = true
@@ -97,8 +97,8 @@ func (g *Glance) Name(number uint32, name []byte) bool {
 }
 
 // Value notes a value that a span of a trace has.
-func (g *Glance) Value(number uint32, key int, value []byte) {
-	mark, wanted := g.look.Mark(key, value)
+func (g *PrescannedPiece) Value(number uint32, key int, value []byte) {
+	mark, wanted := g.prescan.Mark(key, value)
 	if mark != 0 {
 		g.marks[key] = append(g.marks[key], Mark{mark, number})
 	}
@@ -106,7 +106,7 @@ func (g *Glance) Value(number uint32, key int, value []byte) {
 }
 
 // Attribute notes an attribute that is the value of a key.
-func (g *Glance) Attribute(number uint32, key int, a trace.Arg) {
+func (g *PrescannedPiece) Attribute(number uint32, key int, a trace.Arg) {
 	switch a.Kind {
 	case trace.ArgString:
 		g.Value(number, key, a.Bytes())
@@ -121,23 +121,23 @@ func (g *Glance) Attribute(number uint32, key int, a trace.Arg) {
 // traces there are, when they were, and which pieces of the files have spans of them. Who
 // wants some of the traces reads only those then: see [Outline.Choose].
 type Outline struct {
-	Look   Look
-	Traces []Sighting
-	Marks  [][]Mark // by key, in the order of the files
-	Spans  int
+	Prescan Prescan
+	Traces  []PrescannedTrace
+	Marks   [][]Mark // by key, in the order of the files
+	Spans   int
 
 	numbers map[TraceID]uint32
-	files   map[string][]stretch
+	files   map[string][]prescannedRange
 }
 
-// A stretch is a piece of a file.
-type stretch struct {
-	Stretch
+// A prescannedRange is a piece of a file.
+type prescannedRange struct {
+	ByteRange
 	traces []uint32
 }
 
-// A Stretch is a piece of a file of which it is known whether it is wanted.
-type Stretch struct {
+// A ByteRange is a piece of a file of which it is known whether it is wanted.
+type ByteRange struct {
 	Offset, Line     int64 // in the file, decompressed; Line is 0 where there are none
 	Size             int
 	Open             bool // it goes on to the end of the file
@@ -146,14 +146,14 @@ type Stretch struct {
 }
 
 // NewOutline returns an Outline of no file.
-func NewOutline(look Look) *Outline {
-	return &Outline{Look: look, Marks: make([][]Mark, len(look.Keys)+1), numbers: map[TraceID]uint32{}, files: map[string][]stretch{}}
+func NewOutline(prescan Prescan) *Outline {
+	return &Outline{Prescan: prescan, Marks: make([][]Mark, len(prescan.Keys)+1), numbers: map[TraceID]uint32{}, files: map[string][]prescannedRange{}}
 }
 
 // Add adds what was seen of the next piece of a file, of which at says where it is.
-func (o *Outline) Add(file string, at Stretch, g *Glance) {
+func (o *Outline) Add(file string, at ByteRange, g *PrescannedPiece) {
 	at.Spans, at.Documents = g.Spans, at.Documents+g.Documents
-	piece := stretch{Stretch: at, traces: make([]uint32, len(g.traces))}
+	piece := prescannedRange{ByteRange: at, traces: make([]uint32, len(g.traces))}
 	for i := range g.traces {
 		s := &g.traces[i]
 		n, ok := o.numbers[s.ID]
@@ -175,17 +175,17 @@ func (o *Outline) Add(file string, at Stretch, g *Glance) {
 }
 
 // Choose returns the traces for which keep is true, by their numbers.
-func (o *Outline) Choose(keep []bool) *Chosen {
-	c := &Chosen{traces: map[TraceID]struct{}{}, files: make(map[string][]Stretch, len(o.files))}
+func (o *Outline) Choose(keep []bool) *Selected {
+	c := &Selected{traces: map[TraceID]struct{}{}, files: make(map[string][]ByteRange, len(o.files))}
 	for n, chosen := range keep {
 		if chosen {
 			c.traces[o.Traces[n].ID] = struct{}{}
 		}
 	}
 	for file, pieces := range o.files {
-		list := make([]Stretch, len(pieces))
+		list := make([]ByteRange, len(pieces))
 		for i := range pieces {
-			list[i] = pieces[i].Stretch
+			list[i] = pieces[i].ByteRange
 			for _, n := range pieces[i].traces {
 				list[i].Wanted = list[i].Wanted || keep[n]
 			}
@@ -195,14 +195,14 @@ func (o *Outline) Choose(keep []bool) *Chosen {
 	return c
 }
 
-// Chosen are the traces that are read of files; nil are all.
-type Chosen struct {
+// Selected are the traces that are read of files; nil are all.
+type Selected struct {
 	traces map[TraceID]struct{}
-	files  map[string][]Stretch
+	files  map[string][]ByteRange
 }
 
 // Has reports whether a trace is read.
-func (c *Chosen) Has(hi, lo uint64) bool {
+func (c *Selected) Has(hi, lo uint64) bool {
 	if c == nil {
 		return true
 	}
@@ -210,9 +210,9 @@ func (c *Chosen) Has(hi, lo uint64) bool {
 	return ok
 }
 
-// Stretches returns the pieces of a file, one after the other; nil if it was not outlined, or
+// Ranges returns the pieces of a file, one after the other; nil if it was not outlined, or
 // all is read.
-func (c *Chosen) Stretches(file string) []Stretch {
+func (c *Selected) Ranges(file string) []ByteRange {
 	if c == nil {
 		return nil
 	}

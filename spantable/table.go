@@ -111,8 +111,8 @@ type Table struct {
 	Resources []Resource
 	// KeepSecrets tells to keep attributes that may hold prompts or credentials.
 	KeepSecrets bool
-	// Chosen are the traces that readers put in; nil are all. Readers need not look at it.
-	Chosen *Chosen
+	// Selected are the traces that readers put in; nil are all. Readers need not look at it.
+	Selected *Selected
 
 	ids    column[Identity]
 	bodies column[body]

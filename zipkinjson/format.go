@@ -14,7 +14,7 @@ var Format = &format.Format{
 	For:      "'sgtrace merge' or 'sgtrace report'",
 	Sniff:    func(h format.Head) bool { return sniff(h.Bytes) },
 	Index:    format.Spans("Zipkin JSON", read),
-	Outline:  format.Look(read),
+	Outline:  format.Prescan(read),
 	Requests: true,
 	Text:     true,
 }

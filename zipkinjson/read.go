@@ -114,7 +114,7 @@ func (r *reader) add(s *span, at int64) {
 		to.Resource = r.Filler.Attribute(to.Resource, "service.name", name, at)
 	}
 	for _, a := range s.annotations {
-		if r.Filler.Looks() {
+		if r.Filler.Prescans() {
 			break
 		}
 		to.Events = append(to.Events, r.event(spantable.Micros(a.Timestamp), a.Value, at))

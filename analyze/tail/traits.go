@@ -87,7 +87,7 @@ func (c *collector) asked() {
 	var columns []*column
 	byKey := map[trace.Sym]*column{} // nil: a result
 	for i := range c.list {
-		c.set.EachAsked(c.request(&c.list[i]), func(a request.Asked) {
+		c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
 			col, known := byKey[a.Key]
 			if !known {
 				if !c.set.IsResult(a.Key) {
@@ -112,7 +112,7 @@ func (c *collector) asked() {
 			c.bounds(col.name, Asked, col.numbers)
 		} else {
 			c.values(col.name, Asked, col.texts, func(i int) (text string) {
-				c.set.EachAsked(c.request(&c.list[i]), func(a request.Asked) {
+				c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
 					if a.Key == col.key {
 						text = a.Text
 					}

@@ -130,12 +130,12 @@ type needed struct {
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
 // that the selection flags choose.
-func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.ReportData, *selection.Chosen, error) {
+func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.ReportData, *selection.Selected, error) {
 	return c.readInputs(ctx, ctx.Args().Slice(), what)
 }
 
 // readInputs is readEvidence for some of the arguments.
-func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *selection.Chosen, error) {
+func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *selection.Selected, error) {
 	sel, err := selection.Read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -149,7 +149,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 }
 
 // readFound is readEvidence for inputs that were found. It completes sel.
-func (c *command) readFound(ctx *cli.Context, sel *selection.Chosen, files []inputs.Input, what needed) (*convert.ReportData, error) {
+func (c *command) readFound(ctx *cli.Context, sel *selection.Selected, files []inputs.Input, what needed) (*convert.ReportData, error) {
 	picked := *sel
 	if what.anyTime {
 		sel.Window, picked.Window = selection.Window{}, what.within
@@ -189,7 +189,7 @@ func (c *command) tellOf(what needed) *trace.Diags {
 }
 
 // choose applies the selection flags.
-func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *selection.Chosen) error {
+func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *selection.Selected) error {
 	if err := sel.Resolve(e.First, e.Last); err != nil {
 		return err
 	}

@@ -281,7 +281,7 @@ func parseSize(text string) (int64, error) {
 // pick returns what chooses the requests that are read of large dumps, so that sel and byID,
 // if it is not nil, can choose from them; nil if they choose by nothing that can be seen
 // before reading. asRecorded tells that the window of time is on the clocks of the hosts.
-func pick(sel *selection.Chosen, byID request.IDTest, asRecorded bool) *assembly.Pick {
+func pick(sel *selection.Selected, byID request.IDTest, asRecorded bool) *assembly.Pick {
 	if byID == nil {
 		byID = sel.Selection.ByID()
 	}

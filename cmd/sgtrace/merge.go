@@ -97,7 +97,7 @@ type mergeFlags struct {
 	draw   drawing.Options
 	read   inputs.Options
 	ranks  ranks.Options
-	sel    *selection.Chosen
+	sel    *selection.Selected
 	given  []clocks.Given
 	mutes  []finders.Mute
 	clocks *textFile // of --clock-report; nil without

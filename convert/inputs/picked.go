@@ -42,7 +42,7 @@ func (x *Indexed) size() int64 {
 // to be enough, it reads again. Messages are about what is read at last. Pipes are kept until
 // then.
 func (m *Loaded) indexPicked(dumps []*Indexed) error {
-	o, size := spantable.NewOutline(m.opt.Pick.Look()), int64(0)
+	o, size := spantable.NewOutline(m.opt.Pick.Prescan()), int64(0)
 	for _, x := range dumps {
 		if x.Once {
 			x.spool = new(temporary.Spool)
@@ -58,11 +58,11 @@ func (m *Loaded) indexPicked(dumps []*Indexed) error {
 		m.indexRequests(dumps)
 		return nil
 	}
-	return m.indexChosen(dumps, o)
+	return m.indexSelected(dumps, o)
 }
 
-// indexChosen is indexPicked behind the look.
-func (m *Loaded) indexChosen(dumps []*Indexed, o *spantable.Outline) error {
+// indexSelected is indexPicked behind the look.
+func (m *Loaded) indexSelected(dumps []*Indexed, o *spantable.Outline) error {
 	told := m.Diags
 	for {
 		chosen, err := m.opt.Pick.Choose(o)
@@ -71,7 +71,7 @@ func (m *Loaded) indexChosen(dumps []*Indexed, o *spantable.Outline) error {
 		}
 		m.Diags = &trace.Diags{}
 		m.Spans = newSpans(m.Diags, m.opt.KeepSecrets)
-		m.Spans.Chosen = chosen
+		m.Spans.Selected = chosen
 		m.Assembled, m.Requests = nil, nil
 		m.indexRequests(dumps)
 		m.assemble()

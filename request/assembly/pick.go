@@ -42,7 +42,7 @@ type Pick struct {
 	longest int64      // ns: none that was not chosen took longer
 }
 
-// What attributes tell of a trace, by number in [spantable.Look.Keys].
+// What attributes tell of a trace, by number in [spantable.Prescan.Keys].
 const (
 	pickRID = iota
 	pickFullID
@@ -67,9 +67,9 @@ const (
 	mostNames = 1024
 )
 
-// Look returns what has to be known of spans to choose.
-func (p *Pick) Look() spantable.Look {
-	return spantable.Look{
+// Prescan returns what has to be known of spans to choose.
+func (p *Pick) Prescan() spantable.Prescan {
+	return spantable.Prescan{
 		Plain: func(name []byte) bool { return stageByName[string(name)] != nil },
 		Keys:  []string{"rid", "gen_ai.request.id", "request_id", "bootstrap_room", "host_id", "gen_ai.latency.e2e"},
 		Mark: func(key int, value []byte) (mark uint64, wanted bool) {
@@ -116,7 +116,7 @@ type picking struct {
 
 // Choose chooses from an outline; nil is everything, because little could be left out or
 // because nothing is asked for that is there: then who asks is told what there is.
-func (p *Pick) Choose(o *spantable.Outline) (*spantable.Chosen, error) {
+func (p *Pick) Choose(o *spantable.Outline) (*spantable.Selected, error) {
 	if len(o.Traces) == 0 {
 		return nil, nil
 	}

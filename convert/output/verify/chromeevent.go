@@ -89,58 +89,52 @@ func (c *chromeFile) event(line []byte) error {
 
 // set reads one member, which must not repeat.
 func (e *chromeEvent) set(key string, value []byte) (err error) {
-	before := e.has
-	defer func() {
-		if err == nil && e.has == before {
-			err = errors.New("it repeats")
-		}
-	}()
+	member := 0
 	switch key {
 	case "ph":
-		e.ph, err = text(value)
-		e.has |= hasPh
+		member, err = hasPh, setText(&e.ph, value)
 	case "cat":
-		e.cat, err = text(value)
-		e.has |= hasCat
+		member, err = hasCat, setText(&e.cat, value)
 	case "name":
-		e.name, err = text(value)
-		e.has |= hasName
+		member, err = hasName, setText(&e.name, value)
 	case "pid":
+		member = hasPid
 		e.pid, err = strconv.ParseInt(string(value), 10, 64)
-		e.has |= hasPid
 	case "tid":
+		member = hasTid
 		e.tid, err = strconv.ParseInt(string(value), 10, 64)
-		e.has |= hasTid
 	case "ts":
+		member = hasTs
 		e.ts, err = nanoseconds(value)
-		e.has |= hasTs
 	case "dur":
+		member = hasDur
 		e.dur, err = nanoseconds(value)
-		e.has |= hasDur
 	case "id":
-		e.id = string(value)
-		e.has |= hasID
+		member, e.id = hasID, string(value)
 	case "bind_id":
-		e.bind = string(value)
-		e.has |= hasBind
+		member, e.bind = hasBind, string(value)
 	case "flow_in":
-		e.in = string(value) == "true"
-		e.has |= hasIn
+		member, e.in = hasIn, string(value) == "true"
 	case "flow_out":
-		e.out = string(value) == "true"
-		e.has |= hasOut
+		member, e.out = hasOut, string(value) == "true"
 	case "args":
-		e.args = value
-		e.has |= hasArgs
+		member, e.args = hasArgs, value
 	case "s":
-		e.s, err = text(value)
-		e.has |= hasS
+		member, err = hasS, setText(&e.s, value)
 	case "bp":
-		e.bp, err = text(value)
-		e.has |= hasBp
+		member, err = hasBp, setText(&e.bp, value)
 	default:
-		err = errors.New("not a member that events have")
+		return errors.New("not a member that events have")
 	}
+	if err == nil && e.has&member != 0 {
+		return errors.New("it repeats")
+	}
+	e.has |= member
+	return err
+}
+
+func setText(to *string, value []byte) (err error) {
+	*to, err = text(value)
 	return err
 }
 

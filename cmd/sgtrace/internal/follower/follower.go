@@ -52,7 +52,7 @@ const block = 16 << 20
 // A Follower prints the requests of a dump that grows.
 type Follower struct {
 	Out      io.Writer
-	Selected *selection.Chosen // the requests to print
+	Selected *selection.Selected // the requests to print
 	Dump     *inputs.Growing
 	Redact   func(*request.Set)
 

@@ -23,7 +23,7 @@ func TestFollowPrintsRequestsOnce(t *testing.T) {
 	lines := bytes.SplitAfter(dump, []byte("\n"))
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		f := Follower{Out: &out, Selected: &selection.Chosen{}, Dump: inputs.NewGrowing("dump", new(trace.Diags)), Redact: func(*request.Set) {}}
+		f := Follower{Out: &out, Selected: &selection.Selected{}, Dump: inputs.NewGrowing("dump", new(trace.Diags)), Redact: func(*request.Set) {}}
 		pieces := make(chan []byte)
 		go func() {
 			for _, line := range lines {

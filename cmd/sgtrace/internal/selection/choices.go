@@ -27,7 +27,7 @@ type Choices struct {
 }
 
 // ChoicesOf notes what requests hold, as far as sel chooses by it.
-func ChoicesOf(set *request.Set, sel *Chosen) *Choices {
+func ChoicesOf(set *request.Set, sel *Selected) *Choices {
 	o := &Choices{requests: len(set.Requests), set: set}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
@@ -44,8 +44,8 @@ func ChoicesOf(set *request.Set, sel *Chosen) *Choices {
 }
 
 // Nothing says which of the flags leaves nothing, and what there is.
-func (o *Choices) Nothing(ctx *cli.Context, sel *Chosen) error {
-	for _, check := range []func(*Chosen) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
+func (o *Choices) Nothing(ctx *cli.Context, sel *Selected) error {
+	for _, check := range []func(*Selected) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
 		if err := check(sel); err != nil {
 			return err
 		}
@@ -54,28 +54,28 @@ func (o *Choices) Nothing(ctx *cli.Context, sel *Chosen) error {
 		o.requests, strings.Join(Args(ctx), " "))
 }
 
-func (o *Choices) noTime(sel *Chosen) error {
+func (o *Choices) noTime(sel *Selected) error {
 	if (sel.Selection.From == 0 || sel.Selection.From <= o.last) && (sel.Selection.To == 0 || sel.Selection.To >= o.first) {
 		return nil
 	}
 	return fmt.Errorf("--from and --to select nothing: the requests %s", words.Were(o.first, o.last))
 }
 
-func (o *Choices) noRole(sel *Chosen) error {
+func (o *Choices) noRole(sel *Selected) error {
 	return o.none("--role", len(sel.Selection.Roles),
 		func(i, proc int) bool { return sel.Selection.Roles[i] == o.set.Procs[proc].Role },
 		func(i int) string { return sel.Selection.Roles[i].String() },
 		func(proc int) string { return o.set.Procs[proc].Role.String() })
 }
 
-func (o *Choices) noHost(sel *Chosen) error {
+func (o *Choices) noHost(sel *Selected) error {
 	return o.none("--host", len(sel.Selection.Hosts),
 		func(i, proc int) bool { return o.set.IsOnHost(proc, sel.Selection.Hosts[i]) },
 		func(i int) string { return sel.Selection.Hosts[i] },
 		func(proc int) string { return strings.TrimPrefix(o.set.HostOf(proc), naming.Unknown) })
 }
 
-func (o *Choices) noRank(sel *Chosen) error {
+func (o *Choices) noRank(sel *Selected) error {
 	return o.none("--rank", len(sel.Selection.Ranks),
 		func(i, proc int) bool { return o.set.IsRank(proc, sel.Selection.Ranks[i]) },
 		func(i int) string { return words.QuoteShell(sel.rankWords[i : i+1]) },
@@ -109,7 +109,7 @@ func (o *Choices) none(flag string, n int, has func(i, proc int) bool, value fun
 	return fmt.Errorf("no %s; there are %s", strings.Join(given, ", "), fewOf(names))
 }
 
-func (o *Choices) noStage(sel *Chosen) error {
+func (o *Choices) noStage(sel *Selected) error {
 	if len(sel.Selection.Stages) == 0 || slices.ContainsFunc(sel.Selection.Stages, func(name string) bool { return slices.Contains(o.stages, name) }) {
 		return nil
 	}

@@ -54,8 +54,8 @@ func WindowFlags() []cli.Flag {
 	})
 }
 
-// Chosen is what the flags choose.
-type Chosen struct {
+// Selected is what the flags choose.
+type Selected struct {
 	Selection request.Selection // From and To are 0 until Resolve
 	Window    Window            // of time
 	rankWords []string          // Selection.Ranks, as they were given
@@ -63,12 +63,12 @@ type Chosen struct {
 }
 
 // Read reads the flags of [Flags]. Its errors are of type [commandline.UsageError].
-func Read(ctx *cli.Context) (*Chosen, error) {
+func Read(ctx *cli.Context) (*Selected, error) {
 	zone, err := Zone(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &Chosen{Window: Window{ctx.String("from"), ctx.String("to")}, zone: zone}
+	s := &Selected{Window: Window{ctx.String("from"), ctx.String("to")}, zone: zone}
 	if err := s.Window.Check(zone); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func Read(ctx *cli.Context) (*Chosen, error) {
 }
 
 // readWords reads the flags whose values are words: statuses, roles, and ranks.
-func (s *Chosen) readWords(ctx *cli.Context) error {
+func (s *Selected) readWords(ctx *cli.Context) error {
 	for _, word := range ctx.StringSlice("status") {
 		status, ok := request.ParseStatus(word)
 		if !ok {
@@ -153,12 +153,12 @@ func onceForEach(flag, word string) string {
 }
 
 // Bounds are the window of time as instants of the input whose first and last events are given.
-func (s *Chosen) Bounds(first, last trace.Time) (from, to trace.Time, err error) {
+func (s *Selected) Bounds(first, last trace.Time) (from, to trace.Time, err error) {
 	return s.Window.Resolve(first, last, s.zone)
 }
 
 // Resolve chooses the window of time in the input whose first and last events are given.
-func (s *Chosen) Resolve(first, last trace.Time) (err error) {
+func (s *Selected) Resolve(first, last trace.Time) (err error) {
 	s.Selection.From, s.Selection.To, err = s.Bounds(first, last)
 	return err
 }

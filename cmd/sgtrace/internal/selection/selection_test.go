@@ -11,7 +11,7 @@ import (
 )
 
 // read is what Read and Args make of arguments.
-func read(t *testing.T, args ...string) (s *Chosen, again []string, err error) {
+func read(t *testing.T, args ...string) (s *Selected, again []string, err error) {
 	t.Helper()
 	app := &cli.App{Flags: Flags(), DisableSliceFlagSeparator: true, Action: func(ctx *cli.Context) error {
 		s, err = Read(ctx)
