@@ -3,16 +3,16 @@ package chrometrace
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
 
-// Inputs that are made to take long, or much memory, do not.
+// Inputs that are made to take long do not: work that grows with the square of the size would take
+// longer than any test may.
 func TestHostileInputs(t *testing.T) {
-	const size = 400 << 10
+	const size = 800 << 10
 	event := `{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"args":{"x":[`
-	for name, c := range map[string]struct{ begin, repeat string }{
+	for _, c := range map[string]struct{ begin, repeat string }{
 		"a name without end":        {`[{"ph":"X","name":"`, "a"},
 		"an escaped name":           {`[{"ph":"X","name":"`, `\"`},
 		"zeros":                     {"[" + event + "]}},", "\x00"},
@@ -31,11 +31,7 @@ func TestHostileInputs(t *testing.T) {
 		"documents":                 {`{"schemaVersion":[`, `{"schemaVersion":1},`},
 		"counters":                  {"[", `{"ph":"C","ts":1,"args":{"` + "\xff" + `":1}},`},
 	} {
-		start := time.Now()
 		data := []byte(c.begin + strings.Repeat(c.repeat, size/len(c.repeat)))
 		readFuzzed(Options{Workers: 1}, parse.Limits{Block: 1 << 16, Record: 1 << 20}, same, data)
-		if d := time.Since(start); d > 5*time.Second {
-			t.Errorf("%s: %v", name, d)
-		}
 	}
 }

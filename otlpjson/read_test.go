@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -98,19 +98,18 @@ func TestBoundedMemory(t *testing.T) {
 		{"empty documents", a, "{}", d, "a d", 14 << 20, 24 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
 			n := c.size / int64(len(c.repeat)) * int64(len(c.repeat))
 			dump := spantable.New(new(trace.Diags))
-			if err := Read(dump, "f1", io.MultiReader(strings.NewReader(c.before), repeated(c.repeat, n), strings.NewReader(c.after))); err != nil {
-				t.Fatal(err)
-			}
-			runtime.ReadMemStats(&after)
+			used := testinput.AllocatedBy(func() {
+				if err := Read(dump, "f1", io.MultiReader(strings.NewReader(c.before), repeated(c.repeat, n), strings.NewReader(c.after))); err != nil {
+					t.Fatal(err)
+				}
+			})
 			got := reading{dump, dump.Diags.All()}
 			if got.names() != c.spans {
 				t.Errorf("spans %s, want %s; %v", got.names(), c.spans, got.diags)
 			}
-			if used := int64(after.TotalAlloc - before.TotalAlloc); used > c.most {
+			if used > c.most {
 				t.Errorf("%d MB were allocated, want %d at most", used>>20, c.most>>20)
 			}
 		})

@@ -3,10 +3,10 @@ package collective
 import (
 	"iter"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -50,17 +50,14 @@ func (p passing) Parts() iter.Seq[*profile.Part] {
 func TestMemoryOfArrivals(t *testing.T) {
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
 	live := func(n int) int64 {
-		var before, after runtime.MemStats
 		set.Meetings = passing{set, n}
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		c := Measure(set, 0, 0)
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		if c.Counts.Sync != n || len(c.Ranks) != len(set.Ranks) || c.Counts.kernels != n*len(set.Ranks) {
-			t.Fatalf("%d collectives of %d", c.Counts.Sync, n)
-		}
-		return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		return testinput.HeldBy(func() any {
+			c := Measure(set, 0, 0)
+			if c.Counts.Sync != n || len(c.Ranks) != len(set.Ranks) || c.Counts.kernels != n*len(set.Ranks) {
+				t.Fatalf("%d collectives of %d", c.Counts.Sync, n)
+			}
+			return c
+		})
 	}
 	const few, many, most = 2_000, 22_000, 20
 	if grown := live(many) - live(few); grown > (many-few)*int64(len(set.Ranks))*most {

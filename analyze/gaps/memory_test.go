@@ -2,11 +2,11 @@ package gaps
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,7 +23,7 @@ func TestMemoryIsLinearInStreams(t *testing.T) {
 
 // measuring returns how many bytes it takes in all to measure the devices and the gaps of n
 // streams.
-func measuring(n int) uint64 {
+func measuring(n int) int64 {
 	syms := trace.NewSymbols()
 	launch, kernel := syms.Intern("cudaLaunchKernel"), syms.Intern("gemm")
 	set := &profile.Set{Syms: syms}
@@ -39,11 +39,9 @@ func measuring(n int) uint64 {
 		set.Ranks, set.GPUs = append(set.Ranks, fmt.Sprint("TP", rank)), append(set.GPUs, "")
 		set.Streams = append(set.Streams, s)
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	c := Collect(set)
-	gpu.Measure(set, gpu.Options{Gaps: c.Add})
-	c.Measure(Options{Brief: true})
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	return testinput.AllocatedBy(func() {
+		c := Collect(set)
+		gpu.Measure(set, gpu.Options{Gaps: c.Add})
+		c.Measure(Options{Brief: true})
+	})
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 const (
@@ -142,13 +143,9 @@ func (e *trial) inProcess(t *testing.T) (status int) {
 		panic(fmt.Sprintf("%s: %s: sgtrace %v hangs", e.name, e.mutant.Name, e.args()))
 	})
 	defer clock.Stop()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	status = run(append([]string{"sgtrace"}, e.args()...), strings.NewReader(""), &e.out, &e.err)
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > mutantBytes {
-		t.Errorf("allocated %d MB", n>>20)
-	}
+	testinput.BoundMemory(t, mutantBytes, func() {
+		status = run(append([]string{"sgtrace"}, e.args()...), strings.NewReader(""), &e.out, &e.err)
+	})
 	return status
 }
 

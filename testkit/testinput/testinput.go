@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
@@ -250,4 +252,41 @@ func BoundMemory(t *testing.T, most uint64, f func()) {
 	if n := Allocated() - before; n > most {
 		t.Errorf("allocated %d MB", n>>20)
 	}
+}
+
+// AllocatedBy returns how many bytes f allocates, in all: on one core and without the collector, so that it
+// is the same in each run.
+func AllocatedBy(f func()) int64 {
+	defer alone()()
+	before := Allocated()
+	f()
+	return int64(Allocated() - before)
+}
+
+// HeldBy returns how many bytes what f returns holds, on one core.
+func HeldBy(f func() any) int64 {
+	defer alone()()
+	before := live()
+	held := f()
+	bytes := live() - before
+	runtime.KeepAlive(held)
+	return bytes
+}
+
+// alone leaves one core, and stops the collector, until what it returns is called.
+func alone() (again func()) {
+	cores, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1)
+	return func() {
+		runtime.GOMAXPROCS(cores)
+		debug.SetGCPercent(percent)
+	}
+}
+
+// live returns how many bytes are reachable; a second collection frees what finalizers and pools held.
+func live() int64 {
+	runtime.GC()
+	runtime.GC()
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
 }

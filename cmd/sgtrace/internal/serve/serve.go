@@ -193,12 +193,17 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", contentType(h.path))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	h.fetching.Add(1)
-	defer func() {
-		h.last.Store(time.Now().UnixNano())
-		h.fetching.Add(-1)
-	}()
+	h.begin()
+	defer h.end()
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(h.file, 0, h.size))
+}
+
+// begin and end note that a fetch does.
+func (h *handler) begin() { h.fetching.Add(1) }
+
+func (h *handler) end() {
+	h.last.Store(time.Now().UnixNano())
+	h.fetching.Add(-1)
 }
 
 // contentType tells the type by the name. A compressed trace is a file of that

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -203,41 +204,37 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A page may be reloaded: the file is served again, and the time until the end counts from
-// the last fetch.
-func TestReload(t *testing.T) {
-	const idle = 3 * time.Second // so that a busy machine is not late
-	s := startService(t, "out.json", "{}", idle)
-	s.fetch(t, "/out.json")
-	time.Sleep(idle / 3)
-	if got, _ := s.fetch(t, "/out.json"); got != "{}" {
-		t.Errorf("got %q the second time", got)
-	}
-	last := time.Now()
-	if err := s.ended(t); err != nil {
-		t.Error(err)
-	}
-	if after := time.Since(last); after < idle*3/4 {
-		t.Errorf("ended %v after the last fetch, want %v", after, idle)
-	}
+// A page may be reloaded: the time until the end counts from the end of the last fetch, however long
+// that takes.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 3 * time.Second
+		h := &handler{}
+		over := h.idle(t.Context(), limit)
+		time.Sleep(limit - 1)
+		h.begin()
+		time.Sleep(5 * limit)
+		select {
+		case <-over:
+			t.Error("ended amid a fetch")
+		default:
+		}
+		h.end()
+		last := time.Now()
+		<-over
+		if after := time.Since(last); after < limit || after > 2*limit {
+			t.Errorf("ended %v after the last fetch, want %v or a little more", after, limit)
+		}
+	})
 }
 
-// A fetch that takes longer is not cut off.
-func TestSlowFetch(t *testing.T) {
-	content := strings.Repeat("0123456789abcdef", 2<<20)
-	s := startService(t, "large", content, time.Second)
-	resp := s.do(t, "GET", "/large", nil)
-	head := make([]byte, 1000)
-	if _, err := io.ReadFull(resp.Body, head); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(1500 * time.Millisecond)
-	rest, err := io.ReadAll(resp.Body)
-	if err != nil || string(head)+string(rest) != content {
-		t.Errorf("got %d bytes and %v, want the file's %d", len(head)+len(rest), err, len(content))
-	}
-	if err := s.ended(t); err != nil {
-		t.Error(err)
+// A file that was fetched is served again.
+func TestReload(t *testing.T) {
+	s := startService(t, "out.json", "{}", 0)
+	for range 2 {
+		if got, _ := s.fetch(t, "/out.json"); got != "{}" {
+			t.Errorf("got %q", got)
+		}
 	}
 }
 
