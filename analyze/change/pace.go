@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -354,10 +352,14 @@ func (p *pace) burdens() (by [2]float64) {
 			}
 		}
 	}
-	var solved mat.VecDense
-	m := mat.NewDense(2, 2, []float64{normal[0][0], normal[0][1], normal[1][0], normal[1][1]})
-	if solved.SolveVec(m, mat.NewVecDense(2, right[:])) == nil && solved.AtVec(0) >= 0 && solved.AtVec(1) >= 0 {
-		return [2]float64{solved.AtVec(0), solved.AtVec(1)}
+	// By Cramer's rule, unless both say nearly the same.
+	const apart = 1e-9
+	all, shared := normal[0][0]*normal[1][1], normal[0][1]*normal[1][0]
+	if det := all - shared; det > apart*all {
+		first, second := (right[0]*normal[1][1]-normal[0][1]*right[1])/det, (normal[0][0]*right[1]-right[0]*normal[1][0])/det
+		if first >= 0 && second >= 0 {
+			return [2]float64{first, second}
+		}
 	}
 	// One of them alone, the one that explains more.
 	best := -1

@@ -28,9 +28,9 @@ func tableOf(rows []row) *table.Table {
 }
 
 // ranksOn makes the rows of so many hosts with eight ranks each, in a random order.
-func ranksOn(hosts int, kinds ...string) (c *Crowd, rows []row) {
+func ranksOn(hosts int, kinds ...string) (c *Ranks, rows []row) {
 	rng := rand.New(rand.NewPCG(1, uint64(hosts)))
-	c = &Crowd{HostOf: map[string]string{}, Named: map[string]bool{}}
+	c = &Ranks{HostOf: map[string]string{}, Named: map[string]bool{}}
 	for i := range 8 * hosts {
 		rank := fmt.Sprintf("rank %d", i)
 		c.HostOf[rank] = fmt.Sprintf("node%d", i/8)
@@ -87,7 +87,7 @@ func thousands(n int) string {
 }
 
 // expected is what a row of a folded table should have behind its name.
-func expected(c *Crowd, rows []row, name, kind string) string {
+func expected(c *Ranks, rows []row, name, kind string) string {
 	group, which, summed := strings.Cut(name, ": ")
 	var ns []int64
 	var share []float64
@@ -138,7 +138,7 @@ func TestGroups(t *testing.T) {
 		c.Named[ranks[i].Name] = i < 16 || i >= 24
 	}
 	var got []string
-	for _, g := range c.Together(ranks) {
+	for _, g := range c.CompleteGroups(ranks) {
 		got = append(got, g.String())
 	}
 	if want := []string{"all 16 ranks of rack r1", "all 8 ranks of node3"}; !slices.Equal(got, want) {

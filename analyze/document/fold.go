@@ -22,8 +22,8 @@ const (
 // notAdded are columns of numbers that are names.
 var notAdded = []string{"device", "stream", "gpu"}
 
-// A Crowd is the ranks of some tables.
-type Crowd struct {
+// Ranks are those of some tables.
+type Ranks struct {
 	HostOf map[string]string // of ranks, as tables name them
 	Hosts  *Hosts            // nil knows no groups of hosts
 	Named  map[string]bool   // ranks that a finding names, which keep their rows
@@ -33,12 +33,12 @@ type Crowd struct {
 // than [Many] ranks: for each group of hosts the median, or of very many groups of all, and the
 // smallest and the largest value of all. Rows that differ in another text are not summed up
 // together; where there are too many of these, the table is cut instead.
-func (c *Crowd) Fold(t *table.Table) *table.Table {
+func (c *Ranks) Fold(t *table.Table) *table.Table {
 	at, err := t.Column(rankColumn)
 	if err != nil || t.Columns[at].Unit != table.Text {
 		return cut(t, len(c.HostOf))
 	}
-	f := &fold{Crowd: c, t: t, rank: at, kinds: map[string]*kind{}}
+	f := &fold{Ranks: c, t: t, rank: at, kinds: map[string]*kind{}}
 	f.read()
 	if len(f.ranks) <= Many {
 		return t
@@ -74,7 +74,7 @@ func fieldsOf(columns []table.Column) []table.Field[[]table.Cell] {
 
 // A fold is a table while it is folded.
 type fold struct {
-	*Crowd
+	*Ranks
 	t     *table.Table
 	rank  int // column
 	level int // of the groups
@@ -122,7 +122,7 @@ func (f *fold) read() {
 }
 
 // levelFor returns the smallest groups of which there are few enough for a row each; -1 is none.
-func (c *Crowd) levelFor(ranks map[string]bool) int {
+func (c *Ranks) levelFor(ranks map[string]bool) int {
 	for level := range c.Hosts.levels() {
 		groups := map[string]bool{}
 		for rank := range ranks {
@@ -136,7 +136,7 @@ func (c *Crowd) levelFor(ranks map[string]bool) int {
 }
 
 // host returns the host of a rank, whose name a device may follow; "" is unknown.
-func (c *Crowd) host(rank string) string {
+func (c *Ranks) host(rank string) string {
 	for name := rank; name != ""; {
 		if host, ok := c.HostOf[name]; ok {
 			return host

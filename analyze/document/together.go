@@ -27,9 +27,9 @@ func (g *Group) String() string {
 	return fmt.Sprintf("all %d %s of %s", len(g.Members), g.what, g.title)
 }
 
-// Together returns the groups of hosts of which all ranks are named, the largest groups first.
+// CompleteGroups returns the groups of hosts of which all ranks are named, the largest groups first.
 // ranks are all that there are. A rank is told of once.
-func (c *Crowd) Together(ranks []Rank) (list []Group) {
+func (c *Ranks) CompleteGroups(ranks []Rank) (list []Group) {
 	told := map[string]bool{}
 	for level := len(c.Hosts.levels()) - 1; level >= 0; level-- {
 		members := map[string][]string{}
@@ -59,13 +59,13 @@ func (c *Crowd) Together(ranks []Rank) (list []Group) {
 }
 
 // withHosts is Together, and the groups of hosts of which each has a named rank.
-func (c *Crowd) withHosts(ranks []Rank) []Group {
-	list := c.Together(ranks)
+func (c *Ranks) withHosts(ranks []Rank) []Group {
+	list := c.CompleteGroups(ranks)
 	told := map[string]bool{}
 	for i := range list {
 		told[list[i].title] = true
 	}
-	onHosts := &Crowd{Hosts: c.Hosts, Named: map[string]bool{}}
+	onHosts := &Ranks{Hosts: c.Hosts, Named: map[string]bool{}}
 	var hosts []Rank
 	seen := map[string]bool{}
 	for _, r := range ranks {
@@ -75,7 +75,7 @@ func (c *Crowd) withHosts(ranks []Rank) []Group {
 		}
 		onHosts.Named[r.Host] = onHosts.Named[r.Host] || c.Named[r.Name]
 	}
-	for _, g := range onHosts.Together(hosts) {
+	for _, g := range onHosts.CompleteGroups(hosts) {
 		if !told[g.title] {
 			g.what = "hosts"
 			list = append(list, g)
@@ -99,10 +99,10 @@ func (g *Group) words(kind finding.Kind) string {
 	}
 }
 
-// Tell says first in the evidence of findings if those of a kind are about all ranks of a group, or
+// Annotate says first in the evidence of findings if those of a kind are about all ranks of a group, or
 // about all of its hosts: "all 8 ranks of rack r12 are late". Of a host it says so only where several findings are about
 // it, as one names its own. Nil hosts tell nobody.
-func (h *Hosts) Tell(found []finding.Finding, ranks []Rank) {
+func (h *Hosts) Annotate(found []finding.Finding, ranks []Rank) {
 	if h == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (h *Hosts) Tell(found []finding.Finding, ranks []Rank) {
 		}
 	}
 	for _, kind := range kinds {
-		c := &Crowd{Hosts: h, Named: map[string]bool{}}
+		c := &Ranks{Hosts: h, Named: map[string]bool{}}
 		of := map[string][]*finding.Finding{} // by rank and host
 		for i := range found {
 			if f := &found[i]; f.Kind == kind {
@@ -150,7 +150,7 @@ func (g *Group) tell(kind finding.Kind, of map[string][]*finding.Finding) {
 // Covered returns the groups of which some places cover all ranks, and those of hosts that each
 // have a rank there, the largest first.
 func (h *Hosts) Covered(places []place.Where, ranks []Rank) []Group {
-	c := &Crowd{Hosts: h, Named: map[string]bool{}}
+	c := &Ranks{Hosts: h, Named: map[string]bool{}}
 	for i := range places {
 		for _, r := range namedBy(&places[i], ranks) {
 			c.Named[r.Name] = true

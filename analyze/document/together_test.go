@@ -33,7 +33,7 @@ func TestTell(t *testing.T) {
 		{Kind: finding.Straggler, At: at(2, 0)}, {Kind: finding.Straggler, At: at(2, 1)}, {Kind: finding.Straggler, At: at(3, 1)},
 		{Kind: finding.Lifecycle, At: at(3, -1)}, {Kind: finding.Load},
 	}
-	hosts.Tell(found, ranks)
+	hosts.Annotate(found, ranks)
 	var got []string
 	for i := range found {
 		got = append(got, strings.Join(finding.Sentences(found[i].Evidence), "; "))
@@ -42,7 +42,7 @@ func TestTell(t *testing.T) {
 	if want := strings.Join([]string{rack, rack, hosts2 + "; " + host, hosts2 + "; " + host, hosts2, "", ""}, "|"); strings.Join(got, "|") != want {
 		t.Errorf("findings say %q, want %q", got, want)
 	}
-	(*Hosts)(nil).Tell(found, ranks)
+	(*Hosts)(nil).Annotate(found, ranks)
 	if n := len(found[0].Evidence); n != 1 {
 		t.Errorf("without groups, %d sentences", n)
 	}

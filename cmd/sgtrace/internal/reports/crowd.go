@@ -62,7 +62,7 @@ func (s Summing) Folder(in *Reading) func([]*table.Table) {
 
 // sum puts tables of few rows in the place of those of very many ranks, if people read them.
 func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
-	c := &document.Crowd{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
+	c := &document.Ranks{HostOf: map[string]string{}, Hosts: s.hosts, Named: map[string]bool{}}
 	ranks := in.ranks()
 	for _, rank := range ranks {
 		c.HostOf[rank.Name] = rank.Host
@@ -78,7 +78,7 @@ func (s Summing) sum(tables []*table.Table, in *Reading, forPeople bool) {
 		for row := range t.Len() {
 			c.Named[t.Cell(row, column).Text] = true
 		}
-		for _, group := range c.Together(ranks) {
+		for _, group := range c.CompleteGroups(ranks) {
 			t.Note("together these are %s", &group)
 		}
 	}

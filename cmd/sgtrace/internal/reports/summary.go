@@ -177,6 +177,6 @@ func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hos
 	if in.Selected && o.Empty() {
 		return nil, in.noneSelected("nothing")
 	}
-	hosts.Tell(o.Findings, in.ranks())
+	hosts.Annotate(o.Findings, in.ranks())
 	return o, nil
 }
