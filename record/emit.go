@@ -192,7 +192,6 @@ type emitter struct {
 	fillers []*spantable.Filler
 	names   map[string]trace.Sym
 	spans   *spantable.Table
-	attrs   trace.ArgList
 }
 
 func (t *Table) emitter(spans *spantable.Table) *emitter {

@@ -107,7 +107,6 @@ type Table struct {
 type source struct {
 	name, encoding string
 	series         int32 // index into series.Set.Sources
-	bytes          int64
 }
 
 // New returns an empty table.

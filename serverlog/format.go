@@ -2,7 +2,6 @@ package serverlog
 
 import (
 	"bytes"
-	"io"
 	"regexp"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -51,9 +50,6 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r.end()
 	if closed := content.Close(); err == nil {
 		err = closed
-	}
-	if err == io.EOF {
-		err = nil
 	}
 	return &format.Source{}, err
 }

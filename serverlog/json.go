@@ -81,7 +81,6 @@ type rowOf struct {
 	queue, e2e                                 int64
 	rate                                       float64 // tokens/s behind the first one
 	stream                                     bool
-	abort                                      []byte
 	status                                     int64
 	started                                    bool
 }

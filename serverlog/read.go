@@ -113,6 +113,9 @@ func (r *reader) lines(in io.Reader) error {
 			if r.line++; from < to && !skipping {
 				r.take(buf[from:to])
 			}
+			if err == io.EOF {
+				return nil
+			}
 			return err
 		case from > 0:
 			to = copy(buf, buf[from:to])

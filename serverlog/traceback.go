@@ -12,7 +12,6 @@ type raised struct {
 	x      series.Instant
 	who    string
 	frames []string
-	age    int // lines since its last one
 }
 
 // mostFrames are kept of a stack, innermost first: what is around them is the same for all.

@@ -218,10 +218,7 @@ func (l *Layout) close(parts []string, rate, graph string) string {
 	default:
 		parts = append(parts, graph, rate)
 	}
-	text := strings.Join(parts, ", ")
-	if strings.Contains(text, "batch,,") {
-		text = strings.Replace(text, "batch,,", "batch,", 1)
-	}
+	text := strings.Replace(strings.Join(parts, ", "), "batch,,", "batch,", 1)
 	if l.Comma {
 		text += ", "
 	}
