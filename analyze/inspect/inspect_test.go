@@ -65,11 +65,15 @@ func TestInspectCountsEverySpan(t *testing.T) {
 	}
 }
 
-// The reference documents every column and every dimension.
+// The references document every column and every dimension.
 func TestDocumented(t *testing.T) {
-	b, err := os.ReadFile("../../docs/METRICS.md")
-	if err != nil {
-		t.Fatal(err)
+	var b []byte
+	for _, page := range []string{"METRICS.md", "COLUMNS.md"} {
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = append(b, text...)
 	}
 	s := testset.Fixture(t)
 	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Table{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.WaterfallTable([]*requests.Waterfall{requests.NewWaterfall(s, 0)}), requests.GroupStages(s, requests.Dimensions).Report()})
@@ -86,7 +90,7 @@ func TestDocumented(t *testing.T) {
 	words = append(words, request.AllFlags.Words()...)
 	for _, w := range words {
 		if !strings.Contains(string(b), "`"+w+"`") {
-			t.Errorf("docs/METRICS.md does not mention `%s`", w)
+			t.Errorf("neither docs/METRICS.md nor docs/COLUMNS.md mentions `%s`", w)
 		}
 	}
 }
