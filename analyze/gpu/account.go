@@ -72,9 +72,9 @@ const shownShare = 0.005
 func (g *GPUs) ShareReport(schema string) *table.Table {
 	c := gpuColumns{g}
 	captured := c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
-	fields := append(c.first(), captured)
-	fields = append(fields, table.Detail([]table.Field[GPU]{
-		c.time("length", lengthDoc, (*GPU).Length)})...)
+	length := c.time("length", lengthDoc, (*GPU).Length)
+	fields := append(c.first(), length) // what the shares are of
+	fields = append(fields, table.Detail([]table.Field[GPU]{captured})...)
 	fields = append(fields, c.times(busyTime)...)
 	work := timeColumns()[:numWork]
 	for _, a := range work[:numWork-1] {
@@ -86,7 +86,7 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	cold := c.part("cold", "of idle: in gaps of a process that starts: while the host loads code, compiles, or records a CUDA graph", (*GPU).coldTime)
 	fields = append(fields, g.shown(cold, (*Activity).coldTime)...)
 	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
-	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("captured")
+	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("length")
 }
 
 // column are the fields of a column: a part, and the time itself.
