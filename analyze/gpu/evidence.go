@@ -118,6 +118,21 @@ func (g *GPUs) do(verb string) string {
 	return g.Devices() + " " + verb
 }
 
+// lone returns the only one of several devices of whose time something takes the share or more;
+// nil if all have it, or more than one.
+func (g *GPUs) lone(of func(*GPU) int64, share float64) *GPU {
+	var found []*GPU
+	for i := range g.GPUs {
+		if gpu := &g.GPUs[i]; distribution.Fraction(of(gpu), gpu.Length()) >= share {
+			found = append(found, gpu)
+		}
+	}
+	if len(found) != 1 || len(g.GPUs) == 1 {
+		return nil
+	}
+	return found[0]
+}
+
 // spread tells on which device a part of the time is least and on which most; nothing of
 // one device. column is that of the part, in ns, in the table of devices.
 func (g *GPUs) spread(column string, of func(*GPU) int64) finding.Evidence {

@@ -122,7 +122,12 @@ func (g *GPUs) IdleBetweenSteps() ([]finding.Finding, finding.Judged) {
 	if judged.State() != finding.LookedAt || share < muchBetween {
 		return nil, judged
 	}
-	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", g.are(), 100*share)
+	between := func(g *GPU) int64 { return g.Waits.Time[BetweenSteps] }
+	who, own := g.are(), share
+	if lone := g.lone(between, muchBetween); lone != nil {
+		who, own = g.gpuLabel(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
+	}
+	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", who, 100*own)
 	return []finding.Finding{shareFinding("steps", "time between steps", share, text, g.longestGap(&t, BetweenSteps))}, judged
 }
 

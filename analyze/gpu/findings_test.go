@@ -198,3 +198,18 @@ func TestIdleBetweenStepsIsApart(t *testing.T) {
 		}
 	}
 }
+
+// A device that waits alone is named: its peers do something else.
+func TestIdleAlone(t *testing.T) {
+	waits, works := gpuOf(0, 0, map[Reason]int64{BetweenSteps: 90}), gpuOf(0, 0, map[Reason]int64{BetweenSteps: 20})
+	waits.Rank, works.Rank = "TP1", "TP0"
+	g := &GPUs{GPUs: []GPU{works, waits}, Steps: make([]StepTime, 1)}
+	found, _ := g.IdleBetweenSteps()
+	if want := "TP1 alone is idle 90 % of the time between steps"; len(found) != 1 || !strings.HasPrefix(found[0].Text, want) || found[0].Cost != 0.55 {
+		t.Errorf("%+v, want %s", found, want)
+	}
+	g.GPUs[0] = waits
+	if found, _ = g.IdleBetweenSteps(); len(found) != 1 || !strings.HasPrefix(found[0].Text, "the 2 GPUs are idle 90 %") {
+		t.Errorf("both wait: %+v", found)
+	}
+}
