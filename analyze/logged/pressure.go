@@ -245,12 +245,18 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 		if after <= before {
 			continue
 		}
-		if q.metric == series.Running && (came == nil || after < 2*before || moreCame(came, c)) {
-			continue // as many run as come, and for as long
+		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
+		if q.metric == series.Running {
+			if came == nil || after < 2*before || moreCame(came, c) || !turnedOver(length, came, c) {
+				continue // as many run as come, and for as long
+			}
+			if cost, suffered = l.suffer(ranks, c); suffered == nil {
+				continue // the server is used more, and nobody has to wait for it
+			}
 		}
 		most := slices.Max(length[c.At:c.To])
 		f = finding.Finding{Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
-			Cost: float64(c.To-c.At) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
+			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if len(ranks) == 1 {
 			f.At = ranks[0].Where
 		}
@@ -258,7 +264,7 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 			f.Until = l.Grid.Start(c.To)
 		}
 		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", clock(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
-		f.Evidence = append(f.Evidence, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
+		f.Evidence = append(suffered, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
 		if came != nil {
 			l.arrivals(&f, came, c, q)
 		}
@@ -270,6 +276,36 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 // moreCame reports whether more requests came behind a change than before.
 func moreCame(came []float64, c changepoint.Change) bool {
 	return mean(came[c.At:c.To]) > 1.25*mean(came[c.From:c.At])
+}
+
+// turnedOver reports whether as many requests ended before a change as ran then. Before that, a
+// batch only fills up: how many run says how long ago it began, and not how long requests take.
+func turnedOver(running, came []float64, c changepoint.Change) bool {
+	began, ended := came[c.From:c.At], 0.0
+	for _, n := range began {
+		ended += n
+	}
+	ended += running[c.From] - running[c.At-1]
+	return ended >= mean(running[c.From:c.At])
+}
+
+// suffer returns what requests pay for a change of how many run, and in what it shows: more of
+// them wait, or their tokens take longer. Without either, there is no evidence.
+func (l *Logged) suffer(ranks []*Rank, c changepoint.Change) (cost float64, shows []finding.Evidence) {
+	part := float64(c.To-c.At) / float64(l.Grid.N())
+	if wait := l.added(ranks, series.Queued); wait != nil {
+		if x, y := mean(wait[c.From:c.At]), mean(wait[c.At:c.To]); y >= 2*x+1 {
+			cost, shows = part, append(shows, finding.Sentence("%s wait, %s before", words.ThreeDigits(y), words.ThreeDigits(x)))
+		}
+	}
+	for _, r := range ranks {
+		steps := l.stepTime(r)
+		if x, y := middle(steps[c.From:c.At]), middle(steps[c.At:c.To]); y >= muchLonger*x {
+			cost = max(cost, part*(1-x/y))
+			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
+		}
+	}
+	return cost, shows
 }
 
 // arrivals says whether more requests came when a queue grew.

@@ -1,0 +1,88 @@
+package logged_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/serverlog"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// That more requests run is what a server is for. It is said only of a server that was in a steady
+// state before, took in no more, and whose requests pay for it.
+func TestRunningRequestsGrow(t *testing.T) {
+	type second struct{ came, running, queued, speed int }
+	for _, test := range []struct {
+		name string
+		at   func(i int) second
+		want string
+	}{
+		{"a batch fills up at the start, then stays", func(i int) second {
+			if i < 16 {
+				return second{4, 4 * i, 60 - 4*i, 0}
+			}
+			return second{0, 64, 0, 8000}
+		}, ""},
+		{"answers get longer, nobody waits and no token takes longer", func(i int) second {
+			if i < 40 {
+				return second{4, 16, 0, 1600}
+			}
+			return second{4, 64, 0, 6400}
+		}, ""},
+		{"tokens take four times as long", func(i int) second {
+			if i < 40 {
+				return second{4, 16, 0, 1600}
+			}
+			return second{4, 64, 0, 1600}
+		}, "a token takes"},
+		{"the batch grows, and then requests wait", func(i int) second {
+			if i < 40 {
+				return second{4, 16, 0, 1600}
+			}
+			return second{4, 64, 30, 6400}
+		}, "wait, 0 before"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var text strings.Builder
+			begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+			for i := range 100 {
+				s, stamp := test.at(i), begin.Add(time.Duration(i)*time.Second).Format(time.DateTime)
+				if s.came > 0 && i%4 == 0 {
+					fmt.Fprintf(&text, "[%s TP0] Prefill batch, #new-seq: %d, #new-token: 400, #cached-token: 0, token usage: 0.10, #running-req: %d, #queue-req: %d, \n", stamp, 4*s.came, s.running, s.queued)
+				}
+				if s.speed > 0 {
+					for range 2 {
+						fmt.Fprintf(&text, "[%s TP0] Decode batch, #running-req: %d, #token: 9000, token usage: 0.10, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: %d, \n", stamp, s.running, s.speed, s.queued)
+					}
+				}
+			}
+			diags := &trace.Diags{}
+			set := series.New(trace.NewSymbols(), diags)
+			in := &format.Input{Name: "s.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text.String())), nil }}
+			if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set)}); err != nil {
+				t.Fatal(err)
+			}
+			set.Finish(series.Known{})
+			found, _ := logged.Measure(set, logged.Options{}).Changes()
+			said := ""
+			for _, f := range found {
+				if strings.Contains(f.Text, " run on ") {
+					said += f.Text
+					for _, e := range f.Evidence {
+						said += "; " + e.Text
+					}
+				}
+			}
+			if (said == "") != (test.want == "") || !strings.Contains(said, test.want) {
+				t.Errorf("says %q, want %q", said, test.want)
+			}
+		})
+	}
+}
