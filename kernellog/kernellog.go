@@ -1,12 +1,15 @@
-// Package kernellog reads what the kernel of a host says of its GPUs and of memory: dmesg, the
-// journal, and syslog. Errors of NVIDIA's driver (Xid) and of its switches (SXid), and processes that
-// the kernel killed, are instants of a host; all other lines are passed over.
+// Package kernellog reads what a host says of its GPUs and of memory: dmesg, the journal, syslog, and
+// the log of NVIDIA's fabric manager, which runs the NVSwitches. Errors of the driver (Xid), of
+// switches (SXid), and of the fabric manager, and processes that the kernel killed, are instants of a
+// host; all other lines are passed over.
 //
 // # What is odd
 //
 //   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
 //   - dmesg -T and syslog have a wall clock without a zone, syslog without a year, too: of the
 //     latter the time is left out.
+//   - The fabric manager has a wall clock without a zone, too. Its messages may go on in lines without
+//     a stamp. What dmesg calls SXid is an "NVSwitch error" there.
 //   - An Xid names the GPU by its PCI bus. Its pid and name are of who met it, often nvidia-smi.
 //   - The name of a process is cut to 15 characters.
 package kernellog
@@ -26,11 +29,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Format is the log of a kernel.
+// Format is the log of a kernel, or of the fabric manager.
 var Format = &format.Format{
 	Name:   "kernel log",
 	Noun:   "kernel log",
-	Doc:    "errors of GPUs (Xid) and killed processes in dmesg, the journal, or syslog",
+	Doc:    "errors of GPUs (Xid) and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
 	For:    "'sgtrace report'",
 	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
 	Index:  index,
@@ -44,10 +47,14 @@ var (
 	killed = regexp.MustCompile(`Out of memory: Killed process ([0-9]+) \(([^)]*)\)`)
 	// started is how the log of a host begins.
 	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
+	// fabric is a message of the fabric manager: when, how bad, what.
+	fabric = regexp.MustCompile(`(?m)^\[([A-Z][a-z][a-z] [ \d]\d \d{4} \d\d:\d\d:\d\d)\] \[([A-Z]+)\] \[tid \d+\] (.*)`)
+	// nvswitch is such a message of a switch: how bad, the SXid, the bus, and where.
+	nvswitch = regexp.MustCompile(`NVSwitch (fatal|non-fatal) error (\d{1,6}) .*pci bus id ([0-9A-Fa-f:.]+)(?:.*(port \d+))?`)
 )
 
 func sniff(head []byte) bool {
-	return xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head)
+	return xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || fabric.Match(head)
 }
 
 // A fault is what lines say again and again.
@@ -106,6 +113,8 @@ func (d *reader) read(r *bufio.Reader) error {
 func (d *reader) line(line []byte, n int) {
 	kind, text := series.Hardware, ""
 	switch {
+	case bytes.Contains(line, []byte("] [tid ")):
+		text = d.ofFabric(line)
 	case bytes.Contains(line, []byte("SXid (")):
 		if m := sxid.FindSubmatch(line); m != nil {
 			text = words("SXid %s of switch %s", m)
@@ -134,6 +143,35 @@ func (d *reader) line(line []byte, n int) {
 	}
 	d.seen[key] = len(d.found)
 	d.found = append(d.found, found{key, series.Instant{Time: at, Place: place, Kind: kind, Line: uint32(n), Count: 1}})
+}
+
+// ofFabric says what a message of the fabric manager reports, "" if that is no error; errors of
+// switches as the kernel says them.
+func (d *reader) ofFabric(line []byte) string {
+	const head, most = 200, 160
+	m := fabric.FindSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	at, _, _ := stamp(string(line[:min(len(line), head)]))
+	d.Saw(at)
+	d.Source().Zone.Local = true
+	if level := string(m[2]); level != "ERROR" && level != "CRITICAL" && level != "FATAL" {
+		return ""
+	}
+	message := m[3]
+	if m = nvswitch.FindSubmatch(message); m == nil {
+		return "fabric manager: " + strings.ToValidUTF8(string(message[:min(len(message), most)]), "")
+	}
+	bus := string(m[3])
+	if domain, rest, ok := strings.Cut(bus, ":"); ok && len(domain) == 8 { // the kernel writes four digits
+		bus = strings.TrimPrefix(domain, "0000") + ":" + rest
+	}
+	text := fmt.Sprintf("SXid %s of switch %s: %s", m[2], bus, m[1])
+	if len(m[4]) > 0 {
+		text += fmt.Sprintf(", %s", m[4])
+	}
+	return text
 }
 
 // words says what an error is, without who met it.
@@ -182,6 +220,11 @@ func stamp(line string) (at trace.Time, host string, local bool) {
 	}
 	if m := human.FindStringSubmatch(line); m != nil {
 		if t, err := time.Parse("Mon Jan _2 15:04:05 2006", m[1]); err == nil {
+			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := fabric.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse("Jan _2 2006 15:04:05", m[1]); err == nil {
 			return trace.Time(t.UnixNano()), "", true
 		}
 	}

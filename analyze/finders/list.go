@@ -28,7 +28,7 @@ import (
 var All = []Finder{
 	{finding.Hang, "a collective that does not end, and the rank that is not in it, or in another one", Flights,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
-	{finding.GPU, "a GPU that reports an error (Xid), as kernel logs and metrics have it", Logs,
+	{finding.GPU, "a GPU or a switch that reports an error (Xid, SXid), as kernel logs and metrics have it", Logs,
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--evidence"}, ofSeries(hardware.Errors)},
 	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, and why", Logs,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--evidence"}, ofSeries(hardware.Clocks)},

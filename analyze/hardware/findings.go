@@ -114,7 +114,7 @@ var fatal = map[int]string{
 	147: "NVLink error", 148: "NVLink error", 149: "NVLink error", 150: "NVLink error",
 }
 
-// Errors are findings of GPUs that report errors.
+// Errors are findings of GPUs, and of the switches between them, that report errors.
 func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
 	judged := finding.Judged{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
 	type key struct {
@@ -133,7 +133,8 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
 		if x.Kind != series.Hardware {
 			continue
 		}
-		if _, err := fmt.Sscanf(text, "Xid %d", &code); err != nil {
+		rest, ofSwitch := strings.CutPrefix(text, "S")
+		if _, err := fmt.Sscanf(rest, "Xid %d", &code); err != nil {
 			continue
 		}
 		judged.N++
@@ -142,7 +143,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
 			k = len(list)
 			first[key{x.Place, code}] = k
 			f := xid(set, x, code, text)
-			if fatal[code] != "" && x.Time != 0 && to > from { // it is lost from then on
+			if fatal[code] != "" && !ofSwitch && x.Time != 0 && to > from { // it is lost from then on
 				f.Cost = float64(to-x.Time) / float64(to-from) / float64(max(1, devices))
 			}
 			list = append(list, f)
@@ -169,7 +170,8 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 	if d.GPU < 0 && d.UUID == "" {
 		where = d.Host
 	}
-	f := finding.Finding{Topic: fmt.Sprintf("Xid %d", code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Named(where)}
+	kind := strings.Fields(text)[0]
+	f := finding.Finding{Topic: fmt.Sprintf("%s %d", kind, code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Named(where)}
 	f.Text = text
 	if where != "" {
 		f.Text += " on " + where
@@ -177,9 +179,15 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 	if x.Time != 0 {
 		f.Text += " at " + words.At(x.Time, "15:04:05")
 	}
-	if means := fatal[code]; means != "" && !strings.Contains(text, means) {
+	switch means := fatal[code]; {
+	case kind == "SXid" && strings.Contains(strings.ToLower(text), ": fatal"):
+		f.Text += ": the switch and its GPUs need a reset"
+	case kind == "SXid":
+		f.Evidence = append(f.Evidence, finding.Sentence("the driver does not call it fatal: the switch goes on"))
+		f.Confidence = finding.Likely
+	case means != "" && !strings.Contains(text, means):
 		f.Text += ": " + means
-	} else if means == "" {
+	case means == "":
 		f.Evidence = append(f.Evidence, finding.Sentence("such an error is mostly of the program itself, or follows from another one"))
 		f.Confidence = finding.Likely
 	}

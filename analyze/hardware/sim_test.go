@@ -114,6 +114,21 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// An SXid that is fatal is certain, another one is not; neither costs what a lost GPU costs.
+func TestSwitches(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("fabricmanager.log", "kernel log")
+	place := f.Place(series.Place{Server: f.Server(series.Server{}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for i, text := range []string{"SXid 12028 of switch 0000:86:00.0: non-fatal, port 61", "SXid 20034 of switch 0000:86:00.0: fatal, port 33"} {
+		f.Instant(series.Instant{Time: begin + trace.Time(i)*sec, Place: place, Kind: series.Hardware}, text)
+	}
+	set.Finish(series.Known{})
+	found, judged := Errors(set)
+	if len(found) != 2 || judged.N != 2 || found[0].Confidence != finding.Likely || found[1].Confidence != finding.Certain || found[1].Topic != "SXid 20034" || found[1].Cost != 0 {
+		t.Errorf("%+v, %+v", found, judged)
+	}
+}
+
 // An Xid is told once, with how often it came; one that ends a GPU is certain.
 func TestErrors(t *testing.T) {
 	syms := trace.NewSymbols()
