@@ -1,6 +1,5 @@
 // Package flight holds what processes say of the collectives that they have in flight: which
-// they entered last, which have not ended, and where the processes stand. Flight recorders of
-// PyTorch, logs of NCCL, and dumps of stacks fill it, whoever wrote them.
+// they entered last, and which have not ended. Flight recorders of PyTorch fill it.
 //
 // It is a picture of one moment, for hangs. What profilers record of collectives over time is
 // in package profile.
@@ -29,47 +28,25 @@ func New(syms *trace.Symbols) *Set { return &Set{Syms: syms} }
 // Unknown is a number that nobody tells.
 const Unknown = -1
 
-// A Dump is what one process says, by one recorder.
+// A Dump is what one process says.
 type Dump struct {
-	File string
-	By   Recorder
-	Rank int32 // in the job; Unknown
-	// Host and PID are of the process; "" and 0 are unknown.
-	Host    string
-	PID     int64
+	File    string
+	Rank    int32  // in the job; Unknown
 	Version string // of the format; "" is unknown
 	NCCL    string // version; "" is unknown
 	Groups  []Group
 	Ops     []Op       // in the order in which the process entered them
-	Stacks  [][]Frame  // of Ops and Threads
-	Threads []Thread   // where it stands
+	Stacks  [][]Frame  // of Ops
 	Time    trace.Time // the latest that it tells of; 0 is unknown
 	// Lost tells that the file ends too early.
 	Lost bool
 }
 
-// Recorder is what wrote a dump.
-type Recorder uint8
-
-const (
-	FlightRecorder Recorder = iota // of PyTorch
-	NCCLLog                        // with NCCL_DEBUG=INFO
-	Watchdog                       // lines of PyTorch's ProcessGroupNCCL
-	PySpy                          // stacks
-)
-
-// String names a recorder, as a table has it.
-func (r Recorder) String() string {
-	return [...]string{"flight recorder", "NCCL log", "watchdog", "py-spy"}[r]
-}
-
-// A Group is a process group, or a communicator of NCCL, as one of its processes knows it.
+// A Group is a process group, as one of its processes knows it.
 type Group struct {
 	Name  string  // differs between ranks of equal groups
 	Desc  string  // "EXPERT_MODEL_PARALLEL_GROUP"; "" is unknown
 	Ranks []int32 // of the job, in order; nil is unknown
-	// Place is the rank of the process in the group, and Size how many it has; Unknown.
-	Place, Size int32
 	// ID is a number that the recorder has for it; Unknown. It tells groups of one process apart.
 	ID int64
 	// Enqueued is the last collective that the process entered, and Completed the last one that it
@@ -102,7 +79,6 @@ type Op struct {
 	InT, OutT trace.Sym // types of elements
 	State     State
 	Created   trace.Time // when the process entered it, Unix ns; 0 is unknown
-	Timeout   int64      // ns; 0 is unknown
 	Stack     int32      // index into Dump.Stacks; Unknown
 	// Retired tells that the recorder no longer watches it: it has ended, or was given up.
 	Retired bool
@@ -126,13 +102,6 @@ type Frame struct {
 	Line       int32
 }
 
-// A Thread is where one of a process stands.
-type Thread struct {
-	Name  string
-	Idle  bool // as the recorder guesses
-	Stack int32
-}
-
 // Add adds a dump.
 func (s *Set) Add(d *Dump) {
 	s.mu.Lock()
@@ -147,11 +116,6 @@ func (s *Set) Finish() {
 
 // Empty reports whether there is no dump.
 func (s *Set) Empty() bool { return s == nil || len(s.Dumps) == 0 }
-
-// Has reports whether any dump is of a recorder.
-func (s *Set) Has(by Recorder) bool {
-	return slices.ContainsFunc(s.Dumps, func(d *Dump) bool { return d.By == by })
-}
 
 // Shape returns the shape of sizes, which are written as a list of lists of numbers.
 func (s *Set) Shape(sizes [][]int64) Shape {

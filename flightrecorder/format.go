@@ -41,7 +41,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &reader{set: opt.Flight, dump: &flight.Dump{File: in.Name, By: flight.FlightRecorder, Rank: rankOf(in.Name)}, symbols: trace.NewSymbolCache(opt.Syms)}
+	d := &reader{set: opt.Flight, dump: &flight.Dump{File: in.Name, Rank: rankOf(in.Name)}, symbols: trace.NewSymbolCache(opt.Syms)}
 	err = errors.Join(d.read(r), r.Close())
 	if err != nil {
 		if len(d.dump.Ops) == 0 && len(d.groups) == 0 {

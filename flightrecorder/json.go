@@ -24,7 +24,6 @@ type jsonEntry struct {
 	State     string
 	Created   int64     `json:"time_created_ns"`
 	Completed *int64    `json:"time_discovered_completed_ns"`
-	TimeoutMs int64     `json:"timeout_ms"`
 	Retired   bool      `json:"retired"`
 	In        [][]int64 `json:"input_sizes"`
 	Out       [][]int64 `json:"output_sizes"`
@@ -89,7 +88,7 @@ func (d *reader) jsonEntry(j *json.Decoder) error {
 	if len(x.Group) == 2 {
 		e.group, e.desc = x.Group[0], x.Group[1]
 	}
-	e.op = flight.Op{Seq: first(x.Seq, x.OldSeq, x.ID), P2P: first(x.P2P), Record: x.RecordID, Created: trace.Time(x.Created), Timeout: x.TimeoutMs * 1e6,
+	e.op = flight.Op{Seq: first(x.Seq, x.OldSeq, x.ID), P2P: first(x.P2P), Record: x.RecordID, Created: trace.Time(x.Created),
 		Retired: x.Retired, In: d.set.Shape(x.In), Out: d.set.Shape(x.Out), InT: d.types(len(x.InT), func(i int) string { return x.InT[i] }), OutT: d.types(len(x.OutT), func(i int) string { return x.OutT[i] })}
 	if x.ID != nil {
 		e.op.Record = *x.ID

@@ -99,8 +99,6 @@ func (d *reader) entry(dict pickle.Value) {
 			e.op.Created = trace.Time(v.Int64(0))
 		case "time_discovered_completed_ns":
 			e.completedNs = v.Int64(0)
-		case "timeout_ms":
-			e.op.Timeout = v.Int64(0) * 1e6
 		case "retired":
 			e.op.Retired = v.IsTrue()
 		case "input_sizes":

@@ -61,7 +61,7 @@ func (d *reader) group(name, desc string) int32 {
 	}
 	i := int32(len(d.dump.Groups))
 	d.groups[name] = i
-	d.dump.Groups = append(d.dump.Groups, flight.Group{Name: name, Desc: desc, Place: flight.Unknown, Size: flight.Unknown,
+	d.dump.Groups = append(d.dump.Groups, flight.Group{Name: name, Desc: desc,
 		ID: flight.Unknown, Enqueued: flight.Unknown, Completed: flight.Unknown})
 	return i
 }
@@ -70,9 +70,6 @@ func (d *reader) group(name, desc string) int32 {
 func (d *reader) config(name, desc, ranks string) {
 	g := &d.dump.Groups[d.group(name, desc)]
 	g.Ranks = ranksOf(ranks)
-	if g.Ranks != nil {
-		g.Size = int32(len(g.Ranks))
-	}
 }
 
 // ranksOf reads "[0, 1]"; nil if it is something else.
@@ -157,12 +154,6 @@ func (d *reader) finish() {
 	if !d.inAll(x.Rank) {
 		x.Rank = d.only()
 	}
-	for i := range x.Groups {
-		g := &x.Groups[i]
-		if k, ok := slices.BinarySearch(g.Ranks, x.Rank); ok {
-			g.Place = int32(k)
-		}
-	}
 	slices.SortStableFunc(x.Ops, func(a, b flight.Op) int { return int(a.Record - b.Record) })
 }
 
@@ -175,7 +166,7 @@ func (d *reader) nameless() {
 	slices.Sort(ids)
 	for _, id := range ids {
 		s := d.status[id]
-		d.dump.Groups = append(d.dump.Groups, flight.Group{ID: id, Place: flight.Unknown, Size: flight.Unknown, Enqueued: s.enqueued, Completed: s.completed})
+		d.dump.Groups = append(d.dump.Groups, flight.Group{ID: id, Enqueued: s.enqueued, Completed: s.completed})
 	}
 }
 

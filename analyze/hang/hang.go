@@ -108,7 +108,7 @@ func Find(set *flight.Set) *Hang {
 func (h *Hang) latest() []*flight.Dump {
 	last := map[int32]*flight.Dump{}
 	for _, d := range h.Set.Dumps {
-		if d.By != flight.FlightRecorder || d.Rank < 0 {
+		if d.Rank < 0 {
 			continue
 		}
 		if o := last[d.Rank]; o == nil || d.Time > o.Time {
