@@ -66,7 +66,7 @@ func TestRange(t *testing.T) {
 	const want = `KV usage 10.0.0.7/decode-0/decode DP1 TP4 GPU-1  123000000=25 15500000000=50
 SM clock node1// DP-1 TP-1 GPU3  0=1980 15000000000=1410
 last Xid node1// DP-1 TP-1 GPU3  0=13 15000000000=13 30000000000=79 45000000000=79
-sglang:time_to_first_token_seconds_bucket 10.0.0.7/decode-0/ DP-1 TP-1 GPU-1  le 0.5 0=7
+sglang:time_to_first_token_seconds_bucket 10.0.0.7/decode-0/decode DP-1 TP-1 GPU-1  le 0.5 0=7
 30000000000 hardware: Xid 79
 `
 	if got := show(set); got != want || len(diags) != 0 {

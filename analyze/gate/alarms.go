@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -139,8 +138,9 @@ func (l *leastGoodput) judge(g *slo.Goodput, level float64) Judgment {
 }
 
 // lookedFor reports whether any finder of a kind had what it needs, which had too little, and
-// why the first one that does not apply does not.
+// why those do not apply that do not.
 func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []string, reason string) {
+	var reasons []string
 	for i := range of.Judged {
 		j := &of.Judged[i]
 		if j.Finder.Kind != kind {
@@ -152,8 +152,10 @@ func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []stri
 		case finding.TooLittle:
 			short = append(short, strings.Replace(j.Judged.String(), "Not judged: ", "not enough data for ", 1))
 		case finding.NotApplicable:
-			reason = cmp.Or(reason, j.Judged.Reason)
+			if !slices.Contains(reasons, j.Judged.Reason) {
+				reasons = append(reasons, j.Judged.Reason)
+			}
 		}
 	}
-	return looked, short, reason
+	return looked, short, strings.Join(reasons, "; ")
 }

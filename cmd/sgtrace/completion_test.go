@@ -55,7 +55,7 @@ func TestCompletion(t *testing.T) {
 		}{
 			{"sgtrace rep", "report"},
 			{"sgtrace req", "requests\nrequest"},
-			{"sgtrace convert ", "otel2perfetto\nnsys2perfetto"},
+			{"sgtrace convert ", "otel2perfetto\nnsys2perfetto\nrocprof2perfetto\nrocpd2perfetto\nrpd2perfetto"},
 			{"sgtrace convert n", "nsys2perfetto"},
 			{"sgtrace report --timel", "--timeline"},
 			{"sgtrace report otel.jsonl --timel", "--timeline"},
@@ -163,7 +163,7 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 						wrong = "empty: not a directory"
 					case cmd.Name == "extract":
 						line = append(line, "-o", "dataset")
-					case slices.Contains([]string{"merge", "otel2perfetto", "nsys2perfetto"}, cmd.Name):
+					case cmd.Name == "merge", args[1] == "convert":
 						line = append(line, "-o", "x.pftrace")
 					case cmd.Name == "inspect" && value == "csv":
 						line = append(line, "--table", "ranks")

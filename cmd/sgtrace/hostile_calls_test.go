@@ -122,6 +122,7 @@ func TestImports(t *testing.T) {
 		"cmd/sgtrace/internal/screen os/exec":  "the pager of whoever reads on a terminal",
 		"nsysexport/database net/url":          "the address of a file, as SQLite wants it",
 		"nsysexport/internal/nsystest net/url": "the same, for tests",
+		"rocm net/url":                         "the same, of ROCm's databases",
 	}
 	unused := maps.Clone(allowed)
 	dangerous := regexp.MustCompile(`^(net|net/.*|os/exec|plugin|os/user|log/syslog|C|.*/(dns|grpc|websocket)\b.*)$`)

@@ -47,7 +47,7 @@ func TestWaitsOfRealRanks(t *testing.T) {
 		}
 	}
 	read("report", &found)
-	if len(found.Findings) != 1 {
+	if len(found.Findings) != 2 || !strings.HasPrefix(found.Findings[1].Text, "the 4 GPUs are idle 14 % of the time between steps and 16 % in them") {
 		t.Fatalf("%+v", found.Findings)
 	}
 	f := found.Findings[0]
