@@ -62,6 +62,9 @@ func (t *Table) Emit(spans *spantable.Table) Emitted {
 		}
 		i = k
 	}
+	if out.Known == 0 { // else the latencies are those of the spans
+		t.judgeSamples()
+	}
 	t.rows, t.texts = nil, nil
 	return out
 }

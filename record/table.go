@@ -106,7 +106,8 @@ type Table struct {
 // A source is an input.
 type source struct {
 	name, encoding string
-	series         int32 // index into series.Set.Sources
+	series         int32        // index into series.Set.Sources
+	received       []trace.Time // when requests came, in the clock of the log
 }
 
 // New returns an empty table.
@@ -152,6 +153,12 @@ func (f *Filler) Add(r Row) bool {
 	f.series.Saw(max(r.Start, 0))
 	f.series.Saw(max(r.End, 0))
 	return true
+}
+
+// Received says that a request came, of which another line is to tell how it ended.
+func (f *Filler) Received(at trace.Time) {
+	s := &f.t.sources[f.source]
+	s.received = memory.Append(s.received, at)
 }
 
 func (t *Table) text(x Text) []byte { return t.texts[x.at : x.at+uint64(x.n)] }

@@ -205,16 +205,18 @@ func (x *rowOf) finish(r *reader, value []byte) {
 
 // jsonRow adds a record.
 func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
+	if at == 0 {
+		at = x.stamp
+	}
 	if x.event != nil && string(x.event) != "request.finished" {
-		r.known++
+		if r.known++; string(x.event) == "request.received" && at != 0 {
+			r.rows.Received(at)
+		}
 		return
 	}
 	row := &x.row
 	row.Who, row.Line = record.Server, uint32(r.line)
 	row.Server = r.f.Set.Places[place].Server
-	if at == 0 {
-		at = x.stamp
-	}
 	zone := &r.f.Source().Zone
 	switch {
 	case x.received > 0:

@@ -82,13 +82,13 @@ func (o *Overview) diagWarnings() []document.Warning {
 // mostNamed is how many inputs a warning names of which a profiler said the same.
 const mostNamed = 2
 
-// profilerWarnings are what profilers themselves said of their recordings: errors, then
-// warnings.
+// profilerWarnings are what profilers themselves said of their recordings, errors, then
+// warnings; and which records are of slow requests only.
 func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
-	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlow} {
 		var texts []string
 		said := map[string][]string{} // of which inputs, by text
 		for _, x := range o.Diags.All() {

@@ -1,0 +1,104 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// fewRequests is how many requests it takes to say that a sample of them is biased.
+const fewRequests = 20
+
+// judgeSamples says of which inputs the records are of slow requests only, as SGLang writes them if
+// SGLANG_LOG_REQUEST_EXCEEDED_MS is set. Rows are on Unix time.
+func (t *Table) judgeSamples() {
+	type ended struct {
+		e2e    []int64
+		starts []trace.Time
+		last   trace.Time
+	}
+	of := make([]ended, len(t.sources))
+	for i := range memory.Each(len(t.rows), 256) {
+		if r := &t.rows[i]; r.Who == Server && r.E2E >= 0 {
+			e := &of[r.source]
+			e.e2e, e.starts = append(e.e2e, r.E2E), append(e.starts, r.Start)
+			e.last = max(e.last, r.End)
+		}
+	}
+	for i := range of {
+		e, s := &of[i], &t.sources[i]
+		if len(e.e2e) == 0 {
+			continue
+		}
+		slices.Sort(e.e2e)
+		zone := &t.Series.Sources[s.series].Zone
+		for k := range s.received {
+			if zone.Local {
+				shift(&s.received[k], trace.Time(zone.East))
+			}
+			e.last = max(e.last, s.received[k])
+		}
+		why := lacking(s.received, e.starts, e.last-trace.Time(e.e2e[len(e.e2e)-1]), e.e2e[0])
+		if why == "" {
+			why = cutOff(e.e2e)
+		}
+		if why != "" {
+			t.Series.Diags.Add(trace.RecordsSlow.Of(s.name, why))
+		}
+	}
+}
+
+// lacking says of how many requests the end is not recorded although they came earlier than any
+// that lasts could have: before until.
+func lacking(received, starts []trace.Time, until trace.Time, fastest int64) string {
+	early := func(list []trace.Time) (n int) {
+		for _, at := range list {
+			if at < until {
+				n++
+			}
+		}
+		return n
+	}
+	came, recorded := early(received), early(starts)
+	if came < fewRequests || 2*recorded > came {
+		return ""
+	}
+	return fmt.Sprintf("%d requests came, and the end of %d of them is recorded; the fastest took %s", came, recorded, milliseconds(fastest))
+}
+
+// cutOff recognizes sorted latencies that somebody cut off: they begin at a round number, as people
+// choose limits, closer than by chance, and they are as dense there as anywhere above. Latencies
+// as servers have them begin anywhere, and most of them with few that are lucky.
+func cutOff(e2e []int64) string {
+	if len(e2e) < fewRequests {
+		return ""
+	}
+	const byChance = 0.02 // that a number is so close behind a round one, whatever its size
+	first, middle := e2e[0], e2e[len(e2e)/2]
+	limit := int64(0)
+	for decade := int64(100 * time.Millisecond); decade <= first; decade *= 10 {
+		for _, digit := range roundDigits {
+			if digit*decade <= first {
+				limit = digit * decade
+			}
+		}
+	}
+	if limit == 0 || float64(len(roundDigits))*math.Log10(float64(first)/float64(limit)) > byChance || middle <= limit {
+		return ""
+	}
+	// Of those up to the middle, a quarter of the range has a quarter or more, but for chance.
+	edge, _ := slices.BinarySearch(e2e, limit+(middle-limit)/4)
+	if even := float64(len(e2e)) / 8; float64(edge) < even-2*math.Sqrt(even) {
+		return ""
+	}
+	return fmt.Sprintf("none of %d took less than %s, and the fastest took %s", len(e2e), milliseconds(limit), milliseconds(first))
+}
+
+// roundDigits are what round numbers begin with.
+var roundDigits = [...]int64{1, 2, 3, 5}
+
+func milliseconds(ns int64) string { return fmt.Sprintf("%.0f ms", float64(ns)/1e6) }
