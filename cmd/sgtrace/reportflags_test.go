@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -55,7 +56,7 @@ var noEffect = map[[2]string]string{
 	{"metric", "table"}: otherTable, {"bucket", "table"}: otherTable, {"fail-on", "table"}: otherTable, {"slo", "table"}: otherTable, {"classes", "table"}: otherTable,
 	{"min-dur", "table"}: otherTable, {"level", "table"}: otherTable,
 	{"fail-on", "o"}:  "the exit status has it",
-	{"sort", "stage"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
+	{"sort", "stage"}: oneRow, {"sort", "hang"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
 	{"slowest", "fleet"}: oneRun, {"from", "fleet"}: oneRun, {"to", "fleet"}: oneRun,
 	{"slowest", "rid"}: oneRequest, {"slowest", "room"}: oneRequest, {"slowest", "trace"}: oneRequest,
 	{"to", "rid"}: oneRequest, {"to", "room"}: oneRequest, {"to", "trace"}: oneRequest, {"sample", "room"}: oneRequest,
@@ -80,6 +81,12 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 		t.Fatal(err)
 	}
 	smallExport(t, "node.sqlite", r.Truth().StartNs)
+	if err := os.Mkdir("flight", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inflight.Write("flight", inflight.Config{Seed: 1, TP: 2, DP: 1, Steps: 40, Fault: inflight.OtherSize, Wrong: 1, Ring: 2000}, inflight.JSON); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"classes.txt": "communication gemm\n", "key": strings.Repeat("k", 32), "known": "errors # known\n", "hosts.csv": "host,rack\nprefill-0,r1\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -248,6 +255,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 	}
 	switch {
 	case about == nil:
+	case about.Name == "hang":
+		inputs = append(inputs, "flight")
 	case about.Needs == reports.Requests:
 		inputs = inputs[:1]
 	case about.Needs == reports.Profiles:
@@ -263,6 +272,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 			value = "calls"
 		case name == "sort" && about.Name == "stacks":
 			value = "self"
+		case name == "sort" && about.Name == "hang":
+			value = "waiting"
 		}
 		switch {
 		case name == "":

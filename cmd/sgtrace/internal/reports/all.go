@@ -45,7 +45,7 @@ var All = []*Report{
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
 	{Name: "hang", Usage: "which rank keeps the others in a collective that does not end, and where it stands",
-		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks"}, Most: mostKernels, Parse: noOptions(hangs)},
+		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(hangs)},
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
 		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},

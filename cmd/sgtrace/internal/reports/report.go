@@ -29,7 +29,7 @@ type Report struct {
 	// of another report may be an option: --kernels --by-rank.
 	Options []string
 	// Ignores are selection flags that change nothing, since they choose spans and the
-	// report is about whole requests. It says so when they are given: the summary hands
+	// report is about whole requests, or about inputs without spans. It says so when they are given: the summary hands
 	// its selection on to every report.
 	Ignores []string
 	Tables  []string // names of the tables that it may print, the main one first
@@ -150,12 +150,19 @@ func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
 	if err != nil {
 		return
 	}
+	whole := "requests"
+	if slices.Contains(r.Ignores, "from") {
+		whole = "inputs"
+	}
 	for _, flag := range r.Ignores {
 		if ctx.IsSet(flag) {
-			main.Note("--%s has no effect: this report is about whole requests", flag)
+			main.Note("--%s has no effect: this report is about whole %s", flag, whole)
 		}
 	}
 }
+
+// Selections are all selection flags.
+var Selections = slices.Concat(AboutRequests, []string{"from", "to", "host", "rank"})
 
 // AboutRequests are the selection flags that say nothing about what profilers recorded.
 var AboutRequests = []string{"rid", "room", "trace", "status", "slowest", "sample", "role", "stage", "min-dur", "level"}
