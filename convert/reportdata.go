@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -23,6 +24,7 @@ type ReportData struct {
 	Profiles profile.Set  // of what profilers recorded; no Ranks without any
 	Series   *series.Set  // of logs and metrics; nil without any
 	Flight   *flight.Set  // of flight recorders and the like; nil without any
+	Heap     *heap.Set    // of snapshots of memory; nil without any
 	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
 	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
@@ -89,7 +91,13 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		}
 		p.Last = max(p.Last, to)
 	}
+	if !in.Heap.Empty() {
+		p.Heap = in.Heap
+	}
 	for _, r := range of.Tracks {
+		for _, c := range r.Captures {
+			in.Heap.Name(c.File.Name, r.Name)
+		}
 		p.Profiles.Ranks = append(p.Profiles.Ranks, r.Name)
 		for _, c := range r.Captures {
 			if p.First == 0 || c.First < p.First {

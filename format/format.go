@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/record"
@@ -128,6 +129,8 @@ type Options struct {
 	Flight *flight.Set
 	// Records is where they put what they read of whole requests, which becomes spans.
 	Records *record.Table
+	// Heap is where snapshots of memory go; nil is nowhere.
+	Heap *heap.Set
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.

@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/otlp"
@@ -47,7 +48,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"requests", otel}, {"request", rid, otel}, {"live", "--at", "+15s", otel}, {"inspect", otel, torch, nsys}, {"dataset", "ls", extracted},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel}, {"report", "--timeline", otel, torch, nsys},
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
-		{"report", "--hang", hung(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
+		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)},
 		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
@@ -75,6 +76,16 @@ func hung(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// allocated writes a snapshot of memory.
+func allocated(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "1770000000-TP-3-memory.pickle")
+	if err := os.WriteFile(path, heap.Snapshot(heap.New(1, 0, 200, 100)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // schemaInputs writes a run that was recorded in every way, and the requests of another

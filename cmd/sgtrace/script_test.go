@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 
+	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/rocm"
 )
 
@@ -54,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"pfdump":   pfdump,
 			"otlp":     writeOTLP,
+			"heap":     writeHeap,
 			"rocm":     writeROCm,
 			"cutline":  cutline,
 			"fold":     fold,
@@ -137,6 +139,11 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	info, err := os.Stat(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
+}
+
+// writeHeap writes a snapshot of memory: "heap FILE".
+func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), heap.Snapshot(heap.New(38, 0, 300, 400), heap.New(39, 1, 100, 1000)), 0o644))
 }
 
 // writeROCm writes a run of two ranks in all forms of ROCm's profilers: "rocm FOLDER".

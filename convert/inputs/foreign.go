@@ -40,7 +40,7 @@ var common = []struct {
 	{[]string{"%PDF-"}, "document", "is a PDF document"},
 	{[]string{"\x7fELF"}, "program", "is a program"},
 	{[]string{"PAR1"}, "Parquet file", "is one table of a folder of Parquet files: if 'nsys export --type parquetdir' or 'sgtrace extract' wrote it, give the folder"},
-	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, such as a memory snapshot of PyTorch, which sgtrace does not read: docs.pytorch.org/memory_viz shows one"},
+	{[]string{"\x80\x02", "\x80\x03", "\x80\x04", "\x80\x05"}, "pickle", "is a pickle of Python, and neither a memory snapshot nor a flight recorder of PyTorch: sgtrace reads no others"},
 }
 
 // source is how source code, scripts, and pages of text begin. They may quote a dump.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -87,6 +88,8 @@ type Loaded struct {
 	Flight *flight.Set
 	// records are what logs and records of requests say of them; spans are made of it.
 	records *record.Table
+	// Heap is what allocators had of devices; empty without any.
+	Heap *heap.Set
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -112,6 +115,7 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 func newLoaded(opt Options, diags *trace.Diags) *Loaded {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
+	m.Heap = heap.New(m.Spans.Syms)
 	m.records = record.New(m.Series)
 	return m
 }
@@ -429,7 +433,7 @@ func (x *Indexed) close() error {
 
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Heap: m.Heap, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk}
 }
 

@@ -46,6 +46,9 @@ var All = []*Report{
 
 	{Name: "hang", Usage: "which rank keeps the others in a collective that does not end, and where it stands",
 		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(hangs)},
+	{Name: "memory", Usage: "what took the memory of devices, by snapshots of PyTorch's allocator",
+		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(memory),
+		Events: profile.CallCategories},
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
 		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},

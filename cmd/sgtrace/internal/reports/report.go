@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -82,6 +83,7 @@ type Reading struct {
 	Profiles    *profile.Set // nil if there are none
 	Series      *series.Set  // of logs and metrics; nil if there are none
 	Flight      *flight.Set  // nil if there are no dumps of what is in flight
+	Heap        *heap.Set    // nil if there are no snapshots of memory
 	From, To    trace.Time   // selected; 0 is no bound
 	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
 	Selected    bool         // the selection may have left something out

@@ -1,0 +1,186 @@
+package allocations
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Memory is what snapshots tell.
+type Memory struct {
+	syms    *trace.Symbols
+	Devices []Device
+	Holders []Holder
+	Stalls  []Stall
+}
+
+// A Device is what the allocator of a process had of one. All are bytes.
+type Device struct {
+	File, Rank  string
+	Number      int32
+	First, Last trace.Time // of its entries; 0 is unknown
+	// Allocated was asked for and is in use, Pending was given back and may be used by a stream, and
+	// Taken is what the blocks of both take. Reserved is what the allocator has of the device.
+	Allocated, Pending, Taken, Reserved int64
+	// Free is what it has and nobody uses, LargestFree the largest part of that, and Pool what is kept
+	// for CUDA graphs and pools.
+	Free, LargestFree, Pool int64
+	Told                    bool // by entries, and so is all that follows
+	heap.Replay
+	PeakTime trace.Time
+	Entries  int64
+	Failed   int64 // allocations that the device had no memory for
+	Full     bool
+}
+
+// A Holder is what one place had allocated at a moment.
+type Holder struct {
+	Rank   string
+	Number int32
+	Peak   bool // at the peak; else at the end
+	heap.Holding
+	Of int64 // bytes that were allocated then
+}
+
+// A Stall is a call for memory of the device.
+type Stall struct {
+	Rank   string
+	Number int32
+	Time   trace.Time // behind the call
+	Bytes  int64
+	Most   int64     // ns: since the entry before; -1 is unknown
+	Where  trace.Sym // 0 is unknown
+	// Took is how long the call was in what a profiler recorded of the same rank, ns; -1 is not
+	// recorded there.
+	Took int64
+	Call trace.Sym
+}
+
+// Measure looks at snapshots. profiles are recordings of the same processes; nil is none.
+func Measure(set *heap.Set, profiles *profile.Set) *Memory {
+	m := &Memory{syms: set.Syms}
+	for _, x := range set.Snapshots() {
+		for _, d := range x.Devices {
+			m.device(x, d)
+		}
+	}
+	if profiles != nil {
+		m.confirm(profiles)
+	}
+	slices.SortStableFunc(m.Stalls, func(a, b Stall) int { return cmp.Or(cmp.Compare(b.Most, a.Most), cmp.Compare(a.Time, b.Time)) })
+	return m
+}
+
+// device adds a device.
+func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
+	rank := cmp.Or(x.Rank, x.File)
+	row := Device{File: x.File, Rank: rank, Number: d.Number, Entries: int64(len(d.Entries)), Full: d.Full, Told: len(d.Entries) > 0}
+	row.Allocated, row.Pending, row.Reserved = d.Now()
+	for i := range d.Segments {
+		s := &d.Segments[i]
+		if s.Pool {
+			row.Pool += s.Size
+		}
+		for _, b := range s.Blocks {
+			if b.State != heap.Inactive {
+				row.Taken += b.Size
+			} else {
+				row.Free += b.Size
+				row.LargestFree = max(row.LargestFree, b.Size)
+			}
+		}
+	}
+	if row.Told {
+		row.Replay = d.Replay()
+		row.First, row.Last = d.Entries[0].Time, d.Entries[len(d.Entries)-1].Time
+		row.PeakTime = row.First
+		if row.PeakAt >= 0 {
+			row.PeakTime = d.Entries[row.PeakAt].Time
+		}
+		m.holders(rank, d, &row.Replay, true)
+		m.stalls(rank, d, &row)
+	} else {
+		row.Replay.Start.Allocated, row.Replay.PeakAt = row.Allocated+row.Pending, -1
+	}
+	m.holders(rank, d, &row.Replay, false)
+	m.Devices = append(m.Devices, row)
+}
+
+// holders adds what places had allocated, most first.
+func (m *Memory) holders(rank string, d *heap.Device, r *heap.Replay, peak bool) {
+	at, all := len(d.Entries)-1, r.End.Allocated
+	if peak {
+		at, all = r.PeakAt, r.Peak.Allocated
+	} else if len(d.Entries) == 0 {
+		all = r.Start.Allocated
+	}
+	list := d.Holdings(r, at)
+	slices.SortFunc(list, func(a, b heap.Holding) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(m.syms.Name(a.Where), m.syms.Name(b.Where)), cmp.Compare(b.N, a.N))
+	})
+	for _, h := range list {
+		m.Holders = append(m.Holders, Holder{Rank: rank, Number: d.Number, Peak: peak, Holding: h, Of: all})
+	}
+}
+
+// stalls adds the calls for memory of the device, and counts those that failed.
+func (m *Memory) stalls(rank string, d *heap.Device, row *Device) {
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		switch e.Action {
+		case heap.OutOfMemory:
+			row.Failed++
+		case heap.SegmentAlloc, heap.SegmentMap:
+			s := Stall{Rank: rank, Number: d.Number, Time: e.Time, Bytes: e.Size, Where: e.Where, Most: -1, Took: -1}
+			if i > 0 && e.Time != 0 && d.Entries[i-1].Time != 0 {
+				s.Most = max(0, int64(e.Time-d.Entries[i-1].Time))
+			}
+			m.Stalls = append(m.Stalls, s)
+		}
+	}
+}
+
+// isMalloc reports whether a call gets memory of a device.
+func isMalloc(name string) bool {
+	return name == "cudaMalloc" || name == "hipMalloc" || name == "cuMemCreate" || name == "cuMemMap" || name == "hipMemCreate" || strings.HasPrefix(name, "cudaMalloc_")
+}
+
+// stampedBehind is how far behind the end of a call its stamp may be, in ns: the allocator stamps
+// when it has noted the segment.
+const stampedBehind = 1_000_000
+
+// confirm finds the calls in what a profiler recorded of the same rank: the last one that ended
+// before the stamp, and behind the entry before.
+func (m *Memory) confirm(set *profile.Set) {
+	type call struct {
+		profile.Event
+	}
+	calls := map[string][]call{} // by rank, later by end
+	for _, st := range set.Streams {
+		st.Calls(func(c *profile.Call) bool {
+			if c.Rank >= 0 && isMalloc(set.Syms.Name(c.Name)) {
+				calls[set.Ranks[c.Rank]] = append(calls[set.Ranks[c.Rank]], call{c.Event})
+			}
+			return true
+		})
+	}
+	for _, list := range calls {
+		slices.SortFunc(list, func(a, b call) int { return cmp.Compare(a.End, b.End) })
+	}
+	for i := range m.Stalls {
+		s := &m.Stalls[i]
+		list := calls[s.Rank]
+		n := sort.Search(len(list), func(k int) bool { return list[k].End > s.Time+1000 }) // its stamp is in whole microseconds
+		if n == 0 || s.Most < 0 {
+			continue
+		}
+		if c := list[n-1]; s.Time-c.End < stampedBehind && c.Dur() <= s.Most+1000 {
+			s.Took, s.Call = c.Dur(), c.Name
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Package heap simulates a caching allocator of PyTorch and writes the snapshot that it would
+// leave, as Python's pickle does with protocol 4: dicts of frames are shared.
+package heap
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A Run is an allocator at work, and what it really had.
+type Run struct {
+	device         int64
+	next           uint64
+	blocks         []block
+	reserved       int64
+	entries        []dict
+	frames         []list // of places
+	ring, dropped  int
+	use            []use // behind each entry that is in the ring
+	beforeRing     use
+	FailedRequests int
+}
+
+type use struct{ allocated, reserved int64 }
+
+type block struct {
+	address uint64
+	asked   int64
+	place   int
+	free    bool
+}
+
+// Truth is what happened since the first entry that the ring holds, in bytes.
+type Truth struct {
+	Start, Peak, End, Reserved, MostReserved int64
+	Entries, Failed                          int
+	PeakTime                                 int64 // us
+}
+
+const start = 1_770_000_000_000_000 // us
+
+// New simulates some allocations and frees on a device. The ring holds the newest entries.
+func New(seed uint64, device int64, steps, ring int) *Run {
+	r := &Run{device: device, next: 0x7f0000000000, ring: ring}
+	rng := rand.New(rand.NewPCG(seed, 38))
+	for i := range 8 {
+		r.frames = append(r.frames, list{
+			dict{{"name", "torch::unwind::unwind()"}, {"filename", "??"}, {"line", int64(0)}},
+			dict{{"name", "_call_impl"}, {"filename", "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py"}, {"line", int64(1750)}},
+			dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
+		})
+	}
+	for step := range steps {
+		switch live := r.live(); {
+		case rng.IntN(50) == 0:
+			r.record(step, "oom", dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(8))
+		case len(live) > 0 && rng.IntN(100) < 45:
+			b := &r.blocks[live[rng.IntN(len(live))]]
+			r.record(step, "free_requested", dict{{"addr", int64(b.address)}}, b.asked, b.place)
+			b.free = true
+			r.record(step, "free_completed", dict{{"addr", int64(b.address)}}, b.asked, b.place)
+		default:
+			b := block{address: r.next, asked: 1 + rng.Int64N(8<<20), place: rng.IntN(8)}
+			r.next += uint64(rounded(b.asked))
+			r.reserved += rounded(b.asked)
+			r.record(step, "segment_alloc", dict{{"addr", int64(b.address)}}, rounded(b.asked), b.place)
+			r.blocks = append(r.blocks, b)
+			r.record(step, "alloc", dict{{"addr", int64(b.address)}}, b.asked, b.place)
+		}
+	}
+	return r
+}
+
+// rounded is how much a block takes.
+func rounded(n int64) int64 { return (n + 511) / 512 * 512 }
+
+func (r *Run) live() (list []int) {
+	for i := range r.blocks {
+		if !r.blocks[i].free {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// record adds an entry, and drops the oldest one of a full ring.
+func (r *Run) record(step int, action string, what dict, size int64, place int) {
+	now := use{reserved: r.reserved}
+	for _, i := range r.live() {
+		now.allocated += r.blocks[i].asked
+	}
+	e := append(dict{{"action", action}}, what...)
+	r.entries = append(r.entries, append(e, field{"size", size}, field{"stream", int64(0)}, field{"time_us", int64(start + 10*step)}, field{"frames", r.frames[place]}))
+	r.use = append(r.use, now)
+	if len(r.entries) > r.ring {
+		r.beforeRing = r.use[0]
+		r.entries, r.use = r.entries[1:], r.use[1:]
+	}
+}
+
+// Truth is what happened.
+func (r *Run) Truth() Truth {
+	t := Truth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: r.entries[0].get("time_us").(int64)}
+	t.Peak = t.Start
+	for i, u := range r.use {
+		if u.allocated > t.Peak {
+			t.Peak, t.PeakTime = u.allocated, r.entries[i].get("time_us").(int64)
+		}
+		if r.entries[i].get("action") == "oom" {
+			t.Failed++
+		}
+	}
+	return t
+}
+
+// Snapshot is the file that runs of several devices leave.
+func Snapshot(runs ...*Run) []byte {
+	segments, traces := list{}, list{}
+	for _, r := range runs {
+		for int64(len(traces)) <= r.device {
+			traces = append(traces, list{})
+		}
+		entries := list{}
+		for _, e := range r.entries {
+			entries = append(entries, e)
+		}
+		traces[r.device] = entries
+		for i, b := range r.blocks {
+			state := "active_allocated"
+			if b.free {
+				state = "inactive"
+			}
+			of := dict{{"address", int64(b.address)}, {"size", rounded(b.asked)}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
+			segments = append(segments, dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", rounded(b.asked)}, {"stream", int64(0)}, {"segment_type", "large"},
+				{"segment_pool_id", tuple{int64(i % 2), int64(0)}}, {"is_expandable", false}, {"blocks", list{of}}})
+		}
+	}
+	return pickled(dict{{"segments", segments}, {"device_traces", traces}, {"allocator_settings", dict{{"PYTORCH_CUDA_ALLOC_CONF", ""}}}})
+}

@@ -1,0 +1,194 @@
+package heap
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// A Use is what a device's allocator had, in bytes.
+type Use struct {
+	// Allocated is what was asked for and not given back, or is still used by a stream, and
+	// Reserved what the allocator had of the device.
+	Allocated, Reserved int64
+}
+
+// A Replay is the use of a device over its entries.
+type Replay struct {
+	Start, End, Peak Use // Peak has both at the moment of the most that was allocated
+	PeakAt           int // index of the entry behind which that was; -1 is the start
+	MostReserved     int64
+	// Before is of Start what nobody knows the place of: it was allocated before the first
+	// entry. Grown was allocated by an entry, and is there at the end.
+	Grown int64
+	Lost  int64 // what entries gave back or found that was never there: 0 unless entries are missing
+}
+
+// held is a block that an entry allocated.
+type held struct {
+	size  int64
+	where trace.Sym
+}
+
+// reserves is by how much an entry changes what the allocator has of the device.
+func (e *Entry) reserves() int64 {
+	switch e.Action {
+	case SegmentAlloc, SegmentMap:
+		return e.Size
+	case SegmentFree, SegmentUnmap:
+		return -e.Size
+	}
+	return 0
+}
+
+// Now returns what there is at the moment of the snapshot, by its blocks: allocated is what was
+// asked for of blocks in use, pending that of blocks that a stream may still use.
+func (d *Device) Now() (allocated, pending, reserved int64) {
+	for i := range d.Segments {
+		s := &d.Segments[i]
+		reserved += s.Size
+		for _, b := range s.Blocks {
+			switch b.State {
+			case Active:
+				allocated += b.Requested
+			case Pending:
+				pending += b.Requested
+			}
+		}
+	}
+	return allocated, pending, reserved
+}
+
+// Replay goes through the entries. What they free and did not allocate was there at the start, and
+// so was each block in use that no entry allocated.
+func (d *Device) Replay() Replay {
+	r := Replay{PeakAt: -1}
+	alive := map[uint64]held{}
+	var allocated, reserved int64 // since the start
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		reserved += e.reserves()
+		switch e.Action {
+		case Alloc:
+			if old, ok := alive[e.Address]; ok { // how it was freed is missing
+				allocated -= old.size
+				r.Lost += old.size
+			}
+			alive[e.Address] = held{e.Size, e.Where}
+			allocated += e.Size
+		case FreeCompleted:
+			if h, ok := alive[e.Address]; ok {
+				delete(alive, e.Address)
+				allocated -= h.size
+			} else {
+				r.Start.Allocated += e.Size
+				allocated -= e.Size
+			}
+		}
+	}
+	_, _, r.End.Reserved = d.Now()
+	r.Start.Reserved = r.End.Reserved - reserved
+	for i := range d.Segments {
+		for _, b := range d.Segments[i].Blocks {
+			if b.State == Inactive {
+				continue
+			}
+			if h, ok := alive[b.Address]; ok && b.Address != 0 {
+				delete(alive, b.Address)
+				r.Grown += h.size
+			} else {
+				r.Start.Allocated += b.Requested
+			}
+		}
+	}
+	for _, h := range alive {
+		r.Lost += h.size // was allocated, and is no block: how it was freed is missing
+	}
+	r.End.Allocated = r.Start.Allocated + allocated
+	r.Peak, r.MostReserved = r.Start, r.Start.Reserved
+	d.Walk(r.Start, func(i int, u Use) {
+		if u.Allocated > r.Peak.Allocated {
+			r.Peak, r.PeakAt = u, i
+		}
+		r.MostReserved = max(r.MostReserved, u.Reserved)
+	})
+	return r
+}
+
+// Walk calls f with the use behind each entry that changes it.
+func (d *Device) Walk(start Use, f func(i int, u Use)) {
+	alive, u := map[uint64]int64{}, start
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		u.Reserved += e.reserves()
+		switch e.Action {
+		case Alloc:
+			u.Allocated += e.Size - alive[e.Address]
+			alive[e.Address] = e.Size
+		case FreeCompleted:
+			size, ok := alive[e.Address]
+			if !ok {
+				size = e.Size
+			}
+			delete(alive, e.Address)
+			u.Allocated -= size
+		default:
+			if e.reserves() == 0 {
+				continue
+			}
+		}
+		f(i, u)
+	}
+}
+
+// A Holding is what one place has allocated.
+type Holding struct {
+	Where  trace.Sym // 0 is unknown
+	Before bool      // was allocated before the first entry
+	Bytes  int64
+	N      int64
+}
+
+// Holdings returns what was allocated behind an entry, by place; -1 is the start. From the last
+// entry on, blocks say where they were allocated, too.
+func (d *Device) Holdings(r *Replay, at int) []Holding {
+	alive := map[uint64]held{}
+	before, freed := r.Start.Allocated, int64(0)
+	for i := range d.Entries[:at+1] {
+		switch e := &d.Entries[i]; e.Action {
+		case Alloc:
+			alive[e.Address] = held{e.Size, e.Where}
+		case FreeCompleted:
+			if _, ok := alive[e.Address]; !ok {
+				freed += e.Size
+			}
+			delete(alive, e.Address)
+		}
+	}
+	sums := map[Holding]*Holding{}
+	add := func(key Holding, bytes, n int64) {
+		if sums[key] == nil {
+			sums[key] = &Holding{Where: key.Where, Before: key.Before}
+		}
+		sums[key].Bytes += bytes
+		sums[key].N += n
+	}
+	for _, h := range alive {
+		add(Holding{Where: h.where}, h.size, 1)
+	}
+	rest := before - freed
+	if at == len(d.Entries)-1 {
+		for i := range d.Segments {
+			for _, b := range d.Segments[i].Blocks {
+				if _, ok := alive[b.Address]; b.State != Inactive && b.Where != 0 && (!ok || b.Address == 0) {
+					add(Holding{Where: b.Where, Before: true}, b.Requested, 1)
+					rest -= b.Requested
+				}
+			}
+		}
+	}
+	if rest > 0 {
+		add(Holding{Before: true}, rest, 0)
+	}
+	var list []Holding
+	for _, h := range sums {
+		list = append(list, *h)
+	}
+	return list
+}

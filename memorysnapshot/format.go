@@ -1,0 +1,113 @@
+package memorysnapshot
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Format is snapshots of the memory that PyTorch has of devices.
+var Format = &format.Format{
+	Name: "PyTorch memory snapshot",
+	Noun: "memory snapshot",
+	Doc:  "snapshots of memory (*-memory*.pickle), as PyTorch and SGLang's activity MEM write them",
+	For:  "'sgtrace report --memory' or 'sgtrace merge'",
+	Sniff: func(h format.Head) bool {
+		return len(h.Bytes) > 1 && h.Bytes[0] == 0x80 && h.Bytes[1] <= 5 &&
+			(bytes.Contains(h.Bytes, []byte("segments")) && bytes.Contains(h.Bytes, []byte("total_size")) || bytes.Contains(h.Bytes, []byte("device_traces")))
+	},
+	Index: index,
+}
+
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	x, err := read(in, opt.Syms)
+	if err != nil {
+		if x == nil || len(x.Devices) == 0 {
+			return nil, err
+		}
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	told := false
+	for _, d := range x.Devices {
+		told = told || len(d.Entries) > 0
+	}
+	if !told && err == nil {
+		opt.Diags.Add(trace.MemoryNoTrace.Of(in.Name))
+	}
+	if opt.Heap != nil {
+		opt.Heap.Add(x)
+	}
+	p := draw(in.Name, x, opt)
+	return &format.Source{Profiles: []*profile.Profile{p},
+		Stream: func(opt *format.Options) ([]*profile.Profile, error) {
+			return []*profile.Profile{draw(in.Name, x, opt)}, nil
+		},
+		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
+			v.Traces = append(v.Traces, inventory.Trace{File: in.Name, Size: size, Producer: "PyTorch memory snapshot", Absolute: p.Meta.Origin == profile.OriginUnix})
+			for _, is := range are[0] {
+				v.AddProcess(inventory.Process{File: in.Name, Is: is, N: 1, World: -1, Events: int64(p.Total), Steps: -1, Collectives: -1})
+			}
+		}}, nil
+}
+
+// steps is how many parts of the peak a counter on a timeline tells apart.
+const steps = 4096
+
+// draw makes counters of what each device had, and instants of what failed. Numbers of reports are
+// not made of it: of millions of entries, it leaves out what nobody could see.
+func draw(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
+	p := &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Origin: profile.OriginUnix}}
+	p.Rows = append(p.Rows, profile.Row{Kind: profile.RowOther, Name: "memory"})
+	f := &opt.Filter
+	for _, d := range x.Devices {
+		if len(d.Entries) == 0 {
+			continue
+		}
+		r := d.Replay()
+		number := strconv.Itoa(int(d.Number))
+		row := int32(len(p.Rows))
+		for _, what := range []string{profile.MemoryAllocated, profile.MemoryReserved} {
+			p.Rows = append(p.Rows, profile.Row{Kind: profile.RowCounter, PID: int64(d.Number), PIDText: number, Name: what, Unit: "bytes", Folder: "CUDA > GPU " + number})
+		}
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if e.Time == 0 {
+				continue
+			}
+			p.Total++
+			p.First, p.Last = min(p.First, e.Time), max(p.Last, e.Time)
+			if e.Action == heap.OutOfMemory && keeps(f, e.Time) {
+				p.Instants = append(p.Instants, trace.Instant{Time: e.Time, Name: opt.Syms.Intern("out of memory: " + strconv.FormatInt(e.Size, 10) + " bytes"), Cat: opt.Syms.Intern(profile.InstantCategory)})
+			}
+		}
+		last := heap.Use{Allocated: -1 << 62, Reserved: -1}
+		d.Walk(r.Start, func(i int, u heap.Use) {
+			at := d.Entries[i].Time
+			if at == 0 || !keeps(f, at) {
+				return
+			}
+			if diff := u.Allocated - last.Allocated; max(diff, -diff)*steps >= r.Peak.Allocated || i == r.PeakAt || i == len(d.Entries)-1 {
+				last.Allocated = u.Allocated
+				p.Samples = append(p.Samples, trace.Sample{Time: at, Value: float64(u.Allocated), Track: trace.TrackID(row)})
+			}
+			if u.Reserved != last.Reserved {
+				last.Reserved = u.Reserved
+				p.Samples = append(p.Samples, trace.Sample{Time: at, Value: float64(u.Reserved), Track: trace.TrackID(row + 1)})
+			}
+		})
+	}
+	if p.Total == 0 {
+		p.First, p.Last, p.Total, p.Meta.Origin = 0, 0, 1, profile.OriginUnknown // the moment of the snapshot, whenever that was
+	}
+	return p
+}
+
+func keeps(f *profile.Filter, at trace.Time) bool {
+	return !f.IndexOnly && (f.From == 0 || at >= f.From) && (f.To == 0 || at <= f.To)
+}
