@@ -72,6 +72,7 @@ func Measure(set *heap.Set, profiles *profile.Set) *Memory {
 	if profiles != nil {
 		m.confirm(profiles)
 	}
+	slices.SortStableFunc(m.Holders, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	slices.SortStableFunc(m.Stalls, func(a, b Stall) int { return cmp.Or(cmp.Compare(b.Most, a.Most), cmp.Compare(a.Time, b.Time)) })
 	return m
 }

@@ -9,7 +9,9 @@ import (
 
 // Report makes the tables.
 func (m *Memory) Report() *document.Document {
-	return document.Of(m.deviceTable(), m.holderTable(), m.stallTable())
+	d := document.Of(m.deviceTable(), m.holderTable(), m.stallTable())
+	d.LimitAll = true
+	return d
 }
 
 func bytesOf[T any](name, doc string, of func(*T) int64, known func(*T) bool) table.Field[T] {
