@@ -17,6 +17,9 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/rocm/rocpd"
+	"github.com/sgtrace/sgtrace/rocm/rocprof"
+	"github.com/sgtrace/sgtrace/rocm/rpd"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -40,6 +43,29 @@ Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
   sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
   sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`},
+	rocpd.Format.Convert: {"rocpd databases of rocprofv3 and rocprof-sys to Perfetto or Chrome JSON",
+		`Each process gets its streams, threads, roctx ranges, and counters. A capture
+lasts as long as the process, so a part of it is usually enough.
+
+Examples:
+  sgtrace convert rocpd2perfetto 4000_results.db -o out.pftrace
+  sgtrace convert rocpd2perfetto 4000_results.db --from +100us --to +2ms -o part.pftrace
+  sgtrace convert rocpd2perfetto '*_results.db' --cat kernel -o out.json.gz`},
+	rpd.Format.Convert: {"RPD traces to Perfetto or Chrome JSON",
+		`All ranks of a host are in one trace. Each gets its streams, threads, and marks
+of roctx.
+
+Examples:
+  sgtrace convert rpd2perfetto trace.rpd -o out.pftrace
+  sgtrace convert rpd2perfetto trace.rpd --from +1s --to +1500ms -o part.pftrace
+  sgtrace convert rpd2perfetto trace.rpd --cat kernel -o out.json.gz`},
+	rocprof.Format.Convert: {"JSON of rocprofv3 to Perfetto or Chrome JSON",
+		`Each process gets its streams, threads, roctx ranges, and counters.
+
+Examples:
+  sgtrace convert rocprof2perfetto 4001_results.json -o out.pftrace
+  sgtrace convert rocprof2perfetto 4001_results.json --from +100us --to +2ms -o part.pftrace
+  sgtrace convert rocprof2perfetto '*_results.json' --cat kernel -o out.json.gz`},
 }
 
 // convertCommand has a command for every format that has one.
