@@ -1,9 +1,10 @@
-// Package inventory holds what files of profilers contain, as rows of tables: which
+// Package inventory holds what files contain, but for requests, as rows of tables: which
 // tool wrote them, which processes and devices they are about, how much they have of
 // what, and when. 'sgtrace inspect' prints it.
 //
 // The reader of each format adds the rows of a file; whoever prints them does not ask
-// which format they came from. What a file keeps secret (environment, command lines,
+// which format they came from. Logs and dumps of flight recorders are listed once all are read, as
+// that decides their zones. What a file keeps secret (environment, command lines,
 // contents) is in no row. Times are Unix ns; where a row says that it is not timed,
 // they are not known.
 package inventory
@@ -22,6 +23,7 @@ type Inventory struct {
 	Tables     []Table
 	Categories []Category
 	Messages   []Message
+	Logs       []Log
 
 	idle map[string]int // row of Processes that did nothing, by file
 }
@@ -103,6 +105,23 @@ type Message struct {
 	Severity string // "warning", "error"
 	PID      int64  // -1 is unknown
 	Text     string
+}
+
+// A Log is the log of a server or of a kernel, metrics of servers and devices, or what a process
+// says of the collectives that it has in flight. -1 is what there is none of in its format.
+type Log struct {
+	File, Format string
+	Servers      []string // "node1 prefill"; those that nobody names are left out
+	Ranks        []string // "DP1 TP0", "GPU 3"
+	Lines        int64
+	Strange      int64 // lines of a kind that sgtrace does not know
+	Samples      int64
+	Events       int64
+	Collectives  int64 // that the process entered and the dump still has
+	Pending      int64 // of them
+	First, Last  trace.Time
+	Timed        bool
+	NotKnown     []string // "zone: taken for UTC"
 }
 
 // AddProcess adds a process of an export. Everything that ran meanwhile is in some of

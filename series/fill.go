@@ -54,7 +54,13 @@ func (f *Filler) SetServer(server int32, role, engine string) {
 
 // Place returns the index of a place, which is added if it is new.
 func (f *Filler) Place(x Place) int32 {
-	return indexOf(f.Set.placeOf, &f.Set.Places, x)
+	i := indexOf(f.Set.placeOf, &f.Set.Places, x)
+	src := f.Source()
+	for int(i)/64 >= len(src.places) {
+		src.places = append(src.places, 0)
+	}
+	src.places[i/64] |= 1 << (i % 64)
+	return i
 }
 
 // Series returns the index of the series of a metric at a place, which is added if it is new.

@@ -46,6 +46,18 @@ type Source struct {
 	// First and Last are the first and the last stamp; 0 without any.
 	First, Last trace.Time
 	part        span
+	places      []uint64 // bits of indexes into Set.Places
+}
+
+// About yields the places that an input says something about, as indexes into Set.Places.
+func (s *Source) About() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range 64 * len(s.places) {
+			if s.places[i/64]>>(i%64)&1 != 0 && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // A span is where a piece of what an input says lies in the tables of a set.

@@ -18,7 +18,7 @@ import (
 func All(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*table.Table {
 	all := []*table.Table{
 		reportExports(v.Exports), reportTraces(v.Traces), reportProcesses(v.Processes), reportGPUs(v.Devices),
-		reportTables(v.Tables), reportCategories(v.Categories), reportMessages(v.Messages),
+		reportTables(v.Tables), reportCategories(v.Categories), reportMessages(v.Messages), reportLogs(v.Logs),
 	}
 	if s != nil {
 		all = append(all, inspectRequests(s)...)
@@ -28,7 +28,7 @@ func All(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*table.Ta
 
 // Tables are the names of all tables that All can return, in its order.
 var Tables = []string{
-	"exports", "traces", "processes", "gpus", "tables", "categories", "messages",
+	"exports", "traces", "processes", "gpus", "tables", "categories", "messages", "logs",
 	"files", "services", "ranks", "counts", "diagnostics",
 }
 
@@ -153,6 +153,34 @@ func reportMessages(rows []inventory.Message) *table.Table {
 		table.CountColumn("pid", "of the process", func(m *M) int64 { return m.PID }),
 		table.TextColumn("message", "as nsys wrote it", func(m *M) string { return m.Text }),
 	}).Stay("message").Leave("time", "pid")
+}
+
+func reportLogs(rows []inventory.Log) *table.Table {
+	type L = inventory.Log
+	return table.New("sgtrace.inspect.logs/v1", "Logs, metrics, and collectives in flight", rows, []table.Field[L]{
+		table.FileField(func(l *L) string { return l.File }),
+		table.TextColumn("format", "what wrote it, and its versions", func(l *L) string { return l.Format }),
+		table.TextColumn("servers", "that it is about: host, name, engine, role", func(l *L) string { return some(l.Servers) }),
+		table.TextColumn("ranks", "and GPUs that it is about", func(l *L) string { return some(l.Ranks) }),
+		table.CountColumn("lines", "in all", func(l *L) int64 { return l.Lines }),
+		table.CountColumn("strange", "lines of a kind that sgtrace does not know", func(l *L) int64 { return l.Strange }),
+		table.CountColumn("samples", "values of metrics", func(l *L) int64 { return l.Samples }),
+		table.CountColumn("events", "errors, retractions, starts, ends, and what else happened", func(l *L) int64 { return l.Events }),
+		table.CountColumn("collectives", "that the dump has", func(l *L) int64 { return l.Collectives }),
+		table.CountColumn("pending", "collectives that have not ended", func(l *L) int64 { return l.Pending }),
+		table.TimeField("first", "earliest stamp, Unix time", func(l *L) (trace.Time, bool) { return l.First, l.Timed }),
+		table.TimeField("last", "latest stamp, Unix time", func(l *L) (trace.Time, bool) { return l.Last, l.Timed }),
+		table.TextColumn("not known", "what the file does not say", func(l *L) string { return strings.Join(l.NotKnown, "; ") }),
+	}).Stay("not known")
+}
+
+// some names the first of a list.
+func some(names []string) string {
+	const few = 4
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return strings.Join(names, ", ")
 }
 
 // list returns numbers as text, with a dash for three and more in a row: "0-7, 9".
