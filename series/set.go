@@ -2,6 +2,7 @@ package series
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
@@ -59,6 +60,9 @@ func (s *Source) About() iter.Seq[int] {
 		}
 	}
 }
+
+// IsLog reports whether a source is a log, of lines with stamps; else it is of metrics.
+func (s *Source) IsLog() bool { return strings.HasSuffix(s.Encoding, " log") }
 
 // A span is where a piece of what an input says lies in the tables of a set.
 type span struct{ sample, instant, samples, instants int }

@@ -188,18 +188,34 @@ func (l *Logged) Write(w io.Writer, style table.Style) error {
 
 // Words say in one line what was logged.
 func (l *Logged) Words() string {
-	if len(l.Set.Sources) == 0 {
+	files, lines, other := 0, 0, 0
+	for i := range l.Set.Sources {
+		if s := &l.Set.Sources[i]; s.IsLog() {
+			files, lines, other = files+1, lines+s.Lines, other+s.Other
+		}
+	}
+	if files == 0 {
 		return ""
 	}
-	lines, other := 0, 0
-	for i := range l.Set.Sources {
-		lines, other = lines+l.Set.Sources[i].Lines, other+l.Set.Sources[i].Other
-	}
-	text := words.Counted(len(l.Set.Sources), "log")
+	text := words.Counted(files, "log")
 	if lines > 0 {
 		text += fmt.Sprintf(", %s lines (%s %% of a kind that sgtrace does not know)", words.Thousands(int64(lines)), words.InPercent(float64(other)/float64(lines)))
 	}
 	return text + l.zoneWords()
+}
+
+// MetricWords say in one line how much of metrics was read.
+func (l *Logged) MetricWords() string {
+	files, values := 0, 0
+	for i := range l.Set.Sources {
+		if s := &l.Set.Sources[i]; !s.IsLog() {
+			files, values = files+1, values+s.Samples
+		}
+	}
+	if files == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %s", words.Counted(files, "file"), words.Counted(values, "value"))
 }
 
 // zoneWords say in which zone local stamps were taken to be, and why.

@@ -42,6 +42,7 @@ func (o *Overview) facts() []fact {
 	}
 	if o.Logged != nil {
 		add("logs", o.Logged.Words())
+		add("metrics", o.Logged.MetricWords())
 		add("logged", o.Logged.LoadWords())
 	}
 	add("profiles", o.profilesText())
