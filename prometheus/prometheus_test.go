@@ -91,7 +91,7 @@ sglang:e2e_request_latency_seconds_bucket // DP-1 TP-1 GPU-1  le +Inf 250000000=
 KV usage // DP2 TP-1 GPU-1  1000000000=2.6
 sglang:per_stage_req_latency_seconds_sum // DP-1 TP-1 GPU-1 stage=prefill_forward
 `
-	if got := show(set); got != want || len(diags) != 1 || !strings.Contains(diags[0].Msg, "1 lines are not samples; skipped, the first is line 8") {
+	if got := show(set); got != want || len(diags) != 1 || !strings.Contains(diags[0].Msg, "lines that are not samples were skipped: 1, the first is line 8") {
 		t.Errorf("%v\n%s\nwant\n%s", diags, got, want)
 	}
 }
