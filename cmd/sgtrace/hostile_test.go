@@ -99,8 +99,10 @@ func withData(megabytes int) child {
 	if withRace() || runtime.GOOS != "linux" {
 		return child{}
 	}
-	// Every core more has its own buffers.
-	return child{limits: fmt.Sprintf("ulimit -d %d", megabytes<<10), env: append(asUsersRun(), "GOMAXPROCS=2")}
+	// Every core more has its own buffers. Where go test links the C library, as builds of
+	// the program do not, it reserves a stack for each thread, 8 MB unless told, which counts
+	// whether it is used or not.
+	return child{limits: fmt.Sprintf("ulimit -s 1024 && ulimit -d %d", megabytes<<10), env: append(asUsersRun(), "GOMAXPROCS=2")}
 }
 
 // withRace reports whether the program has the race detector, with which it takes
