@@ -43,13 +43,13 @@ Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
   sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
   sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`},
-	rocpd.Format.Convert: {"rocpd databases of rocprofv3 and rocprof-sys to Perfetto or Chrome JSON",
+	rocpd.Format.Convert: {"rocpd databases of ROCm to Perfetto or Chrome JSON",
 		`Each process gets its streams, threads, roctx ranges, and counters. A capture
 lasts as long as the process, so a part of it is usually enough.
 
 Examples:
   sgtrace convert rocpd2perfetto 4000_results.db -o out.pftrace
-  sgtrace convert rocpd2perfetto 4000_results.db --from +100us --to +2ms -o part.pftrace
+  sgtrace convert rocpd2perfetto 4000_results.db --to +2ms -o part.pftrace
   sgtrace convert rocpd2perfetto '*_results.db' --cat kernel -o out.json.gz`},
 	rpd.Format.Convert: {"RPD traces to Perfetto or Chrome JSON",
 		`All ranks of a host are in one trace. Each gets its streams, threads, and marks
@@ -64,7 +64,7 @@ Examples:
 
 Examples:
   sgtrace convert rocprof2perfetto 4001_results.json -o out.pftrace
-  sgtrace convert rocprof2perfetto 4001_results.json --from +100us --to +2ms -o part.pftrace
+  sgtrace convert rocprof2perfetto 4001_results.json --to +2ms -o part.pftrace
   sgtrace convert rocprof2perfetto '*_results.json' --cat kernel -o out.json.gz`},
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -81,6 +82,9 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 		t.Fatal(err)
 	}
 	smallExport(t, "node.sqlite", r.Truth().StartNs)
+	if err := os.WriteFile("heap-memory.pickle", heap.Snapshot(heap.New(1, 0, 30, 400), heap.New(2, 1, 10, 1000)), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Mkdir("flight", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -257,6 +261,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 	case about == nil:
 	case about.Name == "hang":
 		inputs = append(inputs, "flight")
+	case about.Name == "memory":
+		inputs = append(inputs, "heap-memory.pickle")
 	case about.Needs == reports.Requests:
 		inputs = inputs[:1]
 	case about.Needs == reports.Profiles:
@@ -274,6 +280,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 			value = "self"
 		case name == "sort" && about.Name == "hang":
 			value = "waiting"
+		case name == "sort" && about.Name == "memory":
+			value = "peak_bytes"
 		}
 		switch {
 		case name == "":
