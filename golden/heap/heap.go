@@ -15,7 +15,7 @@ type Run struct {
 	reserved       int64
 	entries        []dict
 	frames         []list // of places
-	ring, dropped  int
+	ring           int
 	use            []use // behind each entry that is in the ring
 	beforeRing     use
 	FailedRequests int
