@@ -47,7 +47,7 @@ func (t *Table) judgeSamples() {
 			why = cutOff(e.e2e)
 		}
 		if why != "" {
-			t.Series.Diags.Add(trace.RecordsSlow.Of(s.name, why))
+			t.Series.Diags.Add(trace.RecordsSlowOnly.Of(s.name, why))
 		}
 	}
 }

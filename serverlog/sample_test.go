@@ -58,7 +58,7 @@ func TestSlowRequestsOnly(t *testing.T) {
 		for seed := range uint64(seeds) {
 			set, rows, _ := readText(t, "requests.log", strings.NewReader(requestLog(seed, test.limit, test.received)))
 			rows.Emit(spantable.New(set.Diags))
-			if slices.ContainsFunc(set.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.RecordsSlow }) {
+			if slices.ContainsFunc(set.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.RecordsSlowOnly }) {
 				said++
 			}
 		}

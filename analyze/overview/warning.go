@@ -88,7 +88,7 @@ func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
-	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlow} {
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly} {
 		var texts []string
 		said := map[string][]string{} // of which inputs, by text
 		for _, x := range o.Diags.All() {
