@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/sqlitefile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -61,22 +61,12 @@ func OpenDatabase(path, name string, diags *trace.Diags) (*Database, error) {
 	if info, err := os.Stat(full + "-wal"); err == nil && info.Size() > 0 {
 		diags.Add(trace.RocmJournal.Of(name))
 	}
-	full = filepath.ToSlash(full)
-	if !strings.HasPrefix(full, "/") {
-		full = "/" + full // a drive letter
-	}
-	u := url.URL{Scheme: "file", Path: full, RawQuery: "mode=ro&immutable=1"}
-	conn, err := sqlite.OpenConn(u.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
+	conn, err := sqlitefile.Open(full, sqlitefile.MaxValue, true)
 	if err != nil {
 		return nil, err
 	}
-	conn.Limit(sqlite.LimitLength, maxValue)
 	d := &Database{conn: conn, name: name, diags: diags}
-	// With writable_schema, SQLite reads files that are shorter than their header says. Nothing is
-	// ever written all the same.
-	for _, sql := range []string{"PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON", "PRAGMA writable_schema=ON", "PRAGMA cache_size=-2000"} {
-		err = errors.Join(err, d.each(sql, func(*sqlite.Stmt) {}))
-	}
+	err = sqlitefile.Exec(conn, "PRAGMA cache_size=-2000")
 	err = errors.Join(err, d.each("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", func(s *sqlite.Stmt) {
 		d.tables = append(d.tables, s.ColumnText(0))
 	}))
@@ -85,9 +75,6 @@ func OpenDatabase(path, name string, diags *trace.Diags) (*Database, error) {
 	}
 	return d, nil
 }
-
-// maxValue is how long a value may be, in bytes.
-const maxValue = 16 << 20
 
 // Close closes the file.
 func (d *Database) Close() error { return d.conn.Close() }
@@ -120,17 +107,17 @@ func (d *Database) Scan(table string, columns []string, row func(*sqlite.Stmt)) 
 		return
 	}
 	have := map[string]bool{}
-	err := d.each("PRAGMA table_info("+quote(table)+")", func(s *sqlite.Stmt) { have[strings.ToLower(s.ColumnText(1))] = true })
+	err := d.each("PRAGMA table_info("+sqlitefile.Quote(table)+")", func(s *sqlite.Stmt) { have[strings.ToLower(s.ColumnText(1))] = true })
 	list := []string{"rowid"}
 	for _, c := range columns {
 		if !have[strings.ToLower(c)] {
 			c = "NULL"
 		} else {
-			c = quote(c)
+			c = sqlitefile.Quote(c)
 		}
 		list = append(list, c)
 	}
-	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + quote(table)
+	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + sqlitefile.Quote(table)
 	last, read := int64(-1<<63), 0
 	if err == nil {
 		err = d.each(sql, func(s *sqlite.Stmt) { last, read = s.ColumnInt64(0), read+1; row(s) })
@@ -147,5 +134,3 @@ func (d *Database) Scan(table string, columns []string, row func(*sqlite.Stmt)) 
 	})
 	d.diags.Add(trace.RocmTableDamaged.Of(d.name, table, err, read+back))
 }
-
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

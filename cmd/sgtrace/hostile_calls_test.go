@@ -120,9 +120,8 @@ func TestImports(t *testing.T) {
 		"testkit/chromium os/exec":             "for tests: a browser",
 		"nsysexport os/exec":                   "nsys export, of a report that you name",
 		"cmd/sgtrace/internal/screen os/exec":  "the pager of whoever reads on a terminal",
-		"nsysexport/database net/url":          "the address of a file, as SQLite wants it",
+		"internal/sqlitefile net/url":          "the address of a file, as SQLite wants it",
 		"nsysexport/internal/nsystest net/url": "the same, for tests",
-		"rocm net/url":                         "the same, of ROCm's databases",
 	}
 	unused := maps.Clone(allowed)
 	dangerous := regexp.MustCompile(`^(net|net/.*|os/exec|plugin|os/user|log/syslog|C|.*/(dns|grpc|websocket)\b.*)$`)

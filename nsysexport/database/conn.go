@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/sqlitefile"
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
@@ -19,9 +19,6 @@ type conn struct {
 
 // Close closes the connection.
 func (c *conn) Close() error { return c.Conn.Close() }
-
-// maxValue is how long a value may be, in bytes. Real names reach 100 kB.
-const maxValue = 16 << 20
 
 // cacheSize bounds how much of the file a connection keeps: 256 KiB, which SQLite wants as a
 // negative number. A scan needs each page once. With the default of 2 MB, a hundred open exports
@@ -35,48 +32,22 @@ func (d *Database) Connect() (store.Conn, error) {
 		return nil, err
 	}
 	// It fails where the list of tables is damaged, which the first scan reports.
-	_ = exec(c, cacheSize)
+	_ = sqlitefile.Exec(c, cacheSize)
 	return &conn{d, c}, nil
 }
 
 func (d *Database) connect() (*sqlite.Conn, error) {
-	c, err := sqlite.OpenConn(d.uri, sqlite.OpenReadOnly, sqlite.OpenURI)
-	if err != nil {
-		return nil, err
-	}
 	// No value is longer than the file, whatever its damaged length says.
-	c.Limit(sqlite.LimitLength, int32(d.longest()))
-	pragmas := []string{"PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON"}
-	if d.header.cut() {
-		// SQLite refuses files that are shorter than their header says, unless it is
-		// told that they are under repair. Nothing is ever written all the same.
-		pragmas = append(pragmas, "PRAGMA writable_schema=ON")
-	}
-	for _, p := range pragmas {
-		if err := exec(c, p); err != nil {
-			c.Close()
-			return nil, err
-		}
-	}
-	return c, nil
+	return sqlitefile.Open(d.path, int32(d.longest()), d.header.cut())
 }
 
 // longest is how long a value may be, in bytes.
-func (d *Database) longest() int64 { return min(max(d.header.size, 1<<10), maxValue) }
-
-func exec(conn *sqlite.Conn, sql string) error {
-	stmt, _, err := conn.PrepareTransient(sql)
-	if err != nil {
-		return err
-	}
-	_, err = stmt.Step()
-	return errors.Join(err, stmt.Finalize())
-}
+func (d *Database) longest() int64 { return min(max(d.header.size, 1<<10), sqlitefile.MaxValue) }
 
 // Columns returns the columns of a table.
 func (c *conn) Columns(table string) ([]store.Column, error) {
 	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
-	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + quote(table) + ")")
+	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + sqlitefile.Quote(table) + ")")
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +64,6 @@ func (c *conn) Columns(table string) ([]store.Column, error) {
 		})
 	}
 }
-
-// quote makes an identifier of any text.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // Scan begins to read a table. Rows that belong to another one are not among its rows.
 func (c *conn) Scan(table string, columns []string) (store.Rows, error) {
@@ -123,7 +91,7 @@ const minRow = 5
 func (c *conn) Rows(table string) int64 {
 	var ends [2]int64
 	for i, end := range []string{"min", "max"} {
-		stmt, _, err := c.Conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, quote(table)))
+		stmt, _, err := c.Conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, sqlitefile.Quote(table)))
 		if err != nil {
 			return -1 // WITHOUT ROWID, which nsys does not use
 		}

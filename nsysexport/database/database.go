@@ -18,7 +18,6 @@ package database
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +29,7 @@ import (
 // A Database is an open file.
 type Database struct {
 	file   *os.File
-	uri    string
+	path   string
 	header header
 	tables []string
 	state  store.State
@@ -74,7 +73,7 @@ func (d *Database) open(path string) error {
 	case err != nil:
 		return unwrapPath(err)
 	}
-	d.uri = fileURI(real)
+	d.path = real
 	return d.readTables()
 }
 
@@ -149,17 +148,6 @@ func unwrapPath(err error) error {
 		}
 	}
 	return err
-}
-
-// fileURI returns the address under which SQLite opens a file without locking,
-// journals or writing. Characters like ? and # of the path are escaped.
-func fileURI(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1"}
-	return u.String()
 }
 
 // Tables returns the names of the tables, in the order of the file.

@@ -7,6 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/sqlitefile"
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
@@ -61,9 +62,9 @@ func selection(table string, columns []string) string {
 	var sql strings.Builder
 	sql.WriteString("SELECT ")
 	for _, c := range columns {
-		sql.WriteString(quote(c) + ",")
+		sql.WriteString(sqlitefile.Quote(c) + ",")
 	}
-	return sql.String() + "rowid FROM " + quote(table)
+	return sql.String() + "rowid FROM " + sqlitefile.Quote(table)
 }
 
 // Next moves to the next row, and returns false if there is none.
@@ -177,7 +178,7 @@ func (w *pass) checkHoles() {
 	if w.holes == 0 || w.lost.Err != nil {
 		return
 	}
-	stmt, _, err := w.conn.PrepareTransient("PRAGMA quick_check(" + quote(w.table) + ")")
+	stmt, _, err := w.conn.PrepareTransient("PRAGMA quick_check(" + sqlitefile.Quote(w.table) + ")")
 	if err != nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/sqlitefile"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
@@ -44,7 +45,7 @@ func (d *Database) recover(cause error) error {
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	d.uri, d.tables = fileURI(path), names
+	d.path, d.tables = path, names
 	d.state.TablesDamaged, d.state.Lost = true, lost
 	for _, t := range tables {
 		if t.guessed {
@@ -241,7 +242,7 @@ func list(path string, tables []found) error {
 	}
 	defer conn.Close()
 	for _, pragma := range []string{"PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", "PRAGMA writable_schema=ON"} {
-		if err := exec(conn, pragma); err != nil {
+		if err := sqlitefile.Exec(conn, pragma); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/sqlitefile"
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
@@ -100,7 +101,7 @@ func parseShapes(text string) (list []shape) {
 func (s *shape) definition() string {
 	columns := make([]string, len(s.columns))
 	for i, c := range s.columns {
-		columns[i] = quote(c.Name) + " " + c.Kind
+		columns[i] = sqlitefile.Quote(c.Name) + " " + c.Kind
 		switch {
 		case c.Key:
 			columns[i] += " PRIMARY KEY"
@@ -108,7 +109,7 @@ func (s *shape) definition() string {
 			columns[i] += " NOT NULL"
 		}
 	}
-	return "CREATE TABLE " + quote(s.table) + " (" + strings.Join(columns, ", ") + ")"
+	return "CREATE TABLE " + sqlitefile.Quote(s.table) + " (" + strings.Join(columns, ", ") + ")"
 }
 
 // has reports whether rows can be those of a table of the shape. nsys writes all columns of
