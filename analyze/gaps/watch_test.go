@@ -100,8 +100,8 @@ func (p *playground) period() trace.Time {
 	return times[len(times)/4]
 }
 
-// seenAt returns the last sample of a thread in a gap, unless it is a period old or the thread
-// has begun or ended something since then; nil if there is none.
+// seenAt returns the last sample of a thread in a gap. It returns nil if there is none, if the
+// sample is a period old, or if a frame of the thread began or ended after it.
 func (p *playground) seenAt(tid int64, gap, at trace.Time) (last *seenAt) {
 	for i := range p.seen[tid] {
 		if s := &p.seen[tid][i]; s.at <= at && at < s.at+p.period() && s.at >= gap {

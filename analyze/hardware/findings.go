@@ -33,7 +33,7 @@ func why(bits uint64) string {
 	return strings.Join(parts, ", ")
 }
 
-// name is what a GPU is called, and by what it is known.
+// name is what people call a GPU: its number and host, or its UUID where that is all there is.
 func (d *Device) name() string {
 	switch {
 	case d.GPU < 0 && d.UUID != "":
