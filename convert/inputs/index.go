@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,7 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/record"
@@ -252,183 +249,6 @@ func (m *Loaded) keepWork(recordings []*Indexed) {
 		// Of what can be read once only, ranks still tell what is of one process.
 		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Indexed) bool { return x.Once })
 	}
-}
-
-// Indexed is an input that was recognized, and what its format made of it.
-type Indexed struct {
-	Source *format.Source
-	Input  Input
-	Format *format.Format
-	names  []string // of the files in it, if it is a folder
-	Once   bool     // what can be opened once only
-	stream *Stream  // whose head was looked at; nil if it was closed or is read
-	meter  Meter    // of the first time that it is read; nil from then on
-	stdin  io.Reader
-	spool  *temporary.Spool // of what can be opened once only and is read twice; nil otherwise
-	zeros  bool             // the head is nothing else
-	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
-	// which remove removes.
-	unpacked bool
-	remove   func() error
-	own      *reason    // sgtrace wrote it
-	reopened []*Indexed // the originals of what a dataset has
-	closed   bool       // originals are not opened
-}
-
-// fewOpen is how many files any system lets a process keep open, see mostOpen. There may
-// be more inputs than that: the others are opened once more after a look at them.
-const fewOpen = 8
-
-// recognize looks at the head of the input, and keeps the stream open if that is said or
-// it can be opened only once.
-func (x *Indexed) recognize(keep bool) error {
-	if x.Input.capture != nil {
-		return x.recognizeCapture()
-	}
-	info, err := os.Stat(x.Input.Path())
-	if err == nil && info.IsDir() {
-		return x.recognizeFolder()
-	}
-	x.Once = err != nil || !info.Mode().IsRegular()
-	meter := x.meter
-	switch {
-	case x.Once || meter == nil:
-	case keep:
-		meter = silent{meter} // until it is read
-	default:
-		meter = nil // its bytes are read once more
-	}
-	s, err := x.Input.open(x.stdin, meter)
-	if err != nil {
-		return err
-	}
-	x.stream, x.Format, x.zeros, x.own = s, s.Format, s.zeros, s.own
-	if err := s.unusable(); err != nil {
-		return err
-	}
-	pipe := x.Once
-	if x.Format.OnDisk {
-		x.unpacked, x.Once = pipe || s.Compression != "", false
-		keep = keep && x.unpacked
-	}
-	if !keep && !pipe {
-		return x.closeStream()
-	}
-	return nil
-}
-
-// silent is a meter that no file is named to.
-type silent struct{ Meter }
-
-func (silent) File(string) {}
-
-func (x *Indexed) recognizeFolder() error {
-	entries, err := os.ReadDir(x.Input.Path())
-	if err != nil {
-		return err
-	}
-	x.names = filesOf(x.Input.Path(), entries)
-	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
-		return errUnknownFormat
-	}
-	return nil
-}
-
-func (x *Indexed) closeStream() error {
-	if x.stream == nil {
-		return nil
-	}
-	s := x.stream
-	x.stream = nil
-	return s.Close()
-}
-
-// open returns the content of the input: the stream whose head was looked at, or the
-// file opened anew, as for a window of time.
-func (x *Indexed) open() (io.ReadCloser, error) {
-	if x.spool != nil && x.spool.Full() {
-		return x.spool.Open()
-	}
-	s, meter := x.stream, x.meter
-	x.stream, x.meter = nil, nil
-	switch {
-	case s != nil:
-		if meter != nil {
-			meter.File(s.Name)
-		}
-	case x.Once:
-		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
-	default:
-		var err error
-		if s, err = x.Input.open(nil, meter); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case x.spool != nil:
-		return x.spool.Keep(s), nil
-	case s.Compression == "" && !x.Once:
-		return plainStream{s}, nil
-	}
-	return s, nil
-}
-
-// paths are those of the files in a folder; nil of a file.
-func (x *Indexed) paths() (paths []string) {
-	for _, name := range x.names {
-		paths = append(paths, filepath.Join(x.Input.Path(), name))
-	}
-	return paths
-}
-
-// name is what messages call the input.
-func (x *Indexed) name() string { return messageName(x.Input.Name) }
-
-// asked is the input as its format sees it.
-func (x *Indexed) asked() *format.Input {
-	return &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
-}
-
-// index reads the input.
-func (x *Indexed) index(opt *format.Options) error {
-	in := x.asked()
-	var err error
-	if x.unpacked {
-		in.Path, err = x.unpack(opt.Diags)
-	}
-	switch {
-	case err != nil:
-	case x.Input.capture != nil:
-		x.Source, err = x.indexCapture(in, opt)
-	default:
-		x.Source, err = x.Format.Index(in, opt)
-	}
-	err = errors.Join(err, x.closeStream())
-	if err != nil {
-		x.close()
-	}
-	return err
-}
-
-// close closes what rows are read from, and removes what was unpacked for it.
-func (x *Indexed) close() error {
-	var errs []error
-	if x.Source != nil && x.Source.Close != nil {
-		errs = append(errs, x.Source.Close())
-	}
-	if x.remove != nil {
-		errs = append(errs, x.remove())
-		x.remove = nil
-	}
-	if x.spool != nil {
-		errs = append(errs, x.spool.Close())
-		x.spool = nil
-	}
-	for _, o := range x.reopened {
-		errs = append(errs, o.close())
-	}
-	x.reopened = nil
-	return errors.Join(errs...)
 }
 
 // options returns what a format is told, for a reader that may use so many goroutines.

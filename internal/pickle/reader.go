@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 )
 
 // Options say how a pickle is read. The zero value reads anything.
@@ -342,49 +341,4 @@ func (in *input) text(b []byte) string {
 	s := string(b)
 	in.names[s] = s
 	return s
-}
-
-// Refs are the values of a pickle that it refers to later, by their number in its memo.
-type Refs struct{ words []uint64 }
-
-func (r *Refs) has(i uint32) bool {
-	w := int(i / 64)
-	return w < len(r.words) && r.words[w]&(1<<(i%64)) != 0
-}
-
-func (r *Refs) set(i uint32) {
-	for int(i/64) >= len(r.words) {
-		r.words = append(r.words, 0)
-	}
-	r.words[i/64] |= 1 << (i % 64)
-}
-
-// Len is how many values are referred to.
-func (r *Refs) Len() (n int) {
-	for _, w := range r.words {
-		n += bits.OnesCount64(w)
-	}
-	return n
-}
-
-// farRef is the largest number that a reference may have: a pickle of 4 GB has fewer.
-const farRef = 1 << 31
-
-// Scan finds what a pickle refers to later. It decodes nothing, and fails where [Read] would not
-// know how to go on.
-func Scan(r io.Reader) (*Refs, error) {
-	in, refs := input{r: bufio.NewReaderSize(r, 1<<20)}, &Refs{}
-	for {
-		at := in.offset
-		op, err := in.byte()
-		if err == nil {
-			err = in.pass(op, refs)
-		}
-		switch {
-		case err == errStop:
-			return refs, nil
-		case err != nil:
-			return nil, &Error{at, err}
-		}
-	}
 }
