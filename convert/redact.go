@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -18,10 +19,25 @@ func Learn(in *inputs.Loaded, of *ranks.Assignment, r *redact.Redactor) {
 	for _, host := range of.Hosts() {
 		r.LearnHost(host)
 	}
+	learnSeries(in.Series, r)
 	for _, f := range of.Files {
 		for _, x := range append([]*inputs.Recording{f}, f.Duplicates...) {
 			r.LearnFile(x.Name)
 		}
+	}
+}
+
+// learnSeries tells r of which hosts and servers logs and metrics are.
+func learnSeries(set *series.Set, r *redact.Redactor) {
+	if set.Empty() {
+		return
+	}
+	for i := range set.Servers {
+		r.LearnHost(set.Servers[i].Host)
+		r.LearnHost(set.Servers[i].Name)
+	}
+	for i := range set.Sources {
+		r.LearnFile(set.Sources[i].Name)
 	}
 }
 
@@ -60,6 +76,7 @@ func (p *ReportData) Redact(r *redact.Redactor) {
 	for _, host := range p.hosts {
 		r.LearnHost(host)
 	}
+	learnSeries(p.Series, r)
 	p.Profiles.Syms.Rename(r.Scrub)
 	if p.Requests != nil {
 		p.Requests.Redact(r)

@@ -62,7 +62,7 @@ var layers = []layer{
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"series", "flight", "heap"}, may: []string{"trace", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"series", "flight", "heap"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"record"}, may: []string{"series", "spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"inventory", "format"}, may: []string{"flight", "heap", "profile", "record", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},

@@ -33,16 +33,8 @@ func why(bits uint64) string {
 	return strings.Join(parts, ", ")
 }
 
-// name is what people call a GPU: its number and host, or its UUID where that is all there is.
-func (d *Device) name() string {
-	switch {
-	case d.GPU < 0 && d.UUID != "":
-		return d.UUID
-	case d.Host == "":
-		return fmt.Sprintf("GPU %d", d.GPU)
-	}
-	return fmt.Sprintf("GPU %d of %s", d.GPU, d.Host)
-}
+// name is what people call a GPU.
+func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 
 // Clocks are findings of GPUs that are slower than their peers.
 func Clocks(set *series.Set) ([]finding.Finding, finding.Judged) {
@@ -102,7 +94,7 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	return f
 }
 
-func at(d *Device) place.Where { return place.Named(d.name()) }
+func at(d *Device) place.Where { return place.Device(d.name()) }
 
 func number(v float64) string { return words.Thousands(int64(v + 0.5)) }
 
@@ -171,7 +163,7 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 		where = d.Host
 	}
 	kind := strings.Fields(text)[0]
-	f := finding.Finding{Topic: fmt.Sprintf("%s %d", kind, code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Named(where)}
+	f := finding.Finding{Topic: fmt.Sprintf("%s %d", kind, code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Device(where)}
 	f.Text = text
 	if where != "" {
 		f.Text += " on " + where

@@ -69,7 +69,7 @@ func Measure(set *series.Set, opt Options) *Logged {
 	l := &Logged{Set: set}
 	l.bounds(opt)
 	l.grid(opt)
-	l.name()
+	l.names = set.Names()
 	l.measureRanks(opt)
 	l.group(opt)
 	return l
@@ -124,26 +124,8 @@ func role(s *series.Server) request.Role {
 	return request.Other
 }
 
-// host is what a server is called: logs tell servers apart, and not hosts.
-func host(s *series.Server) string { return cmp.Or(s.Name, s.Host) }
-
-// name names all places.
-func (l *Logged) name() {
-	ranked := map[int32]bool{} // servers of which ranks log; what else logs there is no rank
-	for _, p := range l.Set.Places {
-		ranked[p.Server] = ranked[p.Server] || p.Rank.Known() > 0
-	}
-	var places []naming.Place
-	for i := range l.Set.Places {
-		p := &l.Set.Places[i]
-		if p.Rank.Known() == 0 && ranked[p.Server] {
-			continue
-		}
-		s := &l.Set.Servers[p.Server]
-		places = append(places, naming.Place{Role: role(s).String(), Host: host(s), Rank: p.Rank})
-	}
-	l.names = naming.New(places, naming.HostNames{})
-}
+// host is what a server is called.
+func host(s *series.Server) string { return s.Called() }
 
 // where is the place of an index of Set.Places.
 func (l *Logged) where(i int32) place.Where {

@@ -232,3 +232,8 @@ func Named(name string) Where {
 func At(role request.Role, host string, rank trace.Rank, names *naming.Names) Where {
 	return Where{Scope: OneRank, Role: role, Host: host, Rank: rank, names: names}
 }
+
+// Device is the place of a GPU that no rank is known to use, by what it is called.
+func Device(name string) Where {
+	return Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank, Label: name}
+}

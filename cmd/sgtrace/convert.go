@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/rocm/rocpd"
 	"github.com/sgtrace/sgtrace/rocm/rocprof"
 	"github.com/sgtrace/sgtrace/rocm/rpd"
@@ -194,7 +195,11 @@ func (c *command) collectEarly() {
 
 // contents says how much a timeline holds.
 func contents(t *trace.Trace, size int64) string {
-	return fmt.Sprintf("%s on %s, %s, %s", count(len(t.Slices)-1, "slice"), count(len(t.Tracks)-1, "track"), count(len(t.Flows), "arrow"), bytesText(size))
+	logged := ""
+	if name := t.Syms.Intern(profile.Logged); slices.ContainsFunc(t.Tracks, func(x trace.Track) bool { return x.Name == name }) {
+		logged = count(len(t.Samples), "sample") + " and "
+	}
+	return fmt.Sprintf("%s%s on %s, %s, %s", logged, count(len(t.Slices)-1, "slice"), count(len(t.Tracks)-1, "track"), count(len(t.Flows), "arrow"), bytesText(size))
 }
 
 // count prints a number of things.

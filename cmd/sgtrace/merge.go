@@ -30,6 +30,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -194,8 +195,8 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, err
 	}
 	defer in.Close()
-	if in.Requests == nil && len(of.Tracks) == 0 {
-		return nil, errors.New("nothing to draw: the inputs have neither requests nor what profilers recorded; 'sgtrace report --timeline' shows what logs say")
+	if in.Requests == nil && len(of.Tracks) == 0 && in.Series.Empty() {
+		return nil, errors.New("nothing to draw: the inputs have no requests, and nothing that profilers, logs or metrics tell of a time")
 	}
 	aligned, err := clocks.Align(in, of, clocks.Options{Given: flags.given, Find: !ctx.Bool("no-align")})
 	if err != nil {
@@ -209,7 +210,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	if windowed {
 		c.screen.Doing("reading the window of time")
-		first, last := aligned.Bounds()
+		first, last := bounds(aligned, in.Series)
 		if err := flags.resolve(first, last, in.Requests, ctx.String("around")); err != nil {
 			return nil, err
 		}
@@ -222,6 +223,8 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 			return nil, err
 		}
 	}
+	flags.draw.Window = inputs.Extent{From: flags.sel.Selection.From, To: flags.sel.Selection.To}
+	flags.draw.Hosts, flags.draw.Want = flags.sel.Selection.Hosts, flags.sel.Selection.Ranks
 	if c.redact != nil {
 		convert.Redact(in, of, aligned, c.redact)
 	}
@@ -241,6 +244,18 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, nothingLeft(ctx)
 	}
 	return t, nil
+}
+
+// bounds are when the first and the last of all inputs is, on the common clock.
+func bounds(aligned *clocks.Alignment, said *series.Set) (first, last trace.Time) {
+	first, last = aligned.Bounds()
+	if from, to, ok := said.Bounds(); ok {
+		if first == 0 || from < first {
+			first = from
+		}
+		last = max(last, to)
+	}
+	return first, last
 }
 
 // reportClocks prints a line for each clock, and writes the file that --clock-report names.

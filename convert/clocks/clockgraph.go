@@ -195,6 +195,10 @@ func (m *aligner) relate(given []Given, find bool) error {
 		m.of.FindProcs(m.in.Requests)
 	}
 	m.findClocks()
+	if len(m.HostClocks) == 0 { // logs and metrics alone, whose times stay as they are
+		_, err := m.fixed(given)
+		return err
+	}
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
 		m.matchCollectives() // its ranks say which clock they have
@@ -308,6 +312,9 @@ func (m *aligner) clockNamed(host string) (int, error) {
 			found = i
 		}
 	}
+	if all == nil {
+		return 0, fmt.Errorf("%w: %s; logs and metrics keep their times", ErrNoHost, host)
+	}
 	if found < 0 {
 		return 0, fmt.Errorf("%w: %s; there are %s", ErrNoHost, host, strings.Join(all, ", "))
 	}
@@ -372,6 +379,17 @@ func (c *HostClock) toReference() func(trace.Time) trace.Time {
 		return func(t trace.Time) trace.Time { return t }
 	}
 	return func(t trace.Time) trace.Time { return trace.Time(fit.ToReference(int64(t))) }
+}
+
+// OfHost returns what puts the Unix times of a host on the common clock: they stay where no ranks or
+// requests tell of its clock.
+func (m *Alignment) OfHost(host string) func(trace.Time) trace.Time {
+	for _, c := range m.HostClocks {
+		if host != "" && c.isKnown && slices.Contains(c.Names, host) {
+			return c.toReference()
+		}
+	}
+	return func(t trace.Time) trace.Time { return t }
 }
 
 // ToLocal returns what the clock showed when the reference showed t, or 0 for 0.

@@ -61,7 +61,11 @@ func (l *Line) Lopsided() bool {
 
 // Report says how the clocks were aligned.
 func (m *Alignment) Report(of *ranks.Assignment) *Report {
-	r := &Report{Schema: Schema, Reference: m.HostClocks[m.Reference].Label()}
+	r := &Report{Schema: Schema, Clocks: []Line{}}
+	if len(m.HostClocks) == 0 {
+		return r
+	}
+	r.Reference = m.HostClocks[m.Reference].Label()
 	names := make([][]string, len(m.HostClocks))
 	for _, rank := range of.Tracks {
 		names[rank.Clock] = append(names[rank.Clock], strings.TrimSuffix(rank.Name, " ("+rank.Host+")"))

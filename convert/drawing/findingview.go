@@ -16,8 +16,9 @@ import (
 
 // Places of the groups that say what was found, in front of all others.
 const (
-	findingsOrder = -2
-	loadOrder     = -1
+	findingsOrder = -3
+	loadOrder     = -2
+	loggedOrder   = -1
 )
 
 // drawFindings adds the group of what stands out, with a row for each finding, one of what
@@ -45,6 +46,13 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 		}
 		if f.Until != 0 {
 			of.To = f.Until
+		}
+		of.From = max(of.From, opt.Window.From)
+		if opt.Window.To != 0 {
+			of.To = min(of.To, opt.Window.To)
+		}
+		if of.To < of.From {
+			continue
 		}
 		s := trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Name: b.Intern(f.Title), Args: record(b, f.Record)}
 		subject := b.Subject(trace.Subject{ID: b.Intern(f.Severity)})

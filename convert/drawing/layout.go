@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -72,7 +73,7 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
 	l := newLayout(set, b, opt)
 	l.noteClocks(b)
-	describe(b, set, nil)
+	describe(b, set, nil, nil)
 	drawFindings(b, &opt, set, l.extentOf(), inputs.Extent{})
 	drawLoad(b, l, nil)
 	t := l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
@@ -206,11 +207,18 @@ func (l *layout) room() trace.Room {
 }
 
 // describe notes what the trace was made from.
-func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
+func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inputs.Recording) {
 	var names []string
 	if set != nil {
 		for _, f := range set.Files {
 			names = append(names, f.Name)
+		}
+	}
+	if said != nil {
+		for i := range said.Sources {
+			if name := said.Sources[i].Name; !slices.Contains(names, name) { // records are requests, too
+				names = append(names, name)
+			}
 		}
 	}
 	for _, f := range files {

@@ -56,18 +56,18 @@ func (v *loadView) group() trace.TrackID {
 	return v.top
 }
 
-// A series is the values of a counter, one for each piece of time; NaN keeps the one
+// Pieces are the values of a counter, one for each piece of time; NaN keeps the one
 // before.
-type series struct {
+type pieces struct {
 	extent inputs.Extent
 	width  trace.Time
 	values []float64
 }
 
-// newSeries divides an extent into so many pieces at most, of a round length.
-func newSeries(e inputs.Extent, pieces int, first float64) series {
-	width := roundUp(max(1, (e.To-e.From)/trace.Time(pieces)))
-	s := series{extent: e, width: width, values: make([]float64, (e.To-e.From)/width+1)}
+// newPieces divides an extent into so many pieces at most, of a round length.
+func newPieces(e inputs.Extent, most int, first float64) pieces {
+	width := roundUp(max(1, (e.To-e.From)/trace.Time(most)))
+	s := pieces{extent: e, width: width, values: make([]float64, (e.To-e.From)/width+1)}
 	for i := range s.values {
 		s.values[i] = first
 	}
@@ -89,13 +89,13 @@ func roundUp(t trace.Time) trace.Time {
 }
 
 // piece returns the piece that a time is in.
-func (s *series) piece(t trace.Time) int { return int((t - s.extent.From) / s.width) }
+func (s *pieces) piece(t trace.Time) int { return int((t - s.extent.From) / s.width) }
 
 // text says how long a piece is.
-func (s *series) text() string { return trace.FormatDuration(int64(s.width)) }
+func (s *pieces) text() string { return trace.FormatDuration(int64(s.width)) }
 
 // draw adds a row with the values, to a tenth; a rate is over at the end.
-func (v *loadView) draw(s *series, parent trace.TrackID, name, unit, desc string) {
+func (v *loadView) draw(s *pieces, parent trace.TrackID, name, unit, desc string) {
 	track := v.b.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name), Order: v.rows, Rank: trace.NoRank,
 		Unit: v.b.Intern(unit), Desc: v.b.Intern(desc)})
 	v.rows++
@@ -135,13 +135,13 @@ func (v *loadView) drawServers(l *layout) {
 	l.loads = nil // they hold times of all requests
 	for _, s := range servers {
 		of := naming.Separator + l.set.Names.Rank(s.place)
-		arrivals := newSeries(e, ratePieces(len(s.starts)), 0)
+		arrivals := newPieces(e, ratePieces(len(s.starts)), 0)
 		for _, t := range s.starts {
 			arrivals.values[arrivals.piece(t)] += float64(time.Second) / float64(arrivals.width)
 		}
 		v.draw(&arrivals, v.group(), "arrivals"+of, "requests/s", "requests that reached this server, in each "+arrivals.text())
 		if len(s.firsts) > 0 {
-			firsts := tokensSeries(e, s.firsts)
+			firsts := tokensPieces(e, s.firsts)
 			v.draw(&firsts, v.group(), "TTFT p90"+of, "ms", "time to the first token, of the requests that got theirs in each "+firsts.text())
 		}
 		for _, level := range []struct {
@@ -152,7 +152,7 @@ func (v *loadView) drawServers(l *layout) {
 			{"running", "most requests in a prefill or decode stage at once, in each ", s.running},
 		} {
 			if len(level.steps) > 0 {
-				most := levelSeries(e, level.steps)
+				most := levelPieces(e, level.steps)
 				v.draw(&most, v.group(), level.name+of, "requests", level.desc+most.text())
 			}
 		}
@@ -220,10 +220,10 @@ func (s *serverLoad) add(l *layout, part *request.Part, t int) {
 	})
 }
 
-// tokensSeries is the p90 of what first tokens took, in ms.
-func tokensSeries(e inputs.Extent, firsts []firstToken) series {
+// tokensPieces is the p90 of what first tokens took, in ms.
+func tokensPieces(e inputs.Extent, firsts []firstToken) pieces {
 	e.To = max(e.To, slices.MaxFunc(firsts, func(a, b firstToken) int { return cmp.Compare(a.at, b.at) }).at)
-	s := newSeries(e, ratePieces(len(firsts)), math.NaN())
+	s := newPieces(e, ratePieces(len(firsts)), math.NaN())
 	took := make([][]int64, len(s.values))
 	for _, f := range firsts {
 		took[s.piece(f.at)] = append(took[s.piece(f.at)], f.took)
@@ -236,9 +236,9 @@ func tokensSeries(e inputs.Extent, firsts []firstToken) series {
 	return s
 }
 
-// levelSeries is the highest level in each piece, of steps in order.
-func levelSeries(e inputs.Extent, steps []change) series {
-	s := newSeries(e, loadPieces, 0)
+// levelPieces is the highest level in each piece, of steps in order.
+func levelPieces(e inputs.Extent, steps []change) pieces {
+	s := newPieces(e, loadPieces, 0)
 	level, done := int64(0), 0 // up to piece done, all pieces know their level
 	for len(steps) > 0 {
 		at := steps[0].at
@@ -278,13 +278,13 @@ func (v *loadView) drawBusy(m *merging) {
 	if len(all) == 0 {
 		return
 	}
-	parent, mean := v.group(), newSeries(e, loadPieces, 0)
+	parent, mean := v.group(), newPieces(e, loadPieces, 0)
 	desc := "part of the time for which a device did something, in each " + mean.text()
 	if len(all) > manyRows {
 		parent = v.b.Track(trace.Track{Parent: v.group(), Name: v.b.Intern("GPU busy by rank"), Order: math.MaxInt32, Rank: trace.NoRank, Desc: v.b.Intern(desc)})
 	}
 	for _, r := range all {
-		s := busySeries(e, r.busy)
+		s := busyPieces(e, r.busy)
 		for i, value := range s.values {
 			mean.values[i] += value / float64(len(all))
 		}
@@ -295,9 +295,9 @@ func (v *loadView) drawBusy(m *merging) {
 	}
 }
 
-// busySeries is how much of each piece is busy, in percent.
-func busySeries(e inputs.Extent, busy []inputs.Extent) series {
-	s := newSeries(e, loadPieces, 0)
+// busyPieces is how much of each piece is busy, in percent.
+func busyPieces(e inputs.Extent, busy []inputs.Extent) pieces {
+	s := newPieces(e, loadPieces, 0)
 	for _, b := range busy {
 		for from := b.From; from < b.To; {
 			i := s.piece(from)

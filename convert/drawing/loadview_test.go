@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The pieces of a series hold what a count of every nanosecond does.
+// The pieces hold what a count of every nanosecond does.
 func TestSeries(t *testing.T) {
 	const length = 2000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -38,7 +38,7 @@ func TestSeries(t *testing.T) {
 			}
 		}
 		sortSteps(steps)
-		gotBusy, gotLevel := busySeries(e, union(slices.Concat(lanes[:]...))), levelSeries(e, steps)
+		gotBusy, gotLevel := busyPieces(e, union(slices.Concat(lanes[:]...))), levelPieces(e, steps)
 		width := int(gotBusy.width)
 		if width*loadPieces < length || length/width*10 < loadPieces || gotLevel.width != gotBusy.width {
 			t.Fatalf("pieces of %d of %d ns", width, length)

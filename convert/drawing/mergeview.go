@@ -101,20 +101,29 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
 	}
 	d.noteClocks()
-	describe(b, in.Requests, of.Files)
+	describe(b, in.Requests, in.Series, of.Files)
 	profiles := d.recorded()
+	from, to, _ := in.Series.Bounds()
+	said := inputs.Extent{From: max(from, opt.Window.From), To: to}
+	if opt.Window.To != 0 {
+		said.To = min(to, opt.Window.To)
+	}
 	if in.Requests == nil {
-		drawFindings(b, &opt, nil, inputs.Extent{}, profiles)
+		drawFindings(b, &opt, nil, said, cmp.Or(profiles, said))
 		drawLoad(b, nil, d)
+		drawLogged(b, in.Series, aligned, &opt)
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
-		d.drawRanks()
-		d.linkRanks()
+		if len(of.Tracks) > 0 {
+			d.drawRanks()
+			d.linkRanks()
+		}
 		return noteOpening(b.Finish(), opt.Findings, profiles)
 	}
 	l := newLayout(in.Requests, b, opt)
-	drawFindings(b, &opt, in.Requests, l.extentOf(), profiles)
+	drawFindings(b, &opt, in.Requests, l.extentOf(), cmp.Or(profiles, l.extentOf()))
 	drawLoad(b, l, d)
+	drawLogged(b, in.Series, aligned, &opt)
 	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(of.Tracks) > 0 {
 			d.drawRanks()

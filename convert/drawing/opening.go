@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -20,8 +21,11 @@ const mostPinned = 12
 const mostSamples = 20_000
 
 // pinned are the rows that are pinned, the most telling first, by what their names begin
-// with.
-var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], roleTracks[copyRole], "queued", "running"}
+// with. Clocks of GPUs are pinned for findings only.
+var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], roleTracks[copyRole], "queued", "running", clockRow}
+
+// clockRow is what rows of the clocks of GPUs are called.
+var clockRow = series.Metrics[series.SMClock].Name
 
 // tellsOf are the rows that show a finding about a kind of work: of other ranks and other
 // findings, copies are not pinned.
@@ -65,7 +69,7 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 		}
 		if told {
 			k = -1
-		} else if what == roleTracks[copyRole] {
+		} else if what == roleTracks[copyRole] || what == clockRow && i == len(findings) {
 			continue
 		}
 		all = append(all, candidate{trace.TrackID(id), i, k})
@@ -101,17 +105,17 @@ func samplesOf(t *trace.Trace) []int {
 	return n
 }
 
-// isPinnable reports whether a track is a counter of a process, or a row of those that are
-// side by side.
+// isPinnable reports whether a track is a counter of a process or of what logs say, or a row of those
+// that are side by side.
 func isPinnable(tracks []trace.Track, id trace.TrackID, names []string) bool {
 	top := id
 	for tracks[top].Parent != 0 {
 		top = tracks[top].Parent
 	}
-	return names[tracks[top].Name] == profile.SideBySide || tracks[id].Kind == trace.KindCounter && tracks[tracks[id].Parent].Kind == trace.KindProcess
+	return names[tracks[top].Name] == profile.SideBySide || names[tracks[top].Name] == profile.Logged || tracks[id].Kind == trace.KindCounter && tracks[tracks[id].Parent].Kind == trace.KindProcess
 }
 
-// rankOf returns the rank of a row; a counter is of that of its process.
+// rankOf returns the rank of a row; a counter is of that of its process, if it has one.
 func rankOf(tracks []trace.Track, id trace.TrackID) trace.Rank {
 	if tracks[id].Kind == trace.KindCounter {
 		id = tracks[id].Parent

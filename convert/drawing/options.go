@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Options say what a timeline shows.
@@ -20,6 +22,11 @@ type Options struct {
 	Findings []Finding
 	// Events are what happened to servers, in order.
 	Events []Event
+	// Window is of which time logs and metrics are drawn, on the common clock; 0 is no bound.
+	Window inputs.Extent
+	// Hosts and Want choose of whom they are drawn; nil is everybody.
+	Hosts []string
+	Want  []naming.Want
 	// Zone is in which the minutes of groups of requests are; nil is UTC.
 	Zone *time.Location
 }

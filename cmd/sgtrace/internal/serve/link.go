@@ -25,7 +25,7 @@ type Command struct {
 // JSON, the UI shows groups and rows with their numbers. Where the trace has no such
 // tracks, commands do nothing. Rows of one rank are pinned by one command: the link is short.
 func Commands(o trace.Opening) []Command {
-	commands := []Command{{"dev.perfetto.ExpandTracksByRegex", []string{`^(` + profile.Findings + `|` + profile.Load + `)( \d+)?$`, "path"}}}
+	commands := []Command{{"dev.perfetto.ExpandTracksByRegex", []string{`^(` + profile.Findings + `|` + profile.Load + `|` + profile.Logged + `)( \d+)?$`, "path"}}}
 	for i := 0; i < len(o.Pin); {
 		var kinds []string
 		_, rank := kindAndRank(o.Pin[i])

@@ -1,0 +1,292 @@
+package drawing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// loggedView is the group of what logs and metrics say over time, as they say it: below each server
+// or host its ranks and GPUs, and what happened there.
+type loggedView struct {
+	b      *trace.Builder
+	set    *series.Set
+	names  *naming.Names
+	clocks *clocks.Alignment
+	opt    *Options
+	rows   int32 // of the places so far
+}
+
+// drawLogged adds the group of what logs and metrics say, as far as that is chosen.
+func drawLogged(b *trace.Builder, set *series.Set, aligned *clocks.Alignment, opt *Options) {
+	if set.Empty() {
+		return
+	}
+	v := &loggedView{b: b, set: set, names: set.Names(), clocks: aligned, opt: opt}
+	lists, instants := make([][]int, len(set.Places)), make([][]int, len(set.Servers))
+	for i := range set.List {
+		if x := &set.List[i]; set.N(i) > 0 && set.Metric(x.Metric).Kind != series.Bucket && v.wanted(x.Place) {
+			lists[x.Place] = append(lists[x.Place], i)
+		}
+	}
+	for i := range set.Instants {
+		if x := &set.Instants[i]; x.Time != 0 && v.inside(v.on(x.Place)(x.Time)) && v.wanted(x.Place) {
+			server := set.Places[x.Place].Server
+			instants[server] = append(instants[server], i)
+		}
+	}
+	top := trace.TrackID(0)
+	for _, server := range v.servers() {
+		places := v.placesOf(server, lists)
+		if len(places)+len(instants[server]) == 0 {
+			continue
+		}
+		if top == 0 {
+			top = b.Track(trace.Track{Name: b.Intern(profile.Logged), Order: loggedOrder, Rank: trace.NoRank,
+				Desc: b.Intern("what servers, hosts and GPUs say of themselves in logs and metrics; stamps of logs are often of whole seconds")})
+		}
+		x := &set.Servers[server]
+		name := cmp.Or(x.Called(), "unknown server")
+		parent := v.group(top, name, strings.TrimSpace(x.Engine+" "+x.Role))
+		if list := instants[server]; len(list) > 0 {
+			v.drawInstants(parent, naming.Separator+name, list)
+		}
+		for _, p := range places {
+			of, under := cmp.Or(set.NameOf(p, v.names), name), parent
+			if len(places) > 1 && of != name {
+				under = v.group(parent, of, "")
+			}
+			v.drawPlace(under, p, of, lists[p])
+		}
+	}
+}
+
+// group adds a heading.
+func (v *loggedView) group(parent trace.TrackID, name, desc string) trace.TrackID {
+	v.rows++
+	t := trace.Track{Parent: parent, Name: v.b.Intern(name), Order: v.rows, Rank: trace.NoRank}
+	if desc != "" {
+		t.Desc = v.b.Intern(desc)
+	}
+	return v.b.Track(t)
+}
+
+// servers are the indexes of all servers, in the order of display.
+func (v *loggedView) servers() []int32 {
+	list := make([]int32, len(v.set.Servers))
+	for i := range list {
+		list[i] = int32(i)
+	}
+	slices.SortStableFunc(list, func(a, b int32) int {
+		x, y := &v.set.Servers[a], &v.set.Servers[b]
+		return cmp.Or(strings.Compare(x.Called(), y.Called()), strings.Compare(x.Host, y.Host))
+	})
+	return list
+}
+
+// placesOf are the places of a server of which there is anything to draw, in order: the server
+// itself, then its ranks and GPUs.
+func (v *loggedView) placesOf(server int32, lists [][]int) (list []int32) {
+	for i := range v.set.Places {
+		if p := &v.set.Places[i]; p.Server == server && len(lists[i]) > 0 {
+			list = append(list, int32(i))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int32) int {
+		p, q := &v.set.Places[a], &v.set.Places[b]
+		return cmp.Or(p.Rank.Compare(q.Rank), cmp.Compare(p.GPU, q.GPU), strings.Compare(p.UUID, q.UUID))
+	})
+	return list
+}
+
+// wanted reports whether a place is chosen.
+func (v *loggedView) wanted(place int32) bool {
+	server, at := &v.set.Servers[v.set.Places[place].Server], v.set.At(place)
+	isHost := func(text string) bool {
+		return strings.HasPrefix(server.Host, text) || strings.HasPrefix(server.Name, text)
+	}
+	isRank := func(w naming.Want) bool { return v.names.Is(at, w) }
+	return (v.opt.Hosts == nil || slices.ContainsFunc(v.opt.Hosts, isHost)) && (v.opt.Want == nil || slices.ContainsFunc(v.opt.Want, isRank))
+}
+
+// on returns what puts the times of a place on the common clock.
+func (v *loggedView) on(place int32) func(trace.Time) trace.Time {
+	return v.clocks.OfHost(v.set.Servers[v.set.Places[place].Server].Host)
+}
+
+func (v *loggedView) inside(t trace.Time) bool {
+	return t >= v.opt.Window.From && (v.opt.Window.To == 0 || t <= v.opt.Window.To)
+}
+
+// drawPlace adds the rows of a place: what reports know, then what only its producer does.
+func (v *loggedView) drawPlace(parent trace.TrackID, place int32, name string, list []int) {
+	of := naming.Separator + name
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(v.set.List[a].Metric, v.set.List[b].Metric) })
+	rest, order := trace.TrackID(0), int32(1)
+	for k, i := range list {
+		s := &v.set.List[i]
+		under := parent
+		if s.Metric >= series.KnownMetrics {
+			if rest == 0 {
+				rest = v.b.Track(trace.Track{Parent: parent, Name: v.b.Intern("more" + naming.Separator + strconv.Itoa(len(list)-k)), Order: math.MaxInt32, Rank: trace.NoRank,
+					Desc: v.b.Intern("metrics as their producer names them")})
+			}
+			under = rest
+		}
+		v.drawSeries(under, order, s, of, v.shape(i, v.on(place)))
+		order++
+	}
+}
+
+// drawInstants adds the row of what happened on a server.
+func (v *loggedView) drawInstants(parent trace.TrackID, of string, list []int) {
+	track := v.b.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: v.b.Intern("events" + of), Rank: trace.NoRank, Desc: v.b.Intern("what logs and metrics say that happened")})
+	what, where, line, count, stack := v.b.Intern("what"), v.b.Intern("where"), v.b.Intern("line"), v.b.Intern("count"), v.b.Intern("stack")
+	for _, i := range list {
+		x := &v.set.Instants[i]
+		args := trace.ArgList(nil).String(what, v.set.Syms.Name(x.Text)).String(where, v.set.NameOf(x.Place, v.names)).String(line, v.set.Pos(x).String())
+		if x.Count > 1 {
+			args = args.Int(count, int64(x.Count))
+		}
+		if x.Stack != 0 {
+			args = args.String(stack, v.set.Syms.Name(x.Stack))
+		}
+		v.b.Instant(trace.Instant{Time: v.on(x.Place)(x.Time), Track: track, Name: v.b.Intern(x.Kind.String()), Args: v.b.Args().Put(args)})
+	}
+}
+
+// A shape is what a series looks like as a counter, which holds a value until the next one.
+type shape struct {
+	unit, what string // what: how the values came to be, if not as they are
+	points     []series.Sample
+}
+
+// shape returns the counter of a series. A mean holds for the time before its sample, and so does
+// the rate of a counter.
+func (v *loggedView) shape(i int, on func(trace.Time) trace.Time) (s shape) {
+	metric := v.set.Metric(v.set.List[i].Metric)
+	s.unit = metric.Unit
+	var points []series.Sample
+	for x := range v.set.Each(i) {
+		x.Time = on(x.Time)
+		points = append(points, x)
+	}
+	switch {
+	case metric.Kind == series.Counter:
+		s.points, s.what = rates(points), "; a second, between samples"
+		s.unit = perSecond(metric.Unit)
+	case metric.Kind == series.Mean:
+		s.points, s.what = before(points), "; of the time from a sample to the next"
+	case metric.Kind == series.Amount && metric.Unit != "ns":
+		s.unit = perSecond(metric.Unit)
+		var width string
+		s.points, width = sums(points)
+		s.what = "; a second, in each " + width
+	default:
+		s.points = points
+	}
+	if metric.Unit == "ns" {
+		for i := range s.points {
+			s.points[i].Value /= 1e6
+		}
+		s.unit = "ms"
+	}
+	return s
+}
+
+func perSecond(unit string) string { return unit + "/s" }
+
+// before moves each value to the sample before it, where the time begins that it is about. Of what
+// time the first one is nobody knows.
+func before(points []series.Sample) []series.Sample {
+	if len(points) < 2 {
+		return points
+	}
+	for i := range points[1:] {
+		points[i].Value = points[i+1].Value
+	}
+	return points[:len(points)-1]
+}
+
+// rates are by how much a counter grows in a second, from each sample to the next; one that falls
+// began again at 0.
+func rates(points []series.Sample) []series.Sample {
+	out := make([]series.Sample, 0, len(points))
+	for i := range max(1, len(points)) - 1 {
+		a, b := points[i], points[i+1]
+		grown := b.Value - a.Value
+		if grown < 0 {
+			grown = b.Value
+		}
+		if b.Time > a.Time {
+			a.Value = grown / (float64(b.Time-a.Time) / 1e9)
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// sums are rates of amounts, in pieces of time of a round length.
+func sums(points []series.Sample) (out []series.Sample, width string) {
+	if len(points) == 0 {
+		return nil, ""
+	}
+	pieces := newPieces(inputs.Extent{From: points[0].Time, To: points[len(points)-1].Time}, ratePieces(len(points)), 0)
+	pieces.width = max(pieces.width, trace.Time(1e9)) // stamps are of seconds
+	for _, p := range points {
+		pieces.values[pieces.piece(p.Time)] += p.Value
+	}
+	for i := range pieces.piece(pieces.extent.To) + 1 {
+		out = append(out, series.Sample{Time: pieces.extent.From + trace.Time(i)*pieces.width, Value: pieces.values[i] / (float64(pieces.width) / 1e9)})
+	}
+	return append(out, series.Sample{Time: pieces.extent.From + trace.Time(len(out))*pieces.width}), pieces.text()
+}
+
+// drawSeries adds the row of a series, with the values of a window of time.
+func (v *loggedView) drawSeries(parent trace.TrackID, order int32, s *series.Series, of string, as shape) {
+	metric := v.set.Metric(s.Metric)
+	name := metric.Name
+	if s.Label != 0 {
+		name += " (" + v.set.Syms.Name(s.Label) + ")"
+	}
+	points := v.within(as.points)
+	if len(points) == 0 {
+		return
+	}
+	t := trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name + of), Order: order, Rank: trace.NoRank, Desc: v.b.Intern(metric.Doc + as.what)}
+	if as.unit != "" {
+		t.Unit = v.b.Intern(as.unit)
+	}
+	track := v.b.Track(t)
+	last := math.NaN()
+	for i, p := range points {
+		// Of several at one time, the last one holds.
+		if later := i+1 < len(points) && points[i+1].Time == p.Time; !later && p.Value != last {
+			v.b.Sample(trace.Sample{Time: p.Time, Value: p.Value, Track: track})
+			last = p.Value
+		}
+	}
+}
+
+// within are the points of the window; what held when it begins is there.
+func (v *loggedView) within(points []series.Sample) []series.Sample {
+	from, _ := slices.BinarySearchFunc(points, v.opt.Window.From, func(p series.Sample, t trace.Time) int { return cmp.Compare(p.Time, t) })
+	to := len(points)
+	if v.opt.Window.To != 0 {
+		to, _ = slices.BinarySearchFunc(points, v.opt.Window.To+1, func(p series.Sample, t trace.Time) int { return cmp.Compare(p.Time, t) })
+	}
+	if v.opt.Window.From > 0 && from > 0 && (from == len(points) || points[from].Time > v.opt.Window.From) {
+		from--
+		points[from].Time = v.opt.Window.From
+	}
+	return points[from:max(from, to)]
+}

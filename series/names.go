@@ -1,0 +1,63 @@
+package series
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// Called is what people call a server: logs tell servers apart, and not hosts.
+func (x *Server) Called() string { return cmp.Or(x.Name, x.Host) }
+
+// At is the place of an index of Places, of a role that naming knows, as its names need it.
+func (s *Set) At(i int32) naming.Place {
+	p := &s.Places[i]
+	x := &s.Servers[p.Server]
+	return naming.Place{Role: cmp.Or(x.Role, "other"), Host: x.Called(), Rank: p.Rank}
+}
+
+// Names are the names of all ranks: where ranks of a server speak, what else speaks there is none.
+func (s *Set) Names() *naming.Names {
+	ranked := map[int32]bool{}
+	for _, p := range s.Places {
+		ranked[p.Server] = ranked[p.Server] || p.Rank.Known() > 0
+	}
+	var places []naming.Place
+	for i, p := range s.Places {
+		if p.GPU == NoGPU && p.UUID == "" && (p.Rank.Known() > 0 || !ranked[p.Server]) {
+			places = append(places, s.At(int32(i)))
+		}
+	}
+	return naming.New(places, naming.HostNames{})
+}
+
+// IsDevice reports whether a place is a GPU.
+func (p *Place) IsDevice() bool { return p.GPU != NoGPU || p.UUID != "" }
+
+// Device is what people call the GPU of a host: its number and host, or its UUID where that is all
+// there is.
+func Device(host, uuid string, gpu int32) string {
+	switch {
+	case gpu == NoGPU && uuid != "":
+		return uuid
+	case host == "":
+		return fmt.Sprintf("GPU %d", gpu)
+	}
+	return fmt.Sprintf("GPU %d of %s", gpu, host)
+}
+
+// NameOf is what people call a place: a GPU of a host, a rank, or else a server. names are those of
+// the set.
+func (s *Set) NameOf(i int32, names *naming.Names) string {
+	p := &s.Places[i]
+	x := &s.Servers[p.Server]
+	switch {
+	case p.IsDevice():
+		return Device(x.Host, p.UUID, p.GPU)
+	case p.Rank != trace.NoRank:
+		return names.Rank(s.At(i))
+	}
+	return x.Called()
+}
