@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -174,6 +175,7 @@ type docker struct {
 	in   *bufio.Reader
 	rest []byte // of the line that is being read
 	err  error
+	goes bool // the line of the program goes on in the next one of Docker
 }
 
 func openDocker(in *bufio.Reader) (io.Reader, func(), error) {
@@ -192,7 +194,8 @@ func (d *docker) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns what the next line of the log holds. A line that is none of Docker's, or is
+// next returns what the next line of the log holds. A line that begins with a local time in brackets,
+// as servers log, gets Docker's before it, as kubectl writes it: else nobody knew its zone. A line that is none of Docker's, or is
 // damaged, goes to the format, which knows what to say; one that is cut off is the end.
 func (d *docker) next() ([]byte, error) {
 	var line []byte
@@ -210,9 +213,14 @@ func (d *docker) next() ([]byte, error) {
 	if !isDocker(line) {
 		return line, nil
 	}
-	var entry struct{ Log string }
+	var entry struct{ Log, Time string }
 	switch err := json.Unmarshal(line, &entry); {
 	case err == nil:
+		first := !d.goes
+		d.goes = !strings.HasSuffix(entry.Log, "\n")
+		if first && strings.HasPrefix(entry.Log, "[20") && entry.Time != "" {
+			return []byte(entry.Time + " " + entry.Log), nil
+		}
 		return []byte(entry.Log), nil
 	case line[len(line)-1] != '\n':
 		return nil, io.ErrUnexpectedEOF

@@ -12,12 +12,14 @@ import (
 // Finish puts all times on Unix time, and samples and instants in order. Nothing is added
 // after that.
 func (s *Set) Finish(k Known) {
-	s.zones(k)
+	same := s.same()
+	s.zones(k, same)
 	for i := range s.Sources {
 		s.shift(&s.Sources[i])
 	}
+	moved := s.join(same)
 	s.shorten()
-	s.sortSamples()
+	s.sortSamples(moved)
 	slices.SortStableFunc(s.Instants, func(a, b Instant) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(s.Sources[a.Source].Name, s.Sources[b.Source].Name), cmp.Compare(a.Line, b.Line))
 	})
@@ -43,18 +45,27 @@ func (s *Set) shift(src *Source) {
 
 // sortSamples puts the samples of each series together, by time; those of one time stay as they
 // came. Most are in order already: a log is written as time goes.
-func (s *Set) sortSamples() {
+//
+// moved is where the samples of a series belong: -1 is nowhere.
+func (s *Set) sortSamples(moved []int32) {
 	s.first = make([]int, len(s.List)+1)
+	n := 0
 	for i := range memory.Each(len(s.samples), sampleSize) {
-		s.first[s.samples[i].Series+1]++
+		if to := moved[s.samples[i].Series]; to >= 0 {
+			s.first[to+1]++
+			n++
+		}
 	}
 	for i := range s.List {
 		s.first[i+1] += s.first[i]
 	}
 	at := slices.Clone(s.first)
-	sorted := memory.Make[Sample](len(s.samples))
+	sorted := memory.Make[Sample](n)
 	for i := range memory.Each(len(s.samples), sampleSize) {
 		x := s.samples[i]
+		if x.Series = moved[x.Series]; x.Series < 0 {
+			continue
+		}
 		sorted[at[x.Series]] = x
 		at[x.Series]++
 	}
@@ -80,7 +91,7 @@ func (s *Set) shorten() {
 		for n < len(paths[i]) {
 			same := false
 			for k := range s.Servers {
-				same = same || k != i && s.Servers[k].Host == s.Servers[i].Host && tail(k, n) == tail(i, n)
+				same = same || s.Servers[k].Host == s.Servers[i].Host && tail(k, n) == tail(i, n) && !slices.Equal(paths[k], paths[i])
 			}
 			if !same {
 				break
@@ -88,5 +99,31 @@ func (s *Set) shorten() {
 			n++
 		}
 		s.Servers[i].Name = tail(i, n)
+	}
+	s.addHosts()
+}
+
+// addHosts calls servers by their hosts that have one name on several of these, "sglang".
+func (s *Set) addHosts() {
+	names := make([]string, len(s.Servers))
+	for i := range s.Servers {
+		x := &s.Servers[i]
+		names[i] = x.Name
+		shared, alone := false, true
+		for k := range s.Servers {
+			o := &s.Servers[k]
+			shared = shared || o.Name == x.Name && o.Host != x.Host && x.Name != ""
+			alone = alone && (o.Host != x.Host || o.Name == x.Name || o.Name == "")
+		}
+		switch {
+		case x.Host == "" || !shared:
+		case alone:
+			names[i] = x.Host
+		default:
+			names[i] = x.Host + "/" + x.Name
+		}
+	}
+	for i, name := range names {
+		s.Servers[i].Name = name
 	}
 }

@@ -99,7 +99,7 @@ func TestMetricsOfProducers(t *testing.T) {
 	if again := f.Metric(Metric{Name: "x:y"}); again != id || s.Metric(id).Kind != Counter || s.Metric(Queued).Name != "queued" {
 		t.Errorf("%d and %d", id, again)
 	}
-	f.Add(f.SeriesOf(Series{Metric: id, Most: math.Inf(1)}), second, math.NaN())
+	f.Add(f.SeriesOf(Series{Metric: id, Place: f.Place(Place{Server: f.Server(Server{Host: "node1"})}), Most: math.Inf(1)}), second, math.NaN())
 	if s.Finish(Known{}); s.Len() != 0 || s.N(0) != 0 {
 		t.Error("a value that is no number is a sample")
 	}

@@ -84,7 +84,15 @@ type Known struct {
 
 // zones decides the zone of each input with local stamps, best evidence first: Unix times in
 // itself, what the user says, those of other inputs, when others recorded.
-func (s *Set) zones(k Known) {
+func (s *Set) zones(k Known, same map[int32]int32) {
+	for i := range s.Sources { // what has Unix times says when it was, too
+		if src := &s.Sources[i]; !src.Zone.Local && src.First != 0 {
+			if k.From == 0 || src.First < k.From {
+				k.From = src.First
+			}
+			k.To = max(k.To, src.Last)
+		}
+	}
 	var open []*Source
 	found := map[time.Duration]string{}
 	for i := range s.Sources {
@@ -106,6 +114,10 @@ func (s *Set) zones(k Known) {
 			for east, name := range found {
 				z.East, z.By = east, "that of "+name
 			}
+			continue
+		}
+		if east, ok := s.agrees(src, k, same); ok {
+			z.East, z.By = east, "the one in which it says what the metrics of its server say"
 			continue
 		}
 		if east, ok := fits(src, k); ok {

@@ -3,7 +3,6 @@ package serverlog
 import (
 	"bytes"
 
-	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -124,22 +123,4 @@ func plain(b, to []byte) []byte {
 		}
 	}
 	return to
-}
-
-// docker returns the line in a line of docker's JSON, {"log":"..\n","stream":"stdout","time":".."}, and
-// its time.
-func (r *reader) docker(b []byte) (line []byte, at trace.Time, ok bool) {
-	const log, stream, stamp = `{"log":"`, `","stream":"`, `"time":"`
-	if !bytes.HasPrefix(b, []byte(log)) {
-		return nil, 0, false
-	}
-	end := bytes.LastIndex(b, []byte(stream))
-	if end < len(log) {
-		return nil, 0, false
-	}
-	if i := bytes.LastIndex(b, []byte(stamp)); i > end {
-		at, _, _ = r.outer.zoned(b[i+len(stamp):])
-	}
-	r.docked = jsonscan.Unescape(r.docked[:0], b[len(log):end])
-	return bytes.TrimRight(r.docked, "\r\n"), at, true
 }

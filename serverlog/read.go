@@ -28,7 +28,6 @@ type reader struct {
 
 	stamps, outer stamper
 	words         map[string]string
-	docked        []byte // the line in one of docker
 	unquoted      []byte
 	uncolored     []byte
 
@@ -135,11 +134,6 @@ func (r *reader) lines(in io.Reader) error {
 func (r *reader) take(b []byte) {
 	b = bytes.TrimRight(b, "\r")
 	var w wrapping
-	if len(b) > 0 && b[0] == '{' {
-		if inner, at, ok := r.docker(b); ok {
-			b, w.at = inner, at
-		}
-	}
 	if bytes.IndexByte(b, 0x1b) >= 0 {
 		r.uncolored = plain(b, r.uncolored)
 		b = r.uncolored
@@ -150,10 +144,7 @@ func (r *reader) take(b []byte) {
 			r.without(b, w)
 			return
 		}
-		outer := w.at
-		if w = r.unwrap(b[:at]); w.at == 0 {
-			w.at = outer
-		}
+		w = r.unwrap(b[:at])
 	}
 	r.stamped(b[at+1:], w)
 }

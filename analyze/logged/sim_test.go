@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/envelope"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/record"
@@ -28,7 +29,10 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 		if err := cluster.WriteLog(&text, run, i, l); err != nil {
 			t.Fatal(err)
 		}
-		in := &format.Input{Name: run.Name(i) + ".log", Open: func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }}
+		in := &format.Input{Name: run.Name(i) + ".log", Open: func() (io.ReadCloser, error) {
+			r, err := envelope.Open("log", &text)
+			return io.NopCloser(r), err
+		}}
 		if _, err := serverlog.Format.Index(in, opt); err != nil {
 			t.Fatal(err)
 		}

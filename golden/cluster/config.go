@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -17,6 +19,8 @@ type Config struct {
 	// Tail later.
 	Start        time.Time
 	Length, Tail time.Duration
+	// Routing is how requests are divided among schedulers.
+	Routing Routing
 	// Gateway tells that an smg gateway sends the requests; else the clients do.
 	Gateway bool
 	// ClockSkew is how far the clocks of the servers' hosts are ahead of the gateway's or
@@ -37,6 +41,11 @@ type Pool struct {
 	Embedding        bool
 	Prefill, Servers int
 	TP               int
+	// DP is how many schedulers a server has, each of its own TP ranks, KV cache, and batch; 0 is one.
+	DP int
+	// KV is how many tokens the KV cache of a scheduler holds, Chunk how many prompt tokens a
+	// prefill computes, and Batch how many requests run together; 0 are the defaults.
+	KV, Chunk, Batch int
 	// Rate is how many requests arrive in a second.
 	Rate           float64
 	Prompt, Output simulator.Lengths
@@ -46,6 +55,21 @@ type Pool struct {
 	// Tenants is how many tenants send requests; 0 is that they do not say who they are.
 	Tenants int
 	Costs   Costs
+}
+
+// Routing is how a router divides requests.
+type Routing uint8
+
+const (
+	InTurn Routing = iota
+	AtRandom
+	LeastLoaded // to the one that has the fewest requests
+)
+
+// withDefaults fills in what is not told.
+func (p Pool) withDefaults() Pool {
+	p.DP, p.KV, p.Chunk, p.Batch = max(1, p.DP), cmp.Or(p.KV, 400_000), cmp.Or(p.Chunk, 2048), cmp.Or(p.Batch, 64)
+	return p
 }
 
 // Costs are what steps take on average.
@@ -111,11 +135,14 @@ func (c *Config) check() error {
 		return fmt.Errorf("cluster: level %d, %v of requests and %v more, %d pools", c.Level, c.Length, c.Tail, len(c.Pools))
 	}
 	servers := 0
+	c.Pools = slices.Clone(c.Pools)
 	for i, p := range c.Pools {
-		if p.Servers < 1 || p.Prefill < 0 || p.TP < 1 || p.Rate <= 0 || p.Accepted < 0 || p.Accepted > 4 || p.Cached < 0 || p.Cached > 0.5 {
+		p = p.withDefaults()
+		c.Pools[i] = p
+		if p.Servers < 1 || p.Prefill < 0 || p.TP < 1 || p.Rate <= 0 || p.Accepted < 0 || p.Accepted > 4 || p.Cached < 0 || p.Cached > 0.5 || p.KV < p.Prompt.Max+p.Output.Max {
 			return fmt.Errorf("cluster: pool %d cannot be played: %+v", i, p)
 		}
-		servers += p.Servers + p.Prefill
+		servers += (p.Servers + p.Prefill) * p.DP
 	}
 	for i, f := range c.Faults {
 		if faults[f.Name].plant == nil || f.Server < All || f.Server >= servers || f.Other < 0 || f.Other >= servers || f.At < 0 {

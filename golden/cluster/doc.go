@@ -13,5 +13,10 @@
 //
 // What it has of the way in which SGLang serves: batches of prefill before decode, chunked
 // prefill, TP ranks that end a step microseconds apart, prefill and decode servers with KV
-// transfers, prefix caches, speculative decoding, aborts. It has no limit of KV memory.
+// transfers, prefix caches, speculative decoding, aborts, DP ranks with a KV cache of their own, and
+// requests that are thrown out of a full one.
+//
+// [Evidence] is what is left of a run that nobody traced: logs as of several releases and collectors,
+// records of requests, metrics of servers and GPUs as Prometheus keeps them, and kernel logs. [Evident]
+// are the scenarios that these have to tell.
 package cluster

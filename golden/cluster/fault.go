@@ -48,8 +48,13 @@ var faults = map[string]struct {
 
 	"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
 	"slow tokenizer": {"tokenizing takes Size times as long", slowTokenizer},
-	"slow pair":      {"KV takes Size seconds longer from Server to Other", slowPair},
-	"clock step":     {"the clock of the server's host is set forward by Size seconds", clockStep},
+	"skewed routing": {"a Share of the requests of its role go to Server, out of turn", skewedRouting},
+	"slow link":      {"KV takes about Size seconds longer from Server", slowLink},
+	"throttling":     {"the clock of a GPU is lower, so that all steps take Size times as long; Share is why, in DCGM's bits", throttling},
+	"crash":          {"the scheduler ends with an exception, Share says of which kind; it comes back after Every, if that is not 0", crash},
+
+	"slow pair":  {"KV takes Size seconds longer from Server to Other", slowPair},
+	"clock step": {"the clock of the server's host is set forward by Size seconds", clockStep},
 }
 
 // each calls plant for the servers of a fault.

@@ -9,6 +9,7 @@ type job struct {
 	left     int  // tokens of the prompt to compute
 	over     bool // it has ended
 	canceled bool // it ends with its next token
+	holds    int  // tokens of the KV cache
 }
 
 // alive reports whether the server that has the job still lives the life in which it got it.
@@ -33,12 +34,13 @@ func (j *job) receive() {
 	if !j.alive() {
 		return
 	}
-	begin := max(v.sim.Agenda.Now, v.tokenizing)
-	v.tokenizing = begin + int64(float64(d.between(300*us, 500*us)+int64(j.req.Prompt)*600)*v.slow)
-	h.Received, h.Tokenized = begin, v.tokenizing
+	front := v.front
+	begin := max(v.sim.Agenda.Now, front.tokenizing)
+	front.tokenizing = begin + int64(float64(d.between(300*us, 500*us)+int64(j.req.Prompt)*600)*front.slow)
+	h.Received, h.Tokenized = begin, front.tokenizing
 	h.Dispatching = h.Tokenized + 40*us
 	h.Dispatched = h.Dispatching + d.between(90*us, 260*us)
-	v.tokenizing = h.Dispatched
+	front.tokenizing = h.Dispatched
 	j.at(h.Dispatched+d.between(60*us, 150*us), func() { v.post(j) })
 }
 
@@ -54,8 +56,10 @@ func (j *job) admit(at int64) int64 {
 	case Prefill:
 		j.at(h.Queued, j.reserve)
 	case Decode:
-		h.Reserved = h.Queued + d.between(400*us, 900*us)
-		j.at(h.Reserved, func() { j.peer.reserve() })
+		j.at(h.Queued+d.between(400*us, 900*us), func() {
+			v.prealloc = append(v.prealloc, j)
+			v.preallocate()
+		})
 	}
 	return h.Queued - at
 }
@@ -73,6 +77,15 @@ func (j *job) reserve() {
 // prefilled is the end of a prefill step of the job.
 func (j *job) prefilled(at int64) {
 	h := j.half
+	if h.Prefilled != 0 { // again, after it was thrown out of the batch
+		if j.left == 0 {
+			h.Tokens, h.Batches = append(h.Tokens, at), append(h.Batches, 1)
+			if j.token(at, 1); !j.over {
+				j.server.running = append(j.server.running, j)
+			}
+		}
+		return
+	}
 	if len(h.Chunks) > 0 || j.left > 0 {
 		h.Chunks = append(h.Chunks, at)
 	}
@@ -132,7 +145,7 @@ func (j *job) token(at int64, n int) {
 // answer is the first sign of an answer at the tokenizer.
 func (j *job) answer(at int64) {
 	if j.half.FirstToken == 0 {
-		j.half.FirstToken = max(at, j.server.tokenizing) + j.req.draws.between(200*us, 400*us)
+		j.half.FirstToken = max(at, j.server.front.tokenizing) + j.req.draws.between(200*us, 400*us)
 	}
 }
 
@@ -159,7 +172,7 @@ func (j *job) accepted() (n int) {
 func (j *job) finish(at int64, finish string) {
 	h, d, v := j.half, &j.req.draws, j.server
 	h.Finish, h.Ended = finish, at+d.between(30*us, 70*us)
-	h.End = max(at, v.tokenizing) + d.between(450*us, 750*us)
+	h.End = max(at, v.front.tokenizing) + d.between(450*us, 750*us)
 	if h.FirstToken = min(h.FirstToken, h.End); v.role == Prefill {
 		h.FirstToken = h.End
 	}

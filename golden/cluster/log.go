@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -17,13 +18,11 @@ type Batch struct {
 	Given                                         int // tokens since the decode line before
 	Since                                         int64
 	Bootstrapping, Sending, Preallocating, Coming int
+	Retracted                                     int // that wait to come back
 }
 
 // everySteps is after how many decode steps a server logs.
 const everySteps = 40
-
-// pool is how many tokens the KV cache of a server holds.
-const pool = 400_000
 
 // logPrefill notes a prefill batch as SGLang's scheduler does: when it is formed.
 func (v *server) logPrefill(batch []portion) {
@@ -31,7 +30,7 @@ func (v *server) logPrefill(batch []portion) {
 	for _, p := range batch {
 		b.NewSeqs++
 		b.NewTokens += p.tokens
-		if len(p.job.half.Chunks) == 0 {
+		if len(p.job.half.Chunks) == 0 && p.job.half.Prefilled == 0 {
 			b.CachedTokens += p.job.req.Cached
 		}
 	}
@@ -57,19 +56,16 @@ func (v *server) note(b Batch) {
 
 // batchNow is the state of a server.
 func (v *server) batchNow(prefill bool) Batch {
-	b := Batch{At: v.sim.Agenda.Now, Prefill: prefill, Running: len(v.running), Queued: len(v.waiting)}
+	b := Batch{At: v.sim.Agenda.Now, Prefill: prefill, Running: len(v.running), Queued: len(v.waiting), KV: v.held, Preallocating: len(v.prealloc), Retracted: len(v.retracted)}
 	for _, j := range v.jobs {
 		switch h := j.half; {
-		case v.role == Prefill && h.Waiting == 0:
+		case v.role == Prefill && h.Queued != 0 && h.Waiting == 0:
 			b.Bootstrapping++
 		case v.role == Prefill && h.TransferStart != 0:
 			b.Sending++
-		case v.role == Decode && h.Waiting == 0:
+		case v.role == Decode && h.Reserved != 0 && h.Waiting == 0:
 			b.Coming++
 		}
-	}
-	for _, j := range v.running {
-		b.KV += j.req.Prompt + j.half.Produced
 	}
 	return b
 }
@@ -112,52 +108,27 @@ type Logging struct {
 	Stats bool // ReqTimeStats of each request
 }
 
-// WriteLog writes the log of a server.
-func WriteLog(w io.Writer, r *Run, server int, l Logging) error {
-	s := &r.Servers[server]
-	clock := &r.Hosts[s.Host].Clock
-	type line struct {
-		at   int64
-		text string
-	}
-	var lines []line
-	add := func(at int64, format string, args ...any) {
-		if at > 0 && at <= r.End {
-			lines = append(lines, line{clock.At(at), fmt.Sprintf(format, args...)})
-		}
-	}
-	for i := range s.Lives {
-		add(max(s.Lives[i].From, r.Start), "The server is fired up and ready to roll!")
-	}
-	last := int64(0)
-	for i := range s.Batches {
-		b := &s.Batches[i]
-		if b.Prefill {
-			add(b.At, "%s", l.prefill(s.Role, b, max(last, r.Start)))
-			last = b.At
-		} else {
-			add(b.At, "%s", l.decode(s.Role, b))
-		}
-	}
-	if l.Stats {
-		for _, q := range r.Requests {
-			for _, h := range q.Halves {
-				if h.Server == server && h.Ended != 0 && h.Formed != 0 {
-					add(h.Ended, "%s", stats(s.Role, q, h, clock))
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(lines, func(a, b line) int { return int(min(1, max(-1, a.at-b.at))) })
+// A line is one of a log: when its host's clock showed what, whose it is, and what it says.
+type line struct {
+	at         int64
+	rank, text string
+}
+
+// WriteLog writes the log of a server, and of all its DP ranks.
+func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
+	lines := logged(r, front, l)
 	for _, x := range lines {
 		at := time.Unix(0, x.at).UTC().Add(l.Zone)
 		stamp := at.Format("2006-01-02 15:04:05")
 		if l.Millis {
 			stamp = at.Format("2006-01-02 15:04:05.000")
 		}
-		text := fmt.Sprintf("[%s TP0] %s", stamp, x.text)
+		text := fmt.Sprintf("[%s%s] %s", stamp, x.rank, x.text)
+		if x.text == "" || x.text[0] == ' ' || strings.HasPrefix(x.text, "Traceback") || strings.Contains(x.text, "Error:") && !strings.Contains(x.text, "exception") {
+			text = x.text // the rest of a message of several lines
+		}
 		if l.Wrap != nil {
-			text = l.Wrap(time.Unix(0, x.at), r.Name(server), text)
+			text = l.Wrap(time.Unix(0, x.at), r.Name(front), text)
 		}
 		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
@@ -166,7 +137,66 @@ func WriteLog(w io.Writer, r *Run, server int, l Logging) error {
 	return nil
 }
 
-func (l *Layout) prefill(role Role, b *Batch, before int64) string {
+// logged are the lines of a server, in order.
+func logged(r *Run, front int, l Logging) (lines []line) {
+	clock := &r.Hosts[r.Servers[front].Host].Clock
+	for _, i := range r.Ranks(front) {
+		s := &r.Servers[i]
+		rank := r.prefix(i)
+		add := func(at int64, rank, text string) {
+			if at > 0 && at <= r.End {
+				lines = append(lines, line{clock.At(at), rank, text})
+			}
+		}
+		for k := range s.Lives {
+			if from := max(s.Lives[k].From, r.Start); i == front {
+				add(from, "", "The server is fired up and ready to roll!")
+			}
+		}
+		for _, x := range s.Said {
+			for _, text := range strings.Split(x.Text, "\n") {
+				add(x.At, rank, text)
+			}
+		}
+		most, last := r.Config.Pools[s.Pool].KV, int64(0)
+		for k := range s.Batches {
+			b := &s.Batches[k]
+			if b.Prefill {
+				add(b.At, rank, l.prefill(s.Role, b, max(last, r.Start), most))
+				last = b.At
+			} else {
+				add(b.At, rank, l.decode(s.Role, b, most))
+			}
+		}
+		if !l.Stats {
+			continue
+		}
+		for _, q := range r.Requests {
+			for _, h := range q.Halves {
+				if h.Server == i && h.Ended != 0 && h.Formed != 0 {
+					add(h.Ended, rank, stats(s.Role, q, h, clock))
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+	return lines
+}
+
+// prefix is what stands behind the stamp of a scheduler's lines: of what it has only one, nothing.
+func (r *Run) prefix(server int) (text string) {
+	s := &r.Servers[server]
+	tp := r.Config.Pools[s.Pool].TP
+	if s.DP >= 0 {
+		return fmt.Sprintf(" DP%d TP%d", s.DP, s.DP*tp)
+	}
+	if tp > 1 {
+		return " TP0"
+	}
+	return ""
+}
+
+func (l *Layout) prefill(role Role, b *Batch, before int64, most int) string {
 	parts := []string{"Prefill batch" + l.Batch}
 	if l.Batch == "." {
 		parts[0] += fmt.Sprintf(" #new-seq: %d", b.NewSeqs)
@@ -176,7 +206,7 @@ func (l *Layout) prefill(role Role, b *Batch, before int64) string {
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	add("#new-token: %d", b.NewTokens)
 	add("#cached-token: %d", b.CachedTokens)
-	add("token usage: %.2f", float64(b.KV)/pool)
+	add("token usage: %.2f", float64(b.KV)/float64(most))
 	add("#running-req: %d", b.Running)
 	add("#queue-req: %d", b.Queued)
 	if l.Pending {
@@ -189,7 +219,7 @@ func (l *Layout) prefill(role Role, b *Batch, before int64) string {
 	return l.close(parts, fmt.Sprintf("input throughput (token/s): %.2f", float64(b.NewTokens)/(float64(b.At-before)/1e9+1e-9)), "False")
 }
 
-func (l *Layout) decode(role Role, b *Batch) string {
+func (l *Layout) decode(role Role, b *Batch, most int) string {
 	first := fmt.Sprintf("#running-req: %d", b.Running)
 	parts := []string{"Decode batch" + l.Batch + " " + first}
 	if l.Batch == "," {
@@ -197,12 +227,12 @@ func (l *Layout) decode(role Role, b *Batch) string {
 	}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	add("#token: %d", b.KV)
-	add("token usage: %.2f", float64(b.KV)/pool)
+	add("token usage: %.2f", float64(b.KV)/float64(most))
 	if role == Decode {
 		add("pre-allocated usage: 0.00")
 		add("#prealloc-req: %d", b.Preallocating)
 		add("#transfer-req: %d", b.Coming)
-		add("#retracted-req: 0")
+		add("#retracted-req: %d", b.Retracted)
 	}
 	return l.close(parts, fmt.Sprintf("gen throughput (token/s): %.2f, #queue-req: %d", float64(b.Given)/(float64(b.At-b.Since)/1e9), b.Queued), "True")
 }
@@ -223,72 +253,4 @@ func (l *Layout) close(parts []string, rate, graph string) string {
 		text += ", "
 	}
 	return text
-}
-
-// stats is what SGLang's scheduler says of a request that it has finished.
-func stats(role Role, q *Request, h *Half, clock *Clock) string {
-	ms := func(from, to int64) string {
-		if from == 0 || to <= from {
-			return "0.00ms"
-		}
-		return fmt.Sprintf("%.2fms", float64(to-from)/1e6)
-	}
-	kind, room := "unified", "None"
-	if role != Unified {
-		kind, room = string(role), fmt.Sprint(q.Room)
-	}
-	text := fmt.Sprintf("ReqTimeStats(rid=%s, bootstrap_room=%s, input_len=%d, cached_input_len=%d, output_len=%d, attempts=1, type=%s): ", h.RID, room, q.Prompt, q.Cached, h.Produced, kind)
-	entry := h.Queued
-	switch role {
-	case Prefill:
-		text += "bootstrap_duration=" + ms(h.Queued, h.Waiting) + ", "
-	case Decode:
-		text += "bootstrap_duration=" + ms(h.Queued, h.Reserved) + ", alloc_wait_duration=0.00ms, transfer_duration=" + ms(h.Reserved, h.Waiting) + ", "
-	default:
-		entry = h.Waiting
-	}
-	text += "queue_duration=" + ms(h.Waiting, h.Formed)
-	if role == Unified {
-		text += ", initial_prefill_elapsed=" + ms(h.Formed, h.Prefilled) + ", post_prefill_elapsed=" + ms(h.Prefilled, h.Ended)
-	}
-	at := clock.At(entry)
-	return text + ", forward_duration=" + ms(h.Formed, h.Ended) + fmt.Sprintf(", entry_time=%d.%06d", at/1e9, at%1e9/1e3)
-}
-
-// WriteRecords writes the records of --export-metrics-to-file of a server. Each has its prompt,
-// which readers must never show.
-func WriteRecords(w io.Writer, r *Run, server int, prompt string) error {
-	s := &r.Servers[server]
-	clock := &r.Hosts[s.Host].Clock
-	unix := func(t int64) string {
-		t = clock.At(t)
-		return fmt.Sprintf("%d.%06d", t/1e9, t%1e9/1e3)
-	}
-	for _, q := range r.Requests {
-		for _, h := range q.Halves {
-			if h.Server != server || h.End == 0 || h.Finish == "" || h.End > r.End || q.Health {
-				continue
-			}
-			room := ""
-			if s.Role != Unified {
-				room = fmt.Sprintf(`, \"bootstrap_room\": %d`, q.Room)
-			}
-			finish := fmt.Sprintf(`{"type": "%s"}`, h.Finish)
-			if h.Finish == "abort" {
-				finish = `{"type": "abort", "message": "` + prompt + `", "status_code": 499}`
-			}
-			rate := ""
-			if n := h.Produced - 1; n > 0 && h.End > h.FirstToken {
-				rate = fmt.Sprintf(`, "decode_throughput": %g`, float64(n)/(float64(h.End-h.FirstToken)/1e9))
-			}
-			_, err := fmt.Fprintf(w, `{"request_parameters": "{\"text\": \"%s\", \"stream\": true%s}", "id": "%s", "finish_reason": %s, "prompt_tokens": %d, "completion_tokens": %d, "cached_tokens": %d, `+
-				`"e2e_latency": %.6f, "queue_time": %.6f, "forward_entry_time": %s, "prefill_finished_time": %s, "request_received_ts": %s, "response_sent_to_client_ts": %s, "request_finished_ts": %s%s, "weight_version": "default"}`+"\n",
-				prompt, room, h.RID, finish, q.Prompt, h.Produced, q.Cached, float64(h.End-h.Received)/1e9, float64(max(0, h.Formed-h.Waiting))/1e9,
-				unix(max(h.Formed, h.Received)), unix(max(h.Prefilled, h.Formed, h.Received)), unix(h.Received), unix(max(h.FirstToken, h.Received)), unix(h.End), rate)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -18,6 +18,10 @@ const (
 	streamFault
 	streamIDs
 	streamScenario
+	streamRouting
+	streamScrapes
+	streamGPU
+	streamEvidence
 )
 
 // Requests that a fault adds are numbered from these on.
@@ -53,7 +57,7 @@ func (d *draws) between(lo, hi int64) int64 {
 func (s *sim) deploy() {
 	rng := s.run.Config.stream(streamDeploy, 0)
 	s.addHost(rng, 0)
-	s.addProcess(Process{Host: 0, TP: -1, Label: "smg"})
+	s.addProcess(Process{Host: 0, TP: -1, DP: -1, Label: "smg"})
 	for i, p := range s.run.Config.Pools {
 		for n := range p.Prefill + p.Servers {
 			role := Unified
@@ -64,13 +68,38 @@ func (s *sim) deploy() {
 				}
 			}
 			skew := int64((2*rng.Float64() - 1) * float64(s.run.Config.ClockSkew))
-			at := len(s.run.Servers)
-			s.run.Servers = append(s.run.Servers, Server{Pool: i, Host: s.addHost(rng, skew), Role: role})
-			v := &server{sim: s, index: at, pool: &s.run.Config.Pools[i], role: role, rng: s.run.Config.stream(streamServer, at), slow: 1}
-			s.servers = append(s.servers, v)
-			v.start(s.run.Start, 4000+rng.IntN(56_000))
+			host := s.addHost(rng, skew)
+			for dp := range p.DP {
+				at := len(s.run.Servers)
+				if p.DP == 1 {
+					dp = -1
+				}
+				node, gpu := s.room(p.TP)
+				s.run.Servers = append(s.run.Servers, Server{Pool: i, Host: host, DP: dp, Role: role, Node: node, GPU: gpu})
+				v := &server{sim: s, index: at, pool: &s.run.Config.Pools[i], role: role, rng: s.run.Config.stream(streamServer, at), slow: 1, hope: firstHope}
+				s.servers = append(s.servers, v)
+				if v.front = v; dp > 0 {
+					v.front = s.servers[at-dp]
+				}
+				v.start(s.run.Start, 4000+rng.IntN(56_000))
+			}
 		}
 	}
+}
+
+// gpusOfNode is how many GPUs a machine has.
+const gpusOfNode = 8
+
+// room finds a machine that has so many GPUs left: the last one, or a new one.
+func (s *sim) room(gpus int) (node, gpu int) {
+	if n := len(s.run.Servers); n > 0 {
+		last := &s.run.Servers[n-1]
+		node, gpu = last.Node, last.GPU+s.run.Config.Pools[last.Pool].TP
+	}
+	if gpu+gpus > gpusOfNode {
+		node, gpu = node+1, 0
+	}
+	return node, gpu
 }
 
 func (s *sim) addHost(rng *rand.Rand, skew int64) int {

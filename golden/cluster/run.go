@@ -8,6 +8,7 @@ type Run struct {
 	Processes  []Process
 	Servers    []Server
 	Requests   []*Request // in order of arrival
+	Xids       []Xid
 }
 
 // Host is a machine with a clock of its own. The first one is the gateway's.
@@ -38,17 +39,45 @@ const (
 
 // Process is one operating system process.
 type Process struct {
-	Host, TP, PID int // TP -1 is no scheduler
-	Label         string
-	Killed        int64 // it exports nothing from then on
+	Host, TP, DP, PID int // TP -1 is no scheduler; DP -1 is none
+	Label             string
+	Killed            int64 // it exports nothing from then on
 }
 
-// Server is one server and its lives: each restart begins a new one.
+// Server is one server and its lives: each restart begins a new one. Of a server with several DP
+// ranks each is a Server, of one host and with one tokenizer.
 type Server struct {
 	Pool, Host int
+	DP         int // -1: it is the only one
 	Role       Role
 	Lives      []Life
 	Batches    []Batch // as its log has them
+	Said       []Said  // what else it logs
+	// Node is the machine that it runs on, and GPU the first of its GPUs there.
+	Node, GPU int
+	Slowed    []Slowed
+}
+
+// Said is a line that a server logs, at a true time.
+type Said struct {
+	At   int64
+	Text string
+}
+
+// Slowed is a GPU of a server that has a lower clock for some time: To 0 is to the end.
+type Slowed struct {
+	GPU      int // of its node
+	From, To int64
+	Factor   float64 // how much longer its steps take
+	Reason   uint64  // as DCGM has it
+}
+
+// Xid is an error that the driver of a node reports of a GPU.
+type Xid struct {
+	At         int64
+	Node, GPU  int
+	Code       int
+	Text, Name string // what it says, and the process that met it
 }
 
 // Life is a server's processes from a start to an end.
@@ -108,11 +137,32 @@ type Half struct {
 	Ended, End                                   int64   // by the scheduler, by the tokenizer
 	FirstToken                                   int64
 	Produced                                     int
-	Finish, Reason                               string // gen_ai's; and of an error of the scheduler's threads
+	Retracted                                    []int64 // when it was thrown out of the batch
+	Finish, Reason                               string  // gen_ai's; and of an error of the scheduler's threads
 }
 
 // answering returns the half whose tokens the user sees.
 func (q *Request) answering() *Half { return q.Halves[len(q.Halves)-1] }
+
+// Fronts are the servers that log: of several DP ranks the first one stands for all.
+func (r *Run) Fronts() (list []int) {
+	for i := range r.Servers {
+		if r.Servers[i].DP <= 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Ranks are the DP ranks of a server, itself if it has none.
+func (r *Run) Ranks(front int) (list []int) {
+	for i := range r.Servers {
+		if r.Servers[i].Host == r.Servers[front].Host {
+			list = append(list, i)
+		}
+	}
+	return list
+}
 
 // Name returns how reports call a server: the first eight digits of its host.
 func (r *Run) Name(server int) string { return r.Hosts[r.Servers[server].Host].ID[:8] }

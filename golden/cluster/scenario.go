@@ -18,6 +18,8 @@ type Scenario struct {
 	Stage string
 	// Says is a regular expression for what the report must say somewhere; empty is nothing.
 	Says string
+	// Lead is what logs, records, and metrics without a dump have to tell.
+	Lead Lead
 	// plant changes a healthy run; vary has numbers of the seed.
 	plant func(c *Config, vary *rand.Rand)
 }
@@ -44,11 +46,12 @@ var Scenarios = slices.Concat(lives, speeds, loads, ways)
 
 // Find returns the scenario of a name, or nil.
 func Find(name string) *Scenario {
-	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == name })
-	if i < 0 {
-		return nil
+	for _, list := range [][]Scenario{Scenarios, Evident} {
+		if i := slices.IndexFunc(list, func(s Scenario) bool { return s.Name == name }); i >= 0 {
+			return &list[i]
+		}
 	}
-	return &Scenarios[i]
+	return nil
 }
 
 // Config returns the run of a seed: of three seeds each has another trace level, and of five

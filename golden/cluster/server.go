@@ -7,23 +7,23 @@ import (
 
 // How much steps vary, and how often and how long a server hiccups.
 const (
-	stepNoise  = 0.03
-	hiccups    = 5000 // one in so many steps
-	hiccupMin  = 10 * ms
-	hiccupMax  = 50 * ms
-	chunk      = 2048 // prompt tokens in a prefill step at most
-	maxRunning = 64   // requests in a batch at most
-	tpSpread   = 4 * us
+	stepNoise = 0.03
+	hiccups   = 5000 // one in so many steps
+	hiccupMin = 10 * ms
+	hiccupMax = 50 * ms
+	tpSpread  = 4 * us
 )
 
 // server is one server that runs: a tokenizer that takes requests one after the other, and a
-// scheduler that prefills whenever somebody waits, and decodes else.
+// scheduler that prefills whenever somebody waits and the KV cache has room, and decodes else. Of
+// several DP ranks, each is one, with the tokenizer of the front.
 type server struct {
 	sim   *sim
 	index int
 	pool  *Pool
 	role  Role
 	rng   *rand.Rand
+	front *server
 
 	up, draining bool
 	hung         bool
@@ -32,13 +32,17 @@ type server struct {
 	tokenizing   int64   // until when the tokenizer is busy
 	slow         float64 // factor of tokenizing
 
-	busy    bool
-	inbox   []*job // what the scheduler has not taken in yet, between two steps
-	waiting []*job
-	running []*job
-	pace    []func(at int64, decode bool) float64
-	pauses  []func(at int64) int64
-	drained func()
+	busy      bool
+	inbox     []*job // what the scheduler has not taken in yet, between two steps
+	waiting   []*job
+	running   []*job
+	prealloc  []*job  // of a decode server: those that wait for room in the KV cache
+	retracted []*job  // of a decode server: those that were thrown out of the batch
+	held      int     // tokens in the KV cache
+	hope      float64 // part of the tokens that running requests may still give, which is kept free for them
+	pace      []func(at int64, decode bool) float64
+	pauses    []func(at int64) int64
+	drained   func()
 
 	steps, given int // decode steps, and tokens since the last line of the log, at given0
 	given0       int64
@@ -55,9 +59,15 @@ func (v *server) start(at int64, pid int) {
 	case Decode:
 		name, tokenizer = "Decode Scheduler", "DecodeTokenizer"
 	}
-	l := Life{From: at, Tokenizer: s.addProcess(Process{Host: host, TP: -1, PID: pid, Label: tokenizer})}
+	l := Life{From: at}
+	if v.front == v {
+		l.Tokenizer = s.addProcess(Process{Host: host, TP: -1, DP: -1, PID: pid, Label: tokenizer})
+	} else {
+		l.Tokenizer = v.front.life().Tokenizer
+	}
+	dp := s.run.Servers[v.index].DP
 	for tp := range v.pool.TP {
-		l.Schedulers = append(l.Schedulers, s.addProcess(Process{Host: host, TP: tp, PID: pid + 100 + 67*tp, Label: name}))
+		l.Schedulers = append(l.Schedulers, s.addProcess(Process{Host: host, TP: max(0, dp)*v.pool.TP + tp, DP: dp, PID: pid + 100 + 67*tp, Label: name}))
 	}
 	s.run.Servers[v.index].Lives = append(s.run.Servers[v.index].Lives, l)
 	v.up, v.draining, v.hung, v.busy, v.tokenizing = true, false, false, false, 0
@@ -73,6 +83,7 @@ func (v *server) stop() {
 	v.up, v.busy = false, false
 	v.life().To = v.sim.Agenda.Now
 	v.inbox, v.waiting, v.running, v.jobs = nil, nil, nil, nil
+	v.prealloc, v.retracted, v.held = nil, nil, 0
 }
 
 // die ends the life of v in the middle of what it does: clients and gateway see the
@@ -120,9 +131,14 @@ func (v *server) hang() {
 // forget takes a job that has ended, or never will, out of everything.
 func (v *server) forget(j *job) {
 	j.over = true
+	j.release()
 	is := func(other *job) bool { return other == j }
-	for _, list := range []*[]*job{&v.jobs, &v.inbox, &v.waiting, &v.running} {
+	for _, list := range []*[]*job{&v.jobs, &v.inbox, &v.waiting, &v.running, &v.prealloc, &v.retracted} {
 		*list = slices.DeleteFunc(*list, is)
+	}
+	v.preallocate()
+	if len(v.waiting) > 0 {
+		v.wake()
 	}
 	v.rest()
 }
@@ -169,6 +185,7 @@ func (v *server) iterate() {
 
 func (v *server) step() {
 	if v.role == Decode {
+		v.preallocate()
 		v.join()
 	} else if batch := v.formPrefill(); len(batch) > 0 {
 		v.prefill(batch)
@@ -213,9 +230,12 @@ type portion struct {
 
 // formPrefill takes waiting jobs, first come first served, until the chunk is full.
 func (v *server) formPrefill() (batch []portion) {
-	budget := chunk
-	for len(v.waiting) > 0 && budget > 0 && len(v.running)+len(batch) < maxRunning {
+	budget := v.pool.Chunk
+	for len(v.waiting) > 0 && budget > 0 && len(v.running)+len(batch) < v.pool.Batch {
 		j := v.waiting[0]
+		if j.holds == 0 && !v.admits(j) {
+			break
+		}
 		n := min(j.left, budget)
 		budget -= n
 		j.left -= n
@@ -250,7 +270,8 @@ func (v *server) prefill(batch []portion) {
 
 // join takes jobs whose KV has come into the batch of a decode server.
 func (v *server) join() {
-	for len(v.waiting) > 0 && len(v.running) < maxRunning {
+	v.resume()
+	for len(v.waiting) > 0 && len(v.running) < v.pool.Batch {
 		j := v.waiting[0]
 		v.waiting = v.waiting[1:]
 		j.half.Formed = v.sim.Agenda.Now
@@ -263,6 +284,7 @@ func (v *server) join() {
 }
 
 func (v *server) decode() {
+	v.retract()
 	c := &v.pool.Costs
 	base := float64(c.Decode)
 	batch := slices.Clone(v.running)
@@ -284,7 +306,9 @@ func (v *server) decode() {
 			before := j.half.Produced
 			j.half.Tokens = append(j.half.Tokens, v.sim.Agenda.Now)
 			j.half.Batches = append(j.half.Batches, len(batch))
-			j.token(v.sim.Agenda.Now, 1+j.accepted())
+			n := 1 + j.accepted()
+			j.hold(n)
+			j.token(v.sim.Agenda.Now, n)
 			given += j.half.Produced - before
 		}
 		v.logDecode(given)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/golden/internal/ground"
@@ -24,6 +25,8 @@ type sim struct {
 	holds   []func(q *Request) int64
 	slowWay []func(from, to *server) int64 // KV transfers
 	drafts  []func() float64               // factors of how many are accepted
+	skews   []func(k turnKey) *server      // who gets a request out of turn
+	lots    *rand.Rand                     // for routers that draw
 	retry   func(q *Request)               // what a client does that gave up; nil: nothing
 }
 
@@ -40,7 +43,7 @@ func Play(c Config) (*Run, error) {
 	}
 	r := &Run{Config: c, Start: c.Start.UnixNano()}
 	r.End = r.Start + int64(c.Length) + int64(c.Tail)
-	s := &sim{run: r, next: map[turnKey]int{}}
+	s := &sim{run: r, next: map[turnKey]int{}, lots: c.stream(streamRouting, 0)}
 	s.deploy()
 	s.plan()
 	for i := range c.Faults {
@@ -106,16 +109,42 @@ func (s *sim) check(q *Request, v *server) {
 	}
 }
 
-// pick returns the server whose turn it is, or nil.
+// pick returns the server that gets a request, or nil.
 func (s *sim) pick(k turnKey) *server {
-	for range s.servers {
-		v := s.servers[s.next[k]%len(s.servers)]
-		s.next[k]++
-		if at := &s.run.Servers[v.index]; at.Pool == k.pool && at.Role == k.role && v.up && !v.draining {
+	for _, skewed := range s.skews {
+		if v := skewed(k); v != nil && s.serves(v, k) {
 			return v
 		}
 	}
-	return nil
+	if s.run.Config.Routing == InTurn {
+		for range s.servers {
+			v := s.servers[s.next[k]%len(s.servers)]
+			s.next[k]++
+			if s.serves(v, k) {
+				return v
+			}
+		}
+		return nil
+	}
+	var best *server
+	n := 0
+	for _, v := range s.servers {
+		if !s.serves(v, k) {
+			continue
+		}
+		n++
+		least := s.run.Config.Routing == LeastLoaded
+		if best == nil || least && len(v.jobs) < len(best.jobs) || !least && s.lots.IntN(n) == 0 {
+			best = v
+		}
+	}
+	return best
+}
+
+// serves reports whether a server takes requests of a turn.
+func (s *sim) serves(v *server, k turnKey) bool {
+	at := &s.run.Servers[v.index]
+	return at.Pool == k.pool && at.Role == k.role && v.up && !v.draining
 }
 
 // giveUp is a client going away, unless it has been answered.

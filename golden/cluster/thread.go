@@ -115,6 +115,9 @@ func (k *thread) decode(from int64) {
 	}
 	s := k.outer("decode_forward", 1, from)
 	k.open = s
+	for _, at := range h.Retracted {
+		s.Events = append(s.Events, otlp.Event{At: k.at(at), Name: "retract"})
+	}
 	if k.run.Config.Level < 3 {
 		return
 	}
@@ -142,7 +145,7 @@ func (k *thread) close() {
 		k.put(k.process, k.to+k.late, k.open)
 	}
 	p := &k.run.Processes[k.process]
-	who := otlp.Process{Label: p.Label, HostID: k.run.Hosts[p.Host].ID, TP: p.TP, DP: -1, PID: p.PID}
+	who := otlp.Process{Label: p.Label, HostID: k.run.Hosts[p.Host].ID, TP: p.TP, DP: p.DP, PID: p.PID}
 	if p.TP < 0 {
 		who.PP = -1
 	}

@@ -3,6 +3,7 @@
 //	go run ./scripts/scenarios                                  # which there are
 //	go run ./scripts/scenarios -name death -seed 3 -o DIR       # DIR/death-3-l1.jsonl and .truth.json
 //	go run ./scripts/scenarios -name death -calm -o DIR         # the same without its faults
+//	go run ./scripts/scenarios -name throttled -logs -o DIR     # logs, records, metrics: DIR/throttled-1
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/golden/cluster"
 )
@@ -21,10 +23,12 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the same seed gives the same arrivals, lengths, and noise")
 	level := flag.Int("level", 0, "SGLANG_TRACE_LEVEL, from 1 to 3; 0 is one that the seed decides")
 	calm := flag.Bool("calm", false, "leave the faults out")
+	logs := flag.Bool("logs", false, "write what is left of a run that nobody traced, in place of a dump")
 	dir := flag.String("o", ".", "folder to write into")
 	flag.Parse()
+	all := slices.Concat(cluster.Scenarios, cluster.Evident)
 	if *name == "" {
-		for _, s := range cluster.Scenarios {
+		for _, s := range all {
 			fmt.Printf("%-26s %s\n", s.Name, s.Doc)
 		}
 		fmt.Println("\nwhich are made of these faults:")
@@ -34,10 +38,16 @@ func main() {
 		return
 	}
 	found := false
-	for i := range cluster.Scenarios {
-		if s := &cluster.Scenarios[i]; s.Name == *name || *name == "all" {
+	for i := range all {
+		if s := &all[i]; s.Name == *name || *name == "all" {
 			found = true
-			if err := write(s, *seed, *level, *calm, *dir); err != nil {
+			err := error(nil)
+			if *logs {
+				err = writeLogs(s, *seed, *dir)
+			} else {
+				err = write(s, *seed, *level, *calm, *dir)
+			}
+			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -86,4 +96,36 @@ func write(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) e
 		err = closing
 	}
 	return err
+}
+
+// writeLogs writes what is left of a run that nobody traced, and its truth.
+func writeLogs(s *cluster.Scenario, seed uint64, dir string) error {
+	r, err := cluster.Play(s.Config(seed))
+	if err != nil {
+		return err
+	}
+	truth, err := s.Truth(r)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(truth, "", " ")
+	if err != nil {
+		return err
+	}
+	e := cluster.EvidenceOf(seed)
+	files, err := e.Files(r)
+	if err != nil {
+		return err
+	}
+	base := filepath.Join(dir, fmt.Sprintf("%s-%d", s.Name, seed))
+	for _, f := range append(files, cluster.File{Name: "../" + filepath.Base(base) + ".truth.json", Text: append(text, '\n')}) {
+		path := filepath.Join(base, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Text, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }

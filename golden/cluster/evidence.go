@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+)
+
+// An Evidence is what is left of a run of which nobody traced requests.
+type Evidence struct {
+	Logging
+	Encoding Encoding // of metrics
+	Pods     bool     // metrics of GPUs say which pod uses them
+	Records  bool     // servers write a record of each request
+	Prompt   string   // of all requests, in records
+}
+
+// EvidenceOf is that of a seed: one of all layouts and encodings.
+func EvidenceOf(seed uint64) Evidence {
+	rng := rand.New(rand.NewPCG(seed, streamEvidence))
+	how := rng.IntN(4) // one in four has neither, one both
+	return Evidence{Logging{Layouts[rng.IntN(len(Layouts))], how&1 != 0}, Encoding(rng.IntN(int(Encodings))), rng.IntN(4) > 0, how&2 != 0, "a prompt"}
+}
+
+// A File is one that is left behind.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// Files are what is left of a run: the log of each server, records, metrics, and the kernel logs of
+// machines on which something went wrong.
+func (e *Evidence) Files(r *Run) (list []File, err error) {
+	add := func(name string, write func(w io.Writer) error) {
+		var b bytes.Buffer
+		if err == nil {
+			err = write(&b)
+		}
+		if b.Len() > 0 {
+			list = append(list, File{name, b.Bytes()})
+		}
+	}
+	nodes := 0
+	for _, i := range r.Fronts() {
+		add("logs/"+r.Name(i)+".log", func(w io.Writer) error { return WriteLog(w, r, i, e.Logging) })
+		if e.Records {
+			add("records/"+r.Name(i)+"/sglang-request-metrics-20260817_09.log", func(w io.Writer) error { return WriteRecords(w, r, i, e.Prompt) })
+		}
+	}
+	for i := range r.Servers {
+		nodes = max(nodes, r.Servers[i].Node+1)
+	}
+	add("metrics/"+[]string{"range.json", "dump.om", "metrics.prom"}[e.Encoding], func(w io.Writer) error { return WriteMetrics(w, r, e.Encoding, e.Pods) })
+	for node := range nodes {
+		add("node"+string(rune('1'+node))+"/dmesg.log", func(w io.Writer) error { return WriteKernelLog(w, r, node) })
+	}
+	return list, err
+}

@@ -1,0 +1,363 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// scrapeEvery is how far apart the values are that Prometheus keeps.
+const scrapeEvery = 15 * second
+
+// An Encoding is how a file has metrics.
+type Encoding uint8
+
+const (
+	Range       Encoding = iota // an answer of Prometheus to query_range
+	OpenMetrics                 // as promtool dumps it, times in seconds
+	OldText                     // with times in ms
+	Encodings                   // how many there are
+)
+
+// A meter knows what each server did.
+type meter struct {
+	*Run
+	halves [][]*Half
+	work   [][]piece // when it had something to compute, in order
+}
+
+type piece struct{ from, to int64 }
+
+// A scraped is one series of metrics.
+type scraped struct {
+	name   string
+	labels [][2]string
+	values []scrape
+}
+
+type scrape struct {
+	at    int64
+	value float64
+}
+
+// WriteMetrics writes what Prometheus keeps of all servers and, from DCGM, of all GPUs. With pods, it
+// says which pod uses a GPU, as in Kubernetes.
+func WriteMetrics(w io.Writer, r *Run, e Encoding, pods bool) error {
+	var list []scraped
+	m := &meter{Run: r, halves: make([][]*Half, len(r.Servers)), work: make([][]piece, len(r.Servers))}
+	for _, q := range r.Requests {
+		for _, h := range q.Halves {
+			m.halves[h.Server] = append(m.halves[h.Server], h)
+		}
+	}
+	for i := range r.Servers {
+		m.work[i] = m.worked(i)
+		list = append(list, m.scrapeServer(i)...)
+	}
+	list = append(list, m.scrapeGPUs(pods)...)
+	slices.SortStableFunc(list, func(a, b scraped) int { return strings.Compare(a.name, b.name) })
+	switch e {
+	case Range:
+		return writeRange(w, list)
+	case OpenMetrics:
+		return writeText(w, list, func(at int64) string { return fmt.Sprintf("%d.%03d", at/second, at%second/ms) }, "# EOF\n")
+	}
+	return writeText(w, list, func(at int64) string { return fmt.Sprint(at / ms) }, "")
+}
+
+func writeRange(w io.Writer, list []scraped) error {
+	var b strings.Builder
+	b.WriteString(`{"status":"success","data":{"resultType":"matrix","result":[`)
+	for i, s := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"metric":{"__name__":%q`, s.name)
+		for _, l := range s.labels {
+			fmt.Fprintf(&b, `,%q:%q`, l[0], l[1])
+		}
+		b.WriteString(`},"values":[`)
+		for k, x := range s.values {
+			if k > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `[%d.%03d,"%v"]`, x.at/second, x.at%second/ms, x.value)
+		}
+		b.WriteString("]}")
+	}
+	b.WriteString("]}}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeText(w io.Writer, list []scraped, stamp func(int64) string, end string) error {
+	var b strings.Builder
+	last := ""
+	for _, s := range list {
+		family := strings.TrimSuffix(s.name, "_bucket")
+		if family != last {
+			kind := "gauge"
+			switch {
+			case family != s.name:
+				kind = "histogram"
+			case strings.HasSuffix(s.name, "_total"):
+				kind = "counter"
+			}
+			fmt.Fprintf(&b, "# TYPE %s %s\n", family, kind)
+			last = family
+		}
+		var labels []string
+		for _, l := range s.labels {
+			labels = append(labels, fmt.Sprintf("%s=%q", l[0], l[1]))
+		}
+		for _, x := range s.values {
+			fmt.Fprintf(&b, "%s{%s} %v %s\n", s.name, strings.Join(labels, ","), x.value, stamp(x.at))
+		}
+	}
+	b.WriteString(end)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// scrapes are the times at which something is scraped.
+func (r *Run) scrapes(number int) (list []int64) {
+	rng := r.Config.stream(streamScrapes, number)
+	for at := r.Start + rng.Int64N(scrapeEvery); at < r.End; at += scrapeEvery {
+		list = append(list, at)
+	}
+	return list
+}
+
+// A gauge is what a scheduler exports of its last batch.
+type gauge struct {
+	name string
+	role Role // "" is all
+	of   func(b *Batch, most int) float64
+}
+
+var gauges = []gauge{
+	{"num_running_reqs", "", func(b *Batch, _ int) float64 { return float64(b.Running) }},
+	{"num_queue_reqs", "", func(b *Batch, _ int) float64 { return float64(b.Queued) }},
+	{"num_used_tokens", "", func(b *Batch, _ int) float64 { return float64(b.KV) }},
+	{"token_usage", "", func(b *Batch, most int) float64 { return math.Round(100*float64(b.KV)/float64(most)) / 100 }},
+	{"num_prefill_bootstrap_queue_reqs", Prefill, func(b *Batch, _ int) float64 { return float64(b.Bootstrapping) }},
+	{"num_prefill_inflight_queue_reqs", Prefill, func(b *Batch, _ int) float64 { return float64(b.Sending) }},
+	{"num_decode_prealloc_queue_reqs", Decode, func(b *Batch, _ int) float64 { return float64(b.Preallocating) }},
+	{"num_decode_transfer_queue_reqs", Decode, func(b *Batch, _ int) float64 { return float64(b.Coming) }},
+	{"num_retracted_reqs", "", func(b *Batch, _ int) float64 { return float64(b.Retracted) }},
+}
+
+// scrapeServer are the metrics of a scheduler: gauges keep what the last line of its log said, until
+// it is known to be idle.
+func (r *meter) scrapeServer(i int) (list []scraped) {
+	const idle = 30 * second
+	s := &r.Servers[i]
+	pool := &r.Config.Pools[s.Pool]
+	kind := cmp.Or(string(s.Role), "unified")
+	labels := [][2]string{{"model_name", pool.Model}, {"engine_type", kind}, {"tp_rank", fmt.Sprint(max(0, s.DP) * pool.TP)}, {"pp_rank", "0"}, {"moe_ep_rank", "0"},
+		{"instance", r.Hosts[s.Host].Address + ":30000"}, {"job", "sglang"}, {"namespace", "serving"}, {"pod", r.Name(i)}}
+	if s.DP >= 0 {
+		labels = append(labels, [2]string{"dp_rank", fmt.Sprint(s.DP)})
+	}
+	at := r.scrapes(1000 + s.Host)
+	at = slices.DeleteFunc(at, func(t int64) bool {
+		return !slices.ContainsFunc(s.Lives, func(l Life) bool { return l.From <= t && (l.To == 0 || t < l.To) })
+	})
+	for _, g := range gauges {
+		if g.role != Unified && g.role != s.Role {
+			continue
+		}
+		x := scraped{name: "sglang:" + g.name, labels: labels}
+		k := 0
+		for _, t := range at {
+			for k < len(s.Batches) && s.Batches[k].At <= t {
+				k++
+			}
+			v := 0.0
+			if k > 0 && t-s.Batches[k-1].At < idle {
+				v = g.of(&s.Batches[k-1], pool.KV)
+			}
+			x.values = append(x.values, scrape{t, v})
+		}
+		list = append(list, x)
+	}
+	rate := scraped{name: "sglang:gen_throughput", labels: labels}
+	k, v, when := 0, 0.0, int64(0)
+	for _, t := range at {
+		for ; k < len(s.Batches) && s.Batches[k].At <= t; k++ {
+			if b := &s.Batches[k]; !b.Prefill && b.At > b.Since {
+				v, when = float64(b.Given)/(float64(b.At-b.Since)/1e9), b.At
+			}
+		}
+		if t-when >= idle {
+			v = 0
+		}
+		rate.values = append(rate.values, scrape{t, v})
+	}
+	return append(append(list, rate), r.histogram(i, labels, at)...)
+}
+
+// histogram is how long requests took whose answers a server finished.
+func (r *meter) histogram(server int, labels [][2]string, at []int64) (list []scraped) {
+	for _, most := range []float64{0.2, 0.5, 1, 2, 5, 10, 20, 50, math.Inf(1)} {
+		x := scraped{name: "sglang:e2e_request_latency_seconds_bucket", labels: append(slices.Clone(labels), [2]string{"le", strings.Replace(fmt.Sprint(most), "+Inf", "+Inf", 1)})}
+		for _, t := range at {
+			n := 0
+			for _, h := range r.halves[server] {
+				if h.Finish != "" && h.End <= t && float64(h.End-h.Received)/1e9 <= most {
+					n++
+				}
+			}
+			x.values = append(x.values, scrape{t, float64(n)})
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// Clocks of an H200 in MHz, and what DCGM says of one that does nothing.
+const (
+	fastest  = 1980
+	resting  = 345
+	stepSize = 15
+	idleBit  = 1
+)
+
+// scrapeGPUs are the metrics of all GPUs of the machines.
+func (r *meter) scrapeGPUs(pods bool) (list []scraped) {
+	nodes := 0
+	for i := range r.Servers {
+		nodes = max(nodes, r.Servers[i].Node+1)
+	}
+	for node := range nodes {
+		at := r.scrapes(node)
+		for gpu := range gpusOfNode {
+			list = append(list, r.scrapeGPU(node, gpu, at, pods)...)
+		}
+	}
+	return list
+}
+
+// user is the server that has a GPU; -1 is none.
+func (r *Run) user(node, gpu int) int {
+	return slices.IndexFunc(r.Servers, func(s Server) bool {
+		return s.Node == node && gpu >= s.GPU && gpu < s.GPU+r.Config.Pools[s.Pool].TP
+	})
+}
+
+func (r *meter) scrapeGPU(node, gpu int, at []int64, pods bool) []scraped {
+	rng := r.Config.stream(streamGPU, node*gpusOfNode+gpu)
+	rests := r.Config.Seed%2 == 0 // whether GPUs without work lower their clock: not while a context is there, on some drivers
+	labels := [][2]string{{"gpu", fmt.Sprint(gpu)}, {"UUID", fmt.Sprintf("GPU-%08x-%04x", r.Config.Seed*1000+uint64(node), gpu)}, {"device", fmt.Sprintf("nvidia%d", gpu)},
+		{"modelName", "NVIDIA H200"}, {"Hostname", fmt.Sprintf("node%d", node+1)}, {"DCGM_FI_DRIVER_VERSION", "570.86.15"}}
+	user := r.user(node, gpu)
+	if pods && user >= 0 {
+		labels = append(labels, [2]string{"namespace", "serving"}, [2]string{"pod", r.Name(user)}, [2]string{"container", "sglang"})
+	}
+	names := []string{"DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_XID_ERRORS"}
+	list := make([]scraped, len(names))
+	for k, name := range names {
+		list[k] = scraped{name: name, labels: labels}
+	}
+	for _, t := range at {
+		x := r.stateOf(rng, node, gpu, user, t, rests)
+		for k, v := range []float64{x.clock, x.util, float64(x.reasons), x.heat, x.power, float64(x.xid)} {
+			list[k].values = append(list[k].values, scrape{t, v})
+		}
+		if x.lost {
+			break
+		}
+	}
+	return list
+}
+
+// A state is what DCGM says of a GPU at some time.
+type state struct {
+	clock, util, heat, power float64
+	reasons                  uint64
+	xid                      int
+	lost                     bool
+}
+
+// offBus is the Xid of a GPU that nobody can talk to any more.
+const offBus = 79
+
+func (r *meter) stateOf(rng *rand.Rand, node, gpu, user int, t int64, rests bool) state {
+	x := state{clock: fastest - stepSize*float64(rng.IntN(3)), heat: 36, power: 75, reasons: idleBit}
+	if user >= 0 {
+		x.util = math.Round(r.busy(user, t))
+	}
+	switch {
+	case x.util > 0:
+		x.heat, x.power, x.reasons = 58+10*rng.Float64(), 380+200*rng.Float64(), 4*uint64(rng.IntN(2))
+	case rests:
+		x.clock = resting
+	}
+	if user >= 0 {
+		for _, s := range r.Servers[user].Slowed {
+			if s.GPU == gpu && s.From <= t && (s.To == 0 || t < s.To) && x.util > 0 {
+				x.clock, x.reasons = math.Floor(fastest/s.Factor/stepSize)*stepSize-stepSize*float64(rng.IntN(2)), s.Reason
+				x.heat = 88 + 3*rng.Float64()
+			}
+		}
+	}
+	for _, e := range r.Xids {
+		if e.Node == node && e.GPU == gpu && e.At <= t {
+			x.xid, x.lost = e.Code, e.Code == offBus
+		}
+	}
+	return x
+}
+
+// busy is the part of the second before a time, in %, in which a scheduler had something to compute.
+func (r *meter) busy(server int, t int64) float64 {
+	done := int64(0)
+	k, _ := slices.BinarySearchFunc(r.work[server], t-second, func(p piece, at int64) int { return cmp.Compare(p.to, at) })
+	for _, p := range r.work[server][k:] {
+		if p.from >= t {
+			break
+		}
+		done += min(t, p.to) - max(t-second, p.from)
+	}
+	return 100 * float64(done) / float64(second)
+}
+
+// worked is when a scheduler had something to compute, in order and without overlaps.
+func (r *meter) worked(server int) (list []piece) {
+	var all []piece
+	for _, h := range r.halves[server] {
+		if to := cmp.Or(h.Ended, r.End); h.Formed != 0 {
+			all = append(all, piece{h.Formed, to})
+		}
+	}
+	slices.SortFunc(all, func(a, b piece) int { return cmp.Compare(a.from, b.from) })
+	for _, p := range all {
+		if n := len(list); n > 0 && p.from <= list[n-1].to {
+			list[n-1].to = max(list[n-1].to, p.to)
+			continue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// WriteKernelLog writes what the kernel of a machine says of its GPUs, as journalctl prints it with
+// the time of Unix; nothing went wrong there if it is empty.
+func WriteKernelLog(w io.Writer, r *Run, node int) error {
+	for _, e := range r.Xids {
+		if e.Node != node {
+			continue
+		}
+		_, err := fmt.Fprintf(w, "%s node%d kernel: NVRM: Xid (PCI:0000:%02x:00): %d, pid='<unknown>', name=%s, %s\n",
+			time.Unix(0, e.At).UTC().Format("2006-01-02T15:04:05.000000+00:00"), node+1, 0x19+0x10*e.GPU, e.Code, cmp.Or(e.Name, "<unknown>"), e.Text)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

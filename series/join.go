@@ -1,0 +1,229 @@
+package series
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// same tells which servers are one that several kinds of inputs tell of: the log of a pod, its
+// records, and its metrics. It returns for each server that of the log. They are one where they
+// have one name, whatever folder it is in, and nothing else has it.
+func (s *Set) same() map[int32]int32 {
+	const logs, records, metrics, kinds = 0, 1, 2, 3
+	byName := map[string][kinds][]int32{}
+	kindOf := s.kinds()
+	for i := range s.Servers {
+		kind, ok := kindOf[int32(i)]
+		if !ok {
+			continue
+		}
+		for _, name := range s.aliases(int32(i), kindOf) {
+			list := byName[name]
+			list[kind] = append(list[kind], int32(i))
+			byName[name] = list
+		}
+	}
+	of := map[int32]int32{}
+	for _, list := range byName {
+		if len(list[logs]) > 1 || len(list[records]) > 1 || len(list[metrics]) > 1 {
+			continue
+		}
+		var all []int32
+		for _, part := range list {
+			all = append(all, part...)
+		}
+		for _, x := range all[1:] {
+			of[x] = all[0]
+		}
+	}
+	return of
+}
+
+// kinds tells by what a server is known: 0 lines of batches, 1 records, 2 metrics. A server of a host
+// that only its devices tell of has none.
+func (s *Set) kinds() map[int32]int {
+	kinds := map[int32]int{}
+	for i := range s.Sources {
+		src := &s.Sources[i]
+		for p := range src.About() {
+			server := s.Places[p].Server
+			switch {
+			case !src.IsLog() && s.Servers[server].Engine != "" && src.Encoding != "kernel log":
+				kinds[server] = 2
+			case src.Encoding == "server log":
+				kinds[server] = 1
+			}
+		}
+	}
+	for i := range s.List {
+		if server := s.Places[s.List[i].Place].Server; kinds[server] == 1 {
+			kinds[server] = 0
+		}
+	}
+	for i := range s.Instants {
+		if server := s.Places[s.Instants[i].Place].Server; kinds[server] == 1 {
+			kinds[server] = 0
+		}
+	}
+	return kinds
+}
+
+// aliases are the names by which inputs may call a server: its own, without folders, and its host's,
+// where nothing else is logged on that.
+func (s *Set) aliases(i int32, kinds map[int32]int) []string {
+	x := &s.Servers[i]
+	list := []string{x.Name[strings.LastIndexByte(x.Name, '/')+1:]}
+	if x.Host == "" || x.Host == list[0] {
+		return list
+	}
+	for k := range s.Servers {
+		if _, ok := kinds[int32(k)]; ok && int32(k) != i && s.Servers[k].Host == x.Host {
+			return list
+		}
+	}
+	return append(list, x.Host)
+}
+
+// join makes one server of those that are one, and tells where the samples of each series belong. Of
+// what the log says, too, metrics are left out: they are what its last line was, at another time.
+func (s *Set) join(same map[int32]int32) (moved []int32) {
+	for i, to := range same {
+		x, log := &s.Servers[i], &s.Servers[to]
+		if log.Role == "" || log.Role == "unified" && x.Role != "" {
+			log.Role = x.Role
+		}
+	}
+	for i, to := range same {
+		s.Servers[i] = s.Servers[to]
+	}
+	moved = make([]int32, 0, len(s.List))
+	for i := range s.List {
+		moved = append(moved, int32(i))
+	}
+	logged := map[Series]bool{}
+	for _, x := range s.List {
+		logged[x] = true
+	}
+	for i := range moved {
+		x := s.List[i]
+		p := s.Places[x.Place]
+		to, ok := same[p.Server]
+		if !ok {
+			continue
+		}
+		p.Server = to
+		p.Rank = s.rankAs(p.Rank, to)
+		if x.Place = indexOf(s.placeOf, &s.Places, p); logged[x] {
+			moved[i] = -1
+			continue
+		}
+		id := indexOf(s.seriesOf, &s.List, x)
+		moved[i] = id
+		for int(id) >= len(moved) {
+			moved = append(moved, int32(len(moved)))
+		}
+	}
+	for i := range s.Instants {
+		p := s.Places[s.Instants[i].Place]
+		if to, ok := same[p.Server]; ok {
+			p.Server = to
+			s.Instants[i].Place = indexOf(s.placeOf, &s.Places, p)
+		}
+	}
+	return moved
+}
+
+// rankAs is what the log of a server calls a rank of its metrics: logs leave out what there is only
+// one of, and metrics call it 0.
+func (s *Set) rankAs(r trace.Rank, server int32) trace.Rank {
+	best, found := r, false
+	for i := range s.Places {
+		p := &s.Places[i]
+		if p.Server != server || p.GPU != NoGPU {
+			continue
+		}
+		fits := true
+		for _, x := range [][2]int16{{p.Rank.DP, r.DP}, {p.Rank.PP, r.PP}, {p.Rank.TP, r.TP}, {p.Rank.EP, r.EP}} {
+			fits = fits && (x[0] == x[1] || x[0] < 0 && x[1] <= 0)
+		}
+		if fits && (!found || p.Rank.Known() > best.Known()) {
+			best, found = p.Rank, true
+		}
+	}
+	return best
+}
+
+// offsets are those that time zones have, in quarters of an hour: whole hours, and a few others.
+var offsets = func() (list []time.Duration) {
+	for h := -12; h <= 14; h++ {
+		list = append(list, time.Duration(h)*time.Hour)
+	}
+	for _, q := range []int{-38, -14, 14, 18, 22, 23, 26, 35, 38, 42, 51} {
+		list = append(list, time.Duration(q)*quarter)
+	}
+	return list
+}()
+
+// agrees finds the zone in which a log says of its server what its metrics say. Prometheus looks at
+// what the last line of the log said, so that in another zone they differ wherever load changes.
+func (s *Set) agrees(src *Source, k Known, same map[int32]int32) (east time.Duration, ok bool) {
+	type level struct {
+		at    trace.Time
+		value float64
+	}
+	type key struct {
+		server int32
+		dp     int16
+	}
+	lines, scrapes := map[key][]level{}, map[key][]level{} // by the server of the log
+	for i := range s.Sources {
+		of := &s.Sources[i]
+		if of != src && of.IsLog() {
+			continue
+		}
+		for n := range of.part.samples {
+			x := &s.samples[of.part.sample+n]
+			if s.List[x.Series].Metric != Running {
+				continue
+			}
+			p := &s.Places[s.List[x.Series].Place]
+			if of == src {
+				at := key{p.Server, max(0, p.Rank.DP)}
+				lines[at] = append(lines[at], level{x.Time, x.Value})
+			} else if to, ok := same[p.Server]; ok {
+				at := key{to, max(0, p.Rank.DP)}
+				scrapes[at] = append(scrapes[at], level{x.Time, x.Value})
+			}
+		}
+	}
+	best, next := math.Inf(1), math.Inf(1)
+	const few = 8
+	for _, off := range offsets {
+		apart, n := 0.0, 0
+		for at, list := range lines {
+			for _, m := range scrapes[at] {
+				at := m.at + trace.Time(off)
+				i, _ := slices.BinarySearchFunc(list, at+1, func(l level, t trace.Time) int { return int(min(1, max(-1, l.at-t))) })
+				if i == 0 || i == len(list) {
+					continue // before its first line, or behind its last one
+				}
+				apart += math.Abs(m.value - list[i-1].value)
+				n++
+			}
+		}
+		if n < few {
+			continue
+		}
+		switch mean := apart / float64(n); {
+		case mean < best:
+			best, next, east = mean, best, off
+		case mean < next:
+			next = mean
+		}
+	}
+	return east, best < next/2
+}
