@@ -24,7 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readEvidence reads what is left of a run that nobody traced.
+// readEvidence reads the files of a run that nobody traced.
 func readEvidence(t *testing.T, files []cluster.File) Input {
 	t.Helper()
 	diags := &trace.Diags{}

@@ -16,7 +16,7 @@
 // transfers, prefix caches, speculative decoding, aborts, DP ranks with a KV cache of their own, and
 // requests that are thrown out of a full one.
 //
-// [Evidence] is what is left of a run that nobody traced: logs as of several releases and collectors,
+// [Evidence] is the files of a run that nobody traced: logs as of several releases and collectors,
 // records of requests, metrics of servers and GPUs as Prometheus keeps them, and kernel logs. [Evident]
 // are the scenarios that these have to tell.
 package cluster

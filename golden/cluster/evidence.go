@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// An Evidence is what is left of a run of which nobody traced requests.
+// An Evidence is the files that a run leaves behind of which nobody traced requests.
 type Evidence struct {
 	Logging
 	Encoding Encoding // of metrics
@@ -28,7 +28,7 @@ type File struct {
 	Text []byte
 }
 
-// Files are what is left of a run: the log of each server, records, metrics, and the kernel logs of
+// Files are those that a run leaves behind: the log of each server, records, metrics, and the kernel logs of
 // machines on which something went wrong.
 func (e *Evidence) Files(r *Run) (list []File, err error) {
 	add := func(name string, write func(w io.Writer) error) {

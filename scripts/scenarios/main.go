@@ -23,7 +23,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the same seed gives the same arrivals, lengths, and noise")
 	level := flag.Int("level", 0, "SGLANG_TRACE_LEVEL, from 1 to 3; 0 is one that the seed decides")
 	calm := flag.Bool("calm", false, "leave the faults out")
-	logs := flag.Bool("logs", false, "write what is left of a run that nobody traced, in place of a dump")
+	logs := flag.Bool("logs", false, "write the files of a run that nobody traced, in place of a dump")
 	dir := flag.String("o", ".", "folder to write into")
 	flag.Parse()
 	all := slices.Concat(cluster.Scenarios, cluster.Evident)
@@ -98,7 +98,7 @@ func write(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) e
 	return err
 }
 
-// writeLogs writes what is left of a run that nobody traced, and its truth.
+// writeLogs writes the files of a run that nobody traced, and its truth.
 func writeLogs(s *cluster.Scenario, seed uint64, dir string) error {
 	r, err := cluster.Play(s.Config(seed))
 	if err != nil {
