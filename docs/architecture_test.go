@@ -35,7 +35,7 @@ var (
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/logged", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/hang", "analyze/hardware", "analyze/allocations"}
+		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/hang", "analyze/hardware", "analyze/allocations"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"flight", "heap", "format", "inventory", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 

@@ -14,7 +14,7 @@ type family struct {
 }
 
 // engines are the producers of servers' metrics, by what names begin with.
-var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}}
+var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"dynamo_frontend_", "Dynamo"}}
 
 // families are what reports know of engines.
 var families = []family{
@@ -38,6 +38,15 @@ var families = []family{
 	{"num_retracted_reqs", series.RetractedQueue, 1},
 	{"spec_accept_length", series.AcceptLength, 1},
 	{"spec_accept_rate", series.AcceptRate, 100},
+	{"time_to_first_token_seconds_bucket", series.TTFT, 1},
+	{"inter_token_latency_seconds_bucket", series.ITL, 1},
+	{"time_per_output_token_seconds_bucket", series.TPOT, 1},
+	{"request_time_per_output_token_seconds_bucket", series.TPOT, 1},
+	{"e2e_request_latency_seconds_bucket", series.E2E, 1},
+	{"request_duration_seconds_bucket", series.E2E, 1},
+	{"queue_time_seconds_bucket", series.QueueTime, 1},
+	{"waiting_request_latency_seconds_bucket", series.QueueTime, 1}, // until 2024-12
+	{"request_queue_time_seconds_bucket", series.QueueTime, 1},
 }
 
 // devices are what reports know of DCGM.
@@ -79,6 +88,7 @@ func meaningOf(name, kind string) (m meaning) {
 	for _, f := range list {
 		if f.name == bare {
 			m.metric, m.times, m.known = f.metric, f.times, true
+			m.bucket = series.Metrics[f.metric].Kind == series.Bucket
 			return m
 		}
 	}

@@ -66,7 +66,7 @@ func TestRange(t *testing.T) {
 	const want = `KV usage 10.0.0.7/decode-0/decode DP1 TP4 GPU-1  123000000=25 15500000000=50
 SM clock node1// DP-1 TP-1 GPU3  0=1980 15000000000=1410
 last Xid node1// DP-1 TP-1 GPU3  0=13 15000000000=13 30000000000=79 45000000000=79
-sglang:time_to_first_token_seconds_bucket 10.0.0.7/decode-0/decode DP-1 TP-1 GPU-1  le 0.5 0=7
+TTFT 10.0.0.7/decode-0/decode DP-1 TP-1 GPU-1  le 0.5 0=7
 30000000000 hardware: Xid 79
 `
 	if got := show(set); got != want || len(diags) != 0 {
@@ -86,10 +86,10 @@ sglang:per_stage_req_latency_seconds_sum{stage="prefill_forward"} NaN 1787000001
 this is not a sample
 `
 	set, diags := read(t, text)
-	const want = `queued // DP-1 TP0 GPU-1  500000000=655
-sglang:e2e_request_latency_seconds_bucket // DP-1 TP-1 GPU-1  le +Inf 250000000=12
-KV usage // DP2 TP-1 GPU-1  1000000000=2.6
-sglang:per_stage_req_latency_seconds_sum // DP-1 TP-1 GPU-1 stage=prefill_forward
+	const want = `queued //unified DP-1 TP0 GPU-1  500000000=655
+E2E //unified DP-1 TP-1 GPU-1  le +Inf 250000000=12
+KV usage //unified DP2 TP-1 GPU-1  1000000000=2.6
+sglang:per_stage_req_latency_seconds_sum //unified DP-1 TP-1 GPU-1 stage=prefill_forward
 `
 	if got := show(set); got != want || len(diags) != 1 || !strings.Contains(diags[0].Msg, "lines that are not samples were skipped: 1, the first is line 8") {
 		t.Errorf("%v\n%s\nwant\n%s", diags, got, want)

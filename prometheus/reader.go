@@ -19,6 +19,7 @@ type reader struct {
 	name  string
 	diags *trace.Diags
 	known map[string]int32 // series by name and labels, as the file has them
+	keys  map[int32]string // the same, the other way
 	xids  map[int32]float64
 	times map[int32]float64 // what values of a series are multiplied by
 	xidOf map[int32]int32   // place by series of Xid
@@ -51,6 +52,14 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 		s.Most = most
 	}
 	id = d.SeriesOf(s)
+	if d.keys == nil {
+		d.keys = map[int32]string{}
+	}
+	if d.keys[id] != "" && d.keys[id] != key { // of another model or process: together they would grow and fall
+		s.Label = d.Set.Syms.Intern(strings.TrimPrefix(rest(labels)+","+who(labels), ","))
+		id = d.SeriesOf(s)
+	}
+	d.keys[id] = key
 	d.known[key] = id
 	if d.times == nil {
 		d.times, d.xidOf = map[int32]float64{}, map[int32]int32{}
@@ -66,7 +75,18 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 func rest(labels map[string]string) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if !places[k] && labels[k] != "" {
+		if (!places[k] || k == "device" && labels["gpu"] == "") && labels[k] != "" { // of a disk, or a network card
+			parts = append(parts, k+"="+labels[k])
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// who are the labels of who speaks, which tell series apart that are equal but for these.
+func who(labels map[string]string) string {
+	var parts []string
+	for _, k := range [...]string{"model_name", "name", "pid", "engine", "job", "service", "endpoint", "container", "namespace", "worker_addr", "device"} {
+		if labels[k] != "" {
 			parts = append(parts, k+"="+labels[k])
 		}
 	}
@@ -92,7 +112,8 @@ func (d *reader) place(engine string, labels map[string]string) int32 {
 		p.GPU = int32(number("gpu"))
 	} else {
 		server.Name, server.Engine = cmp.Or(labels["pod"], labels["worker_addr"], labels["instance"]), engine
-		if role := labels["engine_type"]; role == "prefill" || role == "decode" || role == "unified" {
+		server.Role = "unified" // or another input says more
+		if role := labels["engine_type"]; role == "prefill" || role == "decode" {
 			server.Role = role
 		}
 		p.Rank = trace.Rank{DP: number("dp_rank"), PP: number("pp_rank"), TP: number("tp_rank"), EP: number("moe_ep_rank")}

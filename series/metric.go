@@ -66,8 +66,16 @@ const (
 	Xid
 	GPUUtil
 	ServerErrors
+	TTFT
+	ITL
+	TPOT
+	E2E
+	QueueTime
 	KnownMetrics // how many there are
 )
+
+// Batches are the metrics that only who runs batches has: what makes a place a rank.
+var Batches = []MetricID{Running, NewTokens, NewSeqs, Generation}
 
 // Metrics are the metrics that reports know.
 var Metrics = [KnownMetrics]Metric{
@@ -102,5 +110,10 @@ var Metrics = [KnownMetrics]Metric{
 	Throttling:        {"throttle reasons", "", Gauge, "bits that say why a GPU lowers its clock"},
 	Xid:               {"last Xid", "", Gauge, "the last error that the driver reported of a GPU"},
 	ServerErrors:      {"server errors", "", Amount, "answers with an HTTP status of 500 or more"},
+	TTFT:              {"TTFT", "s", Bucket, "time to the first token, in buckets"},
+	ITL:               {"ITL", "s", Bucket, "time from a token to the next, in buckets"},
+	TPOT:              {"time per output token", "s", Bucket, "mean time per token of a request, in buckets"},
+	E2E:               {"E2E", "s", Bucket, "time of a whole request, in buckets"},
+	QueueTime:         {"queue time", "s", Bucket, "time that a request waits to be scheduled, in buckets"},
 	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
 }

@@ -61,3 +61,11 @@ func (s *Set) NameOf(i int32, names *naming.Names) string {
 	}
 	return x.Called()
 }
+
+// Labeled is a name with the labels that tell it apart from others, in parentheses.
+func (s *Set) Labeled(name string, label trace.Sym) string {
+	if label == 0 {
+		return name
+	}
+	return name + " (" + s.Syms.Name(label) + ")"
+}

@@ -254,7 +254,7 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Judged) {
 func (l *Logged) lastBatch(server int32, before trace.Time) (last trace.Time) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
-		if l.Set.Places[s.Place].Server != server || !slices.Contains(watched, s.Metric) {
+		if l.Set.Places[s.Place].Server != server || !slices.Contains(series.Batches, s.Metric) {
 			continue
 		}
 		for x := range l.Set.Each(i) {

@@ -75,9 +75,6 @@ func Measure(set *series.Set, opt Options) *Logged {
 	return l
 }
 
-// watched are the metrics that make a place a rank.
-var watched = []series.MetricID{series.Running, series.NewTokens, series.NewSeqs, series.Generation}
-
 // inside reports whether a time is one that is looked at.
 func (o *Options) inside(t trace.Time) bool {
 	return (o.From == 0 || t >= o.From) && (o.To == 0 || t <= o.To)
@@ -85,7 +82,7 @@ func (o *Options) inside(t trace.Time) bool {
 
 func (l *Logged) bounds(opt Options) {
 	for i := range l.Set.List {
-		if !slices.Contains(watched, l.Set.List[i].Metric) {
+		if !slices.Contains(series.Batches, l.Set.List[i].Metric) {
 			continue
 		}
 		for x := range l.Set.Each(i) {
@@ -138,7 +135,7 @@ func (l *Logged) where(i int32) place.Where {
 func (l *Logged) measureRanks(opt Options) {
 	of := map[int32]int{}
 	for i := range l.Set.List {
-		if s := &l.Set.List[i]; slices.Contains(watched, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
+		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
 				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}})
@@ -147,7 +144,7 @@ func (l *Logged) measureRanks(opt Options) {
 	}
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
-		if k, ok := of[s.Place]; ok && s.Label == 0 {
+		if k, ok := of[s.Place]; ok && s.Label == 0 && l.Set.Metric(s.Metric).Kind != series.Bucket {
 			l.sum(&l.Ranks[k], i, opt)
 		}
 	}
@@ -165,7 +162,7 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 		points = make([]point, l.Grid.N())
 		r.points[metric] = points
 	}
-	line := slices.Contains(watched[:2], metric)
+	line := slices.Contains(series.Batches[:2], metric)
 	for x := range l.Set.Each(i) {
 		if !opt.inside(x.Time) {
 			continue

@@ -123,7 +123,7 @@ func (l *Logged) TimeReport() *table.Table {
 	for b := range l.Grid.N() {
 		for i := range l.Ranks {
 			r := &l.Ranks[i]
-			for _, m := range watched {
+			for _, m := range series.Batches {
 				if p := r.points[m]; p != nil && p[b].n > 0 {
 					rows = append(rows, timeRow{r, b})
 					break

@@ -44,6 +44,7 @@ func (o *Overview) facts() []fact {
 		add("logs", o.Logged.Words())
 		add("metrics", o.Logged.MetricWords())
 		add("logged", o.Logged.LoadWords())
+		add("measured", o.Metrics.PercentileWords())
 	}
 	add("profiles", o.profilesText())
 	if o.Hang != nil {

@@ -50,7 +50,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
-		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)},
+		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)},
 		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		text := runJSON(t, args)
@@ -117,6 +117,23 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	return dir, pipeline, rid
+}
+
+// metricsOf is a file of metrics, as Prometheus prints them.
+func metricsOf(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range 2 {
+		fmt.Fprintf(&b, "DCGM_FI_DEV_SM_CLOCK{gpu=\"0\",Hostname=\"n\"} 1980 %d\n", 1787000000000+15000*i)
+		for _, most := range [...]string{"0.1", "0.2", "+Inf"} {
+			fmt.Fprintf(&b, "sglang:time_to_first_token_seconds_bucket{le=\"%s\"} %d %d\n", most, 7*i, 1787000000000+15000*i)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "metrics.txt")
+	if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // serverLog writes the log of a server.

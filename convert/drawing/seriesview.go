@@ -24,6 +24,8 @@ type loggedView struct {
 	clocks *clocks.Alignment
 	opt    *Options
 	rows   int32 // of the places so far
+	// histograms are those of each place that reports know.
+	histograms [][]series.Histogram
 }
 
 // drawLogged adds the group of what logs and metrics say, as far as that is chosen.
@@ -32,6 +34,12 @@ func drawLogged(b *trace.Builder, set *series.Set, aligned *clocks.Alignment, op
 		return
 	}
 	v := &loggedView{b: b, set: set, names: set.Names(), clocks: aligned, opt: opt}
+	v.histograms = make([][]series.Histogram, len(set.Places))
+	for _, h := range set.Histograms() {
+		if h.Metric < series.KnownMetrics && v.wanted(h.Place) {
+			v.histograms[h.Place] = append(v.histograms[h.Place], h)
+		}
+	}
 	lists, instants := make([][]int, len(set.Places)), make([][]int, len(set.Servers))
 	for i := range set.List {
 		if x := &set.List[i]; set.N(i) > 0 && set.Metric(x.Metric).Kind != series.Bucket && v.wanted(x.Place) {
@@ -97,7 +105,7 @@ func (v *loggedView) servers() []int32 {
 // itself, then its ranks and GPUs.
 func (v *loggedView) placesOf(server int32, lists [][]int) (list []int32) {
 	for i := range v.set.Places {
-		if p := &v.set.Places[i]; p.Server == server && len(lists[i]) > 0 {
+		if p := &v.set.Places[i]; p.Server == server && len(lists[i])+len(v.histograms[i]) > 0 {
 			list = append(list, int32(i))
 		}
 	}
@@ -142,9 +150,40 @@ func (v *loggedView) drawPlace(parent trace.TrackID, place int32, name string, l
 			}
 			under = rest
 		}
-		v.drawSeries(under, order, s, of, v.shape(i, v.on(place)))
+		v.drawSeries(under, order, v.set.Labeled(v.set.Metric(s.Metric).Name, s.Label)+of, v.shape(i, v.on(place)))
 		order++
 	}
+	for i := range v.histograms[place] {
+		h := &v.histograms[place][i]
+		name := v.set.Labeled(v.set.HistogramName(h.Metric), h.Label)
+		above, most := v.percentile(h, 99)
+		v.drawSeries(parent, order, name+" p99 is above"+of, above)
+		v.drawSeries(parent, order+1, name+" p99 is at most"+of, most)
+		order += 2
+	}
+}
+
+// percentile returns counters of the bounds between which a percentile of a histogram is, from each
+// scrape to the next; one above all bounds is at most unknown, and shown as 0.
+func (v *loggedView) percentile(h *series.Histogram, p float64) (above, most shape) {
+	const what = "a bound of the buckets between which it lies, from a scrape to the next; 0 where nothing was counted"
+	above, most = shape{unit: "s", what: what}, shape{unit: "s", what: what + ", or it is above all bounds"}
+	on := v.on(h.Place)
+	v.set.Grown(h, func(from, to trace.Time, counts []float64) {
+		if from == 0 {
+			return
+		}
+		a, b, _ := series.Between(h.Bounds, counts, p)
+		if math.IsNaN(a) {
+			a, b = 0, 0
+		}
+		if math.IsInf(b, 1) {
+			b = 0
+		}
+		above.points = append(above.points, series.Sample{Time: on(from), Value: a})
+		most.points = append(most.points, series.Sample{Time: on(from), Value: b})
+	})
+	return above, most
 }
 
 // drawInstants adds the row of what happened on a server.
@@ -166,7 +205,7 @@ func (v *loggedView) drawInstants(parent trace.TrackID, of string, list []int) {
 
 // A shape is what a series looks like as a counter, which holds a value until the next one.
 type shape struct {
-	unit, what string // what: how the values came to be, if not as they are
+	unit, what string // what: what it is, and how the values came to be
 	points     []series.Sample
 }
 
@@ -174,7 +213,7 @@ type shape struct {
 // the rate of a counter.
 func (v *loggedView) shape(i int, on func(trace.Time) trace.Time) (s shape) {
 	metric := v.set.Metric(v.set.List[i].Metric)
-	s.unit = metric.Unit
+	s.unit, s.what = metric.Unit, metric.Doc
 	var points []series.Sample
 	for x := range v.set.Each(i) {
 		x.Time = on(x.Time)
@@ -182,15 +221,17 @@ func (v *loggedView) shape(i int, on func(trace.Time) trace.Time) (s shape) {
 	}
 	switch {
 	case metric.Kind == series.Counter:
-		s.points, s.what = rates(points), "; a second, between samples"
+		s.points = rates(points)
+		s.what += "; a second, between samples"
 		s.unit = perSecond(metric.Unit)
 	case metric.Kind == series.Mean:
-		s.points, s.what = before(points), "; of the time from a sample to the next"
+		s.points = before(points)
+		s.what += "; of the time from a sample to the next"
 	case metric.Kind == series.Amount && metric.Unit != "ns":
 		s.unit = perSecond(metric.Unit)
 		var width string
 		s.points, width = sums(points)
-		s.what = "; a second, in each " + width
+		s.what += "; a second, in each " + width
 	default:
 		s.points = points
 	}
@@ -252,17 +293,12 @@ func sums(points []series.Sample) (out []series.Sample, width string) {
 }
 
 // drawSeries adds the row of a series, with the values of a window of time.
-func (v *loggedView) drawSeries(parent trace.TrackID, order int32, s *series.Series, of string, as shape) {
-	metric := v.set.Metric(s.Metric)
-	name := metric.Name
-	if s.Label != 0 {
-		name += " (" + v.set.Syms.Name(s.Label) + ")"
-	}
+func (v *loggedView) drawSeries(parent trace.TrackID, order int32, name string, as shape) {
 	points := v.within(as.points)
 	if len(points) == 0 {
 		return
 	}
-	t := trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name + of), Order: order, Rank: trace.NoRank, Desc: v.b.Intern(metric.Doc + as.what)}
+	t := trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name), Order: order, Rank: trace.NoRank, Desc: v.b.Intern(as.what)}
 	if as.unit != "" {
 		t.Unit = v.b.Intern(as.unit)
 	}

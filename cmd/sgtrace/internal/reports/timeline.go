@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/measured"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -22,7 +23,7 @@ import (
 )
 
 // timelineTables are those of requests, then those of profiles.
-var timelineTables = []string{"timeline", "changes", "limits", "summary.events", "timeline.gpus", "timeline.gpuchanges", "timeline.counters", "logs.timeline", "logs.events"}
+var timelineTables = []string{"timeline", "changes", "limits", "summary.events", "timeline.gpus", "timeline.gpuchanges", "timeline.counters", "logs.timeline", "logs.events", "metrics.timeline", "metrics.percentiles"}
 
 // A drawn is a part of the timeline as text.
 type drawn func(io.Writer, table.Style) error
@@ -56,14 +57,7 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 			parts = append(parts, texts...)
 		}
 		if in.Series != nil {
-			l := logged.Measure(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
-			if in.Requests == nil && in.Profiles == nil {
-				d.AddMain(l.TimeReport())
-			} else {
-				d.Add(l.TimeReport())
-			}
-			d.Tables = append(d.Tables, l.EventReport())
-			parts = append(parts, l.Write)
+			parts = append(parts, seriesOverTime(d, in, bucket)...)
 		}
 		if in.Profiles != nil {
 			text, err := gpusOverTime(d, in, bucket)
@@ -126,6 +120,35 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 		}
 	}
 	return append(parts, marked.Write), nil
+}
+
+// seriesOverTime adds the tables of what logs and metrics say over time.
+func seriesOverTime(d *document.Document, in *Reading, bucket time.Duration) (parts []drawn) {
+	l := logged.Measure(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
+	m := measured.Measure(in.Series, measured.Options{Bucket: bucket, From: in.From, To: in.To})
+	events, alone := l.EventReport(), in.Requests == nil && in.Profiles == nil
+	add := func(t *table.Table, main bool) {
+		if main {
+			d.AddMain(t)
+		} else {
+			d.Add(t)
+		}
+	}
+	add(l.TimeReport(), alone && len(l.Ranks) > 0)
+	d.Tables = append(d.Tables, events)
+	if len(l.Ranks) > 0 {
+		parts = append(parts, l.Write)
+	}
+	if !m.Empty() {
+		d.Add(m.Percentiles())
+		add(m.Report(), alone && len(l.Ranks) == 0)
+		parts = append(parts, m.Write)
+	}
+	if len(parts) == 0 && events.Len() > 0 {
+		d.AddMain(events)
+		parts = append(parts, func(w io.Writer, style table.Style) error { return events.Write(w, table.FormatText, style) })
+	}
+	return parts
 }
 
 // gpusOverTime adds the tables of profiles over time.

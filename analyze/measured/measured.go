@@ -1,0 +1,274 @@
+// Package measured tells what metrics say over time, by GPU, host and server: all that package logged,
+// which looks at batches of servers, does not. Percentiles that come out of buckets of histograms are
+// intervals. docs/METRICS.md defines the numbers.
+package measured
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// Options say what is looked at.
+type Options struct {
+	Bucket   time.Duration // 0 chooses
+	From, To trace.Time    // 0 is no bound
+}
+
+// Measured is what metrics say over time.
+type Measured struct {
+	Set   *series.Set
+	Grid  *curves.Grid
+	opt   Options
+	list  []int // of Set.List, by place, then by metric
+	names *naming.Names
+}
+
+// Measure finds the series that are to be shown, and when they were measured.
+func Measure(set *series.Set, opt Options) *Measured {
+	m := &Measured{Set: set, opt: opt, names: set.Names()}
+	ranks := map[int32]bool{} // places of which package logged tells what it knows by name
+	for i := range set.List {
+		if x := &set.List[i]; slices.Contains(series.Batches, x.Metric) && set.N(i) > 0 {
+			ranks[x.Place] = true
+		}
+	}
+	var from, to trace.Time
+	var gaps []float64
+	for i := range set.List {
+		x := &set.List[i]
+		buckets := set.Metric(x.Metric).Kind == series.Bucket
+		if ranks[x.Place] && x.Metric < series.KnownMetrics && !buckets {
+			continue
+		}
+		seen, last := 0, trace.Time(0)
+		for p := range set.Each(i) {
+			if !opt.inside(p.Time) {
+				continue
+			}
+			if from == 0 || p.Time < from {
+				from = p.Time
+			}
+			if to = max(to, p.Time); last != 0 && p.Time > last {
+				gaps = append(gaps, float64(p.Time-last))
+			}
+			seen, last = seen+1, p.Time
+		}
+		if seen > 0 && !buckets {
+			m.list = append(m.list, i)
+		}
+	}
+	var recorded []request.Interval
+	if from > 0 {
+		recorded = append(recorded, request.Interval{From: from, To: to + 1})
+	}
+	bucket := opt.Bucket
+	if bucket == 0 {
+		bucket = time.Duration(curves.ChooseBucket(int64(to - from)))
+		for float64(bucket) < usual(gaps) { // or there would be nothing in most of them
+			bucket *= 2
+		}
+	}
+	m.Grid = curves.NewGrid(recorded, bucket)
+	slices.SortStableFunc(m.list, func(a, b int) int {
+		x, y := &set.List[a], &set.List[b]
+		return cmp.Or(strings.Compare(m.where(x.Place), m.where(y.Place)), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Metric, y.Metric))
+	})
+	return m
+}
+
+// usual is the median; 0 of nothing.
+func usual(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+func (o *Options) inside(t trace.Time) bool {
+	return (o.From == 0 || t >= o.From) && (o.To == 0 || t <= o.To)
+}
+
+// Empty reports whether there is nothing that package logged does not tell.
+func (m *Measured) Empty() bool { return len(m.list) == 0 && len(m.histograms()) == 0 }
+
+// where is the place of an index of Set.Places.
+func (m *Measured) where(place int32) string { return m.Set.NameOf(place, m.names) }
+
+// name is what a series is of.
+func (m *Measured) name(i int) string {
+	x := &m.Set.List[i]
+	return m.Set.Labeled(m.Set.Metric(x.Metric).Name, x.Label)
+}
+
+// unit is that of values over time: those of counters and amounts are rates.
+func (m *Measured) unit(i int) string {
+	of := m.Set.Metric(m.Set.List[i].Metric)
+	if of.Kind == series.Counter {
+		return of.Unit + "/s"
+	}
+	return of.Unit
+}
+
+// A point is what the samples of a bucket say together.
+type point struct {
+	n                int
+	sum, least, most float64
+}
+
+func (p point) mean() float64 { return p.sum / float64(p.n) }
+
+// isCode reports whether the values of a metric are codes, of which there is no mean.
+func isCode(m series.MetricID) bool { return m == series.Throttling || m == series.Xid }
+
+// points are the values of a series by bucket of the grid; of a counter, by how much it grew in a
+// second from one sample to the next.
+func (m *Measured) points(i int) []point {
+	out := make([]point, m.Grid.N())
+	counts := m.Set.Metric(m.Set.List[i].Metric).Kind == series.Counter
+	var last series.Sample
+	for p := range m.Set.Each(i) {
+		if !m.opt.inside(p.Time) {
+			continue
+		}
+		value := p.Value
+		if counts {
+			before := last
+			if last = p; before.Time == 0 || p.Time <= before.Time {
+				continue
+			}
+			grown := p.Value - before.Value
+			if grown < 0 {
+				grown = p.Value // it began again
+			}
+			value = grown / (float64(p.Time-before.Time) / 1e9)
+		}
+		b := m.Grid.Of(p.Time)
+		if b < 0 || b >= len(out) {
+			continue
+		}
+		x := &out[b]
+		if x.n == 0 {
+			x.least, x.most = value, value
+		}
+		x.n++
+		x.sum, x.least, x.most = x.sum+value, min(x.least, value), max(x.most, value)
+	}
+	return out
+}
+
+// A row is a series in a bucket.
+type row struct {
+	series, bucket int
+	point
+}
+
+// Report has a row for each interval and series of which it has samples.
+func (m *Measured) Report() *table.Table {
+	var rows []row
+	for _, i := range m.list {
+		for b, p := range m.points(i) {
+			if p.n > 0 {
+				rows = append(rows, row{i, b, p})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.bucket, b.bucket) })
+	fields := []table.Field[row]{
+		table.TimeColumn("time", "when the interval begins", func(r *row) trace.Time { return m.Grid.Start(r.bucket) }),
+		table.TextColumn("where", "the GPU, the rank, the server, or the host", func(r *row) string { return m.where(m.Set.List[r.series].Place) }),
+		table.TextColumn("metric", "what is measured; labels that tell it apart are in parentheses", func(r *row) string { return m.name(r.series) }),
+		table.NumberColumn("mean", "the mean of its samples; of counters, of how much they grow in a second; nothing of codes", func(r *row) float64 {
+			if isCode(m.Set.List[r.series].Metric) {
+				return math.NaN()
+			}
+			return r.mean()
+		}),
+		table.NumberColumn("least", "the least of them", func(r *row) float64 { return r.least }),
+		table.NumberColumn("most", "the most of them", func(r *row) float64 { return r.most }),
+		table.TextColumn("of", "unit of the values; nothing is a number of things", func(r *row) string { return m.unit(r.series) }),
+		table.CountColumn("n", "samples", func(r *row) int64 { return int64(r.n) }),
+	}
+	return table.New("sgtrace.report.metrics.timeline/v1", "What metrics say over time", rows, fields).Stay("time", "where", "metric", "most").Leave("n", "least")
+}
+
+// fewOthers is how many metrics that only their producers know are drawn of a place: those that
+// change.
+const fewOthers = 6
+
+// Write draws what metrics say over time as text, and percentiles of histograms.
+func (m *Measured) Write(w io.Writer, style table.Style) error {
+	d := curves.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
+	left := 0
+	for from := 0; from < len(m.list); {
+		to, place := from, m.Set.List[m.list[from]].Place
+		var list []curves.Curve
+		others := 0
+		for ; to < len(m.list) && m.Set.List[m.list[to]].Place == place; to++ {
+			i := m.list[to]
+			c, changes := m.curve(i)
+			if m.Set.List[i].Metric >= series.KnownMetrics {
+				if !changes {
+					continue
+				}
+				if others++; others > fewOthers {
+					left++
+					continue
+				}
+			}
+			list = append(list, c)
+		}
+		if len(list) > 0 {
+			d.Add(m.where(place), list)
+		}
+		from = to
+	}
+	if len(d.Blocks) > 0 {
+		if err := d.Write(w, style); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		if _, err := fmt.Fprintf(w, "%s more: --table metrics.timeline\n", words.Counted(left, "metric")); err != nil {
+			return err
+		}
+	}
+	if t := m.Percentiles(); t.Len() > 0 {
+		return t.Write(w, table.FormatText, style)
+	}
+	return nil
+}
+
+// curve is a series by bucket, and whether it changes.
+func (m *Measured) curve(i int) (c curves.Curve, changes bool) {
+	c = curves.Curve{Name: m.name(i), Unit: m.unit(i), Size: 1, Values: make([]float64, m.Grid.N())}
+	first := math.NaN()
+	for b, p := range m.points(i) {
+		c.Values[b] = math.NaN()
+		if p.n == 0 {
+			continue
+		}
+		c.Values[b] = p.mean()
+		if isCode(m.Set.List[i].Metric) {
+			c.Values[b] = p.most
+		}
+		if math.IsNaN(first) {
+			first = c.Values[b]
+		}
+		changes = changes || c.Values[b] != first
+	}
+	return c, changes
+}

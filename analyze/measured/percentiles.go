@@ -1,0 +1,141 @@
+package measured
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Counted is what a histogram counted within some time.
+type Counted struct {
+	Name     string
+	Where    string     // "all" is all places with the same bounds together
+	From, To trace.Time // From 0 is since the server started
+	Bounds   []float64  // of buckets, in s
+	counts   []float64
+}
+
+// histograms are those of durations.
+func (m *Measured) histograms() []series.Histogram {
+	return slices.DeleteFunc(m.Set.Histograms(), func(h series.Histogram) bool { return !m.Set.InSeconds(h.Metric) })
+}
+
+// counted adds up what histograms counted: with every, for each interval and place, else all that
+// have the same bounds together.
+func (m *Measured) counted(every bool) (list []*Counted) {
+	type key struct {
+		what   string
+		since  bool // the server started
+		bucket int
+	}
+	at := map[key]*Counted{}
+	for _, h := range m.histograms() {
+		name, where := m.Set.Labeled(m.Set.HistogramName(h.Metric), h.Label), "all"
+		if every {
+			where = m.where(h.Place)
+		}
+		what := fmt.Sprint(name, "\x00", where, h.Bounds)
+		m.Set.Grown(&h, func(from, to trace.Time, counts []float64) {
+			if !m.opt.inside(to) || from != 0 && !m.opt.inside(from) {
+				return
+			}
+			k := key{what, from == 0, 0}
+			if every {
+				k.bucket = m.Grid.Of(to)
+			}
+			c := at[k]
+			if c == nil {
+				c = &Counted{Name: name, Where: where, From: from, Bounds: h.Bounds, counts: make([]float64, len(counts))}
+				at[k] = c
+				list = append(list, c)
+			}
+			c.From, c.To = min(c.From, from), max(c.To, to)
+			for k := range counts {
+				c.counts[k] += counts[k]
+			}
+		})
+	}
+	return slices.DeleteFunc(list, func(c *Counted) bool { return c.N() < 1 })
+}
+
+// N is how many observations there were.
+func (c *Counted) N() int64 { return int64(c.counts[len(c.counts)-1] + 0.5) }
+
+// between returns the bounds of a percentile in s; most is +Inf above the last bucket.
+func (c *Counted) between(p float64) (least, most float64) {
+	least, most, _ = series.Between(c.Bounds, c.counts, p)
+	return least, most
+}
+
+// Say says between what a percentile is: "between 1.0 and 2.5 s", "at most 0.1 s", "above 30 s".
+func (c *Counted) Say(p float64) string {
+	least, most := c.between(p)
+	number := func(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.6g", v), ".") }
+	switch {
+	case math.IsInf(most, 1):
+		return fmt.Sprintf("above %s s", number(least))
+	case least == 0:
+		return fmt.Sprintf("at most %s s", number(most))
+	}
+	return fmt.Sprintf("between %s and %s s", number(least), number(most))
+}
+
+// fewForP99 is how many observations it takes for a p99 that is no maximum.
+const fewForP99 = 100
+
+// PercentileWords say in one line what histograms of latencies show; "" without any.
+func (m *Measured) PercentileWords() string {
+	var parts []string
+	for _, name := range []series.MetricID{series.TTFT, series.ITL, series.E2E, series.QueueTime} {
+		for _, c := range m.counted(false) {
+			if c.Name != m.Set.HistogramName(name) {
+				continue
+			}
+			p := 99.0
+			if c.N() < fewForP99 {
+				p = 50
+			}
+			text := fmt.Sprintf("%s p%.0f %s", c.Name, p, c.Say(p))
+			if c.From == 0 {
+				text += " since the server started"
+			}
+			parts = append(parts, text)
+			break
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Percentiles has a row for each interval, family, and place: percentiles are between the bounds of
+// buckets.
+func (m *Measured) Percentiles() *table.Table {
+	list := m.counted(true)
+	slices.SortStableFunc(list, func(a, b *Counted) int { return int(max(-1, min(1, a.To-b.To))) })
+	fields := []table.Field[*Counted]{
+		table.TimeField("from", "the scrape before; nothing is since the server started", func(c **Counted) (trace.Time, bool) { return (*c).From, (*c).From != 0 }),
+		table.TimeColumn("time", "the last scrape of the interval", func(c **Counted) trace.Time { return (*c).To }),
+		table.TextColumn("of", "what was counted in buckets", func(c **Counted) string { return (*c).Name }),
+		table.TextColumn("where", "the rank or the server", func(c **Counted) string { return (*c).Where }),
+		table.CountColumn("n", "observations", func(c **Counted) int64 { return (*c).N() }),
+	}
+	for _, p := range []float64{50, 90, 99} {
+		name := fmt.Sprintf("p%.0f", p)
+		fields = append(fields,
+			table.NsColumn(name+"_above", "the percentile is above this bound of a bucket", func(c **Counted) int64 { least, _ := (*c).between(p); return nanoseconds(least) }),
+			table.NsColumn(name+"_most", "and at most this one; nothing is above the last bound", func(c **Counted) int64 { _, most := (*c).between(p); return nanoseconds(most) }))
+	}
+	return table.New("sgtrace.report.metrics.percentiles/v1", "Percentiles between bounds of buckets", list, fields).Stay("time", "of", "where", "p99_above", "p99_most").Leave("from", "p90_above", "p90_most")
+}
+
+// nanoseconds is unknown (-1) without an end.
+func nanoseconds(seconds float64) int64 {
+	if math.IsInf(seconds, 0) || math.IsNaN(seconds) || seconds > 1e9 {
+		return -1
+	}
+	return int64(math.Round(seconds * 1e9))
+}
