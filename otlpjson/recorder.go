@@ -18,6 +18,7 @@ type recorder struct {
 	text0           []byte           // scratch
 	fields          spantable.Fields // of the span that is being read
 	secrets         *secret.Filter   // nil keeps them
+	memo            memo
 	chosen          *spantable.Selected
 }
 
@@ -40,7 +41,7 @@ type notes struct {
 }
 
 func newRecorder(syms *trace.Symbols, keepSecrets bool) recorder {
-	r := recorder{cache: trace.NewSymbolCache(syms), keys: wellKnown{
+	r := recorder{cache: trace.NewSymbolCache(syms), memo: newMemo(), keys: wellKnown{
 		service:  syms.Intern("service.name"),
 		instance: syms.Intern("service.instance.id"),
 		fields:   spantable.NewFieldKeys(syms),

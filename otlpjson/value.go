@@ -130,6 +130,12 @@ func (r *recorder) enum(b []byte, i int, names []string) (v uint8, next int, err
 
 // spanID reads an id of 8 bytes.
 func (r *recorder) spanID(b []byte, i int) (id uint64, next int, err error) {
+	const digits = 16
+	if raw := quoted(b, i, digits); raw != nil {
+		if id, ok := jsonscan.Hex(raw); ok {
+			return id, i + digits + 2, nil
+		}
+	}
 	hi, lo, next, err := r.id(b, i)
 	if hi != 0 {
 		r.fail(errID)
@@ -141,6 +147,11 @@ func (r *recorder) spanID(b []byte, i int) (id uint64, next int, err error) {
 // or in base64, which is what generic protobuf-to-JSON converters write. The
 // empty string is 0.
 func (r *recorder) id(b []byte, i int) (hi, lo uint64, next int, err error) {
+	if raw := quoted(b, i, traceDigits); raw != nil {
+		if id, ok := traceID(raw); ok {
+			return id[0], id[1], i + traceDigits + 2, nil
+		}
+	}
 	raw, next, err := r.text(b, i)
 	if err != nil {
 		return 0, 0, next, err
@@ -148,10 +159,6 @@ func (r *recorder) id(b []byte, i int) (hi, lo uint64, next int, err error) {
 	switch len(raw) {
 	case 0:
 		return 0, 0, next, nil
-	case traceDigits:
-		if id, ok := traceID(raw); ok {
-			return id[0], id[1], next, nil
-		}
 	case 16:
 		if lo, ok := jsonscan.Hex(raw); ok {
 			return 0, lo, next, nil
@@ -168,6 +175,14 @@ func (r *recorder) id(b []byte, i int) (hi, lo uint64, next int, err error) {
 	}
 	r.fail(errID)
 	return 0, 0, next, nil
+}
+
+// quoted returns the string at b[i] if it is n bytes long, without a look at them; nil otherwise.
+func quoted(b []byte, i, n int) []byte {
+	if end := i + n + 1; end < len(b) && b[i] == '"' && b[end] == '"' {
+		return b[i+1 : end]
+	}
+	return nil
 }
 
 func trimPadding(b []byte) []byte {
@@ -192,7 +207,11 @@ func (r *recorder) keyValues(b []byte, i int, list *trace.ArgList, depth int) (n
 		if i, ok, err = nextElement(b, i); err != nil || !ok {
 			break
 		}
-		i, err = r.keyValue(b, i, list, depth)
+		if depth == 0 {
+			i, err = r.attribute(b, i, list)
+		} else {
+			i, err = r.keyValue(b, i, list, depth)
+		}
 	}
 	return i, err
 }

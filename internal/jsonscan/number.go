@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // Int parses a JSON number, or the digits inside a JSON string, as an exact
@@ -16,6 +17,13 @@ func Int(text []byte) (v int64, ok bool) {
 	}
 	start := i
 	var u uint64
+	for i-start <= 8 && len(text)-i >= 8 {
+		eight, ok := EightDigits(text[i:])
+		if !ok {
+			break
+		}
+		u, i = u*1e8+eight, i+8
+	}
 	for ; i < len(text) && text[i]-'0' <= 9; i++ {
 		d := uint64(text[i] - '0')
 		if i-start >= 19 && u > (math.MaxUint64-d)/10 { // 19 digits always fit
@@ -116,7 +124,15 @@ func exponent(b []byte) (int, bool) {
 
 // Hex parses up to 16 hexadecimal digits of any case.
 func Hex(text []byte) (v uint64, ok bool) {
-	if len(text) == 0 || len(text) > 16 {
+	switch len(text) {
+	case 0:
+		return 0, false
+	case 16:
+		high, ok := eightHex(text)
+		low, ok2 := eightHex(text[8:])
+		return high<<32 | low, ok && ok2
+	}
+	if len(text) > 16 {
 		return 0, false
 	}
 	var seen byte
@@ -126,4 +142,21 @@ func Hex(text []byte) (v uint64, ok bool) {
 		v = v<<4 | uint64(d&0xf)
 	}
 	return v, seen != notHex
+}
+
+// eightHex returns the number that the first eight bytes of b are the hexadecimal digits of: all
+// at once, as [EightDigits].
+func eightHex(b []byte) (v uint64, ok bool) {
+	// least returns the high bit of each byte of v that is c or more, for bytes below 0x80.
+	least := func(v uint64, c uint64) uint64 { return v + (0x80-c)*ones }
+	v = bits.ReverseBytes64(binary.LittleEndian.Uint64(b))
+	lower := v | 0x20*ones
+	digit, letter := least(v, '0')&^least(v, '9'+1), least(lower, 'a')&^least(lower, 'f'+1)
+	if (digit|letter)&^v&highs != highs {
+		return 0, false
+	}
+	v = v&(0x0f*ones) + 9*(v>>6&ones)
+	v = (v | v>>4) & 0x00ff00ff00ff00ff
+	v = (v | v>>8) & 0x0000ffff0000ffff
+	return (v | v>>16) & 0xffffffff, true
 }

@@ -239,3 +239,22 @@ func TestEightDigits(t *testing.T) {
 		}
 	}
 }
+
+// Sixteen digits are read eight at a time: every byte, in every place.
+func TestHexOfSixteen(t *testing.T) {
+	for _, text := range []string{"0123456789abcdef", "FEDCBA9876543210", "ffffffffffffffff"} {
+		for i := range 16 {
+			for c := range 256 {
+				b := []byte(text)
+				b[i] = byte(c)
+				want, err := strconv.ParseUint(string(b), 16, 64)
+				if c == '+' && i == 0 {
+					err = strconv.ErrSyntax
+				}
+				if got, ok := Hex(b); ok != (err == nil) || ok && got != want {
+					t.Fatalf("%q is %x, %v; want %x, %v", b, got, ok, want, err)
+				}
+			}
+		}
+	}
+}
