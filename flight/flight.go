@@ -1,11 +1,13 @@
 // Package flight holds what processes say of the collectives that they have in flight: which
-// they entered last, and which have not ended. Flight recorders of PyTorch fill it.
+// they entered last, which have not ended, and where their Python stands. Flight recorders of
+// PyTorch fill it, and what PyTorch's watchdog, NCCL, and py-spy print.
 //
 // It is a picture of one moment, for hangs. What profilers record of collectives over time is
 // in package profile.
 package flight
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,16 +30,43 @@ func New(syms *trace.Symbols) *Set { return &Set{Syms: syms} }
 // Unknown is a number that nobody tells.
 const Unknown = -1
 
+// A Recorder is who says what a dump holds.
+type Recorder uint8
+
+const (
+	FlightRecorder Recorder = iota // of PyTorch
+	Watchdog                       // of PyTorch's ProcessGroupNCCL, in a log
+	NCCL                           // in a log, with NCCL_DEBUG=INFO: what was entered, and never what ended
+	PySpy                          // stacks of threads, and no collectives
+)
+
+// String is the word of a table.
+func (r Recorder) String() string {
+	return [...]string{"PyTorch flight recorder", "PyTorch watchdog", "NCCL log", "py-spy"}[r]
+}
+
 // A Dump is what one process says.
 type Dump struct {
-	File    string
-	Rank    int32  // in the job; Unknown
+	File string
+	By   Recorder
+	Rank int32 // in the job; Unknown
+	// Of is which rank the process calls itself, where the number of the job is not told.
+	Of      trace.Rank
+	Host    string // "" is unknown
+	PID     int64  // 0 is unknown
+	Title   string // of the process, "sglang::scheduler_TP3"; "" is unknown
 	Version string // of the format; "" is unknown
 	NCCL    string // version; "" is unknown
 	Groups  []Group
 	Ops     []Op       // in the order in which the process entered them
-	Stacks  [][]Frame  // of Ops
+	Stacks  [][]Frame  // of Ops and Threads
+	Threads []Thread   // of PySpy, the main one first
 	Time    trace.Time // the latest that it tells of; 0 is unknown
+	// Source is which input of a series.Set decides the zone of its times, plus one; 0 is none: they
+	// are Unix times.
+	Source int32
+	// Stuck are seconds for which the watchdog itself came to nothing; 0 is not told.
+	Stuck int64
 	// Lost tells that the file ends too early.
 	Lost bool
 }
@@ -52,6 +81,27 @@ type Group struct {
 	// Enqueued is the last collective that the process entered, and Completed the last one that it
 	// knows has ended; Unknown, which is also how PyTorch calls none at all.
 	Enqueued, Completed int64
+	// Counted tells that somebody tells these two, if only that there are none.
+	Counted bool
+	// Size is how many ranks it has, and Member which of them the process is; Unknown.
+	Size, Member int32
+	// Ended tells that the process gave it up in good order, and Aborted that it did not.
+	Ended, Aborted bool
+}
+
+// Nameless is the name of the group of collectives of which a log does not tell it.
+const Nameless = "?"
+
+// NewGroup returns a group of which nothing else is known.
+func NewGroup(name, desc string) Group {
+	return Group{Name: name, Desc: desc, ID: Unknown, Enqueued: Unknown, Completed: Unknown, Size: Unknown, Member: Unknown}
+}
+
+// A Thread is where one stands.
+type Thread struct {
+	Name  string // "MainThread"; "" is unknown
+	State string // "idle", "active", "active+gil"; "" is unknown
+	Stack int32  // index into Dump.Stacks; Unknown
 }
 
 // State is how far a collective is, as its process knows.
@@ -109,9 +159,30 @@ func (s *Set) Add(d *Dump) {
 	s.Dumps = append(s.Dumps, d)
 }
 
-// Finish puts dumps in order, when all were read.
-func (s *Set) Finish() {
-	slices.SortStableFunc(s.Dumps, func(a, b *Dump) int { return strings.Compare(a.File, b.File) })
+// Finish puts dumps in order and on Unix time, when all were read; east returns how far the clock of
+// an input of a series.Set is ahead of that.
+func (s *Set) Finish(east func(source int32) trace.Time) {
+	slices.SortStableFunc(s.Dumps, func(a, b *Dump) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.By, b.By), cmp.Compare(a.Rank, b.Rank))
+	})
+	for _, d := range s.Dumps {
+		if d.Source == 0 {
+			continue
+		}
+		off := east(d.Source - 1)
+		d.Time = shifted(d.Time, off)
+		for i := range d.Ops {
+			d.Ops[i].Created = shifted(d.Ops[i].Created, off)
+		}
+	}
+}
+
+// shifted is a time on another clock; an unknown one stays.
+func shifted(t, off trace.Time) trace.Time {
+	if t == 0 {
+		return 0
+	}
+	return t - off
 }
 
 // Empty reports whether there is no dump.

@@ -61,8 +61,7 @@ func (d *reader) group(name, desc string) int32 {
 	}
 	i := int32(len(d.dump.Groups))
 	d.groups[name] = i
-	d.dump.Groups = append(d.dump.Groups, flight.Group{Name: name, Desc: desc,
-		ID: flight.Unknown, Enqueued: flight.Unknown, Completed: flight.Unknown})
+	d.dump.Groups = append(d.dump.Groups, flight.NewGroup(name, desc))
 	return i
 }
 
@@ -166,7 +165,9 @@ func (d *reader) nameless() {
 	slices.Sort(ids)
 	for _, id := range ids {
 		s := d.status[id]
-		d.dump.Groups = append(d.dump.Groups, flight.Group{ID: id, Enqueued: s.enqueued, Completed: s.completed})
+		g := flight.NewGroup("", "")
+		g.ID, g.Enqueued, g.Completed = id, s.enqueued, s.completed
+		d.dump.Groups = append(d.dump.Groups, g)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -209,7 +210,7 @@ func (r *reader) unhealthy(b []byte, _ *series.Instant) string {
 	}
 	if i := bytes.Index(b, []byte("last_heartbeat time: ")); i >= 0 {
 		if c := b[i+len("last_heartbeat time: "):]; len(c) >= 8 {
-			if _, ok := clockOf(c); ok {
+			if _, ok := logline.ClockOf(c); ok {
 				text += ", the last one at " + string(c[:8]) + " by its clock"
 			}
 		}

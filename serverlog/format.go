@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/logline"
 )
 
 // Format is the log of an LLM server.
@@ -46,7 +47,11 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	r := newReader(in, opt)
-	err = r.lines(content)
+	src := r.f.Source()
+	src.Bytes, r.long, err = logline.Lines(content, func(b []byte, n int64) {
+		r.line = n
+		r.take(b)
+	})
 	r.end()
 	if closed := content.Close(); err == nil {
 		err = closed

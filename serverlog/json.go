@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -151,7 +152,7 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 func (x *rowOf) parameter(r *reader, key, value []byte) {
 	switch string(key) {
 	case "bootstrap_room":
-		if n, ok := digits(value, len(value)); ok && n > 0 {
+		if n, ok := logline.Digits(value, len(value)); ok && n > 0 {
 			x.row.Room = r.rows.Text(value)
 		}
 	case "stream":
@@ -178,7 +179,7 @@ func (x *rowOf) finish(r *reader, value []byte) {
 			case "message":
 				message = text(value)
 			case "status_code":
-				if n, ok := digits(value, len(value)); ok {
+				if n, ok := logline.Digits(value, len(value)); ok {
 					x.status = int64(n)
 				}
 			}
@@ -304,7 +305,7 @@ func number(b []byte) (float64, bool) {
 
 // localStamp reads "2026-08-22T14:03:05.123456", a local time, and says that it is one.
 func localStamp(r *reader, b []byte) trace.Time {
-	at, ok := r.stamps.read(b)
+	at, ok := r.stamps.Read(b)
 	if !ok {
 		return 0
 	}
@@ -312,7 +313,7 @@ func localStamp(r *reader, b []byte) trace.Time {
 	if zone.By == "" {
 		zone.Local = true
 	}
-	ns, _, grain := fraction(b[dateTime:])
+	ns, _, grain := logline.Fraction(b[logline.DateTime:])
 	r.f.Within(grain)
 	return at + ns
 }

@@ -2,15 +2,15 @@ package serverlog
 
 import (
 	"bytes"
-	"os"
 	"time"
 
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // without reads a line without a stamp in brackets, or with one of another engine.
-func (r *reader) without(b []byte, w wrapping) {
+func (r *reader) without(b []byte, w logline.Wrapping) {
 	switch {
 	case r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
@@ -24,39 +24,32 @@ func (r *reader) without(b []byte, w wrapping) {
 // glog reads an event of PyTorch's C++ code: "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ..",
 // with month and day, and no year. The year is that of the line before it.
 func (r *reader) glog(b []byte) bool {
-	i := bytes.Index(b[:min(len(b), 64)], []byte("[E"))
-	if i < 0 {
+	g, rest, ok := logline.GlogOf(b)
+	if !ok || g.Month == 0 {
 		return false
 	}
-	day, rest, ok := bytes.Cut(b[i+2:], []byte(" "))
-	n, number := digits(day, len(day))
-	clock, ok2 := clockOf(rest)
-	end := bytes.Index(rest, []byte("] "))
-	year, ok3 := digits(r.stamps.text[:], 4)
-	month := n / 100
-	if !ok || !number || !ok2 || !ok3 || end < 0 || month < 1 || month > 12 || n%100 < 1 || n%100 > 31 {
-		return false
+	year := r.stamps.Year()
+	if year == 0 {
+		year = r.yearOf(time.Month(g.Month), g.Day)
 	}
-	ns, _, grain := fraction(rest[len("15:04:05"):])
-	at := trace.Time(time.Date(year, time.Month(month), n%100, 0, 0, 0, 0, time.UTC).UnixNano()) + clock + ns
+	at := g.Time(year)
 	if !r.f.Source().Zone.Local {
 		at -= trace.Time(r.f.Source().Zone.East)
 	}
-	r.f.Within(grain)
+	r.f.Within(g.Grain)
 	rank := trace.NoRank
-	if v, ok := after(b[:i], "[rank"); ok && v >= 0 && v < 1<<20 {
-		rank.Global = int32(v)
-	}
-	return r.event(rest[end+2:], at, r.f.Place(series.Place{Server: r.server(wrapping{}), Rank: rank, GPU: series.NoGPU}))
+	rank.Global = max(rank.Global, g.Rank)
+	said := r.printed.Watchdog(rest, g.Rank, at)
+	return r.event(rest, at, r.f.Place(series.Place{Server: r.server(logline.Wrapping{}), Rank: rank, GPU: series.NoGPU})) || said
 }
 
 // dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO
 // metrics_reporter.report_decode_stats: Decode batch, ..`. Its rank is not told.
 func (r *reader) dynamo(b []byte) bool {
-	if !isStamp(b) {
+	if !logline.IsStamp(b) {
 		return false
 	}
-	at, n, ok := r.outer.zoned(b)
+	at, n, ok := r.around.Outer.Zoned(b)
 	if !ok {
 		return false
 	}
@@ -66,7 +59,7 @@ func (r *reader) dynamo(b []byte) bool {
 	}
 	r.f.Within(1000)
 	b = unleveled(bytes.TrimLeft(b[n:], " "))
-	r.body(bytes.TrimLeft(b, " "), at, r.placeOf(nil, wrapping{}))
+	r.body(bytes.TrimLeft(b, " "), at, r.placeOf(nil, logline.Wrapping{}))
 	return true
 }
 
@@ -85,14 +78,14 @@ var statsOfVLLM = map[string]field{
 }
 
 // vllm reads a line of vLLM: `(APIServer pid=1) INFO 06-18 09:55:08 [loggers.py:271] Engine 000: ..`.
-func (r *reader) vllm(b []byte, w wrapping) bool {
+func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 	var level int
 	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL "} {
 		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
 		if i >= 0 && isMonthDay(b[i+len(l):]) {
 			level = i + len(l)
-			w2 := r.unwrap(b[:i])
-			w.host, w.at = w2.host, max(w.at, w2.at)
+			w2 := r.around.Unwrap(b[:i])
+			w.Host, w.At = w2.Host, max(w.At, w2.At)
 			break
 		}
 	}
@@ -106,8 +99,8 @@ func (r *reader) vllm(b []byte, w wrapping) bool {
 	r.engine = "vLLM"
 	r.f.Within(1e9)
 	r.f.Source().Zone.Local = true
-	if w.at != 0 {
-		r.f.Source().Zone.Beside(at, w.at)
+	if w.At != 0 {
+		r.f.Source().Zone.Beside(at, w.At)
 	}
 	r.f.Saw(at)
 	body := b[level+len("01-02 15:04:05 "):]
@@ -116,12 +109,12 @@ func (r *reader) vllm(b []byte, w wrapping) bool {
 	}
 	rank := trace.NoRank
 	if bytes.HasPrefix(body, []byte("Engine ")) {
-		if n, ok := digits(body[7:], 3); ok {
+		if n, ok := logline.Digits(body[7:], 3); ok {
 			rank.DP = int16(n)
 			body = bytes.TrimLeft(body[10:], ": ")
 		}
 	}
-	server := r.server(wrapping{host: w.host})
+	server := r.server(logline.Wrapping{Host: w.Host})
 	place := r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
 	switch {
 	case bytes.HasPrefix(body, []byte("Avg prompt throughput")), bytes.HasPrefix(body, []byte("SpecDecoding metrics: ")):
@@ -158,31 +151,22 @@ func isMonthDay(b []byte) bool {
 
 // yearless reads a stamp without a year, which is the last one by which the file was written.
 func (r *reader) yearless(b []byte) (trace.Time, bool) {
-	month, ok1 := digits(b, 2)
-	day, ok2 := digits(b[3:], 2)
-	clock, ok3 := clockOf(b[6:])
+	month, ok1 := logline.Digits(b, 2)
+	day, ok2 := logline.Digits(b[3:], 2)
+	clock, ok3 := logline.ClockOf(b[6:])
 	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > 31 {
 		return 0, false
 	}
-	if r.year == 0 {
-		r.year = r.yearOf(time.Month(month), day)
-		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.in.Name, r.year))
-	}
-	return trace.Time(time.Date(r.year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
+	return trace.Time(time.Date(r.yearOf(time.Month(month), day), time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
 }
 
-// yearOf returns the last year in which a day was before the file was written; a pipe is
-// written now.
+// yearOf returns the year of a stamp that has none.
 func (r *reader) yearOf(month time.Month, day int) int {
-	written := time.Now()
-	if info, err := os.Stat(r.in.Path); err == nil {
-		written = info.ModTime()
+	if r.year == 0 {
+		r.year = logline.LastYear(r.in.Path, month, day)
+		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.in.Name, r.year))
 	}
-	year := written.Year()
-	if time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(written.Add(24 * time.Hour)) {
-		year--
-	}
-	return year
+	return r.year
 }
 
 // keysOfTensorRT are the keys of TensorRT-LLM's line of an iteration. The step time is that of the iteration
@@ -194,17 +178,17 @@ var keysOfTensorRT = map[string]field{
 }
 
 // tensorRT reads a line of TensorRT-LLM: `[05/20/2026-23:24:41] [TRT-LLM] [I] iter = 1, ..`.
-func (r *reader) tensorRT(b []byte, w wrapping) bool {
+func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
 	i := bytes.Index(b[:min(len(b), 200)], []byte("] [TRT-LLM]"))
 	const stamp = len("05/20/2026-23:24:41")
 	if i < stamp {
 		return false
 	}
 	s := b[i-stamp : i]
-	month, ok1 := digits(s, 2)
-	day, ok2 := digits(s[3:], 2)
-	year, ok3 := digits(s[6:], 4)
-	clock, ok4 := clockOf(s[11:])
+	month, ok1 := logline.Digits(s, 2)
+	day, ok2 := logline.Digits(s[3:], 2)
+	year, ok3 := logline.Digits(s[6:], 4)
+	clock, ok4 := logline.ClockOf(s[11:])
 	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
 		return false
 	}

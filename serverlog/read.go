@@ -2,14 +2,15 @@ package serverlog
 
 import (
 	"bytes"
-	"io"
 	"math"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/flight/printed"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,15 +22,14 @@ type reader struct {
 	f     *series.Filler
 	rows  *record.Filler
 	base  string // what the server is called, by its file
-	line  int64
-	read  int // lines of which something was kept
-	known int // lines that say nothing of interest
-	other int // lines that nothing here knows
+	line  int64  // that is read
+	read  int    // lines of which something was kept
+	known int    // lines that say nothing of interest
+	other int    // lines that nothing here knows
 
-	stamps, outer stamper
-	words         map[string]string
-	unquoted      []byte
-	uncolored     []byte
+	stamps   logline.Stamper
+	around   *logline.Unwrapper
+	unquoted []byte
 
 	places map[string]int32
 	last   struct { // of the line before
@@ -43,7 +43,8 @@ type reader struct {
 	engine  string
 
 	raised      []*raised
-	spy         spy
+	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
+	spy         series.Instant  // when and by whom py-spy was run last; Line is 0 before
 	rooms       map[string]bool
 	preemptions float64
 	stopping    bool
@@ -58,8 +59,10 @@ type wrappedServer struct{ host, name string }
 
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
-	return &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), words: map[string]string{}, places: map[string]int32{},
-		servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}}
+	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1),
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}}
+	r.printed.Spy.Done = r.spied
+	return r
 }
 
 // rotated is what rotation and compression add to the name of a log.
@@ -82,69 +85,17 @@ func serverName(path string) string {
 // anyServers are names that the logs of all servers have: their folders tell them apart.
 var anyServers = regexp.MustCompile(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
 
-// longestLine is kept of a line: of a longer one, with a prompt of a million tokens, the rest is
-// passed over.
-const longestLine = 16 << 20
-
-// lines reads all lines.
-func (r *reader) lines(in io.Reader) error {
-	buf := make([]byte, 1<<20)
-	from, to, skipping := 0, 0, false
-	for {
-		n, err := in.Read(buf[to:])
-		r.f.Source().Bytes += int64(n)
-		end := to + n
-		for {
-			i := bytes.IndexByte(buf[to:end], '\n')
-			if i < 0 {
-				to = end
-				break
-			}
-			if r.line++; !skipping {
-				r.take(buf[from : to+i])
-			}
-			skipping = false
-			to += i + 1
-			from = to
-		}
-		switch {
-		case err != nil:
-			if r.line++; from < to && !skipping {
-				r.take(buf[from:to])
-			}
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		case from > 0:
-			to = copy(buf, buf[from:to])
-			from = 0
-		case to == len(buf) && len(buf) < longestLine:
-			buf = append(buf, make([]byte, len(buf))...)
-		case to == len(buf):
-			if !skipping {
-				r.long++
-			}
-			from, to, skipping = 0, 0, true
-		}
-	}
-}
-
 // take reads one line, in whatever it is wrapped.
 func (r *reader) take(b []byte) {
-	b = bytes.TrimRight(b, "\r")
-	var w wrapping
-	if bytes.IndexByte(b, 0x1b) >= 0 {
-		r.uncolored = plain(b, r.uncolored)
-		b = r.uncolored
-	}
+	b = r.around.Bare(b)
+	var w logline.Wrapping
 	at := 0
-	if len(b) < 22 || b[0] != '[' || !isStamp(b[1:]) {
+	if len(b) < 22 || b[0] != '[' || !logline.IsStamp(b[1:]) {
 		if at = stampIn(b); at < 0 {
 			r.without(b, w)
 			return
 		}
-		w = r.unwrap(b[:at])
+		w = r.around.Unwrap(b[:at])
 	}
 	r.stamped(b[at+1:], w)
 }
@@ -158,7 +109,7 @@ func stampIn(b []byte) int {
 		if i < 0 {
 			return -1
 		}
-		if from += i; isStamp(head[from+1:]) {
+		if from += i; logline.IsStamp(head[from+1:]) {
 			return from
 		}
 		from += 3
@@ -166,24 +117,24 @@ func stampIn(b []byte) int {
 }
 
 // stamped reads a line behind the bracket before its stamp.
-func (r *reader) stamped(b []byte, w wrapping) {
-	stamp, ok := r.stamps.read(b)
+func (r *reader) stamped(b []byte, w logline.Wrapping) {
+	stamp, ok := r.stamps.Read(b)
 	end := bytes.IndexByte(b, ']')
-	if !ok || end < dateTime {
+	if !ok || end < logline.DateTime {
 		r.other++
 		return
 	}
-	ns, n, grain := fraction(b[dateTime:end])
-	header := b[dateTime+n : end]
+	ns, n, grain := logline.Fraction(b[logline.DateTime:end])
+	header := b[logline.DateTime+n : end]
 	at := r.place(stamp+ns, w, grain)
 	r.body(bytes.TrimLeft(b[end+1:], " "), at, r.placeOf(header, w))
 }
 
 // place returns the time of a line. A stamp with a zone that whatever collected the log added
 // within two seconds is as right, and exact; else it says which zone the line's own is in.
-func (r *reader) place(stamp trace.Time, w wrapping, grain int64) trace.Time {
+func (r *reader) place(stamp trace.Time, w logline.Wrapping, grain int64) trace.Time {
 	zone := &r.f.Source().Zone
-	if w.at == 0 {
+	if w.At == 0 {
 		zone.Local = zone.By == ""
 		r.f.Within(grain)
 		if zone.By != "" { // of the line before, which had one
@@ -192,28 +143,28 @@ func (r *reader) place(stamp trace.Time, w wrapping, grain int64) trace.Time {
 		return stamp
 	}
 	const quarter = trace.Time(15 * time.Minute)
-	east := (stamp - w.at + quarter/2) / quarter * quarter
-	if stamp-w.at < -quarter/2 {
-		east = (stamp - w.at - quarter/2) / quarter * quarter
+	east := (stamp - w.At + quarter/2) / quarter * quarter
+	if stamp-w.At < -quarter/2 {
+		east = (stamp - w.At - quarter/2) / quarter * quarter
 	}
 	if zone.By == "" && !zone.Local {
 		zone.East, zone.By = time.Duration(east), "stamps with a zone beside local ones"
 	}
 	if zone.Local {
-		zone.Beside(stamp, w.at)
+		zone.Beside(stamp, w.At)
 		r.f.Within(grain)
 		return stamp
 	}
-	if late := w.at - (stamp - east); late >= 0 && late < trace.Time(grain)+1e9 {
+	if late := w.At - (stamp - east); late >= 0 && late < trace.Time(grain)+1e9 {
 		r.f.Within(0)
-		return w.at
+		return w.At
 	}
 	r.f.Within(grain)
 	return stamp - east
 }
 
 // placeOf returns the place that a header names, " DP4 TP0 EP0".
-func (r *reader) placeOf(header []byte, w wrapping) int32 {
+func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {
 	server := r.server(w)
 	if r.last.server == server+1 && bytes.Equal(r.last.header, header) {
 		return r.last.place
@@ -239,7 +190,7 @@ func rankOf(header []byte) trace.Rank {
 		if len(piece) < 3 {
 			continue
 		}
-		n, ok := digits(piece[2:], len(piece)-2)
+		n, ok := logline.Digits(piece[2:], len(piece)-2)
 		if !ok || n > math.MaxInt16 {
 			continue
 		}
@@ -258,15 +209,15 @@ func rankOf(header []byte) trace.Rank {
 }
 
 // server returns the server that a line is of.
-func (r *reader) server(w wrapping) int32 {
-	key := wrappedServer{w.host, w.server}
+func (r *reader) server(w logline.Wrapping) int32 {
+	key := wrappedServer{w.Host, w.Server}
 	id, ok := r.servers[key]
 	if !ok {
 		name := r.base
-		if w.server != "" {
-			name = w.server
+		if w.Server != "" {
+			name = w.Server
 		}
-		id = r.f.Server(series.Server{Host: w.host, Name: name})
+		id = r.f.Server(series.Server{Host: w.Host, Name: name})
 		r.servers[key] = id
 	}
 	return id
@@ -350,7 +301,7 @@ func unleveled(b []byte) []byte {
 // answers that are errors are counted.
 func (r *reader) access(b []byte, at trace.Time, place int32) {
 	i := bytes.LastIndex(b, []byte(`" `))
-	status, ok := digits(b[min(len(b), i+2):], 3)
+	status, ok := logline.Digits(b[min(len(b), i+2):], 3)
 	if !ok {
 		if r.event(b, at, place) {
 			r.read++
@@ -369,7 +320,7 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 
 // end says what the log is of, and what of it was read.
 func (r *reader) end() {
-	r.endSpy()
+	r.printed.End()
 	for _, e := range r.raised {
 		r.settle(e, "an exception without an end")
 	}
@@ -379,7 +330,7 @@ func (r *reader) end() {
 	src := r.f.Source()
 	src.Lines, src.Read, src.Other = int(r.line), r.read, r.other
 	if r.long > 0 {
-		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, longestLine>>20).Times(r.long))
+		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, logline.Longest>>20).Times(r.long))
 	}
 	if r.damaged > 0 {
 		r.f.Set.Diags.Add(trace.LogDamaged.Of(r.in.Name).Times(r.damaged))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
@@ -130,7 +131,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(lines)))
 	for b.Loop() {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
-		opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: record.New(set)}
+		opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}
 		index(&format.Input{Name: "a.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(lines)), nil }}, opt)
 	}
 }

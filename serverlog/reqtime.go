@@ -3,6 +3,7 @@ package serverlog
 import (
 	"bytes"
 
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -146,7 +147,7 @@ func count(b []byte) int64 {
 // unixSeconds reads seconds since 1970 as exactly as they are written; 0 is none.
 func unixSeconds(b []byte) trace.Time {
 	whole, rest, _ := bytes.Cut(b, []byte("."))
-	s, ok := digits(whole, len(whole))
+	s, ok := logline.Digits(whole, len(whole))
 	if !ok || len(whole) < 9 || len(whole) > 10 {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
@@ -26,7 +27,7 @@ func readText(t *testing.T, name string, content io.Reader) (*series.Set, *recor
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
-	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set)}
+	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}
 	if _, err := index(&format.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(content), nil }}, opt); err != nil {
 		t.Fatal(err)
 	}

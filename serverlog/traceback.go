@@ -2,9 +2,13 @@ package serverlog
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A raised is an exception whose traceback is not over.
@@ -38,7 +42,10 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 
 // unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else.
 func (r *reader) unstamped(b []byte) bool {
-	if r.spied(b) {
+	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
+		return true
+	}
+	if _, ok := r.printed.NCCL(b); ok {
 		return true
 	}
 	if len(r.raised) == 0 {
@@ -64,7 +71,7 @@ func (r *reader) unstamped(b []byte) bool {
 	_, message, _ := bytes.Cut(b, []byte(": "))
 	for _, h := range harmless {
 		if strings.HasSuffix(name, h) {
-			text += ": " + line(message)
+			text += ": " + logline.Message(message)
 			break
 		}
 	}
@@ -91,16 +98,6 @@ func errorName(b []byte) string {
 	return ""
 }
 
-// line returns the first line of a message, cut where it is long.
-func line(b []byte) string {
-	const most = 160
-	text := strings.ToValidUTF8(strings.TrimSpace(string(b[:min(len(b), most)])), "")
-	if len(b) > most {
-		text += "…"
-	}
-	return text
-}
-
 // frameOf returns "run_batch (scheduler.py:3232)" of `  File "/x/scheduler.py", line 3232, in run_batch`.
 func frameOf(b []byte) string {
 	_, rest, ok := bytes.Cut(b, []byte(`File "`))
@@ -123,51 +120,33 @@ func (r *reader) settle(e *raised, text string) {
 	r.f.Instant(e.x, e.who+": "+text)
 }
 
-// A spy is a dump of py-spy that is being read: the stack of the main thread is kept.
-type spy struct {
-	x      series.Instant
-	on     bool
-	main   bool
-	frames []string
-}
-
-// stacks begins a dump of py-spy.
-func (r *reader) stacks(b []byte, x *series.Instant) string {
-	r.endSpy()
-	r.spy = spy{x: *x, on: true}
-	r.spy.x.Kind = series.Timeout
+// stacks notes who ran py-spy, and when: its dump follows, line by line.
+func (r *reader) stacks(_ []byte, x *series.Instant) string {
+	r.spy = *x
 	return ""
 }
 
-// spied reads a line of a dump of py-spy.
-func (r *reader) spied(b []byte) bool {
-	if !r.spy.on {
-		return false
+// spied adds where the main thread of a process stands.
+func (r *reader) spied(d *flight.Dump) {
+	if d.Of == trace.NoRank && r.spy.Line > 0 {
+		d.Of = r.f.Set.Places[r.spy.Place].Rank
 	}
-	switch {
-	case len(b) == 0, bytes.HasPrefix(b, []byte("Process ")), bytes.HasPrefix(b, []byte("Python ")), bytes.HasPrefix(b, []byte("Parent ")):
-	case bytes.HasPrefix(b, []byte("Thread ")):
-		r.spy.main = bytes.Contains(b, []byte(`"MainThread"`))
-	case bytes.HasPrefix(b, []byte("    ")) && !bytes.HasPrefix(b, []byte("     ")):
-		if f := word(b[4:]); r.spy.main && f != "" && len(r.spy.frames) < mostFrames {
-			if i, k := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')'); i > 0 && k > i && k-i < 120 {
-				f += " " + string(b[i:k+1])
-			}
-			r.spy.frames = append(r.spy.frames, f)
+	t := d.Threads[0]
+	if t.Stack < 0 || r.spy.Line == 0 {
+		return
+	}
+	syms := r.f.Set.Syms
+	var frames []string
+	for _, f := range d.Stacks[t.Stack] {
+		at := syms.Name(f.File)
+		if f.Line > 0 {
+			at += ":" + strconv.Itoa(int(f.Line))
 		}
-	case b[0] == ' ': // values of variables
-	default:
-		r.endSpy()
-		return false
+		if frames = append(frames, syms.Name(f.Name)+" ("+at+")"); len(frames) == mostFrames {
+			break
+		}
 	}
-	return true
-}
-
-// endSpy adds the stack that was read.
-func (r *reader) endSpy() {
-	if r.spy.on && len(r.spy.frames) > 0 {
-		r.spy.x.Stack = r.f.Set.Syms.Intern(strings.Join(r.spy.frames, "\n"))
-		r.f.Instant(r.spy.x, "its main thread is in "+r.spy.frames[0])
-	}
-	r.spy = spy{}
+	x := r.spy
+	x.Kind, x.Stack = series.Timeout, syms.Intern(strings.Join(frames, "\n"))
+	r.f.Instant(x, "its main thread is in "+frames[0])
 }

@@ -109,7 +109,7 @@ func rung(s *Stuck) int {
 	switch {
 	case !s.Cause:
 		return 3
-	case s.Kind == AllEntered:
+	case s.Kind == AllEntered || s.Kind == Alone || s.Hearsay:
 		return 2
 	case s.Kind == NoDump:
 		return 1

@@ -24,7 +24,7 @@ var (
 
 // anySize reports whether ranks may take and give different sizes.
 func anySize(name string) bool {
-	return strings.HasPrefix(name, "all_to_all") || strings.HasSuffix(name, "_v") || strings.HasSuffix(name, "_v_single")
+	return name == "coalesced" || strings.HasPrefix(name, "all_to_all") || strings.HasSuffix(name, "_v") || strings.HasSuffix(name, "_v_single")
 }
 
 // callOf returns what has to be equal of the operations that share a number.
@@ -72,8 +72,13 @@ func why(a, b call) Kind {
 // most. If there is no most, those with the lowest rank are the others' measure.
 func (h *Hang) compareAt(g *group, s *Stuck) {
 	byCall := map[call][]int32{}
+	by := h.comparable(g, s)
 	for _, r := range s.Waiting {
-		c := h.callOf(g.members[r].ops[s.Seq])
+		ops := g.members[r].ops[s.Seq]
+		if len(ops) == 0 || g.members[r].dump.By != by {
+			continue
+		}
+		c := h.callOf(ops)
 		byCall[c] = append(byCall[c], r)
 	}
 	if len(byCall) < 2 {
@@ -98,10 +103,10 @@ func (h *Hang) compareAt(g *group, s *Stuck) {
 		s.Differ = append(s.Differ, ranks...)
 	}
 	slices.Sort(s.Differ)
-	s.Waiting = byCall[most]
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(r int32) bool { return slices.Contains(s.Differ, r) })
 	s.Kind = why(most, other)
 	s.Other = g.members[slices.Min(byCall[other])].ops[s.Seq][0]
-	if s.Kind != OtherType && h.swapped(g, s.Waiting[0], slices.Min(byCall[other]), s.Seq, most, other) {
+	if s.Kind != OtherType && h.swapped(g, byCall[most][0], slices.Min(byCall[other]), s.Seq, most, other) {
 		s.Kind = OtherOrder
 	}
 }
@@ -113,6 +118,16 @@ func (h *Hang) swapped(g *group, a, b int32, seq int64, callA, callB call) bool 
 	return len(nextA) > 0 && len(nextB) > 0 && h.callOf(nextA) == callB && h.callOf(nextB) == callA
 }
 
+// comparable is the recorder whose calls are compared: each has its own words for them, and the
+// flight recorder tells most.
+func (h *Hang) comparable(g *group, s *Stuck) flight.Recorder {
+	by := flight.NCCL
+	for _, r := range s.Waiting {
+		by = min(by, g.members[r].dump.By)
+	}
+	return by
+}
+
 // compareSums compares what all ranks together put into an all-to-all with what they take out.
 func (h *Hang) compareSums(g *group, s *Stuck) {
 	if len(s.Waiting) == 0 || len(s.Waiting) < len(g.ranks) {
@@ -120,6 +135,9 @@ func (h *Hang) compareSums(g *group, s *Stuck) {
 	}
 	var in, out int64
 	for _, r := range s.Waiting {
+		if len(g.members[r].ops[s.Seq]) == 0 {
+			return
+		}
 		for _, op := range g.members[r].ops[s.Seq] {
 			if h.text(op.Name) != "all_to_all" || op.In.Elements < 0 || op.Out.Elements < 0 {
 				return

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -14,13 +15,17 @@ const mostFindings = 5
 
 // Findings are the causes.
 func (h *Hang) Findings() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "which rank keeps others in a collective", Of: "flight recorder dump", N: len(h.World) - len(h.Silent), Needed: 1}
+	judged := finding.Judged{What: "which rank keeps others in a collective", Of: "rank", N: len(h.World) - len(h.Silent), Needed: 1}
 	if judged.N == 0 {
-		judged.Reason = "the input has no dumps of a flight recorder"
+		judged.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
+	}
+	most := mostFindings
+	if h.by == flight.NCCL { // which others only stand behind the first is not known without what ended
+		most = 1
 	}
 	var list []finding.Finding
 	for i := range h.Stuck {
-		if s := &h.Stuck[i]; s.Cause && len(list) < mostFindings {
+		if s := &h.Stuck[i]; s.Cause && !s.Hearsay && len(list) < most {
 			list = append(list, h.finding(i))
 		}
 	}
@@ -31,7 +36,7 @@ func (h *Hang) finding(i int) finding.Finding {
 	s := &h.Stuck[i]
 	f := finding.Finding{Topic: s.Kind.String() + " " + s.Group, Since: s.Since, Text: h.Sentence(s), At: h.at(s),
 		Cost: float64(len(s.HeldUp)) / float64(len(h.World)), Whose: finding.Ranks, Confidence: finding.Certain}
-	if s.Kind == NoDump || s.Kind == AllEntered || !s.Certain {
+	if s.Kind == NoDump || s.Kind == AllEntered || s.Kind == Alone || !s.Certain {
 		f.Confidence = finding.Likely
 	}
 	f.Evidence = h.evidence(i)
@@ -56,9 +61,15 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 	if s.Kind == AllEntered && len(s.Ended) == 0 {
 		say("nobody is missing and nobody entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
 	}
+	if s.Kind == Alone {
+		say("look for a log that is missing; if there is none, for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
+	}
+	h.sayPython(slices.Concat(s.Absent, s.Differ), say)
 	if at := h.place(s.Stack); at != "" {
 		say("those that wait entered it at %s", at)
 	}
+	h.sayPython(s.Waiting, say)
+	h.sayOthers(s, say)
 	behind, ranks := 0, 0
 	for k := range h.Stuck {
 		if o := &h.Stuck[k]; o.Kind == Behind {
@@ -66,17 +77,29 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 			ranks += len(o.heads)
 		}
 	}
-	if behind > 0 && i == 0 {
-		say("%s stand behind it, in which %s wait", words.Counted(behind, "other operation"), words.Counted(ranks, "rank"))
+	if ranks > 0 && i == 0 {
+		say("in %s behind it, %s wait", words.Counted(behind, "other operation"), words.Counted(ranks, "rank"))
 	}
 	if len(s.Silent) > 0 && s.Kind != NoDump {
-		say("%s of the group %s no dump: whether they entered it is not known", named(s.Silent), have(s.Silent))
+		say("nothing tells whether %s of the group entered it", named(s.Silent))
 	}
 	return list
 }
 
 // sayAbsent says where the ranks that are missing are.
 func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
+	if s.Kind == NoDump {
+		var idle []int32 // whose watchdog speaks, and has seen nothing time out
+		for _, r := range s.Silent {
+			if x := h.ranks[r]; x.Dump != nil && x.Pending == 0 {
+				idle = append(idle, r)
+			}
+		}
+		if len(idle) > 0 {
+			say("the watchdog of %s reports nothing that timed out there", named(idle))
+		}
+		h.sayPython(s.Silent, say)
+	}
 	var nothing []int32
 	for n, r := range s.Absent {
 		x, m := h.ranks[r], s.of.members[r]
@@ -96,8 +119,52 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 			say("rank %d was last seen in %s at %s", r, h.text(x.Last.Name), h.place(x.Dump.Stacks[x.Last.Stack]))
 		}
 	}
-	if len(nothing) > 0 {
-		say("%s %s nothing in flight: look for what the Python process does, with py-spy", named(nothing), have(nothing))
+	if len(nothing) > 0 && h.by != flight.NCCL {
+		text := fmt.Sprintf("%s %s nothing in flight", named(nothing), have(nothing))
+		if !slices.ContainsFunc(nothing, func(r int32) bool { return h.python[r] != nil }) {
+			text += ": look for what the Python process does, with py-spy"
+		}
+		say("%s", text)
+	}
+	for _, r := range s.Absent {
+		if d := h.ranks[r].Dump; d != nil && d.By == flight.Watchdog {
+			say("PyTorch counts a collective once the call of NCCL came back: %s may also hang inside that call", named(s.Absent))
+			break
+		}
+	}
+}
+
+// sayOthers says what else agrees: PyTorch's watchdog beside its recorder, and logs of NCCL.
+func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
+	watched := last(h.Set, flight.Watchdog)
+	var timedOut, stuck []int32
+	for _, r := range h.World {
+		d := watched[r]
+		if d == nil {
+			continue
+		}
+		if d.Stuck > 0 {
+			stuck = append(stuck, r)
+		}
+		if slices.ContainsFunc(d.Ops, func(op flight.Op) bool { return op.Seq == s.Seq }) && slices.Contains(s.Waiting, r) && h.ranks[r].Dump != d {
+			timedOut = append(timedOut, r)
+		}
+	}
+	if len(timedOut) > 0 {
+		say("PyTorch's watchdog saw it time out on %s", named(timedOut))
+	}
+	if len(stuck) > 0 {
+		say("the watchdog of %s came to nothing for %d s: a call of CUDA or NCCL hangs, or another thread holds the GIL", named(stuck), watched[stuck[0]].Stuck)
+	}
+	if h.nccl == nil {
+		return
+	}
+	for i := range h.nccl.Stuck {
+		o := &h.nccl.Stuck[i]
+		if o.Cause && o.Kind == NotEntered && slices.ContainsFunc(o.Absent, func(r int32) bool { return slices.Contains(s.Absent, r) }) {
+			say("NCCL's log agrees: %s", h.nccl.what(o))
+			return
+		}
 	}
 }
 

@@ -16,6 +16,10 @@ type group struct {
 	name, desc string
 	ranks      []int32
 	members    map[int32]*member // of those that have a dump
+	// open tells that there may be ranks of which nobody tells; unnamed is how many there are at
+	// least whose numbers nobody tells.
+	open    bool
+	unnamed int
 }
 
 // A member is what one rank knows of a group.
@@ -28,16 +32,30 @@ type member struct {
 	pending, last       int64
 	enqueued, completed int64 // as pg_status has them; flight.Unknown
 	p2p                 []*flight.Op
+	counted             bool // enqueued and completed are told, if only that there are none
 }
 
 // entered is the last collective that the rank entered; flight.Unknown.
 func (m *member) entered() int64 { return max(m.last, m.enqueued) }
+
+// waits reports whether the rank counted a collective as entered, and not as ended, of which a log
+// says nothing else.
+func (m *member) waits(seq int64) bool {
+	return m.dump.By == flight.Watchdog && m.enqueued >= seq && m.completed < seq
+}
+
+// tells reports whether it is known if the rank entered a collective.
+func (m *member) tells(seq int64) bool {
+	return m.dump.By != flight.Watchdog || m.counted || m.ops[seq] != nil
+}
 
 // title names a group in sentences.
 func (g *group) title() string {
 	switch {
 	case g.desc != "":
 		return g.desc
+	case g.name == flight.Nameless:
+		return "a group that the log does not name"
 	case g.name != "":
 		return "group " + g.name
 	}
@@ -53,6 +71,9 @@ func groupsOf(dumps []*flight.Dump) []*group {
 		nth := map[string]int{}
 		for _, g := range of {
 			key := g.Desc + "\x00" + rankKey(g)
+			if o := byKey[key+"\x001"]; o != nil && o.hasMember(g) {
+				key += fmt.Sprintf(" of %d", d.Rank) // two groups of one name
+			}
 			nth[key]++
 			key += "\x00" + strconv.Itoa(nth[key])
 			to := byKey[key]
@@ -65,10 +86,7 @@ func groupsOf(dumps []*flight.Dump) []*group {
 	}
 	for _, g := range list {
 		if g.ranks == nil {
-			for r := range g.members {
-				g.ranks = append(g.ranks, r)
-			}
-			slices.Sort(g.ranks)
+			g.infer()
 		}
 		g.inferStatus()
 	}
@@ -76,6 +94,46 @@ func groupsOf(dumps []*flight.Dump) []*group {
 		return cmp.Or(compareNames(a.name, b.name), slices.Compare(a.ranks, b.ranks), strings.Compare(a.desc, b.desc))
 	})
 	return list
+}
+
+// infer finds the ranks of a group of which nobody tells them all: those that tell of it, and those
+// between them. Ranks are in order in a group: if rank 1 is the second one of it, rank 0 is the first.
+func (g *group) infer() {
+	size := int32(0)
+	g.open = true
+	for r, m := range g.members {
+		g.ranks = append(g.ranks, r)
+		size = max(size, m.of.Member+1, m.of.Size)
+		g.open = g.open && m.of.Size < 0
+	}
+	slices.Sort(g.ranks)
+	before, memberBefore := int32(-1), int32(-1)
+	for _, r := range slices.Clone(g.ranks) {
+		member := g.members[r].of.Member
+		if member < 0 {
+			continue
+		}
+		for k := before + 1; k < r && r-before == member-memberBefore; k++ {
+			g.ranks = append(g.ranks, k)
+		}
+		before, memberBefore = r, member
+	}
+	slices.Sort(g.ranks)
+	g.ranks = slices.Compact(g.ranks)
+	g.unnamed = max(0, int(size)-len(g.ranks))
+}
+
+// hasMember reports whether another rank of a group says that it is the same one of it as g's.
+func (g *group) hasMember(of *flight.Group) bool {
+	if of.Ranks != nil || of.Member < 0 {
+		return false
+	}
+	for _, m := range g.members {
+		if m.of.Member == of.Member {
+			return true
+		}
+	}
+	return false
 }
 
 // rankKey tells groups apart: by their ranks, or where nobody knows these, by their names.
@@ -108,7 +166,7 @@ func compareNames(a, b string) int {
 }
 
 func newMember(d *flight.Dump, g *flight.Group) *member {
-	m := &member{dump: d, of: g, ops: map[int64][]*flight.Op{}, pending: flight.Unknown, last: flight.Unknown, enqueued: g.Enqueued, completed: g.Completed}
+	m := &member{dump: d, of: g, ops: map[int64][]*flight.Op{}, pending: flight.Unknown, last: flight.Unknown, enqueued: g.Enqueued, completed: g.Completed, counted: g.Counted || g.Enqueued >= 0}
 	for i := range d.Ops {
 		op := &d.Ops[i]
 		switch {

@@ -1,7 +1,6 @@
 package hang
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/flight"
@@ -21,13 +20,14 @@ const (
 	Unmatched  // the other side of a send or a receive is not there
 	Deadlock   // ranks wait for each other in different collectives
 	NoDump     // nobody knows what the missing ranks do
+	Alone      // all that are known of are in it, and there may be others
 	AllEntered // all are in it
 	Behind     // ranks that are waited for wait themselves
 )
 
 // String is the word of a table.
 func (k Kind) String() string {
-	return [...]string{"not entered", "another operation", "another size", "another type", "another order", "sizes do not add up", "no counterpart", "deadlock", "no dump", "all entered", "behind another"}[k]
+	return [...]string{"not entered", "another operation", "another size", "another type", "another order", "sizes do not add up", "no counterpart", "deadlock", "no dump", "others unknown", "all entered", "behind another"}[k]
 }
 
 // A Hang is why processes stand still.
@@ -40,8 +40,15 @@ type Hang struct {
 	// Silent are the ranks of World without a dump.
 	Silent []int32
 
-	groups []*group
-	ranks  map[int32]*Rank
+	by       flight.Recorder // FlightRecorder stands for its watchdog, too
+	groups   []*group
+	ranks    map[int32]*Rank
+	python   map[int32]*flight.Dump // of py-spy, by rank
+	standing []standing
+	nccl     *Hang // what logs of NCCL say beside PyTorch; nil is nothing
+	// broken tells that a communicator was aborted, or that something else than NCCL's log says that
+	// ranks do not go on.
+	broken bool
 }
 
 // A Stuck is a collective that does not end, or a send or a receive.
@@ -71,6 +78,10 @@ type Stuck struct {
 	Queued int
 	// Certain tells that the dumps themselves say who is not in it.
 	Certain bool
+	// Hearsay tells that a log of NCCL alone says it, which may have been taken while ranks went on.
+	Hearsay bool
+	// Unnamed is how many more ranks the group has, at least, of which nobody tells the number.
+	Unnamed int
 
 	of    *group
 	heads []int32 // of Waiting, those for whom it is the first in flight
@@ -91,8 +102,28 @@ type Rank struct {
 
 // Find finds what does not end. The result of an empty set is empty.
 func Find(set *flight.Set) *Hang {
-	h := &Hang{Set: set, ranks: map[int32]*Rank{}}
-	dumps := h.latest()
+	torch, logs := pytorch(set), ncclDumps(set)
+	h := &Hang{Set: set}
+	if len(torch) > 0 {
+		h.find(torch)
+		if len(logs) > 0 {
+			h.nccl = &Hang{Set: set, by: flight.NCCL}
+			h.nccl.find(logs)
+		}
+	} else {
+		h.by = flight.NCCL
+		h.find(logs)
+	}
+	h.listStacks()
+	return h
+}
+
+// find finds what does not end in some dumps, one of each rank.
+func (h *Hang) find(dumps []*flight.Dump) {
+	h.ranks = map[int32]*Rank{}
+	h.broken = h.by != flight.NCCL || slices.ContainsFunc(h.Set.Dumps, func(d *flight.Dump) bool {
+		return d.By != flight.NCCL || slices.ContainsFunc(d.Groups, func(g flight.Group) bool { return g.Aborted })
+	})
 	h.groups = groupsOf(dumps)
 	h.listRanks(dumps)
 	for _, g := range h.groups {
@@ -101,26 +132,6 @@ func Find(set *flight.Set) *Hang {
 	}
 	h.relate()
 	h.settle()
-	return h
-}
-
-// latest returns the last dump of the flight recorder of each rank, in the order of ranks.
-func (h *Hang) latest() []*flight.Dump {
-	last := map[int32]*flight.Dump{}
-	for _, d := range h.Set.Dumps {
-		if d.Rank < 0 {
-			continue
-		}
-		if o := last[d.Rank]; o == nil || d.Time > o.Time {
-			last[d.Rank] = d
-		}
-	}
-	var list []*flight.Dump
-	for _, d := range last {
-		list = append(list, d)
-	}
-	slices.SortFunc(list, func(a, b *flight.Dump) int { return cmp.Compare(a.Rank, b.Rank) })
-	return list
 }
 
 // listRanks lists the ranks that have a dump and those that any group names.
@@ -169,23 +180,24 @@ func (h *Hang) collectives(g *group) {
 	if seq < 0 {
 		return
 	}
-	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: seq, of: g, Certain: true}
+	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: seq, Unnamed: g.unnamed, of: g, Certain: h.by != flight.NCCL}
 	for _, r := range g.ranks {
 		m := g.members[r]
 		switch {
-		case m == nil && h.ranks[r].Dump == nil:
+		case m == nil && (h.ranks[r].Dump == nil || h.ranks[r].Dump.By != flight.FlightRecorder), m != nil && !m.tells(seq):
 			s.Silent = append(s.Silent, r)
 		case m == nil: // its dump does not know the group
 			s.Absent, s.Certain = append(s.Absent, r), false
-		case m.ops[seq] != nil && m.ops[seq][0].Pending():
+		case m.ops[seq] != nil && m.ops[seq][0].Pending(), m.waits(seq):
 			s.Waiting = append(s.Waiting, r)
 		case m.ops[seq] != nil || m.entered() >= seq:
 			s.Ended = append(s.Ended, r)
 		default:
 			s.Absent = append(s.Absent, r)
-			s.Certain = s.Certain && (m.entered() >= 0 || !m.dump.Lost)
+			s.Certain = s.Certain && m.dump.By == flight.FlightRecorder && (m.entered() >= 0 || !m.dump.Lost)
 		}
 	}
+	s.Hearsay = h.by == flight.NCCL && !h.broken
 	h.compareAt(g, &s)
 	switch {
 	case len(s.Differ) > 0 || s.Kind == OtherSum:
@@ -193,6 +205,8 @@ func (h *Hang) collectives(g *group) {
 		s.Kind = NotEntered
 	case len(s.Silent) > 0:
 		s.Kind = NoDump
+	case g.open || g.unnamed > 0:
+		s.Kind = Alone
 	}
 	h.add(s, func(op *flight.Op) bool { return !op.IsP2P() && op.Seq == seq })
 }
@@ -212,6 +226,10 @@ func (h *Hang) add(s Stuck, isIt func(*flight.Op) bool) {
 			}
 		}
 		if mine == nil {
+			if x.Head == nil && m.waits(s.Seq) { // its watchdog says so, and not since when
+				s.heads = append(s.heads, r)
+				x.Stuck = len(h.Stuck)
+			}
 			continue
 		}
 		if slices.Contains(s.Waiting, r) && first == nil {

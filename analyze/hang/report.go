@@ -1,6 +1,8 @@
 package hang
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -10,8 +12,7 @@ import (
 
 // Report makes the tables.
 func (h *Hang) Report() *document.Document {
-	d := document.Of(h.stuckTable(), h.rankTable())
-	return d
+	return document.Of(h.stuckTable(), h.rankTable(), h.lastTable(), h.stackTable())
 }
 
 func (h *Hang) stuckTable() *table.Table {
@@ -19,7 +20,7 @@ func (h *Hang) stuckTable() *table.Table {
 		return table.TextColumn(name, doc, func(s *Stuck) string { return ranges(of(s), 0, "-") })
 	}
 	t := table.New("sgtrace.report.hang/v1", "What does not end", h.Stuck, []table.Field[Stuck]{
-		table.TextColumn("why", "why it does not end: `not entered`, `another operation`, `another size`, `another type`, `another order`, `sizes do not add up`, `no counterpart`, `deadlock`, `no dump`, `all entered`, `behind another` (who is waited for waits itself)", func(s *Stuck) string { return s.Kind.String() }),
+		table.TextColumn("why", "why it does not end: `not entered`, `another operation`, `another size`, `another type`, `another order`, `sizes do not add up`, `no counterpart`, `deadlock`, `no dump` (of some ranks nothing is told), `others unknown` (all that are known of are in it, and there may be more), `all entered`, `behind another` (who is waited for waits itself)", func(s *Stuck) string { return s.Kind.String() }),
 		table.TextColumn("group", "the process group, by its description or its name", func(s *Stuck) string { return s.Group }),
 		list("of", "ranks of the group", func(s *Stuck) []int32 { return s.Of }),
 		table.TextColumn("op", "the operation that waits", func(s *Stuck) string { return s.Op }),
@@ -40,10 +41,17 @@ func (h *Hang) stuckTable() *table.Table {
 		table.Detail([]table.Field[Stuck]{table.TextColumn("stack", "its stack, innermost first", func(s *Stuck) string { return h.whole(s.Stack) })})[0],
 	})
 	if len(h.Silent) > 0 {
-		t.Note("no dump of %s: what they did is not known", named(h.Silent))
+		t.Note("nothing is told of %s: what they did is not known", named(h.Silent))
 	}
 	if len(h.Stuck) == 0 && len(h.World) > len(h.Silent) {
-		t.Note("nothing was in flight in %s", words.Counted(len(h.World)-len(h.Silent), "dump"))
+		if n := len(h.World) - len(h.Silent); h.by == flight.NCCL {
+			t.Note("NCCL's log tells what %s entered, and not what ended: all entered the same collectives", words.Counted(n, "rank"))
+		} else {
+			t.Note("nothing was in flight in %s", words.Counted(n, "rank"))
+		}
+	}
+	if slices.ContainsFunc(h.Stuck, func(s Stuck) bool { return s.Hearsay }) {
+		t.Note("NCCL's log has no times, and may have been copied while ranks went on: alone, it proves no hang")
 	}
 	return t
 }

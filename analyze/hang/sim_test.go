@@ -2,20 +2,25 @@ package hang
 
 import (
 	"archive/tar"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/flightrecorder"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/nccllog"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -32,12 +37,16 @@ func readDumps(t testing.TB, dir string) (*flight.Set, *trace.Diags) {
 	}
 	parallel.Each(len(files), func(i int) {
 		name := filepath.Join(dir, files[i].Name())
-		in := &format.Input{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
-		if _, err := flightrecorder.Format.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set}); err != nil {
+		in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
+		f := flightrecorder.Format
+		if strings.HasSuffix(name, ".log") {
+			f = nccllog.Format
+		}
+		if _, err := f.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set, Series: series.New(syms, diags)}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	})
-	set.Finish()
+	set.Finish(func(int32) trace.Time { return 0 })
 	return set, diags
 }
 
@@ -78,6 +87,72 @@ func TestRateOfHangs(t *testing.T) {
 			testset.Rate(t, "hang: "+fault.String(), right, len(seeds), 100)
 		})
 	}
+}
+
+// What was planted leads in logs, too, as far as they tell it: the watchdog knows no types, and does not say of
+// a rank in which nothing timed out what it entered; and NCCL's log says what was entered, and not what ended.
+func TestRateOfHangsInLogs(t *testing.T) {
+	for _, form := range []inflight.Form{inflight.Watchdog, inflight.NCCL, inflight.NCCLTogether} {
+		for fault := range inflight.Faults {
+			name := fmt.Sprintf("%s in %s", fault, []string{"watchdog", "NCCL", "NCCL of all"}[form-inflight.Watchdog])
+			t.Run(name, func(t *testing.T) {
+				seeds := testset.Seeds(t)
+				right := 0
+				for _, seed := range seeds {
+					r := rand.New(rand.NewPCG(seed, 2))
+					c := inflight.Config{Seed: seed, TP: []int{4, 8}[r.IntN(2)], DP: 1 + r.IntN(4), Steps: 60 + r.IntN(100), Fault: fault, Wrong: 1}
+					if c.DP > 2 {
+						c.Silent = r.IntN(2)
+					}
+					dir := t.TempDir()
+					truth, err := inflight.Write(dir, c, form)
+					if err != nil {
+						t.Fatal(err)
+					}
+					set, _ := readDumps(t, dir)
+					h := Find(set)
+					if saysWhatItKnows(h, truth, form, seed%2 == 0) {
+						right++
+					} else {
+						found, _ := h.Findings()
+						t.Logf("seed %d, %+v: %+v, %+v, planted %+v", seed, c, h.Stuck[:min(2, len(h.Stuck))], found, truth)
+					}
+				}
+				testset.Rate(t, "hang: "+name, right, len(seeds), 100)
+			})
+		}
+	}
+}
+
+// saysWhatItKnows reports whether what was planted is found as far as logs tell it. Of NCCL's log, it is a finding
+// only if communicators were aborted.
+func saysWhatItKnows(h *Hang, truth inflight.Truth, form inflight.Form, aborted bool) bool {
+	if len(h.Stuck) == 0 {
+		return false
+	}
+	s := &h.Stuck[0]
+	found, _ := h.Findings()
+	want := func(list []int, have []int32) bool {
+		return slices.EqualFunc(list, have, func(a int, b int32) bool { return int32(a) == b })
+	}
+	blamedElsewhere := form == inflight.Watchdog && truth.Fault == inflight.Missing // in another group in which ranks wait for it, if that tells more
+	if !blamedElsewhere && (s.Seq != int64(truth.Seq) || !want(truth.Of, s.Of)) || len(found) > 0 && found[0].Confidence == finding.Certain && form != inflight.Watchdog {
+		return false
+	}
+	if form != inflight.Watchdog && len(found) != map[bool]int{true: 1}[aborted] {
+		return false
+	}
+	switch {
+	case form == inflight.Watchdog && truth.Fault == inflight.OtherType:
+		return s.Kind == AllEntered || s.Kind == Alone
+	case form == inflight.Watchdog && truth.Fault == inflight.Missing:
+		return s.Kind == NoDump && want(truth.Ranks, s.Silent) || s.Kind == NotEntered && want(truth.Ranks, s.Absent) || s.Kind == Alone && want(truth.Ranks, h.idle())
+	case truth.Fault == inflight.Missing:
+		return s.Kind == NotEntered && want(truth.Ranks, s.Absent)
+	case truth.Fault == inflight.OtherOrder && form == inflight.Watchdog:
+		return s.Kind == OtherOp && want(truth.Ranks, s.Differ)
+	}
+	return s.Kind.String() == truth.Fault.String() && want(truth.Ranks, s.Differ)
 }
 
 // foundIt reports whether the first cause is what was planted.

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,7 +66,11 @@ func (s *Stuck) call() string {
 	if s.Seq < 0 {
 		return fmt.Sprintf("%s of %s", s.Op, s.Group)
 	}
-	return fmt.Sprintf("%s #%s of %s (%s)", s.Op, words.Thousands(s.Seq), s.Group, named(s.Of))
+	of := named(s.Of)
+	if s.Unnamed > 0 {
+		of += fmt.Sprintf(" and %d more", s.Unnamed)
+	}
+	return fmt.Sprintf("%s #%s of %s (%s)", s.Op, words.Thousands(s.Seq), s.Group, of)
 }
 
 // since is " since 14:02:44", or "" if nobody knows.
@@ -82,6 +87,14 @@ func have(ranks []int32) string {
 		return "has"
 	}
 	return "have"
+}
+
+// them is "it" or "them".
+func them(ranks []int32) string {
+	if len(ranks) == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // verb is that of one rank, or of several: "waits", "wait".
@@ -115,7 +128,16 @@ func (h *Hang) what(s *Stuck) string {
 	case Deadlock:
 		return h.circle(s)
 	case NoDump:
-		return fmt.Sprintf("%s %s no dump, and %s %s for them in %s%s", named(s.Silent), have(s.Silent), counted(s.Waiting), verb(s.Waiting, "waits"), s.call(), s.since())
+		if !slices.ContainsFunc(s.Silent, func(r int32) bool { return h.ranks[r].Dump == nil }) {
+			return fmt.Sprintf("the log does not say whether %s entered %s, and %s", named(s.Silent), s.call(), waiting)
+		}
+		return fmt.Sprintf("nothing is told of %s, and %s %s for %s in %s%s", named(s.Silent), counted(s.Waiting), verb(s.Waiting, "waits"), them(s.Silent), s.call(), s.since())
+	case Alone:
+		others := "nobody tells of other ranks of the group"
+		if idle := h.idle(); len(idle) > 0 {
+			others = fmt.Sprintf("of all ranks, only %s %s nothing that timed out", named(idle), verb(idle, "reports"))
+		}
+		return fmt.Sprintf("%s %s in %s%s; %s", named(s.Waiting), verb(s.Waiting, "waits"), s.call(), s.since(), others)
 	case AllEntered:
 		if len(s.Ended) > 0 {
 			return fmt.Sprintf("%s ended on %s and not on %s, where it runs%s", s.call(), counted(s.Ended), named(s.Waiting), s.since())
@@ -123,6 +145,16 @@ func (h *Hang) what(s *Stuck) string {
 		return fmt.Sprintf("all ranks entered %s and it does not end%s", s.call(), s.since())
 	}
 	return ""
+}
+
+// idle are the ranks that tell of themselves and wait in nothing.
+func (h *Hang) idle() (list []int32) {
+	for _, r := range h.World {
+		if x := h.ranks[r]; x.Dump != nil && x.Pending == 0 && x.Stuck < 0 {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // differs says who entered what instead.
@@ -177,13 +209,16 @@ func (h *Hang) frame(f flight.Frame) string {
 	if file == "" {
 		return h.text(f.Name)
 	}
+	if f.Line == 0 {
+		return fmt.Sprintf("%s (%s)", h.text(f.Name), file)
+	}
 	return fmt.Sprintf("%s (%s:%s)", h.text(f.Name), file, strconv.Itoa(int(f.Line)))
 }
 
-// place is the first function on a stack that is not PyTorch's own; "" without any.
+// place is the first function on a stack that is neither PyTorch's own nor of a library; "" without any.
 func (h *Hang) place(stack []flight.Frame) string {
 	for _, f := range stack {
-		if file := h.text(f.File); !strings.Contains(file, "torch/") && file != "" {
+		if file := h.text(f.File); !strings.Contains(file, "torch/") && file != "" && !strings.Contains(file, ".so") {
 			return h.frame(f)
 		}
 	}
@@ -210,9 +245,35 @@ func (h *Hang) Words() string {
 			waiting++
 		}
 	}
-	text := fmt.Sprintf("dumps of %d of %s", len(h.World)-len(h.Silent), words.Counted(len(h.World), "rank"))
-	if waiting == 0 {
-		return text + ", none of which has anything in flight"
+	var parts []string
+	if n := len(h.World) - len(h.Silent); n > 0 {
+		what := "dumps or logs"
+		if h.by == flight.NCCL {
+			what = "NCCL's log"
+		}
+		text := fmt.Sprintf("%s of %d of %s", what, n, words.Counted(len(h.World), "rank"))
+		switch {
+		case waiting > 0:
+			text += fmt.Sprintf(", %d of which wait", waiting)
+		case h.by == flight.NCCL:
+			text += ", which entered the same collectives"
+		default:
+			text += ", none of which has anything in flight"
+		}
+		parts = append(parts, text)
 	}
-	return text + fmt.Sprintf(", %d of which wait", waiting)
+	if n := h.looked(); n > 0 {
+		parts = append(parts, words.Counted(n, "py-spy dump"))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// looked is how many processes py-spy looked at.
+func (h *Hang) looked() (n int) {
+	for _, d := range h.Set.Dumps {
+		if d.By == flight.PySpy {
+			n++
+		}
+	}
+	return n
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
@@ -66,7 +67,7 @@ func TestRunningRequestsGrow(t *testing.T) {
 			diags := &trace.Diags{}
 			set := series.New(trace.NewSymbols(), diags)
 			in := &format.Input{Name: "s.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text.String())), nil }}
-			if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set)}); err != nil {
+			if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}); err != nil {
 				t.Fatal(err)
 			}
 			set.Finish(series.Known{})

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/envelope"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/record"
@@ -23,7 +24,7 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
-	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set)}
+	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}
 	for i := range run.Servers {
 		var text bytes.Buffer
 		if err := cluster.WriteLog(&text, run, i, l); err != nil {

@@ -75,6 +75,10 @@ func hung(t *testing.T) string {
 	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 4, DP: 2, Steps: 60, Fault: inflight.OtherSize, Wrong: 1, Ring: 2000, Silent: 1}, inflight.Pickle); err != nil {
 		t.Fatal(err)
 	}
+	stack := "Process 309: sglang::scheduler_TP3\nPython v3.12.3 (/usr/bin/python3)\n\nThread 309 (active): \"MainThread\"\n    forward (model.py:120)\n"
+	if err := os.WriteFile(filepath.Join(dir, "stacks.txt"), []byte(stack), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

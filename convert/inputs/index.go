@@ -276,7 +276,13 @@ func (m *Loaded) indexFlights(flights []*Indexed) {
 			m.unusable(flights[i].Input, err)
 		}
 	}
-	m.Flight.Finish()
+	m.Flight.Finish(func(source int32) trace.Time {
+		zone := &m.Series.Sources[source].Zone
+		if !zone.Local {
+			return 0
+		}
+		return trace.Time(zone.East)
+	})
 }
 
 // indexRecordings reads what profilers recorded and orders the events, several inputs at

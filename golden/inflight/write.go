@@ -14,6 +14,12 @@ type Form uint8
 const (
 	Pickle Form = iota // as torch::jit::Pickler does
 	JSON
+	// Watchdog is one log of all ranks, with what PyTorch's watchdog prints. It tells no types, and of a rank
+	// in which nothing timed out only how far the group of all is.
+	Watchdog
+	// NCCL is what NCCL prints with NCCL_DEBUG=INFO, a file a rank; NCCLTogether is one file.
+	NCCL
+	NCCLTogether
 )
 
 // Write simulates a job, and writes a dump for each of its ranks into a folder.
@@ -28,6 +34,9 @@ func Write(dir string, c Config, form Form) (Truth, error) {
 		}
 	}
 	slices.Sort(j.truth.Silent)
+	if form >= Watchdog {
+		return j.truth, j.writeLogs(dir, form)
+	}
 	for rank := range j.program {
 		if slices.Contains(j.truth.Silent, rank) {
 			continue

@@ -45,7 +45,7 @@ var All = []*Report{
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
 	{Name: "hang", Usage: "which rank keeps the others in a collective that does not end, and where it stands",
-		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(hangs)},
+		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks", "hang.last", "hang.stacks"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(hangs)},
 	{Name: "memory", Usage: "what took the memory of devices, by snapshots of PyTorch's allocator",
 		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(memory),
 		Events: profile.CallCategories},

@@ -1,4 +1,4 @@
-package serverlog
+package logline
 
 import (
 	"bytes"
@@ -6,14 +6,34 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A wrapping is what stands in front of a line of a server, by whatever collected it.
-type wrapping struct {
-	server string     // a pod, a container, an actor; "" is not told
-	host   string     // "" is not told
-	at     trace.Time // Unix time; 0 is not told
+// A Wrapping is what stands in front of a line of a process, by whatever collected it.
+type Wrapping struct {
+	Server string     // a pod, a container, an actor; "" is not told
+	Host   string     // "" is not told
+	At     trace.Time // Unix time; 0 is not told
 }
 
-// unwrap reads what stands in front of the stamp of a line:
+// An Unwrapper takes lines out of what collectors of logs put around them.
+type Unwrapper struct {
+	Outer     Stamper // of the stamps that collectors add
+	words     map[string]string
+	uncolored []byte
+}
+
+// New returns an unwrapper, for the lines of one file.
+func New() *Unwrapper { return &Unwrapper{words: map[string]string{}} }
+
+// Bare returns a line without colors, until the next line.
+func (r *Unwrapper) Bare(b []byte) []byte {
+	b = bytes.TrimRight(b, "\r")
+	if bytes.IndexByte(b, 0x1b) >= 0 {
+		r.uncolored = plain(b, r.uncolored)
+		b = r.uncolored
+	}
+	return b
+}
+
+// Unwrap reads what stands in front of the stamp of a line:
 //
 //	2026-08-22T14:03:05.123456789Z                       kubectl logs --timestamps
 //	[pod/decode-0/sglang]                                kubectl logs --prefix
@@ -22,7 +42,7 @@ type wrapping struct {
 //	(SGLangEngine pid=35555, ip=10.15.36.1)              Ray
 //	Aug 22 14:03:05 node1 sglang[4100]:                  systemd
 //	2026-08-22T14:03:05+0000 node1 sglang[4100]:         systemd, --output=short-iso
-func (r *reader) unwrap(b []byte) (w wrapping) {
+func (r *Unwrapper) Unwrap(b []byte) (w Wrapping) {
 	if i := bytes.LastIndexByte(b, '\r'); i >= 0 { // a progress bar
 		b = b[i+1:]
 	}
@@ -37,25 +57,25 @@ func (r *reader) unwrap(b []byte) (w wrapping) {
 				return w
 			}
 			pod, _, _ := bytes.Cut(name, []byte("/"))
-			w.server, b = r.intern(pod), rest
+			w.Server, b = r.intern(pod), rest
 		case b[0] == '(':
 			inner, rest, ok := bytes.Cut(b[1:], []byte(")"))
 			if !ok {
 				return w
 			}
 			if name, ip, ok := bytes.Cut(inner, []byte(", ip=")); ok {
-				w.host, inner = r.intern(ip), name
+				w.Host, inner = r.intern(ip), name
 			}
 			if bytes.Contains(inner, []byte("pid=")) {
-				w.server = r.intern(inner)
+				w.Server = r.intern(inner)
 			}
 			b = rest
-		case isStamp(b):
-			at, n, ok := r.outer.zoned(b)
+		case IsStamp(b):
+			at, n, ok := r.Outer.Zoned(b)
 			if !ok {
 				return w
 			}
-			if w.at, b = at, b[n:]; len(b) > 0 && b[0] == ' ' {
+			if w.At, b = at, b[n:]; len(b) > 0 && b[0] == ' ' {
 				b = r.unit(b[1:], &w)
 			}
 		default:
@@ -64,11 +84,11 @@ func (r *reader) unwrap(b []byte) (w wrapping) {
 	}
 }
 
-// named reads the rest of a wrapping: the line of a container of docker compose, or of a unit.
-func (r *reader) named(b []byte, w wrapping) wrapping {
+// named reads the rest of a Wrapping: the line of a container of docker compose, or of a unit.
+func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	if name, _, ok := bytes.Cut(b, []byte(" | ")); ok {
 		if name = bytes.TrimRight(name, " "); len(name) > 0 && bytes.IndexByte(name, ' ') < 0 {
-			w.server = r.intern(name)
+			w.Server = r.intern(name)
 		}
 		return w
 	}
@@ -80,22 +100,22 @@ func (r *reader) named(b []byte, w wrapping) wrapping {
 }
 
 // unit reads "node1 sglang[4100]: ", and returns what follows; all of b if that is not there.
-func (r *reader) unit(b []byte, w *wrapping) []byte {
+func (r *Unwrapper) unit(b []byte, w *Wrapping) []byte {
 	head, rest, ok := bytes.Cut(b, []byte("]: "))
 	host, unit, named := bytes.Cut(head, []byte(" "))
 	name, pid, numbered := bytes.Cut(unit, []byte("["))
 	if !ok || !named || !numbered || len(name) == 0 || bytes.IndexByte(name, ' ') >= 0 {
 		return b
 	}
-	if _, digitsOnly := digits(pid, len(pid)); !digitsOnly {
+	if _, digitsOnly := Digits(pid, len(pid)); !digitsOnly {
 		return b
 	}
-	w.host, w.server = r.intern(host), r.intern(name)
+	w.Host, w.Server = r.intern(host), r.intern(name)
 	return rest
 }
 
 // intern returns a text that was seen before, without garbage.
-func (r *reader) intern(b []byte) string {
+func (r *Unwrapper) intern(b []byte) string {
 	s, ok := r.words[string(b)]
 	if !ok {
 		s = string(b)

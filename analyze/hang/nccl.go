@@ -1,0 +1,108 @@
+package hang
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/flight"
+)
+
+// ncclDumps returns what logs of NCCL tell of each rank, and says which collectives may not have ended:
+// a log tells what was entered, and never what ended. Those that all ranks of a communicator entered alike
+// count as ended, those behind the last of the rank that has fewest as in flight.
+func ncclDumps(set *flight.Set) []*flight.Dump {
+	list := inOrder(last(set, flight.NCCL))
+	type member struct {
+		d *flight.Dump
+		g int32
+	}
+	of := map[string][]member{}
+	var names []string
+	for _, d := range list {
+		for i := range d.Groups {
+			name := d.Groups[i].Name
+			if of[name] == nil {
+				names = append(names, name)
+			}
+			of[name] = append(of[name], member{d, int32(i)})
+		}
+	}
+	for _, name := range names {
+		members := of[name]
+		from := int64(1) << 62 // the first that may not have ended
+		ended := false
+		tails := make([][]*flight.Op, len(members))
+		for k, m := range members {
+			g := &m.d.Groups[m.g]
+			ended = ended || g.Ended
+			from = min(from, max(0, g.Enqueued)+1)
+			for i := range m.d.Ops {
+				if op := &m.d.Ops[i]; op.Group == m.g {
+					tails[k] = append(tails[k], op)
+				}
+			}
+		}
+		if at := mismatch(tails); at > 0 {
+			from = min(from, at)
+		}
+		for _, tail := range tails {
+			for _, op := range tail {
+				if op.State = flight.Completed; op.Seq >= from && !ended {
+					op.State = flight.Scheduled
+				}
+			}
+		}
+	}
+	return list
+}
+
+// mismatch returns the number of the first collective that not all ranks entered alike, 0 without any. If all that
+// follow are alike again once one line is left out, a line was lost: then nothing is known.
+func mismatch(tails [][]*flight.Op) int64 {
+	for _, tail := range tails[1:] {
+		a, b := common(tails[0], tail)
+		for i := range a {
+			if sameCall(a[i], b[i]) {
+				continue
+			}
+			if shifted(a[i+1:], b[i:]) || shifted(b[i+1:], a[i:]) {
+				return 0
+			}
+			return a[i].Seq
+		}
+	}
+	return 0
+}
+
+// common returns the pieces of two lists that have the same numbers.
+func common(a, b []*flight.Op) (x, y []*flight.Op) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, nil
+	}
+	from := max(a[0].Seq, b[0].Seq)
+	cut := func(of []*flight.Op) []*flight.Op {
+		i := slices.IndexFunc(of, func(op *flight.Op) bool { return op.Seq >= from })
+		if i < 0 {
+			return nil
+		}
+		return of[i:]
+	}
+	x, y = cut(a), cut(b)
+	n := min(len(x), len(y))
+	return x[:n], y[:n]
+}
+
+func sameCall(a, b *flight.Op) bool {
+	return a.Name == b.Name && a.In.Text == b.In.Text && a.InT == b.InT
+}
+
+// shifted reports whether two lists are alike for a while.
+func shifted(a, b []*flight.Op) bool {
+	const enough = 3
+	n := min(len(a), len(b))
+	for i := range n {
+		if !sameCall(a[i], b[i]) {
+			return false
+		}
+	}
+	return n >= enough
+}

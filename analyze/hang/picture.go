@@ -1,0 +1,86 @@
+package hang
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/flight"
+)
+
+// pytorch returns a dump of each rank of which PyTorch tells, in the order of ranks: the last one of its flight
+// recorder, and without one, what its watchdog printed. Both count collectives alike.
+func pytorch(set *flight.Set) []*flight.Dump {
+	recorded, watched := last(set, flight.FlightRecorder), last(set, flight.Watchdog)
+	for rank, d := range watched {
+		if recorded[rank] == nil {
+			recorded[rank] = d
+		}
+	}
+	list := inOrder(recorded)
+	nameRanks(list)
+	return list
+}
+
+// last returns the last dump of each rank by a recorder.
+func last(set *flight.Set, by flight.Recorder) map[int32]*flight.Dump {
+	of := map[int32]*flight.Dump{}
+	for _, d := range set.Dumps {
+		if d.By == by && d.Rank >= 0 && (of[d.Rank] == nil || d.Time >= of[d.Rank].Time) {
+			of[d.Rank] = d
+		}
+	}
+	return of
+}
+
+func inOrder(of map[int32]*flight.Dump) []*flight.Dump {
+	var list []*flight.Dump
+	for _, d := range of {
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b *flight.Dump) int { return cmp.Compare(a.Rank, b.Rank) })
+	return list
+}
+
+// nameRanks gives groups of which a log has the name alone the ranks that others tell: a dump of
+// the flight recorder, or that the group is of all ranks, of which there are as many as the last one's number says.
+func nameRanks(dumps []*flight.Dump) {
+	type name struct{ name, desc string }
+	ranks := map[name][]int32{}
+	for _, d := range dumps {
+		for i := range d.Groups {
+			if g := &d.Groups[i]; d.By == flight.FlightRecorder && g.Ranks != nil {
+				ranks[name{g.Name, g.Desc}] = g.Ranks
+			}
+		}
+	}
+	for _, d := range dumps {
+		for i := range d.Groups {
+			g := &d.Groups[i]
+			if g.Ranks != nil || d.By != flight.Watchdog {
+				continue
+			}
+			switch known := ranks[name{g.Name, g.Desc}]; {
+			case slices.Contains(known, d.Rank):
+				g.Ranks = known
+			case isWorld(g):
+				g.Ranks = worldOf(dumps)
+			}
+		}
+	}
+}
+
+// worldOf are the ranks from 0 to the last one that anybody names.
+func worldOf(dumps []*flight.Dump) []int32 {
+	most := int32(-1)
+	for _, d := range dumps {
+		most = max(most, d.Rank)
+	}
+	world := make([]int32, most+1)
+	for i := range world {
+		world[i] = int32(i)
+	}
+	return world
+}
+
+// isWorld reports whether a group is that of all ranks, as PyTorch calls it.
+func isWorld(g *flight.Group) bool { return g.Desc == "default_pg" || g.Desc == "" && g.Name == "0" }

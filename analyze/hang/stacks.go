@@ -1,0 +1,173 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A standing is where threads stand that have the same stack.
+type standing struct {
+	name, state string
+	titles      []string
+	ranks       []int32
+	processes   int
+	stack       []flight.Frame
+	at          trace.Time // when the first was looked at; 0 is unknown
+	main        bool
+}
+
+// listStacks finds which rank each process is that py-spy looked at, and folds stacks that are alike.
+func (h *Hang) listStacks() {
+	h.python = map[int32]*flight.Dump{}
+	by := map[string]int{}
+	for _, d := range h.Set.Dumps {
+		if d.By != flight.PySpy {
+			continue
+		}
+		rank := h.rankOf(d)
+		if o := h.python[rank]; rank >= 0 && (o == nil || d.Time >= o.Time) {
+			h.python[rank] = d
+		}
+		for i := range d.Threads {
+			t := &d.Threads[i]
+			if t.Stack < 0 {
+				continue
+			}
+			h.stand(by, d, t, rank, i == 0)
+		}
+	}
+	slices.SortStableFunc(h.standing, func(a, b standing) int {
+		return cmp.Or(-compareBool(a.main, b.main), cmp.Compare(b.processes, a.processes), strings.Compare(a.name, b.name))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// stand adds a thread to those that have its stack.
+func (h *Hang) stand(by map[string]int, d *flight.Dump, t *flight.Thread, rank int32, main bool) {
+	stack := d.Stacks[t.Stack]
+	key := t.Name + "\x00" + h.whole(stack)
+	i, ok := by[key]
+	if !ok {
+		i = len(h.standing)
+		by[key] = i
+		h.standing = append(h.standing, standing{name: t.Name, state: t.State, stack: stack, at: d.Time, main: main})
+	}
+	s := &h.standing[i]
+	s.processes++
+	if s.state != t.State {
+		s.state = ""
+	}
+	if d.Time != 0 && (s.at == 0 || d.Time < s.at) {
+		s.at = d.Time
+	}
+	if rank >= 0 && !slices.Contains(s.ranks, rank) {
+		s.ranks = append(s.ranks, rank)
+		slices.Sort(s.ranks)
+	}
+	if d.Title != "" && !slices.Contains(s.titles, d.Title) {
+		s.titles = append(s.titles, d.Title)
+		slices.Sort(s.titles)
+	}
+}
+
+// rankOf returns which rank of the job a process is: as another dump of the process says, or as it
+// calls itself, if no other process calls itself so; flight.Unknown.
+func (h *Hang) rankOf(d *flight.Dump) int32 {
+	if d.Rank >= 0 {
+		return d.Rank
+	}
+	var size int32
+	alike := 0
+	for _, o := range h.Set.Dumps {
+		if o.By != flight.PySpy && o.Rank >= 0 && o.PID != 0 && o.PID == d.PID && o.Host == d.Host {
+			return o.Rank
+		}
+		if o.By == flight.PySpy {
+			size = max(size, int32(o.Of.TP)+1)
+			if o.Of.TP == d.Of.TP && o.Of.PP == d.Of.PP && (o.PID != d.PID || o.Of != d.Of) {
+				alike++
+			}
+		}
+	}
+	if d.Of.TP < 0 || alike > 0 {
+		return flight.Unknown
+	}
+	return int32(max(d.Of.PP, 0))*size + int32(d.Of.TP)
+}
+
+// python says where the main thread of a rank stands, "" if nobody looked.
+func (h *Hang) pythonOf(rank int32) string {
+	d := h.python[rank]
+	if d == nil || d.Threads[0].Stack < 0 {
+		return ""
+	}
+	stack := d.Stacks[d.Threads[0].Stack]
+	text := h.frame(stack[0])
+	if at := h.place(stack); at != text {
+		text += ", called from " + at
+	}
+	return text
+}
+
+// sayPython says where Python stands in ranks, alike ones together.
+func (h *Hang) sayPython(ranks []int32, say func(string, ...any)) {
+	const most = 3
+	by := map[string][]int32{}
+	var places []string
+	for _, r := range ranks {
+		at := h.pythonOf(r)
+		if at == "" {
+			continue
+		}
+		if by[at] == nil {
+			places = append(places, at)
+		}
+		by[at] = append(by[at], r)
+	}
+	for i, at := range places {
+		if i == most {
+			say("Python stands in %s more in other ranks", words.Counted(len(places)-most, "place"))
+			return
+		}
+		say("Python of %s stands in %s, as py-spy saw it", named(by[at]), at)
+	}
+}
+
+// stackTable is where threads stand.
+func (h *Hang) stackTable() *table.Table {
+	return table.New("sgtrace.report.hang.stacks/v1", "Where threads stand", h.standing, []table.Field[standing]{
+		table.TextColumn("ranks", "ranks of the job, where titles or other inputs tell them", func(s *standing) string { return ranges(s.ranks, 0, "-") }),
+		table.CountColumn("processes", "how many processes have a thread with this stack", func(s *standing) int64 { return int64(s.processes) }),
+		table.TextColumn("title", "what they call themselves; of several the first, and how many more", func(s *standing) string {
+			switch len(s.titles) {
+			case 0:
+				return ""
+			case 1:
+				return s.titles[0]
+			}
+			return fmt.Sprintf("%s and %d more", s.titles[0], len(s.titles)-1)
+		}),
+		table.TextColumn("thread", "name of the thread", func(s *standing) string { return s.name }),
+		table.TextColumn("state", "`idle`, `active`, or `active+gil`, as the operating system told py-spy; empty if they differ. A thread that waits for a device is often `active`", func(s *standing) string { return s.state }),
+		table.TimeField("time", "when the first was looked at, if the log tells", func(s *standing) (trace.Time, bool) { return s.at, s.at != 0 }),
+		table.TextColumn("in", "the innermost function", func(s *standing) string { return h.frame(s.stack[0]) }),
+		table.TextColumn("at", "the innermost function that is neither PyTorch's nor of a library", func(s *standing) string { return h.place(s.stack) }),
+		table.Detail([]table.Field[standing]{table.TextColumn("stack", "the stack, innermost first", func(s *standing) string { return h.whole(s.stack) })})[0],
+	})
+}

@@ -1,0 +1,171 @@
+package printed
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Spy reads a dump of py-spy, line by line.
+type Spy struct {
+	// Done gets each dump once it was read; nil is nobody.
+	Done   func(*flight.Dump)
+	dump   *flight.Dump // nil outside of a dump
+	thread *flight.Thread
+	frames []flight.Frame
+	found  []*flight.Dump
+}
+
+// mostFrames are kept of a stack, innermost first, and mostThreads of a process.
+const (
+	mostFrames  = 64
+	mostThreads = 512
+)
+
+var process = []byte("Process ")
+
+// Spied reads a line of a dump of py-spy:
+//
+//	Process 163685: sglang::scheduler_TP3
+//	Python v3.12.3 (/usr/bin/python3.12)
+//
+//	Thread 163685 (idle): "MainThread"
+//	    run_batch (scheduler.py:3232)
+//
+// It reports whether the line is of one. at is when it was written; a dump ends with the first
+// line that is of none.
+func (r *Reader) Spied(b []byte, at trace.Time) bool {
+	s := &r.Spy
+	switch {
+	case bytes.HasPrefix(b, process):
+		pid, title, ok := bytes.Cut(b[len(process):], []byte(": "))
+		n, err := strconv.ParseInt(string(pid), 10, 64)
+		if !ok || err != nil {
+			return false
+		}
+		r.closeSpy()
+		s.dump = r.dump(flight.PySpy, flight.Unknown)
+		s.dump.PID, s.dump.Title, s.dump.Time = n, Title(title), at
+		s.dump.Of = RankIn(s.dump.Title)
+		return true
+	case s.dump == nil:
+		return false
+	case bytes.HasPrefix(b, []byte("Thread ")):
+		r.endThread()
+		s.thread = threadOf(b)
+		return true
+	case len(bytes.TrimSpace(b)) == 0, bytes.HasPrefix(b, []byte("Python v")), bytes.HasPrefix(b, []byte("Parent Process ")), bytes.HasPrefix(b, []byte("----")):
+		return true
+	case bytes.HasPrefix(b, []byte("    ")) && !bytes.HasPrefix(b, []byte("     ")):
+		r.frame(bytes.TrimSpace(b))
+		return true
+	case b[0] == ' ': // values of variables: prompts may be among them
+		return true
+	}
+	r.closeSpy()
+	return false
+}
+
+// Title is the name of a process without what follows it: its arguments may be keys.
+func Title(b []byte) string {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte(" "))
+	const most = 120
+	return strings.ToValidUTF8(string(first[:min(len(first), most)]), "")
+}
+
+// RankIn reads the rank in the title of a process, "sglang::scheduler_DP1_TP3_EP3" or "VLLM::Worker_TP0".
+func RankIn(title string) trace.Rank {
+	rank := trace.NoRank
+	for part := range strings.SplitSeq(title, "_") {
+		for name, to := range map[string]*int16{"DP": &rank.DP, "PP": &rank.PP, "TP": &rank.TP, "EP": &rank.EP} {
+			if n, err := strconv.ParseUint(strings.TrimPrefix(part, name), 10, 15); strings.HasPrefix(part, name) && err == nil {
+				*to = int16(n)
+			}
+		}
+	}
+	return rank
+}
+
+// threadOf reads `Thread 163685 (idle): "MainThread"`.
+func threadOf(b []byte) *flight.Thread {
+	t := &flight.Thread{Stack: flight.Unknown, State: string(token(b, "(", ")"))}
+	if name := token(b, `): "`, `"`); len(name) > 0 {
+		t.Name = strings.ToValidUTF8(string(name[:min(len(name), 80)]), "")
+	}
+	if len(t.State) > 20 {
+		t.State = ""
+	}
+	return t
+}
+
+// frame reads "run_batch (scheduler.py:3232)", or "at::_ops::copy_::call (libtorch_cpu.so)".
+func (r *Reader) frame(b []byte) {
+	s := &r.Spy
+	i := bytes.LastIndex(b, []byte(" ("))
+	if s.thread == nil || i <= 0 || b[len(b)-1] != ')' || len(b) > 1000 || len(s.frames) == mostFrames {
+		return
+	}
+	f := flight.Frame{Name: r.names.Intern(b[:min(i, 120)])}
+	file, line, ok := bytes.Cut(b[i+2:len(b)-1], []byte(":"))
+	if n, err := strconv.ParseInt(string(line), 10, 32); ok && err == nil {
+		f.Line = int32(n)
+	}
+	f.File = r.names.Intern(file)
+	s.frames = append(s.frames, f)
+}
+
+// endThread adds a thread to the dump that is read.
+func (r *Reader) endThread() {
+	s := &r.Spy
+	if s.thread != nil && len(s.dump.Threads) < mostThreads {
+		AddThread(s.dump, *s.thread, s.frames)
+	}
+	s.thread, s.frames = nil, s.frames[:0]
+}
+
+// AddThread adds a thread with its stack to a dump.
+func AddThread(d *flight.Dump, t flight.Thread, frames []flight.Frame) {
+	if len(frames) > 0 {
+		t.Stack = int32(len(d.Stacks))
+		d.Stacks = append(d.Stacks, slices.Clone(frames))
+	}
+	d.Threads = append(d.Threads, t)
+}
+
+// closeSpy ends the dump that is read.
+func (r *Reader) closeSpy() {
+	s := &r.Spy
+	if s.dump == nil {
+		return
+	}
+	r.endThread()
+	MainFirst(s.dump)
+	if len(s.dump.Threads) > 0 {
+		s.found = append(s.found, s.dump)
+		if s.Done != nil {
+			s.Done(s.dump)
+		}
+	}
+	s.dump = nil
+}
+
+// MainFirst puts the main thread of a process first.
+func MainFirst(d *flight.Dump) {
+	if i := slices.IndexFunc(d.Threads, func(t flight.Thread) bool { return t.Name == "MainThread" }); i > 0 {
+		main := d.Threads[i]
+		d.Threads = slices.Insert(slices.Delete(d.Threads, i, i+1), 0, main)
+	}
+}
+
+// endSpy adds what was read of py-spy.
+func (r *Reader) endSpy() {
+	r.closeSpy()
+	for _, d := range r.Spy.found {
+		r.set.Add(d)
+	}
+	r.Spy.found = nil
+}

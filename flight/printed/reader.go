@@ -1,0 +1,91 @@
+package printed
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Reader reads the lines of one file.
+type Reader struct {
+	set    *flight.Set
+	file   string
+	source int32
+	names  *trace.SymbolCache
+
+	// Collectives are lines of NCCL that tell of one, Warnings those that warn, and Known others of NCCL and
+	// of the watchdog.
+	Collectives, Warnings, Known int64
+
+	entered int64              // collectives of all communicators
+	watched map[int32]*watched // by rank in the job
+	last    head               // of the last line of the watchdog that named a group
+	comms   map[comm]*joined
+	called  map[string]*joined // by what stands in front of a line, and an address
+	key     []byte             // of called
+	order   []*joined
+	ops     map[callName]trace.Sym
+	sizes   map[int64]trace.Sym
+	Spy     Spy // the dump of py-spy that is read
+}
+
+// New returns a reader of a file, whose times are on the clock of an input of a [series.Set]; source
+// is its index.
+func New(set *flight.Set, file string, source int) *Reader {
+	return &Reader{set: set, file: file, source: int32(source) + 1, names: trace.NewSymbolCache(set.Syms), watched: map[int32]*watched{}, last: head{id: flight.Unknown, member: flight.Unknown},
+		comms: map[comm]*joined{}, called: map[string]*joined{}, ops: map[callName]trace.Sym{}, sizes: map[int64]trace.Sym{}}
+}
+
+// End adds a dump for each process that the file tells of.
+func (r *Reader) End() {
+	for _, rank := range slices.Sorted(maps.Keys(r.watched)) {
+		r.set.Add(r.watched[rank].finish())
+	}
+	r.endNCCL()
+	r.endSpy()
+}
+
+// dump returns an empty dump.
+func (r *Reader) dump(by flight.Recorder, rank int32) *flight.Dump {
+	return &flight.Dump{File: r.file, By: by, Rank: rank, Of: trace.NoRank, Source: r.source}
+}
+
+// number reads the number behind a key, wherever that is in b.
+func number(b []byte, key string) (int64, bool) {
+	i := bytes.Index(b, []byte(key))
+	if i < 0 {
+		return 0, false
+	}
+	return leading(bytes.TrimLeft(b[i+len(key):], " "))
+}
+
+// leading reads the number that b begins with.
+func leading(b []byte) (int64, bool) {
+	end := 0
+	for end < len(b) && (b[end] >= '0' && b[end] <= '9' || end == 0 && b[end] == '-') {
+		end++
+	}
+	n, err := strconv.ParseInt(string(b[:end]), 10, 64)
+	return n, err == nil
+}
+
+// token returns what follows a key, up to a blank or one of the bytes in until.
+func token(b []byte, key, until string) []byte {
+	i := bytes.Index(b, []byte(key))
+	if i < 0 {
+		return nil
+	}
+	b = b[i+len(key):]
+	if end := bytes.IndexAny(b, until); end >= 0 {
+		b = b[:end]
+	}
+	return b
+}
+
+// byMost puts communicators of most ranks first.
+func byMost(a, b *joined) int { return cmp.Compare(b.group.Size, a.group.Size) }

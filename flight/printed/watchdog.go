@@ -1,0 +1,255 @@
+package printed
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A watched is what the watchdog says of one rank.
+type watched struct {
+	dump   *flight.Dump
+	groups map[string]int32 // of the dump
+	// loose are indexes into the operations of the dump whose group no line named yet.
+	loose []int
+}
+
+// Watchdog reads what follows the head of a line of PyTorch's C++ code: rank is that of the head,
+// flight.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL
+// and says something.
+func (r *Reader) Watchdog(b []byte, rank int32, at trace.Time) bool {
+	head, message := prefixOf(b)
+	switch {
+	case rank >= 0:
+	case head.member >= 0: // without torchrun's prefix there is mostly one group
+		rank = head.member
+	default:
+		return false
+	}
+	low := bytes.ToLower(message[:min(len(message), 600)])
+	switch {
+	case bytes.Contains(message, []byte("Watchdog caught collective operation timeout: ")):
+		r.timeout(r.of(rank), message, at)
+	case bytes.Contains(low, []byte("last enqueued")):
+		r.status(r.of(rank), head, low, at)
+	case bytes.Contains(message, []byte("watchdog got stuck for")):
+		w := r.of(rank)
+		if s, ok := number(message, "watchdog got stuck for"); ok {
+			w.dump.Stuck = s
+		}
+		w.saw(at)
+	case bytes.Contains(message, []byte("Heartbeat monitor timed out!")):
+		r.of(rank).saw(at)
+	case bytes.Contains(message, []byte("to signal dumping")), bytes.Contains(message, []byte("preparing to dump debug info")),
+		bytes.Contains(message, []byte("FlightRecorder is disabled")), bytes.Contains(message, []byte("taking the entire process down")),
+		bytes.Contains(message, []byte("NCCL operations have failed or timed out")), bytes.Contains(message, []byte("dump signal from another rank")):
+		r.Known++
+	default:
+		return r.desync(message)
+	}
+	return true
+}
+
+// A head is what stands in front of a message of a process group.
+type head struct {
+	id         int64
+	guid, desc string
+	member     int32
+}
+
+// prefixOf reads "[PG ID 5 PG GUID 37(TENSOR_MODEL_PARALLEL_GROUP) Rank 1] ", "[PG 1 Rank 0] " until 2.4, or "[Rank 3] ".
+func prefixOf(b []byte) (h head, message []byte) {
+	h = head{id: flight.Unknown, member: flight.Unknown}
+	inner, rest, ok := bytes.Cut(b, []byte("]"))
+	if !ok || len(inner) == 0 || inner[0] != '[' || len(inner) > 200 {
+		return h, b
+	}
+	if n, ok := number(inner, "Rank "); ok && n >= 0 && n < 1<<20 {
+		h.member = int32(n)
+	}
+	switch {
+	case bytes.HasPrefix(inner, []byte("[PG ID ")):
+		h.id, _ = leading(inner[len("[PG ID "):])
+		guid := inner[min(len(inner), bytes.Index(inner, []byte("PG GUID "))+len("PG GUID ")):]
+		if i := bytes.LastIndex(guid, []byte(" Rank ")); i >= 0 {
+			guid = guid[:i]
+		}
+		name, desc, _ := bytes.Cut(guid, []byte("("))
+		h.guid, h.desc = string(bytes.TrimSpace(name)), string(bytes.TrimSuffix(desc, []byte(")")))
+	case bytes.HasPrefix(inner, []byte("[PG ")):
+		if n, ok := leading(inner[len("[PG "):]); ok {
+			h.id, h.guid = n, string(token(inner, "[PG ", " "))
+		}
+	}
+	if h.desc == "undefined" {
+		h.desc = ""
+	}
+	return h, rest
+}
+
+// of returns the entry of a rank, which it adds if it is new.
+func (r *Reader) of(rank int32) *watched {
+	w := r.watched[rank]
+	if w == nil {
+		w = &watched{dump: r.dump(flight.Watchdog, rank), groups: map[string]int32{}}
+		r.watched[rank] = w
+	}
+	return w
+}
+
+func (w *watched) saw(at trace.Time) { w.dump.Time = max(w.dump.Time, at) }
+
+// group returns the index of a group, which it adds if it is new.
+func (w *watched) group(h head) int32 {
+	if h.guid == "" {
+		h.guid = flight.Nameless
+	}
+	i, ok := w.groups[h.guid]
+	if !ok {
+		i = int32(len(w.dump.Groups))
+		w.groups[h.guid] = i
+		g := flight.NewGroup(h.guid, h.desc)
+		g.ID, g.Member = h.id, h.member
+		w.dump.Groups = append(w.dump.Groups, g)
+	}
+	return i
+}
+
+// opNames are what the flight recorder calls types of operations.
+var opNames = map[string]string{"ALLREDUCE": "all_reduce", "BROADCAST": "broadcast", "_BROADCAST_OOP": "_broadcast_oop", "ALLGATHER": "all_gather", "_ALLGATHER_BASE": "_all_gather_base",
+	"REDUCE": "reduce", "_REDUCE_OOP": "_reduce_oop", "REDUCE_SCATTER": "reduce_scatter", "_REDUCE_SCATTER_BASE": "_reduce_scatter_base", "GATHER": "gather", "SCATTER": "scatter",
+	"ALLTOALL": "all_to_all", "ALLTOALL_BASE": "all_to_all", "BARRIER": "barrier", "COALESCED": "coalesced", "SEND": "send", "RECV": "recv", "RECVANYSOURCE": "recv", "ALLREDUCE_COALESCED": "allreduce_coalesced"}
+
+// timeout reads "WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran
+// for 600096 milliseconds before timing out."
+func (r *Reader) timeout(w *watched, b []byte, at trace.Time) {
+	w.saw(at)
+	seq, ok := number(b, "SeqNum=")
+	if !ok {
+		return
+	}
+	op := flight.Op{Seq: seq, P2P: flight.Unknown, Src: flight.Unknown, Dst: flight.Unknown, Stack: flight.Unknown, Group: flight.Unknown, Record: int64(len(w.dump.Ops))}
+	name := string(token(b, "OpType=", ",) "))
+	if known, ok := opNames[name]; ok {
+		name = known
+	} else {
+		name = strings.ToLower(name)
+	}
+	op.Name = r.names.Intern([]byte(name))
+	op.In, op.Out = r.elements(b, "NumelIn="), r.elements(b, "NumelOut=")
+	if ms, ok := number(b, " ran for"); ok && at != 0 && ms >= 0 && ms < 1<<40 {
+		op.Created = at - trace.Time(ms)*1e6
+	}
+	if slices.ContainsFunc(w.loose, func(k int) bool { return w.dump.Ops[k].Seq == seq && w.dump.Ops[k].Name == op.Name }) {
+		return // it is said again
+	}
+	w.loose = append(w.loose, len(w.dump.Ops))
+	w.dump.Ops = append(w.dump.Ops, op)
+}
+
+// elements returns how many elements there are behind a key.
+func (r *Reader) elements(b []byte, key string) flight.Shape {
+	n, ok := number(b, key)
+	if !ok || n < 0 {
+		return flight.Shape{Elements: flight.Unknown}
+	}
+	return flight.Shape{Text: r.names.Intern(append(token(b, key, ",) "), " elements"...)), Elements: n}
+}
+
+// status reads how far a group is: "detected by watchdog at work: 78, last enqueued NCCL work: 79, last completed NCCL
+// work: 77", or "Timeout at NCCL work: 31, ..", or "last enqueued work: 52258, last completed work: 52228".
+func (r *Reader) status(w *watched, h head, low []byte, at trace.Time) {
+	w.saw(at)
+	i := w.group(h)
+	g := &w.dump.Groups[i]
+	g.Member, r.last = h.member, h
+	enqueued, ok1 := numberBehind(low, "last enqueued")
+	completed, ok2 := numberBehind(low, "last completed")
+	if !ok1 || !ok2 {
+		return
+	}
+	if enqueued < g.Enqueued { // of a process that was started again
+		w.dump.Ops = slices.DeleteFunc(w.dump.Ops, func(op flight.Op) bool { return op.Group == i })
+	}
+	g.Enqueued, g.Completed, g.Counted = enqueued, completed, true
+	for _, key := range []string{"at work:", "sequence id:", "at nccl work:"} {
+		if seq, ok := number(low, key); ok {
+			w.settle(i, seq)
+		}
+	}
+}
+
+// numberBehind reads the number behind the first colon after a text.
+func numberBehind(b []byte, text string) (int64, bool) {
+	i := bytes.Index(b, []byte(text))
+	if i < 0 {
+		return 0, false
+	}
+	return number(b[i:], ":")
+}
+
+// settle says which group what timed out belongs to.
+func (w *watched) settle(group int32, seq int64) {
+	for i, k := range w.loose {
+		if w.dump.Ops[k].Seq == seq {
+			w.dump.Ops[k].Group = group
+			w.loose = slices.Delete(w.loose, i, i+1)
+			return
+		}
+	}
+}
+
+// finish puts what no line named a group of into one without a name.
+func (w *watched) finish() *flight.Dump {
+	for i := range w.dump.Ops {
+		if op := &w.dump.Ops[i]; op.Group < 0 {
+			op.Group = w.group(head{id: flight.Unknown, member: flight.Unknown})
+		}
+	}
+	byTime := func(a, b flight.Op) int { return cmp.Compare(a.Created, b.Created) }
+	slices.SortStableFunc(w.dump.Ops, byTime) // not that in which the watchdog came upon them
+	for i := range w.dump.Ops {
+		w.dump.Ops[i].Record = int64(i)
+	}
+	return w.dump
+}
+
+// desync reads a line of a report of TORCH_NCCL_DESYNC_DEBUG: "[0, 2] finished collective #77, but didn't
+// join collective #78 (count from 1)", or "[1, 3] joined but didn't finish collective #78 (count from 1)".
+func (r *Reader) desync(b []byte) bool {
+	var enqueued, completed int64
+	if n, ok := number(b, "] finished collective #"); ok {
+		enqueued, completed = n, n
+	} else if n, ok := number(b, "] joined but didn't finish collective #"); ok {
+		enqueued, completed = n, n-1
+	} else {
+		return false
+	}
+	inner := token(b, "[", "]")
+	h := r.last
+	if h.desc != "" && h.desc != "default_pg" || h.desc == "" && h.guid != "" && h.guid != "0" {
+		return true // it counts ranks in a group, and nobody says which of the job these are
+	}
+	for part := range bytes.SplitSeq(inner, []byte(",")) {
+		n, ok := leading(bytes.TrimSpace(part))
+		if !ok || n < 0 || n > 1<<20 {
+			continue
+		}
+		w := r.of(int32(n))
+		h.member = int32(n)
+		g := &w.dump.Groups[w.group(h)]
+		if enqueued > g.Enqueued {
+			g.Enqueued, g.Completed, g.Counted = enqueued, completed, true
+		}
+	}
+	return true
+}
+
+// Unheaded reads a line without a head, as reports of several lines have them.
+func (r *Reader) Unheaded(b []byte) bool {
+	return bytes.Contains(b, []byte("collective #")) && r.desync(b)
+}

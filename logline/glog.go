@@ -1,0 +1,94 @@
+package logline
+
+import (
+	"bytes"
+	"os"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Glog is the head of a line of PyTorch's C++ code,
+// "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ": local time, without a year.
+// Until 2.1 it was "[E ProcessGroupNCCL.cpp:828] ": then Month is 0.
+type Glog struct {
+	Rank       int32 // in the job; -1 is not told
+	Month, Day int
+	Clock      trace.Time // since midnight
+	Grain      int64      // ns that the last decimal of it stands for
+}
+
+// GlogOf reads such a head, wherever it begins within the first few hundred bytes of a line;
+// rest is what follows it.
+func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
+	const looked = 300
+	head := b[:min(len(b), looked)]
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(head[at:], '[')
+		if i < 0 || at+i+3 > len(head) {
+			return g, nil, false
+		}
+		at += i
+		level, next := head[at+1], head[at+2]
+		if level != 'E' && level != 'W' && level != 'F' && level != 'I' || next != ' ' && (next < '0' || next > '9') {
+			continue
+		}
+		if g, rest, ok = glogAt(b[at+2:]); ok {
+			g.Rank = rankBefore(b[:at])
+			return g, rest, true
+		}
+	}
+}
+
+// glogAt reads "1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ".
+func glogAt(b []byte) (g Glog, rest []byte, ok bool) {
+	const most = 120
+	end := bytes.Index(b[:min(len(b), most)], []byte("] "))
+	if end < 0 {
+		return g, nil, false
+	}
+	day, clock, _ := bytes.Cut(b[:end], []byte(" "))
+	rest = b[end+2:]
+	if len(day) == 0 {
+		return g, rest, bytes.HasPrefix(clock, []byte("ProcessGroup"))
+	}
+	n, number := Digits(day, len(day))
+	at, timed := ClockOf(clock)
+	if !number || !timed || len(day) > 4 || n/100 < 1 || n/100 > 12 || n%100 < 1 || n%100 > 31 {
+		return g, nil, false
+	}
+	ns, _, grain := Fraction(clock[len("15:04:05"):])
+	return Glog{Month: n / 100, Day: n % 100, Clock: at + ns, Grain: grain}, rest, true
+}
+
+// rankBefore reads the rank that stands before such a head, "[rank3]:".
+func rankBefore(b []byte) int32 {
+	i := bytes.LastIndex(b, []byte("[rank"))
+	if i < 0 || !bytes.HasSuffix(b, []byte("]:")) {
+		return -1
+	}
+	number := b[i+len("[rank") : len(b)-len("]:")]
+	if n, ok := Digits(number, len(number)); ok && len(number) > 0 && len(number) < 8 {
+		return int32(n)
+	}
+	return -1
+}
+
+// Time returns when a line was written in a year, as if its clock were UTC.
+func (g *Glog) Time(year int) trace.Time {
+	return trace.Time(time.Date(year, time.Month(g.Month), g.Day, 0, 0, 0, 0, time.UTC).UnixNano()) + g.Clock
+}
+
+// LastYear returns the last year in which a day was before the file at path was written; a pipe,
+// whose path is "", is written now.
+func LastYear(path string, month time.Month, day int) int {
+	written := time.Now()
+	if info, err := os.Stat(path); err == nil {
+		written = info.ModTime()
+	}
+	year := written.Year()
+	if time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(written.Add(24 * time.Hour)) {
+		year--
+	}
+	return year
+}

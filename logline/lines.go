@@ -1,0 +1,67 @@
+package logline
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// Longest is kept of a line: of a longer one, with a prompt of a million tokens, the rest is
+// passed over.
+const Longest = 16 << 20
+
+// Lines calls do for each line of a log, with its number from 1. It returns how many bytes there
+// were, and how many lines were longer than [Longest]: these are left out. A line is valid until
+// do returns.
+func Lines(in io.Reader, do func(line []byte, n int64)) (size int64, long int, err error) {
+	buf := make([]byte, 1<<20)
+	from, to, skipping, line := 0, 0, false, int64(0)
+	for {
+		n, err := in.Read(buf[to:])
+		size += int64(n)
+		end := to + n
+		for {
+			i := bytes.IndexByte(buf[to:end], '\n')
+			if i < 0 {
+				to = end
+				break
+			}
+			if line++; !skipping {
+				do(buf[from:to+i], line)
+			}
+			skipping = false
+			to += i + 1
+			from = to
+		}
+		switch {
+		case err != nil:
+			if line++; from < to && !skipping {
+				do(buf[from:to], line)
+			}
+			if err == io.EOF {
+				err = nil
+			}
+			return size, long, err
+		case from > 0:
+			to = copy(buf, buf[from:to])
+			from = 0
+		case to == len(buf) && len(buf) < Longest:
+			buf = append(buf, make([]byte, len(buf))...)
+		case to == len(buf):
+			if !skipping {
+				long++
+			}
+			from, to, skipping = 0, 0, true
+		}
+	}
+}
+
+// Message returns the first line of a message, cut where it is long.
+func Message(b []byte) string {
+	const most = 160
+	text := strings.ToValidUTF8(strings.TrimSpace(string(b[:min(len(b), most)])), "")
+	if len(b) > most {
+		text += "…"
+	}
+	return text
+}

@@ -1,0 +1,133 @@
+package logline
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Digits reads n Digits of b; ok is false if something else is among them.
+func Digits(b []byte, n int) (v int, ok bool) {
+	if len(b) < n {
+		return 0, false
+	}
+	for _, c := range b[:n] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = 10*v + int(c-'0')
+	}
+	return v, true
+}
+
+// DateTime is how long a stamp is, without decimals and zone.
+const DateTime = len("2006-01-02 15:04:05")
+
+// IsStamp reports whether b begins with a date and a time, divided by a blank or a T.
+func IsStamp(b []byte) bool {
+	return len(b) >= DateTime && b[0] == '2' && b[4] == '-' && b[7] == '-' && (b[10] == ' ' || b[10] == 'T') && b[13] == ':' && b[16] == ':'
+}
+
+// A Stamper reads stamps. The last one is kept: most lines repeat its second.
+type Stamper struct {
+	text [DateTime]byte
+	at   trace.Time
+}
+
+// Year is that of the last stamp that was read; 0 without any.
+func (s *Stamper) Year() int {
+	year, _ := Digits(s.text[:], 4)
+	return year
+}
+
+// Read reads "2026-08-22 14:03:05" as if it were UTC.
+func (s *Stamper) Read(b []byte) (trace.Time, bool) {
+	if !IsStamp(b) {
+		return 0, false
+	}
+	if bytes.Equal(b[:DateTime], s.text[:]) {
+		return s.at, true
+	}
+	year, ok1 := Digits(b, 4)
+	month, ok2 := Digits(b[5:], 2)
+	day, ok3 := Digits(b[8:], 2)
+	clock, ok4 := ClockOf(b[11:])
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
+		return 0, false
+	}
+	s.at = trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock
+	copy(s.text[:], b)
+	return s.at, true
+}
+
+// ClockOf reads "15:04:05" as the time since midnight.
+func ClockOf(b []byte) (trace.Time, bool) {
+	hour, ok1 := Digits(b, 2)
+	if !ok1 || len(b) < 8 || b[2] != ':' || b[5] != ':' {
+		return 0, false
+	}
+	minute, ok2 := Digits(b[3:], 2)
+	second, ok3 := Digits(b[6:], 2)
+	if !ok2 || !ok3 || hour > 23 || minute > 59 || second > 60 {
+		return 0, false
+	}
+	return trace.Time(hour*3600+minute*60+second) * 1e9, true
+}
+
+// Fraction reads the decimals that follow a stamp, ".123456" or ",123", as ns; n is how many
+// bytes they take, and grain what the last decimal stands for.
+func Fraction(b []byte) (ns trace.Time, n int, grain int64) {
+	grain = 1e9
+	if len(b) < 2 || b[0] != '.' && b[0] != ',' {
+		return 0, 0, grain
+	}
+	n = 1
+	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+		if grain > 1 {
+			grain /= 10
+			ns += trace.Time(int64(b[n]-'0') * grain)
+		}
+		n++
+	}
+	if n == 1 {
+		return 0, 0, 1e9
+	}
+	return ns, n, grain
+}
+
+// Zoned reads an RFC 3339 stamp with a zone, as collectors of logs write it; n is how long it is.
+func (s *Stamper) Zoned(b []byte) (at trace.Time, n int, ok bool) {
+	at, ok = s.Read(b)
+	if !ok {
+		return 0, 0, false
+	}
+	ns, more, _ := Fraction(b[DateTime:])
+	n = DateTime + more
+	if n >= len(b) {
+		return 0, 0, false
+	}
+	switch b[n] {
+	case 'Z':
+		return at + ns, n + 1, true
+	case '+', '-':
+		hour, ok1 := Digits(b[n+1:], 2)
+		rest := n + 3
+		if rest < len(b) && b[rest] == ':' {
+			rest++
+		}
+		if !ok1 || rest > len(b) {
+			return 0, 0, false
+		}
+		minute, ok2 := Digits(b[rest:], 2)
+		if !ok2 {
+			return 0, 0, false
+		}
+		east := trace.Time(hour*3600+minute*60) * 1e9
+		if b[n] == '-' {
+			east = -east
+		}
+		return at + ns - east, rest + 2, true
+	}
+	return 0, 0, false
+}
