@@ -53,8 +53,11 @@ var (
 	nvswitch = regexp.MustCompile(`NVSwitch (fatal|non-fatal) error (\d{1,6}) .*pci bus id ([0-9A-Fa-f:.]+)(?:.*(port \d+))?`)
 )
 
+// isFabric is in every message of the fabric manager.
+var isFabric = []byte("] [tid ")
+
 func sniff(head []byte) bool {
-	return xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || fabric.Match(head)
+	return xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
 // A fault is what lines say again and again.
@@ -113,7 +116,7 @@ func (d *reader) read(r *bufio.Reader) error {
 func (d *reader) line(line []byte, n int) {
 	kind, text := series.Hardware, ""
 	switch {
-	case bytes.Contains(line, []byte("] [tid ")):
+	case bytes.Contains(line, isFabric):
 		text = d.ofFabric(line)
 	case bytes.Contains(line, []byte("SXid (")):
 		if m := sxid.FindSubmatch(line); m != nil {

@@ -64,11 +64,15 @@ func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 	head := s.content.Head
 	s.Reader, s.Compression, s.Format = s.content, s.content.Outer, sniff(head)
 	s.own = ownOf(head)
-	if s.Format != nil && s.Format.Requests && source.Match(head) {
+	isSource := (s.Format == nil || s.Format.Requests) && source.Match(head)
+	if isSource {
 		s.Format = nil
 	}
-	s.Empty, s.unknown, s.zeros = len(bytes.TrimSpace(head)) == 0, unknownFormat(head), len(bytes.TrimLeft(head, "\x00")) == 0
-	if source.Match(head) {
+	s.Empty, s.zeros = len(bytes.TrimSpace(head)) == 0, len(bytes.TrimLeft(head, "\x00")) == 0
+	if s.Format != nil {
+		return s, nil
+	}
+	if s.unknown = unknownFormat(head); isSource {
 		s.unknown = errSource
 	} else if ext := filepath.Ext(in.Name); s.unknown == errUnknownFormat && (ext == ".nsys-rep" || ext == ".qdrep") {
 		s.unknown = damagedReport

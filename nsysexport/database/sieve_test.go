@@ -15,32 +15,37 @@ import (
 
 // A timedRow is a row with the columns that windows go by.
 type timedRow struct {
-	text               string
-	start, end, number int64
-	read               int64 // rows, up to this one
+	text string
+	ints []int64 // start, end, and the others
+	read int64   // rows, up to this one
 }
 
-// rowsWithin reads a table of d as far as w wants it; all, and by SQLite, if whole is true. The
-// columns must be those of events. left tells that rows were left out.
-func rowsWithin(t *testing.T, d *Database, table string, w *store.Window, whole bool) (list []timedRow, left bool) {
-	t.Helper()
-	withScan(t, d, table, func(s *scan, columns []store.Column) { // a table that cannot be read has no rows
+// passes reports whether a window wants the row.
+func (r *timedRow) passes(w *store.Window) bool {
+	number := int64(0)
+	if w.Number != store.NoColumn {
+		number = r.ints[w.Number%len(r.ints)]
+	}
+	return r.ints[1] >= w.From && r.ints[0] <= w.To || w.Number != store.NoColumn && number >= w.Least && number <= w.Most
+}
+
+// rowsWithin reads a table as far as w wants it; all, and by SQLite, if w is nil. The columns
+// must be those of events. left tells that rows were left out.
+func (r *reader) rowsWithin(table string, w *store.Window) (list []timedRow, left bool) {
+	r.withScan(table, func(s *scan, columns []store.Column) { // a table that cannot be read has no rows
 		if len(columns) < 3 || columns[0].Name != "start" || columns[1].Name != "end" {
 			return
 		}
-		if whole {
+		if w == nil {
 			s.tree = nil
 		} else {
 			s.Within(w)
 		}
-		ints := make([]int64, len(columns))
+		none := make([]int64, len(columns))
 		for s.Next() {
-			s.Ints(make([]int64, len(columns)), ints)
-			r := timedRow{text: fmt.Sprint(ints), start: ints[0], end: ints[1], read: s.Read()}
-			if w.Number != store.NoColumn {
-				r.number = ints[w.Number%len(ints)]
-			}
-			list = append(list, r)
+			ints := make([]int64, len(columns))
+			s.Ints(none, ints)
+			list = append(list, timedRow{text: fmt.Sprint(ints), ints: ints, read: s.Read()})
 		}
 		left = s.Read() > int64(len(list))
 	})
@@ -57,19 +62,21 @@ func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned 
 		return 0 // as it may be
 	}
 	defer d.Close()
+	reader := newReader(t, d, intact)
+	defer reader.close()
 	for _, table := range d.Tables() {
-		all, _ := rowsWithin(t, d, table, &store.Window{Number: store.NoColumn}, true)
+		all, _ := reader.rowsWithin(table, nil)
 		for i := range 6 { // the first ones find out about leaves, the others know
 			if len(all) == 0 {
 				break
 			}
 			from, to := all[r.IntN(len(all))], all[r.IntN(len(all))]
-			w := &store.Window{Start: 0, End: 1, From: from.end, To: max(from.end, min(to.start, from.end+200_000)), Number: store.NoColumn}
+			w := &store.Window{Start: 0, End: 1, From: from.ints[1], To: max(from.ints[1], min(to.ints[0], from.ints[1]+200_000)), Number: store.NoColumn}
 			if i%2 == 1 {
 				w.Number, w.Least = 2, int64(r.IntN(300))
 				w.Most = w.Least + int64(r.IntN(30))
 			}
-			if checkWindow(t, d, table, w, intact) {
+			if reader.checkWindow(table, all, w) {
 				pruned++
 			}
 			if t.Failed() {
@@ -80,28 +87,26 @@ func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned 
 	return pruned
 }
 
-// checkWindow checks that a window leaves out no row that matters, and passes no others but those
-// of the table, in order.
-func checkWindow(t *testing.T, d *Database, table string, w *store.Window, intact bool) (left bool) {
-	t.Helper()
-	all, _ := rowsWithin(t, d, table, w, true)
-	got, left := rowsWithin(t, d, table, w, false)
+// checkWindow checks that a window leaves out no row of a table that matters, and passes no
+// others but those of the table, in order.
+func (r *reader) checkWindow(table string, all []timedRow, w *store.Window) (left bool) {
+	got, left := r.rowsWithin(table, w)
 	next := 0
 	for _, row := range all {
 		switch {
 		case next < len(got) && got[next].text == row.text:
-			if intact && got[next].read != row.read {
-				t.Errorf("%d rows were read up to %+v", got[next].read, row)
+			if r.c != nil && got[next].read != row.read {
+				r.t.Errorf("%d rows were read up to %+v", got[next].read, row)
 				return left
 			}
 			next++
-		case row.end >= w.From && row.start <= w.To, w.Number != store.NoColumn && row.number >= w.Least && row.number <= w.Most:
-			t.Errorf("left out %+v", row)
+		case row.passes(w):
+			r.t.Errorf("left out %+v", row)
 			return left
 		}
 	}
 	if next < len(got) {
-		t.Errorf("%d rows too many: %+v", len(got)-next, got[next])
+		r.t.Errorf("%d rows too many: %+v", len(got)-next, got[next])
 	}
 	return left
 }
