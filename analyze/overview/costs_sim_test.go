@@ -48,11 +48,9 @@ func TestRateOfCosts(t *testing.T) {
 	for _, p := range summaries {
 		t.Run(p.name, func(t *testing.T) {
 			right := testset.CountSeeds(seeds, func(seed uint64) bool {
-				c := testset.Calm(seed)
-				p.plant(&c)
-				c.Mode = p.modes[seed%uint64(len(p.modes))]
+				found, c := p.findings(t, seed)
 				truth, said := extraTime(t, c), 0.0
-				for _, f := range overviewFindings(t, c) {
+				for _, f := range found {
 					if f.Whose == finding.RequestTime {
 						said += f.Cost
 					}

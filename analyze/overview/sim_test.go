@@ -12,15 +12,17 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// summaries are incidents with one thing planted in a deployment that is well else,
-// and the kind of the finding that must come first.
-var summaries = []struct {
+// A summary is an incident with one thing planted in a deployment that is well else, and the
+// kind of the finding that must come first.
+type summary struct {
 	name  string
 	modes []simulator.Mode
 	plant func(c *simulator.Config)
 	kind  finding.Kind
 	is    func(f *finding.Finding) bool
-}{
+}
+
+var summaries = []summary{
 	{"straggler", testset.AllModes, func(c *simulator.Config) {
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 	}, finding.Straggler, slowRank},
@@ -78,6 +80,22 @@ func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
 	return New(Input{Requests: s}).Findings
 }
 
+// planted caches what a summary says of runs: two tests ask about the same ones.
+var planted sync.Map
+
+// findings are those of a run of a seed, whose configuration it returns too.
+func (p *summary) findings(t *testing.T, seed uint64) ([]finding.Finding, simulator.Config) {
+	c := testset.Calm(seed)
+	p.plant(&c)
+	c.Mode = p.modes[seed%uint64(len(p.modes))]
+	type key struct {
+		name string
+		seed uint64
+	}
+	find, _ := planted.LoadOrStore(key{p.name, seed}, sync.OnceValue(func() []finding.Finding { return overviewFindings(t, c) }))
+	return find.(func() []finding.Finding)(), c
+}
+
 // What is planted is the first finding in at least 95 of 100 runs.
 func TestRateOfFirstFindings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 3)
@@ -86,10 +104,7 @@ func TestRateOfFirstFindings(t *testing.T) {
 			var mu sync.Mutex
 			var missed []string
 			testset.EachSeed(seeds, func(seed uint64) {
-				c := testset.Calm(seed)
-				p.plant(&c)
-				c.Mode = p.modes[seed%uint64(len(p.modes))]
-				found := overviewFindings(t, c)
+				found, _ := p.findings(t, seed)
 				if len(found) > 0 && found[0].Kind == p.kind && (p.is == nil || p.is(&found[0])) {
 					return
 				}
