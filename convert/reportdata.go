@@ -35,6 +35,7 @@ type ReportData struct {
 	of          *ranks.Assignment
 	aligned     *clocks.Alignment // nil as Clocks
 	hosts       []string          // as files call them, some repeatedly
+	captures    *ReportData       // of CUDA graphs; nil is none
 }
 
 // Walked is an input of which rows are walked.
@@ -111,7 +112,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	if opt.SyncPoints {
 		p.Profiles.ClockOffsets = p.aligned.ClockOffsets(of)
 	}
-	p.Profiles.Streams = heldStreams(in, of)
+	p.Profiles.Streams, p.Profiles.Files = heldStreams(in, of)
 	for _, f := range of.Files {
 		if f.Source.Source.Rows == nil {
 			p.Profiles.Lanes = append(p.Profiles.Lanes, f.LaneTimes(p.Profiles.Syms, in.Spans.Args)...)
@@ -143,6 +144,7 @@ func (p *ReportData) walk(everything, attribute bool) {
 			st = profile.Unversioned(st, p.Profiles.Syms)
 		}
 		p.Profiles.Streams, p.Profiles.Exports = append(p.Profiles.Streams, st), true
+		p.Profiles.Files = append(p.Profiles.Files, x.Input.Name)
 	}
 }
 
@@ -161,14 +163,15 @@ const farOff = trace.Time(time.Hour)
 // than from from to to, on the clocks of their hosts; 0 is no bound.
 func (p *ReportData) LeaveOutside(from, to trace.Time) {
 	held := len(p.Profiles.Streams) - len(p.Walked)
-	streams := p.Profiles.Streams[:held:held]
+	streams, files := p.Profiles.Streams[:held:held], p.Profiles.Files[:held:held]
 	walked := p.Walked[:0]
 	for i, w := range p.Walked {
 		if !outside(p.of, w.Source, from, to) {
 			streams, walked = append(streams, p.Profiles.Streams[held+i]), append(walked, w)
+			files = append(files, w.Source.Input.Name)
 		}
 	}
-	p.Profiles.Streams, p.Walked = streams, walked
+	p.Profiles.Streams, p.Profiles.Files, p.Walked = streams, files, walked
 }
 
 // outside reports whether all of an input was recorded far off a window of time.
@@ -186,8 +189,8 @@ func outside(of *ranks.Assignment, x *inputs.Indexed, from, to trace.Time) bool 
 	return known
 }
 
-// heldStreams are the recordings of which the events are held.
-func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream) {
+// heldStreams are the recordings of which the events are held, and their files.
+func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream, files []string) {
 	ranksOf := of.RanksOf()
 	for _, f := range of.Files {
 		if f.Source.Source.Rows != nil {
@@ -204,9 +207,9 @@ func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Str
 				return -1
 			}))
 		}
-		streams = append(streams, st)
+		streams, files = append(streams, st), append(files, f.Name)
 	}
-	return streams
+	return streams, files
 }
 
 // Profiles are what profilers recorded, for whoever looks at it before it is drawn, after
@@ -216,7 +219,8 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 	if len(of.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), Streams: heldStreams(in, of), ClockOffsets: aligned.ClockOffsets(of)}
+	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
+	p.Streams, p.Files = heldStreams(in, of)
 	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {
 		p.MissingRanks = of.MissingRanks()
@@ -239,8 +243,20 @@ func (p *ReportData) OnOneClock() {
 	p.Requests = p.in.Requests
 }
 
+// AddCaptures adds recordings of the capture of CUDA graphs, which are closed with all else. sizes are
+// what is written beside them, by file.
+func (p *ReportData) AddCaptures(captures *ReportData, sizes map[string]profile.CaptureSize) {
+	p.captures = captures
+	p.Profiles.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: sizes}
+}
+
 // Close closes what is read from.
-func (p *ReportData) Close() error { return p.in.Close() }
+func (p *ReportData) Close() error {
+	if p.captures != nil {
+		return errors.Join(p.in.Close(), p.captures.Close())
+	}
+	return p.in.Close()
+}
 
 // ClockOf says which clock a capture is on, if ReportOptions.SyncPoints asked for clocks.
 func (p *ReportData) ClockOf(c *ranks.Capture) string { return p.aligned.HostClocks[c.Clock].Label() }

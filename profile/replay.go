@@ -87,9 +87,13 @@ func (m *Meta) Cut(end trace.Time) trace.Time {
 
 func (r *replay) Kernels(yield func(*Kernel) bool) {
 	var k Kernel
-	single := r.p.OneBlock
+	single, launches := r.p.OneBlock, newLaunchArgs(r.syms, r.args)
 	r.each(func(i int32, e Event, row *Row) bool {
 		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
+		if id := r.p.Events[i].Args; id != 0 {
+			l := launches.of(id)
+			k.Shape, k.Node = l.shape, l.node
+		}
 		for len(single) > 0 && single[0].Event < i {
 			single = single[1:]
 		}
@@ -102,8 +106,24 @@ func (r *replay) Kernels(yield func(*Kernel) bool) {
 
 func (r *replay) Calls(yield func(*Call) bool) {
 	var c Call
-	r.each(func(_ int32, e Event, row *Row) bool {
+	launches := newLaunchArgs(r.syms, r.args)
+	kernels := map[string]trace.Sym{}
+	r.each(func(i int32, e Event, row *Row) bool {
 		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
+		if id := r.p.Events[i].Args; id != 0 {
+			l := launches.of(id)
+			if c.Shape = l.shape; CountsThreads(r.syms.Name(e.Name)) {
+				c.Shape = c.Shape.InBlocks()
+			}
+			if l.name != nil {
+				sym, ok := kernels[string(l.name)]
+				if !ok {
+					sym = r.syms.Intern(string(l.name))
+					kernels[string(l.name)] = sym
+				}
+				c.Kernel = sym
+			}
+		}
 		return yield(&c)
 	}, CallCategories...)
 }

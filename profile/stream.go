@@ -13,7 +13,11 @@ type Set struct {
 	Syms    *trace.Symbols
 	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
 	Streams []Stream
-	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
+	// Files are what the streams are of, by stream.
+	Files []string
+	// Captures are recordings of the capture of CUDA graphs that Streams may replay; nil is none.
+	Captures *GraphCaptures
+	GPUs     []string // by rank: what its accelerators are called; "" is unknown, or several
 	// Meetings are the collectives of all ranks; nil unless they were asked for.
 	Meetings Meetings
 	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were
@@ -34,6 +38,20 @@ type Set struct {
 	// ClockOffsets are how far the clock of each rank is ahead of the reference, on which requests
 	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
 	ClockOffsets []int64
+}
+
+// GraphCaptures are recordings of how CUDA graphs were captured. They have symbols of their
+// own, and no time or work in them counts.
+type GraphCaptures struct {
+	Set
+	// Sizes are what is written beside the files of the graphs in them, by file.
+	Sizes map[string]CaptureSize
+}
+
+// A CaptureSize says for how many tokens graphs were captured, and how.
+type CaptureSize struct {
+	Tokens int64
+	Mode   string // "FULL", "PIECEWISE"; "" is unknown
 }
 
 // ClockOffsetOf returns [Set.ClockOffsets] of a rank, 0 where it is not known.
@@ -141,6 +159,10 @@ type Kernel struct {
 	// one multiprocessor of the device runs it; 0 is one of several blocks, or unknown.
 	OneBlock int32
 	Graph    bool // stands for a whole graph
+	// Shape and Node are known where [LaunchArguments] were asked for. A node of a graph has its
+	// number in each replay; 0 is no graph, or unknown.
+	Shape LaunchShape
+	Node  int64
 }
 
 // OneBlockOf returns [Kernel.OneBlock] of a kernel that was launched as a grid of blocks, and
@@ -167,6 +189,10 @@ type Call struct {
 	Event
 	TID    int64
 	Result int32 // what it returned, see [Failed]; UnknownResult if nobody recorded that
+	// Kernel is what it launches, and Shape how, where [LaunchArguments] were asked for and the
+	// profiler writes them with calls, as that of ROCm does; 0 is unknown.
+	Kernel trace.Sym
+	Shape  LaunchShape
 }
 
 // RangeStyle says which ranges nest. The text is that of nsys stats.

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -76,6 +77,7 @@ type collector struct {
 	calls  *copyCalls          // nil if nobody asks for them
 	copies map[copyKey]*walk.Copied
 	visit  *Visitor // nil if nobody asks
+	replay *replay  // nil without captures of graphs
 }
 
 // A pass says what is asked for of a stream.
@@ -83,6 +85,7 @@ type pass struct {
 	selected selection
 	copies   bool
 	visit    *Visitor // nil is nobody
+	graphs   *graphs.Graphs
 }
 
 // A selection tells under which name a frame is summed up; false leaves it out.
@@ -95,11 +98,11 @@ func selectOperators(*trace.Symbols) selection {
 
 // collectAll sums up what is selected in all streams of a set, and the copies if they are asked
 // for.
-func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection, copies bool) []*collector {
+func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection, g *graphs.Graphs, copies bool) []*collector {
 	streams := make([]*collector, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		c := collect(set, s, opt, pass{selected: what(set.Syms), copies: copies})
-		c.threads.list, c.ranks, c.calls = nil, nil, nil // sums are all that is needed of it
+		c := collect(set, i, s, opt, pass{selected: what(set.Syms), copies: copies, graphs: g})
+		c.threads.list, c.ranks, c.calls, c.replay = nil, nil, nil, nil // sums are all that is needed of it
 		streams[i] = c
 	})
 	return streams
@@ -107,7 +110,7 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 
 // collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
 // there are functions of Python.
-func collect(set *profile.Set, s profile.Stream, opt *walk.Options, asked pass) *collector {
+func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, asked pass) *collector {
 	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
 		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit}
 	for f := range s.Frames {
@@ -124,6 +127,9 @@ func collect(set *profile.Set, s profile.Stream, opt *walk.Options, asked pass) 
 			}
 		}
 	}
+	if asked.graphs != nil {
+		c.replay = newReplay(asked.graphs.Streams[stream], asked.selected)
+	}
 	c.sums = make([]sum, len(c.classes))
 	for _, t := range c.list {
 		t.settle(c.classes)
@@ -137,6 +143,7 @@ func collect(set *profile.Set, s profile.Stream, opt *walk.Options, asked pass) 
 	}
 	j := walk.Joiner{Copies: true, Call: c.call, Work: c.work, Orphan: c.orphan}
 	j.Run(s, opt)
+	c.countReplays()
 	if c.calls != nil {
 		c.calls.findFunctions(s, set.Syms)
 	}
@@ -204,6 +211,9 @@ func (c *collector) work(k *profile.Kernel) bool {
 		return true
 	}
 	p := c.placeOf(&k.Event)
+	if c.replay.has(&k.Event) {
+		return true // countReplays counts it
+	}
 	switch {
 	case p == nil:
 		return false
@@ -224,9 +234,19 @@ func (c *collector) work(k *profile.Kernel) bool {
 
 // launched counts work for the operator that launched it, and for those around.
 func (c *collector) launched(t *thread, at int32, dur int64) {
-	own := &c.sums[t.frames[at].class]
+	c.own(t.frames[at].class, dur)
+	c.around(t, at, dur)
+}
+
+// own counts work of the innermost operator.
+func (c *collector) own(class int32, dur int64) {
+	own := &c.sums[class]
 	own.work++
 	own.gpu.self = distribution.AddTimes(own.gpu.self, dur)
+}
+
+// around counts work for an operator, and those around it.
+func (c *collector) around(t *thread, at int32, dur int64) {
 	for ; at != none; at = t.frames[at].around {
 		f := &t.frames[at]
 		s := &c.sums[f.class]
@@ -250,6 +270,10 @@ func (c *collector) countGraph(k *profile.Kernel) {
 // outside counts work that no operator launched.
 func (c *collector) outside(k *profile.Kernel, why outside) {
 	c.countGraph(k)
+	c.countOutside(k, why)
+}
+
+func (c *collector) countOutside(k *profile.Kernel, why outside) {
 	dur := k.Dur()
 	c.others[k.Rank][why].add(&sum{work: 1, gpu: spent{dur, dur, dur}})
 	if c.visit != nil {

@@ -132,6 +132,9 @@ func (c *collector) sumCopies(s profile.Stream) {
 		if p := c.placeOf(&copied.Event); p != nil {
 			key.operator, key.why = c.operatorAt(p)
 		}
+		if name, ok := c.capturedOperator(&copied.Event); ok {
+			key.operator, key.why = name, noOperator
+		}
 		if c.calls != nil {
 			key.function = c.calls.functionOf(&copied.Event)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -46,12 +47,15 @@ type Operators struct {
 	Modules []Row
 	ByRank  bool
 
-	ranks   int   // in the set
-	frames  int64 // operators that were recorded
-	outside int64 // time of what no operator launched, ns
-	gpu     int64 // of all rows, of their own, ns
-	whole   int64 // time of CUDA graphs whose kernels were not recorded, ns
-	export  bool  // some is of Nsight Systems
+	ranks    int            // in the set
+	frames   int64          // operators that were recorded
+	outside  int64          // time of what no operator launched, ns
+	gpu      int64          // of all rows, of their own, ns
+	whole    int64          // time of CUDA graphs whose kernels were not recorded, ns
+	export   bool           // some is of Nsight Systems
+	graphs   *graphs.Graphs // nil without captures of graphs
+	opt      walk.Options
+	replayed bool // some kernels are of graphs, and of no operator
 }
 
 // outsideNames name the rows of what no operator launched.
@@ -60,18 +64,24 @@ var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CU
 // Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
 // operators before it.
 func Sum(set *profile.Set, opt walk.Options) *Operators {
-	streams := collectAll(set, &opt, selectOperators, true)
-	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks), export: set.Exports}
+	g := graphs.Collect(set)
+	streams := collectAll(set, &opt, selectOperators, g, true)
+	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks), export: set.Exports, graphs: g, opt: opt}
 	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	for _, c := range streams {
 		o.whole = distribution.AddTimes(o.whole, c.whole)
 	}
-	o.Names = append(o.Names, o.othersOf(set, streams, outsideNames)...)
+	outside := o.othersOf(set, streams, outsideNames)
+	for i := range outside {
+		o.replayed = o.replayed || outside[i].Row.Name == outsideNames[inGraph]
+		o.outside = distribution.AddTimes(o.outside, outside[i].SelfGPU)
+	}
+	o.Names = append(o.Names, outside...)
 	if slices.ContainsFunc(streams, (*collector).hasShapes) {
 		o.Shapes = o.rows(set, streams, func(c class) class { return c }, true)
 	}
-	if slices.ContainsFunc(streams, func(c *collector) bool { return c.python }) {
-		o.sumModules(set, &opt)
+	if g != nil || slices.ContainsFunc(streams, func(c *collector) bool { return c.python }) {
+		o.sumModules(set, &opt, g)
 	}
 	for _, rows := range [][]Row{o.Names, o.Shapes, o.Modules} {
 		finish(rows)
@@ -79,9 +89,6 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 	for i := range o.Names {
 		o.gpu = distribution.AddTimes(o.gpu, o.Names[i].SelfGPU)
 		o.frames += o.Names[i].Calls
-		if o.Names[i].Calls == 0 {
-			o.outside = distribution.AddTimes(o.outside, o.Names[i].SelfGPU)
-		}
 	}
 	o.findComputed(set)
 	o.copyRows(set, streams)
@@ -200,8 +207,8 @@ func selectModules(syms *trace.Symbols) selection {
 }
 
 // sumModules makes the rows of modules.
-func (o *Operators) sumModules(set *profile.Set, opt *walk.Options) {
-	streams := collectAll(set, opt, selectModules, false)
+func (o *Operators) sumModules(set *profile.Set, opt *walk.Options, g *graphs.Graphs) {
+	streams := collectAll(set, opt, selectModules, g, false)
 	o.Modules = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	if o.Modules != nil {
 		names := outsideNames
@@ -224,12 +231,13 @@ type Visitor struct {
 
 // Each passes what operators did, several streams at once, each to a visitor of its own.
 func Each(set *profile.Set, opt walk.Options, visitor func(stream int) Visitor) {
+	g := graphs.Collect(set)
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		v := visitor(i)
 		for why, name := range outsideNames {
 			v.outside[why] = set.Syms.Intern(name)
 		}
-		collect(set, s, &opt, pass{selected: selectOperators(set.Syms), visit: &v})
+		collect(set, i, s, &opt, pass{selected: selectOperators(set.Syms), visit: &v, graphs: g})
 	})
 }
 

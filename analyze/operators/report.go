@@ -7,14 +7,16 @@ import (
 )
 
 // Reports returns the tables: operators by name, by the shapes of their inputs, and
-// those that multiply matrices or compute attention; copies by what launched them; and modules.
+// those that multiply matrices or compute attention; copies by what launched them; modules; and
+// the kernels of graphs.
 func (o *Operators) Reports() []*table.Table {
-	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.attentionReport(), o.copyReport(), o.moduleReport()}
+	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.attentionReport(), o.copyReport(), o.moduleReport(), o.graphs.Report(o.opt)}
 }
 
 func (o *Operators) nameReport() *table.Table {
 	t := table.New("sgtrace.report.ops/v1", "Operators", o.Names, o.fields("operator", nil))
 	switch {
+	case o.frames == 0 && o.graphs != nil:
 	case o.frames == 0 && o.export:
 		t.Note("no operators were recorded: nsys records them as ranges with --pytorch=autograd-shapes-nvtx")
 	case o.frames == 0:
@@ -23,6 +25,9 @@ func (o *Operators) nameReport() *table.Table {
 		t.Note("no operator launched %s of GPU time: the rows in parentheses", table.InWords(o.outside))
 	}
 	walk.NoteGraphs(t, o.whole)
+	if o.graphs == nil && o.replayed && !o.export {
+		t.Note("recordings of the capture of CUDA graphs say which operators their kernels are of: --captures FOLDER")
+	}
 	return t
 }
 

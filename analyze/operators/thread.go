@@ -129,13 +129,18 @@ func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
 
 // add adds an operator under a name.
 func (t *threads) add(f *profile.Frame, name trace.Sym) {
-	c := class{f.Rank, name, f.Shapes, f.Types, f.Causal}
+	at := t.classOf(class{f.Rank, name, f.Shapes, f.Types, f.Causal})
+	in := t.list[t.of(&f.Event, f.TID, true)]
+	in.frames = append(in.frames, frame{start: f.Start, end: f.Start + trace.Time(f.Dur()), class: at, around: none})
+}
+
+// classOf returns the number of a class.
+func (t *threads) classOf(c class) int32 {
 	at, ok := t.index[c]
 	if !ok {
 		at = int32(len(t.classes))
 		t.index[c] = at
 		t.classes = append(t.classes, c)
 	}
-	in := t.list[t.of(&f.Event, f.TID, true)]
-	in.frames = append(in.frames, frame{start: f.Start, end: f.Start + trace.Time(f.Dur()), class: at, around: none})
+	return at
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -126,6 +127,8 @@ type needed struct {
 	aside bool
 	// inventory gets what files of profilers say about themselves; nil gets nothing.
 	inventory *inventory.Inventory
+	// captures tells to look for recordings of the capture of CUDA graphs beside the inputs.
+	captures bool
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
@@ -144,8 +147,54 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
+	var captures []inputs.Input
+	if what.captures {
+		if files, captures, err = splitCaptures(ctx, files); err != nil {
+			return nil, nil, err
+		}
+	}
 	e, err := c.readFound(ctx, sel, files, what)
+	if err == nil && len(captures) > 0 {
+		err = c.addCaptures(ctx, e, captures)
+	}
 	return e, sel, err
+}
+
+// splitCaptures returns the inputs, and the recordings of the capture of CUDA graphs: those of
+// --captures, or else those that are among the inputs or lie beside them.
+func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []inputs.Input, err error) {
+	others, captures = inputs.SplitCaptures(files)
+	if given := ctx.StringSlice("captures"); len(given) > 0 {
+		if captures, err = inputs.Find(given, ctx.StringSlice("exclude")...); err != nil {
+			return nil, nil, err
+		}
+		others = slices.DeleteFunc(others, func(in inputs.Input) bool { return slices.Contains(inputs.Names(captures), in.Name) })
+	}
+	return others, captures, nil
+}
+
+// captureEvents are what is read of recordings of the capture of CUDA graphs.
+var captureEvents = profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsMin, ArgCats: slices.Concat(profile.CallCategories, []string{profile.OperatorCategory}),
+	ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...)}
+
+// addCaptures reads recordings of the capture of CUDA graphs. What cannot be read of them is reported,
+// and graphs then stay without operators.
+func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []inputs.Input) error {
+	opt := inputs.Options{Filter: captureEvents, Walk: true, Zone: c.givenZone(ctx)}
+	in, of, err := convert.Read(files, opt, ranks.Options{}, &c.diags)
+	if errors.Is(err, inputs.ErrNoEvents) {
+		return nil
+	}
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	c.read = append(c.read, in.Taken...)
+	captures, err := convert.ForReports(in, of, convert.ReportOptions{})
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	e.AddCaptures(captures, inputs.CaptureSizes(files))
+	return nil
 }
 
 // readFound is readEvidence for inputs that were found. It completes sel.

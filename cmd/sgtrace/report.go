@@ -100,7 +100,7 @@ func neededBy(ctx *cli.Context, r *reports.Report) needed {
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
-	return needed{events: events, data: convert.ReportOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints}}
+	return needed{events: events, captures: r.Takes("captures"), data: convert.ReportOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints}}
 }
 
 // readEverything reads inputs of any kind.

@@ -49,7 +49,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel}, {"report", "--timeline", otel, torch, nsys},
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
-		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
+		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--ops", graphReplay(t)}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)},
 		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {

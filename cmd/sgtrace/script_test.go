@@ -51,12 +51,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"demo":     simulating(t.TempDir()),
-			"exits":    exits,
-			"pfdump":   pfdump,
-			"otlp":     writeOTLP,
-			"heap":     writeHeap,
-			"rocm":     writeROCm,
+			"demo":   simulating(t.TempDir()),
+			"exits":  exits,
+			"pfdump": pfdump,
+			"otlp":   writeOTLP,
+			"heap":   writeHeap,
+			"rocm":   writeROCm,
+			"graph": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Check(writeGraph(ts.Getenv("WORK")))
+			},
 			"cutline":  cutline,
 			"fold":     fold,
 			"compress": compress,

@@ -87,7 +87,7 @@ var All = []*Report{
 		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
+		Options: append(ofProfiles, "captures"), Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules", "ops.graphkernels"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},

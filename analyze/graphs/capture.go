@@ -1,0 +1,341 @@
+package graphs
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Unknown is a number that nothing tells.
+const Unknown = -1
+
+// A Capture is what was launched between the begin and the end of one capture of a graph.
+type Capture struct {
+	File   string
+	Rank   string // whose
+	Tokens int64  // for how many it was captured; Unknown
+	Mode   string // "FULL", "PIECEWISE"; "" is unknown
+	Number int    // among the captures of its file, rank and tokens, in the order of time
+	// Launches are in the order of time. Their names are of the replays' symbols.
+	Launches []Captured
+	// Frames are what they were in: operators and functions of Python, outer ones first.
+	Frames []Frame
+	places []Place // by launch
+}
+
+// Work is what a node of a graph does.
+type Work uint8
+
+const (
+	KernelWork Work = iota
+	CopyWork
+	FillWork
+)
+
+// A Captured is a launch at capture.
+type Captured struct {
+	Name  trace.Sym // of the kernel; 0 is unknown
+	Work  Work
+	Shape profile.LaunchShape
+	Frame int32 // the innermost one around it, an index of Frames; none
+}
+
+// none is no frame, and no launch.
+const none = -1
+
+// A Frame is an operator or a function of Python around launches at capture.
+type Frame struct {
+	Around        int32 // none
+	Kind          profile.FrameKind
+	Name          trace.Sym
+	Shapes, Types trace.Sym // of the inputs of an operator; 0 is unknown
+	Causal        profile.Causality
+}
+
+// A process tells the processes of a stream apart.
+type process struct{ rank, pid int32 }
+
+// A window is the time of one capture.
+type window struct {
+	process
+	from, to trace.Time
+	tokens   int64
+	mode     string
+	launches []launchCall
+	threads  map[int64][]threadFrame
+}
+
+// A launchCall is a call at capture.
+type launchCall struct {
+	Captured
+	at  trace.Time
+	tid int64
+}
+
+// A threadFrame is what a thread was in at capture.
+type threadFrame struct {
+	Frame
+	from, to trace.Time
+}
+
+// captureReader reads the captures of one stream.
+type captureReader struct {
+	syms    *trace.Symbols
+	begins  walk.NamesWith
+	ends    walk.NamesWith
+	works   map[trace.Sym]work
+	windows []*window // by process and time
+}
+
+// readCaptures returns the captures in a stream of symbols syms, nil if it has none.
+func readCaptures(syms *trace.Symbols, ranks []string, s profile.Stream) []*Capture {
+	r := &captureReader{syms: syms, begins: walk.NamesWith{Syms: syms, Text: "StreamBeginCapture"}, ends: walk.NamesWith{Syms: syms, Text: "StreamEndCapture"},
+		works: map[trace.Sym]work{}}
+	if r.findWindows(s); len(r.windows) == 0 {
+		return nil
+	}
+	r.readSizes(s)
+	r.readLaunches(s)
+	r.readFrames(s)
+	var captures []*Capture
+	type group struct {
+		rank   string
+		tokens int64
+	}
+	numbers := map[group]int{}
+	slices.SortStableFunc(r.windows, func(a, b *window) int { return cmp.Compare(a.from, b.from) })
+	for _, w := range r.windows {
+		if len(w.launches) == 0 {
+			continue // a warm-up that captures nothing
+		}
+		c := w.capture()
+		c.Rank = ranks[w.rank]
+		key := group{c.Rank, c.Tokens}
+		c.Number = numbers[key]
+		numbers[key]++
+		captures = append(captures, c)
+	}
+	return captures
+}
+
+// findWindows finds the begins and ends of captures.
+func (r *captureReader) findWindows(s profile.Stream) {
+	var begins, ends []profile.Call
+	for c := range s.Calls {
+		switch {
+		case r.begins.Has(c.Name):
+			begins = append(begins, *c)
+		case r.ends.Has(c.Name):
+			ends = append(ends, *c)
+		}
+	}
+	byStart := func(a, b profile.Call) int { return cmp.Compare(a.Start, b.Start) }
+	slices.SortStableFunc(begins, byStart)
+	slices.SortStableFunc(ends, byStart)
+	for i := range begins {
+		b := &begins[i]
+		at := slices.IndexFunc(ends, func(e profile.Call) bool {
+			return e.Rank == b.Rank && e.PID == b.PID && e.TID == b.TID && e.Start >= b.End
+		})
+		if at < 0 {
+			continue // the recording ended before
+		}
+		r.windows = append(r.windows, &window{process: process{b.Rank, b.PID}, from: b.End, to: ends[at].Start, tokens: Unknown, threads: map[int64][]threadFrame{}})
+		ends = slices.Delete(ends, at, at+1)
+	}
+	slices.SortStableFunc(r.windows, func(a, b *window) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.pid, b.pid), cmp.Compare(a.from, b.from))
+	})
+}
+
+// overlapping yields the windows of a process that overlap a time.
+func (r *captureReader) overlapping(e *profile.Event) func(yield func(*window) bool) {
+	return func(yield func(*window) bool) {
+		p := process{e.Rank, e.PID}
+		at, _ := slices.BinarySearchFunc(r.windows, e, func(w *window, e *profile.Event) int {
+			return cmp.Or(cmp.Compare(w.rank, p.rank), cmp.Compare(w.pid, p.pid), cmp.Compare(w.to, e.Start))
+		})
+		for ; at < len(r.windows) && r.windows[at].process == p && r.windows[at].from <= e.End; at++ {
+			if !yield(r.windows[at]) {
+				return
+			}
+		}
+	}
+}
+
+// captureName is how servers annotate a capture: "capture_32_FULL".
+var captureName = regexp.MustCompile(`^capture_(\d+)_([A-Za-z]+)$`)
+
+// readSizes reads the annotations around captures.
+func (r *captureReader) readSizes(s profile.Stream) {
+	for a := range s.Ranges {
+		for w := range r.overlapping(&a.Event) {
+			m := captureName.FindStringSubmatch(r.syms.Name(a.Name))
+			if m == nil {
+				break
+			}
+			w.tokens, _ = strconv.ParseInt(m[1], 10, 64)
+			w.mode = strings.ToUpper(m[2])
+		}
+	}
+}
+
+// work is what a call puts into a graph; other is nothing.
+type work struct {
+	work Work
+	some bool
+}
+
+// workOf tells by its name what a call captures.
+func workOf(call string) work {
+	switch {
+	case strings.Contains(call, "GraphLaunch"), strings.Contains(call, "HostFunc"), strings.Contains(call, "GetAttribute"):
+		return work{}
+	case strings.Contains(call, "Launch"):
+		return work{KernelWork, true}
+	case strings.Contains(call, "Memcpy"):
+		return work{CopyWork, true}
+	case strings.Contains(call, "Memset"):
+		return work{FillWork, true}
+	}
+	return work{}
+}
+
+// readLaunches reads what was launched in captures. A driver call within the runtime call that
+// has its correlation is the same launch.
+func (r *captureReader) readLaunches(s profile.Stream) {
+	seen := map[process]map[int64]bool{}
+	for c := range s.Calls {
+		of, known := r.works[c.Name]
+		if !known {
+			of = workOf(r.syms.Name(c.Name))
+			r.works[c.Name] = of
+		}
+		if !of.some {
+			continue
+		}
+		for w := range r.overlapping(&profile.Event{Start: c.Start, End: c.Start, Rank: c.Rank, PID: c.PID}) {
+			if seen[w.process] == nil {
+				seen[w.process] = map[int64]bool{}
+			}
+			if c.Correlation != 0 && seen[w.process][c.Correlation] {
+				break
+			}
+			seen[w.process][c.Correlation] = true
+			w.launches = append(w.launches, launchCall{Captured{c.Kernel, of.work, c.Shape, none}, c.Start, c.TID})
+			break
+		}
+	}
+}
+
+// readFrames reads what threads were in during captures.
+func (r *captureReader) readFrames(s profile.Stream) {
+	for f := range s.Frames {
+		if f.Kind == profile.SystemFrame {
+			continue
+		}
+		for w := range r.overlapping(&f.Event) {
+			w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Causal}, f.Start, max(f.End, f.Start+1)})
+		}
+	}
+}
+
+// capture puts together what a window has. Of the frames, those around launches stay.
+func (w *window) capture() *Capture {
+	slices.SortStableFunc(w.launches, func(a, b launchCall) int { return cmp.Compare(a.at, b.at) })
+	c := &Capture{Tokens: w.tokens, Mode: w.mode}
+	stacks := map[int64]*openFrames{}
+	for tid, frames := range w.threads {
+		slices.SortStableFunc(frames, func(a, b threadFrame) int {
+			return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(b.Kind, a.Kind))
+		})
+		stacks[tid] = &openFrames{frames: frames}
+	}
+	for i := range w.launches {
+		l := &w.launches[i]
+		if stack := stacks[l.tid]; stack != nil {
+			l.Frame = stack.at(l.at, c)
+		}
+		c.Launches = append(c.Launches, l.Captured)
+	}
+	return c
+}
+
+// openFrames go through the frames of a thread in the order of time.
+type openFrames struct {
+	frames []threadFrame
+	next   int
+	open   []int   // indices of frames
+	kept   []int32 // of each that is open: its index in the capture; none so far
+}
+
+// at returns the innermost frame at a time, and puts it and those around it into the capture.
+func (o *openFrames) at(t trace.Time, c *Capture) int32 {
+	for ; o.next < len(o.frames) && o.frames[o.next].from <= t; o.next++ {
+		o.close(o.frames[o.next].from)
+		o.open, o.kept = append(o.open, o.next), append(o.kept, none)
+	}
+	o.close(t)
+	around := int32(none)
+	for i, at := range o.open {
+		if o.kept[i] == none {
+			f := o.frames[at].Frame
+			f.Around = around
+			o.kept[i] = int32(len(c.Frames))
+			c.Frames = append(c.Frames, f)
+		}
+		around = o.kept[i]
+	}
+	return around
+}
+
+// close closes the frames that ended by a time.
+func (o *openFrames) close(t trace.Time) {
+	for n := len(o.open); n > 0 && o.frames[o.open[n-1]].to <= t; n = len(o.open) {
+		o.open, o.kept = o.open[:n-1], o.kept[:n-1]
+	}
+}
+
+// translate brings the names of a capture into the symbols of the replays.
+func (c *Capture) translate(from, to *trace.Symbols) {
+	if from == to {
+		return
+	}
+	known := map[trace.Sym]trace.Sym{0: 0}
+	in := func(sym *trace.Sym) {
+		name, ok := known[*sym]
+		if !ok {
+			name = to.Intern(from.Name(*sym))
+			known[*sym] = name
+		}
+		*sym = name
+	}
+	for i := range c.Launches {
+		in(&c.Launches[i].Name)
+	}
+	for i := range c.Frames {
+		f := &c.Frames[i]
+		in(&f.Name)
+		in(&f.Shapes)
+		in(&f.Types)
+	}
+}
+
+// Operator returns the innermost operator of a launch, an index of Frames; none.
+func (c *Capture) Operator(launch int32) int32 {
+	return c.innermost(c.Launches[launch].Frame, profile.OperatorFrame)
+}
+
+// innermost returns the innermost frame of a kind, of one and those around it.
+func (c *Capture) innermost(at int32, kind profile.FrameKind) int32 {
+	for at != none && c.Frames[at].Kind != kind {
+		at = c.Frames[at].Around
+	}
+	return at
+}

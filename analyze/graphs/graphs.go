@@ -1,0 +1,320 @@
+package graphs
+
+import (
+	"cmp"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Graphs are the replays of some streams, with the captures that they replay.
+type Graphs struct {
+	Captures []*Capture
+	Streams  []*Replays // by stream of the set
+	set      *profile.Set
+}
+
+// Collect reads the captures of a set, those in its own streams and those that were recorded apart,
+// and the replays, and says which are of which. It is nil if there are no captures.
+func Collect(set *profile.Set) *Graphs {
+	g := &Graphs{set: set, Captures: capturesOf(set)}
+	for _, c := range g.Captures {
+		c.size(nil)
+	}
+	if apart := set.Captures; apart != nil {
+		list := capturesOf(&apart.Set)
+		for _, c := range list {
+			c.size(apart.Sizes)
+			c.translate(apart.Syms, set.Syms)
+		}
+		g.Captures = append(g.Captures, list...)
+	}
+	if len(g.Captures) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(g.Captures, func(a, b *Capture) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Tokens, b.Tokens), cmp.Compare(a.Number, b.Number))
+	})
+	g.Streams = make([]*Replays, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
+	g.describeAll()
+	g.choose()
+	return g
+}
+
+// capturesOf returns the captures in the streams of a set.
+func capturesOf(set *profile.Set) []*Capture {
+	if _, any := set.Syms.Lookup("cudaStreamBeginCapture"); !any {
+		if _, any = set.Syms.Lookup("hipStreamBeginCapture"); !any {
+			if _, any = set.Syms.Lookup("cuStreamBeginCapture"); !any {
+				return nil
+			}
+		}
+	}
+	streams := make([][]*Capture, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		streams[i] = readCaptures(set.Syms, set.Ranks, s)
+		for _, c := range streams[i] {
+			if i < len(set.Files) {
+				c.File = set.Files[i]
+			}
+		}
+	})
+	return slices.Concat(streams...)
+}
+
+// captureFile is what SGLang calls the file of one capture: "bs_32_rank0.json.gz".
+var captureFile = regexp.MustCompile(`^bs_(\d+)_rank\d+`)
+
+// size finds out for how many tokens a capture is, if its annotations do not tell: from its file, or
+// from what is written beside it. As a last resort it is what most inputs of operators begin with.
+func (c *Capture) size(beside map[string]profile.CaptureSize) {
+	if c.Tokens != Unknown {
+		return
+	}
+	if m := captureFile.FindStringSubmatch(filepath.Base(c.File)); m != nil {
+		c.Tokens, _ = strconv.ParseInt(m[1], 10, 64)
+		return
+	}
+	if known, ok := beside[c.File]; ok {
+		c.Tokens, c.Mode = known.Tokens, cmp.Or(c.Mode, known.Mode)
+	}
+}
+
+// A tried is what came of pairing a sequence with a capture.
+type tried struct {
+	sequence int32
+	capture  *Capture
+}
+
+// A chooser finds the capture of each replay.
+type chooser struct {
+	*Graphs
+	*matcher
+	known map[tried]*Pairs // nil is unfit
+	// aligned are those that were refined.
+	aligned map[tried]*Pairs
+	seqs    sequences
+}
+
+// choose finds the captures of all replays.
+func (g *Graphs) choose() {
+	c := &chooser{Graphs: g, matcher: newMatcher(g.set.Syms), known: map[tried]*Pairs{}, aligned: map[tried]*Pairs{}, seqs: sequences{index: map[string]int32{}}}
+	for _, s := range g.Streams {
+		var before *Launch
+		for i := range s.Launches {
+			l := &s.Launches[i]
+			c.seqs.number(l)
+			if before != nil && before.Rank != l.Rank {
+				before = nil
+			}
+			c.chooseFor(l, before)
+			before = l
+		}
+	}
+}
+
+// chooseFor finds the capture of a replay. before is the one before it, nil is none.
+func (c *chooser) chooseFor(l, before *Launch) {
+	list := c.ofRank(c.set.Ranks[l.Rank])
+	want := wanted(list, l.Tokens)
+	var best *Capture
+	var most fit
+	look := func(some []*Capture) {
+		for _, x := range some {
+			p := c.pairs(l, x, len(some) <= mostAligned)
+			if p == nil {
+				continue
+			}
+			f := c.fitOf(l, x, p, want, before)
+			if best == nil || f.compare(most) > 0 {
+				best, most, l.Pairs = x, f, p
+			}
+		}
+	}
+	look(c.shortlist(l, list, want))
+	if best == nil {
+		return
+	}
+	l.Capture = best
+	if most.proven == 0 {
+		l.Pairs = c.refined(l, best)
+	}
+}
+
+// refined pairs a replay by alignment where no name or grid proves that the place of each kernel is
+// its own: as many may be missing on one side as on the other.
+func (c *chooser) refined(l *Launch, x *Capture) *Pairs {
+	key := tried{l.Sequence, x}
+	if c.aligned[key] == nil {
+		c.aligned[key] = c.pair(x, c.seqs.first[l.Sequence].Nodes)
+	}
+	return c.aligned[key]
+}
+
+// ofRank returns the captures of a rank, or all if there is none of it: all ranks capture the same.
+func (c *chooser) ofRank(rank string) []*Capture {
+	var list []*Capture
+	for _, x := range c.Captures {
+		if x.Rank == rank {
+			list = append(list, x)
+		}
+	}
+	if list == nil {
+		return c.Captures
+	}
+	return list
+}
+
+// wanted returns the number of tokens that a graph was captured for which computes so many: the next
+// one that was captured; Unknown if that is not known.
+func wanted(list []*Capture, tokens int64) int64 {
+	want := int64(math.MaxInt64)
+	for _, x := range list {
+		if tokens != Unknown && x.Tokens >= tokens {
+			want = min(want, x.Tokens)
+		}
+	}
+	if want == math.MaxInt64 {
+		return Unknown
+	}
+	return want
+}
+
+// mostAligned is how many captures are aligned with a sequence, which takes longer than to compare
+// place by place.
+const mostAligned = 8
+
+// shortlist returns the captures that may be of a replay: those of its size and length if there are
+// any, else those that come nearest.
+func (c *chooser) shortlist(l *Launch, list []*Capture, want int64) []*Capture {
+	var exact []*Capture
+	for _, x := range list {
+		if len(x.Launches) == len(l.Nodes) && c.pairs(l, x, false) != nil {
+			exact = append(exact, x)
+		}
+	}
+	ofSize := func(x *Capture) bool { return want != Unknown && x.Tokens == want }
+	if slices.ContainsFunc(exact, ofSize) || exact != nil && (want == Unknown || c.pairs(l, exact[0], false).proven > 0) {
+		return exact
+	}
+	near := slices.Clone(list)
+	apart := func(x *Capture) int {
+		n := len(x.Launches) - len(l.Nodes)
+		if n < 0 {
+			n = -n
+		}
+		if !ofSize(x) {
+			n += len(l.Nodes)
+		}
+		return n
+	}
+	slices.SortStableFunc(near, func(a, b *Capture) int { return cmp.Compare(apart(a), apart(b)) })
+	return near[:min(mostAligned, len(near))]
+}
+
+// pairs pairs a replay with a capture; nil if they do not fit. Sequences are aligned on demand only.
+func (c *chooser) pairs(l *Launch, x *Capture, align bool) *Pairs {
+	key := tried{l.Sequence, x}
+	p, ok := c.known[key]
+	if ok {
+		return p
+	}
+	first := c.seqs.first[l.Sequence]
+	if len(x.Launches) == len(first.Nodes) {
+		p = &Pairs{Launch: make([]int32, len(first.Nodes)), By: make([]By, len(first.Nodes))}
+		if c.byPlace(p, x, first.Nodes) {
+			p.count(x)
+			c.known[key] = p
+			return p
+		}
+	}
+	if !align {
+		return nil
+	}
+	p = nil
+	if similar(len(x.Launches), len(first.Nodes)) {
+		if p = c.pair(x, first.Nodes); 2*p.Missed > len(first.Nodes) {
+			p = nil
+		}
+	}
+	c.known[key] = p
+	return p
+}
+
+// similar reports whether two sequences may be the same but for some launches.
+func similar(a, b int) bool { return 2*a >= b && 2*b >= a }
+
+// A fit is how well a capture fits a replay, that which counts most first.
+type fit struct {
+	lacks  int // nodes and launches without a partner, as far as proof or the size does not outweigh them
+	proven int
+	size   bool // it is of the size that the step asks for
+	next   bool // it follows the one before
+	place  bool // it is the same of its file as the replay is of its step
+}
+
+func (c *chooser) fitOf(l *Launch, x *Capture, p *Pairs, want int64, before *Launch) fit {
+	f := fit{lacks: p.Missed + p.Extra, proven: p.proven, size: want != Unknown && x.Tokens == want, place: x.Number == l.Ordinal}
+	const few = 20 // of so many nodes, one may lack a partner
+	if f.size && p.proven == 0 && few*f.lacks <= len(l.Nodes) {
+		f.lacks = 0
+	}
+	if before != nil && before.Capture != nil && l.Ordinal > 0 {
+		b := before.Capture
+		f.next = b.File == x.File && b.Rank == x.Rank && b.Tokens == x.Tokens && b.Number+1 == x.Number
+	}
+	return f
+}
+
+func (f fit) compare(o fit) int {
+	return cmp.Or(cmp.Compare(o.lacks, f.lacks), cmp.Compare(f.proven, o.proven), boolCompare(f.size, o.size), boolCompare(f.next, o.next), boolCompare(f.place, o.place))
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// Of returns what a node was launched as at capture; nil is not known.
+func (l *Launch) Of(node int) *Captured {
+	if l.Capture == nil || l.Pairs.Launch[node] == none {
+		return nil
+	}
+	return &l.Capture.Launches[l.Pairs.Launch[node]]
+}
+
+// Around yields the frames that a node's launch was in at capture, the innermost one first, as indices
+// of the frames of the capture.
+func (l *Launch) Around(node int) func(yield func(at int32, f *Frame) bool) {
+	return func(yield func(at int32, f *Frame) bool) {
+		c := l.Of(node)
+		if c == nil {
+			return
+		}
+		for at := c.Frame; at != none; at = l.Capture.Frames[at].Around {
+			if !yield(at, &l.Capture.Frames[at]) {
+				return
+			}
+		}
+	}
+}
+
+// Name returns what a symbol stands for, "" if it is none.
+func (g *Graphs) Name(sym trace.Sym) string {
+	if sym == 0 {
+		return ""
+	}
+	return g.set.Syms.Name(sym)
+}

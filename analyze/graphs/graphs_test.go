@@ -1,0 +1,249 @@
+package graphs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A planted launch is one kernel of a model: what it is called, and what asks for it.
+type planted struct {
+	kernel, operator, shapes, module string
+	side                             bool // runs on a second stream
+}
+
+// layers is a model of so many layers, each of seven kernels, for so many tokens.
+func layers(n, tokens int) (list []planted) {
+	list = append(list, planted{"triton_poi_fused_embedding_0", "aten::embedding", fmt.Sprintf("[[%d]]", tokens), "Model_0", false})
+	for i := range n {
+		add := func(kernel, operator, shapes, module string) {
+			list = append(list, planted{kernel, operator, fmt.Sprintf("[[%d,%s]]", tokens, shapes), fmt.Sprintf("%s_%d", module, i), false})
+		}
+		add("fused_add_rmsnorm_kernel", "sgl::fused_add_rmsnorm", "64", "RMSNorm")
+		add("nvjet_qkv", "aten::mm", "64],[64,192", "Attention")
+		add("rope_kernel", "sgl::rope", "192", "Attention")
+		add("flash_fwd_kernel", "sgl::attention", "64", "Attention")
+		add("nvjet_o", "aten::mm", "64],[64,64", "Attention")
+		add("nvjet_gate_up", "aten::mm", "64],[64,256", "MLP")
+		add("silu_and_mul_kernel", "sgl::silu_and_mul", "256", "MLP")
+		add("nvjet_down", "aten::mm", "128],[128,64", "MLP")
+	}
+	return list
+}
+
+// A plant makes the rows of captures and replays.
+type plant struct {
+	syms  *trace.Symbols
+	rows  testset.RowStream
+	now   trace.Time
+	corr  int64
+	named bool // calls at capture say which kernel they launch
+}
+
+func (p *plant) event(name string, from, to trace.Time) profile.Event {
+	return profile.Event{Start: from, End: to, Name: p.syms.Intern(name), PID: 7}
+}
+
+func (p *plant) call(name string) *profile.Call {
+	p.corr++
+	e := p.event(name, p.now, p.now+2)
+	e.Correlation = p.corr
+	p.rows.CallRows = append(p.rows.CallRows, profile.Call{Event: e, TID: 1})
+	p.now += 10
+	return &p.rows.CallRows[len(p.rows.CallRows)-1]
+}
+
+func (p *plant) frame(kind profile.FrameKind, name, shapes string, from, to trace.Time) {
+	f := profile.Frame{Event: p.event(name, from, to), TID: 1, Kind: kind}
+	if shapes != "" {
+		f.Shapes = p.syms.Intern(shapes)
+	}
+	p.rows.FrameRows = append(p.rows.FrameRows, f)
+}
+
+// capture adds the capture of a model for so many tokens.
+func (p *plant) capture(model []planted, tokens int) {
+	from := p.now
+	p.call("cudaStreamBeginCapture")
+	for _, l := range model {
+		start := p.now
+		p.now += 3
+		c := p.call("cudaLaunchKernel")
+		if p.named {
+			c.Kernel = p.syms.Intern(l.kernel)
+		}
+		p.frame(profile.OperatorFrame, l.operator, l.shapes, start+1, p.now-1)
+		p.frame(profile.PythonFrame, profile.ModulePrefix+l.module, "", start, p.now)
+	}
+	p.call("cudaStreamEndCapture")
+	r := profile.Range{Event: p.event(fmt.Sprintf("capture_%d_FULL", tokens), from-1, p.now), TID: 1}
+	p.rows.RangeRows = append(p.rows.RangeRows, r)
+	p.now += 100
+}
+
+// replay adds a replay of a model by a step of so many requests. Kernels on the second stream run with
+// those before them.
+func (p *plant) replay(model []planted, batch int) {
+	from := p.now
+	launch := p.call("cudaGraphLaunch").Correlation
+	at := p.now
+	for _, l := range model {
+		e := p.event(l.kernel, at, at+5)
+		k := profile.Kernel{Event: e, Stream: 7}
+		k.Correlation = launch
+		if at += 6; l.side {
+			k.Stream, k.Start, k.End = 9, k.Start-8, k.End-8
+			at -= 6
+		}
+		p.rows.KernelRows = append(p.rows.KernelRows, k)
+	}
+	p.now = at + 10
+	p.rows.RangeRows = append(p.rows.RangeRows, profile.Range{Event: p.event(fmt.Sprintf("step[DECODE bs=%d]", batch), from-1, p.now), TID: 1})
+}
+
+// sets returns the replays, with the captures beside them.
+func sets(captures, replays *plant) *profile.Set {
+	set := testset.SetOf(replays.syms, []string{"rank 0"}, &replays.rows)
+	set.Captures = &profile.GraphCaptures{Set: *testset.SetOf(captures.syms, []string{"rank 0"}, &captures.rows)}
+	return set
+}
+
+func newPlant(named bool) *plant { return &plant{syms: trace.NewSymbols(), now: 1000, named: named} }
+
+// without drops some of a model.
+func without(model []planted, drop ...int) (rest []planted) {
+	for i, l := range model {
+		if !slices.Contains(drop, i) {
+			rest = append(rest, l)
+		}
+	}
+	return rest
+}
+
+// tally counts what came of the nodes of a replay of a model.
+func tally(t *testing.T, g *Graphs, l *Launch, model []planted) (right, open int) {
+	t.Helper()
+	if len(l.Nodes) != len(model) {
+		t.Fatalf("%d nodes, want %d", len(l.Nodes), len(model))
+	}
+	kernels := map[string][]planted{} // by name, in order: streams may mix the nodes
+	for _, m := range model {
+		kernels[m.kernel] = append(kernels[m.kernel], m)
+	}
+	for i := range l.Nodes {
+		name := g.Name(l.Nodes[i].Name)
+		want := kernels[name][0]
+		kernels[name] = kernels[name][1:]
+		place, ok := l.Place(i)
+		switch {
+		case !ok:
+			open++
+		case g.Name(place.Operator) == want.operator && g.Name(place.Shapes) == want.shapes && g.Name(place.Module) == want.module:
+			right++
+		default:
+			t.Errorf("node %d, %s, is of %s %s in %s, want %+v", i, name, g.Name(place.Operator), g.Name(place.Shapes), g.Name(place.Module), want)
+		}
+	}
+	return right, open
+}
+
+// Each kernel has the operator, shapes, and module of its launch, whether names were recorded at
+// capture or not, and of the graph that was captured for the batch of the step.
+func TestEveryKernelHasItsLaunch(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		captures, replays := newPlant(named), newPlant(false)
+		for _, size := range []int{1, 8, 32} {
+			captures.capture(layers(6, size), size)
+		}
+		replays.replay(layers(6, 8), 5)
+		replays.replay(layers(6, 32), 32)
+		replays.replay(layers(6, 1), 1)
+		g := Collect(sets(captures, replays))
+		for i, size := range []int{8, 32, 1} {
+			l := &g.Streams[0].Launches[i]
+			if l.Capture == nil || l.Capture.Tokens != int64(size) {
+				t.Fatalf("named %v, replay %d: capture %v, want that of %d tokens", named, i, l.Capture, size)
+			}
+			if right, open := tally(t, g, l, layers(6, size)); open > 0 {
+				t.Errorf("named %v, replay %d: %d right, %d without a launch", named, i, right, open)
+			}
+		}
+	}
+}
+
+// A launch that one side lacks costs that launch. Where names are known, nothing else stays open;
+// where they are not, what does is near, and nothing is wrong.
+func TestMissingLaunchesCostThemselves(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		model := layers(8, 16)
+		drop := r.IntN(len(model))
+		for _, named := range []bool{true, false} {
+			for _, atCapture := range []bool{true, false} {
+				captures, replays := newPlant(named), newPlant(false)
+				left, lost := without(model, drop), 1
+				if atCapture {
+					captures.capture(left, 16)
+					replays.replay(model, 16)
+					left = model
+				} else {
+					captures.capture(model, 16)
+					replays.replay(left, 16)
+					lost = 0
+				}
+				g := Collect(sets(captures, replays))
+				right, open := tally(t, g, &g.Streams[0].Launches[0], left)
+				if most := lost; named && open > most || open > lost+8 || right == 0 {
+					t.Errorf("seed %d, named %v, at capture %v, dropped %d (%s): %d right, %d open", seed, named, atCapture, drop, model[drop].kernel, right, open)
+				}
+			}
+		}
+	}
+}
+
+// Where as many are missing on one side as on the other, equal lengths are no proof.
+func TestEqualLengthsAreNoProof(t *testing.T) {
+	model := layers(8, 16)
+	captures, replays := newPlant(false), newPlant(false)
+	captures.capture(without(model, 20), 16)
+	replays.replay(without(model, 45), 16)
+	g := Collect(sets(captures, replays))
+	if right, open := tally(t, g, &g.Streams[0].Launches[0], without(model, 45)); right < len(model)-12 || open == 0 {
+		t.Errorf("%d right, %d open", right, open)
+	}
+}
+
+// Kernels of a second stream run before others that were launched earlier.
+func TestStreamsThatRunAtOnce(t *testing.T) {
+	model := layers(6, 16)
+	for i := 3; i < len(model); i += 8 {
+		model[i].side = true
+	}
+	captures, replays := newPlant(true), newPlant(false)
+	captures.capture(model, 16)
+	replays.replay(model, 16)
+	g := Collect(sets(captures, replays))
+	if right, open := tally(t, g, &g.Streams[0].Launches[0], model); open > 0 {
+		t.Errorf("%d right, %d open", right, open)
+	}
+}
+
+// What another model captured is of no kernel.
+func TestAnotherModelFitsNothing(t *testing.T) {
+	captures, replays := newPlant(true), newPlant(false)
+	other := layers(8, 16)
+	for i := range other {
+		other[i].kernel = fmt.Sprintf("another_%d", i%5)
+	}
+	captures.capture(other, 16)
+	replays.replay(layers(8, 16), 16)
+	g := Collect(sets(captures, replays))
+	if c := g.Streams[0].Launches[0].Capture; c != nil {
+		t.Errorf("capture %v", c)
+	}
+}

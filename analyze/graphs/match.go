@@ -1,0 +1,280 @@
+package graphs
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// By says how a node is known to be of a launch. The order is from no proof to the best one.
+type By uint8
+
+const (
+	ByNothing   By = iota
+	ByAmbiguity    // several launches that say different things fit equally well
+	ByPlace        // nothing speaks against it, and both sides have as many
+	ByKind         // the operator computes what the name of the kernel says
+	ByGrid         // the grid and the block are the same
+	ByName         // the name is the same
+)
+
+var byNames = [...]string{"", "ambiguous", "position", "kind", "grid", "name"}
+
+func (b By) String() string { return byNames[b] }
+
+// Pairs say which launch of a capture each node of a sequence is of.
+type Pairs struct {
+	Launch []int32 // none
+	By     []By
+	// Missed are the nodes without a launch, and Extra the launches without a node.
+	Missed, Extra int
+	proven        int // nodes whose name or grid is that of their launch
+}
+
+// A matcher pairs sequences with captures.
+type matcher struct {
+	syms  *trace.Symbols
+	kinds map[trace.Sym]profile.Kind // of names
+	names map[trace.Sym]string       // as they compare
+}
+
+func newMatcher(syms *trace.Symbols) *matcher {
+	return &matcher{syms, map[trace.Sym]profile.Kind{}, map[trace.Sym]string{}}
+}
+
+// kind returns what a name says that something computes.
+func (m *matcher) kind(name trace.Sym) profile.Kind {
+	k, ok := m.kinds[name]
+	if !ok {
+		k = profile.KindOf(m.syms.Name(name))
+		m.kinds[name] = k
+	}
+	return k
+}
+
+// sameName compares names that one profiler may write mangled, and another in full.
+func (m *matcher) sameName(a, b trace.Sym) bool {
+	return a == b || m.plain(a) == m.plain(b)
+}
+
+func (m *matcher) plain(name trace.Sym) string {
+	text, ok := m.names[name]
+	if !ok {
+		text = profile.Demangle(m.syms.Name(name))
+		m.names[name] = text
+	}
+	return text
+}
+
+// Scores of pairs. A pair that proves itself is worth more than any number of pairs that merely
+// do not contradict each other within the distance that sequences are shifted by.
+const (
+	never    = -1
+	plain    = 4
+	kindred  = 16
+	sameGrid = 32
+	sameText = 64
+)
+
+// compare returns how well a node fits a launch, and what proves it; never is not at all.
+func (m *matcher) compare(c *Capture, l *Captured, n *Node) (score int32, by By) {
+	score, by = plain, ByPlace
+	if l.Name != 0 && n.Work == KernelWork {
+		if l.Work != KernelWork || !m.sameName(l.Name, n.Name) {
+			return never, ByNothing
+		}
+		score, by = sameText, ByName
+	}
+	switch {
+	case l.Work == n.Work:
+	case n.Work == KernelWork && m.kind(n.Name) == copyKind(l.Work): // ROCm copies and fills by kernels
+	default:
+		return never, ByNothing
+	}
+	if l.Shape.Blocks > 0 && n.Shape.Blocks > 0 && l.Shape.Threads > 0 && n.Shape.Threads > 0 {
+		if l.Shape.Blocks != n.Shape.Blocks || l.Shape.Threads != n.Shape.Threads {
+			return never, ByNothing
+		}
+		score, by = score+sameGrid, max(by, ByGrid)
+	}
+	if by == ByPlace && n.Work == KernelWork {
+		if kind := m.kind(n.Name); kind != profile.KindOther {
+			for at := c.innermost(l.Frame, profile.OperatorFrame); at != none; at = c.innermost(c.Frames[at].Around, profile.OperatorFrame) {
+				if m.kind(c.Frames[at].Name) == kind {
+					return score + kindred, ByKind
+				}
+			}
+		}
+	}
+	return score, by
+}
+
+// copyKind is the kind of kernels that do what a copy or a fill asks for.
+func copyKind(w Work) profile.Kind {
+	if w == FillWork {
+		return profile.KindFill
+	}
+	return profile.KindCopy
+}
+
+// pair aligns the nodes of a replay with the launches of a capture.
+func (m *matcher) pair(c *Capture, nodes []Node) *Pairs {
+	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]By, len(nodes))}
+	m.align(p, c, nodes)
+	if !oneStream(nodes) {
+		m.acrossStreams(p, c, nodes)
+	}
+	p.count(c)
+	return p
+}
+
+// count counts what has a partner.
+func (p *Pairs) count(c *Capture) {
+	for i, at := range p.Launch {
+		if at == none {
+			p.Missed++
+		}
+		if p.By[i] >= ByGrid {
+			p.proven++
+		}
+	}
+	p.Extra = len(c.Launches) - (len(p.Launch) - p.Missed)
+}
+
+func oneStream(nodes []Node) bool {
+	return !slices.ContainsFunc(nodes, func(n Node) bool { return n.Stream != nodes[0].Stream || n.Device != nodes[0].Device })
+}
+
+// byPlace pairs as many nodes as launches by their place, if nothing speaks against it. Where streams
+// run at once, only names tell the order.
+func (m *matcher) byPlace(p *Pairs, c *Capture, nodes []Node) bool {
+	if len(nodes) != len(c.Launches) {
+		return false
+	}
+	one := oneStream(nodes)
+	for i := range nodes {
+		score, by := m.compare(c, &c.Launches[i], &nodes[i])
+		if score == never || !one && nodes[i].number == 0 && by < ByGrid {
+			return false
+		}
+		if by == ByKind {
+			by = ByPlace
+		}
+		p.Launch[i], p.By[i] = int32(i), by
+	}
+	return true
+}
+
+// says reports whether two launches say the same of their nodes, and of all operators around.
+func (c *Capture) says(a, b int32) bool {
+	if c.places[a] != c.places[b] {
+		return false
+	}
+	x, y := c.Operator(a), c.Operator(b)
+	for x != y {
+		if x == none || y == none || c.Frames[x].Name != c.Frames[y].Name || c.Frames[x].Shapes != c.Frames[y].Shapes {
+			return false
+		}
+		x, y = c.innermost(c.Frames[x].Around, profile.OperatorFrame), c.innermost(c.Frames[y].Around, profile.OperatorFrame)
+	}
+	return true
+}
+
+// band is how many places an alignment looks around the diagonal, besides the difference in length.
+const band = 96
+
+// align pairs nodes with launches in the order of both, going around what one side lacks. Where
+// another alignment is as good and gives a node a launch that says something else, it stays
+// ambiguous.
+func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
+	a := newAlignment(len(nodes), len(c.Launches))
+	a.fill(func(i, j int) int32 {
+		score, _ := m.compare(c, &c.Launches[j], &nodes[i])
+		return score
+	})
+	early, late := a.trace(true), a.trace(false)
+	for i := range nodes {
+		p.Launch[i], p.By[i] = early[i], ByNothing
+		if early[i] == none {
+			continue
+		}
+		if late[i] == none || early[i] != late[i] && !c.says(early[i], late[i]) {
+			p.Launch[i], p.By[i] = none, ByAmbiguity
+			continue
+		}
+		_, p.By[i] = m.compare(c, &c.Launches[early[i]], &nodes[i])
+	}
+	for i := range nodes {
+		if early[i] == none && late[i] != none {
+			p.By[i] = ByAmbiguity
+		}
+	}
+}
+
+// acrossStreams pairs the nodes that an alignment by time left over, since what streams run at once
+// is in another order than at capture: by name, and in order along each stream.
+func (m *matcher) acrossStreams(p *Pairs, c *Capture, nodes []Node) {
+	free := map[string][]int32{} // launches by name
+	used := make([]bool, len(c.Launches))
+	for _, at := range p.Launch {
+		if at != none {
+			used[at] = true
+		}
+	}
+	for j := range c.Launches {
+		if l := &c.Launches[j]; !used[j] && l.Name != 0 {
+			free[m.plain(l.Name)] = append(free[m.plain(l.Name)], int32(j))
+		}
+	}
+	type key struct {
+		device int32
+		stream uint32
+	}
+	last := map[key]int32{} // launch of the node before, along a stream
+	for i := range nodes {
+		n := &nodes[i]
+		k := key{n.Device, n.Stream}
+		before, ok := last[k]
+		if !ok {
+			before = none
+		}
+		if p.Launch[i] == none && n.Work == KernelWork {
+			list := free[m.plain(n.Name)]
+			at := slices.IndexFunc(list, func(j int32) bool { return j > before })
+			if at >= 0 && m.fits(c, &c.Launches[list[at]], n) {
+				p.Launch[i], p.By[i] = list[at], ByName
+				free[m.plain(n.Name)] = slices.Delete(list, at, at+1)
+			}
+		}
+		if p.Launch[i] != none {
+			last[k] = p.Launch[i]
+		}
+	}
+	m.swappable(p, c, nodes)
+}
+
+func (m *matcher) fits(c *Capture, l *Captured, n *Node) bool {
+	score, _ := m.compare(c, l, n)
+	return score != never
+}
+
+// swappable finds nodes of one name that ran on two streams at once, whose launches may as well be the
+// other way round.
+func (m *matcher) swappable(p *Pairs, c *Capture, nodes []Node) {
+	const near = 64 // nodes that run at once
+	for i := range nodes {
+		for k := i + 1; k < min(len(nodes), i+near); k++ {
+			a, b := &nodes[i], &nodes[k]
+			if b.Start >= a.Start+trace.Time(a.Dur) {
+				break // streams have met between
+			}
+			if a.Stream == b.Stream || p.Launch[i] == none || p.Launch[k] == none || !m.sameName(a.Name, b.Name) || c.says(p.Launch[i], p.Launch[k]) {
+				continue
+			}
+			for _, at := range []int{i, k} {
+				p.Launch[at], p.By[at] = none, ByAmbiguity
+			}
+		}
+	}
+}

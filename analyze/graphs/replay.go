@@ -1,0 +1,219 @@
+package graphs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Launch is one replay of a graph.
+type Launch struct {
+	Rank    int32
+	At      trace.Time // of the call
+	Tokens  int64      // that its step computes; Unknown
+	Ordinal int        // among the launches of its step
+	Nodes   []Node     // in the order of the graph, as far as that shows
+	// Sequence is the index of what it runs, the same for all replays that run the same.
+	Sequence int32
+	// Capture is what it replays, and By how that is known; nil is not known.
+	Capture *Capture
+	Pairs   *Pairs
+
+	correlation int64
+	pid         int32
+	tid         int64
+	byTime      bool // Nodes are in the order of time
+}
+
+// A Node is a kernel, copy, or fill of a replay.
+type Node struct {
+	Start  trace.Time
+	Dur    int64 // ns
+	Name   trace.Sym
+	Work   Work
+	Device int32
+	Stream uint32
+	Shape  profile.LaunchShape
+	number int64 // in the graph; 0 is unknown
+}
+
+// Replays are the replays in one stream.
+type Replays struct {
+	Launches []Launch            // in the order of their calls, rank by rank
+	index    []walk.Paged[int32] // by rank and correlation: of Launches, plus one
+}
+
+// readReplays reads the replays of a stream.
+func readReplays(set *profile.Set, s profile.Stream) *Replays {
+	r := &Replays{index: make([]walk.Paged[int32], len(set.Ranks))}
+	isLaunch := walk.GraphLaunches(set.Syms)
+	for c := range s.Calls {
+		if !isLaunch.Has(c.Name) || c.Correlation == 0 {
+			continue
+		}
+		if at := r.index[c.Rank].At(c.Correlation); *at == 0 {
+			r.Launches = append(r.Launches, Launch{Rank: c.Rank, At: c.Start, Tokens: Unknown, correlation: c.Correlation, pid: c.PID, tid: c.TID})
+			*at = int32(len(r.Launches))
+		}
+	}
+	if len(r.Launches) == 0 {
+		return r
+	}
+	add := func(e *profile.Event, n Node) {
+		if l := r.Of(e); l != nil {
+			n.Start, n.Dur, n.Name = e.Start, e.Dur(), e.Name
+			l.Nodes = append(l.Nodes, n)
+		}
+	}
+	for k := range s.Kernels {
+		if !k.Graph {
+			add(&k.Event, Node{Work: KernelWork, Device: k.Device, Stream: k.Stream, Shape: k.Shape, number: k.Node})
+		}
+	}
+	for c := range s.Copies {
+		what := CopyWork
+		if c.Kind == (profile.CopyKind{}) || workOf(set.Syms.Name(c.Name)).work == FillWork {
+			what = FillWork
+		}
+		add(&c.Event, Node{Work: what, Device: c.Device, Stream: c.Stream})
+	}
+	r.order()
+	r.readSteps(set, s)
+	return r
+}
+
+// Of returns the replay that launched some work; nil is none.
+func (r *Replays) Of(e *profile.Event) *Launch {
+	if e.Correlation == 0 {
+		return nil
+	}
+	if at := r.index[e.Rank].Find(e.Correlation); at != nil && *at != 0 {
+		return &r.Launches[*at-1]
+	}
+	return nil
+}
+
+// Find returns the replay and the node that some work is; nil is none.
+func (r *Replays) Find(e *profile.Event) (*Launch, int) {
+	l := r.Of(e)
+	if l == nil {
+		return nil, 0
+	}
+	i := 0
+	if l.byTime {
+		i, _ = slices.BinarySearchFunc(l.Nodes, e.Start, func(n Node, t trace.Time) int { return cmp.Compare(n.Start, t) })
+	}
+	for ; i < len(l.Nodes); i++ {
+		if n := &l.Nodes[i]; n.Start == e.Start && n.Name == e.Name && n.Dur == e.Dur() {
+			return l, i
+		}
+	}
+	return nil, 0
+}
+
+// Event returns what a node is as an event.
+func (l *Launch) Event(node int) profile.Event {
+	n := &l.Nodes[node]
+	return profile.Event{Start: n.Start, End: n.Start + trace.Time(n.Dur), Correlation: l.correlation, Name: n.Name, Rank: l.Rank, PID: l.pid}
+}
+
+// order puts launches into the order of time, and the nodes of each into that of the graph.
+func (r *Replays) order() {
+	kept := r.Launches[:0]
+	for _, l := range r.Launches {
+		if len(l.Nodes) > 0 {
+			kept = append(kept, l)
+		}
+	}
+	r.Launches = kept
+	slices.SortStableFunc(r.Launches, func(a, b Launch) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.At, b.At)) })
+	for rank := range r.index {
+		r.index[rank] = walk.Paged[int32]{}
+	}
+	for i := range r.Launches {
+		l := &r.Launches[i]
+		*r.index[l.Rank].At(l.correlation) = int32(i) + 1
+		slices.SortStableFunc(l.Nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Stream, b.Stream)) })
+		l.byTime = !l.byNumber()
+	}
+}
+
+// byNumber orders nodes by their numbers, if these grow along every stream: then they are those
+// of capture, and streams that run at once cannot change the order.
+func (l *Launch) byNumber() bool {
+	last := map[uint32]int64{}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if n.number <= last[n.Stream] {
+			return false
+		}
+		last[n.Stream] = n.number
+	}
+	slices.SortStableFunc(l.Nodes, func(a, b Node) int { return cmp.Compare(a.number, b.number) })
+	return true
+}
+
+// readSteps finds the steps that replays were launched in.
+func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
+	names := walk.StepNames{Syms: set.Syms}
+	threads := make([]walk.StepThreads, len(set.Ranks))
+	for a := range s.Ranges {
+		if label := names.Of(a.Name); label != nil && !a.Open {
+			threads[a.Rank].Add(a, label)
+		}
+	}
+	steps := make([][]walk.Step, len(threads))
+	for i := range threads {
+		steps[i] = threads[i].Settle()
+	}
+	type place struct{ rank, step int32 }
+	count := map[place]int{}
+	for i := range r.Launches {
+		l := &r.Launches[i]
+		at := threads[l.Rank].At(&profile.Call{Event: profile.Event{Start: l.At, End: l.At, PID: l.pid}, TID: l.tid})
+		outer := at
+		for ; at != walk.NoStep; at = steps[l.Rank][at].Around {
+			if tokens, ok := steps[l.Rank][at].StepName.Tokens(); ok && l.Tokens == Unknown {
+				l.Tokens = tokens
+			}
+			outer = at
+		}
+		if outer != walk.NoStep {
+			l.Ordinal = count[place{l.Rank, outer}]
+			count[place{l.Rank, outer}]++
+		}
+	}
+}
+
+// sequences numbers what the replays of all streams run.
+type sequences struct {
+	index map[string]int32
+	first []*Launch // of each sequence
+	key   []byte
+}
+
+func (s *sequences) number(l *Launch) {
+	s.key = s.key[:0]
+	streams := map[uint32]uint64{} // numbered as they appear: their own numbers differ from graph to graph
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if _, ok := streams[n.Stream]; !ok {
+			streams[n.Stream] = uint64(len(streams))
+		}
+		s.key = binary.AppendUvarint(s.key, uint64(n.Name))
+		s.key = binary.AppendUvarint(s.key, streams[n.Stream]<<2|uint64(n.Work))
+		s.key = binary.AppendVarint(s.key, n.Shape.Blocks)
+		s.key = binary.AppendVarint(s.key, int64(n.Shape.Threads))
+	}
+	at, ok := s.index[string(s.key)]
+	if !ok {
+		at = int32(len(s.first))
+		s.index[string(s.key)] = at
+		s.first = append(s.first, l)
+	}
+	l.Sequence = at
+}

@@ -1,0 +1,116 @@
+package graphs
+
+import (
+	"path/filepath"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A row is one node of one replay.
+type row struct {
+	launch *Launch
+	number int // of the launch, over all ranks
+	node   int
+}
+
+func (r *row) at() *Node { return &r.launch.Nodes[r.node] }
+
+func (r *row) place() Place {
+	p, _ := r.launch.Place(r.node)
+	return p
+}
+
+// Report returns the table of all kernels of graphs. g may be nil.
+func (g *Graphs) Report(opt walk.Options) *table.Table {
+	var rows []row
+	number := 0
+	if g != nil {
+		for _, s := range g.Streams {
+			for i := range s.Launches {
+				l := &s.Launches[i]
+				for node := range l.Nodes {
+					if e := l.Event(node); opt.Keeps(&e) {
+						rows = append(rows, row{l, number, node})
+					}
+				}
+				number++
+			}
+		}
+	}
+	text := func(name, doc string, of func(Place) trace.Sym) table.Field[row] {
+		return table.TextColumn(name, doc, func(r *row) string { return g.Name(of(r.place())) })
+	}
+	source := text("source", "innermost Python function that is of no library", func(p Place) trace.Sym { return p.Source })
+	shapes := text("shapes", "shapes of the inputs of the operator", func(p Place) trace.Sym { return p.Shapes })
+	types := text("types", "types of the inputs of the operator", func(p Place) trace.Sym { return p.Types })
+	kernel := table.TextColumn("kernel", "name of the kernel, or of the copy or fill", func(r *row) string { return g.Name(r.at().Name) })
+	source.Most, kernel.Most, shapes.Most, types.Most, types.Detail = table.MostName, table.MostName, mostShapes, mostShapes, true
+	captured := table.TextColumn("capture", "file of the capture, and for how many tokens it is", func(r *row) string { return r.launch.Capture.String() })
+	captured.Detail = true
+	fields := []table.Field[row]{
+		table.TextColumn("rank", "rank, or process that is none", func(r *row) string { return g.set.Ranks[r.launch.Rank] }),
+		table.CountColumn("launch", "which replay, in the order of their calls, rank by rank", func(r *row) int64 { return int64(r.number) }),
+		table.CountColumn("index", "which of its kernels, in the order of the graph", func(r *row) int64 { return int64(r.node) }),
+		table.NsColumn("dur", "how long it ran", func(r *row) int64 { return r.at().Dur }),
+		text("operator", "innermost operator that launched it at capture", func(p Place) trace.Sym { return p.Operator }),
+		shapes, types,
+		text("module", "innermost nn.Module around that", func(p Place) trace.Sym { return p.Module }),
+		text("layer", "the module that is a layer of the model", func(p Place) trace.Sym { return p.Layer }),
+		table.TextColumn("matched by", "how it is known which launch at capture is its own: name (the same), grid (the same, and of the block), kind (the operator computes what the name says), position (as many, and nothing speaks against it), ambiguous (several fit)", func(r *row) string {
+			if r.launch.Capture == nil {
+				return ""
+			}
+			return r.launch.Pairs.By[r.node].String()
+		}),
+		captured, source, kernel,
+	}
+	t := table.New("sgtrace.report.ops.graphkernels/v1", "Kernels of CUDA graphs, as they were captured", rows, fields)
+	g.note(t, rows)
+	return t
+}
+
+// mostShapes is how wide shapes are for people.
+const mostShapes = 60
+
+// String names a capture: "bs_32_rank0.json.gz (32 tokens)".
+func (c *Capture) String() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Tokens == Unknown:
+		return filepath.Base(c.File)
+	}
+	return filepath.Base(c.File) + " (" + words.Counted(int(c.Tokens), "token") + ")"
+}
+
+// note says how many kernels are known, and why others are not.
+func (g *Graphs) note(t *table.Table, rows []row) {
+	if len(rows) == 0 {
+		return
+	}
+	var by [ByName + 1]int
+	without, launches := 0, map[*Launch]bool{}
+	for i := range rows {
+		l := rows[i].launch
+		if l.Capture == nil {
+			without++
+			launches[l] = true
+			continue
+		}
+		by[l.Pairs.By[rows[i].node]]++
+	}
+	known := len(rows) - without - by[ByNothing] - by[ByAmbiguity]
+	t.Note("%d of %d have an operator from a capture: %d by name, %d by grid, %d by kind, %d by position alone", known, len(rows), by[ByName], by[ByGrid], by[ByKind], by[ByPlace])
+	if by[ByNothing] > 0 {
+		t.Note("%d are in no capture: the graph was captured with other launches", by[ByNothing])
+	}
+	if by[ByAmbiguity] > 0 {
+		t.Note("%d are ambiguous: several launches that say different things fit equally well", by[ByAmbiguity])
+	}
+	if without > 0 {
+		t.Note("no capture fits %s of graphs with %s", words.Counted(len(launches), "launch"), words.Counted(without, "kernel"))
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+)
+
+// readCSV returns the rows of a table by column.
+func readCSV(t *testing.T, text string) (rows []map[string]string) {
+	t.Helper()
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%v: %.200s", err, text)
+	}
+	for _, cells := range all[1:] {
+		row := map[string]string{}
+		for i, name := range all[0] {
+			row[name] = cells[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// launchProof is what calls of HIP say of the kernel that they launch, and those of CUDA do not.
+var launchProof = []string{`"kernel":`, `"grid":`, `"block":`}
+
+// Of two real graphs, each kernel has the operator, shapes, and module that another program found, and
+// the operators have the same GPU time; the same where calls at capture do not say what they launch,
+// and one of the launches is in no replay.
+func TestRealGraphs(t *testing.T) {
+	var folders []string
+	for _, pair := range []string{"vllm_gptoss_decode", "xdit_flux1_sage"} {
+		folders = append(folders, testinput.Shared(t, "data", "graphs", pair))
+	}
+	for _, folder := range folders {
+		truth, capture, replay := readTruth(t, folder), filepath.Join(folder, "capture.json.zst"), filepath.Join(folder, "replay.json.zst")
+		checkGraph(t, folder, truth, capture, replay)
+		plain := testinput.ReadZstd(t, capture)
+		for _, key := range launchProof {
+			plain = bytes.ReplaceAll(plain, []byte(key), []byte(`"unknown":`))
+		}
+		like := filepath.Join(t.TempDir(), "capture.json")
+		if err := os.WriteFile(like, plain, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkGraph(t, folder+" as of CUDA", truth, like, replay)
+	}
+}
+
+// readTruth reads what another program says of each kernel of a graph.
+func readTruth(t *testing.T, folder string) []map[string]string {
+	if text, err := os.ReadFile(filepath.Join(folder, "map.csv")); err == nil {
+		return readCSV(t, string(text))
+	}
+	return readCSV(t, string(testinput.ReadZstd(t, filepath.Join(folder, "map.csv.zst"))))
+}
+
+// checkGraph compares the kernels of the first replay with the truth.
+func checkGraph(t *testing.T, what string, truth []map[string]string, capture, replay string) {
+	t.Helper()
+	r := sgtrace(t, t.TempDir(), "report", "--ops", "--table", "ops.graphkernels", "--format", "csv", "--captures", capture, replay)
+	rows := readCSV(t, r.out)
+	if len(rows) < len(truth) || len(rows)%len(truth) != 0 {
+		t.Fatalf("%s: %d rows, want %d for each replay: %s", what, len(rows), len(truth), r.err)
+	}
+	compact := func(list string) string {
+		var b bytes.Buffer
+		if json.Compact(&b, []byte(list)) != nil {
+			return list
+		}
+		return b.String()
+	}
+	wrong := 0
+	for i, want := range truth {
+		got := rows[i]
+		if got["kernel"] != want["kernel"] || got["operator"] != want["op"] || compact(got["shapes"]) != compact(want["input_dims"]) || compact(got["types"]) != compact(want["input_types"]) || got["module"] != want["module"] {
+			if wrong++; wrong <= 3 {
+				t.Errorf("%s, kernel %d: %s %s in %s by %q, want %s %s in %s", what, i, got["operator"], got["shapes"], got["module"], got["matched by"], want["op"], want["input_dims"], want["module"])
+			}
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%s: %d of %d are wrong", what, wrong, len(truth))
+	}
+}
+
+// A graphKernel is a kernel of the graph that writeGraph writes, and what asks for it at capture.
+type graphKernel struct{ name, operator, shapes, types, module string }
+
+// graphModel is a model of so many layers, for so many tokens.
+func graphModel(layers, tokens int) (list []graphKernel) {
+	bf16 := `["c10::BFloat16","c10::BFloat16"]`
+	for i := range layers {
+		add := func(name, operator, shapes, module string) {
+			list = append(list, graphKernel{name, operator, strings.ReplaceAll(shapes, "T", fmt.Sprint(tokens)), bf16, fmt.Sprintf("%s_%d", module, i)})
+		}
+		add("fused_add_rmsnorm_kernel", "sgl_kernel::fused_add_rmsnorm", "[[T,4096],[T,4096],[4096]]", "RMSNorm")
+		add("nvjet_tst_64x8_qkv", "aten::mm", "[[T,4096],[4096,6144]]", "QKVParallelLinear")
+		add("fused_rope_kernel", "sgl_kernel::rotary_embedding", "[[T,4096],[T,1024]]", "RotaryEmbedding")
+		add("flash_fwd_splitkv_kernel", "sgl_kernel::fwd", "[[T,32,128],[900,1,8,128],[900,1,8,128]]", "RadixAttention")
+		add("nvjet_tst_64x8_o", "aten::mm", "[[T,4096],[4096,4096]]", "RowParallelLinear")
+		add("nvjet_tst_64x8_gate", "aten::mm", "[[T,4096],[4096,28672]]", "MergedColumnParallelLinear")
+		add("act_and_mul_kernel_silu", "sgl_kernel::silu_and_mul", "[[T,28672],[T,14336]]", "SiluAndMul")
+		add("nvjet_tst_64x8_down", "aten::mm", "[[T,14336],[14336,4096]]", "DownProj")
+	}
+	return list
+}
+
+// writeGraph writes traces of a server as CUDA gives them: decode/ with one replay for 5 requests, and
+// capture_traces/ with the captures for 4 and for 8.
+func writeGraph(dir string) error {
+	const head = `{"schemaVersion":1,"deviceProperties":[{"id":0,"name":"NVIDIA H100 80GB HBM3","numSms":132}],"distributedInfo":{"backend":"nccl","rank":0,"world_size":1},"traceEvents":[`
+	var events []string
+	event := func(cat, name string, ts, dur int, args string, tid int) {
+		events = append(events, fmt.Sprintf(`{"ph":"X","cat":%q,"name":%q,"pid":10,"tid":%d,"ts":%d,"dur":%d,"args":{%s}}`, cat, name, tid, ts, dur, args))
+	}
+	write := func(path string) error {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		text := head + strings.Join(events, ",\n") + "]}\n"
+		events = nil
+		return os.WriteFile(path, []byte(text), 0o666)
+	}
+	for _, tokens := range []int{4, 8} {
+		at := 1_770_000_000_000_000 + tokens*1_000_000
+		event("cuda_runtime", "cudaStreamBeginCapture", at, 2, `"correlation":1`, 10)
+		for i, k := range graphModel(3, tokens) {
+			at += 100
+			event("python_function", fmt.Sprintf("nn.Module: DecoderLayer_%d", i/8), at-2, 90, `"Python id":1`, 10)
+			event("python_function", "nn.Module: "+k.module, at-1, 80, `"Python id":2`, 10)
+			event("python_function", "sglang/srt/layers/layer.py(7): forward", at, 70, `"Python id":3`, 10)
+			event("cpu_op", k.operator, at+1, 60, `"Input Dims":`+k.shapes+`,"Input type":`+k.types, 10)
+			event("cuda_runtime", "cudaLaunchKernel", at+9, 5, fmt.Sprintf(`"correlation":%d`, i+2), 10)
+		}
+		event("cuda_runtime", "cudaStreamEndCapture", at+100, 2, `"correlation":99`, 10)
+		if err := write(fmt.Sprintf("capture_traces/bs_%d_rank0.json", tokens)); err != nil {
+			return err
+		}
+	}
+	at := 1_770_000_100_000_000
+	event("user_annotation", "step[DECODE bs=5]", at, 900, `"External id":1`, 10)
+	event("cuda_runtime", "cudaGraphLaunch", at+10, 5, `"correlation":1`, 10)
+	for i, k := range graphModel(3, 8) {
+		dur := 4 + len(k.shapes)%7
+		event("kernel", k.name, at+20+i*20, dur, `"device":0,"stream":7,"correlation":1,"grid":[64,1,1],"block":[128,1,1]`, 7)
+	}
+	return write("decode/1770000100.0-TP-0.trace.json")
+}
+
+// graphReplay writes the traces of writeGraph, and returns the folder of the replay.
+func graphReplay(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := writeGraph(dir); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "decode")
+}

@@ -1,0 +1,102 @@
+package profile
+
+import "strings"
+
+// A Kind says what part of a model a kernel computes. One that computes several is of the kind
+// of the larger part: a norm that quantizes its result is a norm.
+type Kind uint8
+
+const (
+	KindOther Kind = iota
+	KindCommunication
+	KindAttention
+	KindKVWrite
+	KindRope
+	KindNorm
+	KindExperts // matrix products of experts
+	KindRouting // which token goes to which expert, and their results back
+	KindGEMM
+	KindActivation
+	KindQuantization
+	KindSoftmax
+	KindSampling
+	KindEmbedding
+	KindSort
+	KindCopy
+	KindFill
+	KindReduction
+	KindElementwise
+	NumKinds
+)
+
+var kindNames = [NumKinds]string{"other", "communication", "attention", "KV write", "rope", "norm", "experts", "routing", "GEMM", "activation", "quantization", "softmax",
+	"sampling", "embedding", "sort", "copy", "fill", "reduction", "elementwise"}
+
+// String names the kind: "GEMM".
+func (k Kind) String() string { return kindNames[k] }
+
+// A kindRule is some text in the names of kernels, or of operators, of a kind.
+type kindRule struct {
+	text string
+	kind Kind
+}
+
+// kindRules are tried in this order: a name that says attention may say what it is made with,
+// "cutlass", and what it reads, "kvcache".
+var kindRules = []kindRule{
+	{"reshape_and_cache", KindKVWrite}, {"concat_and_cache", KindKVWrite}, {"set_kv_buffer", KindKVWrite}, {"set_mla_kv", KindKVWrite}, {"store_kv", KindKVWrite},
+	{"store_cache", KindKVWrite}, {"appendpagedkv", KindKVWrite}, {"write_kv", KindKVWrite}, {"kv_cache_write", KindKVWrite},
+	{"rotary", KindRope}, {"rope", KindRope},
+	{"flash", KindAttention}, {"fmha", KindAttention}, {"attention", KindAttention}, {"attn", KindAttention}, {"paged", KindAttention}, {"batchdecode", KindAttention},
+	{"batchprefill", KindAttention}, {"reduce_segments", KindAttention}, {"sage_fwd", KindAttention}, {"merge_state", KindAttention}, {"splitkv", KindAttention},
+	{"mla_", KindAttention}, {"fwd_grouped_kernel_stage", KindAttention}, {"fwd_kernel_stage", KindAttention},
+	{"renorm", KindRouting}, {"normal_", KindOther}, {"norm", KindNorm},
+	{"moe_sum", KindRouting}, {"moe_align", KindRouting}, {"moe_fused_gate", KindRouting}, {"topk", KindRouting}, {"routing", KindRouting}, {"expert_tokens", KindRouting},
+	{"sort_expert", KindRouting}, {"bitmatrix", KindRouting}, {"finalize", KindRouting}, {"permute_rows", KindRouting}, {"expandinput", KindRouting},
+	{"matmul_ogs", KindExperts}, {"fused_moe", KindExperts}, {"moe_gemm", KindExperts}, {"grouped_gemm", KindExperts}, {"group_gemm", KindExperts}, {"grouped_mm", KindExperts},
+	{"m_grouped", KindExperts}, {"moe_forward", KindExperts}, {"moe_ck", KindExperts}, {"ck_moe", KindExperts}, {"moe_kernel", KindExperts}, {"moe_mxgemm", KindExperts},
+	{"silu", KindActivation}, {"gelu", KindActivation}, {"swiglu", KindActivation}, {"act_and_mul", KindActivation}, {"relu", KindActivation},
+	{"gemm", KindGEMM}, {"cijk_", KindGEMM}, {"nvjet", KindGEMM}, {"cutlass", KindGEMM}, {"cublas", KindGEMM}, {"xmma", KindGEMM}, {"gemv", KindGEMM}, {"splitk", KindGEMM},
+	{"matmul", KindGEMM}, {"marlin", KindGEMM}, {"scaled_mm", KindGEMM}, {"wmma", KindGEMM}, {"aten::mm", KindGEMM}, {"aten::addmm", KindGEMM}, {"aten::bmm", KindGEMM},
+	{"aten::baddbmm", KindGEMM}, {"aten::linear", KindGEMM}, {"convolution", KindGEMM}, {"dot_kernel", KindGEMM}, {"_mm_", KindGEMM}, {"cudnn", KindGEMM}, {"conv2d", KindGEMM},
+	{"quant", KindQuantization}, {"cast_fp8", KindQuantization}, {"scaled_fp8", KindQuantization}, {"to_fp8", KindQuantization},
+	{"softmax", KindSoftmax}, {"argmax", KindSampling}, {"sampl", KindSampling}, {"top_p", KindSampling}, {"multinomial", KindSampling},
+	{"embedding", KindEmbedding}, {"gather", KindEmbedding}, {"index_select", KindEmbedding},
+	{"sort", KindSort}, {"radix", KindSort}, {"scan", KindSort},
+	{"copy", KindCopy}, {"memcpy", KindCopy}, {"transpose", KindCopy}, {"concat", KindCopy}, {"catarray", KindCopy}, {"aten::cat", KindCopy}, {"contiguous", KindCopy},
+	{"fill", KindFill}, {"memset", KindFill}, {"zero_", KindFill},
+	{"reduce", KindReduction},
+	{"elementwise", KindElementwise}, {"aten::", KindElementwise},
+}
+
+// compiledRules are those of kernels that Inductor compiled, whose names list what was fused, and
+// name operators that come behind them.
+var compiledRules = []kindRule{
+	{"_mm_", KindGEMM}, {"rsqrt", KindNorm}, {"layer_norm", KindNorm}, {"rms_norm", KindNorm}, {"softmax", KindSoftmax},
+	{"silu", KindActivation}, {"gelu", KindActivation}, {"sigmoid", KindActivation}, {"embedding", KindEmbedding},
+	{"triton_tem", KindGEMM}, {"triton_red", KindReduction}, {"", KindElementwise},
+}
+
+// KindOf tells by its name what a kernel, or an operator, computes.
+func KindOf(name string) Kind {
+	if IsCommunication(name) {
+		return KindCommunication
+	}
+	head := strings.ToLower(kindHead(name))
+	rules := kindRules
+	if _, after, ok := strings.Cut(head, "triton_"); ok && strings.Contains(after, "fused") {
+		rules = compiledRules
+	}
+	for i := range rules {
+		if strings.Contains(head, rules[i].text) {
+			return rules[i].kind
+		}
+	}
+	return KindOther
+}
+
+// kindHead returns what of a name says what it computes: a signature goes on with types.
+func kindHead(name string) string {
+	name = Demangle(name)
+	return name[:min(len(name), headBytes)]
+}
