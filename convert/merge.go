@@ -3,7 +3,6 @@ package convert
 import (
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -45,7 +44,8 @@ func ReadWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignme
 	for f := range windows {
 		bySource[f.Source] = append(bySource[f.Source], f)
 	}
-	parallel.Each(len(in.Sources), func(i int) {
+	together, workers := inputs.Readers(len(in.Sources))
+	parallel.Few(together, len(in.Sources), func(i int) {
 		files := bySource[in.Sources[i]]
 		if len(files) == 0 {
 			return // of ranks that are left out
@@ -55,7 +55,7 @@ func ReadWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignme
 			w := windows[f]
 			all = inputs.Extent{From: min(all.From, w.From), To: max(all.To, w.To)}
 		}
-		in.Window(in.Sources[i], files, all, max(1, runtime.GOMAXPROCS(0)/len(in.Sources)))
+		in.Window(in.Sources[i], files, all, workers)
 	})
 	of.JoinAgain()
 	return nil

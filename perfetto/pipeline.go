@@ -3,11 +3,11 @@ package perfetto
 import (
 	"cmp"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -111,7 +111,8 @@ func (c *cutter) run(free <-chan *piece, todo, order chan<- *piece) {
 // the output; e fills their gaps, in order, so that ids are given in the order
 // of first use whatever the cores do.
 func (e *encoder) events(w io.Writer, c *cutter) (err error) {
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	const held = 2 * maxContents // by a worker: contents, and a piece of the output
+	workers := min(parallel.Workers(held), maxWorkers)
 	inUse := workers + 2 // one is being cut, one written
 	free, todo, order := make(chan *piece, inUse), make(chan *piece, inUse), make(chan *piece, inUse)
 	for range inUse {

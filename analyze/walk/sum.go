@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -158,20 +158,7 @@ const MaxWalks = 4
 
 // EachStream calls walk for all streams of a set, several at once.
 func EachStream(set *profile.Set, walk func(i int, s profile.Stream)) {
-	next := make(chan int, len(set.Streams))
-	for i := range set.Streams {
-		next <- i
-	}
-	close(next)
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), MaxWalks, len(set.Streams)) {
-		wg.Go(func() {
-			for i := range next {
-				walk(i, set.Streams[i])
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Few(min(runtime.GOMAXPROCS(0), MaxWalks), len(set.Streams), func(i int) { walk(i, set.Streams[i]) })
 }
 
 // nameOfRank returns the name of a rank, "" where ranks are pooled.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -285,20 +284,30 @@ func (m *Loaded) indexFlights(flights []*Indexed) {
 	})
 }
 
+// heldByRecording is about how many bytes are held of a recording that is being read beside its
+// tables: what is decompressed, and what a worker parses.
+const heldByRecording = 8 << 20
+
+// Readers tells how many recordings of n are to be read at a time, and how many workers parse each.
+func Readers(n int) (together, workers int) {
+	together = parallel.Workers(heldByRecording)
+	return together, max(1, together/max(n, 1))
+}
+
 // indexRecordings reads what profilers recorded and orders the events, several inputs at
 // once: decompressing one takes a core.
 func (m *Loaded) indexRecordings(recordings []*Indexed) {
-	cores := runtime.GOMAXPROCS(0)
+	together, workers := Readers(len(recordings))
 	files := make([][]*Recording, len(recordings))
-	parallel.Each(len(recordings), func(i int) {
+	parallel.Few(together, len(recordings), func(i int) {
 		x := recordings[i]
-		if !m.indexRecording(x, max(1, cores/len(recordings))) {
+		if !m.indexRecording(x, workers) {
 			return
 		}
 		files[i] = make([]*Recording, len(x.Source.Profiles))
 		// Of the processes of a machine, several can be put in order at a time.
 		some := func(k int) { files[i][k] = NewRecording(x.Source.Profiles[k], x) }
-		if len(recordings) >= cores {
+		if len(recordings) >= together {
 			for k := range x.Source.Profiles {
 				some(k)
 			}

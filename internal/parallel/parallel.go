@@ -10,11 +10,14 @@ import (
 )
 
 // Each calls f for 0 to n-1 on all cores, the first ones first, and returns when all calls have.
-func Each(n int, f func(i int)) { each(n, func(_, i int) { f(i) }) }
+func Each(n int, f func(i int)) { Few(runtime.GOMAXPROCS(0), n, f) }
 
-// each is Each for who wants to know which worker calls: of those at work at a time, each has
+// Few is Each for so many calls at a time: see [Workers].
+func Few(workers, n int, f func(i int)) { each(workers, n, func(_, i int) { f(i) }) }
+
+// each is Few for who wants to know which worker calls: of those at work at a time, each has
 // another number.
-func each(n int, f func(worker, i int)) {
+func each(workers, n int, f func(worker, i int)) {
 	var next atomic.Int64
 	work := func(worker int) {
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
@@ -22,7 +25,7 @@ func each(n int, f func(worker, i int)) {
 		}
 	}
 	var wg sync.WaitGroup
-	for worker := 1; worker < min(runtime.GOMAXPROCS(0), n); worker++ {
+	for worker := 1; worker < min(workers, n); worker++ {
 		wg.Go(func() { work(worker) })
 	}
 	work(0)
@@ -53,7 +56,7 @@ func Rows(n, size int, f func(from, to int)) { rows(n, size, func(_, from, to in
 
 func rows(n, size int, f func(worker, from, to int)) {
 	part := max(whole/size, 1)
-	each((n+part-1)/part, func(worker, i int) {
+	each(runtime.GOMAXPROCS(0), (n+part-1)/part, func(worker, i int) {
 		from, to := i*part, min((i+1)*part, n)
 		memory.Touch((to - from) * size)
 		f(worker, from, to)

@@ -96,3 +96,29 @@ func TestWorkers(t *testing.T) {
 		}
 	}
 }
+
+// Few calls for each, and no more at a time than it may.
+func TestFew(t *testing.T) {
+	for _, workers := range []int{1, 3, 8} {
+		var now, most atomic.Int32
+		visits := make([]atomic.Int32, 100)
+		Few(workers, len(visits), func(i int) {
+			for n := now.Add(1); ; {
+				if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
+					break
+				}
+			}
+			runtime.Gosched()
+			visits[i].Add(1)
+			now.Add(-1)
+		})
+		for i := range visits {
+			if visits[i].Load() != 1 {
+				t.Fatalf("%d workers: %d visits of %d", workers, visits[i].Load(), i)
+			}
+		}
+		if int(most.Load()) > workers {
+			t.Errorf("%d at a time, of %d", most.Load(), workers)
+		}
+	}
+}

@@ -2,14 +2,19 @@ package parse
 
 import (
 	"io"
-	"runtime"
+
+	"github.com/sgtrace/sgtrace/internal/parallel"
 )
+
+// heldByWorker is about how many bytes a worker holds: the piece at hand, those that wait before and
+// behind it, and what was parsed of them.
+const heldByWorker = 4 << 20
 
 // Read parses an input. It passes what it makes of it on to keep, in the order of
 // the file, batch by batch, each of one document at most.
 func Read(r io.Reader, opt Options, l Limits, keep func(*Batch)) Ending {
 	if opt.Workers <= 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
+		opt.Workers = parallel.Workers(heldByWorker)
 	}
 	set := newSettings(opt, l)
 	src := &source{r: r}
