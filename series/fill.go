@@ -13,6 +13,8 @@ type Filler struct {
 	Set    *Set
 	source uint32
 	within uint32
+	grain  uint32 // of within: how often 100 ns has to be taken ten times
+	line   uint32
 }
 
 // Fill begins an input.
@@ -26,7 +28,15 @@ func (f *Filler) Source() *Source { return &f.Set.Sources[f.source] }
 
 // Within says how exact stamps are from now on, in ns: what follows happened at its stamp, or
 // up to so much later.
-func (f *Filler) Within(ns int64) { f.within = uint32(min(ns/1000, math.MaxUint32)) }
+func (f *Filler) Within(ns int64) {
+	f.within, f.grain = uint32(min(ns/1000, math.MaxUint32)), 0
+	for most := int64(100); most < ns; most *= 10 {
+		f.grain++
+	}
+}
+
+// Line says of which line what follows is.
+func (f *Filler) Line(n int64) { f.line = uint32(n) & (1<<lineBits - 1) }
 
 // Server returns the index of a server, which is added if it is new: they are told apart by host
 // and name.
@@ -100,7 +110,7 @@ func (f *Filler) Add(series int32, at trace.Time, value float64) {
 		return
 	}
 	f.Saw(at)
-	f.Set.samples = memory.Append(f.Set.samples, Sample{Time: at, Value: value, Series: series, Within: f.within})
+	f.Set.samples = memory.Append(f.Set.samples, Sample{Time: at, Value: value, Series: series, mark: f.grain<<lineBits | f.line})
 	src := f.Source()
 	src.Samples++
 	src.part.samples++

@@ -100,10 +100,27 @@ type Series struct {
 type Sample struct {
 	Time   trace.Time // Unix ns
 	Value  float64
-	Series int32 // index into Set.List
-	// Within is how much later than Time it may have been, in µs: a stamp of whole seconds is
-	// the beginning of its second.
-	Within uint32
+	Series int32  // index into Set.List
+	mark   uint32 // a line, and how exact its time is
+}
+
+const lineBits = 24
+
+// Line tells samples of one line of a log from those of others of the same time: the last bits of its
+// number. It is 0 where there are no lines.
+func (s Sample) Line() uint32 { return s.mark & (1<<lineBits - 1) }
+
+// Within is how much later than Time it may have been, in ns: a stamp of whole seconds is the
+// beginning of its second.
+func (s Sample) Within() int64 {
+	if s.mark>>lineBits == 0 {
+		return 0
+	}
+	ns := int64(100)
+	for range s.mark >> lineBits {
+		ns *= 10
+	}
+	return ns
 }
 
 // InstantKind is what happens at an instant.

@@ -38,7 +38,7 @@ func TestInputsMakeOneSeries(t *testing.T) {
 	var times []trace.Time
 	for x := range s.Each(0) {
 		times = append(times, (x.Time-at)/second)
-		if x.Within != 1e6 {
+		if x.Within() != 1e9 {
 			t.Errorf("%+v", x)
 		}
 	}

@@ -88,6 +88,7 @@ var anyServers = regexp.MustCompile(`^(?:sglang-request-metrics|(?:sglang|vllm|s
 // take reads one line, in whatever it is wrapped.
 func (r *reader) take(b []byte) {
 	b = r.around.Bare(b)
+	r.f.Line(r.line)
 	var w logline.Wrapping
 	at := 0
 	if len(b) < 22 || b[0] != '[' || !logline.IsStamp(b[1:]) {

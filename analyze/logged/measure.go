@@ -37,6 +37,8 @@ type Rank struct {
 	Lines    int64
 	From, To trace.Time
 	points   map[series.MetricID][]point // by bucket of the grid
+	// stretches are what it did between its lines.
+	stretches []stretch
 	// Graphs is how many batches ran as a graph, and Plain how many did not.
 	Graphs, Plain int64
 }
@@ -92,7 +94,7 @@ func (l *Logged) bounds(opt Options) {
 			if l.From == 0 || x.Time < l.From {
 				l.From = x.Time
 			}
-			l.To, l.within = max(l.To, x.Time), max(l.within, int64(x.Within)*1000)
+			l.To, l.within = max(l.To, x.Time), max(l.within, x.Within())
 		}
 	}
 }
@@ -138,7 +140,7 @@ func (l *Logged) measureRanks(opt Options) {
 		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
-				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}})
+				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}, stretches: l.stretches(s.Place, opt)})
 			}
 		}
 	}

@@ -9,146 +9,258 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stepTime is how long a token of one request took in each bucket, in s: running requests by
-// tokens per second. NaN where a rank did not decode.
+// stepTime is how long a token of one request took in each bucket, in s, with the prefills between
+// its steps. NaN where a rank did not decode.
 func (l *Logged) stepTime(r *Rank) []float64 {
-	running, rate := l.curve(r, series.Running), l.curve(r, series.Generation)
-	prefilled := r.points[series.NewTokens]
-	out := make([]float64, len(rate))
+	out := make([]float64, l.Grid.N())
+	n := make([]float64, len(out))
+	for i := range r.stretches {
+		if b := l.Grid.Of(r.stretches[i].at); b >= 0 && b < len(out) {
+			out[b] += r.stretches[i].token
+			n[b]++
+		}
+	}
 	for b := range out {
-		out[b] = math.NaN()
-		// Of a unified server, prefills stop decoding: such buckets say nothing of steps.
-		if prefilled != nil && prefilled[b].sum > 0 && r.Where.Role != request.Decode {
+		out[b] /= n[b] // NaN without any
+	}
+	return out
+}
+
+const (
+	// muchLonger is by how much tokens take longer, to be more than a model of what there is to do
+	// leaves unexplained.
+	muchLonger = 1.25
+	// fewStretches are taken together: of one, the batch changed meanwhile.
+	fewStretches = 5
+	// beyond is how much larger batches may be than any that a pace was measured of.
+	beyond = 1.2
+)
+
+// Slower finds servers whose tokens take longer than those of the others of their role would with as
+// much to do, or longer than their own did before.
+func (l *Logged) Slower() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "logged decode speed", Of: "line of decoding", Needed: fewBuckets * fewStretches}
+	if len(l.Ranks) == 0 {
+		judged.Reason = "no log has lines of batches"
+	}
+	var slow, slower []finding.Finding
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		judged.N += len(r.stretches)
+		if f, ok := l.slowerThanPeers(r); ok {
+			slow = append(slow, f)
+		} else if f, ok := l.becameSlower(r); ok {
+			slower = append(slower, f)
+		}
+	}
+	return append(slow, l.alike(slower)...), judged
+}
+
+// peers are the ranks that would take as long as r for the same: those of its role, on other
+// machines or with other batches, whose KV cache is as large. One of another model is hardly ever.
+func (l *Logged) peers(r *Rank) (list []*Rank) {
+	least, most := r.poolSize()
+	for k := range l.Ranks {
+		o := &l.Ranks[k]
+		if o == r || o.Where.Role != r.Where.Role || len(o.stretches) == 0 || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
 			continue
 		}
-		if running[b] >= 1 && rate[b] > 0 && r.points[series.Generation][b].n > 1 {
-			out[b] = running[b] / rate[b]
+		if from, to := o.poolSize(); from <= most && least <= to {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// poolSize is how many thousands of tokens the KV cache of a rank holds at least and at most: logs
+// tell how many are in it, and what part of it that is, in whole percent.
+func (r *Rank) poolSize() (least, most float64) {
+	const half = 0.5 // of a percent
+	kv, usage := r.Most(series.KVTokens), r.Most(series.KVUsage)
+	if !(usage > half) || !(kv > 0) {
+		return 0, math.Inf(1)
+	}
+	return kv / (usage + half) / 10 * 0.95, kv / (usage - half) / 10 * 1.05
+}
+
+// A block is some stretches that follow each other.
+type block struct {
+	at    trace.Time
+	ratio float64 // the median of how long they took, by how long they would at a pace
+	took  float64 // the median, in s
+}
+
+// blocks compares stretches with a pace, where their batches are as those that it was measured of.
+func blocks(list []stretch, p *pace, running [2]float64) (out []block) {
+	var ratios, took []float64
+	var at trace.Time
+	for i := range list {
+		x := &list[i]
+		if x.running > beyond*running[1] || x.running < running[0]/beyond {
+			continue
+		}
+		if len(ratios) == 0 {
+			at = x.at
+		}
+		ratios, took = append(ratios, x.token/p.takes(x)), append(took, x.token)
+		if len(ratios) == fewStretches {
+			out = append(out, block{at, middle(ratios), middle(took)})
+			ratios, took = nil, nil
 		}
 	}
 	return out
 }
 
-// muchLonger is by how much steps take longer, to be more than the sizes of batches explain.
-const muchLonger = 1.25
-
-// Slower finds decode servers whose tokens take longer from some time on, or longer than those of
-// their peers with batches that are no larger.
-func (l *Logged) Slower() ([]finding.Finding, finding.Judged) {
-	judged := l.judged("logged decode speed")
-	if l.Grid.N() < fewBuckets {
-		return nil, judged
+func ratios(list []block) (out []float64) {
+	for _, b := range list {
+		out = append(out, b.ratio)
 	}
-	var out []finding.Finding
-	for i := range l.Ranks {
-		if f, ok := l.becameSlower(&l.Ranks[i]); ok {
-			out = append(out, f)
-		}
-	}
-	return append(l.alike(out), l.slowerThanPeers()...), judged
+	return out
 }
 
-// becameSlower finds a rank whose tokens take longer from some time on.
-func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
-	if !r.has(series.Generation) || !r.has(series.Running) {
-		return f, false
+func taken(list []block) (out []float64) {
+	for _, b := range list {
+		out = append(out, b.took)
 	}
-	all, running := l.stepTime(r), l.curve(r, series.Running)
-	var steps, batch []float64
-	var buckets []int
-	for b, v := range all {
-		if !math.IsNaN(v) {
-			steps, batch, buckets = append(steps, v), append(batch, running[b]), append(buckets, b)
+	return out
+}
+
+// measuredOf returns the pace of some stretches, and the least and the most that ran in them.
+func measuredOf(lists ...[]stretch) (p pace, running [2]float64, ok bool) {
+	const most = 4000
+	n := 0
+	for _, list := range lists {
+		n += len(list)
+	}
+	each := 1 + n/most
+	var use []*stretch
+	running[0] = math.Inf(1)
+	for _, list := range lists {
+		for i := range list {
+			running[0], running[1] = min(running[0], list[i].running), max(running[1], list[i].running)
+			if i%each == 0 {
+				use = append(use, &list[i])
+			}
 		}
 	}
-	if len(steps) < fewBuckets {
+	p, ok = paceOf(use)
+	return p, running, ok
+}
+
+// slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
+func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
+	peers := l.peers(r)
+	if len(peers) == 0 {
 		return f, false
 	}
-	list := changepoint.Levels(steps, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		return middle(steps[k:to]) > muchLonger*middle(steps[from:k]) && mean(batch[k:to]) < 1.1*mean(batch[from:k])
+	lists := make([][]stretch, len(peers))
+	for i, o := range peers {
+		lists[i] = o.stretches
+	}
+	p, running, ok := measuredOf(lists...)
+	list := blocks(r.stretches, &p, running)
+	if !ok || len(list) < fewBuckets {
+		return f, false
+	}
+	from, to := 0, len(list)
+	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		before, after := middle(ratios(list[from:k])), middle(ratios(list[k:to]))
+		return max(before, after) > muchLonger*min(before, after)
 	}})
-	for _, c := range list {
-		before, after := middle(steps[c.From:c.At]), middle(steps[c.At:c.To])
-		if after < muchLonger*before || mean(batch[c.At:c.To]) > 1.1*mean(batch[c.From:c.At]) {
+	for _, c := range changes {
+		if middle(ratios(list[c.At:c.To])) > muchLonger*middle(ratios(list[c.From:c.At])) {
+			f.Since, from, to = list[c.At].at, c.At, c.To
+			if c.To < len(list) {
+				f.Until = list[c.To].at
+			}
+			break
+		}
+	}
+	part := list[from:to]
+	ratio := middle(ratios(part))
+	if ratio < muchLonger || len(part) < 3 {
+		return f, false
+	}
+	slow := 0
+	for _, o := range peers { // of as many slow ones as others, nobody knows what is usual
+		if other := blocks(o.stretches, &p, running); len(other) > 0 && middle(ratios(other)) > ratio/muchLonger {
+			slow++
+		}
+	}
+	long := 0
+	for _, b := range part {
+		if b.ratio > 1 {
+			long++
+		}
+	}
+	n := min(20, len(part))
+	chance := min(1, float64(len(peers)+1)*atLeast(long*n/len(part), n, 0.5))
+	if 2*slow > len(peers) || chance > surely && len(part) > 7 || long < len(part) && len(part) <= 7 {
+		return f, false
+	}
+	took := middle(taken(part))
+	usual := took / ratio
+	f.Topic, f.At, f.P = "decode speed", r.Where, finding.Chance(chance)
+	f.Cost = (1 - 1/ratio) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
+	f.Metric = finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
+	others := fmt.Sprintf("the other %d of its role", len(peers))
+	if len(peers) == 1 {
+		others = "the other one of its role"
+	}
+	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with as much to do", since(f.Since), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others)
+	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by running requests, tokens in the KV cache, and prompts computed meanwhile", long, len(part), fewStretches))
+	if from > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(middle(ratios(list[:from])))))
+	}
+	return f, true
+}
+
+// since begins a sentence that says since when.
+func since(t trace.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return "since " + clock(t) + ", "
+}
+
+// becameSlower finds a rank whose tokens take longer from some time on than they would have before.
+func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
+	p, running, ok := measuredOf(r.stretches)
+	list := blocks(r.stretches, &p, running)
+	if !ok || len(list) < fewBuckets {
+		return f, false
+	}
+	for _, c := range changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely}) {
+		at := list[c.At].at
+		k := slices.IndexFunc(r.stretches, func(x stretch) bool { return x.at >= at })
+		before, running, ok := measuredOf(r.stretches[:k])
+		if !ok {
 			continue
 		}
-		f = finding.Finding{Topic: "decode speed", At: r.Where, Since: l.Grid.Start(buckets[c.At]), P: finding.Chance(c.P), Cost: (1 - before/after) * float64(c.To-c.At) / float64(len(steps)),
-			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: before * 1e9, After: after * 1e9}}
-		if c.To < len(steps) {
-			f.Until = l.Grid.Start(buckets[c.To])
+		after := blocks(r.stretches[k:], &before, running)
+		if c.To < len(list) {
+			end := list[c.To].at
+			after = slices.DeleteFunc(after, func(b block) bool { return b.at >= end })
 		}
-		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before, with batches that are no larger", clock(f.Since),
-			words.Nearly(int64(after*1e9)), r.Where.String(), words.Nearly(int64(before*1e9)))
-		f.Evidence = append(f.Evidence, finding.Sentence("running requests: %s before, %s after", words.ThreeDigits(mean(batch[c.From:c.At])), words.ThreeDigits(mean(batch[c.At:c.To]))))
+		ratio := middle(ratios(after))
+		if len(after) < 3 || 2*len(after) < c.To-c.At || ratio < muchLonger {
+			continue // its batches are larger than they ever were, or it is only load
+		}
+		took := middle(taken(after))
+		f = finding.Finding{Topic: "decode speed", At: r.Where, Since: at, P: finding.Chance(c.P), Cost: (1 - 1/ratio) * float64(c.To-c.At) / float64(len(list)) / float64(len(l.Ranks)),
+			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
+		if c.To < len(list) {
+			f.Until = list[c.To].at
+		}
+		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", clock(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
+		f.Evidence = append(f.Evidence, finding.Sentence("compared by running requests, tokens in the KV cache, and prompts computed meanwhile, in %d pieces of %d lines", len(after), fewStretches))
 		return f, true
 	}
 	return f, false
-}
-
-// slowerThanPeers finds servers of a role whose tokens take longer than those of the others.
-func (l *Logged) slowerThanPeers() (out []finding.Finding) {
-	for i := range l.Ranks {
-		r := &l.Ranks[i]
-		var others []*Rank
-		for k := range l.Ranks {
-			if o := &l.Ranks[k]; o.Where.Role == r.Where.Role && o.Server != r.Server {
-				others = append(others, o)
-			}
-		}
-		if len(others) == 0 || !r.has(series.Generation) || !r.has(series.Running) {
-			continue
-		}
-		if f, ok := l.slowerThan(r, others); ok {
-			out = append(out, f)
-		}
-	}
-	return l.alike(out)
-}
-
-// slowerThan compares a rank with those of other servers, where its batch is no larger.
-func (l *Logged) slowerThan(r *Rank, others []*Rank) (f finding.Finding, ok bool) {
-	own, running := l.stepTime(r), l.curve(r, series.Running)
-	var ratios []float64
-	times := make([][]float64, len(others))
-	batches := make([][]float64, len(others))
-	for k, o := range others {
-		times[k], batches[k] = l.stepTime(o), l.curve(o, series.Running)
-	}
-	for b, v := range own {
-		if math.IsNaN(v) {
-			continue
-		}
-		var peers []float64
-		for k := range others {
-			if !math.IsNaN(times[k][b]) && batches[k][b] >= running[b]/1.1 {
-				peers = append(peers, times[k][b])
-			}
-		}
-		if len(peers) > 0 {
-			ratios = append(ratios, v/middle(peers))
-		}
-	}
-	if len(ratios) < fewBuckets {
-		return f, false
-	}
-	slower := 0
-	for _, x := range ratios {
-		if x > 1 {
-			slower++
-		}
-	}
-	p := atLeast(slower*min(20, len(ratios))/len(ratios), min(20, len(ratios)), 0.5)
-	ratio := middle(ratios)
-	if ratio < muchLonger || p > surely {
-		return f, false
-	}
-	f = finding.Finding{Topic: "decode speed", At: r.Where, P: finding.Chance(p), Cost: 1 - 1/ratio, Metric: finding.Metric{Name: "time per token by that of peers", Before: 1, After: ratio}}
-	f.Text = fmt.Sprintf("a token takes %s times as long on %s as on the other servers of its role, with batches that are no larger", words.ThreeDigits(ratio), r.Where.String())
-	f.Evidence = append(f.Evidence, finding.Sentence("it does in %d of %d intervals of %s", slower, len(ratios), words.Nearly(l.Grid.Bucket)))
-	return f, true
 }
 
 // middle is the median.

@@ -91,7 +91,7 @@ var (
 		},
 	}
 	large = Pool{
-		Model: "meta-llama/Llama-3.3-70B-Instruct", TP: 2,
+		Model: "meta-llama/Llama-3.3-70B-Instruct", TP: 2, KV: 150_000,
 		Prompt: simulator.Lengths{Median: 600, Sigma: 1, Max: 16000}, Output: simulator.Lengths{Median: 60, Sigma: 0.75, Max: 2048},
 		Costs: Costs{
 			Prefill: 15 * time.Millisecond, PerToken: 45 * time.Microsecond,
