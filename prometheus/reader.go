@@ -110,6 +110,10 @@ func (d *reader) place(engine string, labels map[string]string) int32 {
 	server := series.Server{Host: host}
 	if engine == "" {
 		p.GPU = int32(number("gpu"))
+		// Where Prometheus does not keep the labels of DCGM's exporter, "pod" is that one's own.
+		if p.User = cmp.Or(labels["exported_pod"], labels["pod"]); p.GPU < 0 || strings.Contains(p.User, "exporter") {
+			p.User = ""
+		}
 	} else {
 		server.Name, server.Engine = cmp.Or(labels["pod"], labels["worker_addr"], labels["instance"]), engine
 		server.Role = "unified" // or another input says more

@@ -85,6 +85,7 @@ type Place struct {
 	Rank   trace.Rank
 	GPU    int32  // index on its host; NoGPU
 	UUID   string // of the GPU; "" is unknown
+	User   string // the pod that the GPU is given to; "" is unknown
 }
 
 // A Series are the values of a metric at a place.

@@ -2,6 +2,7 @@ package finders
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
@@ -14,12 +15,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // All are the finders. Of findings that say the same, the one of the first finder
@@ -172,6 +175,12 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Imbalance, Topics: []string{""}},
 	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Slower, Topics: []string{""}, Enough: asTheClock, Costs: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asTheClock, Costs: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Enough: asTheClock},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Imbalance, Topics: []string{""}, Enough: asTheClock},
+	{Cause: finding.GPU, Effect: finding.Errors, Topics: []string{logged.Died, logged.Transfers}, Enough: afterXid, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
 	{Cause: finding.Front, CauseTopic: limit.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too
@@ -214,6 +223,23 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
+}
+
+// asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so
+// about when a scrape saw the clock first.
+func asTheClock(slower, clock *finding.Finding) bool {
+	const scrapes = trace.Time(45e9)
+	known := clock.At.Host != "" && slower.At.Scope == place.OneRank // which server's GPU it is
+	if slower.Since == 0 {
+		return known
+	}
+	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes
+}
+
+// afterXid reports whether a server may have failed for an error of a GPU: soon after it.
+func afterXid(failed, xid *finding.Finding) bool {
+	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
+	return strings.HasPrefix(xid.Topic, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
 }
 
 // isSymptom reports whether a finding tells where time went, and not why: if another one

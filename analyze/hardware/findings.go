@@ -36,10 +36,13 @@ func why(bits uint64) string {
 // name is what people call a GPU.
 func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 
+// ClockTopic is that of findings of clocks.
+const ClockTopic = "clock"
+
 // Clocks are findings of GPUs that are slower than their peers.
 func Clocks(set *series.Set) ([]finding.Finding, finding.Judged) {
 	devices := Devices(set)
-	judged := finding.Judged{What: "clocks of GPUs against those of their peers", Of: "GPU with a clock in metrics", Needed: fewPeers + 1}
+	judged := finding.Judged{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
 	for _, d := range devices {
 		if len(d.clock) > 0 {
 			judged.N++
@@ -61,7 +64,7 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	if s.Until != 0 {
 		last = s.Until
 	}
-	f := finding.Finding{Topic: "clock", Since: s.Since, Until: s.Until, At: at(s.Device), Whose: finding.GPUTime, Confidence: finding.Likely,
+	f := finding.Finding{Topic: ClockTopic, Since: s.Since, Until: s.Until, At: at(s.Device), Whose: finding.GPUTime, Confidence: finding.Likely,
 		Metric: finding.Metric{Name: "SM clock in MHz", Before: s.Peers, After: s.Clock}}
 	f.Text = fmt.Sprintf("the SM clock of %s was %s MHz, that of its %d peers %s, since %s", s.Device.name(), number(s.Clock), s.Others, number(s.Peers), words.At(s.Since, "15:04:05"))
 	if s.Until != 0 {
@@ -94,7 +97,12 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	return f
 }
 
-func at(d *Device) place.Where { return place.Device(d.name()) }
+// at is where a GPU is: its pod, which logs call as metrics do, if that is known.
+func at(d *Device) place.Where {
+	w := place.Device(d.name())
+	w.Host = d.User
+	return w
+}
 
 func number(v float64) string { return words.Thousands(int64(v + 0.5)) }
 
@@ -106,12 +114,16 @@ var fatal = map[int]string{
 	147: "NVLink error", 148: "NVLink error", 149: "NVLink error", 150: "NVLink error",
 }
 
+// soon is how much later metrics may have what a kernel said: they keep the last error, and are looked
+// at now and then.
+const soon = trace.Time(120e9)
+
 // Errors are findings of GPUs, and of the switches between them, that report errors.
 func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
 	judged := finding.Judged{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
 	type key struct {
 		place int32
-		code  int
+		text  trace.Sym
 	}
 	from, to, _ := set.Bounds()
 	devices := len(Devices(set))
@@ -130,10 +142,14 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		judged.N++
-		k, ok := first[key{x.Place, code}]
+		k, ok := first[key{x.Place, x.Text}]
 		if !ok {
+			if k, ok = saidBefore(set, x, fmt.Sprintf("Xid %d", code), list); ok {
+				first[key{x.Place, x.Text}] = k
+				continue
+			}
 			k = len(list)
-			first[key{x.Place, code}] = k
+			first[key{x.Place, x.Text}] = k
 			f := xid(set, x, code, text)
 			if fatal[code] != "" && !ofSwitch && x.Time != 0 && to > from { // it is lost from then on
 				f.Cost = float64(to-x.Time) / float64(to-from) / float64(max(1, devices))
@@ -155,15 +171,40 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
 	return list, judged
 }
 
+// saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same
+// by its number: of one such, it is that one.
+func saidBefore(set *series.Set, x *series.Instant, topic string, list []finding.Finding) (k int, ok bool) {
+	p := &set.Places[x.Place]
+	if p.GPU < 0 {
+		return 0, false
+	}
+	n := 0
+	d := &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}
+	for i := range list {
+		if f := &list[i]; f.Topic == topic && strings.HasSuffix(strings.Split(f.Text, " at ")[0], " on "+d.Host) && x.Time >= f.Since && x.Time-f.Since <= soon {
+			k, n = i, n+1
+		}
+	}
+	if n != 1 {
+		return 0, false
+	}
+	if list[k].At.Host == "" {
+		list[k].At.Host = d.User
+		list[k].Evidence = append(list[k].Evidence, finding.Sentence("metrics have it, too: it is %s", d.name()))
+	}
+	return k, true
+}
+
 func xid(set *series.Set, x *series.Instant, code int, text string) finding.Finding {
 	p := &set.Places[x.Place]
-	d := &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, GPU: p.GPU}
+	d := &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}
 	where := d.name()
 	if d.GPU < 0 && d.UUID == "" {
 		where = d.Host
 	}
 	kind := strings.Fields(text)[0]
 	f := finding.Finding{Topic: fmt.Sprintf("%s %d", kind, code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Device(where)}
+	f.At.Host = d.User
 	f.Text = text
 	if where != "" {
 		f.Text += " on " + where

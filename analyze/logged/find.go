@@ -52,17 +52,17 @@ func (r *Rank) load(b int) float64 {
 	return 0
 }
 
-// groups are ranks that share work: the DP ranks of a server. Whether servers of a role do, logs
-// do not tell: they may be of different models.
+// groups are ranks that share work: the DP ranks of a server, and servers of a role. Whether these
+// do, logs do not tell: they may be of different models.
 func (l *Logged) groups() (list [][]*Rank) {
 	by := map[string][]*Rank{}
 	var keys []string
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if r.Where.Rank.DP < 0 {
-			continue
-		}
 		key := fmt.Sprint(r.Server)
+		if r.Where.Rank.DP < 0 {
+			key = "role " + r.Where.Role.String()
+		}
 		if by[key] == nil {
 			keys = append(keys, key)
 		}
@@ -138,21 +138,94 @@ func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
 	if part < muchMore/n || part*n-1 < 0.25 || p > surely {
 		return f, false
 	}
+	of := "its"
+	if r.Where.Rank.DP < 0 {
+		of = "the"
+		if f.Since == 0 || mean(share[:from]) > muchMore/n || !l.sharedBefore(shares, from) || !l.gets(ranks, worst, buckets, from, to) {
+			return f, false // nobody knows whether they share work, or it is only slower
+		}
+	} else if len(l.peers(r)) > 0 && l.isSlow(r) {
+		return f, false
+	}
 	waits, idle := l.waitsAlone(ranks, worst, buckets[from:to])
 	what := "running requests"
 	if r.Where.Role == request.Prefill {
 		what = "prompt tokens"
 	}
-	f.Text = fmt.Sprintf("%s has %s %% of the %s of its %d ranks, an equal share is %s %%", r.Where.String(), words.InPercent(part), what, len(ranks), words.InPercent(1/n))
+	f.Text = fmt.Sprintf("%s has %s %% of the %s of %s %d ranks, an equal share is %s %%", r.Where.String(), words.InPercent(part), what, of, len(ranks), words.InPercent(1/n))
 	f.Text += l.since(f.Since)
 	f.At, f.P = r.Where, finding.Chance(p)
 	f.Metric = finding.Metric{Name: "share of " + what, Unit: table.Share, Before: 1 / n, After: part}
 	f.Cost = waits
+	longer, here, there := l.longerThere(ranks, worst, buckets[from:to])
+	f.Cost = max(f.Cost, longer*float64(to-from)/float64(l.Grid.N())/n)
 	f.Evidence = []finding.Evidence{finding.Sentence("it has the most in %d of %d intervals of %s", wins(shares, worst, from, to), to-from, words.Nearly(l.Grid.Bucket))}
 	if waits > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("for %s %% of the time, requests wait there while none waits on %s", words.InPercent(waits), idle))
 	}
+	if longer > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s there, %s on the others: its batches are larger", words.Nearly(int64(here*1e9)), words.Nearly(int64(there*1e9))))
+	}
 	return f, true
+}
+
+// sharedBefore reports whether ranks had about the same to do before some bucket: then they share work.
+func (l *Logged) sharedBefore(shares [][]float64, from int) bool {
+	n := float64(len(shares))
+	for _, s := range shares {
+		if part := mean(s[:from]); from < fewBuckets || part > muchMore/n || part < 1/muchMore/n {
+			return false
+		}
+	}
+	return true
+}
+
+// gets reports whether a rank takes in more than its share of the requests, too, and does not only
+// have them for longer. Decode servers do not say what they take in.
+func (l *Logged) gets(ranks []*Rank, i int, buckets []int, from, to int) bool {
+	came := func(r *Rank) (n float64) {
+		for _, b := range buckets[from:to] {
+			if p := r.points[series.NewSeqs]; p != nil {
+				n += p[b].sum
+			}
+		}
+		return n
+	}
+	all := 0.0
+	for _, r := range ranks {
+		all += came(r)
+	}
+	if all == 0 {
+		return !l.isSlow(ranks[i])
+	}
+	return came(ranks[i])*float64(len(ranks)) > muchMore*all
+}
+
+// isSlow reports whether the tokens of a rank take longer than those of its peers for what it has to do.
+func (l *Logged) isSlow(r *Rank) bool {
+	_, ok := l.slowerThanPeers(r)
+	return ok
+}
+
+// longerThere is the part of the time of a rank's tokens that they take longer than those of others in
+// the same buckets, and what they take in s.
+func (l *Logged) longerThere(ranks []*Rank, i int, buckets []int) (part, here, there float64) {
+	var own, others []float64
+	for k, r := range ranks {
+		steps := l.stepTime(r)
+		for _, b := range buckets {
+			if k == i {
+				own = append(own, steps[b])
+			} else {
+				others = append(others, steps[b])
+			}
+		}
+	}
+	here, there = middle(own), middle(others)
+	if !(here > there) {
+		return 0, here, there
+	}
+	return 1 - there/here, here, there
 }
 
 // since says since when.
@@ -287,5 +360,5 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
 		f.Evidence = append(f.Evidence, finding.Sentence("what a retracted request had computed is computed again"))
 		out = append(out, f)
 	}
-	return out, judged
+	return l.alike(out), judged
 }

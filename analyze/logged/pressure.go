@@ -246,19 +246,28 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 			continue
 		}
 		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
-		if q.metric == series.Running {
-			if came == nil || after < 2*before || moreCame(came, c) || !turnedOver(length, came, c) {
+		switch {
+		case q.metric == series.Running:
+			if came == nil || after < 2*before || !turnedOver(length, came, c) {
 				continue // as many run as come, and for as long
 			}
-			if cost, suffered = l.suffer(ranks, c); suffered == nil {
+			longer := muchLonger
+			if moreCame(came, c) {
+				longer = muchMore // larger batches take longer: that is what they are for
+			}
+			if cost, suffered = l.suffer(ranks, c, longer); suffered == nil {
 				continue // the server is used more, and nobody has to wait for it
+			}
+		case q.kind == finding.Transfer:
+			if size := l.batchSize(ranks, c); moreCame(came, c) && after < 2*size {
+				continue // what the last batch computed is on its way when the next one is logged
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
 		f = finding.Finding{Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
-		if len(ranks) == 1 {
-			f.At = ranks[0].Where
+		if r := l.mostOf(ranks, q.metric, c); r != nil {
+			f.At = r.Where
 		}
 		if c.To < len(length) {
 			f.Until = l.Grid.Start(c.To)
@@ -271,6 +280,43 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 		return f, true
 	}
 	return f, false
+}
+
+// mostOf is the rank that nearly all of what is more is on; nil is none of several.
+func (l *Logged) mostOf(ranks []*Rank, m series.MetricID, c changepoint.Change) *Rank {
+	const nearly = 0.7
+	if len(ranks) == 1 {
+		return ranks[0]
+	}
+	all, most := 0.0, 0.0
+	var top *Rank
+	for _, r := range ranks {
+		level := l.added([]*Rank{r}, m)
+		if level == nil {
+			continue
+		}
+		more := mean(level[c.At:c.To]) - mean(level[c.From:c.At])
+		if all += more; more > most {
+			top, most = r, more
+		}
+	}
+	if most < nearly*all {
+		return nil
+	}
+	return top
+}
+
+// batchSize is how many requests a prefill takes in behind a change, on average.
+func (l *Logged) batchSize(ranks []*Rank, c changepoint.Change) float64 {
+	sum, n := 0.0, 0
+	for _, r := range ranks {
+		if points := r.points[series.NewSeqs]; points != nil {
+			for _, p := range points[c.At:c.To] {
+				sum, n = sum+p.sum, n+p.n
+			}
+		}
+	}
+	return sum / float64(max(1, n))
 }
 
 // moreCame reports whether more requests came behind a change than before.
@@ -291,7 +337,7 @@ func turnedOver(running, came []float64, c changepoint.Change) bool {
 
 // suffer returns what requests pay for a change of how many run, and in what it shows: more of
 // them wait, or their tokens take longer. Without either, there is no evidence.
-func (l *Logged) suffer(ranks []*Rank, c changepoint.Change) (cost float64, shows []finding.Evidence) {
+func (l *Logged) suffer(ranks []*Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
 	part := float64(c.To-c.At) / float64(l.Grid.N())
 	if wait := l.added(ranks, series.Queued); wait != nil {
 		if x, y := mean(wait[c.From:c.At]), mean(wait[c.At:c.To]); y >= 2*x+1 {
@@ -300,7 +346,7 @@ func (l *Logged) suffer(ranks []*Rank, c changepoint.Change) (cost float64, show
 	}
 	for _, r := range ranks {
 		steps := l.stepTime(r)
-		if x, y := middle(steps[c.From:c.At]), middle(steps[c.At:c.To]); y >= muchLonger*x {
+		if x, y := middle(steps[c.From:c.At]), middle(steps[c.At:c.To]); y >= longer*x {
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}

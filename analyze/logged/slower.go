@@ -204,7 +204,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 	}
 	took := middle(taken(part))
 	usual := took / ratio
-	f.Topic, f.At, f.P = "decode speed", r.Where, finding.Chance(chance)
+	f.At, f.P = r.Where, finding.Chance(chance)
 	f.Cost = (1 - 1/ratio) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
 	f.Metric = finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
 	others := fmt.Sprintf("the other %d of its role", len(peers))
@@ -212,6 +212,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 		others = "the other one of its role"
 	}
 	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with as much to do", since(f.Since), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others)
+	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), r.Where.String(), others)
 	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by running requests, tokens in the KV cache, and prompts computed meanwhile", long, len(part), fewStretches))
 	if from > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(middle(ratios(list[:from])))))
@@ -251,12 +252,13 @@ func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
 			continue // its batches are larger than they ever were, or it is only load
 		}
 		took := middle(taken(after))
-		f = finding.Finding{Topic: "decode speed", At: r.Where, Since: at, P: finding.Chance(c.P), Cost: (1 - 1/ratio) * float64(c.To-c.At) / float64(len(list)) / float64(len(l.Ranks)),
+		f = finding.Finding{At: r.Where, Since: at, P: finding.Chance(c.P), Cost: (1 - 1/ratio) * float64(c.To-c.At) / float64(len(list)) / float64(len(l.Ranks)),
 			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
 		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", clock(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
+		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("compared by running requests, tokens in the KV cache, and prompts computed meanwhile, in %d pieces of %d lines", len(after), fewStretches))
 		return f, true
 	}
