@@ -43,10 +43,7 @@ const (
 // Slower finds servers whose tokens take longer than those of the others of their role would with as
 // much to do, or longer than their own did before.
 func (l *Logged) Slower() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "logged decode speed", Of: "line of decoding", Needed: fewBuckets * fewStretches}
-	if len(l.Ranks) == 0 {
-		judged.Reason = "no log has lines of batches"
-	}
+	judged := finding.Judged{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
 	var slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -56,6 +53,9 @@ func (l *Logged) Slower() ([]finding.Finding, finding.Judged) {
 		} else if f, ok := l.becameSlower(r); ok {
 			slower = append(slower, f)
 		}
+	}
+	if judged.N == 0 {
+		judged.Reason = "no log has lines of decoding"
 	}
 	return append(slow, l.alike(slower)...), judged
 }
