@@ -57,6 +57,7 @@ func (h *Hang) at(s *Stuck) place.Where {
 func (h *Hang) evidence(i int) (list []finding.Evidence) {
 	s := &h.Stuck[i]
 	say := func(format string, args ...any) { list = append(list, finding.Sentence(format, args...)) }
+	h.sayPython(slices.Concat(s.Absent, s.Differ), say)
 	h.sayAbsent(s, say)
 	if s.Kind == AllEntered && len(s.Ended) == 0 {
 		say("nobody is missing and nobody entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
@@ -64,7 +65,6 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 	if s.Kind == Alone {
 		say("look for a log that is missing; if there is none, for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
 	}
-	h.sayPython(slices.Concat(s.Absent, s.Differ), say)
 	if at := h.place(s.Stack); at != "" {
 		say("those that wait entered it at %s", at)
 	}
