@@ -61,8 +61,10 @@ func (s *Source) About() iter.Seq[int] {
 	}
 }
 
-// IsLog reports whether a source is a log, of lines with stamps; else it is of metrics.
-func (s *Source) IsLog() bool { return strings.HasSuffix(s.Encoding, " log") }
+// IsLog reports whether a source is a log or a list of events, of lines with stamps; else it is of metrics.
+func (s *Source) IsLog() bool {
+	return strings.HasSuffix(s.Encoding, " log") || strings.HasSuffix(s.Encoding, " events")
+}
 
 // A span is where a piece of what an input says lies in the tables of a set.
 type span struct{ sample, instant, samples, instants int }

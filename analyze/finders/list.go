@@ -123,6 +123,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Failures)},
 	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},
+	{finding.Lifecycle, "pods that Kubernetes evicted, killed, or started again, and nodes that it lost", Logs,
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Cluster)},
 	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,

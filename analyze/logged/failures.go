@@ -40,10 +40,17 @@ func (l *Logged) failure(e *Event, topic string) finding.Finding {
 	if e.Last > e.First {
 		f.Until = e.Last
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("%s:%d", e.File, e.Line))
+	if e.Line > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s:%d", e.File, e.Line))
+	} else {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", e.File))
+	}
 	if e.Stack != "" {
 		frames := strings.Split(e.Stack, "\n")
 		f.Evidence = append(f.Evidence, finding.Sentence("in %s", strings.Join(frames[:min(4, len(frames))], " < ")))
+	}
+	if e.Kind != series.Cluster {
+		f.Evidence = append(f.Evidence, l.beside(e)...)
 	}
 	return f
 }

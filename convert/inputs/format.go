@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/jaegerjson"
 	"github.com/sgtrace/sgtrace/kernellog"
+	"github.com/sgtrace/sgtrace/kubeevents"
 	"github.com/sgtrace/sgtrace/memorysnapshot"
 	"github.com/sgtrace/sgtrace/nccllog"
 	"github.com/sgtrace/sgtrace/nsysexport"
@@ -28,7 +29,7 @@ type Format = format.Format
 
 // Formats are what inputs can be, in the order in which they are tried. Every command
 // reads what is listed here, and nothing else lists formats.
-var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, flightrecorder.Format, pyspy.Format, memorysnapshot.Format, serverlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
+var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, flightrecorder.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, serverlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {

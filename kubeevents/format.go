@@ -1,0 +1,122 @@
+package kubeevents
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Format is events of Kubernetes.
+var Format = &format.Format{
+	Name:   "Kubernetes events",
+	Noun:   "file of Kubernetes events",
+	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON or as a table",
+	For:    "'sgtrace report'",
+	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
+	Index:  index,
+	Series: true,
+	Text:   true,
+}
+
+var (
+	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message`)
+	kinds  = regexp.MustCompile(`"kind": ?"Event(?:List)?"|"involvedObject": ?\{|"regarding": ?\{`)
+)
+
+func sniff(head []byte) bool {
+	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
+		return kinds.Match(head) && bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`))
+	}
+	return header.Match(head)
+}
+
+// An event is one, as any form has it.
+type event struct {
+	kind, name, host string // what it is about, and the node
+	reason, message  string
+	warning          bool
+	count            int64
+	first, last      trace.Time // 0 is unknown
+	line             int64
+}
+
+// A reader reads one file.
+type reader struct {
+	f       *series.Filler
+	written time.Time // when the file was; what ages count from
+	n, kept int
+}
+
+// index reads a file.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{f: opt.Series.Fill(in.Name, "Kubernetes events"), written: time.Now()}
+	if info, err := os.Stat(in.Path); err == nil {
+		r.written = info.ModTime()
+	}
+	head := make([]byte, 1)
+	if _, err := io.ReadFull(content, head); err != nil {
+		return nil, err
+	}
+	all := io.MultiReader(bytes.NewReader(head), content)
+	if head[0] == '{' {
+		err = r.json(all)
+	} else if err = r.table(all); r.kept > 0 {
+		opt.Diags.Add(trace.EventAges.Of(in.Name, r.written.UTC().Format("2006-01-02 15:04:05")))
+	}
+	if err != nil {
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	src := r.f.Source()
+	src.Lines, src.Read = max(src.Lines, r.n), r.kept
+	return &format.Source{}, content.Close()
+}
+
+// telling are reasons of events of type Normal that say that something ends or is wrong.
+var telling = []string{"Killing", "Evicted", "OOMKilling", "NodeNotReady", "NodeNotSchedulable", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "Shutdown", "NodeHasDiskPressure",
+	"NodeHasInsufficientMemory", "DeletingAllPods", "Drain", "SystemOOM", "NodeShutdown", "ScalingReplicaSet", "SuccessfulRescale"}
+
+// add adds an event that says something.
+func (r *reader) add(e *event) {
+	r.n++
+	r.f.Saw(e.first)
+	r.f.Saw(e.last)
+	if !e.warning && !slices.Contains(telling, e.reason) || e.reason == "" {
+		return
+	}
+	r.kept++
+	server := series.Server{Host: e.host, Name: e.name}
+	if strings.EqualFold(e.kind, "node") {
+		server = series.Server{Host: e.name}
+	}
+	at := e.first
+	if at == 0 {
+		at = e.last
+	}
+	text := e.reason
+	if e.kind != "" {
+		text = strings.ToLower(e.kind) + ": " + text
+	}
+	if e.message != "" {
+		text += ": " + strings.TrimRight(logline.Message([]byte(strings.Join(strings.Fields(e.message), " "))), ".")
+	}
+	if e.count > 1 && e.last > at && at != 0 {
+		text += fmt.Sprintf(" (until %s)", time.Unix(0, int64(e.last)).UTC().Format("15:04:05"))
+	}
+	r.f.Within(1e9)
+	place := r.f.Place(series.Place{Server: r.f.Server(server), Rank: trace.NoRank, GPU: series.NoGPU})
+	r.f.Instant(series.Instant{Time: at, Place: place, Kind: series.Cluster, Line: uint32(e.line), Count: int32(max(1, min(e.count, 1<<30)))}, text)
+}
