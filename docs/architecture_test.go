@@ -32,7 +32,7 @@ var (
 	reported = []string{"trace", "trace/naming", "request", "profile", "series", "flight", "heap", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
-		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
+		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/hang", "analyze/hardware", "analyze/allocations"}
@@ -108,13 +108,13 @@ var layers = []layer{
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
-	{of: []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
+	{of: []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 	{of: []string{"cmd/sgtrace/internal/serve"}, may: []string{"profile", "trace"}, reason: "it serves one file, whoever wrote it"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
-	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/fleet", "cmd/sgtrace/internal/commandline"}),
+	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/fleet", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
 	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/selection"},
 		reason: "it prints requests while they come, whatever else the program does"},

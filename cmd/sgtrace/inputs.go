@@ -67,7 +67,7 @@ func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 
 // readsStdin are the commands that take standard input where no input is named, and how many
 // arguments come before inputs.
-var readsStdin = map[string]int{"report": 0, "requests": 0, "request": 1, "live": 0, "inspect": 0, "extract": 0}
+var readsStdin = map[string]int{"report": 0, "requests": 0, "request": 1, "live": 0, "inspect": 0, "extract": 0, "whatif": 0}
 
 // withStdin adds the name of standard input to a command line that names no input, if somebody
 // gave one: a file or a pipe with something in it, not a terminal.

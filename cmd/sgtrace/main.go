@@ -116,6 +116,7 @@ func (c *command) app() *cli.App {
 			c.mergeCommand(),
 			c.reportCommand(),
 			c.diffCommand(),
+			c.whatifCommand(),
 			c.requestsCommand(),
 			c.requestCommand(),
 			c.liveCommand(),

@@ -26,6 +26,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // A schemaField is a field of what --format json prints: a column, or the path of a
@@ -51,7 +53,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--ops", graphReplay(t)}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)},
-		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
+		{"whatif", "--scale", "decode=0.9", "--slo", "ttft=100ms", quietDump(t)}, {"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		text := runJSON(t, args)
 		fitsSchema(t, args, text)
@@ -166,6 +168,17 @@ func allToAll(t *testing.T) string {
  "In split size": "[1, 1, 4]", "Group size": 3, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2]"}}]}`
 	path := filepath.Join(t.TempDir(), "rank0.json")
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// quietDump is the dump of a run that a replay can play: nothing goes wrong in it.
+func quietDump(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quiet.jsonl")
+	dump, _ := testinput.Simulate(t, testset.Calm(1))
+	if err := os.WriteFile(path, dump, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -1,0 +1,41 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// A Without is what a metric of all requests would have been without a finding. Durations are in
+// ns, shares from 0 to 1.
+type Without struct {
+	Metric    string // "e2e.p50", "e2e.p99", "ttft.p50", "ttft.p99", "goodput"
+	Unit      table.Unit
+	Actual    float64
+	Without   float64
+	Low, High float64 // the interval in which it lies
+}
+
+// Value writes a value of the metric for people: "612 ms", "93 %".
+func (w *Without) Value(v float64) string {
+	if w.Unit == table.Share {
+		return words.InPercent(v) + " %"
+	}
+	return words.Nearly(int64(v))
+}
+
+// title is what people call a metric: "TTFT p99".
+func (w *Without) title() string {
+	name, percentile, found := strings.Cut(w.Metric, ".")
+	if !found {
+		return name
+	}
+	return strings.ToUpper(name) + " " + percentile
+}
+
+// String is the metric for people: "TTFT p99 1,554 ms → 612 ms (580 ms to 640 ms)".
+func (w *Without) String() string {
+	return fmt.Sprintf("%s %s → %s (%s to %s)", w.title(), w.Value(w.Actual), w.Value(w.Without), w.Value(w.Low), w.Value(w.High))
+}

@@ -1,0 +1,13 @@
+// Package replay plays a recorded run again: the same requests arrive, are queued, batched, and
+// computed by the same servers, with a step time model that is fitted to the steps of each
+// server. [Read] takes a run apart; [Run.Play] plays it, with whatever a [Plan] changes.
+//
+// A server is a loop, as SGLang's scheduler is one: at the end of each step, a boundary, it
+// takes in what has come, forms the next batch, prefill before decode, and computes it. What
+// is replayed, and not scaled, is waiting: for the boundary, for room in the batch, for KV
+// cache, for the other half of a request. What nobody can know is kept as recorded: lengths,
+// the way to the scheduler, the time of a transfer, the way back to the user.
+//
+// Played without a change, a run has to come out as it was recorded. [Run.Check] says how far
+// that is true, and a replay that does not fit must not be asked.
+package replay

@@ -1,0 +1,197 @@
+package replay
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Model is what a step takes: Base ns, and so many ns for each of what is in it.
+type Model struct {
+	Base                           float64
+	New, Requests, Context, Joined float64
+	Steps                          int     // that it is fitted to; 0 is no model
+	Off                            float64 // median error, as a part of the time
+}
+
+// Of returns what the model expects of a step, in ns.
+func (m *Model) Of(f Features) float64 {
+	return max(1000, m.Base+m.New*float64(f.New)+m.Requests*float64(f.Requests)+m.Context*float64(f.Context)+m.Joined*float64(min(1, f.Joined)))
+}
+
+// row is what the coefficients are multiplied with.
+func (f Features) row() [5]float64 {
+	return [5]float64{1, float64(f.New), float64(f.Requests), float64(f.Context), float64(min(1, f.Joined))}
+}
+
+// fitModel fits a model to steps by least squares of relative errors, in rounds in which steps
+// that are far off count less (Huber). No coefficient is negative: more work takes no less time.
+func fitModel(steps []Step) Model {
+	used := [5]bool{true, true, true, true, true}
+	if len(steps) == 0 {
+		return Model{}
+	}
+	for {
+		beta := solve(steps, used)
+		worst, at := 0.0, -1
+		for i := range beta {
+			if used[i] && beta[i] < worst {
+				worst, at = beta[i], i
+			}
+		}
+		if at < 0 {
+			m := Model{Base: beta[0], New: beta[1], Requests: beta[2], Context: beta[3], Joined: beta[4], Steps: len(steps)}
+			off := make([]float64, len(steps))
+			for i := range steps {
+				off[i] = math.Abs(float64(steps[i].took())/m.Of(steps[i].Features) - 1)
+			}
+			slices.Sort(off)
+			m.Off = off[len(off)/2]
+			return m
+		}
+		used[at] = false
+	}
+}
+
+func (s *Step) took() int64 { return max(1, int64(s.Done-s.Start)) }
+
+// solve is weighted least squares.
+func solve(steps []Step, used [5]bool) [5]float64 {
+	weights := make([]float64, len(steps))
+	for i := range weights {
+		weights[i] = 1
+	}
+	var beta [5]float64
+	all := make([]int64, len(steps))
+	for i := range steps {
+		all[i] = steps[i].took()
+	}
+	floor := float64(distribution.LowerMedian(all)) / 4 // shorter ones are not known better
+	const rounds = 8
+	for range rounds {
+		var a [5][6]float64
+		for i := range steps {
+			x, y := steps[i].row(), float64(steps[i].took())
+			w := weights[i] / max(y*y, floor*floor)
+			for p := range x {
+				for q := range x {
+					a[p][q] += w * x[p] * x[q]
+				}
+				a[p][5] += w * x[p] * y
+			}
+		}
+		beta = gauss(a, used)
+		errs := make([]float64, len(steps))
+		m := Model{Base: beta[0], New: beta[1], Requests: beta[2], Context: beta[3], Joined: beta[4]}
+		for i := range steps {
+			errs[i] = math.Abs(m.Of(steps[i].Features)-float64(steps[i].took())) / max(float64(steps[i].took()), floor)
+		}
+		sorted := slices.Clone(errs)
+		slices.Sort(sorted)
+		scale := max(1e-4, 2*sorted[len(sorted)/2])
+		for i, e := range errs {
+			weights[i] = min(1, scale/max(e, 1e-12))
+		}
+	}
+	return beta
+}
+
+// gauss solves the normal equations for the columns that are used; what does not vary is 0.
+func gauss(a [5][6]float64, used [5]bool) (beta [5]float64) {
+	var pivots []int
+	whole := a
+	for p := range a {
+		if !used[p] || whole[p][p] == 0 || a[p][p] < 1e-9*whole[p][p] {
+			continue
+		}
+		pivots = append(pivots, p)
+		for q := range a {
+			if q == p {
+				continue
+			}
+			f := a[q][p] / a[p][p]
+			for c := range a[q] {
+				a[q][c] -= f * a[p][c]
+			}
+		}
+	}
+	for _, p := range pivots {
+		beta[p] = a[p][5] / a[p][p]
+	}
+	return beta
+}
+
+// timing says what the steps of one kind take on an engine: by its model, times what the steps
+// recorded at that time were off.
+type timing struct {
+	model  Model
+	starts []trace.Time
+	off    []float64 // time taken by time expected, by step
+	lead   []int64   // how long before the last rank the lead rank ended it, ns
+	// models are those of steps that have another than the rest; nil is none.
+	models []*Model
+	// scale multiplies all of it.
+	scale float64
+}
+
+// newTiming makes the timing of steps of one kind.
+func newTiming(steps []Step) timing {
+	t := timing{model: fitModel(steps), scale: 1}
+	for i := range steps {
+		t.starts = append(t.starts, steps[i].Start)
+		t.lead = append(t.lead, int64(steps[i].Done-steps[i].End))
+		t.off = append(t.off, float64(steps[i].took())/t.model.Of(steps[i].Features))
+	}
+	return t
+}
+
+// fit makes the timings of an engine.
+func (e *Engine) fit() {
+	for k := range kinds {
+		var steps []Step
+		for i := range e.Steps {
+			if e.Steps[i].Kind == k {
+				steps = append(steps, e.Steps[i])
+			}
+		}
+		e.timing[k] = newTiming(steps)
+	}
+}
+
+// A cursor goes through the steps of a timing while a run is played.
+type cursor struct {
+	*timing
+	next  int
+	shift int // how far beside the recorded step the one is that is taken
+}
+
+// window is how far from the time that is played a recorded step may be, in steps.
+const window = 12
+
+// take returns how long a step takes that begins at a time, and how long before that the lead
+// rank ends it, in ns. Recorded steps are used one
+// after the other, so that without a change each has its own error; where the run goes another
+// way, those of about that time are.
+func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int64) {
+	n := len(c.off)
+	if n == 0 {
+		return 0, 0
+	}
+	i := c.next
+	if i >= n || i > 0 && (c.starts[max(0, i-window)] > at || c.starts[min(n-1, i+window)] < at) {
+		i = sort.Search(n, func(k int) bool { return c.starts[k] >= at })
+		i = min(max(0, i+rng.IntN(window)-window/2), n-1)
+	}
+	c.next = i + 1
+	i = min(max(0, i+c.shift), n-1)
+	m := &c.model
+	if c.models != nil {
+		m = c.models[i]
+	}
+	took = max(1, int64(m.Of(f)*c.off[i]*c.scale))
+	return took, min(took, c.lead[i])
+}

@@ -1,0 +1,303 @@
+package replay
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An event is something that happens while a run is played.
+type event struct {
+	at   trace.Time
+	seq  int32 // of equal times, the first one first
+	what what
+	of   int32 // job, server, or request
+}
+
+type what uint8
+
+const (
+	arrives what = iota // a request
+	reaches             // a job comes to its scheduler
+	shakes              // a decode half can have memory
+	enters              // a job can be put into a batch
+	leaves              // a decode half that never gets a token
+	ends                // a step of a server
+)
+
+func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
+
+// An agenda is a heap of events.
+type agenda struct {
+	list []event
+	seq  int32
+}
+
+func (a *agenda) add(at trace.Time, what what, of int) {
+	a.seq++
+	a.list = append(a.list, event{at, a.seq, what, int32(of)})
+	for i := len(a.list) - 1; i > 0; {
+		above := (i - 1) / 2
+		if !a.list[i].before(a.list[above]) {
+			break
+		}
+		a.list[i], a.list[above] = a.list[above], a.list[i]
+		i = above
+	}
+}
+
+func (a *agenda) pop() event {
+	e, n := a.list[0], len(a.list)-1
+	a.list[0] = a.list[n]
+	a.list = a.list[:n]
+	for i := 0; ; {
+		next := 2*i + 1
+		if next >= n {
+			return e
+		}
+		if next+1 < n && a.list[next+1].before(a.list[next]) {
+			next++
+		}
+		if !a.list[next].before(a.list[i]) {
+			return e
+		}
+		a.list[i], a.list[next] = a.list[next], a.list[i]
+		i = next
+	}
+}
+
+// A playing is a job while a run is played.
+type playing struct {
+	server      int32
+	left        int32 // tokens of the prompt to compute
+	out         int32 // how often tokens have come out
+	held        int64 // tokens in the KV cache
+	first, last trace.Time
+	here        bool // it has come to its scheduler
+	booked      trace.Time
+}
+
+// A player plays a plan.
+type player struct {
+	*Run
+	plan    *Plan
+	rng     *rand.Rand
+	agenda  agenda
+	servers []serving
+	jobs    []playing
+	groups  map[int32][]int32 // servers of each group
+	turn    map[int32]int
+}
+
+// A serving is a server while a run is played.
+type serving struct {
+	*Server
+	index   int // of player.servers
+	cursors [kinds]cursor
+	busy    bool
+
+	inbox    []int32 // decode halves that the scheduler has not seen
+	pending  []int32 // decode halves without memory
+	returned []int32 // thrown out of the batch of a decode server
+	unseen   []int32 // that have come since the last boundary, where a batch is formed ahead
+	waiting  []int32 // in the order of the queue
+	running  []int32
+	chunked  int32 // whose prompt is partly computed
+	batch    []portion
+	kind     Kind
+	told     trace.Time // when its lead rank ends the step
+	kv       int64
+	context  float64
+	load     int // requests that were sent to it and have not ended
+}
+
+// A portion is what a step computes of a job.
+type portion struct {
+	job    int32
+	tokens int32
+	last   bool
+}
+
+func newPlayer(r *Run, plan *Plan) *player {
+	p := &player{Run: r, plan: plan, rng: rand.New(rand.NewPCG(plan.Seed, 39)), jobs: make([]playing, len(r.jobs)), servers: make([]serving, len(plan.Servers)),
+		groups: map[int32][]int32{}, turn: map[int32]int{}}
+	for i := range plan.Servers {
+		s := &plan.Servers[i]
+		x := &p.servers[i]
+		x.Server, x.index, x.chunked = s, i, None
+		for k := range kinds {
+			x.cursors[k] = cursor{timing: &s.timing[k]}
+			if plan.Seed != 0 {
+				x.cursors[k].shift = p.rng.IntN(2*window+1) - window
+			}
+		}
+		if r.Engines[s.Engine].Leads && !s.Off {
+			p.groups[s.Group] = append(p.groups[s.Group], int32(i))
+		}
+	}
+	for i := range r.jobs {
+		p.jobs[i] = playing{server: r.jobs[i].engine, left: r.jobs[i].fresh}
+	}
+	for i, at := range plan.Arrivals {
+		p.agenda.add(at, arrives, i)
+	}
+	return p
+}
+
+func (p *player) run() {
+	for len(p.agenda.list) > 0 {
+		switch e := p.agenda.pop(); e.what {
+		case arrives:
+			p.arrive(&p.Requests[e.of], e.at)
+		case reaches:
+			p.reach(e.of, e.at)
+		case shakes:
+			v := &p.servers[p.jobs[e.of].server]
+			v.pending = append(v.pending, e.of)
+			if !v.busy || !p.polled {
+				p.book(v, e.at)
+			}
+		case enters:
+			p.enter(e.of, e.at)
+		case leaves:
+			v := &p.servers[p.jobs[e.of].server]
+			v.load--
+			p.release(v, &p.jobs[e.of])
+			p.wake(v, e.at)
+		case ends:
+			x := &p.servers[e.of]
+			p.complete(x, e.at)
+			p.iterate(x, e.at)
+			if len(x.unseen) > 0 {
+				if x.see(); !x.busy {
+					p.iterate(x, e.at)
+				}
+			}
+		}
+	}
+}
+
+// arrive sends the jobs of a request on their way.
+func (p *player) arrive(q *Request, at trace.Time) {
+	for _, i := range q.jobs {
+		if i == None {
+			continue
+		}
+		j, x := &p.Run.jobs[i], &p.jobs[i]
+		x.server = p.route(j)
+		p.servers[x.server].load++
+		p.agenda.add(at+trace.Time(j.way), reaches, int(i))
+	}
+}
+
+// route chooses the server of a job.
+func (p *player) route(j *job) int32 {
+	group := p.Engines[j.engine].Group
+	servers := p.groups[group]
+	if how := p.plan.Routes[group]; how != Recorded && len(servers) > 0 {
+		switch how {
+		case RoundRobin:
+			p.turn[group]++
+			return servers[p.turn[group]%len(servers)]
+		case Random:
+			return servers[p.rng.IntN(len(servers))]
+		}
+		p.turn[group]++ // ties go in turn
+		at := p.turn[group] % len(servers)
+		rest := slices.Concat(servers[at:], servers[:at])
+		return slices.MinFunc(rest, func(a, b int32) int { return p.servers[a].load - p.servers[b].load })
+	}
+	return j.engine
+}
+
+// reach takes a job to its scheduler.
+func (p *player) reach(i int32, at trace.Time) {
+	j, x := &p.Run.jobs[i], &p.jobs[i]
+	x.here = true
+	switch {
+	case j.role == request.Decode && j.peer != None:
+		v := &p.servers[x.server]
+		v.inbox = append(v.inbox, i)
+		if !v.busy {
+			p.takeIn(v, at)
+		}
+	case j.role == request.Prefill && p.held(j):
+		if booked := p.jobs[j.peer].booked; booked != 0 {
+			p.agenda.add(max(at, booked+trace.Time(j.release)), enters, int(i))
+		}
+	default:
+		p.enter(i, at)
+	}
+}
+
+// enter puts a job into the queue of its server, or with those that it has not looked at.
+func (p *player) enter(i int32, at trace.Time) {
+	v := &p.servers[p.jobs[i].server]
+	if v.busy && v.lag > 0 {
+		v.unseen = append(v.unseen, i)
+		return
+	}
+	v.waiting = append(v.waiting, i)
+	p.wake(v, at)
+}
+
+// see puts what has come into the queue, from which the step after the next one is formed.
+func (v *serving) see() {
+	v.waiting = append(v.waiting, v.unseen...)
+	v.unseen = v.unseen[:0]
+}
+
+// held reports whether a prefill half waits for its decode half.
+func (p *player) held(j *job) bool {
+	return p.Coupled && j.peer != None && p.Run.jobs[j.peer].booked != 0
+}
+
+// takeIn begins the handshakes of the decode halves that have come.
+func (p *player) takeIn(v *serving, at trace.Time) {
+	for _, i := range v.inbox {
+		p.agenda.add(at+trace.Time(p.Run.jobs[i].booking), shakes, int(i))
+	}
+	v.inbox = v.inbox[:0]
+}
+
+// book gives decode halves memory, in order; none gets any while one that was thrown out
+// needs it.
+func (p *player) book(v *serving, at trace.Time) {
+	n := 0
+	for ; n < len(v.pending) && len(v.returned) == 0; n++ {
+		i := v.pending[n]
+		j, x := &p.Run.jobs[i], &p.jobs[i]
+		need := int64(j.prompt) + 1
+		if v.limits.kv != unlimited && v.kv+need > v.limits.kv {
+			break
+		}
+		p.hold(v, x, int64(j.prompt))
+		x.booked = at
+		if j.stays > 0 {
+			p.agenda.add(at+trace.Time(j.stays), leaves, int(i))
+		}
+		k := &p.Run.jobs[j.peer]
+		if p.held(k) && p.jobs[j.peer].here {
+			p.agenda.add(max(at, x.booked+trace.Time(k.release)), enters, int(j.peer))
+		}
+	}
+	v.pending = v.pending[n:]
+}
+
+func (p *player) hold(v *serving, x *playing, tokens int64) {
+	x.held += tokens
+	v.kv += tokens
+}
+
+func (p *player) release(v *serving, x *playing) {
+	v.kv -= x.held
+	x.held = 0
+}
+
+func (p *player) wake(v *serving, at trace.Time) {
+	if !v.busy {
+		p.iterate(v, at)
+	}
+}

@@ -1,0 +1,384 @@
+package replay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// None is an index that refers to nothing.
+const None = -1
+
+// A Run is a recorded run, taken apart.
+type Run struct {
+	Engines  []Engine
+	Requests []Request // by arrival
+	// Coupled tells that a prefill begins only when its decode server has memory for it.
+	Coupled bool
+	Missing Missing
+
+	polled bool // memory of decode servers is given at boundaries only
+
+	set   *request.Set
+	ranks *place.RankSet
+	jobs  []job
+	marks []mark               // by engine and end
+	ends  []trace.Time         // scratch
+	sizes distribution.SizeFit // of KV caches
+	// From and To are the first arrival and the last end.
+	From, To trace.Time
+}
+
+// Missing counts what keeps requests from being replayed.
+type Missing struct {
+	NoRank, NoSteps, Incomplete int // requests whose scheduler, tokens, or spans are not known
+	Pipelines, Bare             bool
+	Level                       bool // no decode steps at all, as they need trace level 3
+}
+
+// A Request is one that finished, or took time of a server before it was given up.
+type Request struct {
+	Index    int // in Set.Requests
+	Arrival  trace.Time
+	jobs     [2]int32 // unified or prefill, then decode; None
+	Measured bool     // it finished, so that its latencies count
+	first    trace.Time
+	last     trace.Time
+}
+
+// A job is what one server computed for a request. Times without a word about it are recorded;
+// ns after the arrival of the request where they say so.
+type job struct {
+	request, part, engine, peer int32
+	thread                      int32
+	role                        request.Role
+	prompt, fresh               int32   // tokens of the prompt, and how many of them are computed
+	tokens                      int32   // how often tokens come out
+	yield                       float64 // tokens per decode step
+
+	reach   trace.Time // it comes to the scheduler
+	enter   trace.Time // it can be put into a batch
+	queued  trace.Time // the scheduler says so
+	booked  trace.Time // a decode half has memory
+	ended   trace.Time // prefill is over
+	first   trace.Time
+	last    trace.Time
+	retract int32
+	from    int32 // first of its marks' steps, among those of the engine; None without marks
+	whole   bool  // its prefill is one step
+
+	// What the replay keeps.
+	way      int64 // from arrival to reach, ns
+	booking  int64 // from where its scheduler takes it in to where it can have memory, ns
+	release  int64 // from booking to where the prefill may begin, ns
+	sent     int64 // from the end of prefill to the KV cache on the decode server, ns
+	stays    int64 // for how long it has memory without ever getting a token, ns
+	prebuilt int64 // from the boundary at which it joins to its first token, ns
+}
+
+// A mark is where a step ended for a job.
+type mark struct {
+	from trace.Time // when its batch was formed, of a prefill
+	end  trace.Time
+	job  int32
+	step int32 // among those of the engine; None for joins
+	kind markKind
+	late
+}
+
+// A late says when the ranks of an engine ended a step, in ns after its lead rank.
+type late struct {
+	last, second int32 // the last one, and the one before it
+	worst        int16 // whose end is the last one: an index into RankSet.Places
+}
+
+type markKind uint8
+
+const (
+	chunkEnd markKind = iota
+	prefillEnd
+	joinEnd
+	decodeEnd
+)
+
+// Read takes the requests of a set apart.
+func Read(s *request.Set) *Run {
+	r := &Run{set: s, ranks: place.NewRankSet(s)}
+	r.addEngines()
+	for i := range s.AllRequests() {
+		r.addRequest(i)
+	}
+	r.sortRequests()
+	r.gather()
+	r.Missing.Level = r.Missing.NoSteps > 0 && !slices.ContainsFunc(r.marks, func(m mark) bool { return m.kind == decodeEnd })
+	r.settle()
+	return r
+}
+
+// addEngines makes an engine of each rank that leads others.
+func (r *Run) addEngines() {
+	peers := place.Of(r.ranks)
+	for i, at := range r.ranks.Places {
+		r.Engines = append(r.Engines, Engine{Where: at, Group: peers.Group(int32(i)), Leads: r.ranks.Leads[i]})
+		if at.Rank.PP > 0 {
+			r.Missing.Pipelines = true
+		}
+	}
+}
+
+// addRequest adds a request with its jobs, as far as it can be replayed.
+func (r *Run) addRequest(i int) {
+	s := r.set
+	q := &s.Requests[i]
+	out := Request{Index: i, Arrival: q.Start, jobs: [2]int32{None, None}}
+	out.Measured = q.Status == request.Finished && q.Metrics.E2E >= 0 && q.Metrics.E2E <= request.LongestRequest && request.Plausible(q.Start, q.End)
+	answer := s.Answering(q)
+	for _, p := range s.PartsOf(q) {
+		part := &s.Parts[p]
+		if !part.Serves() || part.Role == request.Encoder {
+			continue
+		}
+		j, ok := r.newJob(p)
+		if !ok {
+			if p == answer || part.Role == request.Prefill {
+				out.Measured = false
+			}
+			continue
+		}
+		j.request = int32(len(r.Requests))
+		slot := 0
+		if part.Role == request.Decode {
+			slot = 1
+		}
+		if out.jobs[slot] != None { // of a server that died
+			out.Measured = false
+			continue
+		}
+		out.jobs[slot] = int32(len(r.jobs))
+		r.jobs = append(r.jobs, j)
+	}
+	if out.jobs[0] == None && out.jobs[1] == None {
+		return
+	}
+	if a, b := out.jobs[0], out.jobs[1]; a != None && b != None {
+		r.jobs[a].peer, r.jobs[b].peer = b, a
+		r.jobs[b].prompt = max(r.jobs[b].prompt, r.jobs[a].prompt)
+		r.jobs[a].prompt = r.jobs[b].prompt
+	}
+	at := out.jobs[1]
+	if at == None {
+		at = out.jobs[0]
+	} else if out.jobs[0] == None {
+		out.Measured = false // nothing tells when its KV cache was there
+	}
+	out.Measured = out.Measured && r.jobs[at].tokens > 0
+	out.first, out.last = r.jobs[at].first, r.jobs[at].last
+	if !q.Complete() && out.Measured {
+		r.Missing.Incomplete++
+		out.Measured = false
+	}
+	r.Requests = append(r.Requests, out)
+}
+
+// newJob reads a part; ok is false if it cannot be replayed.
+func (r *Run) newJob(p int) (j job, ok bool) {
+	s := r.set
+	part := &s.Parts[p]
+	thread, rank := r.ranks.Lead(part)
+	switch {
+	case thread == request.None:
+		r.Missing.Bare = r.Missing.Bare || rank != request.None
+		r.Missing.NoRank++
+		return j, false
+	case rank == request.None:
+		r.Missing.NoRank++
+		return j, false
+	}
+	j = job{part: int32(p), engine: int32(rank), peer: None, thread: int32(thread), role: part.Role, from: None, yield: 1}
+	j.prompt = int32(max(0, part.PromptTokens))
+	j.fresh = max(1, j.prompt-int32(max(0, part.CachedTokens)))
+	j.reach = r.reached(part, thread)
+	if r.readStages(&j); j.tokens == 0 {
+		r.Missing.NoSteps++
+		if j.role != request.Decode || j.booked == 0 {
+			return j, false
+		}
+		j.stays = max(1, int64(s.Threads[thread].End-j.booked))
+	}
+	if n := part.CompletionTokens; n > int64(j.tokens) && j.tokens > 1 {
+		j.yield = float64(n-1) / float64(j.tokens-1)
+	}
+	return j, true
+}
+
+// reached returns when a part came to its scheduler: when the last thread before it had done
+// its work.
+func (r *Run) reached(p *request.Part, lead int) trace.Time {
+	s := r.set
+	begin := s.Threads[lead].Start
+	at := trace.Time(0)
+	for _, t := range s.ThreadsOf(p) {
+		if th := &s.Threads[t]; !s.Procs[th.Proc].Schedules && th.End <= begin+request.ClockSlack && th.End > at {
+			at = th.End
+		}
+	}
+	if at == 0 {
+		return begin
+	}
+	return min(at, begin)
+}
+
+// readStages fills in what the lead rank of a job did, and its marks.
+func (r *Run) readStages(j *job) {
+	s := r.set
+	at := int32(len(r.jobs))
+	add := func(row *request.Row, k markKind) {
+		r.marks = append(r.marks, mark{from: row.Start, end: row.End, job: at, step: None, kind: k})
+	}
+	before := len(r.marks)
+	s.EachStage(s.StagesOf(int(j.thread)), func(i int) {
+		row := &s.Rows[i]
+		for _, e := range s.InstantsOf(i) {
+			if e.Kind == request.Retracted {
+				j.retract++
+			}
+		}
+		if !request.Plausible(row.Start, row.End) {
+			return
+		}
+		switch row.Means {
+		case request.Queueing:
+			j.queued = row.Start
+		case request.DecodeQueueing:
+			if j.role == request.Decode {
+				j.queued = row.Start
+			}
+		case request.ReceiveConnecting:
+			if j.booked == 0 {
+				j.booked = row.End
+			}
+		case request.PrefillingChunk:
+			add(row, chunkEnd)
+		case request.Prefilling:
+			add(row, prefillEnd)
+			if j.ended == 0 {
+				j.ended = row.End
+			}
+		case request.Prebuilt:
+			add(row, joinEnd)
+		case request.Stepping:
+			add(row, decodeEnd)
+		}
+	})
+	if th := s.Threads[j.thread]; th.Row != request.None {
+		for _, e := range s.InstantsOf(th.Row) {
+			if e.Kind == request.Retracted {
+				j.retract++
+			}
+		}
+	}
+	if j.queued == 0 {
+		j.queued = max(j.reach, s.Threads[j.thread].Start)
+	}
+	own := r.marks[before:]
+	r.compare(j, own)
+	slices.SortFunc(own, func(x, y mark) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.kind, x.kind)) })
+	r.marks = r.marks[:before+len(tidy(own))]
+	for _, m := range r.marks[before:] {
+		if m.kind != chunkEnd {
+			if j.tokens++; j.first == 0 {
+				j.first = m.end
+			}
+			j.last = m.end
+		}
+	}
+	if j.tokens == 0 {
+		r.marks = r.marks[:before]
+	}
+}
+
+// compare finds out when the other ranks of an engine ended the steps of a job. Ranks of other
+// hosts are left out, whose clocks are not good enough, and those that miss some.
+func (r *Run) compare(j *job, own []mark) {
+	s := r.set
+	lead := &s.Procs[s.Threads[j.thread].Proc]
+	for i := range own {
+		own[i].worst = int16(j.engine)
+		own[i].second = math.MinInt32
+	}
+	for _, t := range s.ThreadsOf(&s.Parts[j.part]) {
+		at := r.ranks.Of[s.Threads[t].Proc]
+		p := &s.Procs[s.Threads[t].Proc]
+		if t == int(j.thread) || at == request.None || p.Host != lead.Host || p.Label != lead.Label || p.Rank.DP != lead.Rank.DP || p.Rank.PP != lead.Rank.PP {
+			continue
+		}
+		r.ends = r.ends[:0]
+		s.EachStage(s.StagesOf(t), func(i int) {
+			if row := &s.Rows[i]; request.Plausible(row.Start, row.End) && (row.Means.GivesToken() || row.Means == request.PrefillingChunk) {
+				r.ends = append(r.ends, row.End)
+			}
+		})
+		if len(r.ends) != len(own) {
+			continue
+		}
+		for i := range own {
+			own[i].arrive(int32(min(max(r.ends[i]-own[i].end, math.MinInt32+1), math.MaxInt32)), int16(at))
+		}
+	}
+}
+
+// arrive takes in that a rank ended a step.
+func (l *late) arrive(after int32, rank int16) {
+	switch {
+	case after > l.last:
+		l.last, l.second, l.worst = after, l.last, rank
+	case after > l.second:
+		l.second = after
+	}
+}
+
+// tidy leaves one mark for the last chunk of a prompt and the end of its prefill, and none for
+// what a decode half takes over after the first time.
+func tidy(own []mark) []mark {
+	out := own[:0]
+	joined := false
+	for _, m := range own {
+		if n := len(out); n > 0 && m.kind == chunkEnd && out[n-1].kind == prefillEnd && m.end-out[n-1].end < request.SameBatch {
+			continue
+		}
+		if n := len(out); n > 0 && m.kind == prefillEnd && out[n-1].kind == chunkEnd && m.end-out[n-1].end < request.SameBatch {
+			out[n-1] = m
+			continue
+		}
+		if m.kind == joinEnd {
+			if joined {
+				continue
+			}
+			joined = true
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// sortRequests puts requests in order of their arrival.
+func (r *Run) sortRequests() {
+	slices.SortStableFunc(r.Requests, func(x, y Request) int { return cmp.Compare(x.Arrival, y.Arrival) })
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		for _, j := range q.jobs {
+			if j != None {
+				r.jobs[j].request = int32(i)
+			}
+		}
+		if r.From == 0 {
+			r.From = q.Arrival
+		}
+		r.To = max(r.To, r.set.Requests[q.Index].End)
+	}
+}

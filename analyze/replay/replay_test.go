@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// off is how far a replay without a change is from the recording, at worst, in p50 and p99.
+func off(t *testing.T, s *request.Set) float64 {
+	t.Helper()
+	r := Read(s)
+	recorded := r.Recorded()
+	played, ok := r.Play(r.Plan(0))
+	if !ok || len(played) != len(recorded) {
+		t.Fatalf("%d of %d requests ended", len(played), len(recorded))
+	}
+	worst := 0.0
+	for _, of := range []func(*Latency) int64{E2E, TTFT} {
+		for _, percent := range []int{50, 99} {
+			is, would := Percentile(recorded, of, percent), Percentile(played, of, percent)
+			worst = max(worst, math.Abs(float64(would)/float64(is)-1))
+		}
+	}
+	return worst
+}
+
+// A run that is played without a change comes out as it was recorded: of a simulator with
+// prefill and decode servers, and of another one with caches and speculative decoding.
+func TestPlaysAsRecorded(t *testing.T) {
+	for i, mode := range testset.AllModes {
+		t.Run(mode.String(), func(t *testing.T) {
+			c := testset.Calm(uint64(i + 1))
+			c.Mode = mode
+			s, _ := testset.Simulated(t, c)
+			if by := off(t, s); by > 0.02 {
+				t.Errorf("off by %.1f %%", 100*by)
+			}
+		})
+	}
+	for _, name := range []string{"healthy", "healthy_pd", "caches_and_drafts", "small_burst"} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := testset.Clustered(t, cluster.Find(name), 2) // trace level 3
+			if by := off(t, s); by > 0.03 {
+				t.Errorf("off by %.1f %%", 100*by)
+			}
+		})
+	}
+}
+
+// The same holds for servers that form a batch while the one before it runs, as SGLang's do.
+func TestPlaysOverlapped(t *testing.T) {
+	s := testset.LoadDump(t, "a_unified_tp2.jsonl")
+	if by := off(t, s); by > 0.03 {
+		t.Errorf("off by %.1f %%", 100*by)
+	}
+	if r := Read(s); r.Engines[0].lag != 1 {
+		t.Errorf("lag %d, want 1: the overlap scheduler ran", r.Engines[0].lag)
+	}
+}
+
+// A model finds the costs that steps were made with, whatever a few of them are.
+func TestFitModel(t *testing.T) {
+	var steps []Step
+	for i := range 400 {
+		f := Features{New: int64(100 + i*7%900), Requests: int64(1 + i%5), Context: int64(1000 * (i % 11))}
+		took := 6e6 + 70e3*float64(f.New) + 45e4*float64(f.Requests) + 200*float64(f.Context)
+		if i%20 == 0 {
+			took *= 4
+		}
+		steps = append(steps, Step{Features: f, Done: trace.Time(took)})
+	}
+	m := fitModel(steps)
+	got := fmt.Sprintf("%.1f ms, %.0f, %.0f, %.0f", m.Base/1e6, m.New/1e3, m.Requests/1e3, m.Context)
+	if want := "6.0 ms, 70, 450, 200"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

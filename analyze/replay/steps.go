@@ -1,0 +1,484 @@
+package replay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An Engine is the scheduler loop of one rank that leads others.
+type Engine struct {
+	place.Where
+	Group int32 // of servers that do the same
+	Leads bool
+	Steps []Step // by end
+
+	marks  [2]int // of Run.marks
+	lag    int    // steps between where a job is taken in and where it can be in one
+	timing [kinds]timing
+	limits limits
+}
+
+// Kind is what a step computes.
+type Kind uint8
+
+const (
+	Prefill Kind = iota
+	Decode
+	kinds
+)
+
+// String returns the word that reports print.
+func (k Kind) String() string { return [...]string{"prefill", "decode"}[k] }
+
+// A Step is one round of a loop: from the boundary before it, or the arrival that woke the
+// loop, to the next one, when the last rank is done. The lead rank may end it earlier.
+type Step struct {
+	Start, End, Done trace.Time
+	Kind             Kind
+	Features
+	late
+
+	marks   [2]int32 // of Run.marks
+	waiting int32    // requests that could have been in it and were not
+	held    int64    // tokens of the KV cache that are taken
+}
+
+// Features are what a step is about.
+type Features struct {
+	New      int64 // tokens that are computed of prompts
+	Requests int64
+	Context  int64 // tokens of all requests before the step
+	Joined   int64 // requests that join a decode batch
+}
+
+// gather makes steps of marks: the requests of a batch end within request.SameBatch of each
+// other, and no request is twice in one.
+func (r *Run) gather() {
+	slices.SortStableFunc(r.marks, func(x, y mark) int {
+		return cmp.Or(cmp.Compare(r.jobs[x.job].engine, r.jobs[y.job].engine), cmp.Compare(x.end, y.end))
+	})
+	batch := make([]int32, len(r.jobs)) // 1 + the last step of each job
+	for from := 0; from < len(r.marks); {
+		e := &r.Engines[r.jobs[r.marks[from].job].engine]
+		to := from
+		for to < len(r.marks) && r.jobs[r.marks[to].job].engine == r.jobs[r.marks[from].job].engine {
+			to++
+		}
+		e.marks = [2]int{from, to}
+		r.gatherEngine(e, batch)
+		from = to
+	}
+}
+
+func (r *Run) gatherEngine(e *Engine, batch []int32) {
+	last := None // mark of the last step
+	for i := e.marks[0]; i < e.marks[1]; i++ {
+		m := &r.marks[i]
+		if m.kind == joinEnd {
+			continue
+		}
+		kind := Prefill
+		if m.kind == decodeEnd {
+			kind = Decode
+		}
+		n := int32(len(e.Steps))
+		if n == 0 || e.Steps[n-1].Kind != kind || !m.follows(&r.marks[last]) || batch[m.job] == n {
+			e.Steps = append(e.Steps, Step{Kind: kind, marks: [2]int32{int32(i), int32(i)}})
+			n++
+		}
+		last = i
+		st := &e.Steps[n-1]
+		st.marks[1] = int32(i + 1)
+		st.add(m)
+		m.step, batch[m.job] = n-1, n
+		if r.jobs[m.job].from == None {
+			r.jobs[m.job].from = n - 1
+		}
+	}
+}
+
+// follows reports whether a mark is of the same step as the one before it: they end together, or
+// their batch was formed at one time and the scheduler took a while to tell of it.
+func (m *mark) follows(last *mark) bool {
+	const telling = 20 * request.SameBatch
+	gap, formed := m.end-last.end, max(m.from-last.from, last.from-m.from)
+	return gap <= request.SameBatch || m.kind != decodeEnd && formed <= request.SameBatch && gap <= telling
+}
+
+// add takes in that a step ended for a job.
+func (s *Step) add(m *mark) {
+	s.End = m.end
+	if done := m.end + trace.Time(m.last); s.Done == 0 || done > s.Done {
+		s.Done, s.late = done, m.late
+	}
+}
+
+// boundary returns the last boundary at or before a time: the index of the step that ends there,
+// None before all of them.
+func (e *Engine) boundary(t trace.Time) int {
+	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].End > t }) - 1
+}
+
+// handling is how long after a boundary a scheduler still takes in what it found there, in ns.
+const handling = 1_000_000
+
+// arrived moves the time at which something came to the loop to where it explains when it was
+// taken in: after the boundary at which it was not there yet, and not after the one at which
+// it was.
+func (e *Engine) arrived(at, taken trace.Time) trace.Time {
+	at = min(at, taken)
+	b := e.boundary(taken)
+	switch {
+	case b == None:
+		return at
+	case at > e.Steps[b].Done:
+		if at-e.Steps[b].Done < handling {
+			_, hi := e.between(b)
+			return hi
+		}
+		return at // nothing ran
+	case b > 0:
+		lo, hi := e.between(b)
+		return max(min(at, hi), lo)
+	}
+	return at
+}
+
+// between is when something came that is taken in at a boundary: after the one before, and not so
+// close to either that what is a little later or earlier when it is played is taken in at another.
+func (e *Engine) between(b int) (lo, hi trace.Time) {
+	hi = e.Steps[b].Done
+	if b > 0 {
+		lo = e.Steps[b-1].Done
+	}
+	lo = max(lo, hi-most)
+	margin := min((hi-lo)/4, handling/2)
+	return lo + margin, hi - margin
+}
+
+// most is how long a step is believed to take, in ns.
+const most = 60_000_000_000
+
+// settle works out what steps were about, when they began, and what the replay keeps.
+func (r *Run) settle() {
+	r.couple()
+	for i := range r.jobs {
+		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
+		j.enter = e.arrived(j.enter, j.queued)
+	}
+	r.fitTransfers()
+	r.keepOrder()
+	r.findChunks()
+	for i := range r.Engines {
+		r.walk(&r.Engines[i])
+	}
+	r.findLag()
+	r.shake()
+	r.keep()
+	r.findLimits()
+	for i := range r.Engines {
+		r.Engines[i].fit()
+	}
+}
+
+// couple says when jobs could enter a queue, and whether prefills wait for memory of their
+// decode servers.
+func (r *Run) couple() {
+	var hops []int64
+	early, pairs := 0, 0
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		j.reach = r.Engines[j.engine].arrived(j.reach, r.set.Threads[j.thread].Start)
+		j.enter = j.reach
+		if j.role != request.Prefill || j.peer == None || r.jobs[j.peer].booked == 0 {
+			continue
+		}
+		pairs++
+		hop := int64(j.queued - r.jobs[j.peer].booked)
+		const slack = 2_000_000
+		if hop < -slack {
+			early++
+		}
+		hops = append(hops, max(0, hop))
+	}
+	const few = 20 // one in
+	r.Coupled = pairs > 0 && few*early < pairs
+	if !r.Coupled {
+		return
+	}
+	slices.Sort(hops)
+	hop := trace.Time(request.NearestRank(hops, 10))
+	for i := range r.jobs {
+		if j := &r.jobs[i]; j.role == request.Prefill && j.peer != None && r.jobs[j.peer].booked != 0 {
+			j.enter = max(j.reach, r.jobs[j.peer].booked+hop)
+		}
+	}
+}
+
+// fitTransfers says when KV caches arrived: a decode server notices at its next boundary, so
+// that the time is between the boundary before and that one. Where in it, the size tells, by
+// the line through all of them.
+func (r *Run) fitTransfers() {
+	type transfer struct {
+		job    int
+		lo, hi trace.Time
+	}
+	var all []transfer
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		if j.role != request.Decode || j.peer == None || r.jobs[j.peer].ended == 0 || j.tokens == 0 {
+			continue
+		}
+		e := &r.Engines[j.engine]
+		sent := r.jobs[j.peer].ended
+		t := transfer{i, sent, max(sent, j.queued)}
+		if b := e.boundary(j.queued); b > 0 && j.queued-e.Steps[b].Done < handling {
+			lo, hi := e.between(b)
+			t.lo = min(max(sent, lo), t.hi)
+			t.hi = max(t.lo, hi)
+		} else {
+			t.lo = t.hi
+		}
+		all = append(all, t)
+	}
+	sizes := make([]distribution.Sized, len(all))
+	const rounds = 6
+	for round := range rounds {
+		for i, t := range all {
+			sent := r.jobs[r.jobs[t.job].peer].ended
+			at := t.hi
+			if round > 0 {
+				at = min(max(sent+trace.Time(r.sizes.Expected(int64(r.jobs[t.job].prompt))), t.lo), t.hi)
+			}
+			sizes[i] = distribution.Sized{Tokens: int64(r.jobs[t.job].prompt), Ns: int64(at - sent)}
+		}
+		if r.sizes = distribution.FitSize(slices.Clone(sizes)); r.sizes.N == 0 {
+			break
+		}
+	}
+	for i, t := range all {
+		r.jobs[t.job].enter = r.jobs[r.jobs[t.job].peer].ended + trace.Time(sizes[i].Ns)
+	}
+}
+
+// tie is how far apart jobs come that are put into a queue together, in ns.
+const tie = 2000
+
+// keepOrder lets jobs enter a queue in the order in which the scheduler put them there.
+func (r *Run) keepOrder() {
+	order := make([]int, len(r.jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := &r.jobs[a], &r.jobs[b]
+		return cmp.Or(cmp.Compare(x.engine, y.engine), cmp.Compare(x.queued, y.queued), cmp.Compare(a, b))
+	})
+	for i := len(order) - 2; i >= 0; i-- {
+		if x, next := &r.jobs[order[i]], &r.jobs[order[i+1]]; x.engine == next.engine {
+			x.enter = min(x.enter, next.enter-tie)
+		}
+	}
+}
+
+// walk goes through the steps of an engine and works out when they began, and what was in them.
+func (r *Run) walk(e *Engine) {
+	running, context := int64(0), 0.0
+	done := map[int32]int32{} // tokens of the jobs under way
+	left := map[int32]int32{} // tokens of prompts that are being computed
+	before := trace.Time(math.MinInt64)
+	i := e.marks[0]
+	for k := range e.Steps {
+		st := &e.Steps[k]
+		wake := trace.Time(math.MaxInt64)
+		if running > 0 || len(left) > 0 {
+			wake = before
+		}
+		for ; i < int(st.marks[0]); i++ {
+			r.join(e, &r.marks[i], done, &running, &context, st)
+		}
+		for _, m := range r.marks[st.marks[0]:st.marks[1]] {
+			if j := &r.jobs[m.job]; m.kind != joinEnd && j.from == int32(k) {
+				wake = min(wake, j.enter)
+			}
+		}
+		st.Start = max(before, wake)
+		if st.Start >= st.Done {
+			st.Start = max(before, st.Done-1)
+		}
+		for m := st.marks[0]; m < st.marks[1]; m++ { // whoever came while the loop woke up
+			if j := &r.jobs[r.marks[m].job]; r.marks[m].kind != joinEnd && j.from == int32(k) && j.enter > st.Start {
+				j.enter = st.Start
+			}
+		}
+		st.Context = int64(context)
+		r.count(e, st, done, left, &running, &context)
+		i = int(st.marks[1])
+		before = st.Done
+	}
+}
+
+// join adds a decode half to the batch of its server.
+func (r *Run) join(e *Engine, m *mark, done map[int32]int32, running *int64, context *float64, st *Step) {
+	j := &r.jobs[m.job]
+	if m.kind != joinEnd {
+		return
+	}
+	st.Joined++
+	if done[m.job]++; done[m.job] < j.tokens {
+		*running++
+		*context += float64(j.prompt + 1)
+	}
+}
+
+// count takes a step: its requests and tokens, and what is running after it.
+func (r *Run) count(e *Engine, st *Step, done, left map[int32]int32, running *int64, context *float64) {
+	partly, budget := int32(None), int64(0)
+	for m := st.marks[0]; m < st.marks[1]; m++ {
+		k := &r.marks[m]
+		j := &r.jobs[k.job]
+		switch k.kind {
+		case joinEnd:
+			r.join(e, k, done, running, context, st)
+			continue
+		case chunkEnd:
+			partly = k.job
+		case prefillEnd:
+			fresh := int64(j.fresh)
+			if n, ok := left[k.job]; ok {
+				fresh = int64(max(1, n))
+				delete(left, k.job)
+			}
+			budget += fresh
+		}
+		st.Requests++
+		if k.kind == chunkEnd {
+			continue
+		}
+		was := done[k.job]
+		done[k.job]++
+		switch {
+		case was == 0 && j.tokens > 1 && j.role != request.Prefill:
+			*running++
+			*context += float64(j.prompt + 1)
+			if j.role == request.Decode { // it joined unseen
+				st.Joined++
+			}
+		case was > 0:
+			*context += j.yield
+		}
+		if done[k.job] == j.tokens && was > 0 {
+			*running--
+			*context -= float64(j.prompt) + float64(j.tokens-1)*j.yield + 1
+			delete(done, k.job)
+		}
+	}
+	if partly != None {
+		n, ok := left[partly]
+		if !ok {
+			n = r.jobs[partly].fresh
+		}
+		part := max(1, min(int64(n)-1, e.limits.chunk-budget))
+		left[partly] = n - int32(part)
+		budget += part
+	}
+	if st.Kind == Prefill {
+		st.New = budget
+	}
+}
+
+// shake works out how long the handshake of a decode half takes after its scheduler took it in,
+// until it can have memory, and whether it gets that at a boundary only.
+func (r *Run) shake() {
+	const near = 300_000 // ns after a boundary
+	var free, polled, busy []int64
+	for i := range r.jobs {
+		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
+		if j.role != request.Decode || j.booked == 0 {
+			continue
+		}
+		taken := e.next(j.reach)
+		j.booking = max(0, int64(j.booked-taken))
+		if e.next(j.booked-1) == j.booked-1 {
+			free = append(free, j.booking)
+		} else if b := e.boundary(j.booked); b != None && e.Steps[b].Done > taken {
+			if busy = append(busy, j.booking); j.booked-e.Steps[b].Done < near {
+				polled = append(polled, j.booking)
+			}
+		}
+	}
+	if r.polled = len(polled) > 0 && 2*len(polled) > len(busy); !r.polled {
+		return
+	}
+	usual := int64(0)
+	if len(free) > 0 {
+		usual = distribution.LowerMedian(free)
+	}
+	for i := range r.jobs {
+		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
+		if j.role != request.Decode || j.booked == 0 {
+			continue
+		}
+		taken := e.next(j.reach)
+		if b := e.boundary(j.booked); b > 0 && e.Steps[b].Done > taken && j.booked-e.Steps[b].Done < near {
+			lo, hi := e.between(b)
+			j.booking = int64(min(max(taken+trace.Time(usual), lo), hi) - taken)
+		}
+	}
+}
+
+// keep works out what the replay does not change: how long the way to a scheduler takes, the
+// handshake, the transfer, the join.
+func (r *Run) keep() {
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		arrival := r.Requests[j.request].Arrival
+		if j.way = int64(j.reach - arrival); j.role == request.Unified {
+			j.way = int64(j.enter - arrival)
+		}
+		switch j.role {
+		case request.Decode:
+			if j.peer != None {
+				j.sent = max(0, int64(j.enter-r.jobs[j.peer].ended))
+			} else {
+				j.way = int64(j.enter - arrival)
+			}
+		case request.Prefill:
+			if r.Coupled && j.peer != None && r.jobs[j.peer].booked != 0 {
+				j.release = int64(j.enter - r.jobs[j.peer].booked)
+			} else {
+				j.way = int64(j.enter - arrival)
+			}
+		}
+	}
+	for i := range r.Engines {
+		e := &r.Engines[i]
+		for m := e.marks[0]; m < e.marks[1]; m++ {
+			if r.marks[m].kind == joinEnd {
+				j := &r.jobs[r.marks[m].job]
+				joins := e.next(j.enter)
+				if j.from != None {
+					joins = e.Steps[j.from].Start
+				}
+				j.prebuilt = min(int64(r.marks[m].end-joins), 5*handling)
+			}
+		}
+	}
+}
+
+// next returns when a loop gets to what comes at a time: at once if it does nothing, else at
+// the next boundary.
+func (e *Engine) next(t trace.Time) trace.Time {
+	k := sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Done >= t })
+	if k == len(e.Steps) || e.Steps[k].Start >= t {
+		return t
+	}
+	return e.Steps[k].Done
+}

@@ -1,0 +1,185 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/limit"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Fix takes away what findings of some kinds are about.
+type Fix struct {
+	Name string // of --fix
+	Doc  string
+	// Of tells which findings it is for.
+	Of func(f *finding.Finding) bool
+	// Make makes the change for one finding; nil is that there is nothing to change.
+	Make func(r *Run, f *finding.Finding) *Change
+	// Alone makes the change without a finding; nil needs one.
+	Alone func(r *Run) *Change
+}
+
+// Fixes are all of them. The first one that is for a finding is its own.
+var Fixes = []Fix{
+	{"straggler", "a rank as fast as its peers, or a server as fast as those of its role",
+		kinds(finding.Straggler, finding.Slower), (*Run).withoutStraggler, nil},
+	{"routing", "requests spread evenly over the servers of a role, or the DP ranks of a server",
+		func(f *finding.Finding) bool {
+			return f.Kind == finding.Imbalance || f.Kind == finding.Load && f.Metric.Name == "share of requests"
+		}, (*Run).evenly, nil},
+	{"transfers", "no KV transfer takes longer than its size explains",
+		func(f *finding.Finding) bool {
+			return f.Kind == finding.Transfer || f.Kind == finding.Limit && f.Topic == limit.Transfers.String()
+		}, (*Run).quickTransfers, func(r *Run) *Change { return r.quickTransfers(&finding.Finding{}) }},
+	{"retractions", "KV cache for all requests: none is thrown out of the batch, and none waits for memory",
+		func(f *finding.Finding) bool {
+			return f.Kind == finding.Memory || f.Kind == finding.Limit && f.Topic == limit.Room.String()
+		}, (*Run).roomForAll, func(r *Run) *Change { return r.roomForAll(&finding.Finding{}) }},
+	{"onset", "arrivals and step times as they were before",
+		func(f *finding.Finding) bool {
+			return f.Since != 0 && (f.Kind == finding.Change && (f.Topic == change.Pace || f.Topic == change.Stalls) || f.Kind == finding.Load && f.Topic == "")
+		}, (*Run).asBefore, nil},
+}
+
+// kinds tells findings of some kinds.
+func kinds(list ...finding.Kind) func(f *finding.Finding) bool {
+	return func(f *finding.Finding) bool { return slices.Contains(list, f.Kind) }
+}
+
+// FixFor returns the fix of a finding, or nil.
+func FixFor(f *finding.Finding) *Fix {
+	if i := slices.IndexFunc(Fixes, func(x Fix) bool { return x.Of(f) }); i >= 0 {
+		return &Fixes[i]
+	}
+	return nil
+}
+
+// Fix makes the change that --fix asks for: the name of a row of [Fixes], for all findings that
+// it is for, or the ID of a finding.
+func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
+	for i := range Fixes {
+		x := &Fixes[i]
+		if x.Name != name {
+			continue
+		}
+		var list []*Change
+		for k := range found {
+			if f := &found[k]; x.Of(f) {
+				if c := x.Make(r, f); c != nil {
+					list = append(list, c)
+				}
+			}
+		}
+		if len(list) == 0 && x.Alone != nil {
+			if c := x.Alone(r); c != nil {
+				list = append(list, c)
+			}
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("--fix %s: nothing was found that it could take away", name)
+		}
+		return Together(list), nil
+	}
+	for k := range found {
+		f := &found[k]
+		if f.ID() != name {
+			continue
+		}
+		x := FixFor(f)
+		if x == nil {
+			return nil, fmt.Errorf("--fix %s: %s", name, NoCounterfactual(f))
+		}
+		if c := x.Make(r, f); c != nil {
+			return c, nil
+		}
+		return nil, fmt.Errorf("--fix %s: the replay has nothing to take away there", name)
+	}
+	return nil, fmt.Errorf("--fix %s: no fix has this name, and no finding this ID", name)
+}
+
+// NoCounterfactual says why nobody can tell how a run would have been without a finding.
+func NoCounterfactual(f *finding.Finding) string {
+	switch f.Kind {
+	case finding.Errors, finding.Lifecycle, finding.Hang:
+		return "a replay cannot tell what requests would have done that never ended"
+	case finding.Loss:
+		return "what was lost is not there to be replayed"
+	case finding.Tail, finding.Common, finding.Load:
+		return "it says what requests suffer from, and not what to change"
+	}
+	return "the replay has no change for it"
+}
+
+// withoutStraggler lets a rank end its steps with its peers, or gives a server the steps of its
+// peers.
+func (r *Run) withoutStraggler(f *finding.Finding) *Change {
+	try := r.Plan(0)
+	if f.Kind == finding.Straggler && r.OnTime(try, &f.At, f.Since) > 0 {
+		return &Change{Name: f.At.String() + " as fast as its peers",
+			do:      func(p *replay.Plan) { r.OnTime(p, &f.At, f.Since) },
+			Assumed: []string{"steps end when the last of the other ranks ends them"}}
+	}
+	engines := r.In(&f.At)
+	if f.At.Scope != place.OneRank || r.AsPeers(try, engines, f.Since) == 0 {
+		return nil
+	}
+	return &Change{Name: f.At.DP() + " as fast as the others", do: func(p *replay.Plan) { r.AsPeers(p, engines, f.Since) },
+		Assumed: []string{"its steps take what those of the other servers take for the same work, at the same time"}}
+}
+
+// evenly spreads the requests of a group.
+func (r *Run) evenly(f *finding.Finding) *Change {
+	engines := r.In(&f.At)
+	if len(engines) == 0 {
+		return nil
+	}
+	how := r.Routed(r.Engines[engines[0]].Group, f.Since)
+	return &Change{Name: "even routing", do: func(p *replay.Plan) { r.Reroute(p, engines[:1], how) },
+		Assumed: []string{"requests go to the servers " + how.String() + ", with the cached tokens that they had"}}
+}
+
+// quickTransfers takes slow transfers away.
+func (r *Run) quickTransfers(f *finding.Finding) *Change {
+	n := r.TypicalTransfers(r.Plan(0), &f.At, f.Since)
+	if n == 0 {
+		return nil
+	}
+	return &Change{Name: "no slow transfers", do: func(p *replay.Plan) { r.TypicalTransfers(p, &f.At, f.Since) },
+		Assumed: []string{fmt.Sprintf("%s as long as its size explains", words.Counted(n, "slow KV transfer")+" takes")}}
+}
+
+// roomForAll takes the limit of the KV cache away.
+func (r *Run) roomForAll(*finding.Finding) *Change {
+	if !r.Plan(0).KV(1) {
+		return nil
+	}
+	return &Change{Name: "KV cache for all requests", do: func(p *replay.Plan) { p.UnlimitedKV() },
+		Assumed: []string{"decode steps with more requests take what the model says, beyond what was seen"}}
+}
+
+// asBefore undoes what became different at some time.
+func (r *Run) asBefore(f *finding.Finding) *Change {
+	if f.Kind == finding.Load {
+		factor := r.Evenly(r.Plan(0), f.Since, f.Until)
+		if factor == 0 {
+			return nil
+		}
+		return &Change{Name: "arrivals as before", do: func(p *replay.Plan) { r.Evenly(p, f.Since, f.Until) },
+			Assumed: []string{fmt.Sprintf("the same requests arrive, %.1f times as far apart", factor)}}
+	}
+	at := f.At
+	if at.Scope != place.Everywhere && at.Role == request.Router {
+		return nil
+	}
+	if r.AsBefore(r.Plan(0), &at, f.Since, f.Until) == 0 {
+		return nil
+	}
+	return &Change{Name: "steps as before", do: func(p *replay.Plan) { r.AsBefore(p, &at, f.Since, f.Until) },
+		Assumed: []string{"steps take what they took before for the same work"}}
+}

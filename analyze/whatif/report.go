@@ -1,0 +1,85 @@
+package whatif
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// An Answer is what a change would have done.
+type Answer struct {
+	*Change
+	Metrics []finding.Without
+}
+
+// A line is a metric of an answer.
+type line struct {
+	change string
+	*finding.Without
+}
+
+// Report is a table of answers, with what was assumed, and how far the replay is off.
+func (r *Run) Report(answers []Answer) *table.Table {
+	var lines []line
+	for i := range answers {
+		for k := range answers[i].Metrics {
+			lines = append(lines, line{answers[i].Name, &answers[i].Metrics[k]})
+		}
+	}
+	fields := []table.Field[line]{
+		table.TextColumn("change", "what is different in the replay", func(l *line) string { return l.change }),
+		table.TextColumn("metric", "of the finished requests: percentiles of E2E and of TTFT as users see them; the share that meets --slo", func(l *line) string { return l.Metric }),
+	}
+	valueFields := func(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
+		return valueFields(name, doc, of)[:min(2, 1+len(r.slo))] // shares are of goodput only
+	}
+	fields = append(fields, valueFields("actual", "as recorded", func(w *finding.Without) float64 { return w.Actual })...)
+	fields = append(fields, valueFields("with change", "as it would have been", func(w *finding.Without) float64 { return w.Without })...)
+	fields = append(fields, valueFields("low", "lower end of the interval in which that lies", func(w *finding.Without) float64 { return w.Low })...)
+	fields = append(fields, valueFields("high", "upper end of it", func(w *finding.Without) float64 { return w.High })...)
+	t := table.New("sgtrace.report.whatif/v1", "What if", lines, fields)
+	for i := range answers {
+		for _, text := range answers[i].Assumed {
+			t.Note("%s: assumes that %s", answers[i].Name, text)
+		}
+	}
+	t.Note("%s", r.Fit())
+	return t
+}
+
+// valueFields are the columns of a value: a time, or a share.
+func valueFields(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
+	return []table.Field[line]{
+		table.NsColumn(name, doc, func(l *line) int64 {
+			if v := of(l.Without); l.Unit == table.Duration && !math.IsNaN(v) {
+				return int64(v)
+			}
+			return request.Unknown
+		}),
+		table.ShareColumn(name+" share", doc+", of goodput", func(l *line) float64 {
+			if l.Unit == table.Share {
+				return of(l.Without)
+			}
+			return math.NaN()
+		}),
+	}
+}
+
+// Fit says how far the replay without a change is from what was recorded.
+func (r *Run) Fit() string {
+	var list []string
+	for i := range r.Off {
+		w := &r.Off[i]
+		if w.Unit == table.Share {
+			list = append(list, fmt.Sprintf("%s %+.1f points", w.Metric, 100*(w.Without-w.Actual)))
+		} else if w.Actual > 0 {
+			list = append(list, fmt.Sprintf("%s %+.1f %%", w.Metric, 100*(w.Without/w.Actual-1)))
+		}
+	}
+	return fmt.Sprintf("played without a change, %s are off by: %s", words.Counted(len(r.recorded), "request"), strings.Join(list, ", "))
+}

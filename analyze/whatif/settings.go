@@ -1,0 +1,109 @@
+package whatif
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Setting is something that can be set to another value.
+type Setting struct {
+	Name  string // of the flag
+	Value string // what the help calls the value
+	Doc   string
+	// Make makes the changes; several are answered one by one.
+	Make func(r *Run, value string) ([]*Change, error)
+}
+
+// Settings are all of them.
+var Settings = []Setting{
+	{"kv", "FACTOR", "KV cache of FACTOR times its size", setKV},
+	{"chunk", "TOKENS", "prefill steps of TOKENS of prompts at most", setNumber("chunk", func(p *replay.Plan, n int64) { p.Chunk(n) })},
+	{"max-running", "N", "decode batches of N requests at most", setNumber("max-running", func(p *replay.Plan, n int64) { p.MaxRunning(n) })},
+	{"servers", "ROLE=N", "N servers of a role, such as decode=4", setServers},
+	{"scale", "KIND=FACTOR", "prefill or decode steps that take FACTOR times as long, such as decode=0.9", setScale},
+}
+
+func setKV(r *Run, value string) ([]*Change, error) {
+	f, err := factor(value)
+	if err != nil {
+		return nil, fmt.Errorf("--kv %s: %w", value, err)
+	}
+	if !r.Plan(0).KV(f) && f >= 1 {
+		return nil, fmt.Errorf("--kv %s: no request ever waited for KV cache, so that more of it changes nothing", value)
+	}
+	return []*Change{{Name: "KV cache × " + value, do: func(p *replay.Plan) { p.KV(f) },
+		Assumed: []string{"the KV cache holds as many tokens as it was ever seen to hold"}}}, nil
+}
+
+func factor(text string) (float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(f > 0) || f > 1000 {
+		return 0, fmt.Errorf("want a number above 0, such as 1.5")
+	}
+	return f, nil
+}
+
+func setNumber(name string, set func(p *replay.Plan, n int64)) func(r *Run, value string) ([]*Change, error) {
+	return func(_ *Run, value string) ([]*Change, error) {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("--%s %s: want a number above 0", name, value)
+		}
+		return []*Change{{Name: name + " " + value, do: func(p *replay.Plan) { set(p, n) },
+			Assumed: []string{"steps with other work than was seen take what the model says"}}}, nil
+	}
+}
+
+// roleValue reads "decode=4".
+func roleValue(text string) (role request.Role, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	role, known := request.ParseRole(name)
+	if !ok || !known || role != request.Prefill && role != request.Decode && role != request.Unified {
+		return role, value, fmt.Errorf("want ROLE=N, with prefill, decode, or unified")
+	}
+	return role, value, nil
+}
+
+func setServers(r *Run, text string) ([]*Change, error) {
+	role, value, err := roleValue(text)
+	if err != nil {
+		return nil, fmt.Errorf("--servers %s: %w", text, err)
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > 1000 {
+		return nil, fmt.Errorf("--servers %s: want a number from 1 to 1000", text)
+	}
+	had := r.Servers(r.Plan(0), role, n, replay.RoundRobin)
+	if had == 0 {
+		return nil, fmt.Errorf("--servers %s: no %s server computed anything", text, role)
+	}
+	var list []*Change
+	for _, how := range []replay.Route{replay.LeastLoaded, replay.RoundRobin} {
+		list = append(list, &Change{Name: fmt.Sprintf("%d %s, %s", n, role, how), do: func(p *replay.Plan) { r.Servers(p, role, n, how) },
+			Assumed: []string{fmt.Sprintf("new servers take what the %d that there were take on average, and requests keep their cached tokens", had)}})
+	}
+	return list, nil
+}
+
+func setScale(_ *Run, text string) ([]*Change, error) {
+	name, value, _ := strings.Cut(text, "=")
+	f, err := factor(value)
+	var kind replay.Kind
+	switch {
+	case err != nil:
+	case name == replay.Prefill.String():
+		kind = replay.Prefill
+	case name == replay.Decode.String():
+		kind = replay.Decode
+	default:
+		err = fmt.Errorf("want prefill or decode, such as decode=0.9")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--scale %s: %w", text, err)
+	}
+	return []*Change{{Name: name + " steps × " + value, do: func(p *replay.Plan) { p.Scale(kind, f) }}}, nil
+}

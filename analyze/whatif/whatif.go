@@ -1,0 +1,237 @@
+package whatif
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Run can be asked what would have happened.
+type Run struct {
+	*replay.Run
+	// Refused says why it cannot be asked; "" is that it can.
+	Refused string
+	// Off is how far the replay without a change is from what was recorded, by metric.
+	Off []finding.Without
+
+	set      *request.Set
+	slo      []slo.Objective
+	recorded []replay.Latency
+	base     [][]replay.Latency // played without a change, by draw
+}
+
+// draws is how often a run is played, each time with other errors of the model.
+const draws = 5
+
+// mostOff is how far a replay may be from what was recorded, in p50 and p99.
+const mostOff = 0.05
+
+// fewRequests is how many requests a percentile takes.
+const fewRequests = 50
+
+// New takes the requests of a set apart, and plays them once as they were.
+func New(s *request.Set, objectives []slo.Objective) *Run {
+	r := &Run{Run: replay.Read(s), set: s, slo: objectives}
+	if r.recorded = r.Recorded(); r.thin() {
+		return r
+	}
+	for seed := range uint64(draws) {
+		out, ok := r.Play(r.Plan(seed))
+		if !ok {
+			r.Refused = "played again, some requests never end: the servers do not work as SGLang's schedulers do"
+			return r
+		}
+		r.base = append(r.base, out)
+	}
+	r.check()
+	return r
+}
+
+// thin says what is missing, and reports whether something is.
+func (r *Run) thin() bool {
+	finished := 0
+	for i := range r.set.Requests {
+		if q := &r.set.Requests[i]; q.Status == request.Finished && q.Metrics.E2E >= 0 {
+			finished++
+		}
+	}
+	m := &r.Missing
+	switch {
+	case m.Bare:
+		r.Refused = "the servers tell of no stages, so that nobody knows when they computed what"
+	case m.Pipelines:
+		r.Refused = "a pipeline has several batches under way, which cannot be replayed"
+	case m.Level, r.stepless():
+		r.Refused = "the dump has no decode steps: it takes trace level 3 (SGLANG_TRACE_LEVEL=3)"
+	case len(r.recorded) < fewRequests:
+		r.Refused = fmt.Sprintf("%s of %d finished can be replayed, and percentiles take %d", words.Counted(len(r.recorded), "request"), finished, fewRequests)
+		if m.Incomplete+m.NoRank+m.NoSteps > 0 {
+			r.Refused += fmt.Sprintf("; spans of %d are missing", m.Incomplete+m.NoRank+m.NoSteps)
+		}
+	case 10*len(r.recorded) < 9*finished:
+		r.Refused = fmt.Sprintf("%d of %d finished requests can be replayed: the others lack spans, and what they did to their neighbors is not known", len(r.recorded), finished)
+	}
+	return r.Refused != ""
+}
+
+// stepless reports whether requests give more than one token, and no engine has decode steps.
+func (r *Run) stepless() bool {
+	for i := range r.Engines {
+		if slices.ContainsFunc(r.Engines[i].Steps, func(s replay.Step) bool { return s.Kind == replay.Decode }) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(r.set.Requests, func(q request.Request) bool { return q.Metrics.CompletionTokens > 1 })
+}
+
+// check compares what was played without a change with what was recorded.
+func (r *Run) check() {
+	worst, name := 0.0, ""
+	for _, m := range r.metrics() {
+		is, played := m.of(r.recorded), m.of(r.base[0])
+		if math.IsNaN(is) {
+			continue
+		}
+		r.Off = append(r.Off, finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: played, Low: played, High: played})
+		if off := math.Abs(played/is - 1); m.unit == table.Duration && math.Abs(played-is) > leastOff && off > worst {
+			worst, name = off, m.name
+		}
+	}
+	if worst > mostOff {
+		r.Refused = fmt.Sprintf("played again without a change, %s is %.0f %% off what was recorded: the servers work in a way that the replay does not know", name, 100*worst)
+	}
+}
+
+// leastOff is what is nothing between what was played and recorded, in ns.
+const leastOff = 2_000_000
+
+// A metric is a number of some latencies.
+type metric struct {
+	name string
+	unit table.Unit
+	of   func(list []replay.Latency) float64
+}
+
+// metrics are what is compared.
+func (r *Run) metrics() []metric {
+	percentile := func(of func(*replay.Latency) int64, percent int) func(list []replay.Latency) float64 {
+		return func(list []replay.Latency) float64 {
+			if v := replay.Percentile(list, of, percent); v != request.Unknown {
+				return float64(v)
+			}
+			return math.NaN()
+		}
+	}
+	list := []metric{
+		{"e2e.p50", table.Duration, percentile(replay.E2E, 50)}, {"e2e.p99", table.Duration, percentile(replay.E2E, 99)},
+		{"ttft.p50", table.Duration, percentile(replay.TTFT, 50)}, {"ttft.p99", table.Duration, percentile(replay.TTFT, 99)},
+	}
+	if r.slo != nil {
+		list = append(list, metric{"goodput", table.Share, r.goodput})
+	}
+	return list
+}
+
+// goodput is the share of the requests that would meet the objectives.
+func (r *Run) goodput(list []replay.Latency) float64 {
+	met, judged := 0, 0
+	for i := range list {
+		q := r.set.Requests[r.Requests[list[i].Request].Index]
+		m := &q.Metrics
+		if m.TPOT >= 0 && m.CompletionTokens > 1 {
+			m.TPOT = max(0, m.TPOT+((list[i].E2E-m.E2E)-(list[i].TTFT-m.UserTTFT))/(m.CompletionTokens-1))
+		}
+		m.TTFT = max(0, m.TTFT+list[i].TTFT-m.UserTTFT)
+		m.E2E, m.UserTTFT = list[i].E2E, list[i].TTFT
+		switch slo.Judge(r.slo, &q) {
+		case slo.Met:
+			met++
+			judged++
+		case slo.Missed:
+			judged++
+		}
+	}
+	if judged == 0 {
+		return math.NaN()
+	}
+	return float64(met) / float64(judged)
+}
+
+// A Change is what is done to a plan, in words, and how.
+type Change struct {
+	Name string // "without f3a1: ..."
+	do   func(p *replay.Plan)
+	// Assumed says what the answer takes for granted.
+	Assumed []string
+}
+
+// Ask plays a change. The change must fit the run: see [Run.Fix] and [Settings].
+func (r *Run) Ask(c *Change) ([]finding.Without, error) {
+	var played [][]replay.Latency
+	for seed := range uint64(draws) {
+		p := r.Plan(seed)
+		c.do(p)
+		out, ok := r.Play(p)
+		if !ok {
+			return nil, fmt.Errorf("%s: some requests would never end", c.Name)
+		}
+		played = append(played, out)
+	}
+	var out []finding.Without
+	for _, m := range r.metrics() {
+		if is := m.of(r.recorded); !math.IsNaN(is) {
+			out = append(out, r.compare(m, is, played))
+		}
+	}
+	return out, nil
+}
+
+// compare says what a metric would have been: as recorded, plus by how much it changes when it
+// is played. The interval covers the draws, how far the replay is from the recording, and that
+// the model of the change is right to a twentieth.
+func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.Without {
+	var moves []float64
+	for i := range played {
+		moves = append(moves, m.of(played[i])-m.of(r.base[i]))
+	}
+	mean, spread := 0.0, 0.0
+	for _, v := range moves {
+		mean += v / float64(len(moves))
+	}
+	for _, v := range moves {
+		spread += (v - mean) * (v - mean) / float64(len(moves)-1)
+	}
+	w := finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: max(0, is+mean)}
+	const sure, model = 2, 0.1
+	half := sure*math.Sqrt(spread) + math.Abs(m.of(r.base[0])-is) + model*math.Abs(mean)
+	w.Low, w.High = max(0, w.Without-half), w.Without+half
+	if m.unit == table.Share {
+		w.Without, w.High = min(1, w.Without), min(1, w.High)
+	}
+	return w
+}
+
+// Together makes one change of several.
+func Together(list []*Change) *Change {
+	c := &Change{}
+	var names []string
+	for _, x := range list {
+		names = append(names, x.Name)
+		c.Assumed = append(c.Assumed, x.Assumed...)
+	}
+	c.Name = strings.Join(names, ", ")
+	c.do = func(p *replay.Plan) {
+		for _, x := range list {
+			x.do(p)
+		}
+	}
+	return c
+}

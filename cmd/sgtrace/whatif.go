@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/whatif"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+)
+
+func (c *command) whatifCommand() *cli.Command {
+	flags := []cli.Flag{
+		formatFlag(),
+		&cli.StringSliceFlag{Name: "fix", Usage: "take away `WHAT`: " + fixNames() + ", or the ID of a finding"},
+		&cli.StringFlag{Name: "slo", Usage: "count the requests that keep `LIMITS`, such as ttft=500ms,itl=50ms"},
+		&cli.BoolFlag{Name: "together", Usage: "answer all changes at once, and not one by one", DisableDefaultText: true},
+	}
+	for _, s := range whatif.Settings {
+		flags = append(flags, &cli.StringSliceFlag{Name: s.Name, Usage: "play " + s.Doc + ": `" + s.Value + "`"})
+	}
+	return &cli.Command{
+		Name:      "whatif",
+		Usage:     "what latencies would have been without a finding, or with other servers",
+		ArgsUsage: "INPUT...",
+		Description: `Plays the recorded requests again, with a model of step times that is fitted to
+the dump. It takes trace level 3, which has decode steps. Without a change, it
+plays the run without each finding that it can take away.
+
+Examples:
+  sgtrace whatif otel_trace.json
+  sgtrace whatif --fix straggler --fix transfers --slo ttft=500ms otel_trace.json
+  sgtrace whatif --servers decode=4 --scale decode=0.9 --together otel_trace.json`,
+		Flags:  slices.Concat(flags, selection.Flags()),
+		Action: c.whatif,
+	}
+}
+
+// fixNames lists what --fix knows.
+func fixNames() (names string) {
+	for i := range whatif.Fixes {
+		if i > 0 {
+			names += ", "
+		}
+		names += whatif.Fixes[i].Name
+	}
+	return names
+}
+
+func (c *command) whatif(ctx *cli.Context) error {
+	how, err := printing(ctx, 0)
+	if err != nil {
+		return err
+	}
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := c.load(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	run := whatif.New(set, objectives)
+	if run.Refused != "" {
+		return errors.New("nothing can be said: " + run.Refused)
+	}
+	found := finders.Measure(finders.Inputs{Requests: set, Diags: &c.diags})
+	changes, err := chosenChanges(ctx, run, found.Look(finders.All).Findings)
+	if err != nil {
+		return err
+	}
+	var answers []whatif.Answer
+	for _, change := range changes {
+		metrics, err := run.Ask(change)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, whatif.Answer{Change: change, Metrics: metrics})
+	}
+	d := document.Of(run.Report(answers))
+	d.Schema = "sgtrace.whatif/v1"
+	return c.write(d, how)
+}
+
+// chosenChanges are the changes that flags ask for; without any, those of all findings.
+func chosenChanges(ctx *cli.Context, run *whatif.Run, found []finding.Finding) (list []*whatif.Change, err error) {
+	for _, name := range ctx.StringSlice("fix") {
+		change, err := run.Fix(name, found)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, change)
+	}
+	for i := range whatif.Settings {
+		s := &whatif.Settings[i]
+		for _, value := range ctx.StringSlice(s.Name) {
+			changes, err := s.Make(run, value)
+			if err != nil {
+				return nil, commandline.Usage("%v", err)
+			}
+			list = append(list, changes...)
+		}
+	}
+	if ctx.Bool("together") && len(list) > 0 {
+		return []*whatif.Change{whatif.Together(list)}, nil
+	}
+	if len(list) > 0 {
+		return list, nil
+	}
+	for i := range found {
+		if fix := whatif.FixFor(&found[i]); fix != nil {
+			if change := fix.Make(run, &found[i]); change != nil {
+				list = append(list, change)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("nothing was found that a replay could take away; --servers, --kv, --scale, and others change what there was")
+	}
+	return list, nil
+}
