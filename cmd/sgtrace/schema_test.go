@@ -27,7 +27,6 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
-	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // A schemaField is a field of what --format json prints: a column, or the path of a
@@ -177,7 +176,10 @@ func allToAll(t *testing.T) string {
 func quietDump(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "quiet.jsonl")
-	dump, _ := testinput.Simulate(t, testset.Calm(1))
+	c := simulator.DefaultConfig(1)
+	c.Rate, c.KVTokens = 6, 16384
+	c.Incident, c.Straggler, c.SlowTransfers, c.FailedTransfers = simulator.Incident{Onset: 1}, simulator.Straggler{}, 0, 0
+	dump, _ := testinput.Simulate(t, c)
 	if err := os.WriteFile(path, dump, 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 		answers = append(answers, whatif.Answer{Change: change, Metrics: metrics})
 	}
 	d := document.Of(run.Report(answers))
-	d.Schema = "sgtrace.whatif/v1"
+	d.Schema = "sgtrace.whatif/v2"
 	return c.write(d, how)
 }
 
