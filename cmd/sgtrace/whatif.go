@@ -27,7 +27,7 @@ func (c *command) whatifCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:      "whatif",
-		Usage:     "what latencies would have been without a finding, or with other servers",
+		Usage:     "latencies without a finding, or with other servers",
 		ArgsUsage: "INPUT...",
 		Description: `Plays the recorded requests again, with a model of step times that is fitted to
 the dump. It takes trace level 3, which has decode steps. Without a change, it
@@ -35,8 +35,8 @@ plays the run without each finding that it can take away.
 
 Examples:
   sgtrace whatif otel_trace.json
-  sgtrace whatif --fix straggler --fix transfers --slo ttft=500ms otel_trace.json
-  sgtrace whatif --servers decode=4 --scale decode=0.9 --together otel_trace.json`,
+  sgtrace whatif --fix straggler --slo ttft=500ms otel_trace.json
+  sgtrace whatif --servers decode=4 --scale decode=0.9 otel_trace.json`,
 		Flags:  slices.Concat(flags, selection.Flags()),
 		Action: c.whatif,
 	}
