@@ -162,3 +162,6 @@ func (f *Filler) Received(at trace.Time) {
 }
 
 func (t *Table) text(x Text) []byte { return t.texts[x.at : x.at+uint64(x.n)] }
+
+// Symbols are those that rows name models and reasons by.
+func (f *Filler) Symbols() *trace.Symbols { return f.t.Series.Syms }

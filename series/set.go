@@ -61,9 +61,14 @@ func (s *Source) About() iter.Seq[int] {
 	}
 }
 
-// IsLog reports whether a source is a log or a list of events, of lines with stamps; else it is of metrics.
+// IsLog reports whether a source is a log, a list of events, or a dump of requests; else it is of metrics.
 func (s *Source) IsLog() bool {
-	return strings.HasSuffix(s.Encoding, " log") || strings.HasSuffix(s.Encoding, " events")
+	for _, kind := range [...]string{" log", " events", " dump"} {
+		if strings.HasSuffix(s.Encoding, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // A span is where a piece of what an input says lies in the tables of a set.

@@ -190,7 +190,7 @@ func (l *Logged) Write(w io.Writer, style table.Style) error {
 func (l *Logged) Words() string {
 	files, lines, other := 0, 0, 0
 	for i := range l.Set.Sources {
-		if s := &l.Set.Sources[i]; s.IsLog() {
+		if s := &l.Set.Sources[i]; s.IsLog() && s.Lines > 0 {
 			files, lines, other = files+1, lines+s.Lines, other+s.Other
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/prometheus"
 	"github.com/sgtrace/sgtrace/pyspy"
+	"github.com/sgtrace/sgtrace/requestdump"
 	"github.com/sgtrace/sgtrace/rocm/rocpd"
 	"github.com/sgtrace/sgtrace/rocm/rocprof"
 	"github.com/sgtrace/sgtrace/rocm/rpd"
@@ -29,7 +30,7 @@ type Format = format.Format
 
 // Formats are what inputs can be, in the order in which they are tried. Every command
 // reads what is listed here, and nothing else lists formats.
-var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, flightrecorder.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, serverlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
+var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, requestdump.Format, flightrecorder.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, serverlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {
