@@ -15,9 +15,9 @@ import (
 
 // stageOf is what the spans of phases are called: see the table of stages of package assembly.
 var stageOf = map[Role][phases]string{
-	Unified:     {Queue: "prefill_waiting", Prefill: "prefill_forward", Decode: "decode_forward"},
-	PrefillRole: {Bootstrap: "prefill_bootstrap", Queue: "prefill_waiting", Prefill: "prefill_forward", Transfer: "prefill_transfer_kv_cache"},
-	DecodeRole:  {Bootstrap: "decode_bootstrap", Transfer: "decode_transferred", Queue: "decode_waiting", Decode: "decode_forward"},
+	Unified:     {Prepare: "request_process", Queue: "prefill_waiting", Prefill: "prefill_forward", Decode: "decode_forward"},
+	PrefillRole: {Prepare: "prefill_prepare", Bootstrap: "prefill_bootstrap", Queue: "prefill_waiting", Prefill: "prefill_forward", Transfer: "prefill_transfer_kv_cache"},
+	DecodeRole:  {Prepare: "decode_prepare", Bootstrap: "decode_bootstrap", Transfer: "decode_transferred", Queue: "decode_waiting", Decode: "decode_forward"},
 }
 
 // rootOf begins the names of the spans of requests, and labelOf is what their schedulers are called.
@@ -241,6 +241,7 @@ func (e *emitter) emit(r *Row) {
 		add("POST", r.Start, r.End, 0, e.request(f, r), r.Reason != 0)
 		return
 	}
+	r.complete()
 	root := add(rootOf[r.Role]+short(string(t.text(r.ID))), r.Start, r.End, 0, e.request(f, r), false)
 	thread := add(labelOf[r.Role], e.from(r), r.End, root, e.thread(f, r), r.Reason != 0)
 	stages := stageOf[r.Role]
@@ -248,6 +249,34 @@ func (e *emitter) emit(r *Row) {
 		if stages[p] != "" && x.From > 0 && x.From <= x.To {
 			add(stages[p], x.From, x.To, thread, nil, false)
 		}
+	}
+}
+
+// complete adds what follows from the phases that are known: a scheduler that is busy takes a request in
+// late, a prefill server has it until its KV cache is sent, and a decode server that says when a request
+// was in its queue had waited for the KV cache until then.
+func (r *Row) complete() {
+	p := &r.Phases
+	if r.Role == PrefillRole && p[Transfer].From == 0 && p[Prefill].To > 0 && p[Prefill].To < r.End {
+		p[Transfer] = Phase{p[Prefill].To, r.End}
+	}
+	if r.Role == DecodeRole && p[Queue].To > 0 {
+		if p[Decode].From == 0 && p[Queue].To < r.End {
+			p[Decode] = Phase{p[Queue].To, r.End}
+		}
+		p[Decode].From = min(p[Decode].From, max(p[Queue].To, r.Start))
+		if p[Bootstrap].From == 0 && p[Transfer].From == 0 && r.Start < p[Queue].From {
+			p[Transfer] = Phase{r.Start, p[Queue].From}
+		}
+	}
+	first := trace.Time(0)
+	for _, x := range p {
+		if x.From > 0 && (first == 0 || x.From < first) {
+			first = x.From
+		}
+	}
+	if first > r.Start {
+		p[Prepare] = Phase{r.Start, first}
 	}
 }
 

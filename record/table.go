@@ -36,7 +36,8 @@ type Phase struct{ From, To trace.Time }
 
 // Phases of a request, in the order of its way.
 const (
-	Bootstrap = iota
+	Prepare = iota // until the scheduler takes it in
+	Bootstrap
 	Queue
 	Prefill
 	Transfer

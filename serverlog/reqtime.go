@@ -80,9 +80,18 @@ func assignments(b []byte, yield func(key, value []byte)) {
 }
 
 // durations are what a scheduler says of a request, in ns; 0 is unknown, as SGLang has it.
-type durations struct{ bootstrap, alloc, queue, initial, transfer, forward int64 }
+type durations struct {
+	bootstrap, alloc, queue, initial, transfer, forward int64
+	speed, total                                        float64 // of a transfer, in GB/s and MB
+}
 
 func (d *durations) set(key string, value []byte) {
+	switch amount, unit, _ := bytes.Cut(value, []byte(" ")); {
+	case key == "transfer_speed" && string(unit) == "GB/s":
+		d.speed, _ = decimal(amount)
+	case key == "transfer_total" && string(unit) == "MB":
+		d.total, _ = decimal(amount)
+	}
 	v, ok := decimal(bytes.TrimSuffix(value, []byte("ms")))
 	if !ok || v < 0 || v > 1e9 {
 		return
@@ -123,7 +132,14 @@ func (d *durations) place(r *record.Row, entry trace.Time) {
 	switch {
 	case d.forward == 0:
 	case r.Role == record.PrefillRole:
-		put(record.Prefill, d.forward)
+		sent := int64(0) // MB by GB/s are ms
+		if d.speed > 0 {
+			sent = min(d.forward, int64(d.total/d.speed*1e6))
+		}
+		put(record.Prefill, d.forward-sent)
+		if sent > 0 {
+			put(record.Transfer, sent)
+		}
 	case r.Role == record.DecodeRole:
 		put(record.Decode, d.forward)
 	case d.initial > 0 && d.initial <= d.forward: // the first token came then

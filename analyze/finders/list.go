@@ -183,6 +183,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Imbalance, Topics: []string{""}, Enough: asTheClock},
 	{Cause: finding.GPU, Effect: finding.Errors, Topics: []string{logged.Died, logged.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Load, Topics: []string{"", finding.Waits}, Around: true},
 	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
 	{Cause: finding.Front, CauseTopic: limit.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too

@@ -36,6 +36,7 @@ type Rank struct {
 	// Lines is how many batches it logged, and From and To when.
 	Lines    int64
 	From, To trace.Time
+	place    int32                       // index into Set.Places
 	points   map[series.MetricID][]point // by bucket of the grid
 	// stretches are what it did between its lines.
 	stretches []stretch
@@ -140,7 +141,7 @@ func (l *Logged) measureRanks(opt Options) {
 		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
-				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}, stretches: l.stretches(s.Place, opt)})
+				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}, place: s.Place, stretches: l.stretches(s.Place, opt)})
 			}
 		}
 	}

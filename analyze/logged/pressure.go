@@ -181,17 +181,7 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 
 // Changes finds queues that grow at some time, and says whether more requests came.
 func (l *Logged) Changes() ([]finding.Finding, finding.Judged) {
-	return l.grown(finding.Load, "logged waits")
-}
-
-// PiledUp finds KV transfers that pile up from some time on.
-func (l *Logged) PiledUp() ([]finding.Finding, finding.Judged) {
-	return l.grown(finding.Transfer, "logged KV transfers")
-}
-
-// grown finds queues of one kind that grow.
-func (l *Logged) grown(kind finding.Kind, what string) ([]finding.Finding, finding.Judged) {
-	judged := l.judged(what)
+	judged := l.judged("logged waits")
 	if l.Grid.N() < fewBuckets {
 		return nil, judged
 	}
@@ -207,7 +197,7 @@ func (l *Logged) grown(kind finding.Kind, what string) ([]finding.Finding, findi
 			continue
 		}
 		for _, q := range queues {
-			if f, ok := l.growth(ranks, q); ok && q.kind == kind {
+			if f, ok := l.growth(ranks, q); ok {
 				out = append(out, f)
 			}
 		}
@@ -218,16 +208,14 @@ func (l *Logged) grown(kind finding.Kind, what string) ([]finding.Finding, findi
 // A queue is one that may grow.
 type queue struct {
 	metric series.MetricID
-	kind   finding.Kind
 	of     string // what requests in it do
 	role   request.Role
 }
 
 var queues = []queue{
-	{series.Queued, finding.Load, "wait", request.Other},
-	{series.Preallocated, finding.Load, "wait for room in the KV cache", request.Decode},
-	{series.Running, finding.Load, "run", request.Other},
-	{series.Sending, finding.Transfer, "have their KV cache sent", request.Prefill},
+	{series.Queued, "wait", request.Other},
+	{series.Preallocated, "wait for room in the KV cache", request.Decode},
+	{series.Running, "run", request.Other},
 }
 
 // growth finds a queue that grows at some time.
@@ -240,14 +228,16 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		return matters(mean(length[from:k]), mean(length[k:to]))
 	}})
+	if c, ok := episode(length); ok && len(list) == 0 {
+		list = append(list, c)
+	}
 	for _, c := range list {
 		before, after := mean(length[c.From:c.At]), mean(length[c.At:c.To])
 		if after <= before {
 			continue
 		}
 		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
-		switch {
-		case q.metric == series.Running:
+		if q.metric == series.Running {
 			if came == nil || after < 2*before || !turnedOver(length, came, c) {
 				continue // as many run as come, and for as long
 			}
@@ -257,10 +247,6 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 			}
 			if cost, suffered = l.suffer(ranks, c, longer); suffered == nil {
 				continue // the server is used more, and nobody has to wait for it
-			}
-		case q.kind == finding.Transfer:
-			if size := l.batchSize(ranks, c); moreCame(came, c) && after < 2*size {
-				continue // what the last batch computed is on its way when the next one is logged
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
@@ -275,11 +261,31 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", clock(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
 		f.Evidence = append(suffered, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
 		if came != nil {
-			l.arrivals(&f, came, c, q)
+			l.arrivals(&f, came, c)
 		}
 		return f, true
 	}
 	return f, false
+}
+
+// episode finds when so many are in a queue as never come together by chance, for some intervals: too
+// short a time for the rest to show that anything changed.
+func episode(length []float64) (c changepoint.Change, ok bool) {
+	const deviations = 6 // of requests that come and go by themselves
+	usual := middle(length)
+	limit := max(2*usual, usual+deviations*math.Sqrt(usual+1))
+	best := 0
+	for from := 0; from < len(length); from++ {
+		to := from
+		for to < len(length) && length[to] >= limit {
+			to++
+		}
+		if to-from > best {
+			best, c = to-from, changepoint.Change{At: from, To: to, P: math.NaN()}
+		}
+		from = to
+	}
+	return c, best >= fewLimited && c.At > 0
 }
 
 // mostOf is the rank that nearly all of what is more is on; nil is none of several.
@@ -304,19 +310,6 @@ func (l *Logged) mostOf(ranks []*Rank, m series.MetricID, c changepoint.Change) 
 		return nil
 	}
 	return top
-}
-
-// batchSize is how many requests a prefill takes in behind a change, on average.
-func (l *Logged) batchSize(ranks []*Rank, c changepoint.Change) float64 {
-	sum, n := 0.0, 0
-	for _, r := range ranks {
-		if points := r.points[series.NewSeqs]; points != nil {
-			for _, p := range points[c.At:c.To] {
-				sum, n = sum+p.sum, n+p.n
-			}
-		}
-	}
-	return sum / float64(max(1, n))
 }
 
 // moreCame reports whether more requests came behind a change than before.
@@ -355,7 +348,7 @@ func (l *Logged) suffer(ranks []*Rank, c changepoint.Change, longer float64) (co
 }
 
 // arrivals says whether more requests came when a queue grew.
-func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Change, q queue) {
+func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Change) {
 	seconds := float64(l.Grid.Bucket) / 1e9
 	x, y := mean(came[c.From:c.At])/seconds, mean(came[c.At:c.To])/seconds
 	if math.IsNaN(x) || math.IsNaN(y) || x <= 0 || y <= 0 {
@@ -368,10 +361,6 @@ func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Chan
 		f.Text += fmt.Sprintf("; fewer are taken in: %s a second, %s before", words.ThreeDigits(y), words.ThreeDigits(x))
 	default:
 		f.Text += fmt.Sprintf("; about as many are taken in as before: %s a second", words.ThreeDigits(y))
-	}
-	if q.kind == finding.Transfer { // Little's law
-		f.Evidence = append(f.Evidence, finding.Sentence("each is there for about %s, %s before: how many there are, by how many come",
-			words.Nearly(int64(f.Metric.After/y*1e9)), words.Nearly(int64(f.Metric.Before/x*1e9))))
 	}
 }
 

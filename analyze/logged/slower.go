@@ -180,6 +180,9 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 			break
 		}
 	}
+	if k, ok := parted(ratios(list)); ok && len(changes) == 0 {
+		f.Since, from = list[k].at, k
+	}
 	part := list[from:to]
 	ratio := middle(ratios(part))
 	if ratio < muchLonger || len(part) < 3 {
@@ -218,6 +221,28 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(middle(ratios(list[:from])))))
 	}
 	return f, true
+}
+
+// parted finds from where on nearly all of a few numbers are higher than nearly all before.
+func parted(list []float64) (k int, ok bool) {
+	const few, wrong = 4, 10 // one in so many
+	best := len(list)
+	for i := few; i+few <= len(list); i++ {
+		before, after := middle(list[:i]), middle(list[i:])
+		if after < muchLonger*before {
+			continue
+		}
+		n, between := 0, math.Sqrt(before*after)
+		for j, v := range list {
+			if v > between != (j >= i) {
+				n++
+			}
+		}
+		if n < best {
+			best, k = n, i
+		}
+	}
+	return k, wrong*best <= len(list)
 }
 
 // since begins a sentence that says since when.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/envelope"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/kernellog"
@@ -31,7 +32,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 	spans := spantable.New(diags)
 	set := series.New(spans.Syms, diags)
 	rows := record.New(set)
-	opt := &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows}
+	opt := &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows, Flight: flight.New(spans.Syms)}
 	for _, f := range files {
 		of := serverlog.Format
 		switch {
@@ -109,11 +110,10 @@ func (v *clusterVerdict) judgeEvidence(t *testing.T, s *cluster.Scenario, seed u
 		v.count("logs and metrics: no warning: "+s.Name, len(alarms) == 0, which, textsOf(alarms))
 		return
 	}
-	leads := len(alarms) > 0 && leads(run, truth, s, &alarms[0])
+	leads := len(found) > 0 && leads(run, truth, s, &found[0])
 	v.count("logs and metrics: what is planted leads: "+s.Name, leads, which, textsOf(found))
-	if len(alarms) > 0 {
-		v.count("logs and metrics: no other warning beside what is planted", leads && len(alarms) == 1, which, textsOf(alarms))
-	}
+	others := slices.DeleteFunc(alarms, func(f finding.Finding) bool { return leads && f.Text == found[0].Text })
+	v.count("logs and metrics: no other warning beside what is planted", len(others) == 0, which, textsOf(others))
 }
 
 // leads reports whether a finding is what a scenario wants to lead.

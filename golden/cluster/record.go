@@ -6,7 +6,7 @@ import (
 )
 
 // stats is what SGLang's scheduler says of a request that it has finished.
-func stats(role Role, q *Request, h *Half, clock *Clock) string {
+func stats(role Role, q *Request, h *Half, clock *Clock) (text string) {
 	ms := func(from, to int64) string {
 		if from == 0 || to <= from {
 			return "0.00ms"
@@ -17,7 +17,7 @@ func stats(role Role, q *Request, h *Half, clock *Clock) string {
 	if role != Unified {
 		kind, room = string(role), fmt.Sprint(q.Room)
 	}
-	text := fmt.Sprintf("ReqTimeStats(rid=%s, bootstrap_room=%s, input_len=%d, cached_input_len=%d, output_len=%d, attempts=1, type=%s): ", h.RID, room, q.Prompt, q.Cached, h.Produced, kind)
+	text = fmt.Sprintf("ReqTimeStats(rid=%s, bootstrap_room=%s, input_len=%d, cached_input_len=%d, output_len=%d, attempts=1, type=%s): ", h.RID, room, q.Prompt, q.Cached, h.Produced, kind)
 	entry := h.Queued
 	switch role {
 	case Prefill:
@@ -31,8 +31,14 @@ func stats(role Role, q *Request, h *Half, clock *Clock) string {
 	if role == Unified {
 		text += ", initial_prefill_elapsed=" + ms(h.Formed, h.Prefilled) + ", post_prefill_elapsed=" + ms(h.Prefilled, h.Ended)
 	}
+	if role == Prefill && h.TransferEnd > h.TransferStart {
+		const each = 0.131 // MB of a token
+		total, took := each*float64(q.Prompt), float64(h.TransferEnd-h.TransferStart)/1e6
+		defer func() { text += fmt.Sprintf(", transfer_speed=%.2f GB/s, transfer_total=%.2f MB", total/took, total) }()
+	}
 	at := clock.At(entry)
-	return text + ", forward_duration=" + ms(h.Formed, h.Ended) + fmt.Sprintf(", entry_time=%d.%06d", at/1e9, at%1e9/1e3)
+	text += ", forward_duration=" + ms(h.Formed, h.Ended) + fmt.Sprintf(", entry_time=%d.%06d", at/1e9, at%1e9/1e3)
+	return text
 }
 
 // WriteRecords writes the records of --export-metrics-to-file of a server, of all its DP ranks. Each

@@ -1,0 +1,129 @@
+package logged
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	// fewLines are taken together, to tell how many transfers there are at a time.
+	fewLines = 5
+	// slowTransfer is how long transfers take at least to be slow, in s: links send gigabytes in less.
+	slowTransfer = 0.05
+)
+
+// A sent is how many requests of a prefill server had their KV cache sent, over some lines.
+type sent struct {
+	at           trace.Time // of the first line
+	level, batch float64    // how many had it sent when a batch began, and how many batches took in
+	came         float64
+}
+
+// SlowLink is the topic of findings of KV transfers.
+const SlowLink = "link"
+
+// PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
+// at a time and how many come: Little's law.
+func (l *Logged) PiledUp() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
+	var out []finding.Finding
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if !r.has(series.Sending) {
+			continue
+		}
+		list := l.sentBy(r)
+		judged.N += fewLines * len(list)
+		if f, ok := l.slowLink(r, list); ok {
+			out = append(out, f)
+		}
+	}
+	if judged.N == 0 {
+		judged.Reason = "no log is of a prefill server that sends KV caches"
+	}
+	return l.alike(out), judged
+}
+
+// sentBy sums up the lines of a prefill server by fewLines.
+func (l *Logged) sentBy(r *Rank) (list []sent) {
+	var came []float64
+	for i := range l.Set.List {
+		if s := &l.Set.List[i]; s.Place == r.place && s.Metric == series.NewSeqs {
+			for x := range l.Set.Each(i) {
+				came = append(came, x.Value)
+			}
+		}
+	}
+	k := 0
+	for i := range l.Set.List {
+		if s := &l.Set.List[i]; s.Place != r.place || s.Metric != series.Sending {
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if k%fewLines == 0 {
+				list = append(list, sent{at: x.Time})
+			}
+			last := &list[len(list)-1]
+			last.level += x.Value / fewLines
+			if k < len(came) {
+				last.batch += came[k] / fewLines
+				last.came += came[k]
+			}
+			k++
+		}
+	}
+	if k%fewLines != 0 {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// slowLink finds since when transfers of a server take longer.
+func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
+	if len(list) < fewBuckets {
+		return f, false
+	}
+	levels := make([]float64, len(list))
+	for i := range list {
+		levels[i] = list[i].level
+	}
+	// each is how long a transfer takes, in s, between two places of the list.
+	each := func(from, to int) (took, level, rate, batch float64) {
+		end := r.To
+		if to < len(list) {
+			end = list[to].at
+		}
+		came := 0.0
+		for _, x := range list[from:to] {
+			level, batch, came = level+x.level, batch+x.batch, came+x.came
+		}
+		level, batch, rate = level/float64(to-from), batch/float64(to-from), came/(float64(end-list[from].at)/1e9)
+		return level / rate, level, rate, batch
+	}
+	for _, c := range changepoint.Levels(levels, changepoint.Options{Alpha: surely}) {
+		before, few, usual, _ := each(c.From, c.At)
+		after, many, rate, batch := each(c.At, c.To)
+		switch {
+		case !(after > 2*before) || after < slowTransfer || many < 2*few+0.1:
+			continue
+		case rate > muchLonger*usual && many < 2*batch:
+			continue // what a batch computed is on its way when the next one is logged
+		}
+		f = finding.Finding{Topic: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)),
+			Metric: finding.Metric{Name: "KV transfer", Unit: table.Duration, Before: before * 1e9, After: after * 1e9}, Confidence: finding.Likely}
+		if c.To < len(list) {
+			f.Until = list[c.To].at
+		}
+		f.Text = fmt.Sprintf("since %s, a KV transfer from %s takes about %s, %s before", clock(f.Since), r.Where.String(), words.Nearly(int64(after*1e9)), words.Nearly(int64(before*1e9)))
+		f.Evidence = append(f.Evidence, finding.Sentence("when a prefill begins, %s requests have their KV cache sent, %s before; %s a second are taken in, %s before: how many there are, by how many come",
+			words.ThreeDigits(many), words.ThreeDigits(few), words.ThreeDigits(rate), words.ThreeDigits(usual)))
+		return f, true
+	}
+	return f, false
+}
