@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,12 +89,8 @@ func shellWords(line string) []string {
 // it.
 func examplesData(t *testing.T) *strings.Replacer {
 	t.Helper()
-	for _, line := range []string{"sgtrace demo --requests 60 demo", "sgtrace demo --requests 60 --seed 2 other"} {
-		var errOut bytes.Buffer
-		if status := run(strings.Fields(line), nil, io.Discard, &errOut); status != exitOK {
-			t.Fatalf("%s: %s", line, errOut.String())
-		}
-	}
+	demoOf(t, "demo", 1, 60)
+	demoOf(t, "other", 2, 60)
 	others, err := filepath.Glob("*/torch/*-DP-1.trace.json.gz") // decode ranks that are like DP0's
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no traces of DP1: %v", err)

@@ -21,10 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden"
-	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 // A child is one run of the real program.
@@ -121,12 +118,7 @@ var simulatedEvidence = sync.OnceValues(func() (map[string][]byte, error) {
 	defer os.RemoveAll(dir)
 	config := simulator.DefaultConfig(1)
 	config.Requests = 60
-	run, err := simulator.Play(config)
-	if err != nil {
-		return nil, err
-	}
-	torch, nsys := torch.DefaultConfig(run), nsys.DefaultConfig(run)
-	if err := golden.WriteDir(dir, run, &torch, &nsys); err != nil {
+	if _, err := writeDemo(dir, config); err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}

@@ -93,7 +93,7 @@ var demoCommands = []string{
 // TestOneName: whatever is printed about the demo, a rank and a host have one name.
 func TestOneName(t *testing.T) {
 	dir := t.TempDir()
-	mustRun(t, dir, "demo --requests 24 d")
+	demoOf(t, filepath.Join(dir, "d"), 1, 24)
 	var truth simulator.Truth
 	data, err := os.ReadFile(filepath.Join(dir, "d", "truth.json"))
 	if err == nil {

@@ -19,13 +19,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
-	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
-	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -98,12 +95,8 @@ func allocated(t *testing.T) string {
 func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 	t.Helper()
 	dir = t.TempDir()
-	r, err := simulator.Play(simulator.DefaultConfig(1))
+	r, err := writeDemo(dir, simulator.DefaultConfig(1))
 	if err != nil {
-		t.Fatal(err)
-	}
-	torch, nsys := torch.DefaultConfig(r), nsys.DefaultConfig(r)
-	if err := golden.WriteDir(dir, r, &torch, &nsys); err != nil {
 		t.Fatal(err)
 	}
 	rid = r.Truth().Requests[0].RID
