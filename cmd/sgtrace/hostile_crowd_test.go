@@ -53,7 +53,7 @@ func writeLines(t testing.TB, path string, write func(w *bufio.Writer)) {
 // Crowds of distinct names, threads, processes, requests cost memory in proportion,
 // and no more: 3 kB each.
 func TestCrowds(t *testing.T) {
-	n := crowd()
+	n := crowd() / 2
 	event := func(name, pid, tid string) func(i int) string {
 		return func(i int) string {
 			text := fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"%s","pid":%s,"tid":%s,"ts":%d.000,"dur":1.0}`, name, pid, tid, 2*i+1)
