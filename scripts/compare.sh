@@ -18,6 +18,9 @@ if [ "$1" = --run ]; then # one run: --run PROGRAM DIR NAME ARGUMENTS...
 	[ ! -f "$dir/status" ] || exit 0
 	mkdir -p "$dir" && cd "$dir"
 	echo "$*" >arguments
+	if [ "$1" = sql ]; then # it writes its clocks into the dataset: each build has a copy
+		cp -r "$2" dataset && set -- sql dataset
+	fi
 	status=0
 	timeout "${SGTRACE_TIMEOUT:-300}" nice "$program" "$@" >stdout 2>stderr </dev/null || status=$?
 	# A page says which build made it, and when.
