@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -34,6 +35,7 @@ func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *i
 	}
 	listSeries(in, m.Series)
 	listFlights(in, m.Flight)
+	listExperts(in, m.Experts)
 	return m.Requests, m.Taken, m.Close()
 }
 
@@ -115,6 +117,20 @@ func listFlights(in *inventory.Inventory, set *flight.Set) {
 		}
 		if d.Lost {
 			l.NotKnown = append(l.NotKnown, "its end, which is cut off")
+		}
+		in.Logs = append(in.Logs, l)
+	}
+}
+
+// listExperts adds what recorders of expert distributions dumped; samples are passes.
+func listExperts(in *inventory.Inventory, set *experts.Set) {
+	for _, d := range set.Dumps {
+		l := inventory.Log{File: d.File, Format: "SGLang expert distribution", Lines: -1, Strange: -1, Samples: int64(len(d.Passes)), Events: -1, Collectives: -1, Pending: -1, First: d.Time, Last: d.Time, Timed: d.Time != 0}
+		if d.Rank >= 0 {
+			l.Ranks = []string{fmt.Sprintf("rank %d", d.Rank)}
+		}
+		if d.Time == 0 {
+			l.NotKnown = append(l.NotKnown, "when it was")
 		}
 		in.Logs = append(in.Logs, l)
 	}

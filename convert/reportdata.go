@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
@@ -25,6 +26,7 @@ type ReportData struct {
 	Series   *series.Set  // of logs and metrics; nil without any
 	Flight   *flight.Set  // of flight recorders and the like; nil without any
 	Heap     *heap.Set    // of snapshots of memory; nil without any
+	Experts  *experts.Set // of recorders of expert distributions; nil without any
 	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
 	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
 	Clocks *clocks.Report
@@ -91,6 +93,9 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 			p.First = from
 		}
 		p.Last = max(p.Last, to)
+	}
+	if !in.Experts.Empty() {
+		p.Experts = in.Experts
 	}
 	if !in.Heap.Empty() {
 		p.Heap = in.Heap

@@ -29,15 +29,15 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "trace/naming", "request", "profile", "series", "flight", "heap", "inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "request", "profile", "series", "flight", "heap", "experts", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/hang", "analyze/hardware", "analyze/allocations"}
+		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"flight", "flight/printed", "heap", "format", "inventory", "logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
+	filled = []string{"flight", "flight/printed", "heap", "experts", "format", "inventory", "logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -62,16 +62,16 @@ var layers = []layer{
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"series", "flight", "heap"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"series", "flight", "heap", "experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"logline"}, may: []string{"trace", "internal/..."}, reason: "it knows lines, and not what they say"},
 	{of: []string{"flight/printed"}, may: []string{"flight", "logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
 	{of: []string{"record"}, may: []string{"series", "spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"inventory", "format"}, may: []string{"flight", "heap", "profile", "record", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"inventory", "format"}, may: []string{"flight", "heap", "experts", "profile", "record", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
 	{of: []string{"envelope"}, reason: "it does not know what it is around"},
-	{of: []string{"otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "memorysnapshot", "serverlog", "nccllog", "pyspy", "kubeevents", "requestdump", "prometheus", "kernellog"}, may: filled, reason: alone},
+	{of: []string{"otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "serverlog", "nccllog", "pyspy", "kubeevents", "requestdump", "prometheus", "kernellog"}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
 	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
@@ -85,7 +85,7 @@ var layers = []layer{
 	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "memorysnapshot", "serverlog", "nccllog", "pyspy", "kubeevents", "requestdump", "prometheus", "kernellog", "chrometrace", "nsysexport", "rocm/rocpd", "rocm/rpd", "rocm/rocprof", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "serverlog", "nccllog", "pyspy", "kubeevents", "requestdump", "prometheus", "kernellog", "chrometrace", "nsysexport", "rocm/rocpd", "rocm/rpd", "rocm/rocprof", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},

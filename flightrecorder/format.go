@@ -12,13 +12,13 @@ import (
 
 // Format is the dumps of PyTorch's flight recorder.
 var Format = &format.Format{
-	Name:   "PyTorch flight recorder",
-	Noun:   "flight recorder dump",
-	Doc:    "collectives in flight, as PyTorch dumps them when one times out (nccl_trace_rank_*)",
-	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
-	Index:  index,
-	Flight: true,
+	Name:  "PyTorch flight recorder",
+	Noun:  "flight recorder dump",
+	Doc:   "collectives in flight, as PyTorch dumps them when one times out (nccl_trace_rank_*)",
+	For:   "'sgtrace report'",
+	Sniff: func(h format.Head) bool { return sniff(h.Bytes) },
+	Index: index,
+	Aside: true,
 }
 
 func sniff(head []byte) bool {

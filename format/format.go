@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -53,8 +54,9 @@ type Format struct {
 	// Requests: it fills Options.Spans, and Series: it fills Options.Series. A log may do both.
 	// All others are what profilers recorded.
 	Requests, Series bool
-	// Flight: it fills Options.Flight. Inputs of such formats are read several at once.
-	Flight bool
+	// Aside: it fills a table that is neither of requests nor of what profilers recorded: Options.Flight,
+	// Options.Experts. Inputs of such formats are read several at once.
+	Aside bool
 	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
 	OnDisk bool
 	// Text: zeros in front of it are blocks that never reached the disk.
@@ -131,6 +133,8 @@ type Options struct {
 	Records *record.Table
 	// Heap is where snapshots of memory go; nil is nowhere.
 	Heap *heap.Set
+	// Experts is where tokens by expert go.
+	Experts *experts.Set
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.

@@ -18,14 +18,14 @@ import (
 
 // Format is dumps of py-spy.
 var Format = &format.Format{
-	Name:   "py-spy",
-	Noun:   "py-spy dump",
-	Doc:    "where the threads of processes stand: 'py-spy dump', as text or with --json",
-	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
-	Index:  index,
-	Flight: true,
-	Text:   true,
+	Name:  "py-spy",
+	Noun:  "py-spy dump",
+	Doc:   "where the threads of processes stand: 'py-spy dump', as text or with --json",
+	For:   "'sgtrace report'",
+	Sniff: func(h format.Head) bool { return sniff(h.Bytes) },
+	Index: index,
+	Aside: true,
+	Text:  true,
 }
 
 var (

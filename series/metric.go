@@ -71,6 +71,8 @@ const (
 	TPOT
 	E2E
 	QueueTime
+	Balancedness
+	ExpertTokens
 	KnownMetrics // how many there are
 )
 
@@ -115,5 +117,7 @@ var Metrics = [KnownMetrics]Metric{
 	TPOT:              {"time per output token", "s", Bucket, "mean time per token of a request, in buckets"},
 	E2E:               {"E2E", "s", Bucket, "time of a whole request, in buckets"},
 	QueueTime:         {"queue time", "s", Bucket, "time that a request waits to be scheduled, in buckets"},
+	Balancedness:      {"expert balancedness", "%", Gauge, "mean tokens of a GPU with experts, by those of the busiest one"},
+	ExpertTokens:      {"expert tokens", "tokens", Amount, "tokens that experts got, in all layers"},
 	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
 }

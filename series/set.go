@@ -81,6 +81,7 @@ type Server struct {
 	Role string // "prefill", "decode", "unified", "router"; "" is unknown
 	// Engine is "SGLang", "vLLM", "TensorRT-LLM"; "" is unknown.
 	Engine string
+	EP     int32 // GPUs that share the experts, as it was told; 0 is unknown
 }
 
 // NoGPU is the GPU of what is not about one.

@@ -37,6 +37,7 @@ var signs = []sign{
 	{text: "Capture cuda graph end", kind: series.Starting, says: "has its graphs"},
 	{text: "CUDA graph begin", kind: series.Starting, says: "captures graphs"},
 	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
+	{text: "[Expert Balancedness]", more: (*reader).balancedness},
 	{text: "Retract requests.", kind: series.Retraction, more: (*reader).retraction},
 	{text: "Testing retraction"},
 	{text: "Out of memory even after retracting", kind: series.OutOfMemory, says: "out of memory even after it retracted all other requests"},
@@ -123,6 +124,23 @@ func after(b []byte, key string) (float64, bool) {
 		end++
 	}
 	return decimal(bytes.TrimRight(b[:end], "."))
+}
+
+// balancedness reads how evenly the experts of GPUs got tokens: in one pass, or in several that one
+// line sums up.
+func (r *reader) balancedness(b []byte, x *series.Instant) string {
+	v, ok := after(b, " current_pass_balancedness=")
+	if !ok {
+		v, ok = after(b, " average_balancedness=")
+	}
+	if !ok {
+		return ""
+	}
+	r.f.Add(r.series(series.Balancedness, x.Place), x.Time, v*share)
+	if n, ok := after(b, " gpu_physical_count_sum="); ok {
+		r.f.Add(r.series(series.ExpertTokens, x.Place), x.Time, n)
+	}
+	return ""
 }
 
 func (r *reader) pool(b []byte, _ *series.Instant) string {
@@ -296,6 +314,9 @@ func (r *reader) arguments(b []byte, x *series.Instant) string {
 		if v := argument(b, key); v != "" && v != "None" {
 			parts = append(parts, key+" "+v)
 		}
+	}
+	if n, ok := after([]byte(argument(b, "ep_size")), ""); ok && n > 0 && n < 1<<14 {
+		r.f.Set.Servers[r.f.Set.Places[x.Place].Server].EP = int32(n)
 	}
 	switch mode := argument(b, "disaggregation_mode"); mode {
 	case "prefill", "decode":

@@ -40,12 +40,13 @@ const (
 	Weeks // several runs
 	Flights
 	Logs
+	Experts
 	Both = Requests | Profiles
 )
 
 // String names what is needed.
 func (n Needs) String() string {
-	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight", Logs: "logs or metrics"}[n]
+	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight", Logs: "logs or metrics", Experts: "counts of tokens by expert"}[n]
 }
 
 // has tells what the inputs have.
@@ -65,6 +66,9 @@ func (m *Measured) has() Needs {
 	}
 	if m.Hang != nil {
 		n |= Flights
+	}
+	if m.Routing != nil && len(m.Routing.Sources) > 0 {
+		n |= Experts
 	}
 	return n
 }

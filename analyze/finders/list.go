@@ -35,6 +35,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
 	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, and why", Logs,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Clocks)},
+	{finding.Imbalance, "an EP rank whose experts get more tokens than those of the others, or layers whose experts are uneven, beyond chance, and whether kernels of experts agree", Experts,
+		finding.Warning, finding.Certain, finding.MoETime, finding.AtPlace, []string{"--experts"}, unevenExperts},
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, costly)},
 	{finding.Front, "a gateway or a tokenizer that keeps requests from the schedulers", Requests,
@@ -391,9 +393,21 @@ func slowServers(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 func slowStages(m *Measured) ([]finding.Finding, finding.Judged) { return m.RankLoads.SlowStages() }
 
+// lateInCollectives finds ranks that others wait for, and says whether their experts may be why.
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.Collectives.Findings(m.GPUs)
+	found, judged := m.Collectives.Findings(m.GPUs)
+	for i := range found {
+		if m.Routing == nil {
+			break
+		}
+		if text, ok := m.Routing.Even(found[i].At.RankName()); ok {
+			found[i].Evidence = append(found[i].Evidence, finding.Sentence("%s", text))
+		}
+	}
+	return found, judged
 }
+
+func unevenExperts(m *Measured) ([]finding.Finding, finding.Judged) { return m.Routing.Findings() }
 
 func slowLinks(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Collectives.SlowLinks(m.Of.Profiles, m.GPUs)

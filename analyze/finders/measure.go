@@ -14,7 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/routing"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
@@ -29,6 +31,7 @@ type Inputs struct {
 	Profiles *profile.Set // of profilers; nil without
 	Series   *series.Set  // of logs and metrics; nil without
 	Flight   *flight.Set  // of what processes have in flight; nil without
+	Experts  *experts.Set // of which expert got how many tokens; nil without
 	Weeks    Runs         // if there are several; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
 	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
@@ -75,6 +78,7 @@ type Measured struct {
 	Waits       *collective.WaitHistory // if they are drawn
 
 	Hang    *hang.Hang        // nil without dumps of what is in flight
+	Routing *routing.Routing  // nil without counts of tokens by expert, and without logs
 	changed []finding.Finding // of Changes, of all kinds
 	waits   *waits            // nil where communication is not mostly waiting
 }
@@ -124,6 +128,15 @@ func Measure(in Inputs) Measured {
 	}
 	if in.Flight != nil {
 		steps = append(steps, func() { m.Hang = hang.Find(in.Flight) })
+	}
+	if in.Experts != nil || in.Series != nil {
+		steps = append(steps, func() {
+			opt := routing.Options{Series: in.Series}
+			if in.Experts != nil && in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
+				opt.Profiles = in.Profiles
+			}
+			m.Routing = routing.Measure(in.Experts, opt)
+		})
 	}
 	parallel.Each(len(steps), func(i int) { steps[i]() })
 	if collector != nil {

@@ -67,6 +67,7 @@ const (
 	ServerTime  Whose = "server time"  // the time in which servers logged batches
 	Calls       Whose = "CUDA calls"   // how many ask devices for work
 	Ranks       Whose = "ranks"        // how many there are
+	MoETime     Whose = "MoE time"     // the time of layers with experts, on all GPUs that share them
 )
 
 // Reach is how far around its place a finding is felt.

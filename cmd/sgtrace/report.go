@@ -117,7 +117,7 @@ func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *report
 	in.Requests, in.Clocks, in.From, in.To = e.Requests, hostClocks(e.Clocks), sel.Selection.From, sel.Selection.To
 	in.First, in.Last = e.First, e.Last
 	in.Selected = sel.Selection.From != 0 || sel.Selection.To != 0 || len(sel.Selection.Ranks) > 0 || len(sel.Selection.Hosts) > 0
-	in.Series, in.Flight, in.Heap = e.Series, e.Flight, e.Heap
+	in.Series, in.Flight, in.Heap, in.Experts = e.Series, e.Flight, e.Heap, e.Experts
 	if len(e.Profiles.Ranks) > 0 {
 		in.Profiles = &e.Profiles
 	}

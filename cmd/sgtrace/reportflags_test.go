@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
@@ -30,7 +31,7 @@ var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
 	"format": "json", "slowest": "12", "sample": "0.3", "status": "failed",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
-	"fail-on": "change", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv",
+	"fail-on": "change", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv", "ep-size": "4",
 }
 
 // Reasons of noEffect.
@@ -84,6 +85,11 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	smallExport(t, "node.sqlite", r.Truth().StartNs)
 	if err := os.WriteFile("heap-memory.pickle", heap.Snapshot(heap.New(1, 0, 30, 400), heap.New(2, 1, 10, 1000)), 0o666); err != nil {
 		t.Fatal(err)
+	}
+	for name, data := range experts.New(experts.Config{Seed: 1, Mode: experts.Stat, Layers: 3, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Mkdir("flight", 0o777); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/otlp"
@@ -46,7 +47,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"requests", otel}, {"request", rid, otel}, {"live", "--at", "+15s", otel}, {"inspect", otel, torch, nsys, serverLog(t)}, {"dataset", "ls", extracted},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel}, {"report", "--timeline", otel, torch, nsys},
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
-		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
+		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--experts", routed(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--ops", graphReplay(t)}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)},
 		{"whatif", "--scale", "decode=0.9", "--slo", "ttft=100ms", quietDump(t)}, {"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
@@ -88,6 +89,19 @@ func allocated(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// routed writes what a server with experts counts.
+func routed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	truth := experts.New(experts.Config{Seed: 1, Mode: experts.PerPass, Layers: 9, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20})
+	for name, data := range truth.Files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // schemaInputs writes a run that was recorded in every way, and the requests of another

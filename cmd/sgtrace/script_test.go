@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 
+	"github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/rocm"
 )
@@ -51,12 +52,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"demo":   simulating(t.TempDir()),
-			"exits":  exits,
-			"pfdump": pfdump,
-			"otlp":   writeOTLP,
-			"heap":   writeHeap,
-			"rocm":   writeROCm,
+			"demo":    simulating(t.TempDir()),
+			"exits":   exits,
+			"pfdump":  pfdump,
+			"otlp":    writeOTLP,
+			"heap":    writeHeap,
+			"experts": writeExperts,
+			"rocm":    writeROCm,
 			"graph": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Check(writeGraph(ts.Getenv("WORK")))
 			},
@@ -147,6 +149,16 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 // writeHeap writes a snapshot of memory: "heap FILE".
 func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), heap.Snapshot(heap.New(38, 0, 300, 400), heap.New(39, 1, 100, 1000)), 0o644))
+}
+
+// writeExperts writes what a server with experts counts, and its log: "experts FOLDER".
+func writeExperts(ts *testscript.TestScript, _ bool, args []string) {
+	truth := experts.New(experts.Config{Seed: 38, Mode: experts.PerToken, Layers: 12, Dense: 1, Experts: 16, TopK: 2, EP: 4, Passes: 5, Tokens: 30, Hot: 2, Skew: 1.5, Popular: 0.1})
+	ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o777))
+	for name, data := range truth.Files {
+		ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), name), data, 0o644))
+	}
+	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "server.log"), []byte(truth.Log), 0o644))
 }
 
 // writeROCm writes a run of two ranks in all forms of ROCm's profilers: "rocm FOLDER".

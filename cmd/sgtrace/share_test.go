@@ -7,7 +7,7 @@ import (
 
 // factors are columns of which the unit is a ratio, too, but of one thing to another: they may
 // exceed 1.
-var factors = []string{"of_median", "p50_of_median", "of_mean"}
+var factors = []string{"of_median", "p50_of_median", "of_mean", "expert_of_mean", "kernels_of_mean"}
 
 // sharesAreParts checks that every share in a document is a part of a whole: in tables, and in
 // the costs and metrics of findings.

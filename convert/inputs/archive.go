@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/envelope"
+	"github.com/sgtrace/sgtrace/expertdump"
+	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
@@ -62,7 +64,7 @@ func isArchive(path string) bool {
 		return false
 	}
 	defer content.Close()
-	return envelope.IsArchive(content.Head)
+	return envelope.IsArchive(content.Head) && !expertdump.Format.Sniff(format.Head{Bytes: content.Head}) // files of PyTorch are zip archives, too
 }
 
 // unpackArchive unpacks an archive to a temporary folder, unless that was done before.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/heap"
@@ -82,6 +83,8 @@ type Loaded struct {
 	Series *series.Set
 	// Flight is what processes say of the collectives that they have in flight; empty without any.
 	Flight *flight.Set
+	// Experts is which expert got how many tokens; empty without any.
+	Experts *experts.Set
 	// records are what logs and records of requests say of them; spans are made of it.
 	records *record.Table
 	// Heap is what allocators had of devices; empty without any.
@@ -111,7 +114,7 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 func newLoaded(opt Options, diags *trace.Diags) *Loaded {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
-	m.Heap = heap.New(m.Spans.Syms)
+	m.Heap, m.Experts = heap.New(m.Spans.Syms), &experts.Set{}
 	m.records = record.New(m.Series)
 	return m
 }
@@ -145,7 +148,7 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 		m.finishSeries()
 		m.assemble()
 	}
-	m.indexFlights(known.flights)
+	m.indexAside(known.aside)
 	switch {
 	case m.Requests != nil || !opt.Requests && (!m.OnlyRecordings() || len(m.Sources) > 0):
 		return m, nil
@@ -176,7 +179,7 @@ func (m *Loaded) finishSeries() {
 
 // OnlyRecordings reports whether there is nothing but what profilers recorded, if that.
 func (m *Loaded) OnlyRecordings() bool {
-	return m.Requests == nil && m.Series.Empty() && m.Flight.Empty()
+	return m.Requests == nil && m.Series.Empty() && m.Flight.Empty() && m.Experts.Empty()
 }
 
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
@@ -252,7 +255,7 @@ func (m *Loaded) keepWork(recordings []*Indexed) {
 
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Heap: m.Heap, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Heap: m.Heap, Experts: m.Experts, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk}
 }
 
@@ -266,13 +269,13 @@ func (m *Loaded) indexRequests(dumps []*Indexed) {
 	m.Spans.ReportOther()
 }
 
-// indexFlights reads what processes have in flight, several inputs at once.
-func (m *Loaded) indexFlights(flights []*Indexed) {
-	errs := make([]error, len(flights))
-	parallel.Each(len(flights), func(i int) { errs[i] = flights[i].index(m.options(m.opt.Filter, 1)) })
+// indexAside reads what processes have in flight and what experts got, several inputs at once.
+func (m *Loaded) indexAside(list []*Indexed) {
+	errs := make([]error, len(list))
+	parallel.Each(len(list), func(i int) { errs[i] = list[i].index(m.options(m.opt.Filter, 1)) })
 	for i, err := range errs {
 		if err != nil {
-			m.unusable(flights[i].Input, err)
+			m.unusable(list[i].Input, err)
 		}
 	}
 	m.Flight.Finish(func(source int32) trace.Time {
@@ -282,6 +285,7 @@ func (m *Loaded) indexFlights(flights []*Indexed) {
 		}
 		return trace.Time(zone.East)
 	})
+	m.Experts.Finish()
 }
 
 // heldByRecording is about how many bytes are held of a recording that is being read beside its

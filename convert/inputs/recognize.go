@@ -12,8 +12,8 @@ import (
 
 // A recognition sorts inputs by what they are.
 type recognition struct {
-	into                       *Loaded
-	dumps, recordings, flights []*Indexed
+	into                     *Loaded
+	dumps, recordings, aside []*Indexed
 	// others counts recordings where requests are asked for; named lists those that no
 	// search led to.
 	others   int
@@ -100,8 +100,8 @@ func (r *recognition) take(x *Indexed) {
 	}
 	r.into.Taken = append(r.into.Taken, in)
 	switch {
-	case f.Flight:
-		r.flights = append(r.flights, x)
+	case f.Aside:
+		r.aside = append(r.aside, x)
 	case f.Requests || f.Series:
 		r.dumps = append(r.dumps, x)
 	default:

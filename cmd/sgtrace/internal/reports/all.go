@@ -50,6 +50,10 @@ var All = []*Report{
 		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(memory),
 		Events: profile.CallCategories},
 
+	{Name: "experts", Usage: "how evenly tokens are spread over experts and GPUs, and who waits for it",
+		Options: []string{"ep-size", "sort", "limit"}, Tables: []string{"experts", "experts.layers", "experts.ranks", "experts.hottest", "experts.passes"}, Ignores: Selections, Most: mostKernels, Parse: parseExperts,
+		Events: KernelEvents},
+
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
 		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Runs: true, Most: mostKernels, Parse: parseFleet},

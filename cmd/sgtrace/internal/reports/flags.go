@@ -35,6 +35,7 @@ func options() []cli.Flag {
 		&cli.StringSliceFlag{Name: "metric", Usage: with("metric") + "only `METRIC`: e2e, ttft, itl"},
 		&cli.DurationFlag{Name: "bucket", Usage: with("bucket") + "pieces of this `DURATION`", DefaultText: "about 60"},
 		text("classes", "classes of kernels: `FILE` with lines such as 'communication my_allreduce', or hta"),
+		&cli.IntFlag{Name: "ep-size", Usage: with("ep-size") + "`N` GPUs share the experts", DefaultText: "what logs and files tell"},
 		&cli.BoolFlag{Name: "open-ranges", Usage: with("open-ranges") + "count ranges that never closed", DisableDefaultText: true},
 	}
 }

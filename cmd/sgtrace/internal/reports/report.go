@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
@@ -84,6 +85,7 @@ type Reading struct {
 	Series      *series.Set  // of logs and metrics; nil if there are none
 	Flight      *flight.Set  // nil if there are no dumps of what is in flight
 	Heap        *heap.Set    // nil if there are no snapshots of memory
+	Experts     *experts.Set // nil if there are no counts of tokens by expert
 	From, To    trace.Time   // selected; 0 is no bound
 	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
 	Selected    bool         // the selection may have left something out

@@ -1,0 +1,196 @@
+package routing
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+)
+
+// A rank stands out with so many times the mean of all, if chance is ruled out; uneven layers do if
+// they cost so much of MoE time beyond chance, which is a twentieth, too.
+const (
+	hotTimes   = 1.05
+	leastCost  = 0.05
+	rarely     = 0.01 // certain from 0.001 on
+	fewPasses  = 20 // of a log
+	mostLayers = 100
+)
+
+// Findings are ranks that get more tokens than others, and layers whose experts are uneven.
+func (r *Routing) Findings() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
+	var list []finding.Finding
+	unsized := false
+	for _, s := range r.Sources {
+		if s.EP == 0 {
+			unsized = true
+			continue
+		}
+		judged.N += s.Passes
+		switch {
+		case s.EP < 2:
+		case s.Recording == nil:
+			list = append(list, s.logged()...)
+		default:
+			list = append(list, s.findings()...)
+		}
+	}
+	switch {
+	case len(r.Sources) == 0:
+		judged.Reason = "no input counts tokens by expert"
+	case judged.N == 0 && unsized:
+		judged.Reason = "nothing says how many GPUs share the experts: give 'sgtrace report --experts --ep-size N'"
+	}
+	return list, judged
+}
+
+func (s *Source) findings() (list []finding.Finding) {
+	rest := s.Excess()
+	if hot := &s.ByRank[s.Hot]; s.P <= rarely && hot.Times >= hotTimes {
+		list = append(list, s.hotRank(hot))
+		rest -= s.Single
+	}
+	if rest >= leastCost {
+		list = append(list, s.uneven(rest))
+	}
+	return list
+}
+
+func times(v float64) string { return fmt.Sprintf("%.2f times", v) }
+
+// hotRank says that one rank gets more than the others.
+func (s *Source) hotRank(hot *Rank) finding.Finding {
+	name := fmt.Sprintf("EP%d", hot.Rank)
+	f := finding.Finding{Topic: "experts " + s.Name, At: place.Named(name), P: finding.Chance(s.P), Cost: s.Single, Whose: finding.MoETime,
+		Metric: finding.Metric{Name: "tokens of a rank by the mean", Unit: table.Number, Before: 1, After: hot.Times}}
+	f.Text = fmt.Sprintf("the experts of %s get %s the tokens of the mean rank: it is the busiest in %d of %d layers", name, times(hot.Times), hot.Busiest, s.Layers)
+	key := finding.Row("file", s.Name, "rank", name)
+	say := func(format string, args ...any) finding.Evidence { return finding.Sentence(format, args...) }
+	f.Evidence = append(f.Evidence, say("%s of %d got %s", name, s.EP, times(hot.Times)).In("experts.ranks", key, "of_mean", hot.Times))
+	f.Evidence = append(f.Evidence, s.confirmed(hot)...)
+	f.Evidence = append(f.Evidence, s.sure(&f)...)
+	f.Evidence = append(f.Evidence, say("if it got no more than the next one, MoE layers would take %s %% less time, where that grows as tokens do", words.InPercent(s.Single)))
+	if hot.Top.Expert >= 0 {
+		f.Evidence = append(f.Evidence, say("its hottest expert is %d of layer %d, with %s the mean of the layer", hot.Top.Expert, hot.Top.Layer, times(hot.Top.Times)))
+	}
+	return f
+}
+
+// sure says what is not certain of a recording, and lowers the confidence.
+func (s *Source) sure(f *finding.Finding) (list []finding.Evidence) {
+	list = append(list, finding.Sentence("GPUs wait %s %% of MoE time for the busiest one of each layer and pass; even routing of so many tokens would make that %s %%, by chance",
+		words.InPercent(s.Waits()), words.InPercent(s.Chance())).In("experts", finding.Row("file", s.Name), "waits", s.Waits()))
+	if s.By == assumedSize {
+		f.Confidence = finding.Likely
+		list = append(list, finding.Sentence("that %d GPUs share the experts is assumed, as so many ranks left files: --ep-size says otherwise", s.EP))
+	}
+	if !s.Recording.Physical && s.Recording.Map == nil {
+		f.Confidence = finding.Likely
+		list = append(list, finding.Sentence("where experts are is not in the file: they are taken to be in order, as without EPLB"))
+	}
+	return list
+}
+
+// confirmed says whether the kernels of experts take longer where there are more tokens.
+func (s *Source) confirmed(hot *Rank) []finding.Evidence {
+	if hot.Slower == 0 {
+		return nil
+	}
+	slowest := hot
+	for i := range s.ByRank {
+		if x := &s.ByRank[i]; x.Slower > slowest.Slower {
+			slowest = x
+		}
+	}
+	text := fmt.Sprintf("profiles have %s the mean time in its kernels of experts", times(hot.Slower))
+	more := (hot.Slower - 1) / (hot.Times - 1) // 1 where time is all for tokens, 0 where it is all for weights
+	switch {
+	case slowest != hot:
+		text = fmt.Sprintf("refuted: %s, and EP%d has most, %s: tokens are not why", text, slowest.Rank, times(slowest.Slower))
+	case more >= 0.25:
+		text = "confirmed: " + text + ", the most of all ranks"
+	case more <= 0.1:
+		text = "refuted: " + text + ": they take as long with fewer tokens, as reading weights does"
+	default:
+		text += ", which is less than its tokens would explain"
+	}
+	return []finding.Evidence{finding.Sentence("%s", text).In("experts.ranks", finding.Row("file", s.Name, "rank", fmt.Sprintf("EP%d", hot.Rank)), "kernels_of_mean", hot.Slower)}
+}
+
+// uneven says that each layer has another rank that gets most.
+func (s *Source) uneven(cost float64) finding.Finding {
+	f := finding.Finding{Topic: "layers " + s.Name, Cost: cost, Whose: finding.MoETime, Confidence: finding.Certain,
+		Metric: finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1 - s.Chance(), After: 1 - s.Waits()}}
+	f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens, and no single GPU is why", s.EP, times(1/(1-s.Waits())))
+	f.Evidence = s.sure(&f)
+	if s.Placed < s.Waits() {
+		f.Evidence = append(f.Evidence, finding.Sentence("experts placed by these counts would make it %s %% at best, without copies of hot experts", words.InPercent(s.Placed)).
+			In("experts", finding.Row("file", s.Name), "waits_placed", s.Placed))
+	}
+	worst := &s.ByLayer[0]
+	for i := range s.ByLayer {
+		if s.ByLayer[i].Times > worst.Times {
+			worst = &s.ByLayer[i]
+		}
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("layer %d is the least even: EP%d gets %s the mean, and expert %d alone %s that of an expert", worst.Layer, worst.Hot, times(worst.Times), worst.Top.Expert, times(worst.Top.Times)).
+		In("experts.layers", finding.Row("file", s.Name, "layer", fmt.Sprint(worst.Layer)), "of_mean", worst.Times))
+	return f
+}
+
+// logged says what a log tells: that passes are less even since some time, or all the time, if more than chance
+// explains with as many layers as a model can have.
+func (s *Source) logged() (list []finding.Finding) {
+	if s.Passes < fewPasses {
+		return nil
+	}
+	f := finding.Finding{Topic: "log " + s.Name, Whose: finding.MoETime, Confidence: finding.Likely}
+	for _, c := range changepoint.Levels(s.balance, changepoint.Options{Alpha: rarely / 10}) {
+		before, after := mean(s.balance[c.From:c.At]), mean(s.balance[c.At:c.To])
+		if before-after < leastCost {
+			continue
+		}
+		f := f
+		f.Since, f.P, f.Cost = s.times[c.At], finding.Chance(c.P), (before-after)*float64(c.To-c.At)/float64(s.Passes)
+		if c.To < len(s.times) {
+			f.Until = s.times[c.To]
+		}
+		f.Metric = finding.Metric{Name: "balancedness", Unit: table.Share, Before: before, After: after}
+		f.Text = fmt.Sprintf("experts are less evenly loaded since %s: the busiest of %d GPUs gets %s the mean tokens, %s before", words.At(f.Since, "15:04:05"), s.EP, times(1/after), times(1/before))
+		f.Evidence = append(f.Evidence, finding.Sentence("the log of %s has a balancedness of %.3f in %s, and %.3f before", s.Name, after, words.Counted(c.To-c.At, "pass"), before))
+		list = append(list, f)
+	}
+	if len(list) > 0 {
+		return list
+	}
+	perPass := float64(s.Tokens) / float64(s.Passes) / mostLayers
+	byChance := 1 - perPass/float64(s.EP)/newChance(s.EP).busiest(int64(math.Max(1, perPass)))
+	if cost := 1 - s.Logged - math.Max(0, byChance); s.Tokens > 0 && cost >= leastCost {
+		f.Cost, f.Metric = cost, finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1, After: s.Logged}
+		f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens, as the log has it", s.EP, times(1/s.Logged))
+		f.Evidence = append(f.Evidence, finding.Sentence("the mean balancedness of %s is %.3f; dumps of the recorder tell which GPU and which experts (POST dump_expert_distribution_record)", words.Counted(s.Passes, "pass"), s.Logged))
+		list = append(list, f)
+	}
+	return list
+}
+
+func mean(list []float64) float64 { return sum(list) / float64(len(list)) }
+
+// Even reports whether the tokens of a rank are no more than the mean, as far as anybody counted.
+func (r *Routing) Even(name string) (text string, ok bool) {
+	for _, s := range r.Sources {
+		g := rankOf(name, s.EP)
+		if s.Recording == nil || s.EP < 2 || g < 0 || g >= len(s.ByRank) {
+			continue
+		}
+		if x := &s.ByRank[g]; x.Times < hotTimes {
+			return fmt.Sprintf("its experts get %s the tokens of the mean rank: routing is not why", times(x.Times)), true
+		}
+	}
+	return "", false
+}

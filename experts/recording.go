@@ -1,0 +1,193 @@
+package experts
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+)
+
+// A Recording is what a server counted at one time: the dumps of its ranks, added up.
+type Recording struct {
+	Dump // File is the first one
+	// Files and Ranks are those that were added up; a file of all ranks has none.
+	Files []string
+	Ranks []int32
+	// Times is how often each token is in Counts: ranks that share an attention all count all tokens.
+	Times uint32
+	// Partial is how many passes were left out because not all ranks have them.
+	Partial int
+	// Local is how many GPUs share the experts, as the counts tell: each rank has counted its own
+	// experts only. 0 is that they don't tell.
+	Local int
+}
+
+// Recordings returns what was counted together: files that lie in one folder and have equal shapes, one of
+// each rank, in the order of their times. Files without counts, which only say where experts are, are
+// none; they tell the map of recordings in their folder that have none.
+func (s *Set) Recordings() []*Recording {
+	type key struct {
+		where           string
+		layers, experts int
+		physical        bool
+	}
+	var list []*Dump
+	for _, d := range s.Dumps {
+		if len(d.Passes) > 0 {
+			list = append(list, d)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Dump) int { return cmp.Compare(a.Time, b.Time) })
+	var groups [][]*Dump
+	last := map[key]int{}
+	for _, d := range list {
+		k := key{d.Where, d.Layers, d.Experts, d.Physical}
+		g, ok := last[k]
+		if !ok || d.Rank < 0 || slices.ContainsFunc(groups[g], func(o *Dump) bool { return o.Rank == d.Rank || o.Rank < 0 }) {
+			g = len(groups)
+			groups = append(groups, nil)
+			last[k] = g
+		}
+		groups[g] = append(groups[g], d)
+	}
+	out := make([]*Recording, len(groups))
+	for i, g := range groups {
+		out[i] = addUp(g)
+		out[i].locate(s.Dumps)
+	}
+	slices.SortStableFunc(out, func(a, b *Recording) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.File, b.File)) })
+	return out
+}
+
+// locate takes the map of a file beside that has nothing else.
+func (r *Recording) locate(all []*Dump) {
+	for _, d := range all {
+		if len(d.Passes) == 0 && r.Map == nil && d.Where == r.Where && len(d.Map) == r.Layers {
+			r.Map = d.Map
+		}
+	}
+}
+
+// addUp adds up the dumps of ranks.
+func addUp(dumps []*Dump) *Recording {
+	slices.SortStableFunc(dumps, func(a, b *Dump) int { return cmp.Compare(a.Rank, b.Rank) })
+	r := &Recording{Dump: *dumps[0]}
+	for _, d := range dumps {
+		r.Files = append(r.Files, d.File)
+		if d.Rank >= 0 {
+			r.Ranks = append(r.Ranks, d.Rank)
+		}
+		r.Time = max(r.Time, d.Time)
+		if r.Map == nil {
+			r.Map = d.Map
+		}
+	}
+	if len(dumps) > 1 || hasTwice(dumps[0].Passes) {
+		r.sum(dumps)
+	}
+	r.Local = local(dumps)
+	r.Times = common(r.Counts)
+	return r
+}
+
+func hasTwice(passes []int64) bool {
+	seen := map[int64]bool{}
+	for _, p := range passes {
+		if seen[p] {
+			return true
+		}
+		seen[p] = true
+	}
+	return false
+}
+
+// sum adds the passes that all dumps have, by their numbers; all passes if no two dumps share any.
+func (r *Recording) sum(dumps []*Dump) {
+	in := map[int64]int{} // how many dumps have a pass
+	for _, d := range dumps {
+		seen := map[int64]bool{}
+		for _, p := range d.Passes {
+			if !seen[p] {
+				seen[p] = true
+				in[p]++
+			}
+		}
+	}
+	most := 0
+	for _, n := range in {
+		most = max(most, n)
+	}
+	r.Passes, r.Partial = nil, 0
+	place := map[int64]int{}
+	for p, n := range in {
+		if n == most {
+			r.Passes = append(r.Passes, p)
+		} else {
+			r.Partial++
+		}
+	}
+	slices.Sort(r.Passes)
+	for i, p := range r.Passes {
+		place[p] = i
+	}
+	size := r.Layers * r.Experts
+	r.Counts = memory.Make[uint32](len(r.Passes) * size)
+	for _, d := range dumps {
+		for i, p := range d.Passes {
+			to, ok := place[p]
+			if !ok {
+				continue
+			}
+			sums := r.Counts[to*size : (to+1)*size]
+			for k, n := range d.Counts[i*size : (i+1)*size] {
+				sums[k] += n
+			}
+		}
+	}
+}
+
+// local returns how many ranks there are if each of them counted its own part of the experts, and
+// nothing else; else 0.
+func local(dumps []*Dump) int {
+	n := len(dumps)
+	if n < 2 || !dumps[0].Physical || dumps[0].Experts%n != 0 {
+		return 0
+	}
+	own := dumps[0].Experts / n
+	for i, d := range dumps {
+		if int(d.Rank) != i {
+			return 0
+		}
+		for k, c := range d.Counts {
+			if c != 0 && k%d.Experts/own != i {
+				return 0
+			}
+		}
+	}
+	return n
+}
+
+// fewCounts is how many counts it takes to see that all are multiples of a number: that half of them are
+// even by chance has a probability of one in a million then.
+const fewCounts = 20
+
+// common returns the number that all counts are multiples of; 1 if there are too few to tell.
+func common(counts []uint32) uint32 {
+	g, n := uint32(0), 0
+	for _, c := range counts {
+		if c == 0 {
+			continue
+		}
+		n++
+		for c != 0 {
+			g, c = c, g%c
+		}
+		if g == 1 && n >= fewCounts {
+			return 1
+		}
+	}
+	if n < fewCounts {
+		return 1
+	}
+	return max(g, 1)
+}
