@@ -17,7 +17,7 @@ const (
 	hotTimes   = 1.05
 	leastCost  = 0.05
 	rarely     = 0.01 // certain from 0.001 on
-	fewPasses  = 20 // of a log
+	fewPasses  = 20   // of a log
 	mostLayers = 100
 )
 
