@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/expertdump"
 	"github.com/sgtrace/sgtrace/experts"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	golden "github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/profile"
@@ -48,7 +49,7 @@ func readLog(t testing.TB, truth *golden.Truth) *series.Set {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
 	in := &format.Input{Name: "server.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(truth.Log)), nil }}
-	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set)}); err != nil {
+	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}); err != nil {
 		t.Fatal(err)
 	}
 	set.Finish(series.Known{})
