@@ -128,7 +128,7 @@ func (r *reader) begin(layers, count, rank int64) error {
 	return nil
 }
 
-// count counts the tokens of a pass. What is no expert is padding.
+// count counts the tokens of a pass. A number that is not of an expert is padding.
 func (r *reader) count(p pending) error {
 	t, err := r.archive.tensor(p.chosen)
 	switch {

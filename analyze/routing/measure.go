@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Options say what is known besides dumps.
+// Options are facts from outside of the dumps.
 type Options struct {
 	// EP is how many GPUs share the experts, if somebody said so; 0 is not known.
 	EP       int
