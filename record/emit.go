@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/spantable"
@@ -47,6 +48,8 @@ func (t *Table) Emit(spans *spantable.Table) Emitted {
 	}
 	slices.SortFunc(order, func(a, b uint32) int { return t.compare(int(a), int(b)) })
 	e := t.emitter(spans)
+	var id []byte
+	var roots []int // of the spans that were made for it
 	for i := 0; i < len(order); {
 		r := t.rows[order[i]]
 		k := i + 1
@@ -54,10 +57,22 @@ func (t *Table) Emit(spans *spantable.Table) Emitted {
 			join(&r, &t.rows[order[k]])
 			k++
 		}
-		if traced[string(t.text(r.ID))] {
+		if !bytes.Equal(id, t.text(r.ID)) {
+			id, roots = t.text(r.ID), roots[:0]
+		}
+		root, known := traced[string(id)]
+		if r.Who == Client && !known {
+			root, known = e.during(&r, roots)
+		}
+		switch {
+		case r.Start <= 0 || r.Start > r.End:
+		case known && r.Who == Client:
+			e.emitAround(&r, root)
 			out.Known += k - i
-		} else if r.Start > 0 && r.Start <= r.End {
-			e.emit(&r)
+		case known:
+			out.Known += k - i
+		default:
+			roots = append(roots, e.emit(&r))
 			out.Requests++
 		}
 		i = k
@@ -133,17 +148,18 @@ func (t *Table) roles() []Role {
 	return roles
 }
 
-// compare puts rows of one request together: of an ID, then of a role, then by when it ended.
+// compare puts rows of one request together: of an ID, then of a role, then by when it ended. What
+// clients saw comes last.
 func (t *Table) compare(i, k int) int {
 	a, b := &t.rows[i], &t.rows[k]
-	return cmp.Or(bytes.Compare(t.text(a.ID), t.text(b.ID)), cmp.Compare(a.Role, b.Role), cmp.Compare(a.End, b.End), cmp.Compare(a.Who, b.Who),
+	return cmp.Or(bytes.Compare(t.text(a.ID), t.text(b.ID)), cmp.Compare(a.Who/Client, b.Who/Client), cmp.Compare(a.Role, b.Role), cmp.Compare(a.End, b.End), cmp.Compare(a.Who, b.Who),
 		cmp.Compare(a.source, b.source), cmp.Compare(a.Line, b.Line))
 }
 
 // same reports whether two rows are about one request on one server: clients may use an ID
 // again, but not while the request before it lasts.
 func (t *Table) same(a, b *Row) bool {
-	return a.Role == b.Role && a.Start <= b.End && b.Start <= a.End && bytes.Equal(t.text(a.ID), t.text(b.ID))
+	return a.Role == b.Role && a.Who/Client == b.Who/Client && a.Start <= b.End && b.Start <= a.End && bytes.Equal(t.text(a.ID), t.text(b.ID))
 }
 
 // join adds to a row what another one of the same request tells.
@@ -174,16 +190,22 @@ func join(r, o *Row) {
 	}
 }
 
-// tracedIDs are the IDs of requests that have spans.
-func tracedIDs(spans *spantable.Table) map[string]bool {
-	ids := map[string]bool{}
+// tracedIDs are the IDs of requests that have spans, each with the first of these: what their servers
+// call them, and gateways in front of those.
+func tracedIDs(spans *spantable.Table) map[string]int {
+	ids := map[string]int{}
 	if spans.Len() == 0 {
 		return ids
 	}
-	key := spans.Syms.Intern("gen_ai.request.id")
+	keys := [...]trace.Sym{spans.Syms.Intern("gen_ai.request.id"), spans.Syms.Intern("request_id")}
 	for i := range spans.Numbers() {
-		if a, ok := spans.Args.Find(spans.Span(i).Args, key); ok {
-			ids[string(a.Bytes())] = true
+		args := spans.Span(i).Args
+		for _, key := range keys {
+			if a, ok := spans.Args.Find(args, key); ok {
+				if _, there := ids[string(a.Bytes())]; !there {
+					ids[string(a.Bytes())] = i
+				}
+			}
 		}
 	}
 	return ids
@@ -195,6 +217,13 @@ type emitter struct {
 	fillers []*spantable.Filler
 	names   map[string]trace.Sym
 	spans   *spantable.Table
+	byID    map[spanKey]int // spans of a dump, once somebody asks for them
+}
+
+// A spanKey is a span of a trace.
+type spanKey struct {
+	trace uint32
+	id    uint64
 }
 
 func (t *Table) emitter(spans *spantable.Table) *emitter {
@@ -207,9 +236,53 @@ func (t *Table) emitter(spans *spantable.Table) *emitter {
 	return e
 }
 
-// emit adds the spans of a request: its own, that of its scheduler, and one for each phase.
-func (e *emitter) emit(r *Row) {
+// during returns the last of some spans that overlap with what a client saw: where one server
+// prefills and another one decodes, that of the latter, which answers.
+func (e *emitter) during(r *Row, roots []int) (root int, ok bool) {
+	for _, i := range slices.Backward(roots) {
+		if s := e.spans.Span(i); s.Start <= r.End && r.Start <= s.End {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// emitAround adds what a client saw of a request as a span around all that servers and gateways have
+// of it, as a gateway's would be: what is between is the network.
+func (e *emitter) emitAround(r *Row, root int) {
+	if e.byID == nil {
+		e.byID = map[spanKey]int{}
+		for i := range e.spans.Numbers() {
+			x := e.spans.Identity(i)
+			e.byID[spanKey{x.Trace, x.ID}] = i
+		}
+	}
+	const mostAbove = 64 // or spans go round in a circle
+	for range mostAbove {
+		x := e.spans.Identity(root)
+		above, ok := e.byID[spanKey{x.Trace, x.Parent}]
+		if x.Parent == 0 || !ok {
+			break
+		}
+		root = above
+	}
+	top := e.spans.Span(root)
+	f := e.fillers[r.source]
+	s := spantable.Record{Resource: f.Attribute(nil, "service.name", "aiperf", 0), Attrs: e.seen(f, r)}
+	s.TraceHi, s.TraceLo, s.ID = top.TraceHi, top.TraceLo, hash.Mix(top.ID+uint64(r.Line))
+	s.Start, s.End, s.Name, s.Kind, s.Line = r.Start, r.End, e.spans.Syms.Intern("POST"), 3, r.Line
+	if r.Reason != 0 {
+		s.Status = spantable.StatusError
+	}
+	f.Add(&s, int64(r.Line))
+	e.spans.Identity(root).Parent = s.ID
+}
+
+// emit adds the spans of a request: its own, that of its scheduler, and one for each phase. It
+// returns the first of these.
+func (e *emitter) emit(r *Row) (root int) {
 	t, f := e.t, e.fillers[r.source]
+	first := e.spans.Len()
 	h := fnv.New128a()
 	h.Write(t.text(r.ID))
 	h.Write([]byte{byte(r.Role)})
@@ -237,19 +310,16 @@ func (e *emitter) emit(r *Row) {
 		f.Add(&s, int64(r.Line))
 		return s.ID
 	}
-	if r.Who == Gateway {
-		add("POST", r.Start, r.End, 0, e.request(f, r), r.Reason != 0)
-		return
-	}
 	r.complete()
-	root := add(rootOf[r.Role]+short(string(t.text(r.ID))), r.Start, r.End, 0, e.request(f, r), false)
-	thread := add(labelOf[r.Role], e.from(r), r.End, root, e.thread(f, r), r.Reason != 0)
+	top := add(rootOf[r.Role]+short(string(t.text(r.ID))), r.Start, r.End, 0, e.request(f, r), false)
+	thread := add(labelOf[r.Role], e.from(r), r.End, top, e.thread(f, r), r.Reason != 0)
 	stages := stageOf[r.Role]
 	for p, x := range r.Phases {
 		if stages[p] != "" && x.From > 0 && x.From <= x.To {
 			add(stages[p], x.From, x.To, thread, nil, false)
 		}
 	}
+	return first
 }
 
 // complete adds what follows from the phases that are known: a scheduler that is busy takes a request in
@@ -299,11 +369,10 @@ func short(id string) string {
 }
 
 func (e *emitter) resource(f *spantable.Filler, r *Row) trace.ArgList {
-	service := "sglang"
-	if r.Who == Gateway {
-		service = "smg"
+	list := f.Attribute(nil, "service.name", "sglang", 0)
+	if r.Who == Client {
+		return f.Attribute(list, "host.name", "client", 0)
 	}
-	list := f.Attribute(nil, "service.name", service, 0)
 	if s := e.server(r); s != nil {
 		list = f.Attribute(list, "host.name", cmp.Or(s.Host, s.Name), 0)
 	}
@@ -317,6 +386,16 @@ func (e *emitter) server(r *Row) *series.Server {
 	return &e.t.Series.Servers[r.Server]
 }
 
+// seen returns the attributes of what a client saw, as a gateway has them.
+func (e *emitter) seen(f *spantable.Filler, r *Row) trace.ArgList {
+	at := int64(r.Line)
+	list := f.Attribute(f.Attribute(nil, "request_id", string(e.t.text(r.ID)), at), "method", "POST", at)
+	if r.Reason != 0 {
+		list = f.Attribute(list, "status_code", "500", at)
+	}
+	return list
+}
+
 // request returns the attributes of a request.
 func (e *emitter) request(f *spantable.Filler, r *Row) trace.ArgList {
 	at, t := int64(r.Line), e.t
@@ -327,14 +406,6 @@ func (e *emitter) request(f *spantable.Filler, r *Row) trace.ArgList {
 		if n >= 0 {
 			add(key, n)
 		}
-	}
-	if r.Who == Gateway {
-		add("request_id", id)
-		add("method", "POST")
-		if r.Reason != 0 {
-			add("status_code", "500")
-		}
-		return list
 	}
 	add("module", "sglang::record")
 	add("rid", id)

@@ -22,7 +22,7 @@ type Who uint8
 const (
 	Server    Who = iota // an API server or a tokenizer: the whole request
 	Scheduler            // from when the request was queued
-	Gateway              // what a router or a client in front of the servers saw
+	Client               // what a client saw: all of it, with the network and gateways
 )
 
 // A Text is a piece of the texts of a table.

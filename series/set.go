@@ -18,6 +18,7 @@ type Set struct {
 	List    []Series
 	// Instants are by time once the set is finished.
 	Instants []Instant
+	Runs     []Run // of load generators, as their files have them
 
 	named   []Metric // those that only their producers know, behind Metrics
 	samples []Sample
@@ -69,6 +70,16 @@ func (s *Source) IsLog() bool {
 		}
 	}
 	return false
+}
+
+// Telling is how many inputs tell what servers do over time: records tell of requests only.
+func (s *Set) Telling() (n int) {
+	for i := range s.Sources {
+		if x := &s.Sources[i]; x.IsLog() || x.Samples > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // A span is where a piece of what an input says lies in the tables of a set.

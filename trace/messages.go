@@ -50,6 +50,7 @@ var (
 	EventAges       = message("event-ages", Notice, "events have ages and no times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")
 	LogLineLong     = message("log-line-long", Notice, "a line is longer than {n} MiB; the rest of it was passed over", "nothing: such a line holds a prompt")
 	LogDamaged      = message("log-damaged", DataLoss, "pieces of records cannot be read: several processes wrote over each other", "nothing; SGLang since 2026-02 writes one record after another")
+	RecordBad       = message("record-bad", DataLoss, "lines that are no records, or do not say when a request was, were left out: {n%d}", "look at the file: it may be cut off, or written by another version")
 	RecordTimeless  = message("record-timeless", DataLoss, "records say how long requests took, and not when; left out", "start the server with `--enable-metrics`")
 	RecordsSlowOnly = message("records-slow-only", Notice, "likely only slow requests are recorded here ({why}): latencies and percentiles are those of a biased sample", "unset `SGLANG_LOG_REQUEST_EXCEEDED_MS`, use `--export-metrics-to-file`, or add a dump that has all requests")
 	LogEmpty        = message("log-empty", Notice, "none of its {n} lines says how a server does", "give the log from when it served requests: of a rotated one, all files")

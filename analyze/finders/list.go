@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/measured"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -63,6 +64,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},
 	{finding.Errors, "clients that give up, most of them after the same time", Requests,
 		finding.Warning, finding.Certain, finding.Requests, finding.Everywhere, []string{"requests", "--status", "aborted", "--limit", "20"}, giveUps},
+	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(measured.Overloads)},
 	{finding.Memory, "requests that were retracted because the KV cache was full", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
 	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
@@ -131,6 +134,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Limits)},
+	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(measured.Overloads)},
 	{finding.Memory, "requests that were retracted because the KV cache was full, as logs have it", Logs,
 		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Retractions)},
 	{finding.Slower, "tokens that take longer since some time, or longer than on the other servers of a role, with batches that are no larger, as logs have it", Logs,

@@ -23,7 +23,7 @@ const (
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
 // that did not arrive, answers that are server errors.
 func (l *Logged) Failures() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "logged failures", Of: "log", N: len(l.Set.Sources), Needed: 1}
+	judged := l.judgedLogs("logged failures")
 	out := l.exceptions()
 	for i := range l.Events {
 		e := &l.Events[i]
@@ -225,7 +225,7 @@ const (
 
 // Lives finds servers that hang, were told to end, or came back.
 func (l *Logged) Lives() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "logged hangs and ends", Of: "log", N: len(l.Set.Sources), Needed: 1}
+	judged := l.judgedLogs("logged hangs and ends")
 	var out []finding.Finding
 	hung := map[int32]int{} // the finding of a server
 	for i := range l.Events {

@@ -27,6 +27,15 @@ func (l *Logged) judged(what string) finding.Judged {
 	return j
 }
 
+// judgedLogs says how many logs there were to look at: records of requests are none.
+func (l *Logged) judgedLogs(what string) finding.Judged {
+	j := finding.Judged{What: what, Of: "log", N: l.Set.Telling(), Needed: 1}
+	if j.N == 0 {
+		j.Reason = "no input is a log"
+	}
+	return j
+}
+
 // busy are the buckets in which any of some ranks had something to do.
 func (l *Logged) busy(ranks []*Rank) (buckets []int) {
 	for b := range l.Grid.N() {
@@ -321,7 +330,7 @@ func mean(list []float64) float64 {
 
 // Retractions finds servers that throw requests out of a full KV cache.
 func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "logged retractions", Of: "log", N: len(l.Set.Sources), Needed: 1}
+	judged := l.judgedLogs("logged retractions")
 	var out []finding.Finding
 	for i := range l.Set.Servers {
 		n := 0

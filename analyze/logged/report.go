@@ -208,7 +208,7 @@ func (l *Logged) Words() string {
 func (l *Logged) MetricWords() string {
 	files, values := 0, 0
 	for i := range l.Set.Sources {
-		if s := &l.Set.Sources[i]; !s.IsLog() {
+		if s := &l.Set.Sources[i]; !s.IsLog() && s.Samples > 0 {
 			files, values = files+1, values+s.Samples
 		}
 	}

@@ -29,7 +29,7 @@ func (o *Overview) Document() *document.Document {
 	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), latencyReport(o.Latencies), o.Lives.Report(), list.SumReport(), list.FinderReport())
 	if o.Logged != nil {
 		d.Add(o.Logged.Reports()...)
-		d.Add(o.Metrics.Percentiles())
+		d.Add(o.Metrics.Percentiles(), o.Metrics.Runs())
 	}
 	if o.Goodput != nil {
 		d.Add(o.Goodput.Report(), o.Goodput.CauseReport(), o.Goodput.RankReport())

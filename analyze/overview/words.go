@@ -45,6 +45,7 @@ func (o *Overview) facts() []fact {
 		add("metrics", o.Logged.MetricWords())
 		add("logged", o.Logged.LoadWords())
 		add("measured", o.Metrics.PercentileWords())
+		add("bench", o.Metrics.RunWords())
 	}
 	add("profiles", o.profilesText())
 	if o.Hang != nil {

@@ -9,8 +9,9 @@ import (
 )
 
 // gatewayServices are the services whose spans are a gateway's own: the model
-// gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name.
-var gatewayServices = []string{"smg"}
+// gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name. What a client saw of a
+// request is around it like one.
+var gatewayServices = []string{"smg", "aiperf"}
 
 func isGateway(service string) bool { return slices.Contains(gatewayServices, service) }
 

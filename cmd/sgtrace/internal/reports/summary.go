@@ -21,7 +21,7 @@ import (
 
 // summaryTables are the tables behind the sentences of the summary.
 var summaryTables = []string{
-	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.kernels", "summary.clocks", "summary.latency", "summary.events", "summary.costs", "summary.finders", "logs.ranks", "logs.events", "logs.inputs", "metrics.percentiles", "slo", "slo.causes", "slo.ranks", "gate",
+	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.kernels", "summary.clocks", "summary.latency", "summary.events", "summary.costs", "summary.finders", "logs.ranks", "logs.events", "logs.inputs", "metrics.percentiles", "bench", "slo", "slo.causes", "slo.ranks", "gate",
 }
 
 // parseSummary makes the report on what stands out; -o makes a page of it.

@@ -1,0 +1,133 @@
+package measured
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// served is how many requests a second a run finished.
+func served(r *series.Run) float64 { return float64(r.Completed) / r.Duration }
+
+// Runs has a row for each run of a load generator.
+func (m *Measured) Runs() *table.Table {
+	ms := func(s float64) int64 {
+		if math.IsNaN(s) || s < 0 || s > 1e9 {
+			return -1
+		}
+		return int64(math.Round(s * 1e9))
+	}
+	type run = series.Run
+	fields := []table.Field[run]{
+		table.TextColumn("input", "its file", func(r *run) string { return m.Set.Sources[r.Source].Name }),
+		table.CountColumn("line", "in that file", func(r *run) int64 { return int64(r.Line) }),
+		table.TextColumn("backend", "what was called", func(r *run) string { return r.Backend }),
+		table.TextColumn("dataset", "where prompts came from", func(r *run) string { return r.Dataset }),
+		table.NumberColumn("offered", "requests a second that were to be sent; nothing is all at once", func(r *run) float64 {
+			if math.IsInf(r.Rate, 0) {
+				return math.NaN()
+			}
+			return r.Rate
+		}),
+		table.CountColumn("at_once", "requests at most at once; nothing is no bound", func(r *run) int64 {
+			if r.Concurrency == 0 {
+				return -1
+			}
+			return int64(r.Concurrency)
+		}),
+		table.CountColumn("completed", "requests that were answered", func(r *run) int64 { return int64(r.Completed) }),
+		table.NumberColumn("served", "of these, each second, until the last one was", served),
+		table.NumberColumn("input_rate", "prompt tokens a second", func(r *run) float64 { return r.Input / r.Duration }),
+		table.NumberColumn("output_rate", "output tokens a second", func(r *run) float64 { return r.Output / r.Duration }),
+	}
+	for _, x := range []struct {
+		name string
+		of   func(*run) *series.Spread
+	}{{"ttft", func(r *run) *series.Spread { return &r.TTFT }}, {"itl", func(r *run) *series.Spread { return &r.ITL }},
+		{"tpot", func(r *run) *series.Spread { return &r.TPOT }}, {"e2e", func(r *run) *series.Spread { return &r.E2E }}} {
+		fields = append(fields,
+			table.NsColumn(x.name+"_p50", "as the client printed it", func(r *run) int64 { return ms(x.of(r).Median) }),
+			table.NsColumn(x.name+"_p99", "as the client printed it", func(r *run) int64 { return ms(x.of(r).P99) }))
+	}
+	return table.New("sgtrace.report.bench/v1", "Runs of load generators", m.Set.Runs, fields).Stay("offered", "served", "ttft_p50", "itl_p50").Leave("line", "input", "tpot_p50", "tpot_p99", "input_rate")
+}
+
+// RunWords say in one line what load generators measured; "" without any. Of rates that rise, the
+// lowest and the highest are compared: more than is served cannot be offered for long.
+func (m *Measured) RunWords() string {
+	runs := m.Set.Runs
+	if len(runs) == 0 {
+		return ""
+	}
+	text := words.Counted(len(runs), "run")
+	one := func(r *series.Run) string {
+		out := fmt.Sprintf("%s requests/s served", words.ThreeDigits(served(r)))
+		if !math.IsInf(r.Rate, 0) && !math.IsNaN(r.Rate) {
+			out = fmt.Sprintf("%s of %s requests/s served", words.ThreeDigits(served(r)), words.ThreeDigits(r.Rate))
+		}
+		if !math.IsNaN(r.TTFT.Median) {
+			out += ", TTFT p50 " + words.Nearly(int64(r.TTFT.Median*1e9))
+		}
+		return out
+	}
+	// Runs of one kind with the highest rate, and with the lowest one.
+	most := slices.MaxFunc(runs, func(a, b series.Run) int { return compareRates(a.Rate, b.Rate) })
+	least := most
+	for _, r := range runs {
+		if r.Backend == most.Backend && r.Dataset == most.Dataset && compareRates(r.Rate, least.Rate) < 0 {
+			least = r
+		}
+	}
+	text += ": " + one(&most)
+	if least.Line != most.Line || least.Source != most.Source {
+		text += "; " + one(&least)
+	}
+	return text
+}
+
+// compareRates puts unknown rates first.
+func compareRates(a, b float64) int {
+	switch {
+	case math.IsNaN(a) && math.IsNaN(b) || a == b:
+		return 0
+	case math.IsNaN(a) || a < b:
+		return -1
+	}
+	return 1
+}
+
+// ofTheRun is the part of a run for which half of the requests wait for their first token, from which
+// on it was in no steady state: who keeps up makes requests wait no longer in a longer run.
+const ofTheRun = 0.1
+
+// Overloads finds runs in which more was offered than servers take.
+func Overloads(set *series.Set) (out []finding.Finding, judged finding.Judged) {
+	judged = finding.Judged{What: "runs of load generators that offer more than is served", Of: "run", N: len(set.Runs), Needed: 1}
+	if len(set.Runs) == 0 {
+		judged.Reason = "no input is of a load generator"
+	}
+	for i := range set.Runs {
+		r := &set.Runs[i]
+		if math.IsInf(r.Rate, 0) || !(r.Rate > served(r)) || !(r.TTFT.Median > ofTheRun*r.Duration) {
+			continue
+		}
+		f := finding.Finding{At: place.Device(fmt.Sprintf("%s %s at %g requests/s", r.Backend, r.Dataset, r.Rate)), Topic: fmt.Sprintf("offered %g", r.Rate), Whose: finding.ServerTime, Confidence: finding.Likely, Cost: min(1, r.TTFT.Median/r.Duration),
+			Metric: finding.Metric{Name: "ttft p50", Unit: table.Duration, Before: math.NaN(), After: r.TTFT.Median * 1e9}}
+		f.Text = fmt.Sprintf("at %s requests/s, the servers take %s: half of the requests wait more than %s for their first token, in a run of %s", words.ThreeDigits(r.Rate), words.ThreeDigits(served(r)),
+			words.Nearly(int64(r.TTFT.Median*1e9)), words.Nearly(int64(r.Duration*1e9)))
+		f.Evidence = append(f.Evidence, finding.Sentence("%s:%d, %s %s", set.Sources[r.Source].Name, r.Line, r.Backend, r.Dataset))
+		for k := range set.Runs {
+			if o := &set.Runs[k]; o.Backend == r.Backend && o.Dataset == r.Dataset && o.Rate < r.Rate && !(o.TTFT.Median > ofTheRun*o.Duration) {
+				f.Evidence = append(f.Evidence, finding.Sentence("at %s requests/s, they take %s, and that wait is %s", words.ThreeDigits(o.Rate), words.ThreeDigits(served(o)), words.Nearly(int64(o.TTFT.Median*1e9))))
+			}
+		}
+		out = append(out, f)
+	}
+	return out, judged
+}

@@ -1,0 +1,131 @@
+package clientrecord
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// aiperf reads a record of AIPerf: what a client saw of a request.
+func (r *reader) aiperf(b []byte) bool {
+	row := record.NewRow()
+	row.Who, row.Line = record.Client, uint32(r.at)
+	var start, end trace.Time
+	latency := int64(record.Unknown)
+	failed, cancelled := "", false
+	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
+		switch string(key) {
+		case "metadata":
+			jsonscan.Members(value, 0, func(key, value []byte) {
+				switch string(key) {
+				case "x_request_id":
+					row.ID = r.rows.Text(text(value))
+				case "request_start_ns", "timestamp_ns":
+					start = trace.Time(whole(value))
+				case "request_end_ns":
+					end = trace.Time(whole(value))
+				case "was_cancelled":
+					cancelled = string(value) == "true"
+				}
+			})
+		case "metrics":
+			jsonscan.Members(value, 0, func(key, value []byte) {
+				switch string(key) {
+				case "time_to_first_token", "ttft":
+					row.TTFT = measured(value)
+				case "request_latency":
+					latency = measured(value)
+				case "input_sequence_length":
+					row.Prompt = counted(value)
+				case "output_sequence_length":
+					row.Completion = counted(value)
+				}
+			})
+		case "error":
+			if len(value) > 0 && value[0] == '{' {
+				failed = "failed"
+				jsonscan.Members(value, 0, func(key, value []byte) {
+					if code := whole(value); string(key) == "code" && code > 0 {
+						failed = "failed with status " + strconv.FormatInt(code, 10)
+					}
+				})
+			}
+		}
+	})
+	if err != nil || start <= 0 {
+		return false
+	}
+	if row.Start, row.End = start, end; end < start {
+		row.End = start + trace.Time(max(0, latency))
+	}
+	row.E2E = int64(row.End - row.Start)
+	switch {
+	case cancelled:
+		row.Finish, row.Reason = r.f.Set.Syms.Intern("abort"), r.f.Set.Syms.Intern("Aborted")
+	case failed != "":
+		row.Finish, row.Reason = r.f.Set.Syms.Intern("abort"), r.f.Set.Syms.Intern(failed)
+	}
+	if row.ID == (record.Text{}) { // of old versions, or no header was sent
+		row.ID = r.rows.Text(strconv.AppendInt([]byte("line "), int64(r.at), 10))
+	}
+	return r.rows.Add(row)
+}
+
+// measured reads {"value":4.9,"unit":"ms"} in ns; Unknown of anything else.
+func measured(b []byte) int64 {
+	value, unit := -1.0, 1e6
+	jsonscan.Members(b, 0, func(key, v []byte) {
+		switch string(key) {
+		case "value":
+			if x, err := strconv.ParseFloat(string(v), 64); err == nil {
+				value = x
+			}
+		case "unit":
+			switch string(text(v)) {
+			case "ns":
+				unit = 1
+			case "us":
+				unit = 1e3
+			case "s", "sec":
+				unit = 1e9
+			}
+		}
+	})
+	if !(value >= 0 && value*unit < 1e18) {
+		return record.Unknown
+	}
+	return int64(value*unit + 0.5)
+}
+
+// counted reads {"value":550,"unit":"tokens"}.
+func counted(b []byte) (n int64) {
+	n = record.Unknown
+	jsonscan.Members(b, 0, func(key, v []byte) {
+		if string(key) == "value" {
+			n = whole(v)
+		}
+	})
+	return n
+}
+
+// whole reads a number that is whole, and at least 0; Unknown of anything else.
+func whole(b []byte) int64 {
+	if x, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64); err == nil && x >= 0 {
+		return x
+	}
+	if x, err := strconv.ParseFloat(string(b), 64); err == nil && x >= 0 && x < 1<<53 {
+		return int64(x)
+	}
+	return record.Unknown
+}
+
+// text returns what is between the quotes of a string, nil of anything else.
+func text(value []byte) []byte {
+	if len(value) >= 2 && value[0] == '"' {
+		return value[1 : len(value)-1]
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package clientrecord
+
+import (
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A dynamoRecord is what a record of Dynamo tells of a request; durations are in ms, and -1 is unknown.
+type dynamoRecord struct {
+	event                           []byte
+	id                              record.Text
+	ended, received                 float64 // Unix ms
+	ttft, total, waited, prefill    float64
+	prompt, completion, cached      int64
+	prefillWorker, decodeWorker     string
+	prefillRank, decodeRank         int64
+	model                           trace.Sym
+	isRecord, wrapped, isOfARequest bool
+}
+
+// dynamo reads a record of Dynamo's frontend. Those of tools and payloads are known, and say nothing.
+func (r *reader) dynamo(b []byte) bool {
+	x := dynamoRecord{ended: -1, received: -1, ttft: -1, total: -1, waited: -1, prefill: -1, prompt: -1, completion: -1, cached: -1, prefillRank: -1, decodeRank: -1}
+	if _, err := jsonscan.Members(b, 0, func(key, value []byte) { x.member(r, key, value) }); err != nil {
+		return false
+	}
+	if !x.isRecord {
+		return false
+	}
+	if string(x.event) != "request_end" || !x.isOfARequest {
+		return true
+	}
+	at := func(ms float64) trace.Time { return trace.Time(ms * 1e6) }
+	row := record.NewRow()
+	row.Who, row.Line, row.ID, row.Model = record.Server, uint32(r.at), x.id, x.model
+	row.Role, row.Prompt, row.Completion, row.Cached = record.Unified, x.prompt, x.completion, x.cached
+	if x.received > 0 {
+		row.Start = at(x.received)
+	}
+	switch {
+	case x.received > 0 && x.total >= 0:
+		row.End = row.Start + at(x.total)
+	case x.ended > 0:
+		row.End = at(x.ended)
+	}
+	if row.Start == 0 && row.End > 0 && x.total >= 0 {
+		row.Start = row.End - at(x.total)
+	}
+	if row.Start <= 0 || row.End < row.Start {
+		return false
+	}
+	row.E2E = int64(row.End - row.Start)
+	if x.ttft >= 0 {
+		row.TTFT = int64(at(x.ttft))
+	}
+	x.phases(&row)
+	// One row has one place: that of the server that answers.
+	worker, rank := "decode-"+x.decodeWorker, x.decodeRank
+	if x.decodeWorker == "" {
+		worker, rank = "prefill-"+x.prefillWorker, x.prefillRank
+	}
+	if x.decodeWorker+x.prefillWorker != "" {
+		if x.decodeWorker == x.prefillWorker {
+			worker = "worker-" + x.decodeWorker
+		}
+		row.Server = r.f.Server(series.Server{Name: worker, Engine: "Dynamo"})
+	}
+	if rank >= 0 && rank < 1<<15 {
+		row.DP = int16(rank)
+	}
+	return r.rows.Add(row)
+}
+
+// phases places what the record tells durations of.
+func (x *dynamoRecord) phases(row *record.Row) {
+	ms := func(v float64) trace.Time { return trace.Time(v * 1e6) }
+	from := row.Start
+	if x.waited >= 0 && from+ms(x.waited) <= row.End {
+		row.Phases[record.Queue] = record.Phase{From: from, To: from + ms(x.waited)}
+		from += ms(x.waited)
+	}
+	if x.prefill >= 0 && x.waited >= 0 && from+ms(x.prefill) <= row.End {
+		row.Phases[record.Prefill] = record.Phase{From: from, To: from + ms(x.prefill)}
+	}
+	if x.ttft >= 0 && row.Start+ms(x.ttft) <= row.End {
+		row.Phases[record.Decode] = record.Phase{From: row.Start + ms(x.ttft), To: row.End}
+	}
+}
+
+// member reads a member of a record, of what it is wrapped in, or of its request.
+func (x *dynamoRecord) member(r *reader, key, value []byte) {
+	number := func() float64 {
+		if v, err := strconv.ParseFloat(string(value), 64); err == nil && v >= 0 && v < 1e16 {
+			return v
+		}
+		return -1
+	}
+	inside := func() { jsonscan.Members(value, 0, func(key, value []byte) { x.member(r, key, value) }) }
+	switch string(key) {
+	case "event":
+		if !x.wrapped && len(value) > 0 && value[0] == '{' {
+			x.wrapped = true
+			inside()
+		}
+	case "schema":
+		x.isRecord = string(value) == `"dynamo.request.trace.v1"`
+	case "event_type":
+		x.event = text(value)
+	case "event_time_unix_ms":
+		x.ended = number()
+	case "request":
+		if !x.isOfARequest && len(value) > 0 && value[0] == '{' {
+			x.isOfARequest = true
+			inside()
+		}
+	case "worker":
+		inside()
+	case "request_id":
+		x.id = r.rows.Text(text(value))
+	case "model":
+		if name := text(value); len(name) > 0 && len(name) < 256 {
+			x.model = r.f.Set.Syms.Intern(string(name))
+		}
+	case "input_tokens":
+		x.prompt = whole(value)
+	case "output_tokens":
+		x.completion = whole(value)
+	case "cached_tokens":
+		x.cached = whole(value)
+	case "request_received_ms":
+		x.received = number()
+	case "prefill_wait_time_ms":
+		x.waited = number()
+	case "prefill_time_ms":
+		x.prefill = number()
+	case "ttft_ms":
+		x.ttft = number()
+	case "total_time_ms":
+		x.total = number()
+	case "prefill_worker_id":
+		x.prefillWorker = idOf(value)
+	case "decode_worker_id":
+		x.decodeWorker = idOf(value)
+	case "prefill_dp_rank":
+		x.prefillRank = whole(value)
+	case "decode_dp_rank":
+		x.decodeRank = whole(value)
+	}
+}
+
+// idOf returns a number or a text; "" is null.
+func idOf(value []byte) string {
+	if t := text(value); t != nil {
+		return string(t[:min(len(t), 64)])
+	}
+	if n := whole(value); n >= 0 {
+		return string(value[:min(len(value), 64)])
+	}
+	return ""
+}

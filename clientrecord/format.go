@@ -1,0 +1,189 @@
+// Package clientrecord reads what load generators and frontends write of requests: one record in JSON a
+// line. Of AIPerf that is what a client saw, of Dynamo what its frontend did; bench_serving of SGLang
+// and vLLM has one line for a whole run.
+//
+// # What is odd
+//
+//   - AIPerf may write a key twice in one object; the last one counts. Its first versions called
+//     time_to_first_token "ttft", and request_start_ns "timestamp_ns".
+//   - Dynamo's times are whole milliseconds. Records may be wrapped in {"timestamp":..,"event":{..}}; those of type
+//     request_payload hold prompts, and are passed over.
+//   - bench_serving tells no times of day. Its server_info holds the server's keys, and generated_texts
+//     the answers: neither is read. Without --output-details, of vLLM without --save-detailed, it has
+//     no percentile but those that it printed.
+package clientrecord
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Format is records of clients.
+var Format = &format.Format{
+	Name:     "client records",
+	Noun:     "file of client records",
+	Doc:      "records of AIPerf (profile_export.jsonl), Dynamo (dynamo.request.trace.v1), and bench_serving of SGLang and vLLM",
+	For:      "'sgtrace report'",
+	Sniff:    func(h format.Head) bool { return kindOf(h.Bytes) != nil },
+	Index:    index,
+	Requests: true,
+	Series:   true,
+	Text:     true,
+}
+
+// A kind is who wrote a file.
+type kind struct {
+	encoding string
+	is       func(head []byte) bool
+	line     func(*reader, []byte) bool // reads a line, and reports whether it is a record
+}
+
+func has(head []byte, all ...string) bool {
+	for _, s := range all {
+		if !bytes.Contains(head, []byte(s)) {
+			return false
+		}
+	}
+	return true
+}
+
+var kinds = []kind{
+	{"Dynamo request trace", func(b []byte) bool { return has(b[:min(len(b), 8<<10)], `"dynamo.request.trace.v1"`) }, (*reader).dynamo},
+	{"AIPerf records", func(b []byte) bool {
+		return has(b, `"metadata"`, `"metrics"`, `"worker_id"`) && (has(b, `"request_start_ns"`) || has(b, `"timestamp_ns"`))
+	}, (*reader).aiperf},
+	{"bench_serving results", func(b []byte) bool {
+		return has(b, `"backend"`, `"request_rate"`) && (has(b, `"dataset_name"`) || has(b, `"num_prompts"`)) || has(b, `"request_rate"`, `"median_ttft_ms"`, `"completed"`)
+	}, (*reader).bench},
+}
+
+// kindOf returns who wrote a file that begins so; nil is somebody else.
+func kindOf(head []byte) *kind {
+	head = bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
+	if len(head) == 0 || head[0] != '{' {
+		return nil
+	}
+	for i := range kinds {
+		if kinds[i].is(head) {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+// A reader reads one file.
+type reader struct {
+	f    *series.Filler
+	rows *record.Filler
+	line int // that was read last
+	at   int // in which the record begins
+}
+
+// longestLine is how long a record may be: with the answers of thousands of requests it has hundreds of MB.
+const longestLine = 1 << 30
+
+// index reads a file.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewReaderSize(content, 64<<10)
+	head, _ := b.Peek(64 << 10)
+	k := kindOf(head)
+	if k == nil {
+		return nil, errors.Join(errors.New("no record in it"), content.Close())
+	}
+	r := &reader{f: opt.Series.Fill(in.Name, k.encoding)}
+	r.rows = opt.Records.Fill(r.f)
+	read, bad := 0, 0
+	var text []byte
+	for err == nil {
+		text, err = r.next(b, text[:0])
+		r.f.Source().Bytes += int64(len(text))
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		if k.line(r, text) {
+			read++
+		} else {
+			bad++
+		}
+	}
+	src := r.f.Source()
+	src.Lines, src.Read, src.Other = read+bad, read, bad
+	if bad > 0 {
+		opt.Diags.Add(trace.RecordBad.Of(in.Name, bad))
+	}
+	if !errors.Is(err, io.EOF) {
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	return &format.Source{}, content.Close()
+}
+
+var errLong = errors.New("a line of more than 1 GiB")
+
+// next reads a record behind what b has: a line, or several where it was written for people.
+func (r *reader) next(in *bufio.Reader, b []byte) ([]byte, error) {
+	b, err := r.nextLine(in, b)
+	r.at = r.line
+	if head := bytes.TrimSpace(b); len(head) == 0 || head[0] != '{' {
+		return b, err
+	}
+	var open depth
+	for checked := 0; err == nil; {
+		if open.add(b[checked:]); open.n <= 0 {
+			return b, nil
+		}
+		checked = len(b)
+		if more, peeked := in.Peek(1); peeked != nil || more[0] == '{' { // a record that was cut off
+			return b, nil
+		}
+		b, err = r.nextLine(in, b)
+	}
+	return b, err
+}
+
+// A depth counts the brackets that are open.
+type depth struct {
+	n                 int
+	inString, escaped bool
+}
+
+func (d *depth) add(b []byte) {
+	for _, c := range b {
+		switch {
+		case d.escaped:
+			d.escaped = false
+		case d.inString:
+			d.escaped, d.inString = c == '\\', c != '"'
+		case c == '"':
+			d.inString = true
+		case c == '{' || c == '[':
+			d.n++
+		case c == '}' || c == ']':
+			d.n--
+		}
+	}
+}
+
+// nextLine reads a line behind what b has.
+func (r *reader) nextLine(in *bufio.Reader, b []byte) ([]byte, error) {
+	r.line++
+	for {
+		part, err := in.ReadSlice('\n')
+		if b = append(b, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return b, err
+		}
+		if len(b) > longestLine {
+			return b[:0], errLong
+		}
+	}
+}
