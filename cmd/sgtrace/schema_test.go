@@ -49,7 +49,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--experts", routed(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--ops", graphReplay(t)}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
-		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)},
+		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)}, {"report", "--summary", benchOf(t)},
 		{"whatif", "--scale", "decode=0.9", "--slo", "ttft=100ms", quietDump(t)}, {"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		text := runJSON(t, args)
@@ -129,6 +129,17 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	return dir, pipeline, rid
+}
+
+// benchOf is what bench_serving says of a run.
+func benchOf(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "bench.jsonl")
+	const text = `{"backend":"sglang","dataset_name":"random","request_rate":4.0,"max_concurrency":8,"duration":310.5,"completed":1200,"median_ttft_ms":218.8,"p99_ttft_ms":300.1}`
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // metricsOf is a file of metrics, as Prometheus prints them.
