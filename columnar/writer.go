@@ -10,7 +10,7 @@ import (
 )
 
 // groupRows is how many rows a group has at most: what engines read as one piece.
-const groupRows = 1 << 20
+const groupRows = 1 << 18
 
 // buffered is how many rows are handed on at a time.
 const buffered = 1024
