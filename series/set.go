@@ -40,7 +40,7 @@ type Source struct {
 	Name     string
 	Encoding string // "SGLang log", "Prometheus range"
 	// Lines are those of a file that has lines, Read those of which something was kept, and Other those
-	// that nothing here knows; all others are known to say nothing of interest.
+	// that tell of trouble in words that nothing here knows; all others say nothing that is looked for.
 	Lines, Read, Other int
 	Bytes              int64
 	Samples            int

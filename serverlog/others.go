@@ -17,7 +17,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	case r.glog(b), r.unstamped(b):
 		r.read++
 	default:
-		r.other++
+		r.unknown(b)
 	}
 }
 
@@ -122,7 +122,7 @@ func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 	case r.event(body, at, place):
 		r.read++
 	default:
-		r.other++
+		r.unknown(body)
 	}
 	return true
 }
@@ -208,7 +208,7 @@ func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
 		if r.event(body, at, place) {
 			r.read++
 		} else {
-			r.other++
+			r.unknown(body)
 		}
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -280,8 +281,29 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 	case r.event(b, at, place):
 		r.read++
 	default:
-		r.other++
+		r.unknown(b)
 	}
+}
+
+// trouble are pieces of words that lines have that tell of trouble, whoever writes them.
+var trouble = [][]byte{[]byte("rror"), []byte("RROR"), []byte("ailed"), []byte("ailure"), []byte("xception"), []byte("imeout"), []byte("imed out"), []byte("bort"), []byte("atal"), []byte("FATAL"),
+	[]byte("illed"), []byte("OOM"), []byte("ut of memory"), []byte("anic"), []byte("efused"), []byte("orrupt"), []byte("raceback"), []byte("egmentation"), []byte("rashed"), []byte("isconnect")}
+
+// soundsWorse are in lines that sound worse than they are: warnings of Python, and models that lack a
+// library, which SGLang tries all of.
+var soundsWorse = [][]byte{[]byte("Warning: "), []byte("Ignore import error when loading ")}
+
+// unknown counts a line of which nothing is kept: what the server or its libraries say of their start,
+// of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
+func (r *reader) unknown(b []byte) {
+	const looked = 4 << 10
+	b = b[:min(len(b), looked)]
+	has := func(word []byte) bool { return bytes.Contains(b, word) }
+	if slices.ContainsFunc(trouble, has) && !slices.ContainsFunc(soundsWorse, has) {
+		r.other++
+		return
+	}
+	r.known++
 }
 
 // unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".

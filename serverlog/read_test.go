@@ -135,3 +135,24 @@ func BenchmarkRead(b *testing.B) {
 		index(&format.Input{Name: "a.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(lines)), nil }}, opt)
 	}
 }
+
+// Of what a log says besides, only what tells of trouble is counted as not known.
+func TestUnknownLines(t *testing.T) {
+	for text, want := range map[string]int{
+		"visual.blocks.0.attn.proj.weight torch.Size([1152, 1152])":                                                                              0,
+		"Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:02<00:07,  2.4s/it]":                                                    0,
+		"/usr/lib/python3/site-packages/x.py:5: UserWarning: The following error is ignored":                                                     0,
+		"[2026-05-25 17:29:52 TP1] awq quantization is not fully optimized yet.":                                                                 0,
+		"[2026-05-25 17:29:52 TP1] Ignore import error when loading sglang.srt.models.mindspore: No module named 'mindspore'":                    0,
+		"[2026-05-25 17:29:52 TP1] The frobnicator failed to start":                                                                              1,
+		"terminate called after throwing an instance of 'std::runtime_error'":                                                                    1,
+		"(APIServer pid=1) INFO 06-18 09:55:08 [api_server.py:1] Starting vLLM API server":                                                       0,
+		"(APIServer pid=1) WARNING 06-18 09:55:08 [api_server.py:1] the connection was refused by everybody":                                     1,
+		"[2026-09-29 00:00:00 TP0] Decode batch, #running-req: 2, #token: 32, token usage: 0.12, gen throughput (token/s): 95.33, #queue-req: 1": 0,
+	} {
+		set, _, _ := readText(t, "s.log", strings.NewReader(text+"\n"))
+		if got := set.Sources[0].Other; got != want {
+			t.Errorf("%d unknown lines, want %d: %s", got, want, text)
+		}
+	}
+}

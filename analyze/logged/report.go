@@ -95,7 +95,7 @@ func (l *Logged) InputReport() *table.Table {
 		table.TextColumn("zone_by", "how that was found", func(s *series.Source) string { return s.Zone.By }),
 		table.CountColumn("lines", "how many", func(s *series.Source) int64 { return int64(s.Lines) }),
 		table.CountColumn("read", "lines of which something was kept", func(s *series.Source) int64 { return int64(s.Read) }),
-		table.CountColumn("unknown", "lines that sgtrace does not know; the rest is known to say nothing of interest", func(s *series.Source) int64 { return int64(s.Other) }),
+		table.CountColumn("unknown", "lines that tell of trouble in words that sgtrace does not know; all others say nothing that it looks for", func(s *series.Source) int64 { return int64(s.Other) }),
 	}
 	return table.New("sgtrace.report.logs.inputs/v1", "Logs and metrics", l.Set.Sources, fields).Leave("last")
 }
@@ -199,7 +199,10 @@ func (l *Logged) Words() string {
 	}
 	text := words.Counted(files, "log")
 	if lines > 0 {
-		text += fmt.Sprintf(", %s lines (%s %% of a kind that sgtrace does not know)", words.Thousands(int64(lines)), words.InPercent(float64(other)/float64(lines)))
+		text += fmt.Sprintf(", %s lines", words.Thousands(int64(lines)))
+		if other > 0 {
+			text += fmt.Sprintf(" (%s of them tell of trouble in words that sgtrace does not know)", words.Thousands(int64(other)))
+		}
 	}
 	return text + l.zoneWords()
 }
