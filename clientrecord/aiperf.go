@@ -15,7 +15,7 @@ func (r *reader) aiperf(b []byte) bool {
 	row.Who, row.Line = record.Client, uint32(r.at)
 	var start, end trace.Time
 	latency := int64(record.Unknown)
-	failed, cancelled := "", false
+	failed, canceled := "", false
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		switch string(key) {
 		case "metadata":
@@ -28,7 +28,7 @@ func (r *reader) aiperf(b []byte) bool {
 				case "request_end_ns":
 					end = trace.Time(whole(value))
 				case "was_cancelled":
-					cancelled = string(value) == "true"
+					canceled = string(value) == "true"
 				}
 			})
 		case "metrics":
@@ -63,7 +63,7 @@ func (r *reader) aiperf(b []byte) bool {
 	}
 	row.E2E = int64(row.End - row.Start)
 	switch {
-	case cancelled:
+	case canceled:
 		row.Finish, row.Reason = r.f.Set.Syms.Intern("abort"), r.f.Set.Syms.Intern("Aborted")
 	case failed != "":
 		row.Finish, row.Reason = r.f.Set.Syms.Intern("abort"), r.f.Set.Syms.Intern(failed)

@@ -59,7 +59,7 @@ func TestProse(t *testing.T) {
 		}
 		content, err := os.ReadFile(path)
 		if err == nil {
-			checkProse(t, path, strings.ToLower(string(content)))
+			checkProse(t, path, strings.ReplaceAll(strings.ToLower(string(content)), "was_cancelled", "")) // what AIPerf calls it
 		}
 		return err
 	})
