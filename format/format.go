@@ -59,6 +59,8 @@ type Format struct {
 	Aside bool
 	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
 	OnDisk bool
+	// Empty reports whether a file of a name, without folders, says enough by being empty; nil is no name.
+	Empty func(name string) bool
 	// Text: zeros in front of it are blocks that never reached the disk.
 	Text bool
 

@@ -19,7 +19,7 @@ import (
 // Format is events of Kubernetes.
 var Format = &format.Format{
 	Name:   "Kubernetes events",
-	Noun:   "file of Kubernetes events",
+	Noun:   "Kubernetes event list",
 	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON or as a table",
 	For:    "'sgtrace report'",
 	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },

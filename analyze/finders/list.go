@@ -192,6 +192,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
 	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Load, Topics: []string{"", finding.Waits}, Around: true},
+	{Cause: finding.Hang, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Hang, logged.Hang, logged.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Hang, Effect: finding.Errors, Topics: []string{logged.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
 	{Cause: finding.Front, CauseTopic: limit.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too
@@ -251,6 +253,13 @@ func asTheClock(slower, clock *finding.Finding) bool {
 func afterXid(failed, xid *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
 	return strings.HasPrefix(xid.Topic, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
+}
+
+// afterHang reports whether a server may have been given up for a collective that does not end: once that began,
+// and not much later than watchdogs wait, which is half an hour at most unless somebody sets them.
+func afterHang(failed, hang *finding.Finding) bool {
+	const before, patience = trace.Time(60e9), trace.Time(2400e9) // clocks differ
+	return hang.Since != 0 && failed.Since != 0 && failed.Since >= hang.Since-before && failed.Since <= hang.Since+patience
 }
 
 // isSymptom reports whether a finding tells where time went, and not why: if another one

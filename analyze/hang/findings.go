@@ -63,6 +63,7 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 		say("nobody is missing and nobody entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
 	}
 	if s.Kind == Alone {
+		h.sayPython(h.idle(), say)
 		say("look for a log that is missing; if there is none, for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
 	}
 	if at := h.place(s.Stack); at != "" {

@@ -248,3 +248,25 @@ func unpack(t *testing.T, file, dir string) {
 		}
 	}
 }
+
+// What a log, a dump of py-spy in it, and the watchdog tell of one hang is one sentence.
+func TestPythonIsInTheSentence(t *testing.T) {
+	dir := t.TempDir()
+	truth, err := inflight.Write(dir, inflight.Config{Seed: 4, TP: 4, DP: 1, Steps: 80, Fault: inflight.Missing, Wrong: 1}, inflight.Watchdog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "stderr.log"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(f, "Process 311: sglang::scheduler_TP%d\nPython v3.12.3 (/usr/bin/python3)\n\nThread 311 (active+gil): \"MainThread\"\n    re_match (libpython3.12.so.1.0)\n    regex_to_fsm (outlines/fsm.py:210)\n", truth.Ranks[0])
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set, _ := readDumps(t, dir)
+	found, _ := Find(set).Findings()
+	if len(found) != 1 || !strings.HasSuffix(found[0].Text, fmt.Sprintf("; Python of rank %d stands in regex_to_fsm (fsm.py:210)", truth.Ranks[0])) {
+		t.Errorf("%+v", found)
+	}
+}

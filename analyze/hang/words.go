@@ -111,7 +111,37 @@ func (h *Hang) Sentence(s *Stuck) string {
 	if n := len(s.HeldUp); n > len(s.Waiting)+len(s.Differ) {
 		text += fmt.Sprintf("; %d of %d ranks wait for that", n, len(h.World))
 	}
-	return text
+	return text + h.standsIn(s)
+}
+
+// standsIn says where Python of those that are not in a collective stands, if it stands in one place.
+func (h *Hang) standsIn(s *Stuck) string {
+	missing := s.Absent
+	if len(missing) == 0 {
+		missing = s.Silent
+	}
+	switch {
+	case s.Kind == Alone:
+		missing = h.idle()
+	case s.Kind != NotEntered && s.Kind != NoDump:
+		return ""
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	at := ""
+	for i, r := range missing {
+		d := h.python[r]
+		if d == nil || d.Threads[0].Stack < 0 {
+			return ""
+		}
+		place := h.place(d.Stacks[d.Threads[0].Stack])
+		if i > 0 && place != at {
+			return ""
+		}
+		at = place
+	}
+	return fmt.Sprintf("; Python of %s stands in %s", named(missing), at)
 }
 
 func (h *Hang) what(s *Stuck) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -154,12 +155,17 @@ func (r *recognition) leave(in Input, why reason) {
 func (r *recognition) leaveEmpty() {
 	for _, in := range r.empty {
 		a := r.account(in.Search)
-		if a.extensions[filepath.Ext(in.Name)] {
+		if a.extensions[filepath.Ext(in.Name)] && !saysByEmptiness(filepath.Base(in.Name)) {
 			r.into.unusable(in, errEmpty)
 		} else {
 			a.left.add(emptyFile, in.Name)
 		}
 	}
+}
+
+// saysByEmptiness reports whether an empty file of a name is what some format has.
+func saysByEmptiness(name string) bool {
+	return slices.ContainsFunc(Formats, func(f *format.Format) bool { return f.Empty != nil && f.Empty(name) })
 }
 
 // account returns the account of a search.
