@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"container/heap"
 	"io"
@@ -38,10 +37,10 @@ type Exporter struct {
 	w       *bufio.Writer
 	err     error // of the first failed write
 	live    endings
-	count   int     // spans so far
-	clients []batch // by process
-	line    batch   // of the Collector
-	scratch []byte  // the span that ends, before its length is known
+	count   int      // spans so far
+	clients []batch  // by process
+	line    batch    // of the Collector
+	free    []*ended // whose span has been sent, for the next ones
 }
 
 // batch collects JSON until it is full or due.
@@ -69,6 +68,7 @@ func (x *Exporter) Kill(process int, at int64) { x.clients[process].dies = at }
 func (x *Exporter) EndUntil(t int64) error {
 	for len(x.live) > 0 && x.live[0].at < t {
 		s := heap.Pop(&x.live).(*ended)
+		x.free = append(x.free, s) // no other span ends before s is sent
 		x.fire(s.at)
 		c := &x.clients[s.process]
 		if c.dies != 0 && s.at >= c.dies {
@@ -151,8 +151,12 @@ func (x *Exporter) writeLine() {
 // End puts down that a span of a process ended, at a true time.
 func (x *Exporter) End(process int, at int64, s *Span) {
 	x.count++
-	x.scratch = s.append(x.scratch[:0])
-	heap.Push(&x.live, &ended{at: at, seq: x.count, process: process, json: bytes.Clone(x.scratch)})
+	e := &ended{}
+	if last := len(x.free) - 1; last >= 0 {
+		e, x.free = x.free[last], x.free[:last]
+	}
+	e.at, e.seq, e.process, e.json = at, x.count, process, s.append(e.json[:0])
+	heap.Push(&x.live, e)
 }
 
 // ended is a span that waits until virtual time has come to its end.
@@ -177,7 +181,6 @@ func (e endings) Less(i, j int) bool {
 func (e *endings) Pop() any {
 	old := *e
 	last := old[len(old)-1]
-	old[len(old)-1] = nil // let go of the JSON
 	*e = old[:len(old)-1]
 	return last
 }
