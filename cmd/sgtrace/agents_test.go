@@ -12,18 +12,16 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // Every command of docs/AGENTS.md prints JSON that fits docs/schema.json and has a value at
 // every path beside it.
 func TestAgents(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, line := range []string{"sgtrace demo incident", "sgtrace demo --seed 2 yesterday"} {
-		var out, errOut bytes.Buffer
-		if status := run(strings.Fields(line), nil, &out, &errOut); status != exitOK {
-			t.Fatalf("%s: %s", line, errOut.String())
-		}
-	}
+	requests := simulator.DefaultConfig(0).Requests
+	demoOf(t, "incident", 1, requests)
+	demoOf(t, "yesterday", 2, requests)
 	schema := parseSchema(t)
 	code := regexp.MustCompile("`([^`]+)`")
 	printed, rows := map[string]any{}, 0

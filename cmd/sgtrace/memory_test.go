@@ -50,7 +50,7 @@ func TestMaxMemory(t *testing.T) {
 	}
 	dir := t.TempDir()
 	trace, all, some := filepath.Join(dir, "trace.json"), filepath.Join(dir, "all.pftrace"), filepath.Join(dir, "some.pftrace")
-	writeEvents(t, trace, 1_700_000, func(i int) string { return "kernel_" + strconv.Itoa(i%100) })
+	writeEvents(t, trace, 700_000, func(i int) string { return "kernel_" + strconv.Itoa(i%100) })
 	out, status, most := peakOf(t, "merge", "--torch", trace, "-o", all)
 	if status != exitOK || strings.Contains(out, "memory-spilled") {
 		t.Fatal(status, out)
