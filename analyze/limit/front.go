@@ -49,11 +49,11 @@ type visit struct {
 func (v *visit) ns() int64 { return v.wait + v.work }
 
 // Of a desk: so many visits are judged at least, in so many blocks of time at most. What keeps
-// requests for less than leastKept ns in addition, nobody notices.
+// requests for less than minKept ns in addition, nobody notices.
 const (
 	fewVisits = 40
 	blocks    = 8
-	leastKept = 10_000_000
+	minKept   = 10_000_000
 	deviation = 10 // times what visits scatter by
 	surely    = 0.001
 )
@@ -211,7 +211,7 @@ func (d *Desk) findUsual() {
 		middle := request.NearestRank(list, 50)
 		if b == 0 || middle < d.Usual {
 			d.Usual = middle
-			d.Limit = middle + max(leastKept, deviation*(middle-request.NearestRank(list, 25)))
+			d.Limit = middle + max(minKept, deviation*(middle-request.NearestRank(list, 25)))
 		}
 	}
 }

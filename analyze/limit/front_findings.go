@@ -16,9 +16,9 @@ import (
 // A process keeps requests so that it is worth telling if that costs so much of the time of
 // requests, in so many spells, or in spells that take so much of the time: one hiccup is none.
 const (
-	leastCost   = 0.01
-	fewSpells   = 8
-	leastSpells = 0.05
+	minCost   = 0.01
+	fewSpells = 8
+	minSpells = 0.05
 )
 
 // Topics of findings: which kind of process it is.
@@ -36,7 +36,7 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	}
 	var out []finding.Finding
 	for _, d := range f.Desks {
-		if cost := b.Part(float64(d.extra())); cost >= leastCost && d.again() && !d.isOvertaken() {
+		if cost := b.Part(float64(d.extra())); cost >= minCost && d.again() && !d.isOvertaken() {
 			out = append(out, f.finding(d, b, min(1, cost)))
 		}
 	}
@@ -65,7 +65,7 @@ func (d *Desk) again() bool {
 		until = max(until, to)
 	}
 	length := d.visits[len(d.visits)-1].at - d.visits[0].at
-	return spells >= fewSpells || float64(busy) >= leastSpells*float64(length)
+	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
 }
 
 // isOvertaken reports whether a tokenizer kept requests while others passed that came later: then

@@ -15,7 +15,7 @@ const (
 	fewServed  = 5    // in a spell, while others still wait: fewer may just come at one time
 	nearlyAll  = 0.9  // of the waiting in a spell has the limit
 	minor      = 0.05 // of the longest spell's waiting: shorter ones are left out
-	leastShare = 0.05 // of the E2E of the server's requests
+	minShare   = 0.05 // of the E2E of the server's requests
 	muchOf     = 0.7  // of the waiting
 	halfOf     = 0.5  // of the waiting
 	rarely     = 0.02 // of the waiting: one request goes as the next one comes
@@ -62,7 +62,7 @@ func (v *server) limits(whole int64) []Limit {
 	for i := range out {
 		out[i].Share = float64(out[i].Waited) / float64(whole)
 	}
-	return slices.DeleteFunc(out, func(l Limit) bool { return l.Share < leastShare })
+	return slices.DeleteFunc(out, func(l Limit) bool { return l.Share < minShare })
 }
 
 // judge tells what requests wait for in a spell; ok is false if too few wait, or nothing

@@ -14,7 +14,7 @@ const (
 	fewTransfers = 40  // to compare crowded ones with lonely ones
 	moreCrowded  = 1.5 // times as many at once, at least
 	asMuchSlower = 0.6 // of that factor: each takes so much longer
-	leastSlower  = 1.5
+	minSlower    = 1.5
 	aboutFull    = 2.0 // times more or less than one transfer alone carries
 )
 
@@ -38,7 +38,7 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	lonely, crowded := medians(moved[:half]), medians(moved[half:])
 	crowding, slowing := crowded.crowd/lonely.crowd, crowded.pace/lonely.pace
 	alone := lonely.pace / lonely.crowd
-	if crowding < moreCrowded || slowing < max(leastSlower, asMuchSlower*crowding) || !full(moved[half:], alone) {
+	if crowding < moreCrowded || slowing < max(minSlower, asMuchSlower*crowding) || !full(moved[half:], alone) {
 		return limit, false
 	}
 	if limit = v.measureLink(moved, alone); len(limit.Requests) < fewServed {

@@ -114,16 +114,16 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ju
 // whether there are enough requests to tell.
 func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	judged := finding.Judged{What: "load per rank", Of: "request", Needed: routesInBlock * fewestBlocks}
-	divisions := r.divisions()
-	for i := range divisions {
-		d := &divisions[i]
+	judged := finding.Judged{What: "load per rank", Of: "request", Needed: routesInBlock * minBlocks}
+	balances := r.balances()
+	for i := range balances {
+		d := &balances[i]
 		judged.N = max(judged.N, len(d.routes()))
 		if d.Uneven {
 			out = append(out, d.finding(b))
 		}
 	}
-	if len(divisions) == 0 {
+	if len(balances) == 0 {
 		judged.Reason = "no role has several ranks that a request could go to"
 	}
 	return b.Price(out), judged

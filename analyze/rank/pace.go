@@ -36,15 +36,15 @@ type SlowServer struct {
 	judged straggler.Straggler
 }
 
-// leastSlower is the part of a step by which a server has to be slower before that is
+// minSlower is the part of a step by which a server has to be slower before that is
 // worth telling.
 const (
-	leastSlower = 0.1
-	// leastPaced is how many steps a server is judged by.
-	leastPaced = 20
-	// mostLoad is how many times its even share a slow server may have: steps of more
+	minSlower = 0.1
+	// minPaced is how many steps a server is judged by.
+	minPaced = 20
+	// maxLoad is how many times its even share a slow server may have: steps of more
 	// requests take longer, and that is another finding.
-	mostLoad = 1.1
+	maxLoad = 1.1
 )
 
 // A paced is a step on a lead rank: of a batch, or the prefill of a request.
@@ -198,7 +198,7 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankStep
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.At[l.Where]]
-		if len(list) < leastPaced {
+		if len(list) < minPaced {
 			continue
 		}
 		sum := int64(0)
@@ -284,7 +284,7 @@ func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 // are several steps of each; or one, where there are so many servers that it is plain what
 // is usual. It returns nil for too few.
 func (p *pace) gather() *straggler.SyncSamples {
-	const inSyncPoint, many, mostSyncPoints = 4, 8, 4 * straggler.MostBlocksJudged
+	const inSyncPoint, many, maxSyncPoints = 4, 8, 4 * straggler.MostBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
 	}
@@ -296,9 +296,9 @@ func (p *pace) gather() *straggler.SyncSamples {
 	if len(p.ranks) < many {
 		n /= inSyncPoint
 	}
-	n = min(mostSyncPoints, max(straggler.FewestSyncPoints, n))
+	n = min(maxSyncPoints, max(straggler.FewestSyncPoints, n))
 	g := straggler.NewSyncSamples(make([]string, len(p.ranks)), 0)
-	g.Share, g.Apart = leastSlower, true
+	g.Share, g.Apart = minSlower, true
 	arrivals, took := make([]int64, len(p.ranks)), make([][]int64, len(p.ranks))
 	for m := range n {
 		steps := p.steps[m*len(p.steps)/n : (m+1)*len(p.steps)/n]
@@ -352,7 +352,7 @@ func (p *pace) percentiles(s *straggler.Straggler, percent int) (own, others int
 // chance gives some servers more.
 func (s *SlowServer) evenLoad(ranks int) bool {
 	const chance = 0.01
-	if !(min(s.Share, s.TokenShare)*float64(ranks) > mostLoad) {
+	if !(min(s.Share, s.TokenShare)*float64(ranks) > maxLoad) {
 		return true
 	}
 	all := distuv.Binomial{N: math.Round(float64(s.Requests) / s.Share), P: 1 / float64(ranks)}

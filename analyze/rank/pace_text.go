@@ -59,7 +59,7 @@ func (s *SlowServer) sure() string {
 // first. Where a rank keeps the others of its server waiting, that is why, and told already.
 func (r *Ranks) slowServers() (list []*SlowServer) {
 	for i := range r.Slow {
-		if s := &r.Slow[i]; max(s.Cost, s.OwnCost) >= leastCost && !r.explained(&s.Where) {
+		if s := &r.Slow[i]; max(s.Cost, s.OwnCost) >= minCost && !r.explained(&s.Where) {
 			list = append(list, s)
 		}
 	}
@@ -85,7 +85,7 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
-	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: leastPaced}
+	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: minPaced}
 	if r.paced < 0 {
 		judged.Reason = "no role has several ranks with traced steps to compare"
 	}

@@ -44,9 +44,9 @@ type PipelineStage struct {
 	Busy, Bubble float64
 }
 
-// leastStageShare is by how much a stage has to take longer than the middle one to
+// minStageShare is by how much a stage has to take longer than the middle one to
 // be slow: layers and the ends of a model cannot be divided more evenly.
-const leastStageShare = 0.1
+const minStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
@@ -227,8 +227,8 @@ func newPipeMeter(stages int) *pipeMeter {
 		names[s] = "PP" + strconv.Itoa(s)
 		m.left[s] = -request.Farthest
 	}
-	m.meet = straggler.NewSyncSamples(names, leastStepLateness)
-	m.meet.Share, m.meet.What = leastStageShare, "micro-batches"
+	m.meet = straggler.NewSyncSamples(names, minStepLateness)
+	m.meet.Share, m.meet.What = minStageShare, "micro-batches"
 	return m
 }
 

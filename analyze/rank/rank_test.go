@@ -294,7 +294,7 @@ func TestSharesByChance(t *testing.T) {
 				ranks[at].arrivals = append(ranks[at].arrivals, trace.Time(i))
 				ranks[at].Requests++
 			}
-			if d := (&Ranks{}).newDivision(ranks, 0); d.P <= straggler.ErrorLevel {
+			if d := (&Ranks{}).newBalance(ranks, 0); d.P <= straggler.ErrorLevel {
 				alarms++
 			}
 		}

@@ -19,8 +19,8 @@ import (
 // pipelines.
 func (r *Ranks) Reports() []*table.Table {
 	reports := []*table.Table{r.loadReport()}
-	if divisions := r.divisions(); len(divisions) > 0 {
-		reports = append(reports, r.divisionReport(divisions))
+	if balances := r.balances(); len(balances) > 0 {
+		reports = append(reports, r.balanceReport(balances))
 	}
 	if len(r.Groups) > 0 {
 		reports = append(reports, r.stepReport())
@@ -81,19 +81,19 @@ func (r *Ranks) loadReport() *table.Table {
 	return out
 }
 
-func (r *Ranks) divisionReport(divisions []Division) *table.Table {
+func (r *Ranks) balanceReport(balances []LoadBalance) *table.Table {
 	type R = *Load
 	var rows []*Load
 	title := "Load is divided evenly, or it does not matter"
-	for i := range divisions {
-		rows = append(rows, divisions[i].Ranks...)
+	for i := range balances {
+		rows = append(rows, balances[i].Ranks...)
 	}
 	if slow := r.slowServers(); len(slow) > 0 {
 		title = "Slow server: " + slow[0].Text()
 	}
-	for i := range divisions {
-		if divisions[i].Uneven {
-			title = "Imbalance: " + divisions[i].Text()
+	for i := range balances {
+		if balances[i].Uneven {
+			title = "Imbalance: " + balances[i].Text()
 			break
 		}
 	}

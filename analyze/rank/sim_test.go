@@ -30,7 +30,7 @@ func TestRateOfDivisions(t *testing.T) {
 		got, _ := Measure(s).Imbalances(nil)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
-			d := Measure(s).divisions()
+			d := Measure(s).balances()
 			for i := range d {
 				t.Logf("seed %d: %v of %+v: P %v, cost %v: %s", seed, c.Mode, truth.Imbalance, d[i].P, d[i].Cost, d[i].Text())
 			}

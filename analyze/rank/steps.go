@@ -56,9 +56,9 @@ var rankSteps = [...]struct {
 	PrefillStep: {"prefill", request.Prefilling, "prefill"},
 }
 
-// leastStepLateness is what is nothing, in ns: the scheduler of TP0 has the
+// minStepLateness is what is nothing, in ns: the scheduler of TP0 has the
 // tokenizer and the detokenizer to talk to, which the others do not.
-const leastStepLateness = 300_000
+const minStepLateness = 300_000
 
 // skippedSteps count what is not compared.
 type skippedSteps struct {
@@ -227,7 +227,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 		g.Ranks = append(g.Ranks, w.Places[place])
 		names = append(names, w.Places[place].String())
 	}
-	syncPoints := straggler.NewSyncSamples(names, leastStepLateness)
+	syncPoints := straggler.NewSyncSamples(names, minStepLateness)
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
 	syncPoints.Intermittent, syncPoints.Traits = true, stepTraits
 	rows.gather(syncPoints, w.prefills[team])

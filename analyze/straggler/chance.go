@@ -60,7 +60,7 @@ func (g *SyncSamples) orderIn(from, to int) *order {
 	}
 	var worth []float64
 	for _, x := range series {
-		if len(x) >= leastWorth {
+		if len(x) >= minWorth {
 			worth = append(worth, worthOf(x)/float64(len(x)))
 		}
 	}
@@ -76,7 +76,7 @@ func (g *SyncSamples) orderIn(from, to int) *order {
 // Sync points close in time are alike, so each counts for as many independent ones as worth says.
 func (o *order) chance(rank int) float64 {
 	places, here := o.places[rank], slices.Sorted(slices.Values(o.here[rank]))
-	if float64(len(places))*o.worth < leastWorth {
+	if float64(len(places))*o.worth < minWorth {
 		return 1
 	}
 	sum := 0.0

@@ -119,7 +119,7 @@ func (g *SyncSamples) lateBlocks(e effect) int {
 func (g *SyncSamples) probability(e effect) float64 {
 	mean, variance, worth := changepoint.Mean(e.part)
 	switch {
-	case mean <= 0 || worth < leastWorth:
+	case mean <= 0 || worth < minWorth:
 		return 1
 	case variance == 0:
 		return 0

@@ -17,12 +17,12 @@ import (
 // groups are apart. Late steps are then judged like lateness is: by blocks of time, against
 // those of the other ranks, which are interrupted now and then, too.
 const (
-	fewestOccasions = 0.04   // part of the steps that are late, beyond what the others have
-	mostOccasions   = 0.75   // with more, it is a rank that is late as a rule
-	leastLate       = 0.04   // of a step, that a late one is late by
-	leastApart      = 3      // difference of the medians of both groups, in their spreads
-	occasionCost    = 0.0025 // part of their time that the others have to lose
-	nearlyAll       = 0.9    // part of all late steps that a time in which a rank is often late has
+	minOccasions = 0.04   // part of the steps that are late, beyond what the others have
+	maxOccasions = 0.75   // with more, it is a rank that is late as a rule
+	minLate      = 0.04   // of a step, that a late one is late by
+	minApart     = 3      // difference of the medians of both groups, in their spreads
+	occasionCost = 0.0025 // part of their time that the others have to lose
+	nearlyAll    = 0.9    // part of all late steps that a time in which a rank is often late has
 )
 
 // Intermittent tells when a straggler is late that is not always.
@@ -70,7 +70,7 @@ func (g *SyncSamples) splitLateness(rank int) (split, bool) {
 		s.limit = max(s.early+6*s.early0, min((s.early+s.late)/2, s.late-4*s.late0))
 	}
 	onTime := s.early <= max(float64(g.Floor), (s.late-s.early)/4)
-	return s, onTime && s.late-s.early >= leastApart*(s.early0+s.late0)
+	return s, onTime && s.late-s.early >= minApart*(s.early0+s.late0)
 }
 
 // latenessOf returns the lateness of a rank wherever it was, in ns.
@@ -130,7 +130,7 @@ func (g *SyncSamples) occasional(rank int) (Straggler, verdict) {
 	s := g.straggler(rank, run)
 	share := g.lateShares(sp.limit, run.from, run.to)
 	o := Intermittent{Share: beyondOthers(share, rank)}
-	matters := sp.late >= max(float64(g.Floor), leastLate*s.took) && o.Share >= fewestOccasions && share[rank] <= mostOccasions
+	matters := sp.late >= max(float64(g.Floor), minLate*s.took) && o.Share >= minOccasions && share[rank] <= maxOccasions
 	if !matters || s.LostShare < occasionCost || !g.hasItsPart(&s, run) {
 		return Straggler{}, innocent
 	}
@@ -193,14 +193,14 @@ func (g *SyncSamples) oftenLate(rank int, limit float64) (slowRun, bool) {
 	part := changepoint.Count(is).Share
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: ErrorLevel, Keep: func(from, k, to int) bool {
 		before, after := part(from, k), part(k, to)
-		return math.Abs(after-before) >= max(fewestOccasions, max(before, after)/2)
+		return math.Abs(after-before) >= max(minOccasions, max(before, after)/2)
 	}})
 	at = append(at, len(g.SyncPoints))
 	for i := range changes {
 		changes[i] = changes[i].Of(func(k int) int { return at[k] })
 	}
 	run, ok := g.costliest(rank, changes, func(from, to int) bool {
-		return beyondOthers(g.lateShares(limit, from, to), rank) >= fewestOccasions
+		return beyondOthers(g.lateShares(limit, from, to), rank) >= minOccasions
 	})
 	whole := slowRun{to: len(g.SyncPoints), tried: run.tried}
 	inRun, all := g.lateSteps(rank, limit, run), g.lateSteps(rank, limit, whole)
@@ -252,7 +252,7 @@ func (g *SyncSamples) chanceOfLate(rank int, limit float64, run slowRun) float64
 		sum += shares[b][rank]
 	}
 	worth := worthOf(excess)
-	if worth < leastWorth {
+	if worth < minWorth {
 		return 1
 	}
 	least := chernoff(sum, func(theta float64) float64 {

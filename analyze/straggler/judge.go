@@ -32,17 +32,17 @@ const (
 	MostBlocksJudged = 40
 	LeastInBlock     = 4     // sync points, so that a single long one does not make a block
 	FewestSyncPoints = 40    // ten blocks: a start is no state
-	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
+	minWorth         = 5     // independent blocks; with fewer, one spell looks like a rule
 	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
 	LikelyLevel      = 0.01  // largest P of a rank that is likely one
 
-	fewestBlocks = 20 // of which all show a straggler: more than one spell
+	minBlocks = 20 // of which all show a straggler: more than one spell
 )
 
-// leastLost is the part of the time that matters, and of its even share of what is
+// minLost is the part of the time that matters, and of its even share of what is
 // lost by all ranks, that the others have to lose by a straggler. Ranks that are slow
 // together share what is lost.
-const leastLost = 0.5
+const minLost = 0.5
 
 // Stragglers returns the ranks that the others wait for; what costs most comes
 // first.
@@ -183,7 +183,7 @@ func (g *SyncSamples) meanTook(from, to int) float64 {
 
 // costs reports whether the others lose time by a rank in a run.
 func (g *SyncSamples) costs(s *Straggler, run slowRun) bool {
-	return g.Apart || s.LostShare >= leastLost*g.Share && g.hasItsPart(s, run)
+	return g.Apart || s.LostShare >= minLost*g.Share && g.hasItsPart(s, run)
 }
 
 // lost is the part of their time that a straggler costs those that wait for it, or itself
@@ -203,7 +203,7 @@ func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
 			lost += m.lost
 		}
 	}
-	return float64(s.Lost)*float64(len(g.Names)) >= leastLost*float64(lost)
+	return float64(s.Lost)*float64(len(g.Names)) >= minLost*float64(lost)
 }
 
 // always reports whether a rank was late in every block, and the others lost by it what
@@ -212,7 +212,7 @@ func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
 // has to be half of all or more.
 func (g *SyncSamples) always(s *Straggler) bool {
 	const half, nearlyEvery = 0.5, 0.9
-	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || g.lost(s) < g.Share {
+	if s.Blocks < minBlocks || s.LateBlocks < s.Blocks || g.lost(s) < g.Share {
 		return false
 	}
 	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.SyncPoints)

@@ -52,7 +52,7 @@ func (p *Pattern) String() string {
 // pattern looks for when a rank is late: with a trait of the sync points, periodically,
 // in bursts.
 func (g *SyncSamples) pattern(l lateSteps) Pattern {
-	const fewestSteps = 3 // in a period: every rank is regular by the step
+	const minSteps = 3 // in a period: every rank is regular by the step
 	p := g.trait(&l)
 	if p.Trait != nil {
 		return p
@@ -63,8 +63,8 @@ func (g *SyncSamples) pattern(l lateSteps) Pattern {
 	for i, s := range starts {
 		times[i], indexes[i] = float64(g.SyncPoints[l.at[s]].At-g.SyncPoints[l.at[0]].At), float64(s)
 	}
-	byTime, timeR := period(times, fewestSteps*float64(g.SyncPoints[l.at[len(l.at)-1]].At-g.SyncPoints[l.at[0]].At)/float64(len(l.at)))
-	bySteps, stepsR := period(indexes, fewestSteps)
+	byTime, timeR := period(times, minSteps*float64(g.SyncPoints[l.at[len(l.at)-1]].At-g.SyncPoints[l.at[0]].At)/float64(len(l.at)))
+	bySteps, stepsR := period(indexes, minSteps)
 	switch {
 	case byTime > 0 && timeR >= stepsR:
 		p.Period = byTime
@@ -117,14 +117,14 @@ func (l *lateSteps) burst(runs int) float64 {
 // test). It is 0 if they are not regular, or chance may have found one period among all
 // that were tried.
 func period(events []float64, least float64) (length, regular float64) {
-	const fewest, most, mostTried, level, enough, nearly = 10, 500, 10_000, 1e-4, 0.5, 0.9
+	const fewest, most, maxTried, level, enough, nearly = 10, 500, 10_000, 1e-4, 0.5, 0.9
 	events = events[:min(most, len(events))]
 	n := len(events)
 	if n < fewest {
 		return 0, 0
 	}
 	span := events[n-1] - events[0]
-	least = max(least, span/float64(2*n), 4*span/mostTried)
+	least = max(least, span/float64(2*n), 4*span/maxTried)
 	// Rates that differ by a step turn a clock by a quarter over the whole span.
 	step := 1 / (4 * span)
 	first := 4 / span
@@ -164,9 +164,9 @@ func coherence(events []float64, rate float64) float64 {
 // What lateness comes with must tell late steps from others, not only be more frequent
 // among them.
 const (
-	leastTelling = 0.5  // part of the late steps that have it, minus that of the others
-	traitLevel   = 0.01 // largest P
-	shifts       = 400  // with which that is compared
+	minTelling = 0.5  // part of the late steps that have it, minus that of the others
+	traitLevel = 0.01 // largest P
+	shifts     = 400  // with which that is compared
 )
 
 // trait returns the trait that tells best when a rank is late. Batches stay large for a
@@ -174,7 +174,7 @@ const (
 // chance is found by shifting one of them, round and round, along the other.
 func (g *SyncSamples) trait(l *lateSteps) Pattern {
 	var best Pattern
-	most := leastTelling
+	most := minTelling
 	for t := range g.Traits {
 		values := make([]float64, len(l.at))
 		for i, at := range l.at {

@@ -21,9 +21,9 @@ type Spell struct {
 }
 
 const (
-	// mostBins is into how many parts the sync points are divided at most; each has LeastCounted of
+	// maxBins is into how many parts the sync points are divided at most; each has LeastCounted of
 	// them or more, since one long wait is no spell.
-	mostBins = 400
+	maxBins = 400
 	// newSpell is the part of all waiting that another rank has to explain for a spell of its own to
 	// begin: who comes last now and then is none.
 	newSpell = 0.05
@@ -109,7 +109,7 @@ func (g *SyncSamples) later(m syncPoint, rank int) (ns int64) {
 // points, and how long in all, ns.
 func (g *SyncSamples) lostInBins() (bins [][]float64, all int64) {
 	n := len(g.SyncPoints)
-	bins = make([][]float64, max(1, min(n/LeastCounted, mostBins)))
+	bins = make([][]float64, max(1, min(n/LeastCounted, maxBins)))
 	for bin := range bins {
 		bins[bin] = make([]float64, len(g.Names))
 		for _, m := range g.SyncPoints[bin*n/len(bins) : (bin+1)*n/len(bins)] {

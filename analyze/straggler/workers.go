@@ -23,7 +23,7 @@ import (
 // often.
 const (
 	muchSlower = 1.1
-	mostSteps  = 0.75
+	maxSteps   = 0.75
 	fewSteps   = 5 // fewer are not judged
 	fewWorkers = 3
 )
@@ -195,7 +195,7 @@ func (p *pace) slow() (slow []int, chance float64) {
 		questions = len(p.list) / len(slow)
 	}
 	chance = p.chance(slow, questions)
-	rare := float64(p.timesSlowest(slow)) < mostSteps*float64(p.steps)
+	rare := float64(p.timesSlowest(slow)) < maxSteps*float64(p.steps)
 	if rare || p.ratio[slow[0]] < muchSlower || 2*len(slow) >= len(p.list) || chance > LikelyLevel {
 		return nil, 1
 	}

@@ -98,8 +98,8 @@ func (t *Traits) Verdict() string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// mostRows is how many comparisons people see that do not stand out.
-const mostRows = 10
+// maxRows is how many comparisons people see that do not stand out.
+const maxRows = 10
 
 // Report makes a table of the comparisons: all of them, or the strongest.
 func (t *Traits) Report(all bool) *table.Table {
@@ -110,7 +110,7 @@ func (t *Traits) Report(all bool) *table.Table {
 		for standing < len(rows) && rows[standing].StandsOut {
 			standing++
 		}
-		rows = rows[:min(len(rows), standing+mostRows)]
+		rows = rows[:min(len(rows), standing+maxRows)]
 	}
 	ns := func(name, doc string, of func(*C) int64) table.Field[C] {
 		return table.Field[C]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(c *C) table.Cell { return table.Cell{N: of(c)} }}

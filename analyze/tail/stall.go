@@ -203,15 +203,15 @@ const (
 	CrowdTopic = "stalls of many prompts"
 )
 
-// mostOf is how much of what was computed in a stall makes a prompt its culprit.
-const mostOf = 0.5
+// maxOf is how much of what was computed in a stall makes a prompt its culprit.
+const maxOf = 0.5
 
 // prefillBound is from which part of the time of requests on prefills leave too little of it
 // for decoding.
 const prefillBound = 0.5
 
 // alone reports whether one prompt made a stall.
-func (x *Stall) alone() bool { return x.Culprit != request.None && x.Share >= mostOf }
+func (x *Stall) alone() bool { return x.Culprit != request.None && x.Share >= maxOf }
 
 // Stalls are a finding if one held up so many decodes, and all of them cost so much of
 // the time of requests: every unified server has a few.

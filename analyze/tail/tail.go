@@ -31,8 +31,8 @@ func ParseMetric(text string) (*metric.Metric, error) {
 // ParsePercent reads where a tail begins: "p99", "p90", or the number alone.
 func ParsePercent(text string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "p"))
-	if err != nil || n < leastPercent || n > 99 {
-		return 0, fmt.Errorf("no tail at %q: want p%d to p99", text, leastPercent)
+	if err != nil || n < minPercent || n > 99 {
+		return 0, fmt.Errorf("no tail at %q: want p%d to p99", text, minPercent)
 	}
 	return n, nil
 }
@@ -40,8 +40,8 @@ func ParsePercent(text string) (int, error) {
 // Schema is the schema of the table that compares slow and usual requests.
 const Schema = "sgtrace.report.tail/v1"
 
-// leastPercent is where a tail may begin: behind what it is compared with.
-const leastPercent = 61
+// minPercent is where a tail may begin: behind what it is compared with.
+const minPercent = 61
 
 // Options say what is compared. The zero value compares the p99 of all
 // metrics.
@@ -87,7 +87,7 @@ func New(s *request.Set, o Options) *Tail {
 	if o.Percent == 0 {
 		o.Percent = 99
 	}
-	o.Percent = min(max(o.Percent, leastPercent), 99)
+	o.Percent = min(max(o.Percent, minPercent), 99)
 	if o.Metrics == nil {
 		o.Metrics = Metrics
 	}

@@ -37,12 +37,12 @@ const (
 )
 
 // Of an attribute, values that fewer than fewest requests have are not looked at, nor are more
-// than mostValues of them. Numbers are divided at a bound if there are more different ones
-// than mostNumbers.
+// than maxValues of them. Numbers are divided at a bound if there are more different ones
+// than maxNumbers.
 const (
-	fewest      = 5
-	mostValues  = 40
-	mostNumbers = 12
+	fewest     = 5
+	maxValues  = 40
+	maxNumbers = 12
 )
 
 // A collector gathers the traits of a list of requests.
@@ -108,7 +108,7 @@ func (c *collector) asked() {
 	}
 	slices.SortFunc(columns, func(x, y *column) int { return cmp.Compare(x.name, y.name) })
 	for _, col := range columns {
-		if col.numeric && different(col.numbers) > mostNumbers {
+		if col.numeric && different(col.numbers) > maxNumbers {
 			c.bounds(col.name, Asked, col.numbers)
 		} else {
 			c.values(col.name, Asked, col.texts, func(i int) (text string) {
@@ -231,7 +231,7 @@ func (c *collector) values(attribute string, of Kind, hashes []uint64, text func
 		values[k].text = text(slices.Index(hashes, values[k].hash))
 	}
 	slices.SortFunc(values, func(x, y value) int { return cmp.Or(cmp.Compare(y.n, x.n), cmp.Compare(x.text, y.text)) })
-	for _, v := range values[:min(mostValues, len(values))] {
+	for _, v := range values[:min(maxValues, len(values))] {
 		c.add(attribute, v.text, of, func(i int) bool { return hashes[i] == v.hash })
 	}
 }

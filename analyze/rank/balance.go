@@ -19,9 +19,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Division is how the requests that servers of one kind could have are divided among their
+// A LoadBalance is how the requests that servers of one kind could have are divided among their
 // ranks.
-type Division struct {
+type LoadBalance struct {
 	Ranks []*Load // lead ranks of a group of peers, in order of display
 	Like  string  // what these have in common, in a sentence: see [Ranks.ofGroup]
 	Most  *Load   // has the largest share
@@ -36,28 +36,28 @@ type Division struct {
 	Uneven bool
 }
 
-// leastOverload is how many times its even share of the requests a rank has to have
-// before that is worth telling, and leastTokens of the tokens: a router that goes by
+// minOverload is how many times its even share of the requests a rank has to have
+// before that is worth telling, and minTokens of the tokens: a router that goes by
 // them sends fewer requests where they are long. With room for all, that costs little;
-// leastCost is the part of the E2E from which on it shows.
+// minCost is the part of the E2E from which on it shows.
 const (
-	leastOverload = 1.25
-	leastTokens   = 1.1
-	leastCost     = 0.01
+	minOverload = 1.25
+	minTokens   = 1.1
+	minCost     = 0.01
 )
 
 // Routes are judged in blocks of requests that follow each other.
 const (
 	routesInBlock = 8
-	fewestBlocks  = 8
+	minBlocks     = 8
 )
 
-// divisions judges the division of every group of peers that has several lead ranks.
-func (r *Ranks) divisions() []Division {
-	var all []Division
+// balances judges the division of every group of peers that has several lead ranks.
+func (r *Ranks) balances() []LoadBalance {
+	var all []LoadBalance
 	for _, leads := range r.peerLeads() {
 		if len(leads) > 1 {
-			d := r.newDivision(leads, r.unrouted[leads[0].Role])
+			d := r.newBalance(leads, r.unrouted[leads[0].Role])
 			d.Like = r.ofGroup(leads[0])
 			all = append(all, d)
 		}
@@ -65,14 +65,14 @@ func (r *Ranks) divisions() []Division {
 	return all
 }
 
-// newDivision judges a division. Requests of which nobody knows the rank went to the
+// newBalance judges a division. Requests of which nobody knows the rank went to the
 // others, for all that is known.
-func (r *Ranks) newDivision(leads []*Load, unrouted int) Division {
+func (r *Ranks) newBalance(leads []*Load, unrouted int) LoadBalance {
 	requests := unrouted
 	for _, l := range leads {
 		requests += int(l.Requests)
 	}
-	d := Division{Ranks: leads, P: 1}
+	d := LoadBalance{Ranks: leads, P: 1}
 	for _, l := range leads {
 		if d.Most == nil || l.Requests > d.Most.Requests {
 			d.Most = l
@@ -81,18 +81,18 @@ func (r *Ranks) newDivision(leads []*Load, unrouted int) Division {
 	n := float64(len(leads))
 	d.P = d.probability()
 	d.Cost = d.cost(float64(r.e2e))
-	d.Uneven = d.P <= straggler.ErrorLevel && d.Cost >= leastCost &&
-		float64(d.Most.Requests)/float64(requests)*n >= leastOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= leastTokens)
+	d.Uneven = d.P <= straggler.ErrorLevel && d.Cost >= minCost &&
+		float64(d.Most.Requests)/float64(requests)*n >= minOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= minTokens)
 	return d
 }
 
 // probability compares, with Student's t, the share of the busiest rank in blocks of
 // requests that follow each other with an even one: requests of a session may well
 // go to one rank.
-func (d *Division) probability() float64 {
+func (d *LoadBalance) probability() float64 {
 	is := d.routes()
 	blocks := min(straggler.MostBlocksJudged, len(is)/routesInBlock)
-	if blocks < fewestBlocks {
+	if blocks < minBlocks {
 		return 1
 	}
 	shares := make([]float64, blocks)
@@ -114,7 +114,7 @@ func (d *Division) probability() float64 {
 }
 
 // routes tells of every request, in order, whether it went to the busiest rank.
-func (d *Division) routes() []bool {
+func (d *LoadBalance) routes() []bool {
 	type route struct {
 		at  trace.Time
 		own bool
@@ -135,7 +135,7 @@ func (d *Division) routes() []bool {
 
 // cost returns by how much longer requests take on the busiest rank, over all
 // requests, as part of their mean E2E in ns.
-func (d *Division) cost(e2e float64) float64 {
+func (d *LoadBalance) cost(e2e float64) float64 {
 	longer := 0.0
 	if own, others := d.usual(func(l *Load) int64 { return l.Queue }); others >= 0 {
 		longer += max(0, own-others)
@@ -151,7 +151,7 @@ func (d *Division) cost(e2e float64) float64 {
 
 // usual returns a duration of the busiest rank and the mean of those of the others;
 // request.Unknown if there is none.
-func (d *Division) usual(of func(*Load) int64) (own, others float64) {
+func (d *LoadBalance) usual(of func(*Load) int64) (own, others float64) {
 	n := 0.0
 	for _, l := range d.Ranks {
 		if ns := of(l); l != d.Most && ns != request.Unknown {
@@ -166,7 +166,7 @@ func (d *Division) usual(of func(*Load) int64) (own, others float64) {
 }
 
 // Text says in a sentence who has most, and what that does.
-func (d *Division) Text() string {
+func (d *LoadBalance) Text() string {
 	text := fmt.Sprintf("%s gets %s %% of the requests that %d ranks%s share", d.name(), words.InPercent(d.Most.Share), len(d.Ranks), d.Like)
 	if !math.IsNaN(d.Most.TokenShare) {
 		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
@@ -179,7 +179,7 @@ func (d *Division) Text() string {
 
 // name names the busiest rank in a sentence: by its DP rank, as it stands for all
 // that work beside it.
-func (d *Division) name() string {
+func (d *LoadBalance) name() string {
 	p := d.Most.Where
 	if p.Rank.DP < 0 {
 		return p.String()
@@ -188,7 +188,7 @@ func (d *Division) name() string {
 }
 
 // evidence says that it is no chance, and what else differs on the busiest rank.
-func (d *Division) evidence() []finding.Evidence {
+func (d *LoadBalance) evidence() []finding.Evidence {
 	row := rowOf(&d.Most.Where)
 	list := []finding.Evidence{finding.Sentence("%s if requests were routed evenly", words.Chance(d.P)).In("ranks.share", row, "share", d.Most.Share)}
 	if own, others := d.usual(func(l *Load) int64 { return l.Step }); others >= 0 && own > others {
@@ -200,7 +200,7 @@ func (d *Division) evidence() []finding.Evidence {
 }
 
 // finding is what an engineer is told of an uneven division.
-func (d *Division) finding(b *cause.Costs) finding.Finding {
+func (d *LoadBalance) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
 		At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
 		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: 1 / float64(len(d.Ranks)), After: d.Most.Share},
@@ -208,7 +208,7 @@ func (d *Division) finding(b *cause.Costs) finding.Finding {
 }
 
 // claim is what requests on the busiest rank wait, and decode, longer than on the others.
-func (d *Division) claim(b *cause.Costs) finding.Claim {
+func (d *LoadBalance) claim(b *cause.Costs) finding.Claim {
 	longer := func(of func(*Load) int64) float64 {
 		own, others := d.usual(of)
 		return max(0, 1-distribution.Ratio(others, own))
@@ -219,7 +219,7 @@ func (d *Division) claim(b *cause.Costs) finding.Claim {
 }
 
 // running is for how many requests all ranks compute at once.
-func (d *Division) running() float64 {
+func (d *LoadBalance) running() float64 {
 	sum := 0.0
 	for _, l := range d.Ranks {
 		sum += l.Running
