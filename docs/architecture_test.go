@@ -35,7 +35,7 @@ var (
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing"}
+		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"flight", "flight/printed", "heap", "experts", "format", "inventory", "logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 

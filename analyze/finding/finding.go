@@ -43,6 +43,11 @@ type Finding struct {
 	Whose Whose
 	// Brief is what the sentence of its cause says of it, where it has one; "" is nothing.
 	Brief string
+	// Without says what latencies would have been without it, with Assumed, what that takes for
+	// granted; NoWithout says why nobody knows. All are empty unless somebody asked.
+	Without   []Without
+	Assumed   []string
+	NoWithout string
 	// Claim is the time of requests that it costs, until that is settled; nil is none.
 	Claim    Claim
 	Affected Affected

@@ -29,9 +29,21 @@ type Object struct {
 	Affected   *affectedObject    `json:"affected"`
 	Evidence   []evidenceObject   `json:"evidence"`
 	Commands   [][]table.JSONText `json:"commands"`
+	// These are there only if somebody asked: Without is null if nobody knows, for the reason NoWithout.
+	Without   []withoutObject  `json:"without,omitempty"`
+	Assumed   []table.JSONText `json:"without_assumes,omitempty"`
+	NoWithout table.JSONText   `json:"without_unknown,omitempty"`
 }
 
 type (
+	withoutObject struct {
+		Metric  string   `json:"metric"`
+		Unit    string   `json:"unit"`
+		Actual  *float64 `json:"actual"`
+		Without *float64 `json:"without"`
+		Low     *float64 `json:"low"`
+		High    *float64 `json:"high"`
+	}
 	placeObject struct {
 		Scope  table.JSONText `json:"scope"`
 		Role   table.JSONText `json:"role"`
@@ -84,6 +96,11 @@ func (f *Finding) Object(again []string) Object {
 	for i := range f.Evidence {
 		v.Evidence = append(v.Evidence, f.Evidence[i].object())
 	}
+	for i := range f.Without {
+		w := &f.Without[i]
+		v.Without = append(v.Without, withoutObject{w.Metric, w.Unit.String(), number(w.Actual), number(w.Without), number(w.Low), number(w.High)})
+	}
+	v.Assumed, v.NoWithout = table.JSONTexts(f.Assumed), table.JSONText(f.NoWithout)
 	for _, args := range f.Commands(again) {
 		v.Commands = append(v.Commands, table.JSONTexts(args))
 	}

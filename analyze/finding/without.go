@@ -18,6 +18,25 @@ type Without struct {
 	Low, High float64 // the interval in which it lies
 }
 
+// WithoutText says what would have been without f, or why nobody knows; "" if nobody asked.
+func (f *Finding) WithoutText() string {
+	if f.NoWithout != "" {
+		return "without it: not known, as " + f.NoWithout
+	}
+	if len(f.Without) == 0 {
+		return ""
+	}
+	var list []string
+	for i := range f.Without {
+		list = append(list, f.Without[i].String())
+	}
+	text := "without it: " + strings.Join(list, ", ")
+	if len(f.Assumed) > 0 {
+		text += "; assumes that " + strings.Join(f.Assumed, "; ")
+	}
+	return text
+}
+
 // Value writes a value of the metric for people: "612 ms", "93 %".
 func (w *Without) Value(v float64) string {
 	if w.Unit == table.Share {

@@ -135,6 +135,9 @@ func (l *List) Markdown(w io.Writer) error {
 		for _, text := range finding.Sentences(f.Evidence) {
 			fmt.Fprintf(out, "   - %s\n", Escaped(text))
 		}
+		if text := f.WithoutText(); text != "" {
+			fmt.Fprintf(out, "   - %s\n", Escaped(text))
+		}
 		fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(l.Command(f)))
 	}
 	if text := l.SumText(); text != "" {
@@ -272,6 +275,9 @@ func (l *List) Print(p *Printer) {
 				text += fmt.Sprintf(" (%d more with --evidence)", more)
 			}
 			p.Filled("   - ", 5, text)
+		}
+		if text := f.WithoutText(); text != "" {
+			p.Filled("   = ", 5, text)
 		}
 		p.Printf("   $ %s\n", f.Command(l.shortAgain()))
 	}

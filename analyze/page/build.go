@@ -116,7 +116,7 @@ func Summary(r *finders.Result, src Source, l *links) Section {
 func newFinding(i int, f *finding.Finding, src Source, l *links) Finding {
 	out := Finding{
 		ID: fmt.Sprintf("finding-%d", i+1), Kind: string(f.Kind), Severity: string(f.Severity), Confidence: string(f.Confidence),
-		Text: l.text(f.Text), Cost: f.Cost, CostText: f.CostText(), Links: l.ofFinding(f),
+		Text: l.text(f.Text), Cost: f.Cost, CostText: f.CostText(), Without: f.WithoutText(), Links: l.ofFinding(f),
 	}
 	for k := range f.Evidence {
 		out.Evidence = append(out.Evidence, l.ofEvidence(&f.Evidence[k]))

@@ -186,7 +186,6 @@ func (r *Run) Reroute(p *Plan, engines []int, how Route) (n int) {
 // Routed tells which way of spreading requests over a group explains best where they went before
 // a time: in turn, to the least loaded, or at random.
 func (r *Run) Routed(group int32, before trace.Time) Route {
-	type going struct{ at, end trace.Time }
 	var servers []int32
 	index := map[int32]int{}
 	for i := range r.Engines {
@@ -262,30 +261,30 @@ func (r *Run) TypicalTransfers(p *Plan, at *place.Where, since trace.Time) (n in
 // Transfers returns how many KV caches were sent that can be replayed.
 func (r *Run) Transfers() int { return r.sizes.N }
 
-// Evenly lets requests arrive from a time until another at the rate of before: the time between
-// them is stretched, so that the same requests arrive. It returns how often as many came as
-// before; 0 if nothing tells.
-func (r *Run) Evenly(p *Plan, since, until trace.Time) float64 {
-	if until == 0 || until > r.To {
-		until = r.To
-	}
+// Evenly lets the requests of a burst that begins at a time arrive at the rate of before: the time
+// between them is stretched, so that the same requests arrive, and those after it come later. It
+// returns how many times as many came as before; 0 if there is no burst beyond chance.
+func (r *Run) Evenly(p *Plan, since trace.Time) float64 {
 	first := sort.Search(len(r.Requests), func(i int) bool { return r.Requests[i].Arrival >= since })
-	last := sort.Search(len(r.Requests), func(i int) bool { return r.Requests[i].Arrival >= until })
-	if first < FewSteps || last-first < 2 {
+	if first < FewSteps || first == len(r.Requests) {
 		return 0
 	}
-	before := float64(since-r.From) / float64(first)
-	now := float64(r.Requests[last-1].Arrival-since) / float64(last-first)
-	if now <= 0 || before <= now {
-		return 0
-	}
-	factor := before / now
-	moved := trace.Time(0)
+	rate := float64(first) / float64(since-r.From)
+	most, last := 0.0, first // the burst ends where most have come beyond the rate of before
 	for i := first; i < len(r.Requests); i++ {
-		if i < last {
-			moved = trace.Time((factor - 1) * float64(r.Requests[i].Arrival-since))
+		if excess := float64(i+1-first) - rate*float64(r.Requests[i].Arrival-since); excess > most {
+			most, last = excess, i
 		}
-		p.Arrivals[i] = r.Requests[i].Arrival + moved
+	}
+	length := r.Requests[last].Arrival - since
+	usual := rate * float64(length)
+	const sure = 3 // standard deviations of a Poisson process, of both rates
+	if most < sure*math.Sqrt(max(1, usual)*(1+usual/float64(first))) {
+		return 0
+	}
+	factor := (usual + most) / max(usual, 1)
+	for i := first; i < len(r.Requests); i++ {
+		p.Arrivals[i] += trace.Time((factor - 1) * float64(min(r.Requests[i].Arrival-since, length)))
 	}
 	return factor
 }
@@ -297,14 +296,14 @@ func (p *Plan) Scale(k Kind, factor float64) {
 	}
 }
 
-// Limit changes what servers hold at most: factors of what they were seen to hold, or numbers.
+// limit changes what servers hold at most.
 func (p *Plan) limit(change func(l *limits)) {
 	for i := range p.Servers {
 		change(&p.Servers[i].limits)
 	}
 }
 
-// Unlimited KV cache means that nothing is retracted and nobody waits for memory.
+// UnlimitedKV lets nobody wait for KV cache, and nothing be retracted.
 func (p *Plan) UnlimitedKV() { p.limit(func(l *limits) { l.kv = unlimited }) }
 
 // KV multiplies the size of the KV cache. It reports whether anybody ever waited for it.

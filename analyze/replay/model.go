@@ -195,3 +195,6 @@ func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int
 	took = max(1, int64(m.Of(f)*c.off[i]*c.scale))
 	return took, min(took, c.lead[i])
 }
+
+// Model is what steps of a kind take on an engine.
+func (e *Engine) Model(k Kind) Model { return e.timing[k].model }

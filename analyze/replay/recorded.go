@@ -70,7 +70,6 @@ type job struct {
 	last    trace.Time
 	retract int32
 	from    int32 // first of its marks' steps, among those of the engine; None without marks
-	whole   bool  // its prefill is one step
 
 	// What the replay keeps.
 	way      int64 // from arrival to reach, ns

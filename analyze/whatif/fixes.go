@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -103,6 +104,40 @@ func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 	return nil, fmt.Errorf("--fix %s: no fix has this name, and no finding this ID", name)
 }
 
+// Explain says of each finding what would have been without it, or why nobody knows.
+func Explain(s *request.Set, found []finding.Finding, objectives []slo.Objective) {
+	var r *Run
+	if s != nil {
+		r = New(s, objectives)
+	}
+	for i := range found {
+		f := &found[i]
+		fix := FixFor(f)
+		switch {
+		case r == nil:
+			f.NoWithout = "no input has requests"
+			continue
+		case fix == nil:
+			f.NoWithout = NoCounterfactual(f)
+			continue
+		case r.Refused != "":
+			f.NoWithout = r.Refused
+			continue
+		}
+		change := fix.Make(r, f)
+		if change == nil {
+			f.NoWithout = "the replay has nothing to take away there"
+			continue
+		}
+		answer, err := r.Ask(change)
+		if err != nil {
+			f.NoWithout = err.Error()
+			continue
+		}
+		f.Without, f.Assumed = answer, change.Assumed
+	}
+}
+
 // NoCounterfactual says why nobody can tell how a run would have been without a finding.
 func NoCounterfactual(f *finding.Finding) string {
 	switch f.Kind {
@@ -140,8 +175,25 @@ func (r *Run) evenly(f *finding.Finding) *Change {
 		return nil
 	}
 	how := r.Routed(r.Engines[engines[0]].Group, f.Since)
-	return &Change{Name: "even routing", do: func(p *replay.Plan) { r.Reroute(p, engines[:1], how) },
+	routing := &Change{Name: "even routing", do: func(p *replay.Plan) { r.Reroute(p, engines[:1], how) },
 		Assumed: []string{"requests go to the servers " + how.String() + ", with the cached tokens that they had"}}
+	if burst := r.calmArrivals(f); burst != nil && f.Kind == finding.Load {
+		return Together([]*Change{routing, burst}) // the finding is about both
+	}
+	return routing
+}
+
+// calmArrivals lets requests arrive as before a finding; nil if no more came than before.
+func (r *Run) calmArrivals(f *finding.Finding) *Change {
+	if f.Since == 0 {
+		return nil
+	}
+	factor := r.Evenly(r.Plan(0), f.Since)
+	if factor == 0 {
+		return nil
+	}
+	return &Change{Name: "arrivals as before", do: func(p *replay.Plan) { r.Evenly(p, f.Since) },
+		Assumed: []string{fmt.Sprintf("the same requests arrive, %.1f times as far apart while more came", factor)}}
 }
 
 // quickTransfers takes slow transfers away.
@@ -151,7 +203,7 @@ func (r *Run) quickTransfers(f *finding.Finding) *Change {
 		return nil
 	}
 	return &Change{Name: "no slow transfers", do: func(p *replay.Plan) { r.TypicalTransfers(p, &f.At, f.Since) },
-		Assumed: []string{fmt.Sprintf("%s as long as its size explains", words.Counted(n, "slow KV transfer")+" takes")}}
+		Assumed: []string{fmt.Sprintf("each of %s takes as long as its size explains", words.Counted(n, "slow KV transfer"))}}
 }
 
 // roomForAll takes the limit of the KV cache away.
@@ -166,12 +218,7 @@ func (r *Run) roomForAll(*finding.Finding) *Change {
 // asBefore undoes what became different at some time.
 func (r *Run) asBefore(f *finding.Finding) *Change {
 	if f.Kind == finding.Load {
-		factor := r.Evenly(r.Plan(0), f.Since, f.Until)
-		if factor == 0 {
-			return nil
-		}
-		return &Change{Name: "arrivals as before", do: func(p *replay.Plan) { r.Evenly(p, f.Since, f.Until) },
-			Assumed: []string{fmt.Sprintf("the same requests arrive, %.1f times as far apart", factor)}}
+		return r.calmArrivals(f)
 	}
 	at := f.At
 	if at.Scope != place.Everywhere && at.Role == request.Router {

@@ -89,6 +89,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	if err != nil {
 		return nil, nil, err
 	}
+	in.WhatIf = ctx.Bool("whatif")
 	in.Inputs = c.inputsRead()
 	in.Given = c.given(ctx, ctx.Args().Slice())
 	return in, done, nil

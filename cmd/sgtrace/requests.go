@@ -7,8 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/critical"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -32,12 +34,15 @@ Examples:
   sgtrace requests --sort -ttft --limit 20 otel_trace.json
   sgtrace requests --follow otel_trace.json`,
 		Flags: append([]cli.Flag{
-			formatFlag(),
+			formatFlag("; mooncake is JSONL for simulators: arrivals and lengths"),
 			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
 		}, selection.Flags()...),
 		Action: func(ctx *cli.Context) error {
+			if ctx.String("format") == requests.FormatMooncake {
+				return c.mooncake(ctx)
+			}
 			how, err := printing(ctx, mostRequests)
 			if err != nil {
 				return err
@@ -56,6 +61,47 @@ Examples:
 	}
 }
 
+// criticalPaths prints what requests waited for. It takes all requests of the inputs: they
+// queue behind each other.
+func (c *command) criticalPaths(ctx *cli.Context, how printed) error {
+	set, err := c.load(ctx, ctx.Args().Tail())
+	if err != nil {
+		return err
+	}
+	id := ctx.Args().First()
+	all := requests.Find(set, id)
+	if len(all) == 0 {
+		return fmt.Errorf("no request has the ID %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
+	}
+	run := replay.Read(set)
+	d := &document.Document{Schema: "sgtrace.request/v2"}
+	for i, r := range all[:min(len(all), mostWaterfalls)] {
+		path := critical.Of(run, r)
+		if path == nil {
+			return fmt.Errorf("%s has no critical path: it did not finish, or spans of it are missing", set.Text(set.Requests[r].RID))
+		}
+		t := path.Report()
+		if i > 0 {
+			t.Part = set.Text(set.Requests[r].RID)
+		}
+		d.Add(t)
+	}
+	return c.write(d, how)
+}
+
+// mooncake prints arrivals and lengths for simulators.
+func (c *command) mooncake(ctx *cli.Context) error {
+	set, err := c.load(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	left, err := requests.WriteMooncake(c.out, set)
+	if left > 0 {
+		fmt.Fprintf(c.err, "%d requests are left out: the dump does not have their lengths\n", left)
+	}
+	return err
+}
+
 func (c *command) requestCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "request",
@@ -69,7 +115,8 @@ Examples:
   sgtrace request 0x7c54428c6c5744bc 'dumps/*.zst'
   sgtrace request --format csv 7ca07386 otel_trace.json
   sgtrace request -o request.html 7ca07386 otel_trace.json`,
-		Flags:  append([]cli.Flag{formatFlag(), pageFlag()}, selection.Flags()...),
+		Flags: append([]cli.Flag{formatFlag(), pageFlag(),
+			&cli.BoolFlag{Name: "critical-path", Usage: "print what it waited for, one after another, across requests and ranks", DisableDefaultText: true}}, selection.Flags()...),
 		Action: c.request,
 	}
 }
@@ -115,6 +162,9 @@ func (c *command) request(ctx *cli.Context) error {
 	id, args := ctx.Args().First(), ctx.Args().Tail()
 	if err := idAndInputs(id, args); err != nil {
 		return err
+	}
+	if ctx.Bool("critical-path") {
+		return c.criticalPaths(ctx, how)
 	}
 	files, err := findInputs(ctx, args)
 	if err != nil {

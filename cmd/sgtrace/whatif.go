@@ -20,6 +20,8 @@ func (c *command) whatifCommand() *cli.Command {
 		formatFlag(),
 		&cli.StringSliceFlag{Name: "fix", Usage: "take away `WHAT`: " + fixNames() + ", or the ID of a finding"},
 		&cli.StringFlag{Name: "slo", Usage: "count the requests that keep `LIMITS`, such as ttft=500ms,itl=50ms"},
+		&cli.StringFlag{Name: "sweep", Usage: "play numbers of servers, `ROLE=FROM..TO`,... such as prefill=1..4,decode=1..8"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: whatif, whatif.models"},
 		&cli.BoolFlag{Name: "together", Usage: "answer all changes at once, and not one by one", DisableDefaultText: true},
 	}
 	for _, s := range whatif.Settings {
@@ -62,6 +64,12 @@ func (c *command) whatif(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var axes []whatif.Axis
+	if ctx.IsSet("sweep") {
+		if axes, err = whatif.ParseSweep(ctx.String("sweep")); err != nil {
+			return commandline.Usage("--sweep: %v", err)
+		}
+	}
 	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
@@ -69,6 +77,15 @@ func (c *command) whatif(ctx *cli.Context) error {
 	run := whatif.New(set, objectives)
 	if run.Refused != "" {
 		return errors.New("nothing can be said: " + run.Refused)
+	}
+	if axes != nil {
+		points, err := run.Sweep(axes)
+		if err != nil {
+			return commandline.Usage("--sweep: %v", err)
+		}
+		d := document.Of(run.SweepReport(axes, points))
+		d.Schema = "sgtrace.whatif/v2"
+		return c.write(d, how)
 	}
 	found := finders.Measure(finders.Inputs{Requests: set, Diags: &c.diags})
 	changes, err := chosenChanges(ctx, run, found.Look(finders.All).Findings)
@@ -83,7 +100,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 		}
 		answers = append(answers, whatif.Answer{Change: change, Metrics: metrics})
 	}
-	d := document.Of(run.Report(answers))
+	d := document.Of(run.Report(answers), run.ModelReport())
 	d.Schema = "sgtrace.whatif/v2"
 	return c.write(d, how)
 }

@@ -35,7 +35,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o", "fail-on", "slo", "all-findings", "evidence", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on", "slo", "all-findings", "evidence", "whatif", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
@@ -68,6 +68,9 @@ var All = []*Report{
 		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: parseStages},
 	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
 		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
+
+	{Name: "critical-path", Usage: "what slow requests waited for: queues, ranks, transfers", Needs: Requests,
+		Options: []string{"sort", "limit"}, Tables: []string{"critical"}, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, Parse: noOptions(criticalPath)},
 
 	{Name: "kernels", Usage: "GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"kernels"}, Events: KernelEvents, Most: mostRows,

@@ -26,6 +26,7 @@ func options() []cli.Flag {
 		text("fail-on", "exit status 4 on findings of `KIND`,... ('sgtrace help findings'), and on goodput<N%"),
 		&cli.BoolFlag{Name: "all-findings", Usage: with("all-findings") + "all findings, not only the top 3", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "evidence", Usage: with("evidence") + "all that speaks for a finding, not only the first two sentences", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "whatif", Usage: with("whatif") + "what latencies would have been without each finding", DisableDefaultText: true},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},

@@ -99,6 +99,8 @@ type Reading struct {
 	// Select and Given are the selection flags and the inputs as they were given, for
 	// command lines that show more.
 	Select, Given []string
+	// WhatIf asks what would have been without each finding.
+	WhatIf bool
 }
 
 // OneRun is what was read of inputs that were recorded at about the same time. Its tables are

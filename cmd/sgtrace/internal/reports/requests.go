@@ -5,7 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/critical"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -24,6 +26,11 @@ func latencies(in *Reading) (*document.Document, error) {
 		t.Footnotes = []string{requests.NoRequests}
 	}
 	return document.Of(t), nil
+}
+
+// criticalPath is what the slow requests waited for.
+func criticalPath(in *Reading) (*document.Document, error) {
+	return document.Of(critical.Slow(replay.Read(in.Requests)).Report()), nil
 }
 
 // stageTables are the tables of reports on stages.

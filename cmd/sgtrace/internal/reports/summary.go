@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/whatif"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -176,6 +177,9 @@ func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hos
 	})
 	if in.Selected && o.Empty() {
 		return nil, in.noneSelected("nothing")
+	}
+	if in.WhatIf {
+		whatif.Explain(o.Requests, o.Findings, objectives)
 	}
 	hosts.Annotate(o.Findings, in.ranks())
 	return o, nil

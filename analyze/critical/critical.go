@@ -1,0 +1,186 @@
+package critical
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Part is what some requests waited for.
+type Part struct {
+	Why      replay.Why
+	At       string // the rank that was waited for; "" is none
+	Other    string // ID of the request that has most of the batch that was waited for; "" is its own
+	Tokens   int64  // that it has there at most
+	Ns       int64
+	Pieces   int
+	Requests int
+	First    trace.Time // when the first of them began
+}
+
+// key tells parts apart.
+type key struct {
+	why   replay.Why
+	place int
+	other int
+}
+
+// A sum adds up segments.
+type sum struct {
+	run   *replay.Run
+	index map[key]int
+	list  []Part
+	last  []int // request that was counted last, by part
+}
+
+// add counts the path of a request. With names, a request that was waited for makes a part of
+// its own.
+func (s *sum) add(q int, names bool) {
+	at := s.run.Requests[q].Arrival
+	for _, x := range s.run.Path(q) {
+		k := key{x.Why, x.Place, replay.None}
+		if names {
+			k.other = x.Other
+		}
+		i, ok := s.index[k]
+		if !ok {
+			i = len(s.list)
+			s.index[k] = i
+			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), First: at}
+			if names {
+				p.Other = s.run.RID(x.Other)
+			}
+			s.list, s.last = append(s.list, p), append(s.last, replay.None)
+		}
+		p := &s.list[i]
+		p.Ns += int64(x.Until - at)
+		p.Pieces++
+		p.Tokens = max(p.Tokens, x.Tokens)
+		if s.last[i] != q {
+			s.last[i] = q
+			p.Requests++
+		}
+		at = x.Until
+	}
+}
+
+// A Path is the chain of one request.
+type Path struct {
+	E2E   int64 // ns, which the parts add up to
+	Start trace.Time
+	Parts []Part // in the order in which they began
+}
+
+// Of is the chain of a request, by its index in the set; nil if the dump does not have all of it.
+func Of(r *replay.Run, index int) *Path {
+	q := r.Find(index)
+	if q == replay.None {
+		return nil
+	}
+	s := sum{run: r, index: map[key]int{}}
+	s.add(q, true)
+	return &Path{E2E: r.E2E(q), Start: r.Requests[q].Arrival, Parts: s.list}
+}
+
+// A Summary is what the slow requests waited for.
+type Summary struct {
+	Requests, All int    // how many are slow, of how many that have a path
+	Ns            int64  // what they took together
+	Parts         []Part // the longest first
+	Missing       string // why there is nothing; "" is that there is something
+}
+
+// slowOneIn is which part of the requests are the slow ones.
+const slowOneIn = 10
+
+// Slow sums up what the slowest tenth of the requests waited for.
+func Slow(r *replay.Run) *Summary {
+	list := r.Measured()
+	out := &Summary{All: len(list)}
+	if len(list) == 0 {
+		out.Missing = "no finished request has all of its spans, with the ranks that served it"
+		return out
+	}
+	list = list[:max(1, len(list)/slowOneIn)]
+	out.Requests = len(list)
+	s := sum{run: r, index: map[key]int{}}
+	for _, q := range list {
+		s.add(q, false)
+		out.Ns += r.E2E(q)
+	}
+	slices.SortStableFunc(s.list, func(a, b Part) int { return cmp.Compare(b.Ns, a.Ns) })
+	out.Parts = s.list
+	return out
+}
+
+// texts are what people read of a part.
+var texts = map[replay.Why]string{
+	replay.Dispatching:  "gateway and tokenizer",
+	replay.Booking:      "KV cache on the decode server",
+	replay.Queueing:     "steps of others in the queue",
+	replay.Prefilling:   "own prefill, and those that share its batch",
+	replay.Transferring: "KV transfer to the server",
+	replay.Joining:      "running step, before it joins",
+	replay.Decoding:     "own decode steps",
+	replay.HeldUp:       "prefills of others between its steps",
+	replay.LateRank:     "rank that ends its steps last",
+	replay.Returning:    "way back to the user",
+}
+
+// Sentence says what a part is: "queue: 812 ms behind the prefill of 4,021 tokens of 7ca07386 on
+// prefill TP0".
+func (p *Part) Sentence() string {
+	text := texts[p.Why]
+	if p.Other != "" {
+		text = fmt.Sprintf("prefill of %s tokens of %.8s", words.Thousands(p.Tokens), p.Other)
+	}
+	if p.At != "" {
+		text += ", " + p.At
+	}
+	return fmt.Sprintf("%s: %s, %s", p.Why, words.Nearly(p.Ns), text)
+}
+
+// fields are the columns of parts; total is what their shares are of.
+func fields(total int64, names bool) []table.Field[Part] {
+	list := []table.Field[Part]{
+		table.TextColumn("waits for", "what is waited for", func(p *Part) string { return p.Why.String() }),
+		table.TextColumn("rank", "whose steps they are, or the one that is late", func(p *Part) string { return p.At }),
+		table.NsColumn("time", "for how long, in all", func(p *Part) int64 { return p.Ns }),
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the E2E of these requests"}, Cell: func(p *Part) table.Cell { return table.ShareCell(p.Ns, total) }},
+		table.CountColumn("pieces", "how often", func(p *Part) int64 { return int64(p.Pieces) }),
+		table.CountColumn("requests", "how many wait for it", func(p *Part) int64 { return int64(p.Requests) }),
+		table.TextColumn("what", "the same in words", func(p *Part) string { return texts[p.Why] }),
+	}
+	if names {
+		list = append(list, table.TextColumn("behind", "request with the most tokens in the batch that is waited for", func(p *Part) string { return p.Other }),
+			table.CountColumn("tokens", "that it has there", func(p *Part) int64 {
+				if p.Other == "" {
+					return request.Unknown
+				}
+				return p.Tokens
+			}))
+	}
+	return list
+}
+
+// Report is a table of what the slow requests waited for.
+func (s *Summary) Report() *table.Table {
+	t := table.New("sgtrace.report.critical/v1", "What the slow requests waited for", s.Parts, fields(s.Ns, false)).Stay("share").Leave("pieces", "what")
+	if s.Missing != "" {
+		t.Note("%s", s.Missing)
+		return t
+	}
+	t.Note("the slowest %s of %d; the parts add up to their E2E", words.Counted(s.Requests, "request"), s.All)
+	return t
+}
+
+// Report is a table of what one request waited for.
+func (p *Path) Report() *table.Table {
+	return table.New("sgtrace.report.critical.request/v1", "Critical path", p.Parts, fields(p.E2E, true)).Stay("share").Leave("pieces", "requests", "what")
+}

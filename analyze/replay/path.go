@@ -1,0 +1,209 @@
+package replay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Why is what a request waits for on its critical path.
+type Why uint8
+
+const (
+	Dispatching  Why = iota // on its way to a scheduler: gateway, tokenizer
+	Booking                 // for KV cache on its decode server
+	Queueing                // behind steps of others, before its first
+	Prefilling              // its own prefill
+	Transferring            // its KV cache
+	Joining                 // for the running step, before it is in one
+	Decoding                // its own decode steps
+	HeldUp                  // others' prefills between its decode steps
+	LateRank                // a rank that ends a step after all others
+	Returning               // after its last token
+)
+
+// String returns the word that reports print.
+func (w Why) String() string {
+	return [...]string{"dispatch", "kv cache", "queue", "prefill", "transfer", "join", "decode", "held up", "late rank", "return"}[w]
+}
+
+// A Segment is a piece of the critical path of a request, from the end of the one before.
+type Segment struct {
+	Why   Why
+	Until trace.Time
+	Place int // whose rank is waited for, of [Run.PlaceName]; None
+	// Other is the request that has most tokens in the batch that is waited for, in
+	// Run.Requests, and Tokens how many it has there; None if it is its own batch.
+	Other  int
+	Tokens int64
+}
+
+// PlaceName names a rank of a segment; "" of none.
+func (r *Run) PlaceName(place int) string {
+	if place == None {
+		return ""
+	}
+	return r.ranks.Places[place].String()
+}
+
+// RID returns the ID of a request.
+func (r *Run) RID(q int) string {
+	if q == None {
+		return ""
+	}
+	return r.set.Text(r.set.Requests[r.Requests[q].Index].RID)
+}
+
+// E2E returns what a request took, in ns.
+func (r *Run) E2E(q int) int64 { return r.set.Requests[r.Requests[q].Index].Metrics.E2E }
+
+// A pathWalk makes the path of one request.
+type pathWalk struct {
+	*Run
+	out     []Segment
+	at, end trace.Time
+	request int
+}
+
+// Path returns the critical path of a request of Run.Requests that is measured: what it waited
+// for, from its arrival to its end. Its pieces add up to E2E.
+func (r *Run) Path(q int) []Segment {
+	req := &r.Requests[q]
+	w := &pathWalk{Run: r, at: req.Arrival, request: q}
+	w.end = req.Arrival + trace.Time(r.E2E(q))
+	first, answer := req.jobs[0], r.answer(req)
+	if first == None {
+		first = answer
+	}
+	a, b := &r.jobs[first], &r.jobs[answer]
+	w.add(Segment{Why: Dispatching, Until: a.reach, Place: None, Other: None})
+	if a != b && b.booked != 0 && r.Coupled {
+		w.add(Segment{Why: Booking, Until: b.booked, Place: int(b.engine), Other: None})
+	}
+	if a.from != None && a.role != request.Decode {
+		w.queue(a)
+		w.prefill(a)
+	}
+	if a != b {
+		w.add(Segment{Why: Transferring, Until: b.enter, Place: int(b.engine), Other: None})
+		w.add(Segment{Why: Joining, Until: b.first, Place: int(b.engine), Other: None})
+	}
+	if b.from != None {
+		w.decode(b)
+	}
+	w.add(Segment{Why: Returning, Until: w.end, Place: None, Other: None})
+	return w.out
+}
+
+// add adds a piece, which ends no later than the request.
+func (w *pathWalk) add(s Segment) {
+	s.Until = min(s.Until, w.end)
+	if s.Until <= w.at {
+		return
+	}
+	w.at = s.Until
+	w.out = append(w.out, s)
+}
+
+// queue adds the steps that a job waits for.
+func (w *pathWalk) queue(j *job) {
+	e := &w.Engines[j.engine]
+	for k := w.next(e); k < int(j.from); k++ {
+		w.behind(Queueing, int(j.engine), k)
+	}
+	w.add(Segment{Why: Queueing, Until: e.Steps[j.from].Start, Place: int(j.engine), Other: None})
+}
+
+// next is the first step of an engine that ends after now.
+func (w *pathWalk) next(e *Engine) int {
+	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Done > w.at })
+}
+
+// behind adds a step of others.
+func (w *pathWalk) behind(why Why, at, k int) {
+	st := &w.Engines[at].Steps[k]
+	s := Segment{Why: why, Until: st.Done, Place: at, Other: None}
+	if st.Kind == Prefill {
+		s.Other, s.Tokens = w.largest(st)
+	}
+	w.add(s)
+}
+
+// largest is the request with the most tokens in a prefill step, besides the one at hand.
+func (w *pathWalk) largest(st *Step) (other int, tokens int64) {
+	other = None
+	for _, m := range w.marks[st.marks[0]:st.marks[1]] {
+		j := &w.jobs[m.job]
+		if n := min(int64(j.fresh), st.New); m.kind != joinEnd && int(j.request) != w.request && n > tokens {
+			other, tokens = int(j.request), n
+		}
+	}
+	return other, tokens
+}
+
+// prefill adds the steps in which a job's prompt is computed, and those between its chunks.
+func (w *pathWalk) prefill(j *job) {
+	e := &w.Engines[j.engine]
+	for k := int(j.from); k < len(e.Steps) && w.at < j.ended; k++ {
+		st := &e.Steps[k]
+		if !w.has(st, j) {
+			w.behind(HeldUp, int(j.engine), k)
+			continue
+		}
+		s := Segment{Why: Prefilling, Until: min(st.Done, j.ended), Place: int(j.engine), Other: None}
+		if other, tokens := w.largest(st); tokens > int64(j.fresh) { // it is there for somebody else, mostly
+			s.Other, s.Tokens = other, tokens
+		}
+		w.add(s)
+	}
+	w.add(Segment{Why: Prefilling, Until: j.ended, Place: int(j.engine), Other: None})
+}
+
+// has reports whether a job is in a step.
+func (w *pathWalk) has(st *Step, j *job) bool {
+	return slices.ContainsFunc(w.marks[st.marks[0]:st.marks[1]], func(m mark) bool { return &w.jobs[m.job] == j })
+}
+
+// decode adds the decode steps of a job, the time in them for which others wait for their last
+// rank, and others' prefills between them.
+func (w *pathWalk) decode(j *job) {
+	e := &w.Engines[j.engine]
+	w.add(Segment{Why: Decoding, Until: j.first, Place: int(j.engine), Other: None})
+	for k := w.next(e); k < len(e.Steps) && w.at < j.last; k++ {
+		st := &e.Steps[k]
+		if st.Kind == Prefill {
+			w.behind(HeldUp, int(j.engine), k)
+			continue
+		}
+		known := st.second != math.MinInt32
+		done := st.End + trace.Time(max(st.second, math.MinInt32/2))
+		if known && done < st.Done {
+			w.add(Segment{Why: Decoding, Until: min(done, j.last), Place: int(j.engine), Other: None})
+			w.add(Segment{Why: LateRank, Until: min(st.Done, j.last), Place: int(st.worst), Other: None})
+			continue
+		}
+		w.add(Segment{Why: Decoding, Until: min(st.Done, j.last), Place: int(j.engine), Other: None})
+	}
+	w.add(Segment{Why: Decoding, Until: j.last, Place: int(j.engine), Other: None})
+}
+
+// Measured returns the requests that have a path, the slowest first.
+func (r *Run) Measured() []int {
+	var list []int
+	for i := range r.Requests {
+		if r.Requests[i].Measured {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.E2E(b), r.E2E(a)) })
+	return list
+}
+
+// Find returns a request of the set in Run.Requests, if it has a path; None else.
+func (r *Run) Find(index int) int {
+	return slices.IndexFunc(r.Requests, func(q Request) bool { return q.Index == index && q.Measured })
+}
