@@ -170,8 +170,7 @@ func (d *reader) framesOf(v pickle.Value) int32 {
 	if d.frames == nil {
 		d.frames = map[any]flight.Frame{}
 	}
-	var frames []flight.Frame
-	var key []byte
+	frames, key := d.ofStack[:0], d.keyOfStack[:0]
 	for _, x := range v.Items() {
 		f, ok := d.frames[x.Key()]
 		if !ok {
@@ -181,6 +180,7 @@ func (d *reader) framesOf(v pickle.Value) int32 {
 		frames = append(frames, f)
 		key = appendFrame(key, f)
 	}
+	d.ofStack, d.keyOfStack = frames, key
 	return d.stack(key, frames)
 }
 

@@ -20,6 +20,9 @@ type reader struct {
 	shapes  map[string]flight.Shape // by what a file has for them
 	stacks  map[string]int32        // by the numbers of their frames
 	frames  map[any]flight.Frame    // by what the file has them as
+	// The stack that is read, and what tells it apart, are used again.
+	ofStack    []flight.Frame
+	keyOfStack []byte
 }
 
 // A status is how far a group is.

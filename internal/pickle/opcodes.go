@@ -453,6 +453,10 @@ func (d *decoder) append(n *node, items []Value) {
 // drop gives up a dict that was taken, with all that it holds.
 func (d *decoder) drop(to *Value) {
 	d.held -= max(0, d.held-to.node.held-(d.kept-to.node.kept))
+	if items := to.node.items; len(items) > itemsAtOnce/16 { // not a piece of what others have
+		clear(items)
+		d.spare = append(d.spare, items)
+	}
 	to.node.items, to.node.taken = nil, 1
 	to.Kind = taken
 }

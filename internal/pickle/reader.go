@@ -1,10 +1,10 @@
 package pickle
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Options say how a pickle is read. The zero value reads anything.
@@ -49,7 +49,8 @@ var errStack = errors.New("takes more from the stack than there is")
 // read. With an error, the value is a tuple of what was not put into a container yet: of a dict that
 // was cut off, the dict, and then keys and values.
 func Read(r io.Reader, opt Options) (Value, error) {
-	d := decoder{in: input{r: bufio.NewReaderSize(r, 64<<10)}, opt: opt, limit: opt.Limit}
+	d := decoder{in: newInput(r, 64<<10), opt: opt, limit: opt.Limit, memo: *memos.Get().(*[]Value)}
+	defer d.giveBack()
 	if d.in.longText = opt.LongText; d.in.longText == 0 {
 		d.in.longText = longText
 	}
@@ -96,6 +97,22 @@ type decoder struct {
 	// will be given up: one that is in use keeps those beside it.
 	nodes []node
 	items []Value
+	spare [][]Value // of dicts that were taken
+}
+
+// memos are the memos of pickles that were read.
+var memos = sync.Pool{New: func() any { return new([]Value) }}
+
+// mostMemo is how long a memo may be to be used again.
+const mostMemo = 1 << 18
+
+// giveBack lets the next pickle have the memo.
+func (d *decoder) giveBack() {
+	if memo := d.memo; cap(memo) <= mostMemo {
+		clear(memo)
+		memo = memo[:0]
+		memos.Put(&memo)
+	}
 }
 
 // node returns a new one.
@@ -120,6 +137,9 @@ func (d *decoder) textNode(text string) *node {
 
 // add appends values to those of a container.
 func (d *decoder) add(to, items []Value) []Value {
+	if n := len(d.spare); to == nil && n > 0 && len(items) > itemsAtOnce/16 {
+		to, d.spare = d.spare[n-1][:0], d.spare[:n-1]
+	}
 	if to != nil || len(items) > itemsAtOnce/16 || d.sparse != nil {
 		return append(to, items...)
 	}
@@ -235,20 +255,44 @@ func (d *decoder) get(i uint32) error {
 
 // An input is the bytes of a pickle.
 type input struct {
-	r        *bufio.Reader
+	r        io.Reader
+	chunk    []byte // of what was read of r, behind at
+	at       int
+	room     []byte // chunk lies in
 	offset   int64
 	longText int
 	buf      []byte
 	names    map[string]string // short texts, each held once
 }
 
+func newInput(r io.Reader, size int) input { return input{r: r, room: make([]byte, size)} }
+
 func (in *input) byte() (byte, error) {
-	b, err := in.r.ReadByte()
-	if err != nil {
-		return 0, cut(err)
+	if in.at == len(in.chunk) {
+		if err := in.more(); err != nil {
+			return 0, err
+		}
 	}
+	b := in.chunk[in.at]
+	in.at++
 	in.offset++
 	return b, nil
+}
+
+// more reads a chunk, when the one before it was used.
+func (in *input) more() error {
+	const patience = 100 // reads that give nothing
+	for range patience {
+		n, err := in.r.Read(in.room)
+		if n > 0 { // an error comes again
+			in.chunk, in.at = in.room[:n], 0
+			return nil
+		}
+		if err != nil {
+			return cut(err)
+		}
+	}
+	return io.ErrNoProgress
 }
 
 // cut says of the end of a file that more was to come.
@@ -262,6 +306,14 @@ func cut(err error) error {
 // uint reads a number of n bytes, at most 8, the lowest first.
 func (in *input) uint(n int) (uint64, error) {
 	var x uint64
+	if in.at+n <= len(in.chunk) {
+		for i, b := range in.chunk[in.at : in.at+n] {
+			x |= uint64(b) << (8 * i)
+		}
+		in.at += n
+		in.offset += int64(n)
+		return x, nil
+	}
 	for i := range n {
 		b, err := in.byte()
 		if err != nil {
@@ -275,12 +327,15 @@ func (in *input) uint(n int) (uint64, error) {
 // skip passes over n bytes.
 func (in *input) skip(n uint64) error {
 	for n > 0 {
-		k, err := in.r.Discard(int(min(n, 1<<20)))
+		if in.at == len(in.chunk) {
+			if err := in.more(); err != nil {
+				return err
+			}
+		}
+		k := int(min(n, uint64(len(in.chunk)-in.at)))
+		in.at += k
 		in.offset += int64(k)
 		n -= uint64(k)
-		if err != nil {
-			return cut(err)
-		}
 	}
 	return nil
 }
@@ -288,16 +343,23 @@ func (in *input) skip(n uint64) error {
 // bytes reads n bytes, which are valid until the next call. n may be a lie: no more is
 // allocated than there is.
 func (in *input) bytes(n uint64) ([]byte, error) {
+	if n <= uint64(len(in.chunk)-in.at) {
+		b := in.chunk[in.at : in.at+int(n)]
+		in.at += int(n)
+		in.offset += int64(n)
+		return b, nil
+	}
 	in.buf = in.buf[:0]
 	for n > 0 {
-		k := int(min(n, 64<<10))
-		at := len(in.buf)
-		in.buf = append(in.buf, make([]byte, k)...)
-		got, err := io.ReadFull(in.r, in.buf[at:])
-		in.offset += int64(got)
-		if err != nil {
-			return nil, cut(err)
+		if in.at == len(in.chunk) {
+			if err := in.more(); err != nil {
+				return nil, err
+			}
 		}
+		k := int(min(n, uint64(len(in.chunk)-in.at)))
+		in.buf = append(in.buf, in.chunk[in.at:in.at+k]...)
+		in.at += k
+		in.offset += int64(k)
 		n -= uint64(k)
 	}
 	return in.buf, nil

@@ -1,7 +1,6 @@
 package pickle
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,7 @@ const farRef = 1 << 31
 // Scan finds what a pickle refers to later. It decodes nothing, and fails where [Read] would not
 // know how to go on.
 func Scan(r io.Reader) (*Refs, error) {
-	in, refs := input{r: bufio.NewReaderSize(r, 1<<20)}, &Refs{}
+	in, refs := newInput(r, 1<<20), &Refs{}
 	for {
 		at := in.offset
 		op, err := in.byte()
