@@ -84,6 +84,46 @@ func (r *Unwrapper) Unwrap(b []byte) (w Wrapping) {
 	}
 }
 
+// Rest returns what follows the wrapping of a line that has no stamp of its own, with its blanks: a piece
+// of a traceback. It is all of the line where nothing is around it.
+func (r *Unwrapper) Rest(b []byte) []byte {
+	const stamp = len("Aug 22 14:03:05 ")
+	var w Wrapping
+	switch {
+	case IsStamp(b):
+		_, n, ok := r.Outer.Zoned(b)
+		if !ok || n == len(b) {
+			return b
+		}
+		b = bytes.TrimPrefix(b[n:], []byte(" "))
+		for _, stream := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
+			if rest, ok := bytes.CutPrefix(b, []byte(stream)); ok {
+				return rest
+			}
+		}
+		return r.unit(b, &w)
+	case bytes.HasPrefix(b, []byte("[pod/")):
+		if _, rest, ok := bytes.Cut(b, []byte("] ")); ok {
+			return r.Rest(rest)
+		}
+	case len(b) > 0 && b[0] == '(':
+		if inner, rest, ok := bytes.Cut(b, []byte(") ")); ok && bytes.Contains(inner, []byte("pid=")) {
+			return rest
+		}
+	case len(b) > stamp && b[3] == ' ' && b[9] == ':' && b[12] == ':':
+		if rest := r.unit(b[stamp:], &w); w.Server != "" {
+			return rest
+		}
+	default:
+		if name, rest, ok := bytes.Cut(b, []byte(" | ")); ok {
+			if name = bytes.TrimRight(name, " "); len(name) > 0 && bytes.IndexByte(name, ' ') < 0 {
+				return rest
+			}
+		}
+	}
+	return b
+}
+
 // named reads the rest of a Wrapping: the line of a container of docker compose, or of a unit.
 func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	if name, _, ok := bytes.Cut(b, []byte(" | ")); ok {

@@ -14,7 +14,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	switch {
 	case r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
-	case r.glog(b), r.unstamped(b):
+	case r.glog(b), r.unstamped(r.around.Rest(b)):
 		r.read++
 	default:
 		r.unknown(b)

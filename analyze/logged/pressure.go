@@ -197,12 +197,26 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		for _, q := range queues {
-			if f, ok := l.growth(ranks, q); ok {
-				out = append(out, f)
+			f, ok := l.growth(ranks, q)
+			if !ok {
+				continue
 			}
+			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
+				if out[n].Cost < f.Cost {
+					out[n], f = f, out[n]
+				}
+				out[n].Evidence = append(append(out[n].Evidence, finding.Sentence("%s", f.Text)), f.Evidence...)
+				continue
+			}
+			out = append(out, f)
 		}
 	}
 	return out, judged
+}
+
+// meet reports whether two findings are of one time.
+func meet(f, g *finding.Finding) bool {
+	return (f.Until == 0 || f.Until >= g.Since) && (g.Until == 0 || g.Until >= f.Since)
 }
 
 // A queue is one that may grow.

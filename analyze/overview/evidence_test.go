@@ -118,7 +118,7 @@ func (v *clusterVerdict) judgeEvidence(t *testing.T, s *cluster.Scenario, seed u
 
 // leads reports whether a finding is what a scenario wants to lead.
 func leads(run *cluster.Run, truth *cluster.Truth, s *cluster.Scenario, f *finding.Finding) bool {
-	text := f.Text + " " + f.At.String()
+	text := f.Text + " " + f.At.String() + " " + f.At.Host
 	words := strings.ReplaceAll(s.Lead.Words, "HOST", "("+strings.Join(truth.Hosts, "|")+")")
 	if at := run.Config.Faults[0].Server; at >= 0 {
 		words = strings.ReplaceAll(words, "RANK", fmt.Sprintf("DP%d\\b", run.Servers[at].DP))
