@@ -180,7 +180,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 			break
 		}
 	}
-	if k, ok := parted(ratios(list)); ok && len(changes) == 0 {
+	if k, ok := parted(ratios(list), muchLonger); ok && len(changes) == 0 {
 		f.Since, from = list[k].at, k
 	}
 	part := list[from:to]
@@ -223,26 +223,32 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 	return f, true
 }
 
-// parted finds from where on nearly all of a few numbers are higher than nearly all before.
-func parted(list []float64) (k int, ok bool) {
-	const few, wrong = 4, 10 // one in so many
-	best := len(list)
+// parted finds from where on nearly all of some numbers are higher than nearly all before: a change that
+// is too near an end for its ranks to show.
+func parted(list []float64, times float64) (k int, ok bool) {
+	const few, wrong = 4, 0.15 // of the numbers of each side
+	best := 2 * wrong
 	for i := few; i+few <= len(list); i++ {
 		before, after := middle(list[:i]), middle(list[i:])
-		if after < muchLonger*before {
+		if after <= times*before {
 			continue
 		}
-		n, between := 0, math.Sqrt(before*after)
+		between := math.Sqrt(before * after)
+		high, low := 0.0, 0.0
 		for j, v := range list {
-			if v > between != (j >= i) {
-				n++
+			switch {
+			case j < i && v > between:
+				high++
+			case j >= i && v <= between:
+				low++
 			}
 		}
-		if n < best {
-			best, k = n, i
+		high, low = high/float64(i), low/float64(len(list)-i)
+		if high <= wrong && low <= wrong && high+low < best {
+			best, k, ok = high+low, i, true
 		}
 	}
-	return k, wrong*best <= len(list)
+	return k, ok
 }
 
 // since begins a sentence that says since when.

@@ -2,6 +2,7 @@ package logged
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -106,7 +107,11 @@ func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
 		level, batch, rate = level/float64(to-from), batch/float64(to-from), came/(float64(end-list[from].at)/1e9)
 		return level / rate, level, rate, batch
 	}
-	for _, c := range changepoint.Levels(levels, changepoint.Options{Alpha: surely}) {
+	changes := changepoint.Levels(levels, changepoint.Options{Alpha: surely})
+	if k, ok := parted(levels, 2); ok && len(changes) == 0 {
+		changes = append(changes, changepoint.Change{At: k, To: len(levels), P: math.NaN()})
+	}
+	for _, c := range changes {
 		before, few, usual, _ := each(c.From, c.At)
 		after, many, rate, batch := each(c.At, c.To)
 		switch {

@@ -65,6 +65,9 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 // usualEvidence are the scenarios that every test run looks at; "make rates" looks at all of them.
 var usualEvidence = []string{"fine_dp", "retraction", "failing"}
 
+// notLoad are scenarios of faults that more load does not explain.
+var notLoad = []string{"slow_server", "slow_always", "throttled", "slow_link", "failing", "failing_gpu"}
+
 // Of runs that nobody traced, logs, metrics, and now and then records say what is planted: it leads,
 // with its place, and nothing else is a warning. Of healthy ones they say nothing.
 func TestRateOfEvidence(t *testing.T) {
@@ -103,6 +106,11 @@ func (v *clusterVerdict) judgeEvidence(t *testing.T, s *cluster.Scenario, seed u
 		return
 	}
 	in := readEvidence(t, files)
+	for i := range in.Series.Sources {
+		if src := &in.Series.Sources[i]; strings.HasPrefix(src.Name, "logs/") {
+			v.count("logs: the zone of their stamps", src.Zone.By != series.Assumed && src.Zone.East == e.Layout.Zone, s.Name, seed, e.Layout.Name, src.Zone.Name(), src.Zone.By)
+		}
+	}
 	found := New(in).Findings
 	which := fmt.Sprintf("%s, seed %d (%s, stats %v, records %v, pods %v, %v):", s.Name, seed, e.Layout.Name, e.Stats, e.Records, e.Pods, truth.Hosts)
 	alarms := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return f.Severity == finding.Info })
@@ -112,6 +120,14 @@ func (v *clusterVerdict) judgeEvidence(t *testing.T, s *cluster.Scenario, seed u
 	}
 	leads := len(found) > 0 && leads(run, truth, s, &found[0])
 	v.count("logs and metrics: what is planted leads: "+s.Name, leads, which, textsOf(found))
+	load := s.Name == "burst" || s.Name == "burst_pd"
+	if kind := finding.Kind(""); load || slices.Contains(notLoad, s.Name) {
+		if len(found) > 0 {
+			kind = found[0].Kind
+		}
+		isLoad := kind == finding.Load || kind == finding.Limit
+		v.count("logs and metrics: more load is told from a fault", kind != "" && isLoad == load, which, kind)
+	}
 	others := slices.DeleteFunc(alarms, func(f finding.Finding) bool { return leads && f.Text == found[0].Text })
 	v.count("logs and metrics: no other warning beside what is planted", len(others) == 0, which, textsOf(others))
 }

@@ -42,9 +42,9 @@ func (e *Evidence) Files(r *Run) (list []File, err error) {
 	}
 	nodes := 0
 	for _, i := range r.Fronts() {
-		add("logs/"+r.Name(i)+".log", func(w io.Writer) error { return WriteLog(w, r, i, e.Logging) })
+		add("logs/"+r.Pod(i)+".log", func(w io.Writer) error { return WriteLog(w, r, i, e.Logging) })
 		if e.Records {
-			add("records/"+r.Name(i)+"/sglang-request-metrics-20260817_09.log", func(w io.Writer) error { return WriteRecords(w, r, i, e.Prompt) })
+			add("records/"+r.Pod(i)+"/sglang-request-metrics-20260817_09.log", func(w io.Writer) error { return WriteRecords(w, r, i, e.Prompt) })
 		}
 	}
 	for i := range r.Servers {

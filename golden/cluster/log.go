@@ -128,7 +128,7 @@ func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
 			text = x.text // the rest of a message of several lines
 		}
 		if l.Wrap != nil {
-			text = l.Wrap(time.Unix(0, x.at), r.Name(front), text)
+			text = l.Wrap(time.Unix(0, x.at), r.Pod(front), text)
 		}
 		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err

@@ -160,7 +160,7 @@ func (r *meter) scrapeServer(i int) (list []scraped) {
 	pool := &r.Config.Pools[s.Pool]
 	kind := cmp.Or(string(s.Role), "unified")
 	labels := [][2]string{{"model_name", pool.Model}, {"engine_type", kind}, {"tp_rank", fmt.Sprint(max(0, s.DP) * pool.TP)}, {"pp_rank", "0"}, {"moe_ep_rank", "0"},
-		{"instance", r.Hosts[s.Host].Address + ":30000"}, {"job", "sglang"}, {"namespace", "serving"}, {"pod", r.Name(i)}}
+		{"instance", r.Hosts[s.Host].Address + ":30000"}, {"job", "sglang"}, {"namespace", "serving"}, {"pod", r.Pod(i)}}
 	if s.DP >= 0 {
 		labels = append(labels, [2]string{"dp_rank", fmt.Sprint(s.DP)})
 	}
@@ -257,7 +257,7 @@ func (r *meter) scrapeGPU(node, gpu int, at []int64, pods bool) []scraped {
 		{"modelName", "NVIDIA H200"}, {"Hostname", fmt.Sprintf("node%d", node+1)}, {"DCGM_FI_DRIVER_VERSION", "570.86.15"}}
 	user := r.user(node, gpu)
 	if pods && user >= 0 {
-		labels = append(labels, [2]string{"namespace", "serving"}, [2]string{"pod", r.Name(user)}, [2]string{"container", "sglang"})
+		labels = append(labels, [2]string{"namespace", "serving"}, [2]string{"pod", r.Pod(user)}, [2]string{"container", "sglang"})
 	}
 	names := []string{"DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_XID_ERRORS"}
 	list := make([]scraped, len(names))

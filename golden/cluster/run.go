@@ -164,5 +164,8 @@ func (r *Run) Ranks(front int) (list []int) {
 	return list
 }
 
+// Pod is what Kubernetes calls a server.
+func (r *Run) Pod(server int) string { return "sgl-" + r.Name(server) }
+
 // Name returns how reports call a server: the first eight digits of its host.
 func (r *Run) Name(server int) string { return r.Hosts[r.Servers[server].Host].ID[:8] }
