@@ -66,8 +66,9 @@ func newReader(in *format.Input, opt *format.Options) *reader {
 	return r
 }
 
-// rotated is what rotation and compression add to the name of a log.
-var rotated = regexp.MustCompile(`(?:[-.](?:\d{1,3}|\d{8}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|log|txt|out|err|jsonl?))+$`)
+// rotated is what rotation and compression add to the name of a log. A number behind a dash before
+// them is none: pods of a set are called decode-0 and decode-1.
+var rotated = regexp.MustCompile(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)
 
 // serverName is what a server is called by the path of its log: pieces of one log that was rotated
 // have one name. The set shortens it.
