@@ -1,9 +1,11 @@
 package cause
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -173,6 +175,11 @@ func NewAttributor(s *request.Set) *Attributor {
 	return a
 }
 
+// Each yields the indexes of a list of attributions, which is long: see [memory.Each].
+func Each(list []Attribution) iter.Seq[int] { return memory.Each(len(list), attributionSize) }
+
+const attributionSize = int(unsafe.Sizeof(Attribution{}))
+
 // All attributes the finished requests; they do not touch each other.
 func (a *Attributor) All() []Attribution {
 	var requests []int
@@ -204,6 +211,7 @@ func (a *Attributor) Parallel(n int, f func(w *CauseWalk, i int)) {
 				if from >= n {
 					return
 				}
+				memory.Touch(share * attributionSize)
 				for i := from; i < min(from+share, n); i++ {
 					f(w, i)
 				}
@@ -240,7 +248,7 @@ func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
 // MedianOver returns the lower median of a value over attributed requests.
 func MedianOver(list []Attribution, of func(a *Attribution) int64) int64 {
 	values := memory.Make[int64](len(list))
-	for i := range list {
+	for i := range Each(list) {
 		values[i] = of(&list[i])
 	}
 	return distribution.LowerMedian(values)
@@ -254,30 +262,36 @@ type usualCauses []Causes
 // UsualOf returns what is usual of requests.
 func UsualOf(list []Attribution) usualCauses {
 	groups := int32(0)
-	for i := range list {
+	for i := range Each(list) {
 		groups = max(groups, list[i].AnswerGroup+1)
 	}
 	u := make(usualCauses, groups)
 	values, gaps := make([][]int64, groups), make([]int64, groups)
-	for i := range list {
-		gaps[list[i].AnswerGroup] += int64(list[i].Gaps)
+	for i := range Each(list) {
+		a := &list[i]
+		gaps[a.AnswerGroup] += int64(a.Gaps)
+		for c := range Count {
+			if c.PerToken() {
+				u[a.AnswerGroup][c] += a.E2E[c]
+			}
+		}
 	}
 	for c := range Count {
+		if c.PerToken() {
+			for g := range u {
+				u[g][c] = distribution.FloorDiv(u[g][c], max(1, gaps[g]))
+			}
+			continue
+		}
 		for g := range values {
 			values[g] = values[g][:0]
 		}
-		for i := range list {
-			a := &list[i]
-			if c.PerToken() {
-				u[a.AnswerGroup][c] += a.E2E[c]
-			} else {
-				values[a.AnswerGroup] = memory.Append(values[a.AnswerGroup], a.E2E[c])
-			}
+		for i := range Each(list) {
+			g := list[i].AnswerGroup
+			values[g] = memory.Append(values[g], list[i].E2E[c])
 		}
 		for g := range values {
-			if c.PerToken() {
-				u[g][c] = distribution.FloorDiv(u[g][c], max(1, gaps[g]))
-			} else if len(values[g]) > 0 {
+			if len(values[g]) > 0 {
 				u[g][c] = distribution.LowerMedian(values[g])
 			}
 		}

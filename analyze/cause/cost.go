@@ -32,7 +32,7 @@ func NewCosts(s *request.Set, list []Attribution) *Costs {
 	if len(list) > 0 {
 		b.usual = UsualOf(list)
 	}
-	for i := range list {
+	for i := range Each(list) {
 		spent := list[i].spent()
 		b.total += float64(spent.Total())
 	}
@@ -240,7 +240,7 @@ func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
 func (w *window) rise(work Work, c Cause) float64 {
 	const surely = 1 // standard error: what is there as likely as not
 	var before, after pace
-	for i := range w.list {
+	for i := range Each(w.list) {
 		a := &w.list[i]
 		r := &w.set.Requests[a.Request]
 		if !w.has(c, a) || a.Partly {
@@ -330,7 +330,7 @@ func (b *Costs) WaitsFor(at *place.Where) (finding.Claim, finding.Affected) {
 		return nil, finding.Affected{}
 	}
 	var waiting []int
-	for i := range b.list {
+	for i := range Each(b.list) {
 		a := &b.list[i]
 		if a.Slow != request.None && a.E2E[SlowRank] > 0 && at.Overlaps(new(place.NewWhere(b.set, int(a.Slow)))) {
 			waiting = append(waiting, a.Request)

@@ -20,7 +20,7 @@ type Sizes struct {
 // all of the time counts as usual.
 func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
 	prompts, outputs := make([][]distribution.Sized, groups), make([][]distribution.Sized, groups)
-	for i := range list {
+	for i := range Each(list) {
 		a := &list[i]
 		m := &s.Requests[a.Request].Metrics
 		if n := m.PrefillTokens(); n >= 0 {
@@ -35,7 +35,7 @@ func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
 		usual.Prompt[group], usual.Output[group] = distribution.FitSize(prompts[group]), distribution.FitSize(outputs[group])
 	}
 	prefill, answer := several(prompts), several(outputs)
-	for i := range list {
+	for i := range Each(list) {
 		usual.split(&list[i], &s.Requests[list[i].Request].Metrics, prefill, answer)
 	}
 	return usual

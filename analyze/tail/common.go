@@ -252,7 +252,7 @@ type sample struct {
 
 func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, population int32) *sample {
 	var of []int
-	for i := range list {
+	for i := range cause.Each(list) {
 		if list[i].Population == population && !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
 			of = memory.Append(of, i)
 		}

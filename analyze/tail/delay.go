@@ -52,7 +52,7 @@ func (t *Tail) delays() *Delays {
 	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.Count)
 	groups := make([]tailGroup, cause.Count)
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		a := &t.List[i]
 		main, most := cause.Router, int64(0)
 		for c := range cause.Count {
@@ -99,7 +99,7 @@ func (t *Tail) medianE2Es() []int64 {
 // short ones, which lose fewer spans.
 func (t *Tail) medianE2E(population int) int64 {
 	var e2e []int64
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		if a := &t.List[i]; population < 0 || int(a.Population) == population {
 			e2e = append(e2e, a.E2E.Total())
 		}
@@ -211,12 +211,12 @@ const (
 func (t *Tail) waits(limit int64) []Wait {
 	var out []Wait
 	total := 0.0
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		total += float64(t.List[i].E2E.Total())
 	}
 	for _, c := range waitCauses {
 		list, sum := memory.Make[int64](len(t.List)), 0.0
-		for i := range t.List {
+		for i := range cause.Each(t.List) {
 			list[i] = t.List[i].E2E[c]
 			sum += float64(list[i])
 		}

@@ -55,7 +55,7 @@ func (t *Tail) disaggregated(a *cause.Attribution) bool {
 
 func (t *Tail) disaggregation() *Disaggregation {
 	var list []*cause.Attribution
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		if t.disaggregated(&t.List[i]) {
 			list = append(list, &t.List[i])
 		}

@@ -85,7 +85,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 // requests are the finished ones, as indexes into Set.Requests.
 func (t *Tail) requests() []int {
 	list := memory.Make[int](len(t.List))
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		list[i] = t.List[i].Request
 	}
 	return list

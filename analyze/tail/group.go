@@ -173,8 +173,13 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 // average, by the schedule events of the lead ranks; 0 if there are none.
 func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	batches, running := 0, int64(0)
+	owners := make([]int32, len(g.units))
 	for i := range g.units {
-		lead, ok := a.SteppingRank(t.List[g.units[i].owner].Request)
+		owners[i] = g.units[i].owner
+	}
+	slices.Sort(owners) // as their rows lie, in large tables
+	for _, owner := range owners {
+		lead, ok := a.SteppingRank(t.List[owner].Request)
 		if !ok {
 			continue
 		}
@@ -232,8 +237,10 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 	for c := range cause.Count {
 		one[c] = c != cause.SlowRank
-		for i := 1; i < len(list) && one[c]; i++ {
-			one[c] = list[i].Home(c) == list[0].Home(c)
+	}
+	for i := range cause.Each(list) {
+		for c := range cause.Count {
+			one[c] = one[c] && list[i].Home(c) == list[0].Home(c)
 		}
 	}
 	return one
@@ -271,7 +278,7 @@ func (t *Tail) Points(c *Comparison) []Point {
 		return nil
 	}
 	var points []Point
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		a := &t.List[i]
 		if value := t.valueOf(a, c.Metric); value >= 0 {
 			main, _ := c.mainCause(timeOf(a, c.Metric))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
@@ -184,7 +185,7 @@ func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 // noteWarnings counts the requests that tell less than others.
 func (t *Tail) noteWarnings(r *table.Table, c *Comparison) {
 	var noSteps, noQueue, unjoined int
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		req := &t.set.Requests[t.List[i].Request]
 		if t.List[i].Gaps == 0 && req.Metrics.CompletionTokens > 1 {
 			noSteps++

@@ -98,7 +98,7 @@ func (t *Tail) stalls(a *cause.Attributor, median int64) *Stalls {
 // that of the gaps of all of them.
 func (t *Tail) stallLimits(median int64) []int64 {
 	medians, prompts := make([][]int64, t.Peers.Len()), make([][]int64, t.Peers.Len())
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		a := &t.List[i]
 		m := &t.set.Requests[a.Request].Metrics
 		if len(medians) > 1 && m.ITL.N > 0 {
@@ -305,7 +305,7 @@ func (x *Stalls) advice() string {
 // interference is the part of the time of all requests in which others were prefilled.
 func (t *Tail) interference() float64 {
 	held, whole := int64(0), int64(0)
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		held, whole = held+t.List[i].E2E[cause.Interference], whole+t.List[i].E2E.Total()
 	}
 	return distribution.Ratio(float64(held), float64(whole))

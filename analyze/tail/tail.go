@@ -201,7 +201,7 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 		owner int32
 	}
 	order := memory.Make[owned](len(t.List))[:0]
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		if value := t.valueOf(&t.List[i], m); value >= 0 {
 			order = append(order, owned{value, int32(i)})
 		}
@@ -286,7 +286,7 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 		})
 	})
 	var sides [2]tailGroup
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		sides[0].add(slow[i])
 		sides[1].add(around[i])
 	}

@@ -86,7 +86,7 @@ func (c *collector) asked() {
 	}
 	var columns []*column
 	byKey := map[trace.Sym]*column{} // nil: a result
-	for i := range c.list {
+	for i := range cause.Each(c.list) {
 		c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
 			col, known := byKey[a.Key]
 			if !known {
@@ -200,7 +200,7 @@ func (c *collector) places() {
 // texts adds an attribute that is a text of every request; "" is none.
 func (c *collector) texts(attribute string, of Kind, text func(*cause.Attribution) string) {
 	texts := memory.Make[uint64](len(c.list))
-	for i := range c.list {
+	for i := range cause.Each(c.list) {
 		if text := text(&c.list[i]); text != "" {
 			texts[i] = hash.Text(text)
 		}
@@ -239,7 +239,7 @@ func (c *collector) values(attribute string, of Kind, hashes []uint64, text func
 // numbers adds an attribute that is a number of every request; NaN is unknown.
 func (c *collector) numbers(attribute string, of Kind, number func(*cause.Attribution) float64) {
 	numbers := memory.Make[float64](len(c.list))
-	for i := range c.list {
+	for i := range cause.Each(c.list) {
 		numbers[i] = number(&c.list[i])
 	}
 	c.bounds(attribute, of, numbers)
@@ -276,7 +276,7 @@ func numberText(v float64) string {
 // add adds a trait, unless too few requests have it; if very many do, it is the rule.
 func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
 	t := Trait{Attribute: attribute, Value: value, Of: of, in: memory.Make[bool](len(c.list))}
-	for i := range c.list {
+	for i := range cause.Each(c.list) {
 		if t.in[i] = in(i); t.in[i] {
 			t.n++
 		}
@@ -332,7 +332,7 @@ func (t *Traits) most(since trace.Time, weight func(*request.Metrics) float64) (
 func (t *Traits) added(trait *Trait, since trace.Time, weight func(*request.Metrics) float64) (had, has float64) {
 	var with, all [2]float64 // before and after
 	first, last := since, since
-	for i := range t.list {
+	for i := range cause.Each(t.list) {
 		r := &t.set.Requests[t.list[i].Request]
 		start, n := r.Start, weight(&r.Metrics)
 		first, last = min(first, start), max(last, start)

@@ -50,7 +50,7 @@ func (t *Tail) transfers() *Transfers {
 	var list []int32
 	var sizes []distribution.Sized
 	var first []int64
-	for i := range t.List {
+	for i := range cause.Each(t.List) {
 		if a := &t.List[i]; t.disaggregated(a) {
 			list = memory.Append(list, int32(i))
 			sizes = memory.Append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.Transfer]})
