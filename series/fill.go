@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,7 +18,7 @@ type Filler struct {
 
 // Fill begins an input.
 func (s *Set) Fill(name, encoding string) *Filler {
-	s.Sources = append(s.Sources, Source{Name: name, Encoding: encoding, part: span{sample: len(s.samples), instant: len(s.Instants)}})
+	s.Sources = append(s.Sources, Source{Name: name, Encoding: encoding, part: span{sample: s.said.Len(), instant: len(s.Instants)}})
 	return &Filler{Set: s, source: uint32(len(s.Sources) - 1)}
 }
 
@@ -110,7 +109,7 @@ func (f *Filler) Add(series int32, at trace.Time, value float64) {
 		return
 	}
 	f.Saw(at)
-	f.Set.samples = memory.Append(f.Set.samples, Sample{Time: at, Value: value, Series: series, mark: f.grain<<lineBits | f.line})
+	f.Set.said.Push(Sample{Time: at, Value: value, Series: series, mark: f.grain<<lineBits | f.line})
 	src := f.Source()
 	src.Samples++
 	src.part.samples++

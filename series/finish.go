@@ -34,7 +34,7 @@ func (s *Set) shift(src *Source) {
 	src.First, src.Last = src.First-east, src.Last-east
 	part := src.part
 	for i := range part.samples {
-		s.samples[part.sample+i].Time -= east
+		s.said.At(part.sample + i).Time -= east
 	}
 	for i := range part.instants {
 		if x := &s.Instants[part.instant+i]; x.Time != 0 {
@@ -50,8 +50,8 @@ func (s *Set) shift(src *Source) {
 func (s *Set) sortSamples(moved []int32) {
 	s.first = make([]int, len(s.List)+1)
 	n := 0
-	for i := range memory.Each(len(s.samples), sampleSize) {
-		if to := moved[s.samples[i].Series]; to >= 0 {
+	for i := range s.said.Len() {
+		if to := moved[s.said.At(i).Series]; to >= 0 {
 			s.first[to+1]++
 			n++
 		}
@@ -61,15 +61,15 @@ func (s *Set) sortSamples(moved []int32) {
 	}
 	at := slices.Clone(s.first)
 	sorted := memory.Make[Sample](n)
-	for i := range memory.Each(len(s.samples), sampleSize) {
-		x := s.samples[i]
+	for i := range memory.Each(s.said.Len(), sampleSize) {
+		x := *s.said.At(i)
 		if x.Series = moved[x.Series]; x.Series < 0 {
 			continue
 		}
 		sorted[at[x.Series]] = x
 		at[x.Series]++
 	}
-	s.samples = sorted
+	s.samples, s.said = sorted, memory.Column[Sample]{}
 	byTime := func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) }
 	for i := range s.List {
 		part := sorted[s.first[i]:s.first[i+1]]

@@ -186,7 +186,7 @@ func (s *Set) agrees(src *Source, k Known, same map[int32]int32) (east time.Dura
 			continue
 		}
 		for n := range of.part.samples {
-			x := &s.samples[of.part.sample+n]
+			x := s.said.At(of.part.sample + n)
 			if s.List[x.Series].Metric != Running {
 				continue
 			}

@@ -20,9 +20,10 @@ type Set struct {
 	Instants []Instant
 	Runs     []Run // of load generators, as their files have them
 
-	named   []Metric // those that only their producers know, behind Metrics
-	samples []Sample
-	first   []int // of the samples of each series, once they are in order
+	named   []Metric              // those that only their producers know, behind Metrics
+	said    memory.Column[Sample] // in the order of inputs, until the set is finished
+	samples []Sample              // in order, once it is
+	first   []int                 // of the samples of each series, once they are in order
 
 	serverOf map[Server]int32
 	placeOf  map[Place]int32
@@ -192,7 +193,7 @@ func (s *Set) Metric(id MetricID) *Metric {
 }
 
 // Len is how many samples there are.
-func (s *Set) Len() int { return len(s.samples) }
+func (s *Set) Len() int { return max(s.said.Len(), len(s.samples)) }
 
 // Empty reports whether no input says anything.
 func (s *Set) Empty() bool { return s == nil || len(s.Sources) == 0 }

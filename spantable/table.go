@@ -7,7 +7,6 @@ package spantable
 import (
 	"iter"
 	"sort"
-	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -114,10 +113,10 @@ type Table struct {
 	// Selected are the traces that readers put in; nil are all. Readers need not look at it.
 	Selected *Selected
 
-	ids    column[Identity]
-	bodies column[body]
-	events column[Event]
-	links  column[link]
+	ids    memory.Column[Identity]
+	bodies memory.Column[body]
+	events memory.Column[Event]
+	links  memory.Column[link]
 
 	traces  []TraceID
 	numbers map[TraceID]uint32 // of traces
@@ -139,11 +138,11 @@ func New(diags *trace.Diags) *Table {
 }
 
 // Len returns the number of spans.
-func (d *Table) Len() int { return d.ids.len() }
+func (d *Table) Len() int { return d.ids.Len() }
 
 // Span returns span i, 0 <= i < Len().
 func (d *Table) Span(i int) Span {
-	id, b := d.ids.at(i), d.bodies.at(i)
+	id, b := d.ids.At(i), d.bodies.At(i)
 	t := d.traces[id.Trace]
 	return Span{TraceHi: t[0], TraceLo: t[1], ID: id.ID, Parent: id.Parent, Start: b.Start, End: b.End, Name: b.Name, Args: b.Args,
 		Origin: b.Origin, Line: b.Line, Status: id.Status, Kind: id.Kind}
@@ -156,7 +155,7 @@ func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) 
 // Bounds returns the first and the last instant of all spans; 0 without any.
 func (d *Table) Bounds() (from, to trace.Time) {
 	for i := range d.Numbers() {
-		b := d.bodies.at(i)
+		b := d.bodies.At(i)
 		if from == 0 || b.Start < from {
 			from = b.Start
 		}
@@ -169,13 +168,13 @@ func (d *Table) Bounds() (from, to trace.Time) {
 const spanSize = 128
 
 // Identity returns the identity of span i.
-func (d *Table) Identity(i int) *Identity { return d.ids.at(i) }
+func (d *Table) Identity(i int) *Identity { return d.ids.At(i) }
 
 // TraceID returns the ID of the trace of a number.
 func (d *Table) TraceID(number uint32) TraceID { return d.traces[number] }
 
 // TraceOf returns the ID of the trace of span i.
-func (d *Table) TraceOf(i int) TraceID { return d.traces[d.ids.at(i).Trace] }
+func (d *Table) TraceOf(i int) TraceID { return d.traces[d.ids.At(i).Trace] }
 
 // Traces is how many traces there are.
 func (d *Table) Traces() int { return len(d.traces) }
@@ -183,19 +182,20 @@ func (d *Table) Traces() int { return len(d.traces) }
 // Each calls f for all spans, on all cores. If given up, nothing stays of them but their
 // identities: they go piece by piece, so that what is made of them takes their place in memory.
 func (d *Table) Each(giveUp bool, f func(i int, s Span)) {
-	parallel.Each(len(d.bodies.chunks), func(k int) {
-		for i := range d.bodies.chunks[k] {
+	parallel.Each(d.bodies.Pieces(), func(k int) {
+		from, to := d.bodies.Piece(k)
+		for i := from; i < to; i++ {
 			if i%touched == 0 {
 				memory.Touch(touched * spanSize)
 			}
-			f(k<<chunkBits+i, d.Span(k<<chunkBits+i))
+			f(i, d.Span(i))
 		}
 		if giveUp {
-			d.bodies.chunks[k] = nil
+			d.bodies.GiveUp(k)
 		}
 	})
 	if giveUp {
-		d.bodies = column[body]{}
+		d.bodies = memory.Column[body]{}
 	}
 }
 
@@ -205,12 +205,12 @@ const touched = 512
 // Events yields the events of span i.
 func (d *Table) Events(i int) iter.Seq[*Event] {
 	return func(yield func(*Event) bool) {
-		to := d.events.len()
-		if i+1 < d.ids.len() {
-			to = int(d.ids.at(i + 1).events)
+		to := d.events.Len()
+		if i+1 < d.ids.Len() {
+			to = int(d.ids.At(i + 1).events)
 		}
-		for e := int(d.ids.at(i).events); e < to; e++ {
-			if !yield(d.events.at(e)) {
+		for e := int(d.ids.At(i).events); e < to; e++ {
+			if !yield(d.events.At(e)) {
 				return
 			}
 		}
@@ -219,20 +219,20 @@ func (d *Table) Events(i int) iter.Seq[*Event] {
 
 // FirstEvent returns the number of the first event of span i among those of all spans. Its
 // events end where those of the next span begin.
-func (d *Table) FirstEvent(i int) uint32 { return d.ids.at(i).events }
+func (d *Table) FirstEvent(i int) uint32 { return d.ids.At(i).events }
 
 // Event returns an event by its number.
-func (d *Table) Event(n int) *Event { return d.events.at(n) }
+func (d *Table) Event(n int) *Event { return d.events.At(n) }
 
 // Links yields the links of span i.
 func (d *Table) Links(i int) iter.Seq[Link] {
 	return func(yield func(Link) bool) {
-		to := d.links.len()
-		if i+1 < d.ids.len() {
-			to = int(d.ids.at(i + 1).links)
+		to := d.links.Len()
+		if i+1 < d.ids.Len() {
+			to = int(d.ids.At(i + 1).links)
 		}
-		for l := int(d.ids.at(i).links); l < to; l++ {
-			at := d.links.at(l)
+		for l := int(d.ids.At(i).links); l < to; l++ {
+			at := d.links.At(l)
 			t := d.traces[at.trace()]
 			if !yield(Link{t[0], t[1], at.id()}) {
 				return
@@ -262,15 +262,15 @@ func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
 // Add adds a span with its events and links.
 func (d *Table) Add(s Span, events []Event, links []Link) {
 	id := Identity{ID: s.ID, Parent: s.Parent, Trace: d.number(TraceID{s.TraceHi, s.TraceLo}),
-		events: uint32(d.events.len()), links: uint32(d.links.len()), Status: s.Status, Kind: s.Kind}
+		events: uint32(d.events.Len()), links: uint32(d.links.Len()), Status: s.Status, Kind: s.Kind}
 	for i := range events {
-		d.events.push(events[i])
+		d.events.Push(events[i])
 	}
 	for _, l := range links {
-		d.links.push(link{uint32(l.ID), uint32(l.ID >> 32), d.number(TraceID{l.TraceHi, l.TraceLo})})
+		d.links.Push(link{uint32(l.ID), uint32(l.ID >> 32), d.number(TraceID{l.TraceHi, l.TraceLo})})
 	}
-	d.ids.push(id)
-	d.bodies.push(body{s.Start, s.End, s.Name, s.Args, s.Origin, s.Line})
+	d.ids.Push(id)
+	d.bodies.Push(body{s.Start, s.End, s.Name, s.Args, s.Origin, s.Line})
 }
 
 // number returns the number of a trace, which is new if nobody asked for it before.
@@ -316,10 +316,10 @@ func (d *Table) ResourceOf(service, instance trace.Sym, args trace.ArgList) uint
 }
 
 // LinkCount returns the number of links of all spans.
-func (d *Table) LinkCount() int { return d.links.len() }
+func (d *Table) LinkCount() int { return d.links.Len() }
 
 // EventCount returns the number of events of all spans.
-func (d *Table) EventCount() int { return d.events.len() }
+func (d *Table) EventCount() int { return d.events.Len() }
 
 // Pos returns where span i stands: its line, or its frame in a file without lines.
 func (d *Table) Pos(i int) trace.Pos {
@@ -346,45 +346,12 @@ func (d *Table) Frames() iter.Seq2[int, int64] {
 // Release gives up all spans, with their events and links. Symbols, arguments and the
 // descriptions of files stay.
 func (d *Table) Release() {
-	d.ids, d.bodies, d.events, d.links, d.frames = column[Identity]{}, column[body]{}, column[Event]{}, column[link]{}, nil
+	d.ids, d.bodies, d.events, d.links, d.frames = memory.Column[Identity]{}, memory.Column[body]{}, memory.Column[Event]{}, memory.Column[link]{}, nil
 	d.originIDs, d.resourceIDs, d.traces, d.numbers = nil, nil, nil, nil
 }
 
 // Resource returns the resource of s.
 func (d *Table) Resource(s Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
-
-// A column is a growing table. From chunkRows on it grows without copying and
-// without garbage.
-type column[T any] struct{ chunks [][]T }
-
-const (
-	chunkBits = 12
-	chunkRows = 1 << chunkBits
-)
-
-func (c *column[T]) len() int {
-	if len(c.chunks) == 0 {
-		return 0
-	}
-	last := len(c.chunks) - 1
-	return last<<chunkBits + len(c.chunks[last])
-}
-
-func (c *column[T]) at(i int) *T { return &c.chunks[i>>chunkBits][i&(chunkRows-1)] }
-
-func (c *column[T]) push(v T) {
-	last := len(c.chunks) - 1
-	switch {
-	case last < 0:
-		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
-		last++
-	case len(c.chunks[last]) == chunkRows:
-		memory.Touch(chunkRows * int(unsafe.Sizeof(v)))
-		c.chunks = append(c.chunks, memory.Make[T](chunkRows)[:0])
-		last++
-	}
-	c.chunks[last] = append(c.chunks[last], v)
-}
 
 // ReportOther reports, for each file, the messages that hold other signals.
 func (d *Table) ReportOther() {

@@ -47,7 +47,7 @@ func NewTree(d *Table) *Tree {
 	t.breakCycles()
 	t.groupChildren()
 	t.Sort(func(i, j uint32) int {
-		x, y := d.bodies.at(int(i)), d.bodies.at(int(j))
+		x, y := d.bodies.At(int(i)), d.bodies.At(int(j))
 		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), t.CompareIDs(int(i), int(j)))
 	})
 	return t
