@@ -137,6 +137,21 @@ func (d *Device) Walk(start Use, f func(i int, u Use)) {
 	}
 }
 
+// At returns the use behind some entries, which are in order.
+func (d *Device) At(start Use, entries []int) []Use {
+	out, u := make([]Use, 0, len(entries)), start
+	d.Walk(start, func(i int, behind Use) {
+		for len(out) < len(entries) && entries[len(out)] < i {
+			out = append(out, u)
+		}
+		u = behind
+	})
+	for len(out) < len(entries) {
+		out = append(out, u)
+	}
+	return out
+}
+
 // A Holding is what one place has allocated.
 type Holding struct {
 	Where  trace.Sym // 0 is unknown

@@ -2,6 +2,7 @@ package allocations
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -17,6 +18,18 @@ type Memory struct {
 	Devices []Device
 	Holders []Holder
 	Stalls  []Stall
+	Failed  []Failure
+}
+
+// A Failure is an allocation that the device had no memory for.
+type Failure struct {
+	Rank     string
+	Number   int32
+	Time     trace.Time // 0 is unknown
+	Asked    int64      // bytes
+	Left     int64      // bytes that the device had
+	Where    trace.Sym  // 0 is unknown
+	heap.Use            // of the allocator at that moment
 }
 
 // A Device is what the allocator of a process had of one. All are bytes.
@@ -131,11 +144,13 @@ func (m *Memory) holders(rank string, d *heap.Device, r *heap.Replay, peak bool)
 
 // stalls adds the calls for memory of the device, and counts those that failed.
 func (m *Memory) stalls(rank string, d *heap.Device, row *Device) {
+	var failed []int
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		switch e.Action {
 		case heap.OutOfMemory:
 			row.Failed++
+			failed = append(failed, i)
 		case heap.SegmentAlloc, heap.SegmentMap:
 			s := Stall{Rank: rank, Number: d.Number, Time: e.Time, Bytes: e.Size, Where: e.Where, Most: -1, Took: -1}
 			if i > 0 && e.Time != 0 && d.Entries[i-1].Time != 0 {
@@ -143,6 +158,10 @@ func (m *Memory) stalls(rank string, d *heap.Device, row *Device) {
 			}
 			m.Stalls = append(m.Stalls, s)
 		}
+	}
+	for k, use := range d.At(row.Replay.Start, failed) {
+		e := &d.Entries[failed[k]]
+		m.Failed = append(m.Failed, Failure{Rank: rank, Number: d.Number, Time: e.Time, Asked: e.Size, Left: int64(min(e.Address, math.MaxInt64)), Where: e.Where, Use: use})
 	}
 }
 
@@ -180,7 +199,7 @@ func (m *Memory) confirm(set *profile.Set) {
 		if n == 0 || s.Most < 0 {
 			continue
 		}
-		if c := list[n-1]; s.Time-c.End < stampedBehind && c.Dur() <= s.Most+1000 {
+		if c := list[n-1]; s.Time-c.End < stampedBehind && c.End >= s.Time-trace.Time(s.Most) && c.Dur() <= s.Most+1000 {
 			s.Took, s.Call = c.Dur(), c.Name
 		}
 	}

@@ -75,16 +75,19 @@ func (m *Memory) holderTable() *table.Table {
 		bytesOf("allocated", "in use, as asked for", func(h *Holder) int64 { return h.Bytes }, nil),
 		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of all that was in use then"}, Cell: func(h *Holder) table.Cell { return table.ShareCell(h.Bytes, h.Of) }},
 		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "blocks"}, Cell: func(h *Holder) table.Cell { return table.Cell{N: h.N, Unknown: h.N == 0} }},
-		table.TextColumn("where", "the innermost function of the allocation that is not PyTorch's", func(h *Holder) string {
-			switch {
-			case h.Where == 0 && h.Before:
-				return "(allocated before recording)"
-			case h.Where == 0:
-				return "(no stack)"
-			}
-			return m.syms.Name(h.Where)
-		}),
+		table.TextColumn("where", "the innermost function of the allocation that is not PyTorch's", m.holderName),
 	})
+}
+
+// holderName says who has memory.
+func (m *Memory) holderName(h *Holder) string {
+	switch {
+	case h.Where == 0 && h.Before:
+		return "(allocated before recording)"
+	case h.Where == 0:
+		return "(no stack)"
+	}
+	return m.syms.Name(h.Where)
 }
 
 func (m *Memory) stallTable() *table.Table {

@@ -41,12 +41,13 @@ const (
 	Flights
 	Logs
 	Experts
+	Snapshots
 	Both = Requests | Profiles
 )
 
 // String names what is needed.
 func (n Needs) String() string {
-	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight", Logs: "logs or metrics", Experts: "counts of tokens by expert"}[n]
+	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles", Weeks: "runs to compare", Flights: "dumps of what processes have in flight", Logs: "logs or metrics", Experts: "counts of tokens by expert", Snapshots: "snapshots of memory"}[n]
 }
 
 // has tells what the inputs have.
@@ -69,6 +70,9 @@ func (m *Measured) has() Needs {
 	}
 	if m.Routing != nil && len(m.Routing.Sources) > 0 {
 		n |= Experts
+	}
+	if m.Memory != nil {
+		n |= Snapshots
 	}
 	return n
 }

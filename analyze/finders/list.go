@@ -36,6 +36,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
 	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, and why", Logs,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Clocks)},
+	{finding.Memory, "a device that had no memory for an allocation of PyTorch, as snapshots have it", Snapshots,
+		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--memory"}, outOfMemory},
 	{finding.Imbalance, "an EP rank whose experts get more tokens than those of the others, or layers whose experts are uneven, beyond chance, and whether kernels of experts agree", Experts,
 		finding.Warning, finding.Certain, finding.MoETime, finding.AtPlace, []string{"--experts"}, unevenExperts},
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
@@ -270,8 +272,10 @@ func afterHang(failed, hang *finding.Finding) bool {
 // explains all of that time, it says nothing more.
 func isSymptom(f *finding.Finding) bool {
 	switch f.Kind {
-	case finding.Tail, finding.Limit, finding.Memory:
+	case finding.Tail, finding.Limit:
 		return true
+	case finding.Memory:
+		return f.Whose != finding.Ranks // memory of a device is no part of the time of requests
 	case finding.Load:
 		return f.Topic == finding.Waits
 	case finding.Transfer: // slow ones; since when says more
@@ -424,6 +428,8 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 	}
 	return found, judged
 }
+
+func outOfMemory(m *Measured) ([]finding.Finding, finding.Judged) { return m.Memory.Findings() }
 
 func unevenExperts(m *Measured) ([]finding.Finding, finding.Judged) { return m.Routing.Findings() }
 

@@ -1,6 +1,7 @@
 package finders
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/allocations"
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -18,6 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -31,6 +33,7 @@ type Inputs struct {
 	Profiles *profile.Set // of profilers; nil without
 	Series   *series.Set  // of logs and metrics; nil without
 	Flight   *flight.Set  // of what processes have in flight; nil without
+	Heap     *heap.Set    // of what allocators had of devices; nil without
 	Experts  *experts.Set // of which expert got how many tokens; nil without
 	Weeks    Runs         // if there are several; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
@@ -77,10 +80,11 @@ type Measured struct {
 	Collectives *collective.Collectives
 	Waits       *collective.WaitHistory // if they are drawn
 
-	Hang    *hang.Hang        // nil without dumps of what is in flight
-	Routing *routing.Routing  // nil without counts of tokens by expert, and without logs
-	changed []finding.Finding // of Changes, of all kinds
-	waits   *waits            // nil where communication is not mostly waiting
+	Hang    *hang.Hang          // nil without dumps of what is in flight
+	Memory  *allocations.Memory // nil without snapshots of memory
+	Routing *routing.Routing    // nil without counts of tokens by expert, and without logs
+	changed []finding.Finding   // of Changes, of all kinds
+	waits   *waits              // nil where communication is not mostly waiting
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
@@ -128,6 +132,9 @@ func Measure(in Inputs) Measured {
 	}
 	if in.Flight != nil {
 		steps = append(steps, func() { m.Hang = hang.Find(in.Flight) })
+	}
+	if in.Heap != nil {
+		steps = append(steps, func() { m.Memory = allocations.Measure(in.Heap, nil) })
 	}
 	if in.Experts != nil || in.Series != nil {
 		steps = append(steps, func() {

@@ -11,7 +11,7 @@ const (
 	Limit     Kind = "limit"     // what a server has no more of, so that requests wait
 	Imbalance Kind = "imbalance" // ranks that should share work do not
 	Transfer  Kind = "transfer"  // KV transfers that are slow
-	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
+	Memory    Kind = "memory"    // memory ran out: requests were thrown out of the batch, or an allocation failed
 	Errors    Kind = "errors"    // requests or CUDA calls that failed
 	Hang      Kind = "hang"      // a rank that keeps others in a collective that does not end
 	Lifecycle Kind = "lifecycle" // a server that hangs, died, or was restarted

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -32,6 +33,7 @@ type Input struct {
 	Profiles       *profile.Set    // of profilers; nil without
 	Series         *series.Set     // of logs and metrics; nil without
 	Flight         *flight.Set     // of what processes have in flight; nil without
+	Heap           *heap.Set       // of what allocators had of devices; nil without
 	Experts        *experts.Set    // of which expert got how many tokens; nil without
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
@@ -97,7 +99,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Experts: in.Experts, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
 	})
 	if o.Series != nil {
 		wg.Go(func() {
@@ -134,7 +136,7 @@ func New(in Input) *Overview {
 
 // Empty reports whether there are no requests, and nothing that a device did or that was called.
 func (o *Overview) Empty() bool {
-	return o.Requests == nil && o.Series == nil && o.Hang == nil && o.Experts == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
+	return o.Requests == nil && o.Series == nil && o.Hang == nil && o.Experts == nil && o.Heap == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
 }
 
 // measureRequests counts the requests, where they were served, and how they did.

@@ -48,6 +48,9 @@ func (o *Overview) facts() []fact {
 		add("bench", o.Metrics.RunWords())
 	}
 	add("profiles", o.profilesText())
+	if o.Memory != nil {
+		add("memory", o.Memory.Words())
+	}
 	if o.Hang != nil {
 		add("in flight", o.Hang.Words())
 	}
@@ -178,6 +181,9 @@ func (o *Overview) profilesText() string {
 		return ""
 	}
 	if o.GPUs == nil || len(o.GPUs.GPUs) == 0 {
+		if o.Memory != nil {
+			return "" // snapshots are counters of a rank, too
+		}
 		return idleText(o.Profiles.Ranks)
 	}
 	var names []string // of those that used devices: exports name all processes of a host

@@ -113,6 +113,19 @@ func (r *Run) Truth() Truth {
 	return t
 }
 
+// A Failure is what the allocator had when the device had no memory.
+type Failure struct{ Allocated, Reserved int64 }
+
+// Failures are those that the ring holds.
+func (r *Run) Failures() (list []Failure) {
+	for i, u := range r.use {
+		if r.entries[i].get("action") == "oom" {
+			list = append(list, Failure{u.allocated, u.reserved})
+		}
+	}
+	return list
+}
+
 // Snapshot is the file that runs of several devices leave.
 func Snapshot(runs ...*Run) []byte {
 	segments, traces := list{}, list{}

@@ -1,0 +1,121 @@
+package allocations
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/format"
+	golden "github.com/sgtrace/sgtrace/golden/heap"
+	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/memorysnapshot"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// snapshot reads what simulated allocators leave.
+func snapshot(t testing.TB, runs ...*golden.Run) *heap.Set {
+	t.Helper()
+	syms := trace.NewSymbols()
+	set := heap.New(syms)
+	data := golden.Snapshot(runs...)
+	in := &format.Input{Name: "1770000000-TP-3-memory.pickle", Path: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+	if _, err := memorysnapshot.Format.Index(in, &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: set}); err != nil {
+		t.Fatal(err)
+	}
+	set.Name(in.Name, "TP3")
+	return set
+}
+
+// A device that had no memory is a finding, with what the allocator had then; one that had is none.
+func TestOutOfMemory(t *testing.T) {
+	found := 0
+	for seed := range uint64(6) {
+		run := golden.New(seed, 1, 300, 1<<20)
+		m := Measure(snapshot(t, run), nil)
+		list, judged := m.Findings()
+		truth := run.Truth()
+		if judged.State() != finding.LookedAt || (len(list) > 0) != (truth.Failed > 0) {
+			t.Fatalf("seed %d: %d findings of %d failures, %s", seed, len(list), truth.Failed, judged.String())
+		}
+		if len(list) == 0 {
+			continue
+		}
+		found++
+		if text := list[0].Text; !strings.Contains(text, "device 1 of TP3 ran out of memory: 17.2 GB were asked for, and it had 1.05 MB left") || list[0].Cost != 1 {
+			t.Errorf("%s: %v", text, list[0].Cost)
+		}
+		for i, f := range m.Failed {
+			if want := run.Failures()[i]; f.Allocated != want.Allocated || f.Reserved != want.Reserved {
+				t.Errorf("seed %d, failure %d: %+v, want %+v", seed, i, f.Use, want)
+			}
+		}
+		if text := strings.Join(finding.Sentences(list[0].Evidence), "\n"); !strings.Contains(text, "it was asked for in forward (layers/layer") || !strings.Contains(text, "not fragmentation") {
+			t.Errorf("%s", text)
+		}
+	}
+	if found == 0 {
+		t.Error("nothing failed in any run")
+	}
+	if text := Measure(snapshot(t, golden.New(0, 0, 300, 1<<20)), nil).Words(); !strings.HasPrefix(text, "TP3 device 0: ") || !strings.Contains(text, ", peak ") {
+		t.Errorf("%q", text)
+	}
+}
+
+// calls are what a profiler recorded of a rank.
+type calls struct {
+	profile.Stream
+	list []profile.Call
+}
+
+func (c *calls) Calls(yield func(*profile.Call) bool) {
+	for i := range c.list {
+		if !yield(&c.list[i]) {
+			return
+		}
+	}
+}
+
+// A call of a profile that ends at the stamp of a segment is what that took; one of another rank, one that is too long, or
+// another call is none.
+func TestStallsAreConfirmed(t *testing.T) {
+	set := snapshot(t, golden.New(5, 0, 60, 1<<20))
+	plain := Measure(set, nil)
+	p := &profile.Set{Syms: set.Syms, Ranks: []string{"TP2", "TP3"}}
+	malloc, other := set.Syms.Intern("cudaMalloc"), set.Syms.Intern("cudaMemcpyAsync")
+	c := &calls{}
+	want := map[trace.Time]int64{}
+	for i, s := range plain.Stalls {
+		e := profile.Event{Start: s.Time - 5000, End: s.Time - 1000, Rank: 1, Name: malloc}
+		switch i % 4 {
+		case 0:
+			want[s.Time] = 4000
+		case 1:
+			e.Rank = 0
+		case 2:
+			e.Name = other
+		case 3:
+			e.Start = s.Time - trace.Time(s.Most) - 100_000 // longer than since the entry before
+		}
+		c.list = append(c.list, profile.Call{Event: e})
+	}
+	p.Streams = []profile.Stream{c}
+	confirmed := 0
+	for _, s := range Measure(set, p).Stalls {
+		took, ok := want[s.Time]
+		if !ok || s.Most < 0 {
+			took = -1
+		}
+		if s.Took != took || took >= 0 && set.Syms.Name(s.Call) != "cudaMalloc" {
+			t.Errorf("at %d: took %d, want %d (at most %d)", s.Time, s.Took, took, s.Most)
+		}
+		if took >= 0 {
+			confirmed++
+		}
+	}
+	if confirmed < 3 {
+		t.Errorf("%d of %d stalls are confirmed", confirmed, len(plain.Stalls))
+	}
+}
