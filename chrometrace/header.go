@@ -52,13 +52,10 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 		}
 		return err
 	case "deviceProperties", "computeProperties":
-		var devices []struct {
-			ID   int64  `json:"id"`
-			Name string `json:"name"`
-		}
+		var devices []device
 		err := json.Unmarshal(value, &devices)
 		for _, d := range devices {
-			m.Devices = append(m.Devices, profile.Device{ID: d.ID, Name: d.Name})
+			m.Devices = append(m.Devices, profile.Device{ID: d.ID, Name: d.name()})
 		}
 		return err
 	case "host_name":
@@ -91,4 +88,29 @@ func ownBase(value []byte) (ns int64, ok bool) {
 	}
 	ns, ok = jsonscan.Int([]byte(metadata.Base))
 	return ns, ok && parse.IsTime(trace.Time(ns))
+}
+
+// A device is one of those that the header lists.
+type device struct {
+	ID     int64  `json:"id"`
+	Name   string `json:"name"`
+	Major  int    `json:"computeMajor"`
+	Minor  int    `json:"computeMinor"`
+	Units  int    `json:"numSms"`
+	Memory int64  `json:"totalGlobalMem"`
+}
+
+// name returns what the device is called. Some builds of ROCm leave that out: of the devices with 304
+// compute units of gfx942, an MI300X has 192 GiB, and an MI325X has 256.
+func (d *device) name() string {
+	const gib = 1 << 30
+	switch {
+	case d.Name != "" || d.Major != 9 || d.Minor != 4 || d.Units != 304:
+		return d.Name
+	case d.Memory > 180*gib && d.Memory <= 192*gib:
+		return "AMD Instinct MI300X"
+	case d.Memory > 240*gib && d.Memory <= 256*gib:
+		return "AMD Instinct MI325X"
+	}
+	return ""
 }

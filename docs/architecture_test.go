@@ -35,7 +35,7 @@ var (
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
+		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/roof", "analyze/opportunity", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"flight", "flight/printed", "heap", "experts", "format", "inventory", "logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
@@ -102,7 +102,9 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},
-	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean) and graphs (what launched the kernels of a graph)"},
+	{of: []string{"analyze/roof"}, may: []string{"profile"}, reason: "it computes what operators need of shapes, whoever recorded these"},
+	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof), graphs, and roof"},
+	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean), graphs (what launched the kernels of a graph), and roof (what operators have to do)"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},

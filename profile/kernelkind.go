@@ -55,11 +55,12 @@ var kindRules = []kindRule{
 	{"sort_expert", KindRouting}, {"bitmatrix", KindRouting}, {"finalize", KindRouting}, {"permute_rows", KindRouting}, {"expandinput", KindRouting},
 	{"matmul_ogs", KindExperts}, {"fused_moe", KindExperts}, {"moe_gemm", KindExperts}, {"grouped_gemm", KindExperts}, {"group_gemm", KindExperts}, {"grouped_mm", KindExperts},
 	{"m_grouped", KindExperts}, {"moe_forward", KindExperts}, {"moe_ck", KindExperts}, {"ck_moe", KindExperts}, {"moe_kernel", KindExperts}, {"moe_mxgemm", KindExperts},
-	{"silu", KindActivation}, {"gelu", KindActivation}, {"swiglu", KindActivation}, {"act_and_mul", KindActivation}, {"relu", KindActivation},
+	{"bmm_bfloat16", KindExperts}, {"bmm_e4m3", KindExperts}, {"bmm_e2m1", KindExperts}, {"bmm_mxe", KindExperts}, // of TensorRT-LLM
+	{"silu", KindActivation}, {"gelu", KindActivation}, {"swiglu", KindActivation}, {"act_and_mul", KindActivation},
 	{"gemm", KindGEMM}, {"cijk_", KindGEMM}, {"nvjet", KindGEMM}, {"cutlass", KindGEMM}, {"cublas", KindGEMM}, {"xmma", KindGEMM}, {"gemv", KindGEMM}, {"splitk", KindGEMM},
 	{"matmul", KindGEMM}, {"marlin", KindGEMM}, {"scaled_mm", KindGEMM}, {"wmma", KindGEMM}, {"aten::mm", KindGEMM}, {"aten::addmm", KindGEMM}, {"aten::bmm", KindGEMM},
 	{"aten::baddbmm", KindGEMM}, {"aten::linear", KindGEMM}, {"convolution", KindGEMM}, {"dot_kernel", KindGEMM}, {"_mm_", KindGEMM}, {"cudnn", KindGEMM}, {"conv2d", KindGEMM},
-	{"quant", KindQuantization}, {"cast_fp8", KindQuantization}, {"scaled_fp8", KindQuantization}, {"to_fp8", KindQuantization},
+	{"relu", KindActivation}, {"quant", KindQuantization}, {"cast_fp8", KindQuantization}, {"scaled_fp8", KindQuantization}, {"to_fp8", KindQuantization},
 	{"softmax", KindSoftmax}, {"argmax", KindSampling}, {"sampl", KindSampling}, {"top_p", KindSampling}, {"multinomial", KindSampling},
 	{"embedding", KindEmbedding}, {"gather", KindEmbedding}, {"index_select", KindEmbedding},
 	{"sort", KindSort}, {"radix", KindSort}, {"scan", KindSort},
@@ -98,5 +99,5 @@ func KindOf(name string) Kind {
 // kindHead returns what of a name says what it computes: a signature goes on with types.
 func kindHead(name string) string {
 	name = Demangle(name)
-	return name[:min(len(name), headBytes)]
+	return strings.ReplaceAll(name[:min(len(name), headBytes)], "flashinfer", "") // a library of more than attention
 }

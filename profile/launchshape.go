@@ -22,10 +22,8 @@ const (
 	sharedArgument    = "shared memory"
 )
 
-// CountsThreads reports whether a call gives the size of its grid in threads, and not in blocks.
-func CountsThreads(call string) bool {
-	return call == "hipExtModuleLaunchKernel" || call == "hipHccModuleLaunchKernel"
-}
+// threadCalls are the calls that give the sizes of grids in threads, and not in blocks.
+var threadCalls = []string{"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"}
 
 // InBlocks is the shape where the size of the grid is given in threads.
 func (s LaunchShape) InBlocks() LaunchShape {

@@ -77,6 +77,27 @@ func (r *replay) each(f func(i int32, e Event, row *Row) bool, cats ...string) {
 	}
 }
 
+// countThreads are the correlations of calls that give the sizes of grids in threads: what profilers write
+// with the kernels is the same.
+func (r *replay) countThreads() map[int64]bool {
+	var calls []trace.Sym
+	for _, name := range threadCalls {
+		if sym, ok := r.syms.Lookup(name); ok {
+			calls = append(calls, sym)
+		}
+	}
+	if calls == nil {
+		return nil
+	}
+	all := map[int64]bool{}
+	for i := range r.p.Events {
+		if slices.Contains(calls, r.p.Events[i].Name) && r.correlations[i] != 0 {
+			all[r.correlations[i]] = true
+		}
+	}
+	return all
+}
+
 // Cut returns when an event ended that was recorded to end at some time.
 func (m *Meta) Cut(end trace.Time) trace.Time {
 	if m.Until != 0 {
@@ -87,12 +108,14 @@ func (m *Meta) Cut(end trace.Time) trace.Time {
 
 func (r *replay) Kernels(yield func(*Kernel) bool) {
 	var k Kernel
-	single, launches := r.p.OneBlock, newLaunchArgs(r.syms, r.args)
+	single, launches, counted := r.p.OneBlock, newLaunchArgs(r.syms, r.args), r.countThreads()
 	r.each(func(i int32, e Event, row *Row) bool {
 		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
 		if id := r.p.Events[i].Args; id != 0 {
 			l := launches.of(id)
-			k.Shape, k.Node = l.shape, l.node
+			if k.Shape, k.Node = l.shape, l.node; counted[e.Correlation] {
+				k.Shape = k.Shape.InBlocks()
+			}
 		}
 		for len(single) > 0 && single[0].Event < i {
 			single = single[1:]
@@ -112,7 +135,7 @@ func (r *replay) Calls(yield func(*Call) bool) {
 		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
 		if id := r.p.Events[i].Args; id != 0 {
 			l := launches.of(id)
-			if c.Shape = l.shape; CountsThreads(r.syms.Name(e.Name)) {
+			if c.Shape = l.shape; slices.Contains(threadCalls, r.syms.Name(e.Name)) {
 				c.Shape = c.Shape.InBlocks()
 			}
 			if l.name != nil {

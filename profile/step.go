@@ -37,6 +37,7 @@ type StepName struct {
 	// prefilled, and for those that decode; -1 is unknown. What comes from a cache of prefixes
 	// is not in it. Decoded tokens that were speculated are, whether they are accepted or not.
 	Prefilled, Decoded int32
+	Lengths            *Lengths // of its sequences; nil is unknown
 }
 
 // unknownStep is the name of a step that says nothing.
@@ -59,6 +60,13 @@ func (n *StepName) Tokens() (tokens int64, ok bool) {
 //	gpu_model_runner: forward                              vLLM; part of a step
 //	ProfilerStep#7                                         torch.profiler
 func ParseStep(name string) (step StepName, ok bool) {
+	if step, ok = parseStep(name); ok {
+		step.Lengths = parseLengths(name)
+	}
+	return step, ok
+}
+
+func parseStep(name string) (step StepName, ok bool) {
 	step = unknownStep
 	if rest, found := strings.CutPrefix(name, "step["); found {
 		mode, rest, _ := strings.Cut(strings.TrimSuffix(rest, "]"), " ")

@@ -66,8 +66,8 @@ func (s *Set) ClockOffsetOf(rank int32) int64 {
 // negative; "" is unknown, or several.
 func (s *Set) GPU(rank int32) string {
 	switch {
-	case len(s.GPUs) == 0:
-		return ""
+	case len(s.GPUs) == 0 || int(rank) >= len(s.GPUs):
+		return "" // children that are no rank come behind the ranks
 	case rank >= 0:
 		return s.GPUs[rank]
 	}

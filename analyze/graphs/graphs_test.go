@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -245,5 +246,27 @@ func TestAnotherModelFitsNothing(t *testing.T) {
 	g := Collect(sets(captures, replays))
 	if c := g.Streams[0].Launches[0].Capture; c != nil {
 		t.Errorf("capture %v", c)
+	}
+}
+
+// Without captures, layers follow from the order: each begins with its norm, and what is before the first
+// is of none.
+func TestLayersByOrder(t *testing.T) {
+	p := newPlant(false)
+	p.replay(layers(6, 16), 16)
+	set := testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)
+	if Collect(set) != nil {
+		t.Fatal("there are captures")
+	}
+	got := ReadReplays(set).Layers(walk.Options{})
+	kernels := map[string]int64{}
+	for _, r := range got.Rows {
+		kernels[r.Layer] += r.Kernels
+	}
+	if len(kernels) != 6 || kernels["layer 0 by order"] != 8 || kernels["layer 5 by order"] != 8 {
+		t.Errorf("%v", kernels)
+	}
+	if want := []string{"6 x 8 of 49 kernels"}; !slices.Equal(got.Blocks, want) {
+		t.Errorf("%v, want %v", got.Blocks, want)
 	}
 }

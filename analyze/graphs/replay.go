@@ -13,10 +13,11 @@ import (
 // A Launch is one replay of a graph.
 type Launch struct {
 	Rank    int32
-	At      trace.Time // of the call
-	Tokens  int64      // that its step computes; Unknown
-	Ordinal int        // among the launches of its step
-	Nodes   []Node     // in the order of the graph, as far as that shows
+	At      trace.Time       // of the call
+	Tokens  int64            // that its step computes; Unknown
+	Lengths *profile.Lengths // of the sequences of its step; nil is unknown
+	Ordinal int              // among the launches of its step
+	Nodes   []Node           // in the order of the graph, as far as that shows
 	// Sequence is the index of what it runs, the same for all replays that run the same.
 	Sequence int32
 	// Capture is what it replays, and By how that is known; nil is not known.
@@ -179,6 +180,9 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 		for ; at != walk.NoStep; at = steps[l.Rank][at].Around {
 			if tokens, ok := steps[l.Rank][at].StepName.Tokens(); ok && l.Tokens == Unknown {
 				l.Tokens = tokens
+			}
+			if l.Lengths == nil {
+				l.Lengths = steps[l.Rank][at].StepName.Lengths
 			}
 			outer = at
 		}

@@ -78,6 +78,7 @@ type collector struct {
 	copies map[copyKey]*walk.Copied
 	visit  *Visitor // nil if nobody asks
 	replay *replay  // nil without captures of graphs
+	roofs  *roofs   // nil if nobody asks
 }
 
 // A pass says what is asked for of a stream.
@@ -86,6 +87,7 @@ type pass struct {
 	copies   bool
 	visit    *Visitor // nil is nobody
 	graphs   *graphs.Graphs
+	roofs    *roofs // nil is not asked for
 }
 
 // A selection tells under which name a frame is summed up; false leaves it out.
@@ -112,7 +114,7 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 // there are functions of Python.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, asked pass) *collector {
 	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
-		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit}
+		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
 		if name, ok := asked.selected(f); ok {
@@ -141,7 +143,7 @@ func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, 
 	if asked.copies && c.python {
 		c.calls = readCopyCalls(set, s)
 	}
-	j := walk.Joiner{Copies: true, Call: c.call, Work: c.work, Orphan: c.orphan}
+	j := walk.Joiner{Copies: c.roofs == nil, Call: c.call, Work: c.work, Orphan: c.orphan}
 	j.Run(s, opt)
 	c.countReplays()
 	if c.calls != nil {
@@ -214,6 +216,9 @@ func (c *collector) work(k *profile.Kernel) bool {
 	if c.replay.has(&k.Event) {
 		return true // countReplays counts it
 	}
+	if c.roofs != nil && p != nil && !k.Graph {
+		c.countEager(k, p)
+	}
 	switch {
 	case p == nil:
 		return false
@@ -258,7 +263,12 @@ func (c *collector) around(t *thread, at int32, dur int64) {
 	}
 }
 
-func (c *collector) orphan(k *profile.Kernel) { c.outside(k, noCall) }
+func (c *collector) orphan(k *profile.Kernel) {
+	if c.roofs != nil && !k.Graph {
+		c.countEager(k, nil)
+	}
+	c.outside(k, noCall)
+}
 
 // countGraph counts the time of a CUDA graph whose kernels were not recorded.
 func (c *collector) countGraph(k *profile.Kernel) {

@@ -86,6 +86,9 @@ func (c *collector) countReplays() {
 	for i := range c.replay.Launches {
 		if l := &c.replay.Launches[i]; l.Capture != nil {
 			c.countReplay(l)
+			if c.roofs != nil {
+				c.countCaptured(l)
+			}
 		}
 	}
 }

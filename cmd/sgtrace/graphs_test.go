@@ -152,8 +152,8 @@ func writeGraph(dir string) error {
 	event("user_annotation", "step[DECODE bs=5]", at, 900, `"External id":1`, 10)
 	event("cuda_runtime", "cudaGraphLaunch", at+10, 5, `"correlation":1`, 10)
 	for i, k := range graphModel(3, 8) {
-		dur := 4 + len(k.shapes)%7
-		event("kernel", k.name, at+20+i*20, dur, `"device":0,"stream":7,"correlation":1,"grid":[64,1,1],"block":[128,1,1]`, 7)
+		dur := 100 + len(k.shapes)%7
+		event("kernel", k.name, at+20+i*120, dur, `"device":0,"stream":7,"correlation":1,"grid":[64,1,1],"block":[128,1,1]`, 7)
 	}
 	return write("decode/1770000100.0-TP-0.trace.json")
 }

@@ -98,6 +98,10 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 // neededBy is what a report needs of what profilers recorded.
 func neededBy(ctx *cli.Context, r *reports.Report) needed {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: r.OfMeetings(ctx)}
+	if r.OfMain(ctx) {
+		events.Cats = r.MainEvents
+		return needed{events: events}
+	}
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}

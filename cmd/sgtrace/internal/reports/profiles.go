@@ -11,9 +11,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
@@ -97,6 +99,47 @@ func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 		}, nil
 	}
 }
+
+// parseKernels makes the report on kernels. Only where more than the main table is printed, it looks for
+// what could be faster.
+func parseKernels(ctx *cli.Context) (Run, error) {
+	main, err := sumOf("kernels", oneTable(kernel.SumKernels))(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alone := printsOnly(ctx, "kernels")
+	byRank := ctx.Bool("by-rank")
+	return func(in *Reading) (*document.Document, error) {
+		d, err := main(in)
+		if err != nil || alone {
+			return d, err
+		}
+		opt := walk.Options{ByRank: byRank, From: in.From, To: in.To}
+		fills := opportunity.SumFills(in.Profiles, opt)
+		captured := graphs.Collect(in.Profiles)
+		roofs := operators.SumRooflines(in.Profiles, captured, opt)
+		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
+		kernels := d.Tables[0]
+		d.Tables = nil
+		d.Add(found.Report())
+		d.AddMain(kernels)
+		replays := captured
+		if replays == nil {
+			replays = graphs.ReadReplays(in.Profiles)
+		}
+		d.Add(roofs.Report(), fills.Report(), replays.Layers(opt).Report())
+		d.LimitAll = ctx.IsSet("limit")
+		for _, t := range d.Tables {
+			if t != kernels && !d.LimitAll && forPeople(ctx) {
+				t.Limit(mostOfEach)
+			}
+		}
+		return d, nil
+	}, nil
+}
+
+// mostOfEach is how many rows of the other tables people see.
+const mostOfEach = 10
 
 // parseGaps makes the report on idle GPUs. --limit bounds the longest gaps as it does the
 // causes.

@@ -44,6 +44,9 @@ type Report struct {
 	ArgNames   []string // of these, those that it needs besides the usual ones
 	Attribute  bool     // work is attributed to the ranges that launched it
 	SyncPoints bool     // collectives are matched across ranks
+	// MainEvents are those that the main table alone needs, where that is less: nothing else is read
+	// where only it is printed.
+	MainEvents []string
 	// Meetings are tables that are made of collectives alone: where --table asks for one, no
 	// event is read.
 	Meetings []string
@@ -129,6 +132,25 @@ func (r *Report) Flag() cli.Flag {
 // OfMeetings reports whether the flags ask for a table that is made of collectives alone.
 func (r *Report) OfMeetings(ctx *cli.Context) bool {
 	return slices.Contains(r.Meetings, ctx.String("table"))
+}
+
+// OfMain reports whether the flags ask for the main table alone, of a report whose others need more.
+func (r *Report) OfMain(ctx *cli.Context) bool {
+	return r.MainEvents != nil && printsOnly(ctx, r.Tables[0])
+}
+
+// printsOnly reports whether of a report with a main table only that is printed.
+func printsOnly(ctx *cli.Context, main string) bool {
+	if name := ctx.String("table"); name != "" {
+		return name == main
+	}
+	return table.Format(ctx.String("format")) == table.FormatCSV
+}
+
+// forPeople reports whether people read what is printed.
+func forPeople(ctx *cli.Context) bool {
+	f := table.Format(ctx.String("format"))
+	return f != table.FormatCSV && f != table.FormatJSON
 }
 
 // asked reports whether its flag is given.

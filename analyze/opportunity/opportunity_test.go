@@ -1,0 +1,89 @@
+package opportunity
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// modelSet is a stream of so many layers of some kernels of 10 us each.
+func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	at := trace.Time(1_000_000)
+	for range layers {
+		for _, name := range kernels {
+			k := profile.Kernel{Event: profile.Event{Start: at, End: at + 10_000, Name: syms.Intern(name), PID: 1}, Stream: 7}
+			k.Shape = profile.LaunchShape{Blocks: blocks, Threads: 128}
+			s.KernelRows = append(s.KernelRows, k)
+			at += 11_000
+		}
+	}
+	set := testset.SetOf(syms, []string{"rank 0"}, s)
+	set.GPUs = []string{"NVIDIA H100 80GB HBM3"}
+	return set
+}
+
+func find(set *profile.Set) (*Opportunities, *Fills) {
+	opt := walk.Options{}
+	fills := SumFills(set, opt)
+	return Find(set, nil, operators.SumRooflines(set, nil, opt), fills, opt), fills
+}
+
+// Each pattern is found where its kernels follow each other in every layer, with the time of all but the
+// longest; not where a fused kernel does the same, another kernel is between, or it is in one layer alone.
+func TestPatterns(t *testing.T) {
+	attention, gemm := "flash_fwd_kernel", "nvjet_tst_64x8"
+	for _, c := range []struct {
+		kernels []string
+		want    string
+	}{
+		{[]string{gemm, "vllm::rotary_embedding_kernel", "reshape_and_cache_flash_kernel", attention, gemm}, "rope, then KV write"},
+		{[]string{gemm, attention, gemm, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "rms_norm_kernel"}, "all-reduce, then norm"},
+		{[]string{gemm, "rms_norm_kernel", "rms_norm_kernel", "rotary_embedding_kernel", attention}, "norms of queries and keys, then rope"},
+		{[]string{attention, gemm, "silu_and_mul_kernel", "per_token_group_quant_8bit_kernel", gemm}, "activation, then quantization"},
+		{[]string{attention, gemm, "rms_norm_kernel", "dynamic_per_token_scaled_fp8_quant_kernel", gemm}, "norm, then quantization"},
+		{[]string{attention, gemm, "elementwise_kernel_add", "rms_norm_kernel", gemm}, "residual add, then norm"},
+
+		{[]string{gemm, "fused_qk_norm_rope_kernel", attention, gemm}, ""},
+		{[]string{gemm, attention, gemm, "allreduce_fusion_kernel_oneshot_lamport", gemm}, ""},
+		{[]string{attention, gemm, "silu_and_mul_per_block_quant_kernel", gemm}, ""},
+		{[]string{attention, gemm, "fused_add_rms_norm_kernel", gemm}, ""},
+		{[]string{gemm, "rotary_embedding_kernel", gemm, "reshape_and_cache_flash_kernel", attention}, ""},
+	} {
+		set := modelSet(8, 1000, c.kernels...)
+		o, _ := find(set)
+		switch {
+		case c.want == "" && len(o.List) == 0:
+		case c.want == "":
+			t.Errorf("%s: %+v", strings.Join(c.kernels, " "), o.List)
+		case len(o.List) != 1 || o.List[0].What != c.want || o.List[0].Instances != 8 || o.List[0].Saves != o.List[0].Total-8*10_000:
+			t.Errorf("%s: %+v, want %s", strings.Join(c.kernels, " "), o.List, c.want)
+		}
+	}
+	var often []string
+	for range 8 {
+		often = append(often, attention, gemm)
+	}
+	if o, _ := find(modelSet(1, 1000, append(often, "rotary_embedding_kernel", "reshape_and_cache_flash_kernel")...)); len(o.List) > 0 {
+		t.Errorf("in one layer of 8: %+v", o.List)
+	}
+}
+
+// The share of time with fewer blocks than multiprocessors is what can be counted by hand.
+func TestFills(t *testing.T) {
+	for _, c := range []struct {
+		blocks int64
+		under  int64
+	}{{131, 160_000}, {132, 0}, {0, 0}} {
+		_, f := find(modelSet(8, c.blocks, "flash_fwd_kernel", "gemv"))
+		if f.Under != c.under || f.All != 160_000 {
+			t.Errorf("%d blocks: %d of %d ns", c.blocks, f.Under, f.All)
+		}
+	}
+}
