@@ -1,0 +1,44 @@
+package rocm_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	golden "github.com/sgtrace/sgtrace/golden/rocm"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Whatever a file of any form has, no row ends before it begins.
+func FuzzRead(f *testing.F) {
+	r := golden.New(11, 2, 1)
+	for i := range forms {
+		path := filepath.Join(f.TempDir(), "results.db")
+		if err := forms[i].write(r, path); err != nil {
+			f.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(i), data)
+	}
+	f.Fuzz(func(t *testing.T, form uint8, data []byte) {
+		path := filepath.Join(t.TempDir(), "results.db")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		src, opt, err := index(t, forms[int(form)%len(forms)].format, path, profile.Filter{})
+		if err != nil {
+			return
+		}
+		for _, p := range src.Profiles {
+			lines(src, opt, p.Meta.PID)
+			for i := range p.Events {
+				if p.Events[i].Dur < 0 {
+					t.Errorf("event %d lasts %d ns", i, p.Events[i].Dur)
+				}
+			}
+		}
+	})
+}
