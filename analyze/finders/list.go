@@ -66,8 +66,6 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},
 	{finding.Errors, "clients that give up, most of them after the same time", Requests,
 		finding.Warning, finding.Certain, finding.Requests, finding.Everywhere, []string{"requests", "--status", "aborted", "--limit", "20"}, giveUps},
-	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(measured.Overloads)},
 	{finding.Memory, "requests that were retracted because the KV cache was full", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
 	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
