@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,8 +87,11 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	if err := os.WriteFile("heap-memory.pickle", heap.Snapshot(heap.New(1, 0, 30, 400), heap.New(2, 1, 10, 1000)), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir("experts", 0o777); err != nil {
+		t.Fatal(err)
+	}
 	for name, data := range experts.New(experts.Config{Seed: 1, Mode: experts.Stat, Layers: 3, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join("experts", name), data, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -269,6 +273,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 		inputs = append(inputs, "flight")
 	case about.Name == "memory":
 		inputs = append(inputs, "heap-memory.pickle")
+	case about.Name == "experts":
+		inputs = append(inputs, "experts")
 	case about.Needs == reports.Requests:
 		inputs = inputs[:1]
 	case about.Needs == reports.Profiles:
@@ -286,6 +292,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 			value = "self"
 		case name == "sort" && about.Name == "hang":
 			value = "waiting"
+		case name == "sort" && about.Name == "experts":
+			value = "tokens"
 		case name == "sort" && about.Name == "memory":
 			value = "peak_bytes"
 		}

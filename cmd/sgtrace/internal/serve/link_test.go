@@ -12,7 +12,7 @@ import (
 )
 
 func TestLink(t *testing.T) {
-	expand := "%5B%7B%22id%22%3A%22dev.perfetto.ExpandTracksByRegex%22%2C%22args%22%3A%5B%22%5E(%20Findings%7C%20Load)(%20%5C%5Cd%2B)%3F%24%22%2C%22path%22%5D%7D"
+	expand := "%5B%7B%22id%22%3A%22dev.perfetto.ExpandTracksByRegex%22%2C%22args%22%3A%5B%22%5E(%20Findings%7C%20Load%7CLogs%20and%20metrics)(%20%5C%5Cd%2B)%3F%24%22%2C%22path%22%5D%7D"
 	expand = strings.NewReplacer("(", "%28", ")", "%29", "%3A", ":", "%2C", ",").Replace(expand)
 	for _, c := range []struct {
 		ui, file string
