@@ -94,19 +94,21 @@ type block struct {
 	took  float64 // the median, in s
 }
 
-// blocks compares stretches with a pace, where their batches are as those that it was measured of.
-func blocks(list []stretch, p *pace, running [2]float64) (out []block) {
+// blocks compares stretches with a pace, where their batches are no larger than those that it was measured
+// of. Smaller ones may take as long as the smallest of these.
+func blocks(list []stretch, p *pace, of *batches) (out []block) {
 	var ratios, took []float64
 	var at trace.Time
 	for i := range list {
-		x := &list[i]
-		if x.running > beyond*running[1] || x.running < running[0]/beyond {
+		x := list[i]
+		if x.running > beyond*of.most {
 			continue
 		}
+		x.running, x.kv = max(x.running, of.least), max(x.kv, of.kv)
 		if len(ratios) == 0 {
 			at = x.at
 		}
-		ratios, took = append(ratios, x.token/p.takes(x)), append(took, x.token)
+		ratios, took = append(ratios, x.token/p.takes(&x)), append(took, x.token)
 		if len(ratios) == fewStretches {
 			out = append(out, block{at, middle(ratios), middle(took)})
 			ratios, took = nil, nil
@@ -129,8 +131,12 @@ func taken(list []block) (out []float64) {
 	return out
 }
 
-// measuredOf returns the pace of some stretches, and the least and the most that ran in them.
-func measuredOf(lists ...[]stretch) (p pace, running [2]float64, ok bool) {
+// A batches is how large the batches were that a pace was measured of: how many requests ran at least and
+// at most, and how much of the KV cache they had at least.
+type batches struct{ least, most, kv float64 }
+
+// measuredOf returns the pace of some stretches, and of which batches it is.
+func measuredOf(lists ...[]stretch) (p pace, of batches, ok bool) {
 	const most = 4000
 	n := 0
 	for _, list := range lists {
@@ -138,17 +144,18 @@ func measuredOf(lists ...[]stretch) (p pace, running [2]float64, ok bool) {
 	}
 	each := 1 + n/most
 	var use []*stretch
-	running[0] = math.Inf(1)
+	of.least, of.kv = math.Inf(1), math.Inf(1)
 	for _, list := range lists {
 		for i := range list {
-			running[0], running[1] = min(running[0], list[i].running), max(running[1], list[i].running)
+			x := &list[i]
+			of.least, of.most, of.kv = min(of.least, x.running), max(of.most, x.running), min(of.kv, x.kv)
 			if i%each == 0 {
-				use = append(use, &list[i])
+				use = append(use, x)
 			}
 		}
 	}
 	p, ok = paceOf(use)
-	return p, running, ok
+	return p, of, ok
 }
 
 // slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
@@ -161,8 +168,8 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 	for i, o := range peers {
 		lists[i] = o.stretches
 	}
-	p, running, ok := measuredOf(lists...)
-	list := blocks(r.stretches, &p, running)
+	p, of, ok := measuredOf(lists...)
+	list := blocks(r.stretches, &p, &of)
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
@@ -190,7 +197,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 	}
 	slow := 0
 	for _, o := range peers { // of as many slow ones as others, nobody knows what is usual
-		if other := blocks(o.stretches, &p, running); len(other) > 0 && middle(ratios(other)) > ratio/muchLonger {
+		if other := blocks(o.stretches, &p, &of); len(other) > 0 && middle(ratios(other)) > ratio/muchLonger {
 			slow++
 		}
 	}
@@ -261,19 +268,19 @@ func since(t trace.Time) string {
 
 // becameSlower finds a rank whose tokens take longer from some time on than they would have before.
 func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
-	p, running, ok := measuredOf(r.stretches)
-	list := blocks(r.stretches, &p, running)
+	p, of, ok := measuredOf(r.stretches)
+	list := blocks(r.stretches, &p, &of)
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
 	for _, c := range changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely}) {
 		at := list[c.At].at
 		k := slices.IndexFunc(r.stretches, func(x stretch) bool { return x.at >= at })
-		before, running, ok := measuredOf(r.stretches[:k])
+		before, of, ok := measuredOf(r.stretches[:k])
 		if !ok {
 			continue
 		}
-		after := blocks(r.stretches[k:], &before, running)
+		after := blocks(r.stretches[k:], &before, &of)
 		if c.To < len(list) {
 			end := list[c.To].at
 			after = slices.DeleteFunc(after, func(b block) bool { return b.at >= end })
