@@ -334,6 +334,11 @@ func (o *Rooflines) Report() *table.Table {
 	return t
 }
 
+// Any tells whether the work of any row is known, and so its roof.
+func (o *Rooflines) Any() bool {
+	return slices.ContainsFunc(o.Rows, func(r Roofed) bool { return !math.IsNaN(r.Of()) })
+}
+
 // farFromRoof is from where on kernels are said to be far from the roof. Large kernels that are written
 // well reach 75 to 95 %.
 const farFromRoof = 0.4

@@ -523,7 +523,8 @@ func TestConvertThenReport(t *testing.T) {
 	mustRun(t, dir, "merge torch -o merged.json")
 	mustRun(t, dir, "merge merged.json --layout ranks -o again.json.gz")
 	mustRun(t, dir, "merge torch otel.jsonl -o beside.json")
-	for _, kind := range []string{"kernels", "launches", "api", "memcpy", "nvtx", "nvtx-kernels", "by-rank", "kernels --by-rank", "launches --by-rank"} {
+	// A drawing does not name the GPU, so that nothing is known of what its kernels could be.
+	for _, kind := range []string{"kernels --table kernels", "launches", "api", "memcpy", "nvtx", "nvtx-kernels", "by-rank", "kernels --table kernels --by-rank", "launches --by-rank"} {
 		read := func(input string) string {
 			return strings.ReplaceAll(mustRun(t, dir, "report --format json --"+kind+" "+input).out, input, "INPUT")
 		}

@@ -108,7 +108,7 @@ func TestReportsOfRedactedDataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, dir, "extract --redact-key key -o "+datasetName+" "+inputsName)
-	for _, command := range []string{"requests", "report --by-rank", "report --kernels --by-rank", "report --ops", "report --by host"} {
+	for _, command := range []string{"requests", "report --by-rank", "report --kernels --table kernels --by-rank", "report --ops", "report --by host"} {
 		want := mustRun(t, dir, command+" --format json --redact-key key "+inputsName)
 		got := mustRun(t, dir, command+" --format json "+datasetName)
 		anonymous := func(text string) string {

@@ -32,7 +32,7 @@ var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
 	"format": "json", "slowest": "12", "sample": "0.3", "status": "failed",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
-	"fail-on": "change", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv", "ep-size": "4",
+	"fail-on": "change", "slo": "ttft=40ms,itl=20ms", "max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key", "mute": "errors", "mute-file": "known", "hosts": "hosts.csv", "ep-size": "4", "captures": "captures",
 }
 
 // Reasons of noEffect.
@@ -52,6 +52,8 @@ var noEffect = map[[2]string]string{
 	{"mute", ""}:         "a selection may have no such finding",
 	{"mute-file", ""}:    "as --mute",
 	{"all-findings", ""}: "there may be three or fewer", {"evidence", ""}: "two sentences may be all",
+	{"captures", ""}:    "no trace of the fixture has graphs",
+	{"whatif", "table"}: otherTable, {"sort", "experts"}: "one file is one row", {"sort", "ep-size"}: "one file is one row",
 	{"all-ranks", ""}:   "there are few ranks",
 	{"hosts", ""}:       "as --all-ranks",
 	{"redact", ""}:      "a report may have no name in it",
@@ -87,7 +89,12 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	if err := os.WriteFile("heap-memory.pickle", heap.Snapshot(heap.New(1, 0, 30, 400), heap.New(2, 1, 10, 1000)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir("experts", 0o777); err != nil {
+	for _, name := range []string{"experts", "captures"} {
+		if err := os.Mkdir(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("captures/bs_2_rank0.json", []byte(`{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1,"dur":2}]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range experts.New(experts.Config{Seed: 1, Mode: experts.Stat, Layers: 3, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files {
@@ -294,6 +301,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 			value = "waiting"
 		case name == "sort" && about.Name == "experts":
 			value = "tokens"
+		case name == "sort" && about.Name == "critical-path":
+			value = "time"
 		case name == "sort" && about.Name == "memory":
 			value = "peak_bytes"
 		}

@@ -127,7 +127,10 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		if replays == nil {
 			replays = graphs.ReadReplays(in.Profiles)
 		}
-		d.Add(roofs.Report(), fills.Report(), replays.Layers(opt).Report())
+		if roofs.Any() || !forPeople(ctx) {
+			d.Add(roofs.Report())
+		}
+		d.Add(fills.Report(), replays.Layers(opt).Report())
 		d.LimitAll = ctx.IsSet("limit")
 		for _, t := range d.Tables {
 			if t != kernels && !d.LimitAll && forPeople(ctx) {
