@@ -191,3 +191,42 @@ func (r *Run) look(e *Engine, engine int, p *pool) {
 		}
 	}
 }
+
+// FitKV sets the size of KV caches that requests waited for. The most that a server was seen to hold
+// is near it only: what it keeps free, and the rounding to pages, no dump tells. So the recorded run is
+// played with sizes around that, and the one with which it is least off stays.
+func (r *Run) FitKV(off func([]Latency) float64) {
+	seen := make([]limits, len(r.Engines))
+	limited := false
+	for i := range r.Engines {
+		seen[i] = r.Engines[i].limits
+		limited = limited || seen[i].kv != unlimited
+	}
+	if !limited {
+		return
+	}
+	set := func(factor float64) {
+		for i := range r.Engines {
+			if l := &r.Engines[i].limits; seen[i].kv != unlimited {
+				l.kv, l.margin = int64(float64(seen[i].kv)*factor), int64(float64(seen[i].margin)*factor)
+			}
+		}
+	}
+	best, least := 1.0, math.Inf(1)
+	try := func(factor float64) {
+		set(factor)
+		if out, ok := r.Play(r.Plan(0)); ok {
+			if is := off(out); is < least {
+				best, least = factor, is
+			}
+		}
+	}
+	for percent := 80; percent <= 130; percent += 5 {
+		try(float64(percent) / 100)
+	}
+	around := best
+	for _, d := range []float64{-0.03, -0.02, -0.01, 0.01, 0.02, 0.03} {
+		try(around + d)
+	}
+	set(best)
+}

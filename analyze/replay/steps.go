@@ -180,9 +180,9 @@ func (r *Run) settle() {
 		r.walk(&r.Engines[i])
 	}
 	r.findLag()
+	r.findLimits()
 	r.shake()
 	r.keep()
-	r.findLimits()
 	for i := range r.Engines {
 		r.Engines[i].fit()
 	}
@@ -414,9 +414,7 @@ func (r *Run) shake() {
 			}
 		}
 	}
-	if r.polled = len(polled) > 0 && 2*len(polled) > len(busy); !r.polled {
-		return
-	}
+	r.polled = len(polled) > 0 && 2*len(polled) > len(busy)
 	usual := int64(0)
 	if len(free) > 0 {
 		usual = distribution.LowerMedian(free)
@@ -427,9 +425,13 @@ func (r *Run) shake() {
 			continue
 		}
 		taken := e.next(j.reach)
-		if b := e.boundary(j.booked); b > 0 && e.Steps[b].Done > taken && j.booked-e.Steps[b].Done < near {
+		limited := e.limits.kv != unlimited
+		soon := e.next(taken + trace.Time(usual)) // where it gets memory if there is any
+		if b := e.boundary(j.booked); r.polled && b > 0 && e.Steps[b].Done > taken && j.booked-e.Steps[b].Done < near && (!limited || e.Steps[b].Done <= soon) {
 			lo, hi := e.between(b)
 			j.booking = int64(min(max(taken+trace.Time(usual), lo), hi) - taken)
+		} else if limited { // what is longer is the wait for memory, which is played
+			j.booking = min(j.booking, usual)
 		}
 	}
 }

@@ -43,6 +43,10 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	if r.recorded = r.Recorded(); r.thin() {
 		return r
 	}
+	r.FitKV(func(out []replay.Latency) float64 {
+		worst, _ := r.offBy(out)
+		return worst
+	})
 	for seed := range uint64(draws) {
 		out, ok := r.Play(r.Plan(seed))
 		if !ok {
@@ -94,20 +98,25 @@ func (r *Run) stepless() bool {
 
 // check compares what was played without a change with what was recorded.
 func (r *Run) check() {
-	worst, name := 0.0, ""
 	for _, m := range r.metrics() {
-		is, played := m.of(r.recorded), m.of(r.base[0])
-		if math.IsNaN(is) {
-			continue
+		if is, played := m.of(r.recorded), m.of(r.base[0]); !math.IsNaN(is) {
+			r.Off = append(r.Off, finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: played, Low: played, High: played})
 		}
-		r.Off = append(r.Off, finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: played, Low: played, High: played})
+	}
+	if worst, name := r.offBy(r.base[0]); worst > mostOff {
+		r.Refused = fmt.Sprintf("played again without a change, %s is %.0f %% off what was recorded: the servers work in a way that the replay does not know", name, 100*worst)
+	}
+}
+
+// offBy returns the metric that is farthest off what was recorded, as part of that.
+func (r *Run) offBy(out []replay.Latency) (worst float64, name string) {
+	for _, m := range r.metrics() {
+		is, played := m.of(r.recorded), m.of(out)
 		if off := math.Abs(played/is - 1); m.unit == table.Duration && math.Abs(played-is) > leastOff && off > worst {
 			worst, name = off, m.name
 		}
 	}
-	if worst > mostOff {
-		r.Refused = fmt.Sprintf("played again without a change, %s is %.0f %% off what was recorded: the servers work in a way that the replay does not know", name, 100*worst)
-	}
+	return worst, name
 }
 
 // leastOff is what is nothing between what was played and recorded, in ns.
@@ -115,27 +124,52 @@ const leastOff = 2_000_000
 
 // A metric is a number of some latencies.
 type metric struct {
-	name string
-	unit table.Unit
-	of   func(list []replay.Latency) float64
+	name    string
+	unit    table.Unit
+	value   func(*replay.Latency) int64 // of a percentile
+	percent int
+	of      func(list []replay.Latency) float64
+}
+
+// chance is how far the metric is from that of other runs like this one, 95 times of 100: for a percentile
+// the distance of its order statistics, for a share that of a binomial distribution.
+func (m *metric) chance(list []replay.Latency) float64 {
+	const sure = 1.96
+	if m.unit == table.Share {
+		p := m.of(list)
+		return sure * math.Sqrt(p*(1-p)/float64(max(1, len(list))))
+	}
+	var values []int64
+	for i := range list {
+		if v := m.value(&list[i]); v >= 0 {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	n, p := float64(len(values)), float64(m.percent)/100
+	at := func(rank float64) float64 {
+		return float64(values[min(max(int(rank), 0), len(values)-1)])
+	}
+	d := sure * math.Sqrt(n*p*(1-p))
+	return (at(n*p+d) - at(n*p-d)) / 2
 }
 
 // metrics are what is compared.
 func (r *Run) metrics() []metric {
-	percentile := func(of func(*replay.Latency) int64, percent int) func(list []replay.Latency) float64 {
-		return func(list []replay.Latency) float64 {
-			if v := replay.Percentile(list, of, percent); v != request.Unknown {
+	percentile := func(name string, value func(*replay.Latency) int64, percent int) metric {
+		return metric{name, table.Duration, value, percent, func(list []replay.Latency) float64 {
+			if v := replay.Percentile(list, value, percent); v != request.Unknown {
 				return float64(v)
 			}
 			return math.NaN()
-		}
+		}}
 	}
-	list := []metric{
-		{"e2e.p50", table.Duration, percentile(replay.E2E, 50)}, {"e2e.p99", table.Duration, percentile(replay.E2E, 99)},
-		{"ttft.p50", table.Duration, percentile(replay.TTFT, 50)}, {"ttft.p99", table.Duration, percentile(replay.TTFT, 99)},
-	}
+	list := []metric{percentile("e2e.p50", replay.E2E, 50), percentile("e2e.p99", replay.E2E, 99), percentile("ttft.p50", replay.TTFT, 50), percentile("ttft.p99", replay.TTFT, 99)}
 	if r.slo != nil {
-		list = append(list, metric{"goodput", table.Share, r.goodput})
+		list = append(list, metric{name: "goodput", unit: table.Share, of: r.goodput})
 	}
 	return list
 }
@@ -195,8 +229,8 @@ func (r *Run) Ask(c *Change) ([]finding.Without, error) {
 }
 
 // compare says what a metric would have been: as recorded, plus by how much it changes when it
-// is played. The interval covers the draws, how far the replay is from the recording, and that
-// the model of the change is right to a twentieth.
+// is played. The interval covers the draws, what a percentile of so many requests differs by from run to
+// run, how far the replay is from the recording, and that the model of the change is right to a tenth.
 func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.Without {
 	var moves []float64
 	for i := range played {
@@ -211,7 +245,7 @@ func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.W
 	}
 	w := finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: max(0, is+mean)}
 	const sure, model = 2, 0.1
-	half := sure*math.Sqrt(spread) + math.Abs(m.of(r.base[0])-is) + model*math.Abs(mean)
+	half := math.Hypot(sure*math.Sqrt(spread), m.chance(played[0])) + math.Abs(m.of(r.base[0])-is) + model*math.Abs(mean)
 	w.Low, w.High = max(0, w.Without-half), w.Without+half
 	if m.unit == table.Share {
 		w.Without, w.High = min(1, w.Without), min(1, w.High)
