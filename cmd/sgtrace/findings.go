@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -168,6 +169,11 @@ func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []i
 		if captures, err = inputs.Find(given, ctx.StringSlice("exclude")...); err != nil {
 			return nil, nil, err
 		}
+		// What is named as an input is one, even if it lies in the folder of the captures.
+		captures = slices.DeleteFunc(captures, func(in inputs.Input) bool {
+			same := func(arg string) bool { return filepath.Clean(arg) == filepath.Clean(in.Name) }
+			return slices.ContainsFunc(ctx.Args().Slice(), same) && !slices.ContainsFunc(given, same)
+		})
 		others = slices.DeleteFunc(others, func(in inputs.Input) bool { return slices.Contains(inputs.Names(captures), in.Name) })
 	}
 	return others, captures, nil

@@ -1,0 +1,185 @@
+package finders
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+	"github.com/sgtrace/sgtrace/analyze/limit"
+	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// consequences: requests are sent elsewhere or pile up from when a server hangs, dies, or is restarted, they wait where a limit is reached and are thrown out of a full KV
+// cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
+// That slow requests were on one rank says less than why that rank is slow, but whose they
+// are says more than where their time went.
+var consequences = []finding.Consequence{
+	{Cause: finding.Errors, CauseTopic: requests.GivenUp, Effect: finding.Load, Topics: []string{""}, Later: true, Enough: askAgain},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Restart, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Start, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Stop, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Restart, Effect: finding.Imbalance, Topics: []string{""}},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Start, Effect: finding.Imbalance, Topics: []string{""}},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Stop, Effect: finding.Imbalance, Topics: []string{""}, Costs: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Errors, Topics: []string{""}, SameRequests: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Errors, Topics: []string{""}, SameRequests: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Imbalance, Topics: []string{""}},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Slower, Topics: []string{""}, Enough: asTheClock, Costs: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asTheClock, Costs: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Enough: asTheClock},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Imbalance, Topics: []string{""}, Enough: asTheClock},
+	{Cause: finding.GPU, Effect: finding.Errors, Topics: []string{logged.Died, logged.Transfers}, Enough: afterXid, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}},
+	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
+	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Imbalance, Topics: []string{""}, Around: true},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Load, Topics: []string{"", finding.Waits}, Around: true},
+	{Cause: finding.Hang, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Hang, logged.Hang, logged.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Hang, Effect: finding.Errors, Topics: []string{logged.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Front, Effect: finding.Tail, Topics: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
+	{Cause: finding.Front, Effect: finding.Change, Topics: []string{change.TokenizingTopic}},
+	{Cause: finding.Front, CauseTopic: limit.Tokenizer, Effect: finding.Tail, Topics: []string{cause.Return.String()}}, // it answers, too
+	{Cause: finding.Front, Effect: finding.Common, Topics: []string{tail.PlaceTopic}, SameRequests: true},
+	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
+	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
+	{Cause: finding.Limit, CauseTopic: limit.Prefills.String(), Effect: finding.Tail, Topics: []string{cause.Interference.String(), tail.CrowdTopic}},
+	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
+	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
+	{Cause: finding.Tail, CauseTopic: tail.CrowdTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
+	{Cause: finding.Lifecycle, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Slower, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Straggler, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Imbalance, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Load, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Limit, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Transfer, Effect: finding.Common, Topics: []string{tail.PlaceTopic}},
+	{Cause: finding.Common, Effect: finding.Tail, Topics: cause.Names(), SameRequests: true},
+	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
+	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{change.Pace}, OnRanks: true},
+	{Cause: finding.Change, CauseTopic: change.Stalls, Effect: finding.Tail, Topics: cause.Names()},
+	{Cause: finding.Change, CauseTopic: change.Stalls, Effect: finding.Change, Topics: []string{change.Pace}, Around: true, Enough: worksOff},
+	{Cause: finding.Change, CauseTopic: change.Stalls, Effect: finding.Load, Topics: append(cause.Names(), finding.Waits)},
+	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
+	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
+	{Cause: finding.GPU, CauseTopic: collective.LinkTopic, Effect: finding.GPU, Topics: []string{"communication", transferTopic}},
+	{Cause: finding.GPU, CauseTopic: collective.AbsentTopic, Effect: finding.GPU, Topics: []string{absentTopic}},
+	{Cause: finding.GPU, CauseTopic: waitTopic, Effect: finding.Straggler, Topics: []string{""}},
+	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
+	{Cause: finding.Load, Effect: finding.Errors, Topics: []string{requests.TurnedAway}, Later: true},
+	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.TurnedAway}, NotBefore: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Hang, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Lifecycle, CauseTopic: lifecycle.Death, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Change, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Slower, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Straggler, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Transfer, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Load, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
+	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
+	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
+}
+
+// asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so
+// about when a scrape saw the clock first.
+func asTheClock(slower, clock *finding.Finding) bool {
+	const scrapes = trace.Time(45e9)
+	known := clock.At.Host != "" && slower.At.Scope == place.OneRank // which server's GPU it is
+	if slower.Since == 0 {
+		return known
+	}
+	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes
+}
+
+// afterXid reports whether a server may have failed for an error of a GPU: soon after it.
+func afterXid(failed, xid *finding.Finding) bool {
+	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
+	return strings.HasPrefix(xid.Topic, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
+}
+
+// afterHang reports whether a server may have been given up for a collective that does not end: once that began,
+// and not much later than watchdogs wait, which is half an hour at most unless somebody sets them.
+func afterHang(failed, hang *finding.Finding) bool {
+	const before, patience = trace.Time(60e9), trace.Time(2400e9) // clocks differ
+	return hang.Since != 0 && failed.Since != 0 && failed.Since >= hang.Since-before && failed.Since <= hang.Since+patience
+}
+
+// isSymptom reports whether a finding tells where time went, and not why: if another one
+// explains all of that time, it says nothing more.
+func isSymptom(f *finding.Finding) bool {
+	switch f.Kind {
+	case finding.Tail, finding.Limit:
+		return true
+	case finding.Memory:
+		return f.Whose != finding.Ranks // memory of a device is no part of the time of requests
+	case finding.Load:
+		return f.Topic == finding.Waits
+	case finding.Transfer: // slow ones; since when says more
+		return f.Since == 0
+	case finding.Common:
+		return f.Topic == tail.PlaceTopic
+	}
+	return false
+}
+
+// askAgain reports whether clients that give up and ask again may be why more requests arrive.
+func askAgain(load, givenUp *finding.Finding) bool {
+	const about = 1.2
+	return load.Metric.Name == change.Arrivals && load.Metric.After-load.Metric.Before <= about*givenUp.Metric.After
+}
+
+// worksOff reports whether a server may be slower for a while as it works off what queued up while
+// it stood still, in batches that are fuller than ever.
+func worksOff(slower, stall *finding.Finding) bool {
+	return slower.Until != 0 && slower.At == stall.At
+}
+
+// claimsAt is in which turn a finding claims time of requests: first what is slower at the same
+// load, then load, which is why anything else is, and last symptoms.
+func claimsAt(f *finding.Finding) int {
+	switch {
+	case isSymptom(f):
+		return 2
+	case f.Kind == finding.Load:
+		return 1
+	}
+	return 0
+}
+
+// whatever takes any finding.
+func whatever(*finding.Finding) bool { return true }
+
+// comesAndGoes reports whether a finding is about what requests do to each other: they queue and
+// hold each other up on every server now and then, and no server is at fault.
+func comesAndGoes(f *finding.Finding) bool {
+	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.Whose == finding.RequestTime
+}
+
+// hardlyCosts reports whether a server became slower by so little, or for so short, that nobody
+// would notice.
+func hardlyCosts(f *finding.Finding) bool {
+	const least = 0.005 // of the time of requests
+	return f.Kind == finding.Change && f.Topic == change.Pace && f.Cost < least
+}
+
+// costly and free tell whether a finding costs so much that anyone would notice: load comes and
+// goes.
+func costly(f *finding.Finding) bool { return f.Cost >= leastLoadCost }
+func free(f *finding.Finding) bool   { return !costly(f) }
+
+// leastLoadCost is the part of the time of requests that load, or a tail for it, costs at least.
+const leastLoadCost = 0.02
