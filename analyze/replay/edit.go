@@ -258,9 +258,6 @@ func (r *Run) TypicalTransfers(p *Plan, at *place.Where, since trace.Time) (n in
 	return n
 }
 
-// Transfers returns how many KV caches were sent that can be replayed.
-func (r *Run) Transfers() int { return r.sizes.N }
-
 // Evenly lets the requests of a burst that begins at a time arrive at the rate of before: the time
 // between them is stretched, so that the same requests arrive, and those after it come later. It
 // returns how many times as many came as before; 0 if there is no burst beyond chance.
