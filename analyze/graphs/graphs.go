@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -274,17 +275,7 @@ func (c *chooser) fitOf(l *Launch, x *Capture, p *Pairs, want int64, before *Lau
 }
 
 func (f fit) compare(o fit) int {
-	return cmp.Or(cmp.Compare(o.lacks, f.lacks), cmp.Compare(f.proven, o.proven), boolCompare(f.size, o.size), boolCompare(f.next, o.next), boolCompare(f.place, o.place))
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
+	return cmp.Or(cmp.Compare(o.lacks, f.lacks), cmp.Compare(f.proven, o.proven), order.Bool(f.size, o.size), order.Bool(f.next, o.next), order.Bool(f.place, o.place))
 }
 
 // Of returns what a node was launched as at capture; nil is not known.

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -44,18 +45,8 @@ func (h *Hang) listStacks() {
 		}
 	}
 	slices.SortStableFunc(h.standing, func(a, b standing) int {
-		return cmp.Or(-compareBool(a.main, b.main), cmp.Compare(b.processes, a.processes), strings.Compare(a.name, b.name))
+		return cmp.Or(order.Bool(b.main, a.main), cmp.Compare(b.processes, a.processes), strings.Compare(a.name, b.name))
 	})
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // stand adds a thread to those that have its stack.

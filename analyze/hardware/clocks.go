@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -109,7 +110,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 			for _, x := range run {
 				own, peers = append(own, x.sample.Value), append(peers, x.peers)
 			}
-			s := Slow{Device: d, Since: run[0].sample.Time, Every: every, Clock: median(own), Peers: median(peers), Others: run[len(run)-1].others, N: len(run)}
+			s := Slow{Device: d, Since: run[0].sample.Time, Every: every, Clock: order.Median(own), Peers: order.Median(peers), Others: run[len(run)-1].others, N: len(run)}
 			if over {
 				s.Until = run[len(run)-1].sample.Time
 			}
@@ -136,7 +137,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 		if len(others) < fewPeers {
 			continue
 		}
-		if peers := median(others); x.Value < lower*peers {
+		if peers := order.Median(others); x.Value < lower*peers {
 			run = append(run, at{x, peers, len(others)})
 			continue
 		}
@@ -200,11 +201,5 @@ func spacing(list []series.Sample) time.Duration {
 	if len(gaps) == 0 {
 		return 0
 	}
-	return time.Duration(median(gaps))
-}
-
-func median(list []float64) float64 {
-	list = slices.Sorted(slices.Values(list))
-	n := len(list)
-	return (list[(n-1)/2] + list[n/2]) / 2
+	return time.Duration(order.Median(gaps))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -303,12 +304,11 @@ func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
 	return f, false
 }
 
-// middle is the median.
+// middle is the median of the values that are numbers.
 func middle(list []float64) float64 {
 	s := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
 	if len(s) == 0 {
 		return math.NaN()
 	}
-	slices.Sort(s)
-	return (s[len(s)/2] + s[(len(s)-1)/2]) / 2
+	return order.SortedMedian(s)
 }

@@ -1,6 +1,7 @@
 package measured
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -76,11 +77,11 @@ func (m *Measured) RunWords() string {
 		}
 		return out
 	}
-	// Runs of one kind with the highest rate, and with the lowest one.
-	most := slices.MaxFunc(runs, func(a, b series.Run) int { return compareRates(a.Rate, b.Rate) })
+	// Runs of one kind with the highest rate, and with the lowest one; unknown rates are below all.
+	most := slices.MaxFunc(runs, func(a, b series.Run) int { return cmp.Compare(a.Rate, b.Rate) })
 	least := most
 	for _, r := range runs {
-		if r.Backend == most.Backend && r.Dataset == most.Dataset && compareRates(r.Rate, least.Rate) < 0 {
+		if r.Backend == most.Backend && r.Dataset == most.Dataset && cmp.Compare(r.Rate, least.Rate) < 0 {
 			least = r
 		}
 	}
@@ -89,17 +90,6 @@ func (m *Measured) RunWords() string {
 		text += "; " + one(&least)
 	}
 	return text
-}
-
-// compareRates puts unknown rates first.
-func compareRates(a, b float64) int {
-	switch {
-	case math.IsNaN(a) && math.IsNaN(b) || a == b:
-		return 0
-	case math.IsNaN(a) || a < b:
-		return -1
-	}
-	return 1
 }
 
 // ofTheRun is the part of a run for which half of the requests wait for their first token, from which
