@@ -65,6 +65,18 @@ func TestCausesByHand(t *testing.T) {
 	}
 }
 
+// Where neither steps nor a TTFT tell when the first token was there, decoding is not its first step.
+func TestDecodeWithoutFirstToken(t *testing.T) {
+	var d testset.Dump
+	root := testset.Span{Trace: "00000000000000000000000000000004", Name: " Req 4444", From: 0, To: 100_000, Attrs: testset.Attrs{"rid": "4444", "module": "sglang::request"}}
+	id := d.Add(root)
+	d.Thread(root, id, testset.DecodeHost, "Scheduler", 0, 245,
+		testset.Span{Name: "decode_waiting", From: 0, To: 10_000}, testset.Span{Name: "decode_forward", From: 10_000, To: 100_000})
+	a := NewAttributor(d.Set(t)).All()[0]
+	want := inMicros(map[Cause]int64{DecodeQueue: 10_000, Decode: 90_000})
+	compareCauses(t, "e2e", &a.E2E, &want)
+}
+
 // A chunk waits until its batch is scheduled.
 func TestChunkWaitByHand(t *testing.T) {
 	var d testset.Dump

@@ -162,8 +162,12 @@ func (w *CauseWalk) fill() {
 	out := &w.out
 	w.canvas.sweep(func(l layer, from, to trace.Time) {
 		c := layerCauses[l]
-		if l == layerDecode && len(w.tokens) > 1 {
+		switch {
+		case l != layerDecode:
+		case len(w.tokens) > 1:
 			c.after = Return
+		case len(w.tokens) == 0 && w.told == w.asked: // nothing tells when the first step was over
+			c.before = Decode
 		}
 		cut := min(to, w.first)
 		w.spend(c.before, from, cut)

@@ -139,7 +139,9 @@ var Evident = []Scenario{
 	{Name: "dp_skew", Doc: "one of several DP ranks gets far more than its share", Lead: Lead{"imbalance load", "RANK"}, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 1)
 		c.ranks(vary)
-		c.Faults = []Fault{{Name: "skewed routing", Server: vary.IntN(c.Pools[0].DP), At: since(c, vary), Share: 0.4 + 0.2*vary.Float64()}}
+		// Where all others avoid the rank, the Share is all that it has: of two ranks, half would be no skew.
+		n := c.Pools[0].DP
+		c.Faults = []Fault{{Name: "skewed routing", Server: vary.IntN(n), At: since(c, vary), Share: max(0.4, 1.6/float64(n)) + 0.2*vary.Float64()}}
 	}},
 	{Name: "server_skew", Doc: "one of several servers gets far more than its share", Lead: Lead{"imbalance load", "HOST"}, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 3+vary.IntN(4))

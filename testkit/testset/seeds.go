@@ -1,6 +1,7 @@
 package testset
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strconv"
@@ -33,16 +34,21 @@ func CountSeeds(seeds []uint64, f func(seed uint64) bool) int {
 var fewSeeds = []uint64{0, 5, 10, 15}
 
 // Seeds are those of the runs that a test simulates of each kind: those below
-// $SGTRACE_SEEDS, as "make rates" asks, or a few that are always the same.
+// $SGTRACE_SEEDS, as "make rates" asks, or that many from $SGTRACE_FIRST_SEED on, which nothing
+// was ever fitted to; else a few that are always the same.
 func Seeds(t testing.TB) []uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32)
 	if err != nil {
 		return slices.Clone(fewSeeds)
 	}
+	first, err := strconv.ParseUint(cmp.Or(os.Getenv("SGTRACE_FIRST_SEED"), "0"), 10, 32)
+	if err != nil {
+		t.Fatalf("SGTRACE_FIRST_SEED: %v", err)
+	}
 	seeds := make([]uint64, n)
 	for i := range seeds {
-		seeds[i] = uint64(i)
+		seeds[i] = first + uint64(i)
 	}
 	return seeds
 }
