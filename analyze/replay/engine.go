@@ -42,7 +42,7 @@ func (v *serving) tokens() (n int64) {
 }
 
 func (p *player) begin(v *serving, k Kind, f Features, at trace.Time) {
-	v.busy, v.kind = true, k
+	v.busy, v.kind, v.began, v.looked = true, k, at, len(v.waiting)
 	took, lead := v.cursors[k].take(f, at, p.rng)
 	v.told = at + trace.Time(took-lead)
 	p.agenda.add(at+trace.Time(took), ends, v.index)

@@ -77,6 +77,8 @@ type playing struct {
 	first, last trace.Time
 	here        bool // it has come to its scheduler
 	booked      trace.Time
+	come        trace.Time // to its scheduler
+	lined       trace.Time // its place in the queue, among those that come during one step
 }
 
 // A player plays a plan.
@@ -107,6 +109,8 @@ type serving struct {
 	chunked  int32 // whose prompt is partly computed
 	batch    []portion
 	kind     Kind
+	began    trace.Time // when its step began, and its loop looked at what had come
+	looked   int        // of the waiting ones were there then
 	told     trace.Time // when its lead rank ends the step
 	kv       int64
 	context  float64
@@ -215,7 +219,7 @@ func (p *player) route(j *job) int32 {
 // reach takes a job to its scheduler.
 func (p *player) reach(i int32, at trace.Time) {
 	j, x := &p.Run.jobs[i], &p.jobs[i]
-	x.here = true
+	x.here, x.come = true, at
 	switch {
 	case j.role == request.Decode && j.peer != None:
 		v := &p.servers[x.server]
@@ -239,8 +243,23 @@ func (p *player) enter(i int32, at trace.Time) {
 		v.unseen = append(v.unseen, i)
 		return
 	}
-	v.waiting = append(v.waiting, i)
+	v.line(p, i, at)
 	p.wake(v, at)
+}
+
+// line puts a job into the queue. A loop that is busy looks at the end of its step at what has come, in
+// the order in which it came: a job that it had not seen before by when it came itself, others by when
+// what they waited for came.
+func (v *serving) line(p *player, i int32, at trace.Time) {
+	x := &p.jobs[i]
+	x.lined = at
+	if x.come > v.began {
+		x.lined = x.come
+	}
+	v.waiting = append(v.waiting, i)
+	for k := len(v.waiting) - 1; v.busy && k > v.looked && p.jobs[v.waiting[k-1]].lined > x.lined; k-- {
+		v.waiting[k-1], v.waiting[k] = v.waiting[k], v.waiting[k-1]
+	}
 }
 
 // see puts what has come into the queue, from which the step after the next one is formed.

@@ -223,8 +223,8 @@ func (r *Run) couple() {
 }
 
 // fitTransfers says when KV caches arrived: a decode server notices at its next boundary, so
-// that the time is between the boundary before and that one. Where in it, the size tells, by
-// the line through all of them.
+// that the time is between the boundary before and that one, and known if the server did nothing. Where in
+// between, the size tells: by the line through those that are known, or through the middles.
 func (r *Run) fitTransfers() {
 	type transfer struct {
 		job    int
@@ -248,23 +248,22 @@ func (r *Run) fitTransfers() {
 		}
 		all = append(all, t)
 	}
-	sizes := make([]distribution.Sized, len(all))
-	const rounds = 6
-	for round := range rounds {
-		for i, t := range all {
-			sent := r.jobs[r.jobs[t.job].peer].ended
-			at := t.hi
-			if round > 0 {
-				at = min(max(sent+trace.Time(r.sizes.Expected(int64(r.jobs[t.job].prompt))), t.lo), t.hi)
-			}
-			sizes[i] = distribution.Sized{Tokens: int64(r.jobs[t.job].prompt), Ns: int64(at - sent)}
+	var exact, within []distribution.Sized
+	for _, t := range all {
+		sent, tokens := r.jobs[r.jobs[t.job].peer].ended, int64(r.jobs[t.job].prompt)
+		if t.lo == t.hi {
+			exact = append(exact, distribution.Sized{Tokens: tokens, Ns: int64(t.hi - sent)})
 		}
-		if r.sizes = distribution.FitSize(slices.Clone(sizes)); r.sizes.N == 0 {
-			break
-		}
+		within = append(within, distribution.Sized{Tokens: tokens, Ns: int64(t.lo + (t.hi-t.lo)/2 - sent)})
 	}
-	for i, t := range all {
-		r.jobs[t.job].enter = r.jobs[r.jobs[t.job].peer].ended + trace.Time(sizes[i].Ns)
+	if r.sizes = distribution.FitSize(exact); r.sizes.N == 0 {
+		r.sizes = distribution.FitSize(within)
+	}
+	for _, t := range all {
+		j := &r.jobs[t.job]
+		if j.enter = t.hi; r.sizes.N > 0 {
+			j.enter = min(max(r.jobs[j.peer].ended+trace.Time(r.sizes.Expected(int64(j.prompt))), t.lo), t.hi)
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ func (m Mode) String() string {
 type Config struct {
 	// Seed decides everything that is random, ids included.
 	Seed uint64
+	// Luck draws other times that machines take, for the same requests; 0 is those of Seed.
+	Luck uint64
 	// Mode is the shape of the deployment.
 	Mode Mode
 	// Release is the service.version of the servers; "" is none, as SGLang has it.

@@ -50,7 +50,7 @@ func Play(c Config) (*Run, error) {
 	r.plan(rand.New(rand.NewPCG(c.Seed, streamWorkload)))
 	r.setClocks(r.Requests[0].Arrival)
 
-	s := &sim{run: r, rng: rand.New(rand.NewPCG(c.Seed, streamService)), next: make([]int, len(r.Instances))}
+	s := &sim{run: r, rng: rand.New(rand.NewPCG(c.Seed, streamService+c.Luck<<8)), next: make([]int, len(r.Instances))}
 	for i := range r.Instances {
 		replicas := make([]*engine, r.Instances[i].Size.DP)
 		for dp := range replicas {
