@@ -129,6 +129,9 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	return cause, evidence
 }
 
+// AsLowClock is what is said of kernels that all run longer. Only metrics know clocks.
+const AsLowClock = ", as if its GPU clock were lower"
+
 // kernelCause says which kernels run longer: one if it makes most of the difference,
 // or all of them.
 func kernelCause(all excess, kernels []kernelExcess) string {
@@ -140,7 +143,7 @@ func kernelCause(all excess, kernels []kernelExcess) string {
 	case top.ns >= nearlyAll*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
 	case len(kernels) > 1 && slower(all, kernels) >= nearlyAll:
-		return fmt.Sprintf("its kernels run %s longer, nearly all of them, as if its GPU clock were lower", longer(all))
+		return fmt.Sprintf("its kernels run %s longer, nearly all of them", longer(all)) + AsLowClock
 	case top.ns >= most*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer, and so do other kernels", top.short(), longer(top.excess))
 	}

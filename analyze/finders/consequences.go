@@ -92,6 +92,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Straggler, Topics: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
 }
 
 // asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so
@@ -103,6 +104,12 @@ func asTheClock(slower, clock *finding.Finding) bool {
 		return known
 	}
 	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes
+}
+
+// asItsClock reports whether a rank may be late for the clock of its GPU: of that very rank, and since
+// about then if it was not late all the time.
+func asItsClock(late, clock *finding.Finding) bool {
+	return clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank && (late.Since == 0 || asTheClock(late, clock))
 }
 
 // afterXid reports whether a server may have failed for an error of a GPU: soon after it.

@@ -27,8 +27,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
 	{finding.GPU, "a GPU or a switch that reports an error (Xid, SXid), as kernel logs and metrics have it", Logs,
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
-	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, and why", Logs,
-		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Clocks)},
+	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, why, and the rank of recordings that it is of", Logs,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, slowClocks},
 	{finding.Memory, "a device that had no memory for an allocation of PyTorch, as snapshots have it", Snapshots,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--memory"}, outOfMemory},
 	{finding.Imbalance, "an EP rank whose experts get more tokens than those of the others, or layers whose experts are uneven, beyond chance, and whether kernels of experts agree", Experts,
@@ -250,6 +250,7 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 			found[i].Evidence = append(found[i].Evidence, finding.Sentence("%s", text))
 		}
 	}
+	m.besideClocks(found)
 	return found, judged
 }
 

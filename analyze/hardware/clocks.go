@@ -19,6 +19,9 @@ type Device struct {
 	clock      []series.Sample // by time
 	util       []series.Sample
 	reasons    []series.Sample
+	use        *Use   // of the rank that it works for; nil is unknown
+	by         string // what that is known by
+	shared     bool   // several ranks say that it is theirs
 }
 
 // A Slow is a GPU whose clock is lower than that of its peers for some time.
@@ -80,21 +83,42 @@ func Devices(set *series.Set) []*Device {
 	return list
 }
 
-// Slower finds the GPUs whose clocks are lower than those of the other GPUs of their host.
+// Slower finds the GPUs whose clocks are lower than those of their peers.
 func Slower(devices []*Device) (list []Slow) {
-	byHost := map[string][]*Device{}
 	for _, d := range devices {
-		byHost[d.Host] = append(byHost[d.Host], d)
+		list = append(list, slower(d, d.peers(devices))...)
 	}
-	for _, d := range devices {
-		if len(byHost[d.Host]) > fewPeers {
-			list = append(list, slower(d, byHost[d.Host])...)
+	return list
+}
+
+// peers are the GPUs that a GPU is compared with: the others of its host, and where these are few
+// those of the ranks that were recorded with its own.
+func (d *Device) peers(devices []*Device) (list []*Device) {
+	for _, o := range devices {
+		if o != d && o.Host == d.Host {
+			list = append(list, o)
+		}
+	}
+	if len(list) >= fewPeers || d.use == nil {
+		return list
+	}
+	for _, o := range devices {
+		if o.use != nil && o.Host != d.Host {
+			list = append(list, o)
 		}
 	}
 	return list
 }
 
-// slower finds the times at which a GPU is slower than those around it.
+// braked reports whether metrics say themselves that something slows a GPU down: heat, or a brake.
+// One peer is enough then.
+func (d *Device) braked(t trace.Time, every time.Duration) bool {
+	const brakes = 0x8 | 0x20 | 0x40 | 0x80
+	v, ok := valueAt(d.reasons, t, every)
+	return ok && v >= 0 && uint64(v)&brakes != 0
+}
+
+// slower finds the times at which a GPU is slower than its peers.
 func slower(d *Device, all []*Device) (list []Slow) {
 	type at struct {
 		sample series.Sample
@@ -130,11 +154,11 @@ func slower(d *Device, all []*Device) (list []Slow) {
 		}
 		var others []float64
 		for _, o := range all {
-			if v, ok := valueAt(o.clock, x.Time, every); ok && o != d && o.works(x.Time, every) {
+			if v, ok := valueAt(o.clock, x.Time, every); ok && o.works(x.Time, every) {
 				others = append(others, v)
 			}
 		}
-		if len(others) < fewPeers {
+		if n := len(others); n == 0 || n < fewPeers && !d.braked(x.Time, every) {
 			continue
 		}
 		if peers := order.Median(others); x.Value < lower*peers {

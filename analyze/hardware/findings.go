@@ -39,9 +39,11 @@ func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 // ClockTopic is that of findings of clocks.
 const ClockTopic = "clock"
 
-// Clocks are findings of GPUs that are slower than their peers.
-func Clocks(set *series.Set) ([]finding.Finding, finding.Judged) {
+// Clocks are findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
+// they are used for.
+func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Judged) {
 	devices := Devices(set)
+	join(devices, uses)
 	judged := finding.Judged{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
 	for _, d := range devices {
 		if len(d.clock) > 0 {
@@ -66,7 +68,16 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	}
 	f := finding.Finding{Topic: ClockTopic, Since: s.Since, Until: s.Until, At: at(s.Device), Whose: finding.GPUTime, Confidence: finding.Likely,
 		Metric: finding.Metric{Name: "SM clock in MHz", Before: s.Peers, After: s.Clock}}
-	f.Text = fmt.Sprintf("the SM clock of %s was %s MHz, that of its %d peers %s, since %s", s.Device.name(), number(s.Clock), s.Others, number(s.Peers), words.At(s.Since, "15:04:05"))
+	of := s.Device.name()
+	if u := s.Device.use; u != nil {
+		of = u.Rank + "'s GPU"
+		if s.during() {
+			host := f.At.Host
+			f.At = place.Named(u.Rank)
+			f.At.Host = host
+		}
+	}
+	f.Text = fmt.Sprintf("the SM clock of %s was %s MHz, %s %s, since %s", of, number(s.Clock), peers(s.Others), number(s.Peers), words.At(s.Since, "15:04:05"))
 	if s.Until != 0 {
 		f.Text += " until " + words.At(s.Until, "15:04:05")
 	}
@@ -89,12 +100,26 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 		f.Confidence = finding.Likely
 		say("no metrics tell whether it worked: idle GPUs lower their clocks")
 	}
-	if s.Device.UUID != "" {
+	switch u := s.Device.use; {
+	case u != nil && s.during():
+		say("it is %s: recordings and metrics are joined by %s", s.Device.name(), s.Device.by)
+	case u != nil:
+		say("it is %s: recordings and metrics are joined by %s; %s was recorded at another time, from %s to %s", s.Device.name(), s.Device.by,
+			u.Rank, words.At(u.From, "15:04:05"), words.At(u.To, "15:04:05"))
+	case s.Device.UUID != "":
 		say("it is known by its UUID, %s", s.Device.UUID)
-	} else {
+	default:
 		say("it is known by its index on the host alone")
 	}
 	return f
+}
+
+// peers says whose clocks are others.
+func peers(n int) string {
+	if n == 1 {
+		return "that of its only peer"
+	}
+	return fmt.Sprintf("that of its %d peers", n)
 }
 
 // at is where a GPU is: its pod, which logs call as metrics do, if that is known.

@@ -71,7 +71,7 @@ func TestRateOfSlowClocks(t *testing.T) {
 		if r.IntN(3) == 0 {
 			p.to = p.from + 400*sec
 		}
-		found, _ := Clocks(scraped(seed, []plan{p}, true, true))
+		found, _ := Clocks(scraped(seed, []plan{p}, true, true), nil)
 		all++
 		if goodClock(found, p) {
 			right++
@@ -80,7 +80,7 @@ func TestRateOfSlowClocks(t *testing.T) {
 		}
 		for _, with := range [][2]bool{{true, true}, {false, true}, {true, false}} {
 			all++
-			if found, judged := Clocks(scraped(seed, nil, with[0], with[1])); len(found) == 0 && judged.State() == finding.LookedAt {
+			if found, judged := Clocks(scraped(seed, nil, with[0], with[1]), nil); len(found) == 0 && judged.State() == finding.LookedAt {
 				right++
 			} else {
 				t.Logf("seed %d, nothing planted, %v: %+v", seed, with, found)
@@ -105,11 +105,11 @@ func goodClock(found []finding.Finding, p plan) bool {
 
 // Without throttle reasons and without load, nobody knows that a GPU is slow for no reason of its own.
 func TestDoubt(t *testing.T) {
-	found, _ := Clocks(scraped(1, []plan{{host: 0, gpu: 3, from: begin + 600*sec, to: begin + 2000*sec, clock: 1410}}, false, true))
+	found, _ := Clocks(scraped(1, []plan{{host: 0, gpu: 3, from: begin + 600*sec, to: begin + 2000*sec, clock: 1410}}, false, true), nil)
 	if len(found) != 1 || found[0].Confidence != finding.Likely || !strings.Contains(found[0].Text, "GPU 3 of node1 was 1,") {
 		t.Errorf("%+v", found)
 	}
-	if _, judged := Clocks(series.New(trace.NewSymbols(), &trace.Diags{})); judged.State() != finding.NotApplicable {
+	if _, judged := Clocks(series.New(trace.NewSymbols(), &trace.Diags{}), nil); judged.State() != finding.NotApplicable {
 		t.Errorf("%+v", judged)
 	}
 }

@@ -1,0 +1,59 @@
+package finders
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/hardware"
+)
+
+// slowClocks finds GPUs whose clocks are lower, and the ranks of recordings that they are of.
+func slowClocks(m *Measured) ([]finding.Finding, finding.Judged) {
+	return hardware.Clocks(m.Of.Series, m.uses())
+}
+
+// uses are the GPUs that ranks used, of those that used one only.
+func (m *Measured) uses() (list []hardware.Use) {
+	if m.GPUs == nil {
+		return nil
+	}
+	for i := range m.GPUs.GPUs {
+		g := &m.GPUs.GPUs[i]
+		k := int(g.RankIndex)
+		other := func(o gpu.GPU) bool { return o.RankIndex == g.RankIndex && o.Device != g.Device }
+		if k >= len(m.Of.Profiles.Placements) || slices.ContainsFunc(m.GPUs.GPUs, other) {
+			continue
+		}
+		at := &m.Of.Profiles.Placements[k]
+		u := hardware.Use{Rank: g.Rank, Host: at.Host, UUID: at.UUID, GPU: int(at.GPU), From: g.First, To: g.Last}
+		if at.GPU < 0 { // PyTorch counts as its process does
+			u.GPU, u.Sees = int(g.Device), at.Devices
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+// besideClocks adds to ranks that come late what metrics have of the clocks of their GPUs: a cause that
+// they refute is none.
+func (m *Measured) besideClocks(late []finding.Finding) {
+	if m.Of.Series == nil || len(late) == 0 {
+		return
+	}
+	uses := m.uses()
+	for i := range late {
+		text, equal := hardware.Beside(m.Of.Series, uses, late[i].At)
+		if text == "" {
+			continue
+		}
+		late[i].Brief = late[i].At.RankName() + " is late in its collectives"
+		if equal {
+			late[i].Brief = ""
+			late[i].Text = strings.Replace(late[i].Text, collective.AsLowClock, ", but metrics have its clock as high as others", 1)
+		}
+		late[i].Evidence = append(late[i].Evidence, finding.Sentence("%s", text))
+	}
+}
