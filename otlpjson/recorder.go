@@ -1,6 +1,8 @@
 package otlpjson
 
 import (
+	"strings"
+
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/secret"
@@ -19,6 +21,8 @@ type recorder struct {
 	fields          spantable.Fields // of the span that is being read
 	secrets         *secret.Filter   // nil keeps them
 	memo            memo
+	lastHex         [traceDigits]byte // of the trace that was met last, as it is written
+	lastTrace       spantable.TraceID
 	chosen          *spantable.Selected
 }
 
@@ -46,6 +50,7 @@ func newRecorder(syms *trace.Symbols, keepSecrets bool) recorder {
 		instance: syms.Intern("service.instance.id"),
 		fields:   spantable.NewFieldKeys(syms),
 	}}
+	copy(r.lastHex[:], strings.Repeat("0", traceDigits))
 	if !keepSecrets {
 		r.secrets = secret.NewFilter(syms)
 	}

@@ -31,8 +31,6 @@ type sighted struct {
 	ok     bool
 }
 
-const traceDigits = 32
-
 var (
 	documentBegins = []byte(`{"resourceSpans":[`)
 	keyBegins      = []byte(`{"key":"`)
@@ -92,8 +90,9 @@ func (s *scan) header(begin int) (next int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	if name, start, end, next := usualSpan(s.data, i); next > 0 {
-		return next, s.attributes(begin) && s.note(hex, name, start, end, next)
+	var usual usualSpan
+	if next := usual.read(s.data, i); next > 0 {
+		return next, s.attributes(begin) && s.note(hex, usual.name, usual.start, usual.end, next)
 	}
 	var name []byte
 	var start trace.Time
@@ -123,54 +122,6 @@ func (s *scan) header(begin int) (next int, ok bool) {
 	}
 	isLink := start == 0 && name == nil && !parent && i < len(s.data) && s.data[i] == '}'
 	return i, isLink
-}
-
-// usualSpan reads what follows the trace of a span whose members are those that exporters write,
-// in their order. next is the index behind its times; 0 stands for any other form.
-func usualSpan(b []byte, i int) (name []byte, start, end trace.Time, next int) {
-	const id, time = 16, 19
-	if i = behind(b, i, `,"spanId":"`); i == 0 {
-		return nil, 0, 0, 0
-	}
-	i += id
-	if parent := behind(b, i, `","parentSpanId":"`); parent > 0 {
-		i = parent + id
-	}
-	if i = behind(b, i, `"`); i == 0 {
-		return nil, 0, 0, 0
-	}
-	if flags := behind(b, i, `,"flags":`); flags > 0 {
-		for i = flags; i < len(b) && b[i]-'0' <= 9; i++ {
-		}
-	}
-	if i = behind(b, i, `,"name":"`); i == 0 {
-		return nil, 0, 0, 0
-	}
-	to := jsonscan.EndOfRun(b, i)
-	name = b[i:to]
-	if i = behind(b, to, `","kind":`); i == 0 {
-		return nil, 0, 0, 0
-	}
-	if i = behind(b, i+1, `,"startTimeUnixNano":"`); i == 0 || i+time > len(b) {
-		return nil, 0, 0, 0
-	}
-	start, ok := instant(b[i : i+time])
-	if i = behind(b, i+time, `","endTimeUnixNano":"`); !ok || start == 0 || i == 0 || i+time > len(b) {
-		return nil, 0, 0, 0
-	}
-	end, ok = instant(b[i : i+time])
-	if i = behind(b, i+time, `"`); !ok {
-		return nil, 0, 0, 0
-	}
-	return name, start, end, i
-}
-
-// behind returns the index behind a text that is at b[i]; 0 if it is not.
-func behind(b []byte, i int, text string) int {
-	if i > len(b)-len(text) || string(b[i:i+len(text)]) != text {
-		return 0
-	}
-	return i + len(text)
 }
 
 // note notes a span whose attributes begin at data[rest], and reports whether its trace is one.

@@ -69,8 +69,13 @@ func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) 
 	p.beginFields()
 	list := p.list[:0]
 	s.events, s.links = uint32(len(p.out.events)), uint32(len(p.out.links))
-	begin, seen := i, 0
-	for i++; ; {
+	begin := i
+	seen, at := p.usualHead(b, i, s)
+	for i = max(i+1, at); ; {
+		if end := behind(b, i, `,"status":{}}`); end > 0 {
+			i = end
+			break
+		}
 		var key []byte
 		if key, i, err = nextKey(b, i); err != nil {
 			return i, err
@@ -197,6 +202,10 @@ func (p *parser) links(b []byte, i int) (next int, err error) {
 		var ok bool
 		if i, ok, err = nextElement(b, i); err != nil || !ok {
 			break
+		}
+		if next := p.usualLink(b, i); next > 0 {
+			i = next
+			continue
 		}
 		i, err = p.link(b, i)
 	}

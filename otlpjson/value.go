@@ -130,10 +130,9 @@ func (r *recorder) enum(b []byte, i int, names []string) (v uint8, next int, err
 
 // spanID reads an id of 8 bytes.
 func (r *recorder) spanID(b []byte, i int) (id uint64, next int, err error) {
-	const digits = 16
-	if raw := quoted(b, i, digits); raw != nil {
+	if raw := quoted(b, i, spanDigits); raw != nil {
 		if id, ok := jsonscan.Hex(raw); ok {
-			return id, i + digits + 2, nil
+			return id, i + spanDigits + 2, nil
 		}
 	}
 	hi, lo, next, err := r.id(b, i)

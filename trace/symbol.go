@@ -1,6 +1,9 @@
 package trace
 
-import "sync"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // Sym is an interned string; 0 is the empty string. The number of a Sym depends
 // on the order in which goroutines met the strings, so it must never decide an
@@ -96,13 +99,20 @@ func (t *Symbols) Names() []string {
 // A SymbolCache makes interning from one goroutine lock-free for strings that
 // it has met before. It is not safe for concurrent use.
 type SymbolCache struct {
-	table *Symbols
-	local map[string]Sym
+	table  *Symbols
+	local  map[string]interned
+	recent [1 << recentBits]interned // by what recentOf makes of a string
+}
+
+// interned is a string, and its symbol.
+type interned struct {
+	name string
+	sym  Sym
 }
 
 // NewSymbolCache returns a cache in front of t.
 func NewSymbolCache(t *Symbols) *SymbolCache {
-	return &SymbolCache{table: t, local: make(map[string]Sym)}
+	return &SymbolCache{table: t, local: make(map[string]interned)}
 }
 
 // maxCached bounds a cache: past it new strings go to the shared table alone.
@@ -111,13 +121,36 @@ const maxCached = 1 << 16
 
 // Intern returns the symbol of b; b is copied if it is new.
 func (c *SymbolCache) Intern(b []byte) Sym {
-	if sym, ok := c.local[string(b)]; ok {
-		return sym
+	recent := &c.recent[recentOf(b)]
+	if string(b) == recent.name {
+		return recent.sym // 0 is the empty string
 	}
-	s := string(b)
-	sym := c.table.Intern(s)
-	if len(c.local) < maxCached {
-		c.local[s] = sym
+	in, ok := c.local[string(b)]
+	if !ok {
+		s := string(b)
+		in = interned{s, c.table.Intern(s)}
+		if len(c.local) < maxCached {
+			c.local[s] = in
+		}
 	}
-	return sym
+	*recent = in
+	return in.sym
+}
+
+const recentBits = 8
+
+// recentOf tells strings apart by their length, their first, and their last bytes, which takes less
+// time than to look at all: most of what is interned was among the last few hundred strings.
+func recentOf(b []byte) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	h := uint64(len(b))
+	switch n := len(b); {
+	case n >= 8:
+		h += binary.LittleEndian.Uint64(b)*odd ^ binary.LittleEndian.Uint64(b[n-8:])
+	case n >= 4:
+		h += uint64(binary.LittleEndian.Uint32(b))<<32 | uint64(binary.LittleEndian.Uint32(b[n-4:]))
+	case n > 0:
+		h += uint64(b[0])<<16 | uint64(b[n/2])<<8 | uint64(b[n-1])
+	}
+	return h * odd >> (64 - recentBits)
 }

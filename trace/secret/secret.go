@@ -156,6 +156,9 @@ func (f *Filter) Holds(list trace.ArgList) bool {
 
 // holds reports whether a, inside what outer is the test of, may hold a secret.
 func (f *Filter) holds(a trace.Arg, outer Test) bool {
+	if a.Kind != trace.ArgString && a.Kind != trace.ArgArray && a.Kind != trace.ArgDict {
+		return false
+	}
 	test := outer
 	if test == nil && a.Key != 0 {
 		test = f.Of(a.Key)
