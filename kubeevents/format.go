@@ -37,7 +37,7 @@ func sniff(head []byte) bool {
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
 		return kinds.Match(head) && bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`))
 	}
-	return header.Match(head)
+	return (bytes.Contains(head, []byte("REASON")) || bytes.Contains(head, []byte("Reason"))) && header.Match(head)
 }
 
 // An event is one, as any form has it.

@@ -18,7 +18,7 @@ var Format = &format.Format{
 	Noun:   "NCCL log",
 	Doc:    "collectives by rank and communicator, as NCCL prints them with NCCL_DEBUG=INFO; what PyTorch's watchdog prints when one times out",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return sign.Match(h.Bytes) },
+	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
 	Index:  index,
 	Series: true,
 	Text:   true,
@@ -27,6 +27,13 @@ var Format = &format.Format{
 // sign is a line of NCCL, or of PyTorch's watchdog.
 var sign = regexp.MustCompile(`[^\s:]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN) |` +
 	`\[[EF](?:\d{3,4} \d\d:\d\d:\d\d\.\d+)? ProcessGroupNCCL\.cpp:\d+\] `)
+
+// sniff looks for words of a line before it tries the expression: at every byte of files of other
+// formats, that takes longer than all else that is done to recognize them.
+func sniff(head []byte) bool {
+	return (bytes.Contains(head, []byte("NCCL INFO ")) || bytes.Contains(head, []byte("NCCL WARN ")) || bytes.Contains(head, []byte("ProcessGroupNCCL.cpp:"))) &&
+		sign.Match(head)
+}
 
 // A reader reads one log.
 type reader struct {

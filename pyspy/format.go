@@ -38,7 +38,7 @@ func sniff(head []byte) bool {
 	if trimmed := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		return bytes.Contains(head, []byte(`"owns_gil"`)) && bytes.Contains(head, []byte(`"frames"`))
 	}
-	return text.Match(head)
+	return bytes.Contains(head, []byte("\nPython v")) && text.Match(head)
 }
 
 // index reads a file.
