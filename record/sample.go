@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,12 +15,13 @@ import (
 const fewRequests = 20
 
 // judgeSamples says of which inputs the records are of slow requests only, as SGLang writes them if
-// SGLANG_LOG_REQUEST_EXCEEDED_MS is set. Rows are on Unix time.
+// SGLANG_LOG_REQUEST_EXCEEDED_MS is set, and of which they are of failed ones only. Rows are on Unix time.
 func (t *Table) judgeSamples() {
 	type ended struct {
 		e2e    []int64
 		starts []trace.Time
 		last   trace.Time
+		failed int
 	}
 	of := make([]ended, len(t.sources))
 	for i := range memory.Each(len(t.rows), 256) {
@@ -27,14 +29,25 @@ func (t *Table) judgeSamples() {
 			e := &of[r.source]
 			e.e2e, e.starts = append(e.e2e, r.E2E), append(e.starts, r.Start)
 			e.last = max(e.last, r.End)
+			if r.Reason != 0 {
+				e.failed++
+			}
 		}
 	}
+	var all []int64 // a limit is one of all servers
+	whys := make([]string, len(of))
 	for i := range of {
 		e, s := &of[i], &t.sources[i]
-		if len(e.e2e) == 0 {
+		n := len(e.e2e)
+		if n == 0 {
+			continue
+		}
+		if e.failed == n && n >= fewRequests {
+			t.Series.Diags.Add(trace.RecordsFailedOnly.Of(s.name, n, n))
 			continue
 		}
 		slices.Sort(e.e2e)
+		all = append(all, e.e2e...)
 		zone := &t.Series.Sources[s.series].Zone
 		for k := range s.received {
 			if zone.Local {
@@ -42,12 +55,13 @@ func (t *Table) judgeSamples() {
 			}
 			e.last = max(e.last, s.received[k])
 		}
-		why := lacking(s.received, e.starts, e.last-trace.Time(e.e2e[len(e.e2e)-1]), e.e2e[0])
-		if why == "" {
-			why = cutOff(e.e2e)
-		}
-		if why != "" {
-			t.Series.Diags.Add(trace.RecordsSlowOnly.Of(s.name, why))
+		whys[i] = cmp.Or(lacking(s.received, e.starts, e.last-trace.Time(e.e2e[n-1]), e.e2e[0]), cutOff(e.e2e))
+	}
+	slices.Sort(all)
+	together := cutOff(all)
+	for i := range of {
+		if why := cmp.Or(whys[i], together); why != "" && len(of[i].e2e) > 0 && of[i].failed < len(of[i].e2e) {
+			t.Series.Diags.Add(trace.RecordsSlowOnly.Of(t.sources[i].name, why))
 		}
 	}
 }

@@ -43,17 +43,18 @@ var (
 
 // Logs, records of requests, and metrics.
 var (
-	MetricsBadLine  = message("metrics-bad-line", DataLoss, "lines that are not samples were skipped: {n}, the first is line {n}", copyAgain)
-	MetricsUntimed  = message("metrics-untimed", Notice, "{n} values have no time; taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
-	LogZoneUnknown  = message("log-zone-unknown", Notice, "stamps have no time zone, and nothing tells which; taken for UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
-	LogNoYear       = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
-	EventAges       = message("event-ages", Notice, "events have ages and no times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")
-	LogLineLong     = message("log-line-long", Notice, "a line is longer than {n} MiB; the rest of it was passed over", "nothing: such a line holds a prompt")
-	LogDamaged      = message("log-damaged", DataLoss, "pieces of records cannot be read: several processes wrote over each other", "nothing; SGLang since 2026-02 writes one record after another")
-	RecordBad       = message("record-bad", DataLoss, "lines that are no records, or do not say when a request was, were left out: {n%d}", "look at the file: it may be cut off, or written by another version")
-	RecordTimeless  = message("record-timeless", DataLoss, "records say how long requests took, and not when; left out", "start the server with `--enable-metrics`")
-	RecordsSlowOnly = message("records-slow-only", Notice, "likely only slow requests are recorded here ({why}): latencies and percentiles are those of a biased sample", "unset `SGLANG_LOG_REQUEST_EXCEEDED_MS`, use `--export-metrics-to-file`, or add a dump that has all requests")
-	LogEmpty        = message("log-empty", Notice, "none of its {n} lines says how a server does", "give the log from when it served requests: of a rotated one, all files")
+	MetricsBadLine    = message("metrics-bad-line", DataLoss, "lines that are not samples were skipped: {n}, the first is line {n}", copyAgain)
+	MetricsUntimed    = message("metrics-untimed", Notice, "{n} values have no time; taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
+	LogZoneUnknown    = message("log-zone-unknown", Notice, "stamps have no time zone, and nothing tells which; taken for UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
+	LogNoYear         = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
+	EventAges         = message("event-ages", Notice, "events have ages and no times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")
+	LogLineLong       = message("log-line-long", Notice, "a line is longer than {n} MiB; the rest of it was passed over", "nothing: such a line holds a prompt")
+	LogDamaged        = message("log-damaged", DataLoss, "pieces of records cannot be read: several processes wrote over each other", "nothing; SGLang since 2026-02 writes one record after another")
+	RecordBad         = message("record-bad", DataLoss, "lines that are no records, or do not say when a request was, were left out: {n%d}", "look at the file: it may be cut off, or written by another version")
+	RecordTimeless    = message("record-timeless", DataLoss, "records say how long requests took, and not when; left out", "start the server with `--enable-metrics`")
+	RecordsSlowOnly   = message("records-slow-only", Notice, "likely only slow requests are recorded here ({why}): latencies, percentiles, and rates are of these alone", "unset `SGLANG_LOG_REQUEST_EXCEEDED_MS`, use `--export-metrics-to-file`, or add a dump that has all requests")
+	RecordsFailedOnly = message("records-failed-only", Notice, "only requests that failed or were aborted are recorded here, {n%d} of {n%d}: nothing tells how many did not, and how long those took", "if that is a selection, give the records of all requests")
+	LogEmpty          = message("log-empty", Notice, "none of its {n} lines says how a server does", "give the log from when it served requests: of a rotated one, all files")
 )
 
 // Requests.

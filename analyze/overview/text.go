@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -62,7 +63,11 @@ func (p *overviewPrinter) latencies() error {
 	}
 	p.Printf("\n")
 	// The rows are few enough without a rule.
-	return latencyReport(p.Seen()).WriteBare(p.Out, p.Bare())
+	if err := latencyReport(p.Seen()).WriteBare(p.Out, p.Bare()); err != nil {
+		return err
+	}
+	table.WriteNotes(p.Out, p.style, document.SampleNotes(p.Diags))
+	return nil
 }
 
 // mostDevices is how many devices people are shown where there are only profiles.
@@ -143,7 +148,11 @@ func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	if len(o.Latencies) == 0 {
 		return nil
 	}
-	if err := latencyReport(o.Seen()).Write(out, table.FormatMarkdown, table.Style{}); err != nil {
+	seen := latencyReport(o.Seen())
+	for _, note := range document.SampleNotes(o.Diags) {
+		seen.Note("%s", note)
+	}
+	if err := seen.Write(out, table.FormatMarkdown, table.Style{}); err != nil {
 		return err
 	}
 	return out.WriteByte('\n')

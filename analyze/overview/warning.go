@@ -85,12 +85,12 @@ func (o *Overview) diagWarnings() []document.Warning {
 const mostNamed = 2
 
 // profilerWarnings are what profilers themselves said of their recordings, errors, then
-// warnings; and which records are of slow requests only.
+// warnings; and which records are of slow or failed requests only.
 func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
-	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly} {
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly, trace.RecordsFailedOnly} {
 		var texts []string
 		said := map[string][]string{} // of which inputs, by text
 		for _, x := range o.Diags.All() {

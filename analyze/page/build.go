@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/host"
@@ -139,10 +140,14 @@ func inputs(o *overview.Overview) Section {
 // Requests makes the sections about requests.
 func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Section {
 	m, set := &o.Measured, o.Requests
-	return []Section{
+	list := []Section{
 		Timeline(timeline, m.Changes, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
 		Waterfalls(set, o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
+	for i := range list {
+		list[i].Notes = append(list[i].Notes, document.SampleNotes(o.Diags)...)
+	}
+	return list
 }
 
 // Ranks makes the sections about what profilers recorded of ranks.

@@ -113,6 +113,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if err := how.arrange(d); err != nil {
 		return err
 	}
+	d.NoteSample(&c.diags)
 	d.Inputs = c.inputsRead()
 	switch text := how.format == table.FormatText || how.format == table.FormatMarkdown; {
 	case d.Warnings == nil:
