@@ -124,7 +124,7 @@ func (c *collector) keep(b *parse.Batch) {
 		return // nothing in it refers to anything
 	}
 	c.spans(b, k.rows)
-	if !c.linked && len(b.Launches)+len(b.Work) > 0 {
+	if !c.linked && b.Linked {
 		c.linked = true
 		for i := range c.kept {
 			c.kept[i].Tables.Redundant = nil

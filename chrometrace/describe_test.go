@@ -116,7 +116,7 @@ func (r reading) plainArgs(id trace.ArgsID) string {
 // events returns the slices as text.
 func (r reading) events() (out []string) {
 	for _, s := range r.Events {
-		out = append(out, fmt.Sprintf("X %s %q %q %d+%d %s", r.row(int32(s.Track)), r.name(s.Name), r.name(s.Cat), s.Time, s.Dur, r.plainArgs(s.Args)))
+		out = append(out, fmt.Sprintf("X %s %q %q %d+%d %s", r.row(s.Place.Row()), r.name(s.Name), r.name(s.Cat), s.Time, s.Dur, r.plainArgs(s.Args)))
 	}
 	return out
 }
@@ -144,13 +144,30 @@ func (r reading) records() []string {
 	for _, x := range r.Arrows {
 		out = append(out, fmt.Sprintf("%c %s %q %q %q %d %v %d", x.Phase, r.row(x.Row), r.name(x.Cat), r.name(x.Name), r.name(x.ID), x.Time, x.Enclosing, x.Event))
 	}
-	for _, x := range r.Launches {
-		out = append(out, fmt.Sprintf("launch %d %s %d", x.Event, r.row(x.Row), x.Correlation))
+	var work []string
+	for i, x := range r.Events {
+		link := fmt.Sprintf("%d %s %d", i, r.row(x.Place.Row()), x.Correlation)
+		switch {
+		case x.IsLaunch():
+			out = append(out, "launch "+link)
+		case x.IsWork():
+			work = append(work, "work "+link)
+		}
 	}
-	for _, x := range r.Work {
-		out = append(out, fmt.Sprintf("work %d %s %d", x.Event, r.row(x.Row), x.Correlation))
+	return append(out, work...)
+}
+
+// links returns how many calls and how much work have correlations.
+func (r reading) links() (launches, work int) {
+	for i := range r.Events {
+		switch e := &r.Events[i]; {
+		case e.IsLaunch():
+			launches++
+		case e.IsWork():
+			work++
+		}
 	}
-	return out
+	return launches, work
 }
 
 // everything returns all there is of a reading.

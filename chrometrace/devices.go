@@ -40,7 +40,8 @@ func (c *collector) findDevices(f *profile.Profile) {
 	waits := map[trace.Sym]bool{}
 	for i := range f.Events {
 		s := &f.Events[i]
-		if s.Cat != none || !device[s.Track] {
+		row := s.Place.Row()
+		if s.Cat != none || !device[row] {
 			continue
 		}
 		wait, known := waits[s.Name]
@@ -51,9 +52,9 @@ func (c *collector) findDevices(f *profile.Profile) {
 		switch name := strings.ToLower(c.opt.Syms.Name(s.Name)); {
 		case wait:
 		case strings.HasPrefix(name, "memcpy"):
-			s.Cat = memcpy
+			s.Cat, s.Place = memcpy, profile.CopySlice.On(row)
 		default:
-			s.Cat = kernel
+			s.Cat, s.Place = kernel, profile.KernelSlice.On(row)
 		}
 	}
 }

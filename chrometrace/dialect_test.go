@@ -83,7 +83,7 @@ func TestDialects(t *testing.T) {
 			r := parsed(t, c.data)
 			var got []string
 			for _, e := range r.Events {
-				row := r.Rows[e.Track]
+				row := r.Rows[e.Place.Row()]
 				kind := [...]string{"T", "S", "A", "C", "O"}[row.Kind]
 				got = append(got, fmt.Sprintf("%s|%s|%s|%s %s %s %d+%d", kind, row.Part, row.PIDText, row.TIDText, r.name(e.Cat), r.name(e.Name), e.Time, e.Dur))
 			}
@@ -138,7 +138,7 @@ func TestRowNames(t *testing.T) {
 	for _, row := range r.Rows {
 		got = append(got, fmt.Sprintf("%+v", row))
 	}
-	if d := diff(got, want); d != "" || r.Instants[0].Track != 0 || r.Events[0].Track != 0 || r.Total != 2 {
+	if d := diff(got, want); d != "" || r.Instants[0].Track != 0 || r.Events[0].Place.Row() != 0 || r.Total != 2 {
 		t.Error(d, r.records())
 	}
 }
@@ -226,7 +226,7 @@ func TestArrows(t *testing.T) {
 	}
 	launch := `{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,` + abs + `,"dur":1,"args":{"correlation":9}}`
 	for _, data := range []string{`[` + launch + `,` + flows + `]`, `[` + flows + `,` + launch + `]`} {
-		if r := parsed(t, data); len(r.Arrows) != 2 || len(r.Launches) != 1 {
+		if r := parsed(t, data); len(r.Arrows) != 2 || !r.Events[0].IsLaunch() {
 			t.Errorf("%q", r.records())
 		}
 	}
@@ -253,7 +253,7 @@ func TestBoundArrows(t *testing.T) {
 		var got []string
 		for _, a := range r.Arrows {
 			got = append(got, fmt.Sprintf("%c %s %d", a.Phase, r.name(a.ID), a.Event))
-			if a.Cat != 0 || a.Name != 0 || !a.Enclosing || a.Time != r.Events[a.Event].Time || a.Row != int32(r.Events[a.Event].Track) {
+			if a.Cat != 0 || a.Name != 0 || !a.Enclosing || a.Time != r.Events[a.Event].Time || a.Row != r.Events[a.Event].Place.Row() {
 				t.Errorf("%+v of %+v", a, r.Events[a.Event])
 			}
 		}

@@ -30,9 +30,9 @@ func (c *collector) finish() *profile.Profile {
 	f.Samples = joined(j, func(t *parse.Tables) *[]trace.Sample { return &t.Samples }, func(x *trace.Sample, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
-	var launched []trace.Time
-	f.Launches, launched = j.launches()
-	f.Work = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Work }, j.link)
+	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *kept) bool {
+		return !j.docs[k.doc].unlinked && j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
 	f.OneBlock = joined(j, func(t *parse.Tables) *[]profile.OneBlock { return &t.OneBlock }, func(x *profile.OneBlock, k *kept) bool {
 		x.Event = j.event(x.Event, k)
 		return x.Event != profile.NoEvent
@@ -62,10 +62,10 @@ func (c *collector) finish() *profile.Profile {
 	asked := joined(j, func(t *parse.Tables) *[]profile.Asking { return &t.Asked }, func(x *profile.Asking, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.PlaceCollectives(func(launch int32) trace.Time { return launched[launch] }, asked)
+	f.PlaceCollectives(launches, asked)
 	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
-	f.Fingerprint = joined(j, func(t *parse.Tables) *[]trace.Slice { return &t.Prints }, func(x *trace.Slice, k *kept) bool {
-		return j.track(&x.Track, k) && j.time(&x.Time, k)
+	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Print { return &t.Prints }, func(x *profile.Print, k *kept) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	for _, x := range c.Diags {
 		c.opt.Diags.Add(trace.Diag{Message: x.Message, Pos: trace.Pos{File: c.name, Offset: x.Offset}, Msg: x.Msg, Count: x.Count})
@@ -297,7 +297,7 @@ func (j joiner) time(t *trace.Time, k *kept) bool {
 
 // events returns the slices. Those that the filter leaves out once their end is
 // known are left out now.
-func (j *joiner) events() []trace.Slice {
+func (j *joiner) events() []profile.Slice {
 	f := &j.opt.Filter
 	late := j.paired && (f.MinDur > 0 || f.From != 0 || f.To != 0)
 	drops := late
@@ -306,8 +306,12 @@ func (j *joiner) events() []trace.Slice {
 	}
 	drops = drops || slices.Contains(j.rows, outside)
 	n := int32(0)
-	return joined(*j, func(t *parse.Tables) *[]trace.Slice { return &t.Events }, func(x *trace.Slice, k *kept) bool {
-		keep := j.track(&x.Track, k) && j.time(&x.Time, k)
+	return joined(*j, func(t *parse.Tables) *[]profile.Slice { return &t.Events }, func(x *profile.Slice, k *kept) bool {
+		row := x.Place.Row()
+		keep := j.row(&row, k) && j.time(&x.Time, k)
+		if x.Place = x.Place.OnRow(row); j.docs[k.doc].unlinked {
+			x.Correlation = 0
+		}
 		if late && keep {
 			keep = x.Dur >= f.MinDur && (f.From == 0 || x.End() >= f.From) && (f.To == 0 || x.Time <= f.To)
 		}
@@ -333,37 +337,4 @@ func (j joiner) event(i int32, k *kept) int32 {
 		return j.moved[i]
 	}
 	return i
-}
-
-// launches returns the launches and when each was made.
-func (j joiner) launches() (links []profile.Link, times []trace.Time) {
-	var of *kept
-	n := 0 // of the launches of that one
-	links = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Launches }, func(x *profile.Link, k *kept) bool {
-		if k != of {
-			of, n = k, 0
-		}
-		at := k.Tables.LaunchTimes[n]
-		n++
-		if !j.link(x, k) || !j.time(&at, k) {
-			return false
-		}
-		times = append(times, at)
-		return true
-	})
-	return links, times
-}
-
-func (j joiner) link(x *profile.Link, k *kept) bool {
-	if j.docs[k.doc].unlinked {
-		return false
-	}
-	if x.Event < profile.NoEvent {
-		if j.docs[k.doc].dropZero {
-			return false
-		}
-		x.Event = -parse.ZeroEvent - x.Event
-	}
-	x.Event = j.event(x.Event, k)
-	return j.row(&x.Row, k)
 }

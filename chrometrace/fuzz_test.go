@@ -46,15 +46,8 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 		return got
 	}
 	for i, e := range got.Events {
-		if int(e.Track) >= len(got.Rows) || e.Dur < 0 {
+		if int(e.Place.Row()) >= len(got.Rows) || e.Dur < 0 {
 			t.Fatalf("event %d: %+v", i, e)
-		}
-	}
-	for _, list := range [][]profile.Link{got.Launches, got.Work} {
-		for _, l := range list {
-			if l.Event < 0 || int(l.Event) >= len(got.Events) || got.Events[l.Event].Track != trace.TrackID(l.Row) {
-				t.Fatalf("a link to nowhere: %+v", l)
-			}
 		}
 	}
 	for _, d := range got.diags {
@@ -64,7 +57,9 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 	}
 	// Without arguments there are the same events.
 	none := readFuzzed(Options{Workers: 1, Filter: profile.Filter{Args: profile.ArgsNone}}, parse.Usual, same, data)
-	if len(none.Events) != len(got.Events) || len(none.Launches) != len(got.Launches) || len(none.diags) != len(got.diags) {
+	launches, work := got.links()
+	otherLaunches, otherWork := none.links()
+	if len(none.Events) != len(got.Events) || launches != otherLaunches || work != otherWork || len(none.diags) != len(got.diags) {
 		t.Fatalf("without arguments there are %d events instead of %d; %v instead of %v", len(none.Events), len(got.Events), none.diags, got.diags)
 	}
 	return got

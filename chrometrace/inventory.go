@@ -56,7 +56,7 @@ func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 	}
 	var e extent
 	for i := range p.Events {
-		if s := &p.Events[i]; in[s.Track] {
+		if s := &p.Events[i]; in[s.Place.Row()] {
 			e.cover(s.Time, s.End())
 		}
 	}

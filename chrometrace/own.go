@@ -75,17 +75,9 @@ func (c *collector) redrawn(f *profile.Profile) func(*profile.Arrow) bool {
 	if f.Meta.Parts == nil || !c.docs[0].own {
 		return func(*profile.Arrow) bool { return false }
 	}
-	linked := make([]bool, len(f.Events))
-	for _, links := range [][]profile.Link{f.Launches, f.Work} {
-		for _, l := range links {
-			if l.Event != profile.NoEvent {
-				linked[l.Event] = true
-			}
-		}
-	}
 	return func(a *profile.Arrow) bool {
 		if a.Event != profile.NoEvent {
-			return linked[a.Event]
+			return f.Events[a.Event].Correlation != 0
 		}
 		name := c.opt.Syms.Name(a.Name)
 		return name == "launch" || name == "collective"

@@ -10,7 +10,7 @@ import (
 
 // An openSlice has begun and not ended yet.
 type openSlice struct {
-	slice *trace.Slice // nil if the filter leaves it out
+	slice *profile.Slice // nil if the filter leaves it out
 	name  trace.Sym
 	time  trace.Time
 	at    int64

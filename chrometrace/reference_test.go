@@ -486,10 +486,10 @@ func refRecords(docs []*refDoc) ([]string, error) {
 					break
 				}
 				link := fmt.Sprintf("%d %s %s", index, e.row(), e.correlation)
-				if role == parse.RoleLaunch && e.correlation != "" && !unlinked {
+				if role == parse.RoleLaunch && e.correlation != "" && e.correlation != "0" && !unlinked {
 					launches = append(launches, "launch "+link)
 				}
-				if role == parse.RoleWork && e.correlation != "" && !unlinked {
+				if role == parse.RoleWork && e.correlation != "" && e.correlation != "0" && !unlinked {
 					work = append(work, "work "+link)
 				}
 			case "E":

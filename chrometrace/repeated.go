@@ -56,7 +56,7 @@ func (c *collector) eventsOf(doc int) (list []occurrence) {
 			continue
 		}
 		for _, e := range k.Tables.Events {
-			list = append(list, occurrence{e.Time, e.Dur, e.Name, k.rows[e.Track]})
+			list = append(list, occurrence{e.Time, e.Dur, e.Name, k.rows[e.Place.Row()]})
 		}
 	}
 	return list

@@ -83,7 +83,7 @@ func TestOwnOutputComesBack(t *testing.T) {
 func (r reading) drawnArrows(t *testing.T) (out []string) {
 	starts := map[string]trace.Time{}
 	for _, a := range r.Arrows {
-		if a.Event != profile.NoEvent && (r.Events[a.Event].Time != a.Time || r.Events[a.Event].Track != trace.TrackID(a.Row)) {
+		if a.Event != profile.NoEvent && (r.Events[a.Event].Time != a.Time || r.Events[a.Event].Place.Row() != a.Row) {
 			t.Errorf("%+v is not of %+v", a, r.Events[a.Event])
 		}
 		key := fmt.Sprint(a.Cat, a.Name, r.name(a.ID), a.Event != profile.NoEvent)
@@ -138,11 +138,11 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		cpu := b.Track(trace.Track{Name: b.Intern(fmt.Sprint("cpu ", rank))})
 		gpu := b.Track(trace.Track{Name: b.Intern(fmt.Sprint("gpu ", rank))})
 		for i := range int64(3) {
-			call := slice(cpu, "cuda_runtime", "cudaLaunchKernel", 1000+100*i+rank, 10, i)
+			call := slice(cpu, "cuda_runtime", "cudaLaunchKernel", 1000+100*i+rank, 10, 1+i)
 			if rank+i == 0 {
 				slice(cpu, "cuda_driver", "cuLaunchKernel", 1000, 5, 99)
 			}
-			kernel := slice(gpu, "kernel", "gemm", 1050+100*i+rank, 20, i)
+			kernel := slice(gpu, "kernel", "gemm", 1050+100*i+rank, 20, 1+i)
 			b.Flow(trace.Flow{From: call, To: kernel, Name: b.Intern("launch")})
 			if i == 0 && rank == 1 {
 				b.Flow(trace.Flow{From: last, To: kernel, Name: b.Intern("collective")})
@@ -160,15 +160,15 @@ func TestOwnArrowsComeBack(t *testing.T) {
 			name, _, _ := strings.Cut(x, " ")
 			counts[name]++
 		}
-		if !maps.Equal(counts, want) || len(r.Launches)+len(r.Work) > 0 {
-			t.Errorf("arrows %v, want %v; %d launches", counts, want, len(r.Launches))
+		if launches, work := r.links(); !maps.Equal(counts, want) || launches+work > 0 {
+			t.Errorf("arrows %v, want %v; %d launches", counts, want, launches)
 		}
 		r.checkArrows(t, tr)
 	}
 	// A filter does not bring wrong links back.
 	r := readWith(Options{Filter: profile.Filter{Cats: []string{"kernel", "cuda_runtime"}}}, parse.Usual, same, data)
-	if len(r.Launches)+len(r.Work) > 0 {
-		t.Errorf("%d launches with a filter", len(r.Launches))
+	if launches, work := r.links(); launches+work > 0 {
+		t.Errorf("%d launches with a filter", launches)
 	}
 	// If another producer wrote the file, or there are no such arrows, correlations
 	// are all there is.
@@ -176,8 +176,8 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)),
 		bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`"launch"`), []byte(`"other"`)), []byte("flow_out"), []byte("flow_xxx")),
 	} {
-		if r := readWith(Options{}, parse.Usual, same, other); len(r.Launches) != 7 || len(r.Work) != 6 {
-			t.Errorf("%d launches and %d kernels, want 7 and 6", len(r.Launches), len(r.Work))
+		if launches, work := readWith(Options{}, parse.Usual, same, other).links(); launches != 7 || work != 6 {
+			t.Errorf("%d launches and %d kernels, want 7 and 6", launches, work)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestOwnRanksComeBack(t *testing.T) {
 		}
 		var got []string
 		for _, s := range r.Events {
-			row := r.Rows[s.Track]
+			row := r.Rows[s.Place.Row()]
 			got = append(got, fmt.Sprint(row.Part, " ", row.Kind, " ", row.PID, " ", row.TID, " ", r.name(s.Name)))
 		}
 		slices.Sort(got)
@@ -227,8 +227,8 @@ func TestOwnRanksComeBack(t *testing.T) {
 		if d := diff(got, events); d != "" {
 			t.Error(d)
 		}
-		if len(r.Events) != 6 || len(r.Launches) != 2 || len(r.Work) != 2 || len(r.Arrows) != 0 {
-			t.Errorf("%d events, %d launches, %d kernels, %d arrows; want 6, 2, 2, 0", len(r.Events), len(r.Launches), len(r.Work), len(r.Arrows))
+		if launches, work := r.links(); len(r.Events) != 6 || launches != 2 || work != 2 || len(r.Arrows) != 0 {
+			t.Errorf("%d events, %d launches, %d kernels, %d arrows; want 6, 2, 2, 0", len(r.Events), launches, work, len(r.Arrows))
 		}
 		if codes := r.codes(); codes != "own-rows-repeated@0*2" {
 			t.Errorf("diagnostics %s", codes)

@@ -79,7 +79,7 @@ func TestDocumentsOfSeveralRanks(t *testing.T) {
 			}
 			durs := map[string]int64{}
 			for _, e := range p.Events {
-				if row := &p.Rows[e.Track]; row.Kind == profile.RowStream {
+				if row := &p.Rows[e.Place.Row()]; row.Kind == profile.RowStream {
 					durs[row.Part] += e.Dur / 1000
 				}
 			}

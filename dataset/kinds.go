@@ -10,40 +10,35 @@ import (
 // A file is one of a table that has rows of one kind, so that a report opens those that it
 // needs.
 type file struct {
-	name       string
-	kind       string   // of its rows
-	categories []string // of the events of traces in it; nil is all that have no file
-	operators  bool     // the table operators, not slices
+	name      string
+	kind      string // of its rows
+	of        profile.SliceKind
+	operators bool // the table operators, not slices
 }
 
 // Files of events.
 var (
-	kernelsFile   = &file{name: "slices-kernels", kind: "kernel", categories: []string{profile.KernelCategory}}
-	copiesFile    = &file{name: "slices-copies", kind: "copy", categories: profile.CopyCategories}
-	callsFile     = &file{name: "slices-calls", kind: "call", categories: profile.CallCategories}
-	rangesFile    = &file{name: "slices-ranges", kind: "range", categories: []string{profile.AnnotationCategory}}
+	kernelsFile   = &file{name: "slices-kernels", kind: "kernel", of: profile.KernelSlice}
+	copiesFile    = &file{name: "slices-copies", kind: "copy", of: profile.CopySlice}
+	callsFile     = &file{name: "slices-calls", kind: "call", of: profile.CallSlice}
+	rangesFile    = &file{name: "slices-ranges", kind: "range", of: profile.RangeSlice}
 	otherFile     = &file{name: "slices-other", kind: "other"}
-	operatorsFile = &file{name: "operators-operators", kind: "operator", categories: []string{profile.OperatorCategory}, operators: true}
-	pythonFile    = &file{name: "operators-python", kind: "python", categories: []string{profile.PythonCategory}, operators: true}
-	systemFile    = &file{name: "operators-system", kind: "system", categories: []string{profile.SystemCategory}, operators: true}
+	operatorsFile = &file{name: "operators-operators", kind: "operator", of: profile.OperatorSlice, operators: true}
+	pythonFile    = &file{name: "operators-python", kind: "python", of: profile.PythonSlice, operators: true}
+	systemFile    = &file{name: "operators-system", kind: "system", of: profile.SystemSlice, operators: true}
 )
 
 // eventFiles are the files of events, in the order in which events are read.
 var eventFiles = []*file{kernelsFile, copiesFile, callsFile, rangesFile, operatorsFile, pythonFile, systemFile, otherFile}
 
-// fileOf returns the file of events of a category.
-func fileOf(category string) *file {
-	for _, f := range eventFiles {
-		if slices.Contains(f.categories, category) {
-			return f
-		}
-	}
-	return otherFile
+// fileOf returns the file of events of a kind.
+func fileOf(kind profile.SliceKind) *file {
+	return eventFiles[slices.IndexFunc(eventFiles, func(f *file) bool { return f.of == kind })]
 }
 
 // wants reports whether a filter may keep events of the file.
 func (f *file) wants(filter *profile.Filter) bool {
-	return filter.Cats == nil || f.categories == nil || slices.ContainsFunc(f.categories, func(c string) bool { return keepsCategory(filter, c) })
+	return filter.Cats == nil || f == otherFile || slices.ContainsFunc(f.of.Categories(), func(c string) bool { return keepsCategory(filter, c) })
 }
 
 // keepsCategory reports whether a filter keeps events of a category.

@@ -132,7 +132,7 @@ func (r *restoring) steps() error {
 func (r *restoring) events() error {
 	f := &r.opt.Filter
 	if len(r.profiles) == 1 && f.Names == nil && f.MinDur == 0 && f.From == 0 && f.To == 0 {
-		r.profiles[0].Events = memory.Make[trace.Slice](int(r.countEvents()))[:0]
+		r.profiles[0].Events = memory.Make[profile.Slice](int(r.countEvents()))[:0]
 	}
 	for _, file := range eventFiles {
 		if !file.wants(f) {
@@ -172,19 +172,11 @@ func (r *restoring) eventsOf(file *file) error {
 	arguments := r.argumentsOf(file, in)
 	categories := map[trace.Sym]bool{}
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-		s := trace.Slice{Time: trace.Time(start.int()), Dur: max(0, dur.int()), Track: trace.TrackID(row), Name: name.sym(), Cat: category()}
+		s := profile.Slice{Time: trace.Time(start.int()), Dur: max(0, dur.int()), Correlation: correlation.int(), Name: name.sym(), Cat: category(), Place: file.of.On(row)}
 		if !r.keeps(&s, categories) {
 			continue
 		}
 		s.Args = arguments(s.Cat)
-		if id := correlation.int(); id != 0 {
-			link := profile.Link{Event: int32(len(p.Events)), Row: int32(s.Track), Correlation: id}
-			if file == callsFile {
-				p.Launches = memory.Append(p.Launches, link)
-			} else {
-				p.Work = memory.Append(p.Work, link)
-			}
-		}
 		if threads := single.int(); threads > 0 {
 			p.OneBlock = append(p.OneBlock, profile.OneBlock{Event: int32(len(p.Events)), Threads: int32(threads)})
 		}
@@ -201,7 +193,7 @@ func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
 		from = in.column("memory_from")
 	}
 	var own []trace.Sym // by number in the file
-	for _, name := range file.categories {
+	for _, name := range file.of.Categories() {
 		own = append(own, r.opt.Syms.Intern(name))
 	}
 	none, fills := r.opt.Syms.Intern(""), profile.NoMemory.String()
@@ -217,7 +209,7 @@ func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
 }
 
 // keeps reports whether the filter keeps an event; categories are those that were met.
-func (r *restoring) keeps(s *trace.Slice, categories map[trace.Sym]bool) bool {
+func (r *restoring) keeps(s *profile.Slice, categories map[trace.Sym]bool) bool {
 	f := &r.opt.Filter
 	keep, known := categories[s.Cat]
 	if !known {
@@ -318,7 +310,7 @@ func (r *restoring) instants() error {
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
 		x := trace.Instant{Time: trace.Time(time.int()), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()}
 		// No duration is too short for an instant.
-		if !r.keeps(&trace.Slice{Time: x.Time, Name: x.Name, Cat: x.Cat, Dur: r.opt.Filter.MinDur}, categories) {
+		if !r.keeps(&profile.Slice{Time: x.Time, Name: x.Name, Cat: x.Cat, Dur: r.opt.Filter.MinDur}, categories) {
 			continue
 		}
 		if r.opt.Filter.Args != profile.ArgsNone && r.wantsArguments(r.opt.Syms.Name(x.Cat)) {
@@ -352,9 +344,9 @@ func (r *restoring) counters() error {
 func (r *restoring) fingerprints() error {
 	for _, file := range []*file{kernelsFile, copiesFile} {
 		in := r.openRows(file.name, r.opt.Syms)
-		at, start, dur, name, category := r.spot(in), in.column("start"), in.column("dur"), in.column("name"), in.column("category")
+		at, start, dur, name := r.spot(in), in.column("start"), in.column("dur"), in.column("name")
 		for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-			p.Fingerprint = append(p.Fingerprint, trace.Slice{Time: trace.Time(start.int()), Dur: dur.int(), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()})
+			p.Fingerprint = append(p.Fingerprint, profile.Print{Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(), Row: row})
 		}
 		if err := in.close(); err != nil {
 			return err

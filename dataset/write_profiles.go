@@ -136,36 +136,23 @@ func (r *recording) threadsOf(number int32, p *profile.Profile, are []profile.Id
 
 // events writes the events that were kept.
 func (r *recording) events(p *profile.Profile, places []Place) {
-	correlations, single := make([]int64, len(p.Events)), p.OneBlock
-	for _, links := range [][]profile.Link{p.Launches, p.Work} {
-		for _, l := range links {
-			if l.Event != profile.NoEvent {
-				correlations[l.Event] = l.Correlation
-			}
-		}
-	}
-	files := map[trace.Sym]*file{} // by category
+	single := p.OneBlock
 	for i := range p.Events {
 		e := &p.Events[i]
-		f := files[e.Cat]
-		if f == nil {
-			f = fileOf(r.name(e.Cat))
-			files[e.Cat] = f
-		}
-		row := &p.Rows[e.Track]
+		f, row, at := fileOf(e.Place.Kind()), &p.Rows[e.Place.Row()], places[e.Place.Row()]
 		if f.operators {
-			r.operator(f, e, row.TID, places[e.Track])
+			r.operator(f, e, row.TID, at)
 		} else {
 			threads := int32(0)
 			if len(single) > 0 && single[0].Event == int32(i) {
 				threads, single = single[0].Threads, single[1:]
 			}
-			r.slice(f, e, row, places[e.Track], correlations[i], threadsOf(threads))
+			r.slice(f, e, row, at, threadsOf(threads))
 		}
 	}
 }
 
-func (r *recording) operator(f *file, e *trace.Slice, tid int64, at Place) {
+func (r *recording) operator(f *file, e *profile.Slice, tid int64, at Place) {
 	row := operatorRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), TID: tid}
 	for a := range r.content.Args.All(e.Args) {
 		switch {
@@ -191,8 +178,8 @@ func (r *recording) jsonOf(a trace.Arg) string {
 	return string(r.text)
 }
 
-func (r *recording) slice(f *file, e *trace.Slice, on *profile.Row, at Place, correlation int64, oneBlock *int32) {
-	row := sliceRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), Device: -1, Stream: -1, Correlation: correlation, OneBlock: oneBlock}
+func (r *recording) slice(f *file, e *profile.Slice, on *profile.Row, at Place, oneBlock *int32) {
+	row := sliceRow{Start: int64(e.Time), Dur: e.Dur, Place: at, Kind: f.kind, Name: r.name(e.Name), Category: r.name(e.Cat), Device: -1, Stream: -1, Correlation: e.Correlation, OneBlock: oneBlock}
 	switch f {
 	case kernelsFile, copiesFile:
 		row.Device, row.Stream = int32(on.PID), on.TID

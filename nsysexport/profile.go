@@ -51,8 +51,11 @@ func newProfiler(src *rows.Source) *profiler {
 
 // process is the profile of one process under way.
 type process struct {
-	Profile *profile.Profile
-	rows    map[profile.Row]int32
+	Profile  *profile.Profile
+	rows     map[profile.Row]int32
+	launches []profile.Launch
+	work     []work   // that the filter may have left out; empty if it keeps all
+	nodes    []uint64 // graph nodes, by collective
 }
 
 // machine is the pid of what belongs to no process.
@@ -119,12 +122,12 @@ func (r *profiler) join() []*profile.Profile {
 				delete(rd.pieces, pid) // so that its memory can go
 			}
 		}
-		times := p.add(pieces)
-		r.findCollectives(p, times)
-		p.Profile.PlaceCollectives(times.at, nil)
-		r.findGPUSteps(p, times)
-		p.dropLoose(r.sparse)
+		p.add(pieces)
+		r.findCollectives(p)
+		p.Profile.PlaceCollectives(p.launches, nil)
+		r.findGPUSteps(p)
 		p.Profile.Meta.OnGPU = p.Profile.Meta.OnGPU || slices.ContainsFunc(p.Profile.Rows, func(row profile.Row) bool { return row.Kind == profile.RowStream })
+		p.launches, p.work, p.nodes = nil, nil, nil
 		profiles = append(profiles, p.Profile)
 	}
 	return profiles

@@ -56,7 +56,7 @@ func (r *reader) api() {
 		if p.lastKey != key {
 			row = p.row(key, func() profile.Row { return r.threadRow(p, call.TID, "CUDA API", orderCUDA) })
 		}
-		name, event := names.of(call.Name), int32(profile.NoEvent)
+		name := names.of(call.Name)
 		if r.keeps(c, name, call.Start, call.End) {
 			if r.put != nil {
 				r.list = r.list[:0]
@@ -65,13 +65,10 @@ func (r *reader) api() {
 				}
 				r.addResult(call)
 			}
-			event = r.add(p, row, c, name, call.Start, call.End)
+			r.add(p, row, c, name, call.Start, call.End, call.Correlation)
 		}
 		if call.Correlation != 0 && links {
-			p.launches.add(profile.Link{Event: event, Row: row, Correlation: int64(call.Correlation)})
-			if r.sparse {
-				p.times.add(call.Start)
-			}
+			p.launches.add(profile.Launch{Time: call.Start, Correlation: int64(call.Correlation), Row: row})
 		}
 	}
 }
@@ -106,7 +103,7 @@ func (r *reader) call(call *rows.Call, c category, name trace.Sym, of layer, row
 	at := p.row(rowKey{of, uint32(call.TID), 0}, func() profile.Row { return r.threadRow(p, call.TID, row, order) })
 	r.list = r.list[:0]
 	r.addResult(call)
-	r.add(p, at, c, name, call.Start, call.End)
+	r.add(p, at, c, name, call.Start, call.End, 0)
 }
 
 // addResult adds what a call returned to the arguments, unless that is success.
@@ -127,6 +124,6 @@ func (r *reader) scheds() {
 		}
 		row := p.row(rowKey{layerRunning, uint32(x.TID), 0}, func() profile.Row { return r.threadRow(p, x.TID, "running", orderRunning) })
 		r.list = r.list[:0].Int(r.keys.cpu, int64(x.CPU))
-		r.add(p, row, c, running, x.Start, x.End)
+		r.add(p, row, c, running, x.Start, x.End, 0)
 	}
 }

@@ -31,7 +31,7 @@ func FuzzProfiles(f *testing.F) {
 		}
 		for _, p := range profiles {
 			for _, e := range p.Events {
-				if int(e.Track) >= len(p.Rows) || e.Dur < 0 {
+				if int(e.Place.Row()) >= len(p.Rows) || e.Dur < 0 {
 					t.Fatalf("%+v of %d rows", e, len(p.Rows))
 				}
 			}

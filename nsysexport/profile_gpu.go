@@ -43,14 +43,10 @@ func (r *reader) place(at *rows.Place) {
 	r.list = r.list.Int(r.keys.device, int64(at.Device)).Int(r.keys.context, int64(at.Context)).Int(r.keys.stream, int64(at.Stream))
 }
 
-// link ties what a device did to the call that asked for it.
-func (r *reader) link(p *piece, row, event int32, at *rows.Place, from, to trace.Time) {
-	if at.Correlation == 0 || r.filter.IndexOnly {
-		return
-	}
-	p.work.add(profile.Link{Event: event, Row: row, Correlation: int64(at.Correlation)})
-	if r.sparse {
-		p.spans.add(span{from, to, true})
+// worked notes what a device did, if the filter may leave it out of the events.
+func (r *reader) worked(p *piece, at *rows.Place, from, to trace.Time) {
+	if at.Correlation != 0 && r.sparse && !r.filter.IndexOnly {
+		p.work.add(work{from, to, int64(at.Correlation)})
 	}
 }
 
@@ -71,7 +67,7 @@ func (r *reader) kernels() {
 		p := r.piece(k.PID)
 		p.saw(k.Start, k.End)
 		row, event := r.stream(p, &k.Place), int32(profile.NoEvent)
-		r.mark(p, row, c, k.Name, k.Start, k.End)
+		r.mark(p, row, k.Name, k.Start, k.End)
 		if r.keeps(c, k.Name, k.Start, k.End) {
 			if r.put != nil {
 				key := kernelKey{k.Launch, k.Device, k.Context, k.Stream}
@@ -88,9 +84,9 @@ func (r *reader) kernels() {
 				}
 				r.list = r.list.Extend(lastArgs)
 			}
-			event = r.add(p, row, c, k.Name, k.Start, k.End)
+			event = r.add(p, row, c, k.Name, k.Start, k.End, k.Correlation)
 		}
-		r.link(p, row, event, &k.Place, k.Start, k.End)
+		r.worked(p, &k.Place, k.Start, k.End)
 		if r.communicates(k.Name) {
 			p.collective(k, row, event)
 		}
@@ -170,15 +166,15 @@ func (r *reader) graphRuns() {
 			name = r.syms.Intern(graphName(g.Graph))
 			names[g.Graph] = name
 		}
-		row, event := r.stream(p, &g.Place), int32(profile.NoEvent)
-		r.mark(p, row, c, name, g.Start, g.End)
+		row := r.stream(p, &g.Place)
+		r.mark(p, row, name, g.Start, g.End)
 		if r.keeps(c, name, g.Start, g.End) {
 			r.list = r.list[:0].Int(r.keys.correlation, int64(g.Correlation))
 			r.place(&g.Place)
 			r.list = r.list.Int(r.keys.exec, int64(g.Exec))
-			event = r.add(p, row, c, name, g.Start, g.End)
+			r.add(p, row, c, name, g.Start, g.End, g.Correlation)
 		}
-		r.link(p, row, event, &g.Place, g.Start, g.End)
+		r.worked(p, &g.Place, g.Start, g.End)
 	}
 	if untimed > 0 {
 		r.src.Diag(trace.NsysGraphUntimed, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 0, untimed)
@@ -225,14 +221,14 @@ func (r *reader) copies() {
 func (r *reader) copy(c category, at *rows.Place, name trace.Sym, from, to trace.Time, bytes uint64) {
 	p := r.piece(at.PID)
 	p.saw(from, to)
-	row, event := r.stream(p, at), int32(profile.NoEvent)
-	r.mark(p, row, c, name, from, to)
+	row := r.stream(p, at)
+	r.mark(p, row, name, from, to)
 	if r.keeps(c, name, from, to) {
 		r.list = r.list[:0].Int(r.keys.correlation, int64(at.Correlation)).Uint(r.keys.bytes, bytes)
 		r.place(at)
-		event = r.add(p, row, c, name, from, to)
+		r.add(p, row, c, name, from, to, at.Correlation)
 	}
-	r.link(p, row, event, at, from, to)
+	r.worked(p, at, from, to)
 }
 
 // syncNames are what waits are called, as by PyTorch's profiler.
@@ -264,6 +260,6 @@ func (r *reader) syncs() {
 		if w.Event != 0 && w.Event != 1<<32-1 {
 			r.list = r.list.Int(r.keys.event, int64(w.Event))
 		}
-		r.add(p, row, c, name, w.Start, w.End)
+		r.add(p, row, c, name, w.Start, w.End, 0)
 	}
 }

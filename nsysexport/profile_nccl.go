@@ -16,7 +16,7 @@ func (r *reader) nccl() { r.src.ReadNCCL() }
 // findCollectives tells of kernels that communicate what NCCL said about the calls
 // that launched them. Those of CUDA graphs were launched by the call that was
 // captured, if that was recorded; all replays are of the same one.
-func (r *profiler) findCollectives(f *process, times *callTimes) {
+func (r *profiler) findCollectives(f *process) {
 	calls := r.src.NCCLCalls(int32(f.Profile.Rows[0].PID))
 	if len(calls) == 0 || f.Profile.Collectives.Len() == 0 {
 		return
@@ -24,16 +24,16 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 	wanted := map[int64]*rows.NCCLCall{}
 	nodes := map[uint64]*rows.NCCLCall{}
 	for i := range f.Profile.Collectives.Len() {
-		if node := times.nodes[i]; node != 0 {
+		if node := f.nodes[i]; node != 0 {
 			nodes[node] = nil
 		} else {
 			wanted[f.Profile.Collectives.At(i).Correlation] = nil
 		}
 	}
-	for i := range f.Profile.Launches {
-		l := &f.Profile.Launches[i]
-		if _, ok := wanted[l.Correlation]; ok && l.Correlation != 0 {
-			if call := r.src.NCCLAt(calls, int32(f.Profile.Rows[l.Row].TID), times.at(int32(i))); call != nil {
+	for i := range f.launches {
+		l := &f.launches[i]
+		if _, ok := wanted[l.Correlation]; ok {
+			if call := r.src.NCCLAt(calls, int32(f.Profile.Rows[l.Row].TID), l.Time); call != nil {
 				wanted[l.Correlation] = call
 			}
 		}
@@ -46,7 +46,7 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 	}
 	for i := range f.Profile.Collectives.Len() {
 		c := f.Profile.Collectives.At(i)
-		if call := nodes[times.nodes[i]]; call != nil {
+		if call := nodes[f.nodes[i]]; call != nil {
 			t.tell(&c, call, false)
 		} else if call := wanted[c.Correlation]; call != nil {
 			t.tell(&c, call, true)

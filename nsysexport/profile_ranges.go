@@ -36,7 +36,7 @@ func (r *reader) ranges() {
 					open[n.Text] = name
 				}
 			}
-			s := trace.Slice{Time: n.Start, Dur: max(0, int64(n.End-n.Start)), Track: trace.TrackID(row), Name: name, Cat: c.sym, Args: r.rangeArgs(n)}
+			s := profile.Slice{Time: n.Start, Dur: max(0, int64(n.End-n.Start)), Name: name, Cat: c.sym, Args: r.rangeArgs(n), Place: c.kind.On(row)}
 			event = int32(p.events.add(s))
 		}
 		if step, ok := steps.of(n.Text); ok && !n.Open {

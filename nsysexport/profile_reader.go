@@ -50,18 +50,16 @@ type piece struct {
 	rowOf       map[rowKey]int32
 	lastKey     rowKey
 	lastRow     int32
-	events      list[trace.Slice]
+	events      list[profile.Slice]
 	instants    []trace.Instant
 	samples     list[trace.Sample]
-	launches    list[profile.Link]
-	times       list[trace.Time] // of launches; empty if the events have them
-	work        list[profile.Link]
+	launches    list[profile.Launch]
+	work        list[work] // empty if the events have it
 	collectives profile.Collectives
-	prints      list[trace.Slice] // of the fingerprint
-	nodes       list[uint64]      // of collectives; 0 is not of a graph
+	prints      list[profile.Print] // of the fingerprint
+	nodes       list[uint64]        // of collectives; 0 is not of a graph
 	steps       []profile.Step
 	forwards    []profile.Step // parts of steps that run the model
-	spans       list[span]     // of work; empty if the events have them
 	first, last trace.Time
 	total       int
 }
@@ -142,6 +140,7 @@ func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 // category is what events of a table are called, and whether they are wanted.
 type category struct {
 	sym    trace.Sym
+	kind   profile.SliceKind
 	wanted bool
 }
 
@@ -150,7 +149,7 @@ func (r *reader) category(name string) category {
 	for _, c := range r.filter.Cats {
 		wanted = wanted || strings.EqualFold(strings.TrimSpace(c), name)
 	}
-	return category{r.syms.Intern(name), wanted && !r.filter.IndexOnly}
+	return category{r.syms.Intern(name), profile.SliceKindOf(name), wanted && !r.filter.IndexOnly}
 }
 
 // keeps reports whether the filter keeps an event that takes time.
@@ -193,9 +192,9 @@ func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool 
 }
 
 // mark adds what a device did to the fingerprint, if that is asked for.
-func (r *reader) mark(p *piece, row int32, c category, name trace.Sym, from, to trace.Time) {
+func (r *reader) mark(p *piece, row int32, name trace.Sym, from, to trace.Time) {
 	if r.filter.Fingerprint && isTime(from) && isTime(to) {
-		p.prints.add(trace.Slice{Time: from, Dur: max(0, int64(to-from)), Track: trace.TrackID(row), Name: name, Cat: c.sym})
+		p.prints.add(profile.Print{Time: from, Dur: max(0, int64(to-from)), Name: name, Row: row})
 	}
 }
 
@@ -203,11 +202,11 @@ func (r *reader) mark(p *piece, row int32, c category, name trace.Sym, from, to 
 const nameless = "(no name)"
 
 // add adds an event with the arguments in the reader's list.
-func (r *reader) add(p *piece, row int32, c category, name trace.Sym, from, to trace.Time) int32 {
+func (r *reader) add(p *piece, row int32, c category, name trace.Sym, from, to trace.Time, correlation uint32) int32 {
 	if name == 0 {
 		name = r.syms.Intern(nameless)
 	}
-	s := trace.Slice{Time: from, Dur: max(0, int64(to-from)), Track: trace.TrackID(row), Name: name, Cat: c.sym}
+	s := profile.Slice{Time: from, Dur: max(0, int64(to-from)), Correlation: int64(correlation), Name: name, Cat: c.sym, Place: c.kind.On(row)}
 	if r.put != nil {
 		s.Args = r.put.Put(r.list)
 	}

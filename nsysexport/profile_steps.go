@@ -10,8 +10,8 @@ import (
 
 // findGPUSteps adds to the steps that a thread ran what they ran on the GPU: from
 // the first to the last of what was launched during the step by its thread.
-func (r *profiler) findGPUSteps(f *process, times *callTimes) {
-	if len(f.Profile.Steps) == 0 || len(f.Profile.Work) == 0 || len(f.Profile.Launches) == 0 {
+func (r *profiler) findGPUSteps(f *process) {
+	if len(f.Profile.Steps) == 0 || len(f.launches) == 0 {
 		return
 	}
 	steps := make([]int32, len(f.Profile.Steps)) // by thread and start
@@ -37,16 +37,23 @@ func (r *profiler) findGPUSteps(f *process, times *callTimes) {
 		}
 		return steps[i-1]
 	}
-	launch := profile.NewJoin(f.Profile.Launches, func(*profile.Link) bool { return true })
+	launch := profile.NewJoin(len(f.launches), func(i int) int64 { return f.launches[i].Correlation })
 	spans := make([]span, len(f.Profile.Steps))
-	for i := range f.Profile.Work {
-		w := &f.Profile.Work[i]
-		l := launch.Of(w.Correlation)
-		if l < 0 {
-			continue
+	add := func(correlation int64, from, to trace.Time) {
+		if l := launch.Of(correlation); l >= 0 {
+			if s := stepAt(tid(f.launches[l].Row), f.launches[l].Time); s >= 0 {
+				spans[s].add(from, to)
+			}
 		}
-		if s := stepAt(tid(f.Profile.Launches[l].Row), times.at(l)); s >= 0 {
-			spans[s].add(times.span(i))
+	}
+	for _, w := range f.work {
+		add(w.correlation, w.from, w.to)
+	}
+	if !r.sparse {
+		for i := range f.Profile.Events {
+			if e := &f.Profile.Events[i]; e.IsWork() {
+				add(e.Correlation, e.Time, e.End())
+			}
 		}
 	}
 	r.addGPUSteps(f, spans)
@@ -81,7 +88,7 @@ func (r *profiler) addGPUSteps(f *process, spans []span) {
 		step.OnGPU, step.Event, step.Row, step.Time, step.Dur = true, profile.NoEvent, row, s.from, int64(s.to-s.from)
 		if own.keeps(c, step.Name, s.from, s.to) {
 			step.Event = int32(len(f.Profile.Events))
-			f.Profile.Events = append(f.Profile.Events, trace.Slice{Time: s.from, Dur: step.Dur, Track: trace.TrackID(row), Name: step.Name, Cat: c.sym})
+			f.Profile.Events = append(f.Profile.Events, profile.Slice{Time: s.from, Dur: step.Dur, Name: step.Name, Cat: c.sym, Place: c.kind.On(row)})
 		}
 		f.Profile.Steps = append(f.Profile.Steps, step)
 	}

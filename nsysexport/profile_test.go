@@ -33,7 +33,7 @@ func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profi
 			return strings.TrimPrefix(strings.Join([]string{fmt.Sprint(p.Meta.PID), r.Folder, name}, "|"), "|")
 		}
 		for _, e := range p.Events {
-			lines = append(lines, fmt.Sprintf("%s|%s %s %d+%d", where(int(e.Track)), opt.Syms.Name(e.Cat), opt.Syms.Name(e.Name), e.Time, e.Dur))
+			lines = append(lines, fmt.Sprintf("%s|%s %s %d+%d", where(int(e.Place.Row())), opt.Syms.Name(e.Cat), opt.Syms.Name(e.Name), e.Time, e.Dur))
 		}
 		for _, e := range p.Instants {
 			lines = append(lines, fmt.Sprintf("%s|%s %d", where(int(e.Track)), opt.Syms.Name(e.Name), e.Time))

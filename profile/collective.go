@@ -51,8 +51,8 @@ type Asking struct {
 
 // PlaceCollectives completes the collectives on devices by where the calls lie that
 // launched them: in a step, and in an annotation that says what they are, which counts
-// where the kernel itself does not tell. at returns when a launch was made.
-func (p *Profile) PlaceCollectives(at func(launch int32) trace.Time, asked []Asking) {
+// where the kernel itself does not tell. launches are all calls that have a correlation.
+func (p *Profile) PlaceCollectives(launches []Launch, asked []Asking) {
 	if p.Collectives.Len() == 0 || len(p.Steps)+len(asked) == 0 {
 		return
 	}
@@ -78,14 +78,19 @@ func (p *Profile) PlaceCollectives(at func(launch int32) trace.Time, asked []Ask
 		part := p.Rows[c.Row].Part
 		join := joins[part]
 		if join == nil {
-			join = NewJoin(p.Launches, func(l *Link) bool { return p.Rows[l.Row].Part == part })
+			join = NewJoin(len(launches), func(i int) int64 {
+				if p.Rows[launches[i].Row].Part != part {
+					return 0
+				}
+				return launches[i].Correlation
+			})
 			joins[part] = join
 		}
 		launch := join.Of(c.Correlation)
 		if launch < 0 {
 			continue
 		}
-		thread, time := threads[p.Launches[launch].Row], at(launch)
+		thread, time := threads[launches[launch].Row], launches[launch].Time
 		if k := steps.at(thread, time); k >= 0 {
 			c.Step = p.Steps[k].Kind
 		}

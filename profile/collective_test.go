@@ -14,9 +14,6 @@ func TestPlaceCollectives(t *testing.T) {
 	toAll, reduce := syms.Intern("all_to_all"), syms.Intern("all_reduce")
 	p := &Profile{
 		Rows: []Row{{PID: 1, TID: 5, TIDText: "5 API"}, {PID: 1, TID: 5, TIDText: "5 NVTX"}, {PID: 1, TID: 6, TIDText: "6 API"}, {Kind: RowStream, TID: 7}, {PID: 1, TID: 5, Part: "b"}, {Kind: RowStream, TID: 7, Part: "b"}},
-		Launches: []Link{
-			{Row: 0, Correlation: 1}, {Row: 0, Correlation: 2}, {Row: 2, Correlation: 3}, {Row: 0, Correlation: 4}, {Row: 4, Correlation: 1},
-		},
 		Steps: []Step{
 			{Row: 1, Time: 0, Dur: 100, Kind: StepPrefill}, {Row: 1, Time: 200, Dur: 100, Kind: StepDecode}, {Row: 1, Time: 0, Dur: 400},
 			{Row: 1, Time: 0, Dur: 400, Kind: StepDecode, OnGPU: true},
@@ -27,8 +24,10 @@ func TestPlaceCollectives(t *testing.T) {
 		c.OnGPU = p.Rows[c.Row].Kind == RowStream
 		p.Collectives.Add(&c)
 	}
-	times := []trace.Time{20, 250, 20, 350, 60}
-	p.PlaceCollectives(func(launch int32) trace.Time { return times[launch] }, []Asking{
+	launches := []Launch{
+		{Time: 20, Row: 0, Correlation: 1}, {Time: 250, Row: 0, Correlation: 2}, {Time: 20, Row: 2, Correlation: 3}, {Time: 350, Row: 0, Correlation: 4}, {Time: 60, Row: 4, Correlation: 1},
+	}
+	p.PlaceCollectives(launches, []Asking{
 		{Row: 0, Time: 10, Dur: 50, Op: reduce}, {Row: 0, Time: 15, Dur: 10, Op: toAll}, {Row: 0, Time: 240, Dur: 20, Op: toAll}, {Row: 4, Time: 40, Dur: 30, Op: toAll},
 	})
 	want := []Collective{{Op: toAll, Step: StepPrefill}, {Op: reduce, Step: StepDecode}, {}, {}, {Op: toAll}, {}, {}, {}}

@@ -201,51 +201,41 @@ func (t *Duplicates) Observe(name trace.Sym, start trace.Time, dur int64) {
 	}
 }
 
-// Categories of what a device does, and of all that profilers of different kinds
-// record alike.
-var (
-	WorkCategories   = append([]string{KernelCategory}, CopyCategories...)
-	SharedCategories = append(WorkCategories[:len(WorkCategories):len(WorkCategories)], CallCategories...)
-)
-
 // WorkOf returns what devices did in one part of a profile: by its fingerprint, or by its
 // events if it has none.
 func (p *Profile) WorkOf(part string, names *BareNames) Moments {
-	events := p.Events
-	if p.Fingerprint != nil {
-		events = p.Fingerprint
+	if p.Fingerprint == nil {
+		m, _ := p.MomentsOf(part, KernelSlice, CopySlice, names)
+		return m
 	}
-	m, _ := p.momentsOf(events, part, WorkCategories, names)
+	var prints []Print
+	for _, x := range p.Fingerprint {
+		if p.Rows[x.Row].Part == part {
+			prints = append(prints, x)
+		}
+	}
+	slices.SortStableFunc(prints, func(a, b Print) int { return cmp.Compare(a.Time, b.Time) })
+	var m Moments
+	for _, x := range prints {
+		m.Start, m.Dur, m.Name = append(m.Start, x.Time), append(m.Dur, x.Dur), append(m.Name, names.Of(x.Name))
+	}
 	return m
 }
 
-// MomentsOf returns the events of one part of a profile, of the given categories, as
+// MomentsOf returns the events of one part of a profile, of the kinds from first to last, as
 // Moments, and which event each one is.
-func (p *Profile) MomentsOf(part string, cats []string, names *BareNames) (Moments, []int32) {
-	return p.momentsOf(p.Events, part, cats, names)
-}
-
-func (p *Profile) momentsOf(all []trace.Slice, part string, cats []string, names *BareNames) (Moments, []int32) {
-	wanted := map[trace.Sym]bool{}
-	for _, cat := range cats {
-		if sym, ok := names.syms.Lookup(cat); ok {
-			wanted[sym] = true
-		}
-	}
-	rows := make([]bool, len(p.Rows))
-	for i := range p.Rows {
-		rows[i] = p.Rows[i].Part == part
-	}
+func (p *Profile) MomentsOf(part string, first, last SliceKind, names *BareNames) (Moments, []int32) {
 	var events []int32
-	for i := range all {
-		if e := &all[i]; rows[e.Track] && wanted[e.Cat] {
+	for i := range p.Events {
+		at := p.Events[i].Place
+		if kind := at.Kind(); kind >= first && kind <= last && p.Rows[at.Row()].Part == part {
 			events = append(events, int32(i))
 		}
 	}
-	slices.SortStableFunc(events, func(a, b int32) int { return cmp.Compare(all[a].Time, all[b].Time) })
+	slices.SortStableFunc(events, func(a, b int32) int { return cmp.Compare(p.Events[a].Time, p.Events[b].Time) })
 	m := Moments{make([]trace.Time, len(events)), make([]int64, len(events)), make([]trace.Sym, len(events))}
 	for k, i := range events {
-		e := &all[i]
+		e := &p.Events[i]
 		m.Start[k], m.Dur[k], m.Name[k] = e.Time, e.Dur, names.Of(e.Name)
 	}
 	return m, events

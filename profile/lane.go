@@ -28,34 +28,29 @@ func (p *Profile) LaneTimes(syms *trace.Symbols, args *trace.Args) []LaneTime {
 		return nil
 	}
 	type key struct {
-		row  trace.TrackID
+		row  int32
 		name trace.Sym
 		step int64
 	}
 	at := map[key]int{}
-	known := map[trace.Sym]bool{}
+	none, _ := syms.Lookup("")
+	instant, _ := syms.Lookup(InstantCategory)
 	var out []LaneTime
 	for i := range p.Events {
 		s := &p.Events[i]
-		skip, seen := known[s.Cat]
-		if !seen {
-			name := syms.Name(s.Cat)
-			skip = name == "" || slices.Contains(knownCategories, name)
-			known[s.Cat] = skip
-		}
-		if skip || s.Args == 0 {
+		if s.Args == 0 || s.Place.Kind() != OtherSlice || s.Cat == none || s.Cat == instant {
 			continue
 		}
 		a, ok := args.Find(s.Args, step)
 		if !ok || a.Kind != trace.ArgInt {
 			continue
 		}
-		k := key{s.Track, s.Name, a.Int()}
+		k := key{s.Place.Row(), s.Name, a.Int()}
 		n, ok := at[k]
 		if !ok {
 			n = len(out)
 			at[k] = n
-			row := &p.Rows[s.Track]
+			row := &p.Rows[s.Place.Row()]
 			out = append(out, LaneTime{Process: row.Process, Row: row.Name, Name: syms.Name(s.Name), Step: a.Int()})
 			if row.Process == "" {
 				out[n].Process = "process " + row.PIDText
@@ -72,6 +67,3 @@ func (p *Profile) LaneTimes(syms *trace.Symbols, args *trace.Args) []LaneTime {
 	})
 	return out
 }
-
-// knownCategories are those that have a meaning of their own.
-var knownCategories = slices.Concat(WorkCategories, CallCategories, FrameCategories, []string{AnnotationCategory, InstantCategory})

@@ -11,25 +11,17 @@ import (
 // A Profile is what a profiler recorded. Times are nanoseconds on the clock of the
 // host that wrote it, counted as Origin says.
 //
-// Events keep the order of the file and refer to rows by number. Tables of what
-// events mean (Launches, Work, Collectives, Steps) are complete whatever a
-// [Filter] left out of Events.
+// Events keep the order of the file and refer to rows by number. Collectives and Steps
+// are complete whatever a [Filter] left out of Events.
 type Profile struct {
 	Name string
 	Meta Meta
 	Rows []Row // by first appearance
 
-	// Events are complete events ("X", and begin/end pairs put together) as
-	// slices whose Track is an index of Rows.
-	Events   []trace.Slice
+	Events   []Slice         // complete events ("X", and begin/end pairs put together)
 	Instants []trace.Instant // Track is an index of Rows
 	Samples  []trace.Sample  // Track is an index of Rows, of kind RowCounter
 	Arrows   []Arrow
-
-	// Launches are calls that put work on a device, Work is what a device did.
-	// Both are empty for what sgtrace itself wrote with arrows from launches: ranks
-	// that were merged share correlation ids, and these Arrows say the same.
-	Launches, Work []Link
 
 	// OneBlock are the kernels that were launched as a single block, in the order of Events.
 	OneBlock []OneBlock
@@ -38,8 +30,8 @@ type Profile struct {
 	Steps       []Step
 
 	// Fingerprint is what devices did, by which two profilers that recorded one process
-	// are recognized: as Events, without arguments, where Filter.Fingerprint asks for it.
-	Fingerprint []trace.Slice
+	// are recognized, where Filter.Fingerprint asks for it.
+	Fingerprint []Print
 
 	// First and Last are the bounds of all events, those that a Filter left out
 	// included; Total is how many there were: every record of the file that has a
@@ -144,12 +136,12 @@ type Row struct {
 	Unit   string // of a counter; "" is unknown
 }
 
-// A Link ties an event to others of the same correlation id: one launch may
-// start hundreds of kernels (CUDA graphs).
-type Link struct {
-	Event       int32 // index into Events, or NoEvent
-	Row         int32
-	Correlation int64
+// A Print is something that a device did.
+type Print struct {
+	Time trace.Time
+	Dur  int64
+	Name trace.Sym
+	Row  int32
 }
 
 // A OneBlock is a kernel of a single block: see [Kernel].
@@ -190,8 +182,7 @@ const (
 )
 
 // An Arrow is one flow event. Events of one Part, Cat, Name and ID make a chain.
-// Kineto's "ac2g" is not here: Launches and Work say the same, and without its
-// errors.
+// Kineto's "ac2g" is not here: correlations say the same, and without its errors.
 //
 // A flow may also be borne by slices themselves ("bind_id"). Then Event is the
 // slice, and Time its start. Such flows have neither Cat nor Name, and make

@@ -52,8 +52,8 @@ type Process struct {
 	devices  map[int32]string // names by number
 	used     map[int32]bool   // devices that did something
 	counters []profile.CounterValue
-	launched map[int32]trace.Time // by index of Launches
-	onDevice map[int64]bool       // correlations of work
+	launches []profile.Launch
+	onDevice map[int64]bool // correlations of work
 }
 
 // rowKey finds a row: its kind, and two numbers or a symbol.
@@ -65,7 +65,7 @@ type rowKey struct {
 
 // NewProcess begins the next process.
 func (r *Recorder) NewProcess(pid int64, host string) *Process {
-	p := &Process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{}, launched: map[int32]trace.Time{}, onDevice: map[int64]bool{},
+	p := &Process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{}, onDevice: map[int64]bool{},
 		p: &profile.Profile{Name: r.in.Name, First: math.MaxInt64, Last: math.MinInt64,
 			Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Host: host, PID: pid}}}
 	p.thread(pid) // names the process even if nothing lies on it
@@ -131,7 +131,7 @@ func (p *Process) Kernel(k *Kernel) {
 			blocks[i] = (k.Grid[i] + k.Group[i] - 1) / k.Group[i]
 		}
 	}
-	event := p.add(row, profile.KernelCategory, k.Name, k.Start, k.End, func(l trace.ArgList) trace.ArgList {
+	event := p.add(row, profile.KernelCategory, k.Name, k.Start, k.End, k.Correlation, func(l trace.ArgList) trace.ArgList {
 		keys := &p.r.keys
 		l = p.r.place(l, &k.At)
 		l = p.r.dims(p.r.dims(l, keys.grid, blocks), keys.block, k.Group)
@@ -151,7 +151,7 @@ func (p *Process) Kernel(k *Kernel) {
 			p.p.OneBlock = append(p.p.OneBlock, profile.OneBlock{Event: event, Threads: n})
 		}
 	}
-	p.worked(row, event, profile.KernelCategory, k.Name, &k.At)
+	p.worked(row, k.Name, &k.At)
 	if profile.MeetsOthers(p.r.opt.Syms.Name(k.Name)) {
 		p.p.Collectives.Add(&profile.Collective{Event: event, Row: row, Time: k.Start, Dur: dur(k.Start, k.End), Name: k.Name,
 			OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1, Correlation: k.Correlation})
@@ -192,26 +192,23 @@ func (p *Process) Copy(at *At, what string, bytes int64) {
 	}
 	text, category := CopyName(what)
 	name := p.r.opt.Syms.Intern(text)
-	event := p.add(row, category, name, at.Start, at.End, func(l trace.ArgList) trace.ArgList {
+	p.add(row, category, name, at.Start, at.End, at.Correlation, func(l trace.ArgList) trace.ArgList {
 		if l = p.r.place(l, at); bytes >= 0 {
 			l = l.Int(p.r.keys.bytes, bytes)
 		}
 		return l
 	})
-	p.worked(row, event, category, name, at)
+	p.worked(row, name, at)
 }
 
 // worked ties what a device did to the call that asked for it, and adds it to the fingerprint.
-func (p *Process) worked(row, event int32, category string, name trace.Sym, at *At) {
+func (p *Process) worked(row int32, name trace.Sym, at *At) {
 	f := &p.r.opt.Filter
 	p.used[int32(at.Device)] = true
 	if f.Fingerprint {
-		p.p.Fingerprint = append(p.p.Fingerprint, trace.Slice{Time: at.Start, Dur: dur(at.Start, at.End), Track: trace.TrackID(row), Name: name, Cat: p.r.opt.Syms.Intern(category)})
+		p.p.Fingerprint = append(p.p.Fingerprint, profile.Print{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
 	}
-	if at.Correlation != 0 && !f.IndexOnly {
-		p.onDevice[at.Correlation] = true
-		p.p.Work = append(p.p.Work, profile.Link{Event: event, Row: row, Correlation: at.Correlation})
-	}
+	p.onDevice[at.Correlation] = true
 }
 
 // Kinds of calls, in the terms of PyTorch's profiler.
@@ -226,15 +223,14 @@ func (p *Process) Call(tid int64, kind string, name trace.Sym, from, to trace.Ti
 		return
 	}
 	row := p.thread(tid)
-	event := p.add(row, kind, name, from, to, func(l trace.ArgList) trace.ArgList {
+	p.add(row, kind, name, from, to, correlation, func(l trace.ArgList) trace.ArgList {
 		if correlation != 0 {
 			l = l.Int(p.r.keys.correlation, correlation)
 		}
 		return l
 	})
-	if correlation != 0 && !p.r.opt.Filter.IndexOnly {
-		p.launched[int32(len(p.p.Launches))] = from
-		p.p.Launches = append(p.p.Launches, profile.Link{Event: event, Row: row, Correlation: correlation})
+	if correlation != 0 {
+		p.launches = append(p.launches, profile.Launch{Time: from, Correlation: correlation, Row: row})
 	}
 }
 
@@ -244,7 +240,7 @@ func (p *Process) Range(tid int64, name trace.Sym, from, to trace.Time) {
 		return
 	}
 	row := p.thread(tid)
-	event := p.add(row, profile.AnnotationCategory, name, from, to, nil)
+	event := p.add(row, profile.AnnotationCategory, name, from, to, 0, nil)
 	if step, ok := profile.ParseStep(p.r.opt.Syms.Name(name)); ok {
 		p.p.Steps = append(p.p.Steps, profile.Step{Event: event, Row: row, Time: from, Dur: dur(from, to), Name: name, Kind: step.Kind, Batch: step.Batch})
 	}
@@ -253,7 +249,7 @@ func (p *Process) Range(tid int64, name trace.Sym, from, to trace.Time) {
 // Other adds what a thread or the driver did that no report knows, such as migrations of pages.
 func (p *Process) Other(tid int64, category string, name trace.Sym, from, to trace.Time) {
 	if p.saw(from, to) {
-		p.add(p.thread(tid), category, name, from, to, nil)
+		p.add(p.thread(tid), category, name, from, to, 0, nil)
 	}
 }
 
@@ -335,12 +331,12 @@ func (r *Recorder) keepsName(name trace.Sym) bool {
 
 // add adds an event if the filter keeps it, with the arguments that args adds to a list; nil adds
 // none. It returns its index, or NoEvent.
-func (p *Process) add(row int32, category string, name trace.Sym, from, to trace.Time, args func(trace.ArgList) trace.ArgList) int32 {
+func (p *Process) add(row int32, category string, name trace.Sym, from, to trace.Time, correlation int64, args func(trace.ArgList) trace.ArgList) int32 {
 	r := p.r
 	if dur(from, to) < r.opt.Filter.MinDur || !r.keeps(category, name, from, to) {
 		return profile.NoEvent
 	}
-	s := trace.Slice{Time: from, Dur: dur(from, to), Track: trace.TrackID(row), Name: name, Cat: r.opt.Syms.Intern(category)}
+	s := profile.Slice{Time: from, Dur: dur(from, to), Correlation: correlation, Name: name, Cat: r.opt.Syms.Intern(category), Place: profile.SliceKindOf(category).On(row)}
 	if r.put != nil && args != nil {
 		if r.list = args(r.list[:0]); len(r.list) > 0 {
 			s.Args = r.put.Put(r.list)
@@ -405,15 +401,12 @@ func (p *Process) finish() *profile.Profile {
 	if x.Total == 0 {
 		x.First, x.Last = 0, 0
 	}
-	var launches []profile.Link
-	var times []trace.Time
-	for i, l := range x.Launches {
-		if p.onDevice[l.Correlation] {
-			launches, times = append(launches, l), append(times, p.launched[int32(i)])
+	x.PlaceCollectives(p.launches, nil)
+	for i := range x.Events { // calls that launched nothing have numbers, too
+		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice[e.Correlation] {
+			e.Correlation = 0
 		}
 	}
-	x.Launches = launches
-	x.PlaceCollectives(func(launch int32) trace.Time { return times[launch] }, nil)
 	x.Steps = profile.WholeSteps(x.Steps, p.r.opt.Syms)
 	x.Meta.OnGPU = len(p.used) > 0
 	if len(p.used) == 1 {

@@ -196,7 +196,7 @@ func TestFilter(t *testing.T) {
 			if !p.Meta.OnGPU {
 				continue
 			}
-			want := slices.DeleteFunc(slices.Clone(p.Events), func(s trace.Slice) bool {
+			want := slices.DeleteFunc(slices.Clone(p.Events), func(s profile.Slice) bool {
 				return opt.Syms.Name(s.Cat) != "kernel" || s.Dur < 10_000 || s.End() < from || s.Time > to
 			})
 			if got := some[i].Events; len(got) != len(want) || len(want) == 0 || some[i].Collectives.Len() != p.Collectives.Len() {

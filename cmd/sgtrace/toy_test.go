@@ -14,7 +14,6 @@ import (
 	formats "github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // toyFormat is a format that is nowhere but here: lines of a kernel, its start and its
@@ -53,7 +52,7 @@ func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) 
 			}
 			for lines := bufio.NewScanner(r); lines.Scan(); {
 				var name string
-				s := trace.Slice{Cat: opt.Syms.Intern(profile.KernelCategory)}
+				s := profile.Slice{Cat: opt.Syms.Intern(profile.KernelCategory), Place: profile.KernelSlice.On(0)}
 				if n, _ := fmt.Sscanf(lines.Text(), "toy of rank %d", &p.Meta.Rank); n == 1 {
 					continue
 				}

@@ -41,20 +41,19 @@ var roleDescs = [roles]string{
 // classifier tells what device events are, by symbol, so that every name is
 // looked at once.
 type classifier struct {
-	syms                   *trace.Symbols
-	names                  []role // by symbol; noRole is not looked at yet
-	kernel, memcpy, memset trace.Sym
+	syms  *trace.Symbols
+	names []role // by symbol; noRole is not looked at yet
 }
 
 func newClassifier(syms *trace.Symbols) *classifier {
-	return &classifier{syms: syms, kernel: syms.Intern("kernel"), memcpy: syms.Intern("gpu_memcpy"), memset: syms.Intern("gpu_memset")}
+	return &classifier{syms: syms}
 }
 
 // role returns what the device does in s; noRole for annotations and waits.
-func (c *classifier) role(s *trace.Slice) role {
-	switch s.Cat {
-	case c.kernel:
-	case c.memcpy, c.memset:
+func (c *classifier) role(s *profile.Slice) role {
+	switch s.Place.Kind() {
+	case profile.KernelSlice:
+	case profile.CopySlice:
 		return copyRole
 	default:
 		return noRole

@@ -270,7 +270,7 @@ func (m *merging) finish(f *inputs.Recording) {
 		d.joined[e] = cmp.Or(s, d.slice(e))
 	}
 	many := len(f.Events) > manyEvents
-	f.Events, f.Launches, f.Work, f.Samples, f.Instants, d.slices, f.Lines = nil, nil, nil, nil, nil, nil, nil
+	f.Events, f.Samples, f.Instants, d.slices, f.Lines = nil, nil, nil, nil, nil
 	if many {
 		// What the timeline grows by, these tables shrink by; but only memory that is
 		// given back at once counts for that.
@@ -284,18 +284,15 @@ func (m *merging) linkLaunches(f *inputs.Recording) {
 	parts, d := f.Parts(), m.drawn[f]
 	name := m.b.Intern("launch")
 	for _, part := range parts {
-		launches := profile.NewJoin(f.Launches, func(l *profile.Link) bool {
-			return l.Event != profile.NoEvent && (len(parts) == 1 || f.Rows[l.Row].Part == part)
-		})
-		for i := range f.Work {
-			w := &f.Work[i]
-			if w.Event == profile.NoEvent || len(parts) > 1 && f.Rows[w.Row].Part != part {
+		in := func(r *profile.Row) bool { return len(parts) == 1 || r.Part == part }
+		launches := f.JoinLaunches(in)
+		for i := range f.Events {
+			w := &f.Events[i]
+			if !w.IsWork() || !in(&f.Rows[w.Place.Row()]) {
 				continue
 			}
-			if l := launches.Of(w.Correlation); l >= 0 {
-				if a, b := d.slice(f.Launches[l].Event), d.slice(w.Event); a != 0 && b != 0 {
-					m.b.Flow(trace.Flow{From: a, To: b, Name: name})
-				}
+			if a, b := d.slice(launches.Of(w.Correlation)), d.slice(int32(i)); a != 0 && b != 0 {
+				m.b.Flow(trace.Flow{From: a, To: b, Name: name})
 			}
 		}
 	}

@@ -137,12 +137,18 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 // room returns how many rows the ranks will take, as far as that is known before.
 func (m *merging) room() (r trace.Room) {
 	for _, f := range m.of.Files {
+		work := 0
+		for i := range f.Events {
+			if f.Events[i].IsWork() {
+				work++
+			}
+		}
 		if m.layout != LayoutCompare {
 			r.Slices += len(f.Events)
-			r.Flows += len(f.Work) + len(f.Arrows)/2
+			r.Flows += work + len(f.Arrows)/2
 		}
 		if m.layout != LayoutRanks {
-			r.Slices += len(f.Steps) + len(f.Work)
+			r.Slices += len(f.Steps) + work
 		}
 		r.Instants += len(f.Instants)
 	}

@@ -247,11 +247,9 @@ func (m *merging) drawEvents(c *ranks.Capture, events []uint32, track trace.Trac
 }
 
 // drawEvent draws one event on a track, on the common clock.
-func (m *merging) drawEvent(c *ranks.Capture, event *trace.Slice, track trace.TrackID) trace.SliceID {
-	s := *event
-	s.Time, s.Track = c.Time(s.Time), track
-	s.Dur = int64(c.Time(event.End()) - s.Time)
-	return m.b.Slice(s, 0)
+func (m *merging) drawEvent(c *ranks.Capture, event *profile.Slice, track trace.TrackID) trace.SliceID {
+	from := c.Time(event.Time)
+	return m.b.Slice(trace.Slice{Time: from, Dur: int64(c.Time(event.End()) - from), Track: track, Name: event.Name, Cat: event.Cat, Args: event.Args}, 0)
 }
 
 // drawPoints draws the instants and samples of a line.

@@ -73,14 +73,14 @@ func sortLines(f *profile.Profile, tolerance trace.Time) (lines []Line, lineOf [
 func sortEvents(f *profile.Profile, lines []Line, lineOf []int32, tolerance trace.Time) {
 	at := make([]int, len(lines)+1)
 	for i := range f.Events {
-		at[lineOf[f.Events[i].Track]+1]++
+		at[lineOf[f.Events[i].Place.Row()]+1]++
 	}
 	for l := range lines {
 		at[l+1] += at[l]
 	}
 	by, next := memory.Make[uint32](len(f.Events)), slices.Clone(at)
 	for i := range f.Events {
-		l := lineOf[f.Events[i].Track]
+		l := lineOf[f.Events[i].Place.Row()]
 		by[next[l]] = uint32(i)
 		next[l]++
 	}
@@ -101,7 +101,7 @@ type sorter struct{ keys, scratch []uint64 }
 
 // byTime orders the events that by lists by time, then longest first, then as they
 // were.
-func (s *sorter) byTime(events []trace.Slice, by []uint32) {
+func (s *sorter) byTime(events []profile.Slice, by []uint32) {
 	if len(by) == 0 {
 		return
 	}
@@ -132,7 +132,7 @@ func (s *sorter) byTime(events []trace.Slice, by []uint32) {
 }
 
 // longestFirst orders events of equal time, which nest in each other then.
-func longestFirst(events []trace.Slice, by []uint32) {
+func longestFirst(events []profile.Slice, by []uint32) {
 	for from := 0; from < len(by); {
 		to := from + 1
 		for to < len(by) && events[by[to]].Time == events[by[from]].Time {
@@ -162,7 +162,7 @@ func toleranceOf(f *profile.Profile) trace.Time {
 // SplitLanes divides events, which by lists in order of time, into lanes in which
 // they nest, and reorders by so that each lane's lie together. Kernels of one
 // stream do overlap (programmatic dependent launch), async events as they like.
-func SplitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uint32 {
+func SplitLanes(events []profile.Slice, by []uint32, tolerance trace.Time) [][]uint32 {
 	if len(by) == 0 {
 		return nil
 	}
@@ -208,7 +208,7 @@ const MaxLanes = 1 << 12
 // fits reports whether e can be drawn on a lane, and closes what ends before it. It
 // must lie inside of what is under way, but for the tolerance at its end, and for
 // what is over within the tolerance of its start.
-func fits(open *[]trace.Time, e *trace.Slice, tolerance trace.Time) bool {
+func fits(open *[]trace.Time, e *profile.Slice, tolerance trace.Time) bool {
 	stack := *open
 	for len(stack) > 0 && stack[len(stack)-1] <= e.Time {
 		stack = stack[:len(stack)-1]
@@ -226,7 +226,7 @@ func fits(open *[]trace.Time, e *trace.Slice, tolerance trace.Time) bool {
 }
 
 // CompareSlices orders by time, then longest first.
-func CompareSlices(a, b *trace.Slice) int {
+func CompareSlices(a, b *profile.Slice) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Dur, a.Dur))
 }
 

@@ -90,6 +90,7 @@ type absorption struct {
 	seen, same int
 
 	held       func(trace.Time) trace.Time // from the clock of the export
+	own        *profile.Join               // the calls of the export
 	duplicates []int32                     // which event of into each event of the export is, or one of these
 	rows       []int32                     // which row of into each row of the export is
 	shifted    []int32                     // where each event of the export went, profile.NoEvent if nowhere
@@ -131,7 +132,7 @@ func (a *absorption) run() {
 	f.Total += n.Total - a.same
 	f.Replace(f.Profile)
 	n.GiveUp()
-	a.duplicates, a.rows, a.shifted = nil, nil, nil
+	a.duplicates, a.rows, a.shifted, a.own = nil, nil, nil, nil
 }
 
 // mapRows finds the rows of the trace that the rows of the export are, and adds those
@@ -193,33 +194,34 @@ func (a *absorption) addEvents() {
 		}
 		e := n.Events[i]
 		from, to := a.held(e.Time), a.held(e.End())
-		e.Time, e.Dur, e.Track = from, int64(to-from), trace.TrackID(a.rows[e.Track])
+		e.Time, e.Dur, e.Place = from, int64(to-from), e.Place.OnRow(a.rows[e.Place.Row()])
+		if e.Correlation != 0 {
+			e.Correlation = a.correlationOf(&e)
+		}
 		a.shifted[i] = int32(len(f.Events))
 		f.Events = append(f.Events, e)
 	}
-	step := a.number * correlationStep
-	move := func(links, own []profile.Link) []profile.Link {
-		for _, l := range own {
-			if l.Event = a.place(l.Event); l.Event != profile.NoEvent {
-				links = append(links, profile.Link{Event: l.Event, Row: a.rows[l.Row], Correlation: l.Correlation + step})
-			}
-		}
-		return links
-	}
-	f.Launches = move(f.Launches, n.Launches)
-	// What the trace has of the work is tied to its calls already.
-	var work []profile.Link
-	for _, w := range n.Work {
-		if w.Event != profile.NoEvent && a.duplicates[w.Event] == isNew {
-			work = append(work, w)
-		}
-	}
-	f.Work = move(f.Work, work)
 	for _, k := range n.OneBlock {
 		if a.duplicates[k.Event] == isNew {
 			f.OneBlock = append(f.OneBlock, profile.OneBlock{Event: a.shifted[k.Event], Threads: k.Threads})
 		}
 	}
+}
+
+// correlationOf returns the correlation that a new event has in the trace: that of its call, if
+// the trace has it.
+func (a *absorption) correlationOf(e *profile.Slice) int64 {
+	moved := e.Correlation + a.number*correlationStep
+	if e.IsLaunch() {
+		return moved
+	}
+	call := a.own.Of(e.Correlation)
+	if call < 0 || a.duplicates[call] < 0 {
+		return moved
+	}
+	other := &a.into.Events[a.duplicates[call]]
+	other.Correlation = cmp.Or(other.Correlation, moved)
+	return other.Correlation
 }
 
 // place returns which event of the trace an event of the export is or became.

@@ -26,9 +26,9 @@ func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, att
 				continue
 			}
 			f, part := p.trace.File, p.trace.Part
-			work, _ := f.MomentsOf(part, profile.WorkCategories, names)
-			all, _ := f.MomentsOf(part, profile.SharedCategories, names)
-			ranges, _ := f.MomentsOf(part, []string{profile.AnnotationCategory}, names)
+			work, _ := f.MomentsOf(part, profile.KernelSlice, profile.CopySlice, names)
+			all, _ := f.MomentsOf(part, profile.KernelSlice, profile.CallSlice, names)
+			ranges, _ := f.MomentsOf(part, profile.RangeSlice, profile.RangeSlice, names)
 			t.traces = append(t.traces, duplicateTrace{p.duplicates, work, all, ranges})
 		}
 		if len(t.traces) > 0 {

@@ -99,7 +99,6 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 			wanted[x] = slices.ContainsFunc(traces, func(t *Capture) bool { return t.mayBe(n) })
 		}
 	}
-	kernel := m.syms.Intern(profile.KernelCategory)
 	parallel.Each(len(sources), func(i int) {
 		x := sources[i]
 		if !wanted[x] {
@@ -121,7 +120,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 		})
 		add := func(e *profile.Event) bool {
 			f := files[e.Rank]
-			f.Fingerprint = append(f.Fingerprint, trace.Slice{Time: e.Start, Dur: e.Dur(), Name: e.Name, Cat: kernel})
+			f.Fingerprint = append(f.Fingerprint, profile.Print{Time: e.Start, Dur: e.Dur(), Name: e.Name})
 			return true
 		}
 		rows.Kernels(func(k *profile.Kernel) bool { return add(&k.Event) })

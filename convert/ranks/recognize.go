@@ -10,13 +10,13 @@ func (a *absorption) recognize() {
 		a.duplicates[i] = isNew
 	}
 	names := profile.NewBareNames(a.syms)
-	own, ownEvents := n.MomentsOf("", profile.SharedCategories, names)
+	own, ownEvents := n.MomentsOf("", profile.KernelSlice, profile.CallSlice, names)
 	a.seen = own.Len()
 	for k, p := range a.pairs {
 		if p.duplicates == nil {
 			continue
 		}
-		held, heldEvents := p.trace.File.MomentsOf(p.trace.Part, profile.SharedCategories, names)
+		held, heldEvents := p.trace.File.MomentsOf(p.trace.Part, profile.KernelSlice, profile.CallSlice, names)
 		search := p.duplicates.For(held).Search()
 		for i, e := range ownEvents {
 			if a.duplicates[e] != isNew {
@@ -43,55 +43,41 @@ func (a *absorption) recognize() {
 // as well about how long a call took.
 func (a *absorption) recognizeLaunches(names *profile.BareNames) {
 	f, n := a.into, a.from
-	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
-	own := profile.NewJoin(n.Launches, hasEvent)
-	theirs := profile.NewJoin(f.Launches, func(l *profile.Link) bool { return hasEvent(l) && f.Rows[l.Row].Part == a.part })
-	correlations := make([]int64, len(f.Events)) // of work of the trace
-	for i := range f.Work {
-		if w := &f.Work[i]; w.Event != profile.NoEvent {
-			correlations[w.Event] = w.Correlation
-		}
-	}
-	for i := range n.Work {
-		w := &n.Work[i]
-		if w.Event == profile.NoEvent || a.duplicates[w.Event] < 0 {
+	a.own = n.JoinLaunches(func(*profile.Row) bool { return true })
+	theirs := f.JoinLaunches(func(r *profile.Row) bool { return r.Part == a.part })
+	for i := range n.Events {
+		w := &n.Events[i]
+		if !w.IsWork() || a.duplicates[i] < 0 {
 			continue
 		}
-		x, y := own.Of(w.Correlation), theirs.Of(correlations[a.duplicates[w.Event]])
-		if x < 0 || y < 0 {
-			continue
-		}
-		call, other := n.Launches[x].Event, f.Launches[y].Event
-		if a.duplicates[call] == isNew && names.Of(n.Events[call].Name) == names.Of(f.Events[other].Name) {
+		call, other := a.own.Of(w.Correlation), theirs.Of(f.Events[a.duplicates[i]].Correlation)
+		if call >= 0 && other >= 0 && a.duplicates[call] == isNew && names.Of(n.Events[call].Name) == names.Of(f.Events[other].Name) {
 			a.duplicates[call] = other
 		}
 	}
-	a.leaveOutWhole(own, theirs)
+	a.leaveOutWhole(theirs)
 }
 
 // leaveOutWhole leaves out runs of whole graphs of which the trace has the kernels:
 // those that it has of the same call.
-func (a *absorption) leaveOutWhole(own, theirs *profile.Join) {
+func (a *absorption) leaveOutWhole(theirs *profile.Join) {
 	f, n := a.into, a.from
 	launched := make([]bool, len(f.Events)) // calls of the trace
-	for i := range f.Work {
-		if w := &f.Work[i]; w.Event != profile.NoEvent && f.Rows[w.Row].Part == a.part {
-			if l := theirs.Of(w.Correlation); l >= 0 {
-				launched[f.Launches[l].Event] = true
+	for i := range f.Events {
+		if w := &f.Events[i]; w.IsWork() && f.Rows[w.Place.Row()].Part == a.part {
+			if call := theirs.Of(w.Correlation); call >= 0 {
+				launched[call] = true
 			}
 		}
 	}
-	for i := range n.Work {
-		w := &n.Work[i]
-		if w.Event == profile.NoEvent || !profile.IsWholeGraph(a.syms.Name(n.Events[w.Event].Name)) {
+	for i := range n.Events {
+		w := &n.Events[i]
+		if !w.IsWork() || !profile.IsWholeGraph(a.syms.Name(w.Name)) {
 			continue
 		}
-		l := own.Of(w.Correlation)
-		if l < 0 {
-			continue
-		}
-		if call := a.duplicates[n.Launches[l].Event]; call >= 0 && launched[call] {
-			a.duplicates[w.Event] = elsewhere
+		call := a.own.Of(w.Correlation)
+		if call >= 0 && a.duplicates[call] >= 0 && launched[a.duplicates[call]] {
+			a.duplicates[i] = elsewhere
 		}
 	}
 }

@@ -42,9 +42,7 @@ func (p *parser) span() {
 		cat := p.categoryOf(ev)
 		if p.plain || !p.opt.Filter.IndexOnly && cat.match && p.nameOf(ev).match {
 			s.Event = int32(len(p.out.Events))
-			p.out.Events = append(p.out.Events, trace.Slice{
-				Time: ev.ts, Track: trace.TrackID(s.Row), Name: s.Name, Cat: cat.sym, Args: p.putArgs(),
-			})
+			p.out.Events = append(p.out.Events, profile.Slice{Time: ev.ts, Name: s.Name, Cat: cat.sym, Args: p.putArgs(), Place: cat.kind.On(s.Row)})
 		}
 	}
 	if !s.Ends && ev.bind != nil {

@@ -21,8 +21,9 @@ type Batch struct {
 	Tables
 	Open []Span // begin and end events, in order
 	Diags
-	Total int
-	Drawn bool // there are arrows from launches, if our writer wrote the document
+	Total  int
+	Linked bool // there are correlations
+	Drawn  bool // there are arrows from launches, if our writer wrote the document
 	// Bounds of events whose time is absolute, relative, and exactly 0, which in
 	// a file of Kineto is no time.
 	Absolute, Relative, Zero Bounds
@@ -32,18 +33,16 @@ type Batch struct {
 
 // Tables are lists of a [profile.Profile].
 type Tables struct {
-	Events      []trace.Slice
+	Events      []profile.Slice
 	Instants    []trace.Instant
 	Samples     []trace.Sample
 	Arrows      []profile.Arrow
 	Redundant   []profile.Arrow // of no use if any event has a correlation
-	Launches    []profile.Link
-	Work        []profile.Link
+	Launches    []profile.Launch
 	OneBlock    []profile.OneBlock
 	Collectives []profile.Collective
 	Steps       []profile.Step
-	Prints      []trace.Slice // of the fingerprint
-	LaunchTimes []trace.Time  // of Launches
+	Prints      []profile.Print // of the fingerprint
 	Asked       []profile.Asking
 }
 
@@ -100,12 +99,10 @@ func (b *Batch) take() *Batch {
 	out.Arrows = slices.Clone(b.Arrows)
 	out.Redundant = slices.Clone(b.Redundant)
 	out.Launches = slices.Clone(b.Launches)
-	out.Work = slices.Clone(b.Work)
 	out.OneBlock = slices.Clone(b.OneBlock)
 	out.Collectives = slices.Clone(b.Collectives)
 	out.Steps = slices.Clone(b.Steps)
 	out.Prints = slices.Clone(b.Prints)
-	out.LaunchTimes = slices.Clone(b.LaunchTimes)
 	out.Asked = slices.Clone(b.Asked)
 	out.Rows = slices.Clone(b.Rows)
 	out.Open = slices.Clone(b.Open)
@@ -113,9 +110,9 @@ func (b *Batch) take() *Batch {
 		Rows: b.Rows[:0], Open: b.Open[:0],
 		Tables: Tables{
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
-			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Work: b.Work[:0], OneBlock: b.OneBlock[:0],
+			Redundant: b.Redundant[:0], Launches: b.Launches[:0], OneBlock: b.OneBlock[:0],
 			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
-			LaunchTimes: b.LaunchTimes[:0], Asked: b.Asked[:0],
+			Asked: b.Asked[:0],
 		},
 	}
 	return &out

@@ -27,8 +27,8 @@ type Role uint8
 
 const (
 	RoleNone   Role = iota
-	RoleLaunch      // Launches, if it has a correlation
-	RoleWork        // Work, if it has a correlation; kernels may be Collectives
+	RoleLaunch      // may have a correlation, as a call
+	RoleWork        // may have a correlation, as what it launched; kernels may be Collectives
 	roleOp          // Collectives, if it has the arguments of one
 	roleComm        // Collectives, always
 	roleStep        // Steps, if it is named like one

@@ -172,6 +172,7 @@ type catEntry struct {
 	sym   trace.Sym
 	lane  Lane
 	role  Role
+	kind  profile.SliceKind
 	match bool // passes the filter
 	args  bool // and keeps its arguments
 	keys  map[string]*argKey
@@ -205,7 +206,7 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 				text = known.Now
 			}
 		}
-		c.sym = p.opt.Syms.Intern(text)
+		c.sym, c.kind = p.opt.Syms.Intern(text), profile.SliceKindOf(text)
 		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)] ||
 			text == "" && p.settings.cats[profile.KernelCategory] || // the row may be of a device
 			text != "" && CategoryByName[text] == nil && p.settings.cats[profile.OtherCategory]

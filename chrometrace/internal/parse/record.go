@@ -172,12 +172,15 @@ func (p *parser) complete() {
 		cat = p.category([]byte(profile.AnnotationCategory), false)
 		ev.category = cat
 	}
-	row := p.row(cat.lane)
+	row, correlation := p.row(cat.lane), int64(0)
+	if cat.role == RoleLaunch || cat.role == RoleWork {
+		correlation = p.correlation()
+	}
 	index := int32(profile.NoEvent)
 	if p.keeps() && ev.dur >= p.opt.Filter.MinDur {
 		index = int32(len(p.out.Events))
-		p.out.Events = append(p.out.Events, trace.Slice{
-			Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym, Args: p.putArgs(),
+		p.out.Events = append(p.out.Events, profile.Slice{
+			Time: ev.ts, Dur: ev.dur, Correlation: correlation, Name: nm.sym, Cat: cat.sym, Args: p.putArgs(), Place: cat.kind.On(row),
 		})
 	}
 	if ev.bind != nil {
@@ -185,12 +188,13 @@ func (p *parser) complete() {
 	}
 	switch cat.role {
 	case RoleLaunch:
-		p.launch(index, row)
+		if correlation != 0 {
+			p.out.Launches = append(p.out.Launches, profile.Launch{Time: ev.ts, Correlation: correlation, Row: row})
+		}
 	case RoleWork:
 		if p.opt.Filter.Fingerprint {
-			p.out.Prints = append(p.out.Prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
+			p.out.Prints = append(p.out.Prints, profile.Print{Time: ev.ts, Dur: ev.dur, Name: nm.sym, Row: row})
 		}
-		p.out.Work = p.link(p.out.Work, index, row)
 		p.oneBlock(index)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
 			p.collective(index, row, true)
@@ -245,34 +249,18 @@ func volume(list []byte) int64 {
 	return product
 }
 
-// launch records a call that puts work on a device.
-func (p *parser) launch(index, row int32) {
-	n := len(p.out.Launches)
-	if p.out.Launches = p.link(p.out.Launches, index, row); len(p.out.Launches) > n {
-		p.out.LaunchTimes = append(p.out.LaunchTimes, p.ev.ts)
-	}
-}
-
-// link appends the event to launches or work if it has a correlation.
-func (p *parser) link(to []profile.Link, index, row int32) []profile.Link {
+// correlation returns what joins the event to others, 0 if it has nothing of that.
+func (p *parser) correlation() int64 {
 	if p.found&(1<<argCorrelation) == 0 {
-		return to
+		return 0
 	}
 	n, ok := jsonscan.Int(p.got[argCorrelation].text())
 	if !ok {
-		return to
+		return 0
 	}
-	p.linked = true
-	if p.ev.ts == 0 {
-		index = -ZeroEvent - index
-	}
-	return append(to, profile.Link{Event: index, Row: row, Correlation: n})
+	p.linked, p.out.Linked = true, true
+	return n
 }
-
-// ZeroEvent marks links of events at time 0, which may be left out when the
-// whole file is known: the index of an event is ZeroEvent subtracted from the
-// negative of what a batch has.
-const ZeroEvent = 3
 
 // instant records an event without duration.
 func (p *parser) instant(row int32) {

@@ -11,19 +11,19 @@ import (
 
 // The events of a profile become rows by category, with their ranks, correlations
 // and the words of nsys stats.
-func TestReplay(t *testing.T) {
+func TestHeld(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()
 	bytes := put.Put(trace.ArgList{}.Int(syms.Intern("bytes"), 640))
 	shape := trace.ArgList{}.Array(0, trace.ArgList{}.Int(0, 8).Int(0, 4096))
 	inputs := put.Put(trace.ArgList{}.Array(syms.Intern("Input type"), trace.ArgList{}.String(0, "float").String(0, "")).
 		Array(syms.Intern("Input Dims"), trace.ArgList(nil).Array(0, trace.ArgList{}.Int(0, 8).Int(0, 4096)).Array(0, nil).Array(0, shape)))
-	event := func(row int, cat, name string, from, dur int64, id trace.ArgsID) trace.Slice {
-		return trace.Slice{Time: trace.Time(from), Dur: dur, Track: trace.TrackID(row), Name: syms.Intern(name), Cat: syms.Intern(cat), Args: id}
+	event := func(row int, cat, name string, from, dur int64, id trace.ArgsID) Slice {
+		return Slice{Time: trace.Time(from), Dur: dur, Name: syms.Intern(name), Cat: syms.Intern(cat), Args: id, Place: SliceKindOf(cat).On(int32(row))}
 	}
 	p := &Profile{
 		Rows: []Row{{Kind: RowThread, PID: 41, TID: 43}, {Kind: RowStream, PID: 3, TID: 7}, {Kind: RowThread, Part: "other"}},
-		Events: []trace.Slice{
+		Events: []Slice{
 			event(0, "cuda_runtime", "cudaLaunchKernel", 1, 2, 0),
 			event(1, "kernel", "gemm(int)", 5, 9, 0),
 			event(1, "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 20, 1, bytes),
@@ -33,9 +33,8 @@ func TestReplay(t *testing.T) {
 			event(0, "python_function", "run", 0, 4, 0),
 			event(2, "cuda_driver", "cuLaunchKernel", 1, 2, 0),
 		},
-		Launches: []Link{{Event: 0, Row: 0, Correlation: 90}, {Event: NoEvent, Row: 0, Correlation: 91}},
-		Work:     []Link{{Event: 1, Row: 1, Correlation: 90}},
 	}
+	p.Events[0].Correlation, p.Events[1].Correlation = 90, 90
 	st := p.Stream(syms, args, func(part string) (rank, pid int32) {
 		if part == "" {
 			return 5, 41
@@ -120,7 +119,7 @@ func TestCausality(t *testing.T) {
 }
 
 // What PyTorch's allocators hold of devices are samples; that of the host is not.
-func TestReplayOfMemory(t *testing.T) {
+func TestHeldOfMemory(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()
 	held := func(kind, device, allocated, reserved int64) trace.ArgsID {

@@ -1,0 +1,232 @@
+package profile
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Stream returns the events of p as a [Stream]. of tells the rank and the process
+// that a part of p is; a part with a negative rank is left out. Annotations of
+// PyTorch's profiler are ranges, as NVTX ranges are in those of Nsight Systems.
+func (p *Profile) Stream(syms *trace.Symbols, args *trace.Args, of func(part string) (rank, pid int32)) Stream {
+	h := &held{p: p, syms: syms, args: args, rows: make([]Event, len(p.Rows))}
+	for i := range p.Rows {
+		h.rows[i].Rank, h.rows[i].PID = of(p.Rows[i].Part)
+	}
+	return h
+}
+
+// held passes the events of a profile.
+type held struct {
+	p    *Profile
+	syms *trace.Symbols
+	args *trace.Args
+	rows []Event // rank and process of each row
+}
+
+// each calls f for the events of the kinds from first to last, with their index, until it returns false.
+func (h *held) each(first, last SliceKind, f func(i int32, e Event, row *Row) bool) {
+	for i := range h.p.Events {
+		s := &h.p.Events[i]
+		kind, row := s.Place.Kind(), s.Place.Row()
+		if kind < first || kind > last || h.rows[row].Rank < 0 {
+			continue
+		}
+		e := h.rows[row]
+		e.Start, e.End, e.Name, e.Correlation = s.Time, h.p.Meta.Cut(s.End()), s.Name, s.Correlation
+		if !f(int32(i), e, &h.p.Rows[row]) {
+			return
+		}
+	}
+}
+
+// countThreads are the correlations of calls that give the sizes of grids in threads: what profilers write
+// with the kernels is the same.
+func (h *held) countThreads() map[int64]bool {
+	var calls []trace.Sym
+	for _, name := range threadCalls {
+		if sym, ok := h.syms.Lookup(name); ok {
+			calls = append(calls, sym)
+		}
+	}
+	if calls == nil {
+		return nil
+	}
+	all := map[int64]bool{}
+	for i := range h.p.Events {
+		if e := &h.p.Events[i]; e.Correlation != 0 && slices.Contains(calls, e.Name) {
+			all[e.Correlation] = true
+		}
+	}
+	return all
+}
+
+// Cut returns when an event ended that was recorded to end at some time.
+func (m *Meta) Cut(end trace.Time) trace.Time {
+	if m.Until != 0 {
+		return min(end, m.Until)
+	}
+	return end
+}
+
+func (h *held) Kernels(yield func(*Kernel) bool) {
+	var k Kernel
+	single, launches, counted := h.p.OneBlock, newLaunchArgs(h.syms, h.args), h.countThreads()
+	h.each(KernelSlice, KernelSlice, func(i int32, e Event, row *Row) bool {
+		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
+		if id := h.p.Events[i].Args; id != 0 {
+			l := launches.of(id)
+			if k.Shape, k.Node = l.shape, l.node; counted[e.Correlation] {
+				k.Shape = k.Shape.InBlocks()
+			}
+		}
+		for len(single) > 0 && single[0].Event < i {
+			single = single[1:]
+		}
+		if len(single) > 0 && single[0].Event == i {
+			k.OneBlock = single[0].Threads
+		}
+		return yield(&k)
+	})
+}
+
+func (h *held) Calls(yield func(*Call) bool) {
+	var c Call
+	launches := newLaunchArgs(h.syms, h.args)
+	kernels := map[string]trace.Sym{}
+	h.each(CallSlice, CallSlice, func(i int32, e Event, row *Row) bool {
+		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
+		if id := h.p.Events[i].Args; id != 0 {
+			l := launches.of(id)
+			if c.Shape = l.shape; slices.Contains(threadCalls, h.syms.Name(e.Name)) {
+				c.Shape = c.Shape.InBlocks()
+			}
+			if l.name != nil {
+				sym, ok := kernels[string(l.name)]
+				if !ok {
+					sym = h.syms.Intern(string(l.name))
+					kernels[string(l.name)] = sym
+				}
+				c.Kernel = sym
+			}
+		}
+		return yield(&c)
+	})
+}
+
+func (h *held) Ranges(yield func(*Range) bool) {
+	var n Range
+	h.each(RangeSlice, RangeSlice, func(i int32, e Event, row *Row) bool {
+		n = Range{Event: e, TID: row.TID, Open: e.End < h.p.Events[i].End()}
+		return yield(&n)
+	})
+}
+
+// frameKinds are the kinds of frames.
+var frameKinds = [...]FrameKind{OperatorSlice: OperatorFrame, PythonSlice: PythonFrame, SystemSlice: SystemFrame}
+
+func (h *held) Frames(yield func(*Frame) bool) {
+	inputs := newInputTexts(h.syms, h.args)
+	var f Frame
+	h.each(OperatorSlice, SystemSlice, func(i int32, e Event, row *Row) bool {
+		s := &h.p.Events[i]
+		f = Frame{Event: e, TID: row.TID, Kind: frameKinds[s.Place.Kind()]}
+		if f.Kind == OperatorFrame {
+			f.Shapes, f.Types = inputs.of(s.Args)
+			f.Causal = inputs.causality(s.Name, s.Args)
+		}
+		return yield(&f)
+	})
+}
+
+// PyTorch's profiler interrupts no thread, and its stacks are frames.
+func (h *held) Samples(func(*Sample) bool) {}
+func (h *held) Backtraces(func(*Sample) bool) iter.Seq[*Sample] {
+	return func(func(*Sample) bool) {}
+}
+func (h *held) Runs(func(*Run) bool) {}
+
+func (h *held) Copies(yield func(*Copy) bool) {
+	bytes, _ := h.syms.Lookup("bytes")
+	type meaning struct {
+		operation trace.Sym
+		kind      CopyKind
+	}
+	known := map[trace.Sym]meaning{} // by name
+	var c Copy
+	h.each(CopySlice, CopySlice, func(i int32, e Event, row *Row) bool {
+		m, ok := known[e.Name]
+		if !ok {
+			operation, kind := parseCopy(h.syms.Name(e.Name))
+			m = meaning{h.syms.Intern(operation), kind}
+			known[e.Name] = m
+		}
+		e.Name = m.operation
+		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1, Kind: m.kind}
+		if a, ok := h.args.Find(h.p.Events[i].Args, bytes); ok {
+			c.Bytes = a.Int()
+		}
+		return yield(&c)
+	})
+}
+
+// memoryInstant is what PyTorch's profiler calls an allocation or what ends it, with
+// profile_memory=True. Its arguments are what the allocator of a device holds from then on.
+const memoryInstant = "[memory]"
+
+// memoryCounters are what reports call its arguments.
+var memoryCounters = [...]struct{ arg, name string }{
+	{"Total Allocated", MemoryAllocated}, {"Total Reserved", MemoryReserved},
+}
+
+// Names of counters of memory: what tensors take, and what the allocator has of the device.
+const (
+	MemoryAllocated = "memory allocated"
+	MemoryReserved  = "memory reserved"
+)
+
+// CounterValues yields what PyTorch's allocators held of devices; that of the host is left out.
+func (h *held) CounterValues(yield func(*CounterValue) bool) {
+	memory, ok := h.syms.Lookup(memoryInstant)
+	if !ok {
+		return
+	}
+	const host = 0 // c10::DeviceType
+	kind, _ := h.syms.Lookup("Device Type")
+	device, _ := h.syms.Lookup("Device Id")
+	sources := map[int64]trace.Sym{}
+	for i := range h.p.Instants {
+		x := &h.p.Instants[i]
+		rank := h.rows[x.Track].Rank
+		if on, ok := h.args.Find(x.Args, kind); x.Name != memory || rank < 0 || !ok || on.Int() == host {
+			continue
+		}
+		number := int64(0)
+		if d, ok := h.args.Find(x.Args, device); ok {
+			number = d.Int()
+		}
+		if sources[number] == 0 {
+			sources[number] = h.syms.Intern("GPU " + strconv.FormatInt(number, 10))
+		}
+		if !h.memory(x, CounterValue{Time: x.Time, Rank: rank, Source: sources[number], Unit: h.syms.Intern("bytes"), Kind: MemoryCounter}, yield) {
+			return
+		}
+	}
+}
+
+// memory yields the values of an instant, until that returns false.
+func (h *held) memory(x *trace.Instant, s CounterValue, yield func(*CounterValue) bool) bool {
+	for _, c := range memoryCounters {
+		key, _ := h.syms.Lookup(c.arg)
+		if a, ok := h.args.Find(x.Args, key); ok {
+			s.Name, s.Value = h.syms.Intern(c.name), float64(a.Int())
+			if !yield(&s) {
+				return false
+			}
+		}
+	}
+	return true
+}
