@@ -4,9 +4,9 @@
 //
 // There are two forms of it:
 //
-//   - A [Profile] holds one recording: rows (threads, streams, counters), events as slices
-//     on rows, and tables of what events mean: launches and the work they started,
-//     collectives, steps. Timelines are drawn of it.
+//   - A [Profile] holds one recording: rows (threads, streams, counters), events on rows, each
+//     a [Slice] of some kind, collectives, and steps. Timelines are drawn of it, and
+//     [Profile.Stream] passes it as a Set has it.
 //   - A [Set] is all ranks, for reports. Nothing of it is held: a [Stream] passes kernels,
 //     copies, calls and ranges, one row at a time.
 //
@@ -15,8 +15,7 @@
 // format does not tell is unknown (-1 or "", see each field), so that what follows
 // (ranks, clocks, timelines, reports) need not ask where a profile came from.
 //
-// What names mean is in tables: kernelrules.go, step.go, kernelclass_table.go. Two
-// recordings of one process are compared in settle.go and the files around it.
+// What names mean is in tables: kernelrules.go, step.go, kernelclass_table.go.
 //
 // Times are nanoseconds, on the clock of the host that recorded them.
 package profile

@@ -5,7 +5,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -17,7 +16,7 @@ func (m *aligner) exportsFixed(given []align.Fixed) []align.Fixed {
 	for _, g := range given {
 		known[g.B] = true
 	}
-	relate := func(a, b int, at trace.Time, offset int64, s *profile.Shift, drift int64) {
+	relate := func(a, b int, at trace.Time, offset int64, s *ranks.Shift, drift int64) {
 		if !known[b] && a != b {
 			known[b] = true
 			fixed = append(fixed, align.Fixed{A: a, B: b, At: int64(at), Offset: offset, DriftPPB: drift, Bound: s.Bound,

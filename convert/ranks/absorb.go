@@ -111,7 +111,7 @@ func (a *absorption) run() {
 	f, n := a.into, a.from
 	a.held = func(t trace.Time) trace.Time { return t }
 	if tw := a.pairs[0].duplicates; tw != nil {
-		a.held = tw.Search().Held
+		a.held = tw.begin().heldTime
 	}
 	a.same = 0
 	a.recognize()
@@ -237,7 +237,7 @@ func (a *absorption) place(event int32) int32 {
 func (a *absorption) addCollectives() {
 	f, n := a.into, a.from
 	names := profile.NewBareNames(a.syms)
-	var found []*profile.Search
+	var found []*search
 	var known [][]int32
 	var traces []*inputs.Recording
 	for _, p := range a.pairs {
@@ -245,14 +245,14 @@ func (a *absorption) addCollectives() {
 			continue
 		}
 		held, which := collectiveMoments(p.trace.File.Profile, p.trace.Part, names)
-		found, known, traces = append(found, p.duplicates.For(held).Search()), append(known, which), append(traces, p.trace.File)
+		found, known, traces = append(found, p.duplicates.forEvents(held).begin()), append(known, which), append(traces, p.trace.File)
 	}
 	count := f.Collectives.Len()
 	for i := range n.Collectives.Len() {
 		c := n.Collectives.At(i)
 		isDuplicate := false
 		for k, search := range found {
-			at, ok := search.Find(names.Of(c.Name), c.Time, c.Dur)
+			at, ok := search.find(names.Of(c.Name), c.Time, c.Dur)
 			if ok && traces[k] == f && int(known[k][at]) < count {
 				learnCollective(&f.Collectives, int(known[k][at]), &c)
 			}
@@ -269,7 +269,7 @@ func (a *absorption) addCollectives() {
 }
 
 // collectiveMoments are the kernels of collectives of a part of a profile.
-func collectiveMoments(p *profile.Profile, part string, names *profile.BareNames) (profile.Moments, []int32) {
+func collectiveMoments(p *profile.Profile, part string, names *profile.BareNames) (moments, []int32) {
 	var which []int32
 	kinds := p.Collectives.Kinds()
 	for i := range p.Collectives.Len() {
@@ -278,7 +278,7 @@ func collectiveMoments(p *profile.Profile, part string, names *profile.BareNames
 		}
 	}
 	slices.SortStableFunc(which, func(a, b int32) int { return cmp.Compare(p.Collectives.Start(int(a)), p.Collectives.Start(int(b))) })
-	var m profile.Moments
+	var m moments
 	for _, i := range which {
 		c := p.Collectives.At(int(i))
 		m.Start, m.Dur, m.Name = append(m.Start, c.Time), append(m.Dur, c.Dur), append(m.Name, names.Of(c.Name))

@@ -26,9 +26,9 @@ func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, att
 				continue
 			}
 			f, part := p.trace.File, p.trace.Part
-			work, _ := f.MomentsOf(part, profile.KernelSlice, profile.CopySlice, names)
-			all, _ := f.MomentsOf(part, profile.KernelSlice, profile.CallSlice, names)
-			ranges, _ := f.MomentsOf(part, profile.RangeSlice, profile.RangeSlice, names)
+			work, _ := momentsOf(f.Profile, part, profile.KernelSlice, profile.CopySlice, names)
+			all, _ := momentsOf(f.Profile, part, profile.KernelSlice, profile.CallSlice, names)
+			ranges, _ := momentsOf(f.Profile, part, profile.RangeSlice, profile.RangeSlice, names)
 			t.traces = append(t.traces, duplicateTrace{p.duplicates, work, all, ranges})
 		}
 		if len(t.traces) > 0 {
@@ -65,9 +65,9 @@ type duplicateRank struct {
 
 // A duplicateTrace is a PyTorch trace of a process that the export has as well.
 type duplicateTrace struct {
-	duplicates *profile.Duplicates
-	work, all  profile.Moments // kernels and copies; these and calls
-	ranges     profile.Moments
+	duplicates *comparison
+	work, all  moments // kernels and copies; these and calls
+	ranges     moments
 }
 
 // work calls f for kernels and copies of ranks that were recorded twice.
@@ -84,7 +84,7 @@ func (u *deduplicated) work(f func(t *duplicateRank, e *profile.Event)) {
 
 // compare finds out which work is in both.
 func (u *deduplicated) compare() {
-	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
+	search := u.search(func(t *duplicateTrace) moments { return t.work })
 	same, seen := 0, 0
 	u.work(func(t *duplicateRank, e *profile.Event) {
 		seen++
@@ -100,11 +100,11 @@ func (u *deduplicated) compare() {
 }
 
 // search begins a walk for what the traces have.
-func (u *deduplicated) search(held func(*duplicateTrace) profile.Moments) *duplicateSearch {
-	s := &duplicateSearch{names: profile.NewBareNames(u.syms), of: map[int32][]*profile.Search{}}
+func (u *deduplicated) search(held func(*duplicateTrace) moments) *duplicateSearch {
+	s := &duplicateSearch{names: profile.NewBareNames(u.syms), of: map[int32][]*search{}}
 	for rank, t := range u.of {
 		for i := range t.traces {
-			s.of[rank] = append(s.of[rank], t.traces[i].duplicates.For(held(&t.traces[i])).Search())
+			s.of[rank] = append(s.of[rank], t.traces[i].duplicates.forEvents(held(&t.traces[i])).begin())
 		}
 	}
 	return s
@@ -114,11 +114,11 @@ func (u *deduplicated) search(held func(*duplicateTrace) profile.Moments) *dupli
 // each has names of its own.
 type duplicateSearch struct {
 	names *profile.BareNames
-	of    map[int32][]*profile.Search
+	of    map[int32][]*search
 }
 
 func (s *duplicateSearch) has(e *profile.Event) bool {
-	return slices.ContainsFunc(s.of[e.Rank], func(x *profile.Search) bool { return x.Has(s.names.Of(e.Name), e.Start, e.Dur()) })
+	return slices.ContainsFunc(s.of[e.Rank], func(x *search) bool { return x.has(s.names.Of(e.Name), e.Start, e.Dur()) })
 }
 
 func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
@@ -127,7 +127,7 @@ func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
 		return
 	}
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
+	search := u.search(func(t *duplicateTrace) moments { return t.work })
 	u.Stream.Kernels(func(k *profile.Kernel) bool {
 		if k.Graph && search.covers(u.of[k.Rank], &k.Event) || !k.Graph && search.has(&k.Event) {
 			return true
@@ -141,8 +141,8 @@ func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
 func (s *duplicateSearch) covers(t *duplicateRank, e *profile.Event) bool {
 	for i, x := range s.of[e.Rank] {
 		starts := t.traces[i].work.Start
-		at, _ := slices.BinarySearch(starts, x.Held(e.Start))
-		if at < len(starts) && starts[at] <= x.Held(e.End) {
+		at, _ := slices.BinarySearch(starts, x.heldTime(e.Start))
+		if at < len(starts) && starts[at] <= x.heldTime(e.End) {
 			return true
 		}
 	}
@@ -155,7 +155,7 @@ func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
 		return
 	}
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
+	search := u.search(func(t *duplicateTrace) moments { return t.work })
 	u.Stream.Copies(func(c *profile.Copy) bool { return search.has(&c.Event) || yield(c) })
 }
 
@@ -167,7 +167,7 @@ func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 		return
 	}
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) profile.Moments { return t.all })
+	search := u.search(func(t *duplicateTrace) moments { return t.all })
 	u.Stream.Calls(func(c *profile.Call) bool {
 		t := u.of[c.Rank]
 		if t != nil && (t.correlations[c.Correlation] || search.has(&c.Event)) {
@@ -181,6 +181,6 @@ func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 // different ones.
 func (u *deduplicated) Ranges(yield func(*profile.Range) bool) {
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) profile.Moments { return t.ranges })
+	search := u.search(func(t *duplicateTrace) moments { return t.ranges })
 	u.Stream.Ranges(func(r *profile.Range) bool { return search.has(&r.Event) || yield(r) })
 }

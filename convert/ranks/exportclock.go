@@ -15,7 +15,7 @@ import (
 type exportClock struct {
 	Name  string
 	Trace *Capture
-	Shift profile.Shift
+	Shift Shift
 	// Host is where the export is from, and Clock that host's, if it is what places
 	// the trace.
 	Host  string

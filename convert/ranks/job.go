@@ -173,7 +173,7 @@ func (m *Assignment) Conflicts(jobs []int) []bool {
 
 // isNone reports whether a shift is no more than what nsys may be wrong about the start
 // of a session.
-func isNone(s *profile.Shift) bool {
+func isNone(s *Shift) bool {
 	const accuracy = 2000 // ns
 	return max(s.Offset, -s.Offset) <= accuracy && s.DriftPPB == 0
 }

@@ -18,9 +18,9 @@ type pair struct {
 	trace, export *Capture // export is the one beside
 	// duplicates recognizes what both recorded, and relates their clocks; nil where the
 	// export has nothing of a GPU, and its times are taken as they are.
-	duplicates *profile.Duplicates
-	shift      profile.Shift // the export's clock, relative to that of the trace
-	hits       int           // what a device did that both have
+	duplicates *comparison
+	shift      Shift // the export's clock, relative to that of the trace
+	hits       int   // what a device did that both have
 }
 
 // IsBeside reports whether a capture was recorded beside another profiler.
@@ -44,7 +44,7 @@ func (c *Capture) near(o *Capture) int64 {
 // Rows that are walked need less: what names and headers tell is enough there to take two
 // recordings for one process.
 func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
-	f := pairFinder{names: profile.NewBareNames(m.syms), held: map[*Capture]profile.Moments{}}
+	f := pairFinder{names: profile.NewBareNames(m.syms), held: map[*Capture]moments{}}
 	traces := slices.DeleteFunc(slices.Clone(captures), (*Capture).IsBeside)
 	if in.Walks() {
 		m.walkFingerprints(captures, traces, in.Sources)
@@ -54,7 +54,7 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 		if !n.IsBeside() || n.File.Meta.PID == 0 && !in.Walks() {
 			continue
 		}
-		var own profile.Moments
+		var own moments
 		var found []candidatePair
 		var sure []*Capture
 		for _, t := range traces {
@@ -62,7 +62,7 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 				continue
 			}
 			if own.Start == nil {
-				own = n.File.WorkOf(n.Part, f.names)
+				own = workOf(n.File.Profile, n.Part, f.names)
 			}
 			if p, ok := f.try(t, n, own); ok {
 				found = append(found, p)
@@ -81,7 +81,7 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 	}
 	for _, p := range pairs {
 		if p.duplicates != nil {
-			p.duplicates = p.duplicates.For(profile.Moments{}) // the shift is all that is needed
+			p.duplicates = p.duplicates.forEvents(moments{}) // the shift is all that is needed
 		}
 	}
 	for _, f := range m.Files {
@@ -153,7 +153,7 @@ func (c *Capture) isSurely(export *Capture) bool {
 // pairFinder compares what captures hold.
 type pairFinder struct {
 	names *profile.BareNames
-	held  map[*Capture]profile.Moments
+	held  map[*Capture]moments
 }
 
 // candidatePair is a pair that is possible.
@@ -163,38 +163,38 @@ type candidatePair struct {
 }
 
 // try compares a trace with what the GPU did in an export.
-func (f *pairFinder) try(t, n *Capture, own profile.Moments) (candidatePair, bool) {
+func (f *pairFinder) try(t, n *Capture, own moments) (candidatePair, bool) {
 	c := candidatePair{pair: pair{trace: t, export: n}}
-	if own.Len() == 0 {
+	if own.len() == 0 {
 		// Nothing can be compared; in time they have to meet.
 		both := t.File.Meta.Origin == profile.OriginUnix && n.File.Meta.Origin == profile.OriginUnix
 		return c, both && t.isSurely(n) && t.overlaps(n)
 	}
 	held, ok := f.held[t]
 	if !ok {
-		held = t.File.WorkOf(t.Part, f.names)
+		held = workOf(t.File.Profile, t.Part, f.names)
 		f.held[t] = held
 	}
-	duplicates := profile.NewDuplicates(held, t.near(n))
+	duplicates := newComparison(held, t.near(n))
 	for i := range own.Start {
-		duplicates.Observe(own.Name[i], own.Start[i], own.Dur[i])
+		duplicates.observe(own.Name[i], own.Start[i], own.Dur[i])
 	}
-	if c.shift, ok = duplicates.Settle(); !ok {
+	if c.shift, ok = duplicates.settle(); !ok {
 		return c, false
 	}
 	c.duplicates = duplicates
-	search, inside := duplicates.Search(), 0
-	first, last := held.Start[0], held.Start[held.Len()-1]
+	search, inside := duplicates.begin(), 0
+	first, last := held.Start[0], held.Start[held.len()-1]
 	for i := range own.Start {
-		if at := search.Held(own.Start[i]); at >= first && at <= last {
+		if at := search.heldTime(own.Start[i]); at >= first && at <= last {
 			inside++
 		}
-		if search.Has(own.Name[i], own.Start[i], own.Dur[i]) {
+		if search.has(own.Name[i], own.Start[i], own.Dur[i]) {
 			c.hits++
 		}
 	}
 	// What the trace has during the export.
-	from, to := search.Held(own.Start[0]), search.Held(own.Start[own.Len()-1])
+	from, to := search.heldTime(own.Start[0]), search.heldTime(own.Start[own.len()-1])
 	a, _ := slices.BinarySearch(held.Start, from)
 	b, _ := slices.BinarySearch(held.Start, to+1)
 	c.share = float64(c.hits) / float64(max(1, min(inside, b-a)))

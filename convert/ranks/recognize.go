@@ -10,19 +10,19 @@ func (a *absorption) recognize() {
 		a.duplicates[i] = isNew
 	}
 	names := profile.NewBareNames(a.syms)
-	own, ownEvents := n.MomentsOf("", profile.KernelSlice, profile.CallSlice, names)
-	a.seen = own.Len()
+	own, ownEvents := momentsOf(n.Profile, "", profile.KernelSlice, profile.CallSlice, names)
+	a.seen = own.len()
 	for k, p := range a.pairs {
 		if p.duplicates == nil {
 			continue
 		}
-		held, heldEvents := p.trace.File.MomentsOf(p.trace.Part, profile.KernelSlice, profile.CallSlice, names)
-		search := p.duplicates.For(held).Search()
+		held, heldEvents := momentsOf(p.trace.File.Profile, p.trace.Part, profile.KernelSlice, profile.CallSlice, names)
+		search := p.duplicates.forEvents(held).begin()
 		for i, e := range ownEvents {
 			if a.duplicates[e] != isNew {
 				continue
 			}
-			at, ok := search.Find(own.Name[i], own.Start[i], own.Dur[i])
+			at, ok := search.find(own.Name[i], own.Start[i], own.Dur[i])
 			switch {
 			case ok && k == 0:
 				a.duplicates[e] = heldEvents[at]

@@ -1,4 +1,4 @@
-package profile
+package ranks
 
 import (
 	"cmp"
@@ -22,9 +22,9 @@ type knot struct {
 	offset int64
 }
 
-// Settle finds the shift from what was observed; false if there is none that is
+// settle finds the shift from what was observed; false if there is none that is
 // better than all others.
-func (t *Duplicates) Settle() (Shift, bool) {
+func (t *comparison) settle() (Shift, bool) {
 	var all []guess
 	for i := range t.pieces {
 		all = append(all, t.guesses(i)...)
@@ -63,7 +63,7 @@ func (s *Shift) OffsetAt(at trace.Time) int64 {
 }
 
 // rounding is how far equal times differ by rounding alone.
-func (t *Duplicates) rounding() int64 {
+func (t *comparison) rounding() int64 {
 	other := int64(1)
 	if t.coarse {
 		other = 1000
@@ -72,7 +72,7 @@ func (t *Duplicates) rounding() int64 {
 }
 
 // window is how wide differences of the anchors of a piece may be spread.
-func (t *Duplicates) window(p *piece) int64 {
+func (t *comparison) window(p *piece) int64 {
 	const slack = 2000 // between what two profilers call the start of one event
 	return 2*t.rounding() + slack + int64(maxDrift*float64(p.span))
 }
@@ -81,7 +81,7 @@ func (t *Duplicates) window(p *piece) int64 {
 const most = 8
 
 // guesses returns the differences about which the most anchors of a piece agree.
-func (t *Duplicates) guesses(number int) []guess {
+func (t *comparison) guesses(number int) []guess {
 	p := &t.pieces[number]
 	type pair struct {
 		diff   int64
@@ -144,7 +144,7 @@ func medians(values []int64) (middle, spread int64) {
 }
 
 // agree reports whether two guesses may be of one shift.
-func (t *Duplicates) agree(a, b *guess) bool {
+func (t *comparison) agree(a, b *guess) bool {
 	p, q := &t.pieces[a.piece], &t.pieces[b.piece]
 	far := float64(max(p.middle-q.middle, q.middle-p.middle))
 	by := a.offset - b.offset
@@ -153,7 +153,7 @@ func (t *Duplicates) agree(a, b *guess) bool {
 
 // vote returns the score of the best shift, that of the best one that is left
 // without the guesses which support it, and these, one for each piece, by time.
-func (t *Duplicates) vote(all []guess) (best, rival int, chosen []guess) {
+func (t *comparison) vote(all []guess) (best, rival int, chosen []guess) {
 	best, chosen = t.elect(all)
 	others := slices.DeleteFunc(slices.Clone(all), func(g guess) bool {
 		return slices.ContainsFunc(chosen, func(c guess) bool { return c == g })
@@ -164,7 +164,7 @@ func (t *Duplicates) vote(all []guess) (best, rival int, chosen []guess) {
 
 // elect returns the score of the shift that most guesses agree with, and the best
 // one of each piece that does.
-func (t *Duplicates) elect(all []guess) (best int, chosen []guess) {
+func (t *comparison) elect(all []guess) (best int, chosen []guess) {
 	for i := range all {
 		score, list := 0, chosen[:0:0]
 		for k := range all {
@@ -190,7 +190,7 @@ func (t *Duplicates) elect(all []guess) (best int, chosen []guess) {
 
 // straighten leaves out guesses that are off the line through the others: within a
 // recording, the drift of clocks hardly changes.
-func (t *Duplicates) straighten(all []guess) []guess {
+func (t *comparison) straighten(all []guess) []guess {
 	var slopes []float64
 	at := func(i int) float64 { return float64(t.pieces[all[i].piece].middle - t.pieces[all[0].piece].middle) }
 	for i := range all {
@@ -220,29 +220,29 @@ func (t *Duplicates) straighten(all []guess) []guess {
 	return kept
 }
 
-// For returns duplicates with the shift that was found, for other held events of the
+// forEvents returns duplicates with the shift that was found, for other held events of the
 // same clock.
-func (t *Duplicates) For(held Moments) *Duplicates {
-	return &Duplicates{held: held, grain: min(t.grain, grainOf(held)), coarse: t.coarse, knots: t.knots, drift: t.drift, by: t.by}
+func (t *comparison) forEvents(held moments) *comparison {
+	return &comparison{held: held, grain: min(t.grain, grainOf(held)), coarse: t.coarse, knots: t.knots, drift: t.drift, by: t.by}
 }
 
-// A Search finds held events that are equal to streamed ones, each once. It is for
+// A search finds held events that are equal to streamed ones, each once. It is for
 // one walk over the streamed events.
-type Search struct {
-	duplicates *Duplicates
+type search struct {
+	duplicates *comparison
 	used       []uint64 // a bit for each held event
 	at         int      // where the last one was looked for
 	knot       int      // the one before it
 }
 
-// Search begins a walk. Settle must have found a shift.
-func (t *Duplicates) Search() *Search {
-	return &Search{duplicates: t, used: make([]uint64, t.held.Len()/64+1)}
+// begin begins a walk. settle must have found a shift.
+func (t *comparison) begin() *search {
+	return &search{duplicates: t, used: make([]uint64, t.held.len()/64+1)}
 }
 
-// Held returns the time of the held events' clock when the clock of the streamed
+// heldTime returns the time of the held events' clock when the clock of the streamed
 // ones shows at.
-func (s *Search) Held(at trace.Time) trace.Time {
+func (s *search) heldTime(at trace.Time) trace.Time {
 	knots := s.duplicates.knots
 	shown := func(k int) trace.Time { return knots[k].at + trace.Time(knots[k].offset) }
 	for s.knot+1 < len(knots) && shown(s.knot+1) <= at {
@@ -258,22 +258,22 @@ func (s *Search) Held(at trace.Time) trace.Time {
 	return at - trace.Time(knots[from].offset) - trace.Time(math.Round(slope/(1+slope)*float64(at-shown(from))))
 }
 
-// Has reports whether a streamed event is one of those held, which then is used up.
-func (s *Search) Has(name trace.Sym, start trace.Time, dur int64) bool {
-	_, ok := s.Find(name, start, dur)
+// has reports whether a streamed event is one of those held, which then is used up.
+func (s *search) has(name trace.Sym, start trace.Time, dur int64) bool {
+	_, ok := s.find(name, start, dur)
 	return ok
 }
 
-// Find is like Has, and tells which event it is: the nearest of those that have the
+// find is like has, and tells which event it is: the nearest of those that have the
 // same name and duration.
-func (s *Search) Find(name trace.Sym, start trace.Time, dur int64) (int, bool) {
+func (s *search) find(name trace.Sym, start trace.Time, dur int64) (int, bool) {
 	held := &s.duplicates.held
-	want := s.Held(start)
+	want := s.heldTime(start)
 	by := s.duplicates.rounding()
 	reach := trace.Time(s.duplicates.by)
 	s.seek(want - reach)
 	found, nearest := -1, int64(math.MaxInt64)
-	for i := s.at; i < held.Len() && held.Start[i] <= want+reach; i++ {
+	for i := s.at; i < held.len() && held.Start[i] <= want+reach; i++ {
 		if held.Name[i] != name || max(held.Dur[i]-dur, dur-held.Dur[i]) > by || s.used[i/64]>>(i%64)&1 != 0 {
 			continue
 		}
@@ -290,7 +290,7 @@ func (s *Search) Find(name trace.Sym, start trace.Time, dur int64) (int, bool) {
 
 // seek moves to the first held event that does not start before the given time.
 // Streamed events are nearly in order, so that it is near the last one.
-func (s *Search) seek(from trace.Time) {
+func (s *search) seek(from trace.Time) {
 	starts := s.duplicates.held.Start
 	const near = 64
 	for range near {

@@ -1,32 +1,33 @@
-package profile
+package ranks
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Moments are events as columns, ordered by Start.
-type Moments struct {
+// moments are events as columns, ordered by Start.
+type moments struct {
 	Start []trace.Time
 	Dur   []int64
-	Name  []trace.Sym // bare names, see [BareNames]
+	Name  []trace.Sym // bare names, see [profile.BareNames]
 }
 
-// Len returns the number of events.
-func (m *Moments) Len() int { return len(m.Start) }
+// len returns the number of events.
+func (m *moments) len() int { return len(m.Start) }
 
-// Duplicates finds the events that two profilers both recorded of one process, on
+// A comparison finds the events that two profilers both recorded of one process, on
 // clocks of which nothing need be known: equal names and durations, in the same
 // order. The events of one side are held, those of the other may be streamed, twice:
 //
-//	duplicates := profile.NewDuplicates(held, 0)
-//	for each event { duplicates.Observe(name, start, dur) }
-//	if shift, ok := duplicates.Settle(); ok {
-//		search := duplicates.Search()
-//		for each event { if search.Has(name, start, dur) { it is there twice } }
+//	c := newComparison(held, 0)
+//	for each event { c.observe(name, start, dur) }
+//	if shift, ok := c.settle(); ok {
+//		search := c.begin()
+//		for each event { if search.has(name, start, dur) { it is there twice } }
 //	}
 //
 // Kernels run in steps that repeat themselves, and so do their names. What tells
@@ -35,15 +36,15 @@ func (m *Moments) Len() int { return len(m.Start) }
 // clocks cannot drift apart. Each piece has the differences of its anchors to all
 // events that they may be; where many agree, the piece may lie. The pieces that
 // then agree with each other tell the shift, and how it drifts.
-type Duplicates struct {
-	held    Moments
+type comparison struct {
+	held    moments
 	near    int64
 	grain   int64 // of times of the held events; see grainOf
 	coarse  bool  // an observed event had times of microseconds
 	pieces  []piece
 	anchors []anchor
 	byKey   map[anchorKey][]int32 // anchors by name and duration
-	knots   []knot                // what Settle found, by time
+	knots   []knot                // what settle found, by time
 	drift   float64               // beyond them
 	by      int64                 // how far starts may be from where they are expected
 }
@@ -103,11 +104,11 @@ type anchorKey struct {
 // bucketBits gives buckets wider than the tolerance of microseconds.
 const bucketBits = 11
 
-// NewDuplicates holds events. near is how far apart the starts of equal events may be
+// newComparison holds events. near is how far apart the starts of equal events may be
 // on the two clocks, in ns; 0 is any distance. It narrows the search where both
 // clocks claim to show Unix time.
-func NewDuplicates(held Moments, near int64) *Duplicates {
-	t := &Duplicates{held: held, near: near, grain: grainOf(held), byKey: map[anchorKey][]int32{}}
+func newComparison(held moments, near int64) *comparison {
+	t := &comparison{held: held, near: near, grain: grainOf(held), byKey: map[anchorKey][]int32{}}
 	if near == 0 {
 		t.near = math.MaxInt64
 	}
@@ -117,7 +118,7 @@ func NewDuplicates(held Moments, near int64) *Duplicates {
 
 // grainOf returns to how many ns times are rounded: PyTorch before 2.4 writes whole
 // microseconds.
-func grainOf(m Moments) int64 {
+func grainOf(m moments) int64 {
 	for i := range m.Start {
 		if m.Start[i]%1000 != 0 || m.Dur[i]%1000 != 0 {
 			return 1
@@ -130,8 +131,8 @@ func grainOf(m Moments) int64 {
 func tolerance(a, b int64) int64 { return max(a, b, 2) }
 
 // choose chooses pieces and anchors.
-func (t *Duplicates) choose() {
-	n := t.held.Len()
+func (t *comparison) choose() {
+	n := t.held.len()
 	counts := map[anchorKey]int32{}
 	exact := func(i int) anchorKey { return anchorKey{t.held.Name[i], t.held.Dur[i]} }
 	for i := range n {
@@ -170,16 +171,16 @@ func (t *Duplicates) choose() {
 	}
 }
 
-func (t *Duplicates) addAnchor(i int) {
+func (t *comparison) addAnchor(i int) {
 	a := anchor{start: t.held.Start[i], dur: t.held.Dur[i]}
 	key := anchorKey{t.held.Name[i], a.dur >> bucketBits}
 	t.byKey[key] = append(t.byKey[key], int32(len(t.anchors)))
 	t.anchors = append(t.anchors, a)
 }
 
-// Observe notes an event of the other side, of which there may be any number, in any
+// observe notes an event of the other side, of which there may be any number, in any
 // order.
-func (t *Duplicates) Observe(name trace.Sym, start trace.Time, dur int64) {
+func (t *comparison) observe(name trace.Sym, start trace.Time, dur int64) {
 	other := int64(1)
 	if start%1000 == 0 && dur%1000 == 0 {
 		other, t.coarse = 1000, true
@@ -201,30 +202,30 @@ func (t *Duplicates) Observe(name trace.Sym, start trace.Time, dur int64) {
 	}
 }
 
-// WorkOf returns what devices did in one part of a profile: by its fingerprint, or by its
+// workOf returns what devices did in one part of a profile: by its fingerprint, or by its
 // events if it has none.
-func (p *Profile) WorkOf(part string, names *BareNames) Moments {
+func workOf(p *profile.Profile, part string, names *profile.BareNames) moments {
 	if p.Fingerprint == nil {
-		m, _ := p.MomentsOf(part, KernelSlice, CopySlice, names)
+		m, _ := momentsOf(p, part, profile.KernelSlice, profile.CopySlice, names)
 		return m
 	}
-	var prints []Print
+	var prints []profile.Print
 	for _, x := range p.Fingerprint {
 		if p.Rows[x.Row].Part == part {
 			prints = append(prints, x)
 		}
 	}
-	slices.SortStableFunc(prints, func(a, b Print) int { return cmp.Compare(a.Time, b.Time) })
-	var m Moments
+	slices.SortStableFunc(prints, func(a, b profile.Print) int { return cmp.Compare(a.Time, b.Time) })
+	var m moments
 	for _, x := range prints {
 		m.Start, m.Dur, m.Name = append(m.Start, x.Time), append(m.Dur, x.Dur), append(m.Name, names.Of(x.Name))
 	}
 	return m
 }
 
-// MomentsOf returns the events of one part of a profile, of the kinds from first to last, as
-// Moments, and which event each one is.
-func (p *Profile) MomentsOf(part string, first, last SliceKind, names *BareNames) (Moments, []int32) {
+// momentsOf returns the events of one part of a profile, of the kinds from first to last, as
+// moments, and which event each one is.
+func momentsOf(p *profile.Profile, part string, first, last profile.SliceKind, names *profile.BareNames) (moments, []int32) {
 	var events []int32
 	for i := range p.Events {
 		at := p.Events[i].Place
@@ -233,7 +234,7 @@ func (p *Profile) MomentsOf(part string, first, last SliceKind, names *BareNames
 		}
 	}
 	slices.SortStableFunc(events, func(a, b int32) int { return cmp.Compare(p.Events[a].Time, p.Events[b].Time) })
-	m := Moments{make([]trace.Time, len(events)), make([]int64, len(events)), make([]trace.Sym, len(events))}
+	m := moments{make([]trace.Time, len(events)), make([]int64, len(events)), make([]trace.Sym, len(events))}
 	for k, i := range events {
 		e := &p.Events[i]
 		m.Start[k], m.Dur[k], m.Name[k] = e.Time, e.Dur, names.Of(e.Name)

@@ -1,4 +1,4 @@
-package profile
+package ranks
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 )
 
 // moments turns bytes into events, four for each: name, duration, and when it starts.
-func moments(data []byte, grain int64) Moments {
-	var m Moments
+func randomMoments(data []byte, grain int64) moments {
+	var m moments
 	at := trace.Time(1_775_000_000_000_000_000)
 	for ; len(data) >= 4; data = data[4:] {
 		at += trace.Time(int64(data[2])*grain + int64(data[3])*1000*grain)
@@ -43,23 +43,23 @@ func FuzzDuplicates(f *testing.F) {
 		}
 		clock := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("hangs with %d and %d events", len(a)/4, len(b)/4)) })
 		defer clock.Stop()
-		held, streamed := moments(a, grain), moments(b, 1)
+		held, streamed := randomMoments(a, grain), randomMoments(b, 1)
 		type outcome struct {
 			shift Shift
 			ok    bool
 			found []int32
 		}
 		compare := func() (o outcome) {
-			duplicates := NewDuplicates(held, near)
+			duplicates := newComparison(held, near)
 			for i := range streamed.Start {
-				duplicates.Observe(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i])
+				duplicates.observe(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i])
 			}
-			if o.shift, o.ok = duplicates.Settle(); !o.ok {
+			if o.shift, o.ok = duplicates.settle(); !o.ok {
 				return o
 			}
-			search := duplicates.Search()
+			search := duplicates.begin()
 			for i := range streamed.Start {
-				if at, ok := search.Find(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i]); ok {
+				if at, ok := search.find(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i]); ok {
 					o.found = append(o.found, int32(at))
 				}
 			}
@@ -76,8 +76,8 @@ func FuzzDuplicates(f *testing.F) {
 			t.Fatalf("%+v", got.shift)
 		}
 		for _, at := range got.found {
-			if int(at) >= held.Len() || at < 0 {
-				t.Fatalf("found at %d of %d", at, held.Len())
+			if int(at) >= held.len() || at < 0 {
+				t.Fatalf("found at %d of %d", at, held.len())
 			}
 		}
 		slices.Sort(got.found)

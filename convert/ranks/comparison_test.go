@@ -1,4 +1,4 @@
-package profile
+package ranks
 
 import (
 	"math/rand/v2"
@@ -9,9 +9,9 @@ import (
 
 // serving returns the kernels of a server that decodes: layers that repeat
 // themselves, in steps that do.
-func serving(seed uint64, steps int) Moments {
+func serving(seed uint64, steps int) moments {
 	random := rand.New(rand.NewPCG(seed, 1))
-	var m Moments
+	var m moments
 	at := trace.Time(1_787_000_000_000_000_000)
 	for range steps {
 		for range 16 {
@@ -40,10 +40,10 @@ type seen struct {
 	jitter   int64
 }
 
-func (v seen) of(m Moments) (out Moments, which []int) {
+func (v seen) of(m moments) (out moments, which []int) {
 	random := rand.New(rand.NewPCG(99, 7))
 	for i := range m.Start {
-		share := float64(i) / float64(m.Len())
+		share := float64(i) / float64(m.len())
 		if share < v.from || v.to > 0 && share >= v.to || v.without > 0 && m.Name[i] >= v.without {
 			continue
 		}
@@ -61,12 +61,12 @@ func (v seen) of(m Moments) (out Moments, which []int) {
 	return out, which
 }
 
-func settle(held, other Moments) (*Duplicates, Shift, bool) {
-	duplicates := NewDuplicates(held, 0)
+func settled(held, other moments) (*comparison, Shift, bool) {
+	duplicates := newComparison(held, 0)
 	for i := range other.Start {
-		duplicates.Observe(other.Name[i], other.Start[i], other.Dur[i])
+		duplicates.observe(other.Name[i], other.Start[i], other.Dur[i])
 	}
-	shift, ok := duplicates.Settle()
+	shift, ok := duplicates.settle()
 	return duplicates, shift, ok
 }
 
@@ -97,7 +97,7 @@ func TestDuplicates(t *testing.T) {
 			all := serving(5, c.steps)
 			held, heldWhich := c.held.of(all)
 			other, otherWhich := c.other.of(all)
-			duplicates, shift, ok := settle(held, other)
+			duplicates, shift, ok := settled(held, other)
 			if !ok {
 				t.Fatal("no shift is found")
 			}
@@ -105,11 +105,11 @@ func TestDuplicates(t *testing.T) {
 			for k, i := range heldWhich {
 				isHeld[i] = k
 			}
-			search := duplicates.Search()
+			search := duplicates.begin()
 			wrong, missed, common := 0, 0, 0
 			for k, i := range otherWhich {
 				want, in := isHeld[i]
-				got, found := search.Find(other.Name[k], other.Start[k], other.Dur[k])
+				got, found := search.find(other.Name[k], other.Start[k], other.Dur[k])
 				if in {
 					common++
 				}
@@ -127,7 +127,7 @@ func TestDuplicates(t *testing.T) {
 			if by := shift.DriftPPB - c.drift; max(by, -by) > 500 {
 				t.Errorf("the drift is %d ppb, want %d", shift.DriftPPB, c.drift)
 			}
-			middle := held.Start[held.Len()/2]
+			middle := held.Start[held.len()/2]
 			truth := c.other.offset - c.held.offset + int64(c.other.drift*float64(middle-all.Start[0]))
 			if by := shift.OffsetAt(middle) - truth; max(by, -by) > shift.Bound {
 				t.Errorf("the shift is %d ns off, more than %d", by, shift.Bound)
@@ -139,14 +139,14 @@ func TestDuplicates(t *testing.T) {
 // Another rank runs the same kernels in the same steps, but not for as long.
 func TestOtherRankIsNoDuplicate(t *testing.T) {
 	a, b := serving(5, 200), serving(6, 200)
-	if _, shift, ok := settle(a, b); ok {
+	if _, shift, ok := settled(a, b); ok {
 		t.Errorf("two ranks are taken for one: %+v", shift)
 	}
 	b.Start, b.Dur, b.Name = nil, nil, nil
-	if _, _, ok := settle(a, b); ok {
+	if _, _, ok := settled(a, b); ok {
 		t.Error("a shift to nothing is found")
 	}
-	if _, _, ok := settle(b, a); ok {
+	if _, _, ok := settled(b, a); ok {
 		t.Error("a shift of nothing is found")
 	}
 }
@@ -154,40 +154,16 @@ func TestOtherRankIsNoDuplicate(t *testing.T) {
 // Each held event is found once.
 func TestDuplicatesAreFoundOnce(t *testing.T) {
 	all := serving(5, 20)
-	duplicates, _, ok := settle(all, all)
+	duplicates, _, ok := settled(all, all)
 	if !ok {
 		t.Fatal("no shift is found")
 	}
-	search := duplicates.Search()
-	if !search.Has(all.Name[70], all.Start[70], all.Dur[70]) || search.Has(all.Name[70], all.Start[70], all.Dur[70]) {
+	search := duplicates.begin()
+	if !search.has(all.Name[70], all.Start[70], all.Dur[70]) || search.has(all.Name[70], all.Start[70], all.Dur[70]) {
 		t.Error("an event is not found, or found twice")
 	}
-	if !search.Has(all.Name[3], all.Start[3], all.Dur[3]) {
+	if !search.has(all.Name[3], all.Start[3], all.Dur[3]) {
 		t.Error("an earlier event is not found")
-	}
-}
-
-func TestBareName(t *testing.T) {
-	for name, want := range map[string]string{
-		"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, at::detail::Array<char*, 1> >(int, at::native::FillFunctor<float>)": "vectorized_elementwise_kernel",
-		"void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, at::detail::Array<char *, (int)1>>(int, T2, T3)":               "vectorized_elementwise_kernel",
-		"void (anonymous namespace)::softmax_warp_forward<float, float, 10, true>(float*, float const*)":                                                       "softmax_warp_forward",
-		"void <unnamed>::softmax_warp_forward<float, float, (int)10, (bool)1>(T2 *, const T1 *, int)":                                                          "softmax_warp_forward",
-		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)":                                                                           "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
-		"ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn":                                                                                           "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn",
-		"Memcpy HtoD (Pinned -> Device)": "[CUDA memcpy Host-to-Device]",
-		"[CUDA memcpy Host-to-Device]":   "[CUDA memcpy Host-to-Device]",
-		"Memset (Device)":                "[CUDA memset]",
-		"cudaLaunchKernel":               "cudaLaunchKernel",
-		"cudaLaunchKernel_v7000":         "cudaLaunchKernel",
-		"cudaLaunchKernelExC_v11060":     "cudaLaunchKernelExC",
-		"cuLaunchKernel_v2":              "cuLaunchKernel_v2",
-		"":                               "",
-		"<<<":                            "<<<",
-	} {
-		if got := BareName(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
 	}
 }
 
@@ -195,11 +171,11 @@ func BenchmarkDuplicates(b *testing.B) {
 	all := serving(5, 5000)
 	b.ReportAllocs()
 	for b.Loop() {
-		duplicates, _, _ := settle(all, all)
-		search := duplicates.Search()
+		duplicates, _, _ := settled(all, all)
+		search := duplicates.begin()
 		for i := range all.Start {
-			search.Has(all.Name[i], all.Start[i], all.Dur[i])
+			search.has(all.Name[i], all.Start[i], all.Dur[i])
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(all.Len()), "ns/event")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(all.len()), "ns/event")
 }
