@@ -174,10 +174,10 @@ func (t timing) repeated(before timing, since, until trace.Time) timing {
 	return out
 }
 
-// Reroute spreads the requests of the groups of some engines in another way.
-func (r *Run) Reroute(p *Plan, engines []int, how Route) (n int) {
+// Reroute spreads the requests of the groups of some engines in another way, from a time on.
+func (r *Run) Reroute(p *Plan, engines []int, how Route, since trace.Time) (n int) {
 	for _, i := range engines {
-		p.Routes[r.Engines[i].Group] = how
+		p.Routes[r.Engines[i].Group] = Routing{how, since}
 		n++
 	}
 	return n
@@ -258,7 +258,7 @@ func (r *Run) TypicalTransfers(p *Plan, at *place.Where, since trace.Time) (n in
 	return n
 }
 
-// Evenly lets the requests of a burst that begins at a time arrive at the rate of before: the time
+// Evenly lets the requests of a burst that begins at about a time arrive at the rate of before: the time
 // between them is stretched, so that the same requests arrive, and those after it come later. It
 // returns how many times as many came as before; 0 if there is no burst beyond chance.
 func (r *Run) Evenly(p *Plan, since trace.Time) float64 {
@@ -266,24 +266,37 @@ func (r *Run) Evenly(p *Plan, since trace.Time) float64 {
 	if first < FewSteps || first == len(r.Requests) {
 		return 0
 	}
-	rate := float64(first) / float64(since-r.From)
-	most, last := 0.0, first // the burst ends where most have come beyond the rate of before
-	for i := first; i < len(r.Requests); i++ {
-		if excess := float64(i+1-first) - rate*float64(r.Requests[i].Arrival-since); excess > most {
-			most, last = excess, i
-		}
-	}
-	length := r.Requests[last].Arrival - since
-	usual := rate * float64(length)
-	const sure = 3 // standard deviations of a Poisson process, of both rates
-	if most < sure*math.Sqrt(max(1, usual)*(1+usual/float64(first))) {
+	const around = 20 // requests before and after the time at which it may begin
+	begin, end, factor := r.densest(max(FewSteps, first-around), min(first+around, len(r.Requests)-1))
+	if factor == 0 {
 		return 0
 	}
-	factor := (usual + most) / max(usual, 1)
-	for i := first; i < len(r.Requests); i++ {
-		p.Arrivals[i] += trace.Time((factor - 1) * float64(min(r.Requests[i].Arrival-since, length)))
+	from, length := r.Requests[begin].Arrival, r.Requests[end].Arrival-r.Requests[begin].Arrival
+	for i := begin; i < len(r.Requests); i++ {
+		p.Arrivals[i] += trace.Time((factor - 1) * float64(min(r.Requests[i].Arrival-from, length)))
 	}
 	return factor
+}
+
+// densest finds between which arrivals more requests came than before, and how many times as many: where
+// the likelihood of two Poisson processes is farthest above that of one (a scan statistic). The first
+// arrival is one of some; factor is 0 if nothing is beyond chance.
+func (r *Run) densest(lo, hi int) (begin, end int, factor float64) {
+	const sure = 8 // nats: a chance below 1 in 1000 with this many beginnings and ends
+	best := float64(sure)
+	for b := lo; b <= hi; b++ {
+		rate := float64(b) / float64(r.Requests[b].Arrival-r.From)
+		for e := b + FewSteps/2; e < len(r.Requests); e++ {
+			n, usual := float64(e-b), rate*float64(r.Requests[e].Arrival-r.Requests[b].Arrival)
+			if usual <= 0 || n <= usual {
+				continue
+			}
+			if gain := n*math.Log(n/usual) - (n - usual); gain > best {
+				best, begin, end, factor = gain, b, e, n/usual
+			}
+		}
+	}
+	return begin, end, factor
 }
 
 // Scale multiplies the time of steps.
@@ -345,6 +358,6 @@ func (r *Run) Servers(p *Plan, role request.Role, n int, how Route) int {
 		s.timing, s.Off = pool, false
 		p.Servers = append(p.Servers, s)
 	}
-	r.Reroute(p, engines, how)
+	r.Reroute(p, engines, how, 0)
 	return len(own)
 }

@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
 	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -96,11 +98,18 @@ func (r *Run) findLag() {
 
 // A pool is what the servers of a group show of their limits.
 type pool struct {
-	running, kv, batch int64   // most
-	ran                []int64 // requests in decode steps while others waited
-	alone              int     // prefill steps with room, which did not take who waited
-	cut                int64   // requests in the largest of these
-	retracted          bool
+	running, batch int64   // most
+	ran            []int64 // requests in decode steps while others waited
+	alone          int     // prefill steps with room, which did not take who waited
+	cut            int64   // requests in the largest of these
+	retracted      bool
+	rooms          []room
+}
+
+// A room is how much of the KV cache would be taken with a request that asked for it.
+type room struct {
+	tokens int64
+	given  bool
 }
 
 // findLimits finds out what requests waited for.
@@ -113,9 +122,9 @@ func (r *Run) findLimits() {
 		}
 		r.look(e, i, pools[e.Group])
 	}
-	for i := range r.jobs {
-		if r.jobs[i].retract > 0 {
-			pools[r.Engines[r.jobs[i].engine].Group].retracted = true
+	for _, m := range r.marks {
+		if m.kind == thrownOut {
+			pools[r.Engines[r.jobs[m.job].engine].Group].retracted = true
 		}
 	}
 	for i := range r.Engines {
@@ -124,12 +133,10 @@ func (r *Run) findLimits() {
 		const few = 3
 		if len(p.ran) >= few && p.atMost() {
 			e.limits.running = p.running
-		} else if p.retracted || len(p.ran) >= few && e.Role != request.Decode {
-			e.limits.kv = p.kv
 		}
-		if p.retracted {
-			e.limits.kv = p.kv
-			e.limits.margin = p.kv / 16
+		if kv, sure := p.size(); sure || p.retracted && kv > 0 {
+			e.limits.kv = kv
+			e.limits.margin = kv / 16
 		}
 		if p.alone >= few && p.cut == p.batch {
 			e.limits.batch = p.batch
@@ -142,41 +149,97 @@ func (p *pool) atMost() bool {
 	return 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running
 }
 
+// size returns the size of the KV cache that explains best who got room and who did not. It is sure where
+// it explains most of those who did not: others wait for something else.
+func (p *pool) size() (kv int64, sure bool) {
+	slices.SortFunc(p.rooms, func(x, y room) int { return cmp.Or(cmp.Compare(x.tokens, y.tokens), order.Bool(x.given, y.given)) })
+	refused := 0
+	for _, x := range p.rooms {
+		if !x.given {
+			refused++
+		}
+	}
+	above, explained, best := refused, refused, -1 // refused ones with more tokens than kv; all that kv explains
+	for _, x := range p.rooms {
+		if !x.given {
+			explained--
+			above--
+		} else if explained++; explained >= best {
+			kv, best = x.tokens, explained
+			sure = above >= fewRefused && 2*above >= refused
+		}
+	}
+	return kv, sure
+}
+
+// fewRefused is how often a request must have waited for room before a limit is believed.
+const fewRefused = 3
+
+// An asking is that a request wants room: from a step on, until it gets it at another one.
+type asking struct {
+	from, got int
+	need      int64
+}
+
+// ask notes at which steps of an engine who got room, and who did not: those at the head of the queue,
+// while nothing that was thrown out has to come back first.
+func (r *Run) ask(e *Engine, list []asking, p *pool) {
+	slices.SortStableFunc(list, func(x, y asking) int { return cmp.Compare(x.got, y.got) })
+	head, taken := 0, int64(0) // the step at which the one before got room, and what was given there
+	for _, a := range list {
+		if a.got > head {
+			for k := max(a.from, head); k < a.got; k++ {
+				st := &e.Steps[k]
+				if st.out == 0 && (e.Role == request.Decode || st.Kind == Decode || 10*st.New < 9*e.limits.chunk) {
+					p.rooms = append(p.rooms, room{st.held + taken + a.need, false})
+				}
+				taken = 0
+			}
+			head, taken = a.got, 0
+		}
+		taken += a.need
+		p.rooms = append(p.rooms, room{e.Steps[head].held + taken, true})
+	}
+}
+
 // look counts for each step who waited meanwhile, and what was taken.
 func (r *Run) look(e *Engine, engine int, p *pool) {
 	waits, books := make([]int32, len(e.Steps)+1), make([]int64, len(e.Steps)+1)
-	first := func(t trace.Time) int {
-		return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Start >= t })
-	}
+	var list []asking
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if int(j.engine) != engine {
 			continue
 		}
-		if j.stays > 0 {
-			books[first(j.booked)] += int64(j.prompt)
-			books[first(j.booked+trace.Time(j.stays))] -= int64(j.prompt)
+		if j.role == request.Decode && j.booked != 0 {
+			at, until := e.first(j.booked), int(j.from)
+			if j.from == None {
+				until = e.first(j.booked + trace.Time(j.stays))
+			}
+			if at < until {
+				books[at] += int64(j.prompt)
+				books[until] -= int64(j.prompt)
+			}
+			if at > 0 && j.booked-e.Steps[at-1].Start < handling {
+				list = append(list, asking{e.first(e.next(j.reach) + trace.Time(2*r.shakes)), at - 1, int64(j.prompt)})
+			}
 		}
 		if j.from == None {
 			continue
 		}
-		if at := first(j.enter) + e.lag; at < int(j.from) {
+		if at := e.first(j.enter) + e.lag; at < int(j.from) {
 			waits[at]++
 			waits[j.from]--
 		}
-		if j.role == request.Decode && j.booked != 0 {
-			if at := first(j.booked); at < int(j.from) {
-				books[at] += int64(j.prompt)
-				books[j.from] -= int64(j.prompt)
-			}
+		if j.role == request.Unified {
+			list = append(list, asking{e.first(j.enter) + e.lag, int(j.from), int64(j.prompt)})
 		}
 	}
 	waiting, booked := int32(0), int64(0)
 	for k := range e.Steps {
 		st := &e.Steps[k]
 		waiting, booked = waiting+waits[k], booked+books[k]
-		st.waiting, st.held = waiting, st.Context+booked
-		p.kv = max(p.kv, st.held)
+		st.held = st.Context + booked
 		if st.Kind == Decode {
 			p.running = max(p.running, st.Requests)
 			if waiting > 0 {
@@ -190,43 +253,10 @@ func (r *Run) look(e *Engine, engine int, p *pool) {
 			p.cut = max(p.cut, st.Requests)
 		}
 	}
+	r.ask(e, list, p)
 }
 
-// FitKV sets the size of KV caches that requests waited for. The most that a server was seen to hold
-// is near it only: what it keeps free, and the rounding to pages, no dump tells. So the recorded run is
-// played with sizes around that, and the one with which it is least off stays.
-func (r *Run) FitKV(off func([]Latency) float64) {
-	seen := make([]limits, len(r.Engines))
-	limited := false
-	for i := range r.Engines {
-		seen[i] = r.Engines[i].limits
-		limited = limited || seen[i].kv != unlimited
-	}
-	if !limited {
-		return
-	}
-	set := func(factor float64) {
-		for i := range r.Engines {
-			if l := &r.Engines[i].limits; seen[i].kv != unlimited {
-				l.kv, l.margin = int64(float64(seen[i].kv)*factor), int64(float64(seen[i].margin)*factor)
-			}
-		}
-	}
-	best, least := 1.0, math.Inf(1)
-	try := func(factor float64) {
-		set(factor)
-		if out, ok := r.Play(r.Plan(0)); ok {
-			if is := off(out); is < least {
-				best, least = factor, is
-			}
-		}
-	}
-	for percent := 80; percent <= 130; percent += 5 {
-		try(float64(percent) / 100)
-	}
-	around := best
-	for _, d := range []float64{-0.03, -0.02, -0.01, 0.01, 0.02, 0.03} {
-		try(around + d)
-	}
-	set(best)
+// first is the first step of an engine that begins at a time, or later.
+func (e *Engine) first(t trace.Time) int {
+	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Start >= t })
 }

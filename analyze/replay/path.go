@@ -138,7 +138,7 @@ func (w *pathWalk) largest(st *Step) (other int, tokens int64) {
 	other = None
 	for _, m := range w.marks[st.marks[0]:st.marks[1]] {
 		j := &w.jobs[m.job]
-		if n := min(int64(j.fresh), st.New); m.kind != joinEnd && int(j.request) != w.request && n > tokens {
+		if n := min(int64(j.fresh), st.New); m.kind.computed() && int(j.request) != w.request && n > tokens {
 			other, tokens = int(j.request), n
 		}
 	}
@@ -165,7 +165,7 @@ func (w *pathWalk) prefill(j *job) {
 
 // has reports whether a job is in a step.
 func (w *pathWalk) has(st *Step, j *job) bool {
-	return slices.ContainsFunc(w.marks[st.marks[0]:st.marks[1]], func(m mark) bool { return &w.jobs[m.job] == j })
+	return slices.ContainsFunc(w.marks[st.marks[0]:st.marks[1]], func(m mark) bool { return m.kind.computed() && &w.jobs[m.job] == j })
 }
 
 // decode adds the decode steps of a job, the time in them for which others wait for their last

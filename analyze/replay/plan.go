@@ -17,7 +17,7 @@ type Plan struct {
 	// Sent is what the KV cache of a decode half takes, by job, in ns.
 	Sent []int64
 	// Routes say how requests of a group of servers are spread; Recorded where nothing is said.
-	Routes map[int32]Route
+	Routes map[int32]Routing
 }
 
 // A Server is an engine that is played.
@@ -29,6 +29,12 @@ type Server struct {
 	timing [kinds]timing
 	limits limits
 	lag    int
+}
+
+// Routing is a way to spread requests, for those that arrive from a time on.
+type Routing struct {
+	How   Route
+	Since trace.Time
 }
 
 // Route is how requests are spread over the servers of a group.
@@ -48,7 +54,7 @@ func (r Route) String() string {
 
 // Plan returns the recorded run.
 func (r *Run) Plan(seed uint64) *Plan {
-	p := &Plan{Seed: seed, Routes: map[int32]Route{}, Sent: make([]int64, len(r.jobs)), Arrivals: make([]trace.Time, len(r.Requests))}
+	p := &Plan{Seed: seed, Routes: map[int32]Routing{}, Sent: make([]int64, len(r.jobs)), Arrivals: make([]trace.Time, len(r.Requests))}
 	for i := range r.Engines {
 		e := &r.Engines[i]
 		p.Servers = append(p.Servers, Server{Engine: i, Group: e.Group, Role: e.Role, timing: e.timing, limits: e.limits, lag: e.lag})

@@ -160,6 +160,9 @@ func (p *player) run() {
 		case shakes:
 			v := &p.servers[p.jobs[e.of].server]
 			v.pending = append(v.pending, e.of)
+			for k := len(v.pending) - 1; k > 0 && p.jobs[v.pending[k-1]].come > p.jobs[e.of].come; k-- {
+				v.pending[k-1], v.pending[k] = v.pending[k], v.pending[k-1]
+			}
 			if !v.busy || !p.polled {
 				p.book(v, e.at)
 			}
@@ -199,21 +202,24 @@ func (p *player) arrive(q *Request, at trace.Time) {
 // route chooses the server of a job.
 func (p *player) route(j *job) int32 {
 	group := p.Engines[j.engine].Group
-	servers := p.groups[group]
-	if how := p.plan.Routes[group]; how != Recorded && len(servers) > 0 {
-		switch how {
-		case RoundRobin:
-			p.turn[group]++
-			return servers[p.turn[group]%len(servers)]
-		case Random:
-			return servers[p.rng.IntN(len(servers))]
-		}
-		p.turn[group]++ // ties go in turn
-		at := p.turn[group] % len(servers)
-		rest := slices.Concat(servers[at:], servers[:at])
-		return slices.MinFunc(rest, func(a, b int32) int { return p.servers[a].load - p.servers[b].load })
+	servers, routing := p.groups[group], p.plan.Routes[group]
+	if routing.How == Recorded || len(servers) == 0 {
+		return j.engine
 	}
-	return j.engine
+	if p.Requests[j.request].Arrival < routing.Since {
+		p.turn[group] = slices.Index(servers, j.engine) + 1
+		return j.engine
+	}
+	at := p.turn[group] % len(servers)
+	p.turn[group]++
+	switch routing.How {
+	case RoundRobin:
+		return servers[at]
+	case Random:
+		return servers[p.rng.IntN(len(servers))]
+	}
+	rest := slices.Concat(servers[at:], servers[:at]) // ties go in turn
+	return slices.MinFunc(rest, func(a, b int32) int { return p.servers[a].load - p.servers[b].load })
 }
 
 // reach takes a job to its scheduler.

@@ -22,7 +22,8 @@ type Run struct {
 	Coupled bool
 	Missing Missing
 
-	polled bool // memory of decode servers is given at boundaries only
+	polled bool  // memory of decode servers is given at boundaries only
+	shakes int64 // what the handshake for it usually takes, in ns
 
 	set   *request.Set
 	ranks *place.RankSet
@@ -61,15 +62,14 @@ type job struct {
 	tokens                      int32   // how often tokens come out
 	yield                       float64 // tokens per decode step
 
-	reach   trace.Time // it comes to the scheduler
-	enter   trace.Time // it can be put into a batch
-	queued  trace.Time // the scheduler says so
-	booked  trace.Time // a decode half has memory
-	ended   trace.Time // prefill is over
-	first   trace.Time
-	last    trace.Time
-	retract int32
-	from    int32 // first of its marks' steps, among those of the engine; None without marks
+	reach  trace.Time // it comes to the scheduler
+	enter  trace.Time // it can be put into a batch
+	queued trace.Time // the scheduler says so
+	booked trace.Time // a decode half has memory
+	ended  trace.Time // prefill is over
+	first  trace.Time
+	last   trace.Time
+	from   int32 // first of its marks' steps, among those of the engine; None without marks
 
 	// What the replay keeps.
 	way      int64 // from arrival to reach, ns
@@ -85,7 +85,7 @@ type mark struct {
 	from trace.Time // when its batch was formed, of a prefill
 	end  trace.Time
 	job  int32
-	step int32 // among those of the engine; None for joins
+	step int32 // among those of the engine; None where nothing is computed
 	kind markKind
 	late
 }
@@ -102,8 +102,12 @@ const (
 	chunkEnd markKind = iota
 	prefillEnd
 	joinEnd
+	thrownOut // of the batch, for lack of KV cache
 	decodeEnd
 )
+
+// computed reports whether a mark is of a step: joins and throwing out take no time of their own.
+func (k markKind) computed() bool { return k != joinEnd && k != thrownOut }
 
 // Read takes the requests of a set apart.
 func Read(s *request.Set) *Run {
@@ -240,13 +244,17 @@ func (r *Run) readStages(j *job) {
 		r.marks = append(r.marks, mark{from: row.Start, end: row.End, job: at, step: None, kind: k})
 	}
 	before := len(r.marks)
-	s.EachStage(s.StagesOf(int(j.thread)), func(i int) {
-		row := &s.Rows[i]
-		for _, e := range s.InstantsOf(i) {
+	var thrown []trace.Time
+	instants := func(row int) {
+		for _, e := range s.InstantsOf(row) {
 			if e.Kind == request.Retracted {
-				j.retract++
+				thrown = append(thrown, e.Time)
 			}
 		}
+	}
+	s.EachStage(s.StagesOf(int(j.thread)), func(i int) {
+		row := &s.Rows[i]
+		instants(i)
 		if !request.Plausible(row.Start, row.End) {
 			return
 		}
@@ -275,21 +283,20 @@ func (r *Run) readStages(j *job) {
 		}
 	})
 	if th := s.Threads[j.thread]; th.Row != request.None {
-		for _, e := range s.InstantsOf(th.Row) {
-			if e.Kind == request.Retracted {
-				j.retract++
-			}
-		}
+		instants(th.Row)
 	}
 	if j.queued == 0 {
 		j.queued = max(j.reach, s.Threads[j.thread].Start)
 	}
+	r.compare(j, r.marks[before:])
+	for _, t := range thrown {
+		r.marks = append(r.marks, mark{from: t, end: t, job: at, step: None, kind: thrownOut})
+	}
 	own := r.marks[before:]
-	r.compare(j, own)
 	slices.SortFunc(own, func(x, y mark) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.kind, x.kind)) })
 	r.marks = r.marks[:before+len(tidy(own))]
 	for _, m := range r.marks[before:] {
-		if m.kind != chunkEnd {
+		if m.kind != chunkEnd && m.kind != thrownOut {
 			if j.tokens++; j.first == 0 {
 				j.first = m.end
 			}

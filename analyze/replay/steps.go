@@ -45,9 +45,9 @@ type Step struct {
 	Features
 	late
 
-	marks   [2]int32 // of Run.marks
-	waiting int32    // requests that could have been in it and were not
-	held    int64    // tokens of the KV cache that are taken
+	marks [2]int32 // of Run.marks
+	held  int64    // tokens of the KV cache that are taken
+	out   int      // requests that were thrown out of the batch and have not come back
 }
 
 // Features are what a step is about.
@@ -81,7 +81,7 @@ func (r *Run) gatherEngine(e *Engine, batch []int32) {
 	last := None // mark of the last step
 	for i := e.marks[0]; i < e.marks[1]; i++ {
 		m := &r.marks[i]
-		if m.kind == joinEnd {
+		if !m.kind.computed() {
 			continue
 		}
 		kind := Prefill
@@ -180,8 +180,9 @@ func (r *Run) settle() {
 		r.walk(&r.Engines[i])
 	}
 	r.findLag()
-	r.findLimits()
 	r.shake()
+	r.findLimits()
+	r.fitShakes()
 	r.keep()
 	for i := range r.Engines {
 		r.Engines[i].fit()
@@ -287,25 +288,41 @@ func (r *Run) keepOrder() {
 	}
 }
 
-// walk goes through the steps of an engine and works out when they began, and what was in them.
+// A walk goes through the steps of an engine.
+type walk struct {
+	*Run
+	*Engine
+	done map[int32]int32 // tokens of the jobs under way
+	left map[int32]int32 // tokens of prompts that are being computed
+	out  map[int32]bool  // thrown out of the batch
+	// What decodes.
+	running int64
+	context float64
+}
+
+// walk works out when the steps of an engine began, and what was in them.
 func (r *Run) walk(e *Engine) {
-	running, context := int64(0), 0.0
-	done := map[int32]int32{} // tokens of the jobs under way
-	left := map[int32]int32{} // tokens of prompts that are being computed
+	w := &walk{Run: r, Engine: e, done: map[int32]int32{}, left: map[int32]int32{}, out: map[int32]bool{}}
 	before := trace.Time(math.MinInt64)
 	i := e.marks[0]
 	for k := range e.Steps {
 		st := &e.Steps[k]
 		wake := trace.Time(math.MaxInt64)
-		if running > 0 || len(left) > 0 {
+		if w.running > 0 || len(w.left) > 0 {
 			wake = before
 		}
 		for ; i < int(st.marks[0]); i++ {
-			r.join(e, &r.marks[i], done, &running, &context, st)
+			w.change(&r.marks[i], st)
 		}
 		for _, m := range r.marks[st.marks[0]:st.marks[1]] {
-			if j := &r.jobs[m.job]; m.kind != joinEnd && j.from == int32(k) {
+			if j := &r.jobs[m.job]; m.kind.computed() && j.from == int32(k) {
 				wake = min(wake, j.enter)
+			}
+			if m.kind == decodeEnd && w.out[m.job] {
+				delete(w.out, m.job)
+				st.Joined++
+				w.running++
+				w.context += w.size(m.job)
 			}
 		}
 		st.Start = max(before, wake)
@@ -313,79 +330,86 @@ func (r *Run) walk(e *Engine) {
 			st.Start = max(before, st.Done-1)
 		}
 		for m := st.marks[0]; m < st.marks[1]; m++ { // whoever came while the loop woke up
-			if j := &r.jobs[r.marks[m].job]; r.marks[m].kind != joinEnd && j.from == int32(k) && j.enter > st.Start {
+			if j := &r.jobs[r.marks[m].job]; r.marks[m].kind.computed() && j.from == int32(k) && j.enter > st.Start {
 				j.enter = st.Start
 			}
 		}
-		st.Context = int64(context)
-		r.count(e, st, done, left, &running, &context)
+		st.Context, st.out = int64(w.context), len(w.out)
+		w.count(st)
 		i = int(st.marks[1])
 		before = st.Done
 	}
 }
 
-// join adds a decode half to the batch of its server.
-func (r *Run) join(e *Engine, m *mark, done map[int32]int32, running *int64, context *float64, st *Step) {
-	j := &r.jobs[m.job]
-	if m.kind != joinEnd {
-		return
-	}
-	st.Joined++
-	if done[m.job]++; done[m.job] < j.tokens {
-		*running++
-		*context += float64(j.prompt + 1)
+// size is how many tokens a job that decodes has in the KV cache.
+func (w *walk) size(i int32) float64 {
+	j := &w.jobs[i]
+	return float64(j.prompt) + 1 + float64(w.done[i]-1)*j.yield
+}
+
+// change takes in that a decode half joins a batch, or that a job is thrown out of it.
+func (w *walk) change(m *mark, st *Step) {
+	switch m.kind {
+	case joinEnd:
+		st.Joined++
+		if w.done[m.job]++; w.done[m.job] < w.jobs[m.job].tokens {
+			w.running++
+			w.context += w.size(m.job)
+		}
+	case thrownOut:
+		if n := w.done[m.job]; n > 0 && n < w.jobs[m.job].tokens && !w.out[m.job] {
+			w.out[m.job] = true
+			w.running--
+			w.context -= w.size(m.job)
+		}
 	}
 }
 
 // count takes a step: its requests and tokens, and what is running after it.
-func (r *Run) count(e *Engine, st *Step, done, left map[int32]int32, running *int64, context *float64) {
+func (w *walk) count(st *Step) {
 	partly, budget := int32(None), int64(0)
 	for m := st.marks[0]; m < st.marks[1]; m++ {
-		k := &r.marks[m]
-		j := &r.jobs[k.job]
-		switch k.kind {
-		case joinEnd:
-			r.join(e, k, done, running, context, st)
+		k := &w.Run.marks[m]
+		if !k.kind.computed() {
+			w.change(k, st)
 			continue
+		}
+		j := &w.jobs[k.job]
+		st.Requests++
+		switch k.kind {
 		case chunkEnd:
 			partly = k.job
-		case prefillEnd:
-			fresh := int64(j.fresh)
-			if n, ok := left[k.job]; ok {
-				fresh = int64(max(1, n))
-				delete(left, k.job)
-			}
-			budget += fresh
-		}
-		st.Requests++
-		if k.kind == chunkEnd {
 			continue
+		case prefillEnd:
+			budget += w.rest(k.job)
+			delete(w.left, k.job)
 		}
-		was := done[k.job]
-		done[k.job]++
+		was := w.done[k.job]
+		w.done[k.job]++
 		switch {
 		case was == 0 && j.tokens > 1 && j.role != request.Prefill:
-			*running++
-			*context += float64(j.prompt + 1)
+			w.running++
+			w.context += w.size(k.job)
 			if j.role == request.Decode { // it joined unseen
 				st.Joined++
 			}
+		case w.out[k.job]: // its prompt was computed again
+			delete(w.out, k.job)
+			w.running++
+			w.context += w.size(k.job)
 		case was > 0:
-			*context += j.yield
+			w.context += j.yield
 		}
-		if done[k.job] == j.tokens && was > 0 {
-			*running--
-			*context -= float64(j.prompt) + float64(j.tokens-1)*j.yield + 1
-			delete(done, k.job)
+		if w.done[k.job] == j.tokens && was > 0 {
+			w.running--
+			w.context -= w.size(k.job)
+			delete(w.done, k.job)
 		}
 	}
 	if partly != None {
-		n, ok := left[partly]
-		if !ok {
-			n = r.jobs[partly].fresh
-		}
-		part := max(1, min(int64(n)-1, e.limits.chunk-budget))
-		left[partly] = n - int32(part)
+		n := w.rest(partly)
+		part := max(1, min(n-1, w.limits.chunk-budget))
+		w.left[partly] = int32(n - part)
 		budget += part
 	}
 	if st.Kind == Prefill {
@@ -393,10 +417,21 @@ func (r *Run) count(e *Engine, st *Step, done, left map[int32]int32, running *in
 	}
 }
 
+// rest is how many tokens of a prompt are still to be computed: after a retraction all of it, with
+// those that had come out.
+func (w *walk) rest(i int32) int64 {
+	if n, ok := w.left[i]; ok {
+		return int64(max(1, n))
+	}
+	if w.out[i] {
+		return int64(w.size(i))
+	}
+	return int64(w.jobs[i].fresh)
+}
+
 // shake works out how long the handshake of a decode half takes after its scheduler took it in,
 // until it can have memory, and whether it gets that at a boundary only.
 func (r *Run) shake() {
-	const near = 300_000 // ns after a boundary
 	var free, polled, busy []int64
 	for i := range r.jobs {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
@@ -414,10 +449,17 @@ func (r *Run) shake() {
 		}
 	}
 	r.polled = len(polled) > 0 && 2*len(polled) > len(busy)
-	usual := int64(0)
 	if len(free) > 0 {
-		usual = distribution.LowerMedian(free)
+		r.shakes = distribution.LowerMedian(free)
 	}
+}
+
+// near is how long after a boundary memory is still given at it, in ns.
+const near = 300_000
+
+// fitShakes sets the handshakes of requests that got memory at a boundary, or that waited for it: it
+// is over by then, and takes what it usually takes as far as that explains it.
+func (r *Run) fitShakes() {
 	for i := range r.jobs {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
 		if j.role != request.Decode || j.booked == 0 {
@@ -425,12 +467,12 @@ func (r *Run) shake() {
 		}
 		taken := e.next(j.reach)
 		limited := e.limits.kv != unlimited
-		soon := e.next(taken + trace.Time(usual)) // where it gets memory if there is any
+		soon := e.next(taken + trace.Time(r.shakes)) // where it gets memory if there is any
 		if b := e.boundary(j.booked); r.polled && b > 0 && e.Steps[b].Done > taken && j.booked-e.Steps[b].Done < near && (!limited || e.Steps[b].Done <= soon) {
 			lo, hi := e.between(b)
-			j.booking = int64(min(max(taken+trace.Time(usual), lo), hi) - taken)
+			j.booking = int64(min(max(taken+trace.Time(r.shakes), lo), hi) - taken)
 		} else if limited { // what is longer is the wait for memory, which is played
-			j.booking = min(j.booking, usual)
+			j.booking = min(j.booking, r.shakes)
 		}
 	}
 }

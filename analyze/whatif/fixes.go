@@ -175,7 +175,7 @@ func (r *Run) evenly(f *finding.Finding) *Change {
 		return nil
 	}
 	how := r.Routed(r.Engines[engines[0]].Group, f.Since)
-	routing := &Change{Name: "even routing", do: func(p *replay.Plan) { r.Reroute(p, engines[:1], how) },
+	routing := &Change{Name: "even routing", do: func(p *replay.Plan) { r.Reroute(p, engines[:1], how, f.Since) },
 		Assumed: []string{"requests go to the servers " + how.String() + ", with the cached tokens that they had"}}
 	if burst := r.calmArrivals(f); burst != nil && f.Kind == finding.Load {
 		return Together([]*Change{routing, burst}) // the finding is about both

@@ -43,10 +43,6 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	if r.recorded = r.Recorded(); r.thin() {
 		return r
 	}
-	r.FitKV(func(out []replay.Latency) float64 {
-		worst, _ := r.offBy(out)
-		return worst
-	})
 	for seed := range uint64(draws) {
 		out, ok := r.Play(r.Plan(seed))
 		if !ok {
