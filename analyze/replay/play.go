@@ -159,10 +159,7 @@ func (p *player) run() {
 			p.reach(e.of, e.at)
 		case shakes:
 			v := &p.servers[p.jobs[e.of].server]
-			v.pending = append(v.pending, e.of)
-			for k := len(v.pending) - 1; k > 0 && p.jobs[v.pending[k-1]].come > p.jobs[e.of].come; k-- {
-				v.pending[k-1], v.pending[k] = v.pending[k], v.pending[k-1]
-			}
+			v.pend(p, e.of)
 			if !v.busy || !p.polled {
 				p.book(v, e.at)
 			}
@@ -232,6 +229,7 @@ func (p *player) reach(i int32, at trace.Time) {
 		v.inbox = append(v.inbox, i)
 		if !v.busy {
 			p.takeIn(v, at)
+			p.book(v, at)
 		}
 	case j.role == request.Prefill && p.held(j):
 		if booked := p.jobs[j.peer].booked; booked != 0 {
@@ -282,9 +280,21 @@ func (p *player) held(j *job) bool {
 // takeIn begins the handshakes of the decode halves that have come.
 func (p *player) takeIn(v *serving, at trace.Time) {
 	for _, i := range v.inbox {
-		p.agenda.add(at+trace.Time(p.Run.jobs[i].booking), shakes, int(i))
+		if took := p.Run.jobs[i].booking; took > 0 {
+			p.agenda.add(at+trace.Time(took), shakes, int(i))
+		} else {
+			v.pend(p, i)
+		}
 	}
 	v.inbox = v.inbox[:0]
+}
+
+// pend lets a decode half wait for memory, in the order in which they came.
+func (v *serving) pend(p *player, i int32) {
+	v.pending = append(v.pending, i)
+	for k := len(v.pending) - 1; k > 0 && p.jobs[v.pending[k-1]].come > p.jobs[i].come; k-- {
+		v.pending[k-1], v.pending[k] = v.pending[k], v.pending[k-1]
+	}
 }
 
 // book gives decode halves memory, in order; none gets any while one that was thrown out

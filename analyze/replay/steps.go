@@ -468,10 +468,15 @@ func (r *Run) fitShakes() {
 		taken := e.next(j.reach)
 		limited := e.limits.kv != unlimited
 		soon := e.next(taken + trace.Time(r.shakes)) // where it gets memory if there is any
-		if b := e.boundary(j.booked); r.polled && b > 0 && e.Steps[b].Done > taken && j.booked-e.Steps[b].Done < near && (!limited || e.Steps[b].Done <= soon) {
+		b := e.boundary(j.booked)
+		switch at := b > 0 && r.polled && (j.booked-e.Steps[b].Done < near || e.next(j.booked) > j.booked); {
+		case at && e.Steps[b].Done == taken: // the shake was over before all was taken in
+			j.booking, j.booked = 0, taken
+		case at && e.Steps[b].Done > taken && (!limited || e.Steps[b].Done <= soon):
 			lo, hi := e.between(b)
 			j.booking = int64(min(max(taken+trace.Time(r.shakes), lo), hi) - taken)
-		} else if limited { // what is longer is the wait for memory, which is played
+			j.booked = e.Steps[b].Done // the scheduler tells of it once it has dealt with all that came
+		case limited: // what is longer is the wait for memory, which is played
 			j.booking = min(j.booking, r.shakes)
 		}
 	}
