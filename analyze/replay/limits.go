@@ -106,7 +106,8 @@ type pool struct {
 	rooms          []room
 }
 
-// A room is how much of the KV cache would be taken with a request that asked for it.
+// A room is how much of the KV cache would be taken with what asked for it: a request, or the next
+// tokens of a batch.
 type room struct {
 	tokens int64
 	given  bool
@@ -114,13 +115,22 @@ type room struct {
 
 // findLimits finds out what requests waited for.
 func (r *Run) findLimits() {
-	pools := map[int32]*pool{}
+	pools, asked := map[int32]*pool{}, make([][]asking, len(r.Engines))
 	for i := range r.Engines {
 		e := &r.Engines[i]
 		if pools[e.Group] == nil {
 			pools[e.Group] = &pool{}
 		}
-		r.look(e, i, pools[e.Group])
+		asked[i] = r.look(e, i, pools[e.Group])
+	}
+	const few = 3
+	for i := range r.Engines {
+		e := &r.Engines[i]
+		p := pools[e.Group]
+		if len(p.ran) >= few && p.atMost() {
+			e.limits.running = p.running
+		}
+		r.ask(e, asked[i], p)
 	}
 	for _, m := range r.marks {
 		if m.kind == thrownOut {
@@ -130,11 +140,7 @@ func (r *Run) findLimits() {
 	for i := range r.Engines {
 		e := &r.Engines[i]
 		p := pools[e.Group]
-		const few = 3
-		if len(p.ran) >= few && p.atMost() {
-			e.limits.running = p.running
-		}
-		if kv, sure := p.size(); sure || p.retracted && kv > 0 {
+		if kv, sure := p.size(); sure || p.retracted {
 			e.limits.kv = kv
 			e.limits.margin = kv / 16
 		}
@@ -164,7 +170,7 @@ func (p *pool) size() (kv int64, sure bool) {
 		if !x.given {
 			explained--
 			above--
-		} else if explained++; explained >= best {
+		} else if explained++; explained > best {
 			kv, best = x.tokens, explained
 			sure = above >= fewRefused && 2*above >= refused
 		}
@@ -190,22 +196,22 @@ func (r *Run) ask(e *Engine, list []asking, p *pool) {
 		if a.got > head {
 			for k := max(a.from, head); k < a.got; k++ {
 				st := &e.Steps[k]
-				if st.out == 0 && (e.Role == request.Decode || st.Kind == Decode || 10*st.New < 9*e.limits.chunk) {
+				full := st.running >= e.limits.running || st.Kind == Prefill && (10*st.New >= 9*e.limits.chunk || st.running+st.Requests >= e.limits.running)
+				if st.out == 0 && !full {
 					p.rooms = append(p.rooms, room{st.held + taken + a.need, false})
 				}
 				taken = 0
 			}
 			head, taken = a.got, 0
 		}
-		taken += a.need
-		p.rooms = append(p.rooms, room{e.Steps[head].held + taken, true})
+		p.rooms = append(p.rooms, room{e.Steps[head].held + taken + a.need, true})
+		taken += a.need - 1
 	}
 }
 
-// look counts for each step who waited meanwhile, and what was taken.
-func (r *Run) look(e *Engine, engine int, p *pool) {
+// look counts for each step who waited meanwhile, and what was taken. It returns who asked for room.
+func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 	waits, books := make([]int32, len(e.Steps)+1), make([]int64, len(e.Steps)+1)
-	var list []asking
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if int(j.engine) != engine {
@@ -221,7 +227,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) {
 				books[until] -= int64(j.prompt)
 			}
 			if at > 0 && j.booked-e.Steps[at-1].Start < handling {
-				list = append(list, asking{e.first(e.next(j.reach) + trace.Time(2*r.shakes)), at - 1, int64(j.prompt)})
+				list = append(list, asking{e.first(e.next(j.reach) + trace.Time(2*r.shakes)), at - 1, int64(j.prompt) + 1})
 			}
 		}
 		if j.from == None {
@@ -232,16 +238,20 @@ func (r *Run) look(e *Engine, engine int, p *pool) {
 			waits[j.from]--
 		}
 		if j.role == request.Unified {
-			list = append(list, asking{e.first(j.enter) + e.lag, int(j.from), int64(j.prompt)})
+			list = append(list, asking{e.first(j.enter) + e.lag, int(j.from), int64(j.prompt) + 1})
 		}
 	}
-	waiting, booked := int32(0), int64(0)
+	waiting, booked, most := int32(0), int64(0), int64(0)
 	for k := range e.Steps {
 		st := &e.Steps[k]
 		waiting, booked = waiting+waits[k], booked+books[k]
 		st.held = st.Context + booked
 		if st.Kind == Decode {
 			p.running = max(p.running, st.Requests)
+			with := st.held + st.Requests // a token more of each
+			if most = max(most, with); st.lost > 0 {
+				p.rooms = append(p.rooms, room{with, true}, room{with + 1 + st.lost, false})
+			}
 			if waiting > 0 {
 				p.ran = append(p.ran, st.Requests)
 			}
@@ -253,7 +263,8 @@ func (r *Run) look(e *Engine, engine int, p *pool) {
 			p.cut = max(p.cut, st.Requests)
 		}
 	}
-	r.ask(e, list, p)
+	p.rooms = append(p.rooms, room{most, true})
+	return list
 }
 
 // first is the first step of an engine that begins at a time, or later.

@@ -45,9 +45,11 @@ type Step struct {
 	Features
 	late
 
-	marks [2]int32 // of Run.marks
-	held  int64    // tokens of the KV cache that are taken
-	out   int      // requests that were thrown out of the batch and have not come back
+	marks   [2]int32 // of Run.marks
+	held    int64    // tokens of the KV cache that are taken
+	running int64    // requests that decode, before it
+	lost    int64    // tokens of the last one that was thrown out before it
+	out     int      // requests that were thrown out of the batch and have not come back
 }
 
 // Features are what a step is about.
@@ -334,7 +336,7 @@ func (r *Run) walk(e *Engine) {
 				j.enter = st.Start
 			}
 		}
-		st.Context, st.out = int64(w.context), len(w.out)
+		st.Context, st.running, st.out = int64(w.context), w.running, len(w.out)
 		w.count(st)
 		i = int(st.marks[1])
 		before = st.Done
@@ -361,6 +363,7 @@ func (w *walk) change(m *mark, st *Step) {
 			w.out[m.job] = true
 			w.running--
 			w.context -= w.size(m.job)
+			st.lost = int64(w.size(m.job))
 		}
 	}
 }
@@ -467,16 +470,22 @@ func (r *Run) fitShakes() {
 		}
 		taken := e.next(j.reach)
 		limited := e.limits.kv != unlimited
-		soon := e.next(taken + trace.Time(r.shakes)) // where it gets memory if there is any
+		soon := taken + trace.Time(2*r.shakes) // it could have memory by then, if there is any
 		b := e.boundary(j.booked)
-		switch at := b > 0 && r.polled && (j.booked-e.Steps[b].Done < near || e.next(j.booked) > j.booked); {
-		case at && e.Steps[b].Done == taken: // the shake was over before all was taken in
-			j.booking, j.booked = 0, taken
-		case at && e.Steps[b].Done > taken && (!limited || e.Steps[b].Done <= soon):
-			lo, hi := e.between(b)
-			j.booking = int64(min(max(taken+trace.Time(r.shakes), lo), hi) - taken)
+		if at := b > 0 && r.polled && e.Steps[b].Done >= taken && (j.booked-e.Steps[b].Done < near || e.next(j.booked) > j.booked); at {
 			j.booked = e.Steps[b].Done // the scheduler tells of it once it has dealt with all that came
-		case limited: // what is longer is the wait for memory, which is played
+			if j.booked == taken {
+				j.booking = 0
+				continue
+			}
+			if !limited || e.Steps[b].Start <= soon {
+				lo, hi := e.between(b)
+				lo = min(max(lo, e.Steps[b].Start+(hi-lo)/64), hi)
+				j.booking = int64(min(max(taken+trace.Time(r.shakes), lo), hi) - taken)
+				continue
+			}
+		}
+		if limited { // what is longer is the wait for memory, which is played
 			j.booking = min(j.booking, r.shakes)
 		}
 	}
@@ -512,10 +521,10 @@ func (r *Run) keep() {
 			if r.marks[m].kind == joinEnd {
 				j := &r.jobs[r.marks[m].job]
 				joins := e.next(j.enter)
-				if j.from != None {
+				if j.from != None && e.Steps[j.from].Start <= r.marks[m].end {
 					joins = e.Steps[j.from].Start
 				}
-				j.prebuilt = min(int64(r.marks[m].end-joins), 5*handling)
+				j.prebuilt = min(max(0, int64(r.marks[m].end-joins)), 5*handling)
 			}
 		}
 	}
