@@ -1,6 +1,6 @@
 // Package flight holds what processes say of the collectives that they have in flight: which
 // they entered last, which have not ended, and where their Python stands. Flight recorders of
-// PyTorch fill it, and what PyTorch's watchdog, NCCL, and py-spy print.
+// PyTorch fill it, what PyTorch's watchdog, NCCL, and py-spy print, and NCCL's Inspector.
 //
 // It is a picture of one moment, for hangs. What profilers record of collectives over time is
 // in package profile.
@@ -38,11 +38,12 @@ const (
 	Watchdog                       // of PyTorch's ProcessGroupNCCL, in a log
 	NCCL                           // in a log, with NCCL_DEBUG=INFO: what was entered, and never what ended
 	PySpy                          // stacks of threads, and no collectives
+	Inspector                      // of NCCL: the last that ended, and never what is in flight
 )
 
 // String is the word of a table.
 func (r Recorder) String() string {
-	return [...]string{"PyTorch flight recorder", "PyTorch watchdog", "NCCL log", "py-spy"}[r]
+	return [...]string{"PyTorch flight recorder", "PyTorch watchdog", "NCCL log", "py-spy", "NCCL Inspector"}[r]
 }
 
 // A Dump is what one process says.
@@ -185,8 +186,10 @@ func shifted(t, off trace.Time) trace.Time {
 	return t - off
 }
 
-// Empty reports whether there is no dump.
-func (s *Set) Empty() bool { return s == nil || len(s.Dumps) == 0 }
+// Empty reports whether nobody tells what is in flight.
+func (s *Set) Empty() bool {
+	return s == nil || !slices.ContainsFunc(s.Dumps, func(d *Dump) bool { return d.By != Inspector })
+}
 
 // Shape returns the shape of sizes, which are written as a list of lists of numbers.
 func (s *Set) Shape(sizes [][]int64) Shape {

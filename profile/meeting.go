@@ -38,6 +38,8 @@ type SyncPoint struct {
 	// Bound is how far the clocks of its ranks may be off each other, in ns: 0 on one
 	// host, -1 if it is unknown.
 	Bound int64
+	// Blur is how far it may be off its time, as [Meta.Blur].
+	Blur int64
 }
 
 // FirstArrival returns when the first rank came.

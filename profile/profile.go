@@ -64,7 +64,10 @@ type Meta struct {
 	Base int64
 	// Until is when the recording ended, if something goes on behind it: what threads were in
 	// then, which somebody closed later. 0 is the last event.
-	Until     trace.Time
+	Until trace.Time
+	// Blur is how far collectives may be off the times that they have, ns, where only how long each took was
+	// recorded; math.MaxInt64 where only their order is known.
+	Blur      int64
 	Rank      int32 // distributedInfo.rank; -1 is unknown, or there are several Parts
 	WorldSize int32 // distributedInfo.world_size; -1 is unknown
 	Host      string

@@ -57,6 +57,13 @@ var (
 	LogEmpty          = message("log-empty", Notice, "none of its {n} lines says how a server does", "give the log from when it served requests: of a rotated one, all files")
 )
 
+// NCCL Inspector.
+var (
+	InspectorAbout   = message("inspector-about", Notice, "{n} records say how long a collective took and not when: each was between two writes, up to {duration} apart, and is drawn evenly between them", "for exact times, start the program with `NCCL_INSPECTOR_DUMP_VERBOSE=1`; who comes last is known without")
+	InspectorUndated = message("inspector-undated", Notice, "{n} records say how long a collective took and not when, and all were written at once: the order is real, the times are not", "start the program with `NCCL_INSPECTOR_DUMP_VERBOSE=1` and `NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS=500`; who comes last is known without")
+	InspectorQueued  = message("inspector-queued", Notice, "{n} records have the time since the call, with the wait in queues (collective_cpu); they are drawn, and not compared between ranks", "set `NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING=1`, with a driver that lets NCCL time kernels")
+)
+
 // Requests.
 var (
 	RequestRootMissing    = message("request-root-missing", Notice, "thread span {name%q} belongs to a request whose root span is not in the dump; shown without it", "add the rotated files before and after, if there are any; SGLang never exports the root span of a request that failed before it was queued")

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"iter"
+	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -23,6 +24,8 @@ type Collectives struct {
 	Parts     []PartKind
 	AllToAlls []AllToAll // what ranks send each other, as far as it is known
 
+	First, Last trace.Time // of the collectives of several ranks; 0 is none, or unknown
+
 	peerGroups []*peerGroup
 	Counts     collectiveCounts
 	// lengths are how long the groups were at it, once for each of their ranks, ns.
@@ -34,6 +37,7 @@ type collectiveCounts struct {
 	all        int // that were measured
 	Sync       int // at which ranks wait for the last one
 	byDuration int // of sync: those whose order is that of durations
+	blurred    int // of sync: those of which only how long they took was recorded
 	partial    int // of sync: those of whose group not all ranks were seen
 	impossible int // left out: a rank was gone before the last one came
 	// kernels are those of collectives on all ranks, and alone those of which no other rank
@@ -52,6 +56,9 @@ func (c *Collectives) coverage() finding.Coverage {
 	}
 	return finding.Coverage{Of: "communication time", Known: known, All: c.Counts.ran}
 }
+
+// Some reports whether there are collectives of several ranks.
+func (c *Collectives) Some() bool { return c.Counts.all > 0 }
 
 // A Rank is what collectives were like on a rank. Times are ns.
 type Rank struct {
@@ -175,6 +182,12 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 		return
 	}
 	w.out.Counts.all++
+	if start, end := bounds(x); x.Blur != math.MaxInt64 {
+		if w.out.Last == 0 {
+			w.out.First = start
+		}
+		w.out.First, w.out.Last = min(w.out.First, start), max(w.out.Last, end)
+	}
 	for i := range x.Arrivals {
 		rank := x.Arrivals[i].Rank
 		if w.syncPoints[rank] == 0 {
@@ -189,7 +202,10 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 		return
 	}
 	w.out.Counts.Sync++
-	if !e.byClock {
+	switch {
+	case x.Blur > 0:
+		w.out.Counts.blurred++
+	case !e.byClock:
 		w.out.Counts.byDuration++
 	}
 	if int(x.GroupSize) > len(x.Arrivals) {

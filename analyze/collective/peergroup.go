@@ -189,7 +189,10 @@ func (t *peerGroupTable) add(e *encounter) {
 	// between them do not depend on clocks.
 	end := e.SyncPoint.Arrivals[0].End
 	took := int64(0)
-	if c.end != 0 && end > c.end {
+	c.gathering.Blur = max(c.gathering.Blur, e.SyncPoint.Blur)
+	if c.gathering.Undated() {
+		took = slices.Max(e.took)
+	} else if c.end != 0 && end > c.end {
 		took = min(distribution.Between(c.end, end), e.took[0]+longestWork)
 	}
 	c.end = max(c.end, end)

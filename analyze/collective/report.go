@@ -71,6 +71,9 @@ func (c *Collectives) RankReport() *table.Table {
 
 // noteClocks tells what the numbers rest on.
 func (c *Collectives) noteClocks(r *table.Table) {
+	if n := c.Counts.blurred; n > 0 {
+		r.Note("at %d of %d collectives, only how long they took was recorded: arrival times come from that, because ranks leave together", n, c.Counts.Sync)
+	}
 	if n := c.Counts.byDuration; n > 0 {
 		r.Note("at %d of %d collectives, the clocks of the ranks are not accurate enough: arrival times come from kernel durations, because ranks leave together", n, c.Counts.Sync)
 	}

@@ -169,7 +169,11 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) 
 	}
 	var out []finding.Finding
 	for _, s := range found {
-		out = append(out, s.Finding(distribution.Fraction(s.Lost, length)))
+		f := s.Finding(distribution.Fraction(s.Lost, length))
+		if s.Undated { // how long devices were recorded is not known
+			f.Whose = finding.CollectiveTime
+		}
+		out = append(out, f)
 		if s.Counted {
 			judged.Needed = straggler.LeastCounted
 		}

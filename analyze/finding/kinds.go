@@ -60,14 +60,15 @@ func (p Probability) Confidence(otherwise Confidence) Confidence {
 type Whose string
 
 const (
-	RequestTime Whose = "request time" // the sum of the E2E of finished requests
-	RankTime    Whose = "rank time"    // the time of the ranks that wait
-	GPUTime     Whose = "GPU time"     // the time of the devices that were recorded
-	Requests    Whose = "requests"     // how many there are
-	ServerTime  Whose = "server time"  // the time in which servers logged batches
-	Calls       Whose = "CUDA calls"   // how many ask devices for work
-	Ranks       Whose = "ranks"        // how many there are
-	MoETime     Whose = "MoE time"     // the time of layers with experts, on all GPUs that share them
+	RequestTime    Whose = "request time" // the sum of the E2E of finished requests
+	RankTime       Whose = "rank time"    // the time of the ranks that wait
+	GPUTime        Whose = "GPU time"     // the time of the devices that were recorded
+	Requests       Whose = "requests"     // how many there are
+	ServerTime     Whose = "server time"  // the time in which servers logged batches
+	Calls          Whose = "CUDA calls"   // how many ask devices for work
+	CollectiveTime Whose = "time in collectives"
+	Ranks          Whose = "ranks"    // how many there are
+	MoETime        Whose = "MoE time" // the time of layers with experts, on all GPUs that share them
 )
 
 // Reach is how far around its place a finding is felt.

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // mostFindings is how many causes are findings; the table has all.
@@ -157,6 +158,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 	if len(stuck) > 0 {
 		say("the watchdog of %s came to nothing for %d s: a call of CUDA or NCCL hangs, or another thread holds the GIL", named(stuck), watched[stuck[0]].Stuck)
 	}
+	h.sayEnded(s, say)
 	if h.nccl == nil {
 		return
 	}
@@ -166,6 +168,19 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 			say("NCCL's log agrees: %s", h.nccl.what(o))
 			return
 		}
+	}
+}
+
+// sayEnded says when a collective last ended, which NCCL's Inspector tells.
+func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
+	at, ranks := trace.Time(0), 0
+	for r, d := range last(h.Set, flight.Inspector) {
+		if slices.Contains(s.Of, r) {
+			at, ranks = max(at, d.Time), ranks+1
+		}
+	}
+	if at != 0 {
+		say("NCCL Inspector: on %s of these, the last collective of 8 KiB or more ended at %s; it does not tell what has not ended", words.Counted(ranks, "rank"), words.At(at, words.ClockLayout))
 	}
 }
 

@@ -61,7 +61,7 @@ func (h *Hang) lastTable() *table.Table {
 	}
 	return table.New("sgtrace.report.hang.last/v1", "The last collective by rank and group", h.reachedAll(), []table.Field[reached]{
 		number("rank", "number of the rank in the job", func(x *reached) int64 { return int64(x.dump.Rank) }),
-		table.TextColumn("by", "who says it: `PyTorch flight recorder`, `PyTorch watchdog`, or `NCCL log`", func(x *reached) string { return x.dump.By.String() }),
+		table.TextColumn("by", "who says it: `PyTorch flight recorder`, `PyTorch watchdog`, `NCCL log`, or `NCCL Inspector`, which tells the last one that ended", func(x *reached) string { return x.dump.By.String() }),
 		table.TextColumn("group", "the process group, or NCCL's communicator", func(x *reached) string {
 			return (&group{name: x.group.Name, desc: x.group.Desc}).title()
 		}),
@@ -73,12 +73,20 @@ func (h *Hang) lastTable() *table.Table {
 			return int64(x.group.Size)
 		}),
 		number("entered", "the number of the last collective that it entered; of NCCL's log, how many", func(x *reached) int64 {
+			if x.dump.By == flight.Inspector {
+				return flight.Unknown
+			}
 			if x.last != nil {
 				return max(x.group.Enqueued, x.last.Seq)
 			}
 			return x.group.Enqueued
 		}),
-		number("completed", "the number of the last one that it knows has ended", func(x *reached) int64 { return x.group.Completed }),
+		number("completed", "the number of the last one that it knows has ended; of NCCL Inspector, among those of its kind", func(x *reached) int64 {
+			if x.dump.By == flight.Inspector {
+				return x.last.Seq
+			}
+			return x.group.Completed
+		}),
 		table.TextColumn("op", "the last one of which more is told", text(func(o *flight.Op) string { return h.text(o.Name) })),
 		table.TextColumn("sizes", "sizes of what goes in", text(func(o *flight.Op) string { return h.text(o.In.Text) })),
 		table.TextColumn("type", "type of its elements", text(func(o *flight.Op) string { return h.text(o.InT) })),

@@ -110,6 +110,9 @@ func New(in Input) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
+	if o.From == 0 && o.Collectives != nil {
+		o.From, o.To = o.Collectives.First, o.Collectives.Last
+	}
 	if o.From == 0 && o.Logged != nil {
 		o.From, o.To = o.Logged.From, o.Logged.To
 		if o.From == 0 {
@@ -134,9 +137,14 @@ func New(in Input) *Overview {
 	return o
 }
 
+// onlyMeets reports whether of devices nothing is known but how ranks meet.
+func (o *Overview) onlyMeets() bool {
+	return o.Collectives != nil && o.Collectives.Some() && !o.GPUs.Ran()
+}
+
 // Empty reports whether there are no requests, and nothing that a device did or that was called.
 func (o *Overview) Empty() bool {
-	return o.Requests == nil && o.Series == nil && o.Hang == nil && o.Experts == nil && o.Heap == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0)
+	return o.Requests == nil && o.Series == nil && o.Hang == nil && o.Experts == nil && o.Heap == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0) && !o.onlyMeets()
 }
 
 // measureRequests counts the requests, where they were served, and how they did.

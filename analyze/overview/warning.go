@@ -38,7 +38,10 @@ func (o *Overview) warnings() []document.Warning {
 	if o.GPUs != nil {
 		d = append(d, runWarnings(o.GPUs)...)
 	}
-	if o.GPUs != nil && (o.Memory == nil || o.GPUs.Ran() || len(o.GPUs.Calls) > 0) { // snapshots of memory alone say nothing of what runs
+	switch {
+	case o.onlyMeets():
+		d = append(d, notice("the profiles hold collectives, and nothing else that devices did: whether they compute or idle in between is not known"))
+	case o.GPUs != nil && (o.Memory == nil || o.GPUs.Ran() || len(o.GPUs.Calls) > 0): // snapshots of memory alone say nothing of what runs
 		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.MissingRanks) > 0, o.Devices.From != 0 || o.Devices.To != 0)...)
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })

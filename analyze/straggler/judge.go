@@ -163,8 +163,11 @@ func (g *SyncSamples) straggler(rank int, run slowRun) Straggler {
 	s.P = min(1, s.P*float64(run.tried))
 	s.DelayLow, s.DelayHigh = e.interval()
 	s.took = g.meanTook(run.from, run.to)
+	if s.Undated = g.Undated(); s.Undated {
+		return s
+	}
 	if c := run.began; c != nil {
-		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
+		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First)-trace.Time(g.Blur), g.time(c.Last)+trace.Time(g.Blur)
 	}
 	if run.to < len(g.SyncPoints) {
 		s.Until = g.time(run.to)

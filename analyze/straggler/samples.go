@@ -28,6 +28,9 @@ type SyncSamples struct {
 	// Apart tells that nobody waits for the ranks: they do the same work side by side, and
 	// arrivals are how long it took them. A slow one costs its own time.
 	Apart bool
+	// Blur is how far sync points may be off their times, ns; math.MaxInt64 where only their order is
+	// known. Then they took what the ranks were there.
+	Blur int64
 	// Intermittent tells that each sync point is one step, in which a rank may be late
 	// though it mostly is not. Traits are what that may come with.
 	Intermittent bool
@@ -72,6 +75,9 @@ const Matters = 0.02
 func NewSyncSamples(names []string, floor int64) *SyncSamples {
 	return &SyncSamples{Names: names, Floor: floor, Share: Matters}
 }
+
+// Undated reports whether nobody knows when sync points were.
+func (g *SyncSamples) Undated() bool { return g.Blur == math.MaxInt64 }
 
 // Grow makes room for n more sync points.
 func (g *SyncSamples) Grow(n int) {

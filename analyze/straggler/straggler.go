@@ -30,6 +30,8 @@ type Straggler struct {
 	// confidence of 95 %; zero if it always was. Until is when it was over; zero if it
 	// is not.
 	Since, Earliest, Latest, Until trace.Time
+	// Undated tells that nobody knows when it was slow.
+	Undated bool
 	// Delay is how late it is on average, as part of the time of the sync points: the mean
 	// over Blocks pieces of the time, compared with the median of the others in each.
 	// DelayLow and DelayHigh are its 95 % confidence interval, NaN where P is.
@@ -106,7 +108,10 @@ func (s *Straggler) Text() string {
 
 // whole is what the part is of that the others lose. Devices also wait for other things.
 func (s *Straggler) whole() string {
-	if s.Verb == Arrives {
+	switch {
+	case s.Undated:
+		return "their time in " + s.What
+	case s.Verb == Arrives:
 		return "the time between " + s.What
 	}
 	return "their time"

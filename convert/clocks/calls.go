@@ -2,6 +2,7 @@ package clocks
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/align/matching"
@@ -69,6 +70,9 @@ func (t *captureCalls) has(row int) bool {
 	return k.OnGPU && t.Capture.File.Rows[k.Row].Part == t.Capture.Part
 }
 
+// blur is how far its collectives may be off their times.
+func (t *captureCalls) blur() int64 { return t.Capture.File.Meta.Blur }
+
 // sort finds the places of the n calls, by start.
 func (r *rankCalls) sort(n int) {
 	r.places = memory.Make[callPlace](n)[:0]
@@ -120,6 +124,9 @@ func (r *rankCalls) At(i int) matching.Collective {
 	c := matching.Collective{Start: int64(t.Collectives.Start(row)), End: int64(t.Collectives.End(row)), CommsID: t.Collectives.CommsID(row), Seq: -1, Comm: n.comm, Call: n.call, Step: -1}
 	if !n.counted {
 		c.Seq = t.Collectives.Seq(row)
+	}
+	if t.blur() != 0 {
+		c.Start, c.End = math.MaxInt64, math.MinInt64 // not sound
 	}
 	return c
 }

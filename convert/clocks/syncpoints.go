@@ -181,11 +181,15 @@ func (w *syncPointWalk) look(match matching.Match) *profile.SyncPoint {
 			what = n
 			merge(x, &w.whats[n])
 		}
+		x.Blur = max(x.Blur, t.blur())
 		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Capture.Clock {
 			w.clocks = append(w.clocks, t.Capture.Clock)
 		}
 	}
-	x.Bound = w.apart(w.clocks, int64(x.Arrivals[0].Start))
+	x.Bound = align.Unknown
+	if x.Blur == 0 {
+		x.Bound = w.apart(w.clocks, int64(x.Arrivals[0].Start))
+	}
 	byRank := func(a, b profile.Arrival) int { return cmp.Compare(a.Rank, b.Rank) }
 	if !slices.IsSortedFunc(x.Arrivals, byRank) {
 		slices.SortFunc(x.Arrivals, byRank)

@@ -1,0 +1,69 @@
+package collective_test
+
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+)
+
+// A rank that comes late is found in logs of NCCL Inspector, whether they say when collectives were or only
+// how long each took. Since when is said where that is known, as precisely as it is, and nothing is said of
+// healthy ranks.
+func TestRateOfLateRankInInspector(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		of   inflight.InspectorConfig
+	}{
+		{"with times", inflight.InspectorConfig{Verbose: true, Interval: 500}},
+		{"between writes", inflight.InspectorConfig{Interval: 200_000}},
+		{"written at the end", inflight.InspectorConfig{}},
+	} {
+		right, silent := 0, 0
+		seeds := testset.FirstSeeds(t, 1)
+		for _, seed := range seeds {
+			c := x.of
+			c.Seed, c.Ranks, c.Hosts, c.Collectives = seed, 8, 2, 1600
+			c.Late, c.Lateness, c.Since = int(seed%8), 150, 500
+			if inspected(t, c) {
+				right++
+			}
+			if c.Late = -1; inspected(t, c) {
+				silent++
+			}
+		}
+		testset.Rate(t, "late rank in logs of NCCL Inspector, "+x.name, right, len(seeds), 95)
+		testset.Rate(t, "healthy ranks in logs of NCCL Inspector, "+x.name, silent, len(seeds), 95)
+	}
+}
+
+// inspected reports whether logs of a run lead to what is true.
+func inspected(t *testing.T, c inflight.InspectorConfig) bool {
+	t.Helper()
+	dir := t.TempDir()
+	truth, err := inflight.WriteInspector(dir, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := collective.Measure(readTraces(t, dir), 0, 0).Findings(nil)
+	if c.Late < 0 {
+		if len(found) > 0 {
+			t.Logf("seed %d: %s", c.Seed, found[0].Text)
+		}
+		return len(found) == 0
+	}
+	if len(found) != 1 || found[0].At.Rank.Global != int32(c.Late) {
+		t.Logf("seed %d, rank %d: %+v", c.Seed, c.Late, found)
+		return false
+	}
+	begun := 1000 * truth.Begun
+	switch off := int64(found[0].Since) - begun; {
+	case c.Interval == 0 && !c.Verbose:
+		return found[0].Since == 0
+	case off > 100e6+1000*c.Interval || off < -100e6-1000*c.Interval:
+		t.Logf("seed %d: since %d ns after that", c.Seed, off)
+		return false
+	}
+	return true
+}
