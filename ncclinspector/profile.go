@@ -164,7 +164,7 @@ func (r *recorder) event(c *profile.Collective, x *op) int32 {
 	if !r.keeps(c) {
 		return profile.NoEvent
 	}
-	s := trace.Slice{Time: c.Time, Dur: c.Dur, Track: trace.TrackID(c.Row), Name: c.Name, Cat: r.opt.Syms.Intern(category)}
+	s := profile.Slice{Time: c.Time, Dur: c.Dur, Name: c.Name, Cat: r.opt.Syms.Intern(category), Place: profile.SliceKindOf(category).On(c.Row)}
 	if r.put != nil {
 		l := r.list[:0]
 		if x.bytes >= 0 {
