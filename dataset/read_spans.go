@@ -82,7 +82,7 @@ func (r *spanReader) readSpans() error {
 			r.table.Frame(at)
 			frame, framed = at, true
 		}
-		r.table.Add(s, events.of(number), links.of(number))
+		r.table.Add(&s, events.of(number), links.of(number))
 		if in.err = r.err; in.err != nil {
 			break
 		}

@@ -113,7 +113,7 @@ func (b *batch) collect(d *spantable.Table, file uint32) {
 		}
 		s.Span.Origin = origins[s.Span.Origin]
 		s.Span.Args = b.moved(s.Span.Args, d)
-		d.Add(s.Span, b.events[s.events:events], b.links[s.links:links])
+		d.Add(&s.Span, b.events[s.events:events], b.links[s.links:links])
 	}
 	f := &d.Files[file]
 	f.Documents += b.documents

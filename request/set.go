@@ -406,6 +406,11 @@ func (s *Set) OwnThreads(sort func(threads []int)) {
 	}
 }
 
+// ReserveRequests makes room for so many requests, of so many parts in all.
+func (s *Set) ReserveRequests(requests, parts int) {
+	s.Requests, s.parts = memory.Grow(s.Requests, requests), memory.Grow(s.parts, parts)
+}
+
 // AddRequest adds a request of some parts.
 func (s *Set) AddRequest(r Request, parts ...int) {
 	r.parts.from = int32(len(s.parts))

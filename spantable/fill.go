@@ -126,7 +126,7 @@ func (f *Filler) Add(r *Record, offset int64) {
 	}
 	s.Origin = t.Origin(Origin{File: f.file, Resource: t.ResourceOf(service, instance, r.Resource), Scope: t.Syms.Intern(r.Scope)})
 	s.Args = t.Args.Put(f.fields.Append(r.Attrs, &Fields{Kind: s.Kind, Message: []byte(r.Message)}, f.secrets == nil))
-	t.Add(*s, r.Events, r.Links)
+	t.Add(s, r.Events, r.Links)
 	f.File().Spans++
 }
 

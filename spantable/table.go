@@ -63,8 +63,8 @@ type Identity struct {
 	Kind          uint8
 }
 
-// A body is the rest of a span: what becomes of it is a row of a request.
-type body struct {
+// A Body is the rest of a span: what becomes of it is a row of a request.
+type Body struct {
 	Start, End trace.Time
 	Name       trace.Sym
 	Args       trace.ArgsID
@@ -114,7 +114,7 @@ type Table struct {
 	Selected *Selected
 
 	ids    memory.Column[Identity]
-	bodies memory.Column[body]
+	bodies memory.Column[Body]
 	events memory.Column[Event]
 	links  memory.Column[link]
 
@@ -179,23 +179,23 @@ func (d *Table) TraceOf(i int) TraceID { return d.traces[d.ids.At(i).Trace] }
 // Traces is how many traces there are.
 func (d *Table) Traces() int { return len(d.traces) }
 
-// Each calls f for all spans, on all cores. If given up, nothing stays of them but their
-// identities: they go piece by piece, so that what is made of them takes their place in memory.
-func (d *Table) Each(giveUp bool, f func(i int, s Span)) {
+// Each calls f for what all spans are beside their identities, on all cores. If given up, nothing
+// stays of that: it goes piece by piece, so that what is made of it takes its place in memory.
+func (d *Table) Each(giveUp bool, f func(i int, s *Body)) {
 	parallel.Each(d.bodies.Pieces(), func(k int) {
 		from, to := d.bodies.Piece(k)
 		for i := from; i < to; i++ {
 			if i%touched == 0 {
 				memory.Touch(touched * spanSize)
 			}
-			f(i, d.Span(i))
+			f(i, d.bodies.At(i))
 		}
 		if giveUp {
 			d.bodies.GiveUp(k)
 		}
 	})
 	if giveUp {
-		d.bodies = memory.Column[body]{}
+		d.bodies = memory.Column[Body]{}
 	}
 }
 
@@ -227,14 +227,24 @@ func (d *Table) Event(n int) *Event { return d.events.At(n) }
 // Links yields the links of span i.
 func (d *Table) Links(i int) iter.Seq[Link] {
 	return func(yield func(Link) bool) {
+		for l := range d.linksOf(i) {
+			t := d.traces[l.trace()]
+			if !yield(Link{t[0], t[1], l.id()}) {
+				return
+			}
+		}
+	}
+}
+
+// linksOf yields the links of span i as they are kept.
+func (d *Table) linksOf(i int) iter.Seq[*link] {
+	return func(yield func(*link) bool) {
 		to := d.links.Len()
 		if i+1 < d.ids.Len() {
 			to = int(d.ids.At(i + 1).links)
 		}
 		for l := int(d.ids.At(i).links); l < to; l++ {
-			at := d.links.At(l)
-			t := d.traces[at.trace()]
-			if !yield(Link{t[0], t[1], at.id()}) {
+			if !yield(d.links.At(l)) {
 				return
 			}
 		}
@@ -255,22 +265,22 @@ func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
 	if s.Line == 0 {
 		d.Frame(d.Pos(i).Offset)
 	}
-	d.Add(Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
+	d.Add(&Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
 		Origin: s.Origin, Line: s.Line, Kind: 1}, nil, nil)
 }
 
 // Add adds a span with its events and links.
-func (d *Table) Add(s Span, events []Event, links []Link) {
-	id := Identity{ID: s.ID, Parent: s.Parent, Trace: d.number(TraceID{s.TraceHi, s.TraceLo}),
+func (d *Table) Add(s *Span, events []Event, links []Link) {
+	*d.ids.Next() = Identity{ID: s.ID, Parent: s.Parent, Trace: d.number(TraceID{s.TraceHi, s.TraceLo}),
 		events: uint32(d.events.Len()), links: uint32(d.links.Len()), Status: s.Status, Kind: s.Kind}
+	*d.bodies.Next() = Body{s.Start, s.End, s.Name, s.Args, s.Origin, s.Line}
 	for i := range events {
 		d.events.Push(events[i])
 	}
-	for _, l := range links {
-		d.links.Push(link{uint32(l.ID), uint32(l.ID >> 32), d.number(TraceID{l.TraceHi, l.TraceLo})})
+	for i := range links {
+		l := &links[i]
+		*d.links.Next() = link{uint32(l.ID), uint32(l.ID >> 32), d.number(TraceID{l.TraceHi, l.TraceLo})}
 	}
-	d.ids.Push(id)
-	d.bodies.Push(body{s.Start, s.End, s.Name, s.Args, s.Origin, s.Line})
 }
 
 // number returns the number of a trace, which is new if nobody asked for it before.
@@ -346,7 +356,7 @@ func (d *Table) Frames() iter.Seq2[int, int64] {
 // Release gives up all spans, with their events and links. Symbols, arguments and the
 // descriptions of files stay.
 func (d *Table) Release() {
-	d.ids, d.bodies, d.events, d.links, d.frames = memory.Column[Identity]{}, memory.Column[body]{}, memory.Column[Event]{}, memory.Column[link]{}, nil
+	d.ids, d.bodies, d.events, d.links, d.frames = memory.Column[Identity]{}, memory.Column[Body]{}, memory.Column[Event]{}, memory.Column[link]{}, nil
 	d.originIDs, d.resourceIDs, d.traces, d.numbers = nil, nil, nil, nil
 }
 

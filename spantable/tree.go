@@ -2,6 +2,7 @@ package spantable
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync/atomic"
 
@@ -36,10 +37,15 @@ func NewTree(d *Table) *Tree {
 	t.groupTraces()
 	t.findRepeated()
 	parallel.Rows(n, spanSize, func(from, to int) {
+		// Spans that have a parent in common are often written one after the other.
+		parent, last := int32(None), Identity{}
 		for i := from; i < to; i++ {
 			t.parent[i] = None
 			if s := d.Identity(i); s.Parent != 0 && !t.Duplicate(i) {
-				t.parent[i] = int32(t.find(s.Trace, s.Parent))
+				if s.Parent != last.Parent || s.Trace != last.Trace {
+					parent, last = int32(t.find(s.Trace, s.Parent)), *s
+				}
+				t.parent[i] = parent
 			}
 		}
 	})
@@ -83,12 +89,32 @@ func (t *Tree) groupTraces() {
 	}
 	t.begin = t.begin[:d.Traces()+1]
 	parallel.Rows(d.Traces(), traceSize, func(from, to int) {
+		var keys []key
 		for k := from; k < to; k++ {
-			slices.SortFunc(t.OfTrace(uint32(k)), func(i, j uint32) int {
-				return cmp.Or(cmp.Compare(d.Identity(int(i)).ID, d.Identity(int(j)).ID), cmp.Compare(i, j))
-			})
+			of := t.OfTrace(uint32(k))
+			keys = memory.Grow(keys[:0], len(of))
+			for _, i := range of {
+				keys = append(keys, key{d.Identity(int(i)).ID, i})
+			}
+			slices.SortFunc(keys, compareKeys)
+			for at, key := range keys {
+				of[at] = key.span
+			}
 		}
 	})
+}
+
+// A key is what spans of a trace are sorted by.
+type key struct {
+	id   uint64
+	span uint32
+}
+
+func compareKeys(a, b key) int {
+	if a.id != b.id {
+		return cmp.Compare(a.id, b.id)
+	}
+	return cmp.Compare(a.span, b.span)
 }
 
 // traceSize is about how many bytes of spans a trace has.
@@ -140,6 +166,17 @@ func (t *Tree) Find(hi, lo, id uint64) int {
 		return None
 	}
 	return t.find(n, id)
+}
+
+// Linked yields the spans that the links of span i name, in order, None for those that are not there.
+func (t *Tree) Linked(i int) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for l := range t.dump.linksOf(i) {
+			if !yield(int32(t.find(l.trace(), l.id()))) {
+				return
+			}
+		}
+	}
 }
 
 // find returns the first span of a trace that has an ID, or None.

@@ -27,16 +27,22 @@ func NewSymbols() *Symbols {
 
 // Intern returns the symbol of s.
 func (t *Symbols) Intern(s string) Sym {
+	sym, _ := t.intern(s)
+	return sym
+}
+
+// intern is Intern; known tells that s was interned before.
+func (t *Symbols) intern(s string) (sym Sym, known bool) {
 	t.mu.RLock()
 	sym, ok := t.index[s]
 	t.mu.RUnlock()
 	if ok {
-		return sym
+		return sym, true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if sym, ok := t.index[s]; ok {
-		return sym
+		return sym, true
 	}
 	sym = Sym(len(t.names))
 	t.index[s] = sym
@@ -44,7 +50,7 @@ func (t *Symbols) Intern(s string) Sym {
 		s = t.rename(s)
 	}
 	t.names = append(t.names, s)
-	return sym
+	return sym, false
 }
 
 // Rename makes Name and Names return what rename makes of strings, of those that were
@@ -128,9 +134,9 @@ func (c *SymbolCache) Intern(b []byte) Sym {
 	in, ok := c.local[string(b)]
 	if !ok {
 		s := string(b)
-		in = interned{s, c.table.Intern(s)}
-		if len(c.local) < maxCached {
-			c.local[s] = in
+		sym, known := c.table.intern(s)
+		if in = (interned{s, sym}); known && len(c.local) < maxCached {
+			c.local[s] = in // what is met once, such as the name of a request, takes no room here
 		}
 	}
 	*recent = in

@@ -24,18 +24,33 @@ func (c *Column[T]) Len() int {
 func (c *Column[T]) At(i int) *T { return &c.chunks[i>>columnBits][i&(columnRows-1)] }
 
 // Push adds a value.
-func (c *Column[T]) Push(v T) {
+func (c *Column[T]) Push(v T) { *c.Next() = v }
+
+// Next adds a value that the caller sets.
+func (c *Column[T]) Next() *T {
 	last := len(c.chunks) - 1
-	switch {
-	case last < 0:
-		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
-		last++
-	case len(c.chunks[last]) == columnRows:
-		Touch(columnRows * int(unsafe.Sizeof(v)))
-		c.chunks = append(c.chunks, Make[T](columnRows)[:0])
+	if last < 0 || len(c.chunks[last]) == columnRows {
+		c.addChunk()
 		last++
 	}
-	c.chunks[last] = append(c.chunks[last], v)
+	chunk := &c.chunks[last]
+	n := len(*chunk)
+	if n == cap(*chunk) {
+		var v T
+		*chunk = append(*chunk, v)
+	}
+	*chunk = (*chunk)[:n+1]
+	return &(*chunk)[n]
+}
+
+func (c *Column[T]) addChunk() {
+	if len(c.chunks) == 0 {
+		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
+		return
+	}
+	var v T
+	Touch(columnRows * int(unsafe.Sizeof(v)))
+	c.chunks = append(c.chunks, Make[T](columnRows)[:0])
 }
 
 // Pieces is into how many pieces a column is divided, which several goroutines may look at.

@@ -71,7 +71,7 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 				e.Time = moved(e.Time)
 			}
 		}
-		*row = maker.row(i, row)
+		maker.fill(i, row)
 	}
 	// What is wrong with the spans was reported when they were put together first.
 	diags := a.dump.Diags

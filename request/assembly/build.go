@@ -86,8 +86,10 @@ func assemble(d *spantable.Table, giveUp bool) *Assembly {
 	addVLLMStages(d)
 	a := &Assembly{dump: d, tree: spantable.NewTree(d)}
 	rows, maker := memory.Make[request.Row](d.Len()), newRowMaker(d)
-	d.Each(giveUp, func(i int, s spantable.Span) {
-		rows[i] = maker.row(i, &request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line})
+	d.Each(giveUp, func(i int, s *spantable.Body) {
+		row := &rows[i]
+		row.Start, row.End, row.Name, row.Args, row.Source, row.Line = s.Start, s.End, s.Name, s.Args, uint32(s.Origin), s.Line
+		maker.fill(i, row)
 	})
 	a.build(rows)
 	return a

@@ -40,7 +40,7 @@ func stepped(d *spantable.Table, of func(i int) bool, at trace.Time, by int64) *
 		for l := range d.Links(i) {
 			links = append(links, l)
 		}
-		out.Add(span, events, links)
+		out.Add(&span, events, links)
 	}
 	return out
 }

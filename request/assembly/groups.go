@@ -35,6 +35,16 @@ func (g groups) union(i, j int) {
 	g[max(i, j)] = int32(min(i, j))
 }
 
+// len is how many groups there are.
+func (g groups) len() (n int) {
+	for i := range g {
+		if int(g[i]) == i {
+			n++
+		}
+	}
+	return n
+}
+
 func (g groups) unionAll(parts []int) {
 	for _, p := range parts[1:] {
 		g.union(parts[0], p)

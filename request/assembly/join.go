@@ -22,6 +22,7 @@ func (b *builder) join() {
 	b.joinRooms(g, flags)
 	b.joinTraces(g)
 	b.joinRetries(g)
+	b.ReserveRequests(g.len(), len(b.Parts))
 	for parts := range g.all() {
 		b.addRequest(parts, flags)
 	}

@@ -185,10 +185,10 @@ func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) boo
 	}
 	whole := th.Row != request.None || f.isOfVLLM(p)
 	for _, i := range f.StagesOf(t) {
-		parent := f.dump.Identity(int(i)).Parent
-		if parent == 0 || !f.tree.Orphan(int(i)) {
+		if f.tree.Parent(int(i)) != spantable.None || !f.tree.Orphan(int(i)) {
 			continue
 		}
+		parent := f.dump.Identity(int(i)).Parent
 		whole = false
 		if p.Root != request.None || th.Row != request.None || r.Status == request.Finished {
 			f.add(spanKey{f.dump.TraceOf(int(i)), parent}, f.Rows[i].End, th.Proc)
@@ -206,6 +206,9 @@ func (f *lossFinder) isOfVLLM(p *request.Part) bool {
 // they have none.
 func (f *lossFinder) lastStep(p *request.Part) int32 {
 	most := int32(request.Unknown)
+	if !f.ends[p.Role][request.Stepping] {
+		return most
+	}
 	for _, t := range f.ThreadsOf(p) {
 		f.EachStage(f.StagesOf(t), func(i int) {
 			if row := f.Row(i); row.Means == request.Stepping {

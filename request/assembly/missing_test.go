@@ -29,7 +29,7 @@ func without(d *spantable.Table, lost func(i int) bool) *request.Set {
 		for l := range d.Links(i) {
 			links = append(links, l)
 		}
-		left.Add(d.Span(i), events, links)
+		left.Add(new(d.Span(i)), events, links)
 	}
 	return Build(left).Set
 }

@@ -136,12 +136,12 @@ func newRowMaker(d *spantable.Table) *rowMaker {
 	return m
 }
 
-// row returns the row of span i, of which said has the times, the name, the arguments, and
-// the place.
-func (m *rowMaker) row(i int, said *request.Row) request.Row {
-	row := request.Row{Start: said.Start, End: said.End, Name: said.Name, Args: said.Args, Source: said.Source, Line: said.Line,
-		Thread: request.None, Part: request.None, Proc: request.None, Step: request.Unknown, Instants: m.dump.FirstEvent(i)}
-	if info := m.infos[said.Name]; info != nil {
+// fill fills in the row of span i, which has the times, the name, the arguments, and the place.
+func (m *rowMaker) fill(i int, row *request.Row) {
+	row.Thread, row.Part, row.Proc, row.Step = request.None, request.None, request.None, request.Unknown
+	row.Kind, row.Instants = request.Generic, m.dump.FirstEvent(i)
+	row.Phase, row.Means, row.Level = 0, 0, 0
+	if info := m.infos[row.Name]; info != nil {
 		row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)
 	}
 	if row.Means == request.Stepping || row.Means == request.Prefilling {
@@ -149,15 +149,14 @@ func (m *rowMaker) row(i int, said *request.Row) request.Row {
 			row.Step = argCount(a)
 		}
 	}
-	return row
 }
 
 // fillLinks makes the table of links, and finds out which spans they name.
 func (b *builder) fillLinks() {
 	b.Links = memory.Make[request.Link](b.dump.LinkCount())[:0]
 	for i := range b.All() {
-		for l := range b.dump.Links(i) {
-			b.Links = append(b.Links, request.Link{From: int32(b.tree.Find(l.TraceHi, l.TraceLo, l.ID)), To: int32(i)})
+		for from := range b.tree.Linked(i) {
+			b.Links = append(b.Links, request.Link{From: from, To: int32(i)})
 		}
 	}
 }
