@@ -77,7 +77,7 @@ var layers = []layer{
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
-	{of: []string{"rocm", "rocm/rocpd", "rocm/rpd", "rocm/rocprof"}, may: slices.Concat(filled, []string{"rocm"}), reason: alone + "; and what they have in common is in rocm"},
+	{of: []string{"rocm", "rocm/rocpd", "rocm/rpd", "rocm/rocprof"}, may: slices.Concat(filled, []string{"rocm", "perfetto/reader"}), reason: alone + "; and what they have in common is in rocm, and how Perfetto files are read in perfetto/reader"},
 	{of: []string{"dataset/pseudonym"}, may: []string{"trace/tracename", "internal/..."}, reason: "it knows texts, and not which tables have them"},
 	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"columnar", "dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},

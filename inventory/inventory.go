@@ -49,7 +49,7 @@ type Export struct {
 type Trace struct {
 	File     string
 	Size     int64  // bytes; -1 is unknown
-	Producer string // "PyTorch profiler", or "Chrome JSON" of another one
+	Producer string // "PyTorch profiler", "rocpd", or "Chrome JSON" of another one
 	Schema   string // version; "" is unknown
 	Runtime  string // "CUDA 12.9"; "" is unknown
 	Recorded string // besides events: "shapes, stacks"

@@ -74,7 +74,7 @@ func (observed) Backtraces(func(*profile.Sample) bool) iter.Seq[*profile.Sample]
 func list(v *inventory.Inventory, file, producer string, size int64, profiles []*profile.Profile, are [][]profile.Identity) {
 	row := inventory.Trace{File: file, Size: size, Producer: producer, Runtime: "ROCm"}
 	for i, p := range profiles {
-		row.Host, row.Backend = p.Meta.Host, p.Meta.Backend
+		row.Host, row.Backend, row.Absolute = p.Meta.Host, p.Meta.Backend, p.Meta.Origin == profile.OriginUnix
 		for _, is := range are[i] {
 			x := inventory.Process{File: file, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize, Events: int64(p.Total), Steps: int64(len(p.Steps)), Collectives: int64(p.Collectives.Len())}
 			if p.Meta.GPU >= 0 {

@@ -53,7 +53,11 @@ type Process struct {
 	used     map[int32]bool   // devices that did something
 	counters []profile.CounterValue
 	launches []profile.Launch
-	onDevice map[int64]bool // correlations of work
+	onDevice map[int64]bool  // correlations of work
+	blocks   map[int64]block // allocated memory by address
+	sums     map[int32]int64 // of blocks, by device
+	// unnumbered: what number a device has on its machine is unknown.
+	unnumbered bool
 }
 
 // rowKey finds a row: its kind, and two numbers or a symbol.
@@ -66,6 +70,7 @@ type rowKey struct {
 // NewProcess begins the next process.
 func (r *Recorder) NewProcess(pid int64, host string) *Process {
 	p := &Process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{}, onDevice: map[int64]bool{},
+		blocks: map[int64]block{}, sums: map[int32]int64{},
 		p: &profile.Profile{Name: r.in.Name, First: math.MaxInt64, Last: math.MinInt64,
 			Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Host: host, PID: pid}}}
 	p.thread(pid) // names the process even if nothing lies on it
@@ -79,6 +84,14 @@ func (p *Process) Boot(machine string) {
 		p.p.Meta.Epoch = "boot of " + machine
 	}
 }
+
+// Unix says that times were recorded since boot, and that shift was added for Unix time.
+func (p *Process) Unix(shift trace.Time) {
+	p.p.Meta.Origin, p.p.Meta.Base = profile.OriginUnix, int64(shift)
+}
+
+// Unnumbered says that devices have numbers of the recording, which are not those of the machine.
+func (p *Process) Unnumbered() { p.unnumbered = true }
 
 // Ranked says what the environment of the process tells of its rank; -1 is unknown.
 func (p *Process) Ranked(rank, size int32) {
@@ -106,6 +119,7 @@ type Kernel struct {
 	At
 	Name              trace.Sym
 	Grid, Group       [3]int64
+	Flat              bool // nothing but the products of sizes is known; the first are these
 	Registers, Shared int64
 	Node              int64 // of the graph that ran it; 0 is none
 	Counters          []Counted
@@ -134,7 +148,9 @@ func (p *Process) Kernel(k *Kernel) {
 	event := p.add(row, profile.KernelCategory, k.Name, k.Start, k.End, k.Correlation, func(l trace.ArgList) trace.ArgList {
 		keys := &p.r.keys
 		l = p.r.place(l, &k.At)
-		l = p.r.dims(p.r.dims(l, keys.grid, blocks), keys.block, k.Group)
+		if !k.Flat {
+			l = p.r.dims(p.r.dims(l, keys.grid, blocks), keys.block, k.Group)
+		}
 		if p.r.opt.Filter.Args == profile.ArgsAll {
 			l = l.Int(keys.registers, k.Registers).Int(keys.shared, k.Shared)
 			if k.Node != 0 {
@@ -409,7 +425,7 @@ func (p *Process) finish() *profile.Profile {
 	}
 	x.Steps = profile.WholeSteps(x.Steps, p.r.opt.Syms)
 	x.Meta.OnGPU = len(p.used) > 0
-	if len(p.used) == 1 {
+	if len(p.used) == 1 && !p.unnumbered {
 		for device := range p.used {
 			x.Meta.GPU = device
 		}

@@ -102,6 +102,24 @@ func truth(p *golden.Rank, ofRPD bool) (out []string) {
 	return out
 }
 
+// later is what a rank did with by added to all times, which those of Perfetto traces have.
+func later(p *golden.Rank, by int64) *golden.Rank {
+	q := &golden.Rank{Number: p.Number, PID: p.PID, Kernels: slices.Clone(p.Kernels), Copies: slices.Clone(p.Copies), Calls: slices.Clone(p.Calls), Ranges: slices.Clone(p.Ranges)}
+	for i := range q.Kernels {
+		q.Kernels[i].Start, q.Kernels[i].End = q.Kernels[i].Start+by, q.Kernels[i].End+by
+	}
+	for i := range q.Copies {
+		q.Copies[i].Start, q.Copies[i].End = q.Copies[i].Start+by, q.Copies[i].End+by
+	}
+	for i := range q.Calls {
+		q.Calls[i].Start, q.Calls[i].End = q.Calls[i].Start+by, q.Calls[i].End+by
+	}
+	for i := range q.Ranges {
+		q.Ranges[i].Start, q.Ranges[i].End = q.Ranges[i].Start+by, q.Ranges[i].End+by
+	}
+	return q
+}
+
 // A form is a way to write a run.
 type form struct {
 	name   string
@@ -116,6 +134,7 @@ var forms = []form{
 	{"merged rocpd", rocpd.Format, []int{0, 1}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, true, 0, 1) }},
 	{"RPD", rpd.Format, []int{0, 1}, func(r *golden.Run, path string) error { return r.WriteRPD(path) }},
 	{"JSON", rocprof.Format, []int{1}, func(r *golden.Run, path string) error { return r.WriteJSON(path, 1) }},
+	{"Perfetto", rocprof.Perfetto, []int{1}, func(r *golden.Run, path string) error { return r.WritePerfetto(path, 1) }},
 }
 
 // All forms of a run say what happened, to the nanosecond, with the call of each kernel.
@@ -127,7 +146,7 @@ func TestEveryRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		head, _ := os.ReadFile(path)
-		for _, other := range []*format.Format{rpd.Format, rocpd.Format, rocprof.Format} {
+		for _, other := range []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, rocprof.Perfetto} {
 			if is := other.Sniff(format.Head{Bytes: head[:min(len(head), 64<<10)]}); is && other != f.format {
 				t.Errorf("%s is taken for a %s", f.name, other.Name)
 			} else if !is && other == f.format {
@@ -140,6 +159,9 @@ func TestEveryRow(t *testing.T) {
 		}
 		for _, n := range f.ranks {
 			p := r.Ranks[n]
+			if f.format == rocprof.Perfetto {
+				p = later(p, r.Booted)
+			}
 			got, want := lines(src, opt, int64(p.PID)), truth(p, f.format == rpd.Format)
 			if f.format == rpd.Format {
 				got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "counter sclk") })
@@ -187,6 +209,10 @@ func TestFilter(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := *opt
+		from, to := from, to
+		if f.format == rocprof.Perfetto {
+			from, to = from+trace.Time(r.Booted), to+trace.Time(r.Booted)
+		}
 		part.Filter = profile.Filter{From: from, To: to, Cats: []string{"Kernel"}, MinDur: 10_000}
 		some, err := src.Stream(&part)
 		if err != nil {

@@ -140,6 +140,8 @@ var (
 	RocmEmpty        = message("rocm-empty", DataLoss, "{what was recorded}; {why}", "stop the program with SIGTERM or let it end: its profiler writes what it recorded at the end")
 	RocmNames        = message("rocm-names", DataLoss, "{n} rows have a name that is not in the file; called (no name)", copyAgain)
 	MemoryNoTrace    = message("memory-no-trace", Notice, "nothing tells what was allocated before: recording was never switched on; the blocks at the end are all there is", "call `torch.cuda.memory._record_memory_history()` before what you look for, or use SGLang's activity MEM")
+	RocmAgents       = message("rocm-agents", Info, "GPUs have the numbers of agents, which count CPUs, too", "record with `rocprofv3 --agent-index type-relative`")
+	RocmLost         = message("rocm-lost", DataLoss, "the buffer was full: {n} pieces of the trace are lost", "record with a larger `--perfetto-buffer-size`")
 	RocmVersion      = message("rocm-version", DataLoss, "schema {version} has {what}, which sgtrace does not read; the rest is used", "record with `rocprofv3 --output-format json`")
 )
 

@@ -61,10 +61,10 @@ func reportExports(rows []inventory.Export) *table.Table {
 
 func reportTraces(rows []inventory.Trace) *table.Table {
 	type T = inventory.Trace
-	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces and other Chrome JSON", rows, []table.Field[T]{
+	return table.New("sgtrace.inspect.traces/v1", "Traces", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
 		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file, compressed if it is"}, Cell: func(t *T) table.Cell { return table.NumberCell(t.Size) }},
-		table.TextColumn("producer", "PyTorch profiler, or another producer of Chrome JSON", func(t *T) string { return t.Producer }),
+		table.TextColumn("producer", "what wrote it: PyTorch profiler, rocpd, another producer of Chrome JSON", func(t *T) string { return t.Producer }),
 		table.TextColumn("schema", "schemaVersion", func(t *T) string { return t.Schema }),
 		table.TextColumn("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),
 		table.TextColumn("recorded", "besides events", func(t *T) string { return t.Recorded }),

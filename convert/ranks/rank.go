@@ -199,8 +199,10 @@ func (c *Capture) isOf(longer *Capture) bool {
 		return false
 	case others.Origin != unknown: // cut off before it says what its times count from
 		shift = trace.Time(others.Base)
-	case mine.Origin != unknown:
+	case mine.Origin != unknown && c.File.Source.Format == longer.File.Source.Format:
 		return false // its clock is worth more than the other's events
+	case mine.Origin != unknown: // two forms of what one profiler recorded
+		shift = -trace.Time(mine.Base)
 	}
 	return c.within(longer, shift)
 }

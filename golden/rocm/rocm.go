@@ -10,6 +10,8 @@ type Run struct {
 	Ranks []*Rank
 	// Canary is in everything that is secret: environments, commands, arguments of calls.
 	Canary string
+	// Booted is when the host did, in ns since 1970: what only Perfetto traces tell.
+	Booted int64
 }
 
 // A Rank is one process, with a GPU of its own.
@@ -63,7 +65,7 @@ var names = []string{
 
 // New returns a run of some ranks, each with some steps.
 func New(seed uint64, ranks, steps int) *Run {
-	r := &Run{Canary: fmt.Sprintf("canary-%x", seed*0x9e3779b97f4a7c15)}
+	r := &Run{Canary: fmt.Sprintf("canary-%x", seed*0x9e3779b97f4a7c15), Booted: 1_763_000_000_123_456_789}
 	rng := rand.New(rand.NewPCG(seed, 38))
 	for n := range ranks {
 		p := &Rank{Number: n, PID: 4000 + n, Begin: 63_855_948_165_371}

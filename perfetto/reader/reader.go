@@ -2,7 +2,7 @@
 //
 // It shares no code with the writer and is stricter than trace_processor: what that would
 // drop, guess, or repair without a word is an error here, and so is a packet that the
-// writer's own rules forbid. So it is no reader for the traces of others.
+// writer's own rules forbid. [Others] reads the traces of others, of which it knows no such rules.
 //
 // It reads one packet after the other and holds only what later packets refer to: the
 // strings that the file interns, its tracks, and the fields that it declares for
@@ -29,6 +29,10 @@ type Packet struct {
 	Track      *Track
 	Attributes []Attribute
 	Event      *Event // valid until the next packet
+
+	// Of others: what is added to times for ns since 1970, and how many pieces are lost.
+	Unix *int64
+	Lost uint64
 }
 
 // A Track is a declared track.
@@ -39,6 +43,10 @@ type Track struct {
 	Unit         string // of a counter
 	Rank         int    // its place among its siblings
 	Explicit     bool   // its children are ordered by rank
+
+	// Of others: the process that it is of, and what values of a counter are multiplied by.
+	PID   int64
+	Scale float64
 }
 
 // An Attribute is one key and value of the description of the trace.

@@ -94,7 +94,7 @@ type field struct {
 }
 
 // parse reads a message and appends its fields to f, which belong to other messages. What
-// no rule allows is an error, and so is a field that must not repeat and does.
+// no rule allows is an error, and so is a field that must not repeat and does. No rules allow all.
 func (f fields) parse(b []byte, rules []rule) (fields, error) {
 	first := len(f)
 	for len(b) > 0 {
@@ -103,7 +103,7 @@ func (f fields) parse(b []byte, rules []rule) (fields, error) {
 		if n < 0 {
 			return f, protowire.ParseError(n)
 		}
-		allowed := false
+		allowed := rules == nil
 		for _, r := range rules {
 			if r.number == number && r.form.wire == wire {
 				allowed = r.form.repeated || f[first:].find(number) == nil
@@ -118,8 +118,10 @@ func (f fields) parse(b []byte, rules []rule) (fields, error) {
 			x.num, n = protowire.ConsumeVarint(b)
 		case protowire.Fixed64Type:
 			x.num, n = protowire.ConsumeFixed64(b)
-		default:
+		case protowire.BytesType:
 			x.data, n = protowire.ConsumeBytes(b)
+		default: // of others
+			n = protowire.ConsumeFieldValue(number, wire, b)
 		}
 		if n < 0 {
 			return f, protowire.ParseError(n)

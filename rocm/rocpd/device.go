@@ -5,7 +5,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/rocm"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -58,45 +57,18 @@ func (r *reader) copies() {
 	})
 }
 
-// allocations reads what was allocated on devices, as counters. What frees memory says where it was,
-// and not how large.
+// allocations reads what was allocated on devices, as counters.
 func (r *reader) allocations() {
-	type block struct {
-		process *rocm.Process
-		address int64
-	}
-	type memory struct {
-		process *rocm.Process
-		device  int32
-	}
-	type held struct {
-		size   int64
-		device int32
-	}
-	blocks, sums := map[block]held{}, map[memory]int64{}
-	name, unit := r.opt.Syms.Intern("memory allocated through HIP"), r.opt.Syms.Intern("bytes")
 	r.scan("memory_allocate", []string{"pid", "agent_id", "type", "level", "end", "address", "size"}, func(scope int32, s *sqlite.Stmt) {
 		r.rows++
-		p, at := r.of(scope, s.ColumnInt64(1)), block{address: s.ColumnInt64(6)}
-		at.process = p
+		p, at, address := r.of(scope, s.ColumnInt64(1)), trace.Time(s.ColumnInt64(5)), s.ColumnInt64(6)
 		on, _ := r.agents.get(scope, s.ColumnInt64(2))
-		have, known := blocks[at]
-		switch kind := strings.ToUpper(s.ColumnText(3)); {
-		case strings.EqualFold(s.ColumnText(4), "SCRATCH"), kind == "ALLOC" && !on.gpu:
-			return
-		case kind == "ALLOC":
-			if known {
-				sums[memory{p, have.device}] -= have.size
-			}
-			have = held{s.ColumnInt64(7), on.number}
-			blocks[at] = have
-			sums[memory{p, have.device}] += have.size
-		case known:
-			delete(blocks, at)
-			sums[memory{p, have.device}] -= have.size
+		switch allocates := strings.EqualFold(s.ColumnText(3), "ALLOC"); {
+		case strings.EqualFold(s.ColumnText(4), "SCRATCH") || allocates && !on.gpu:
+		case allocates:
+			p.Allocate(on.number, address, s.ColumnInt64(7), at)
 		default:
-			return // was allocated before the recording, or on the host
+			p.Free(address, at)
 		}
-		p.Counter(have.device, name, unit, trace.Time(s.ColumnInt64(5)), float64(sums[memory{p, have.device}]), profile.MemoryCounter)
 	})
 }

@@ -1,6 +1,9 @@
 package rocprof
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -32,12 +35,15 @@ type record struct {
 	To          handle                   `json:"dst_agent_id"`
 	From        handle                   `json:"src_agent_id"`
 	Bytes       *int64                   `json:"bytes"`
+	Agent       handle                   `json:"agent_id"`
+	Address     string                   `json:"address"`
+	Size        int64                    `json:"allocation_size"`
 }
 
 // records reads one list of records.
 func (r *reader) records(key string) error {
 	add := map[string]func(*rocm.Process, *record){
-		"kernel_dispatch": r.kernel, "memory_copy": r.copy, "marker_api": r.marker,
+		"kernel_dispatch": r.kernel, "memory_copy": r.copy, "marker_api": r.marker, "memory_allocation": r.allocation,
 		"hip_api": r.call(rocm.RuntimeCall), "rccl_api": r.call(rocm.RuntimeCall), "rocdecode_api": r.call(rocm.RuntimeCall),
 		"rocjpeg_api": r.call(rocm.RuntimeCall), "hsa_api": r.call(rocm.DriverCall),
 	}[key]
@@ -48,6 +54,14 @@ func (r *reader) records(key string) error {
 		r.rows++
 		add(r.of(), x)
 	})
+}
+
+// countedOnly adds the kernels of which nothing but counters was recorded.
+func (r *reader) countedOnly() {
+	for _, id := range slices.Sorted(maps.Keys(r.untraced)) {
+		r.rows++
+		r.kernel(r.of(), r.untraced[id])
+	}
 }
 
 // named is what the operation of a record is called.
@@ -77,6 +91,7 @@ func (r *reader) at(x *record, on agent, queue handle) rocm.At {
 
 func (r *reader) kernel(p *rocm.Process, x *record) {
 	i := &x.Dispatch
+	delete(r.untraced, i.ID)
 	what := r.symbols[i.Kernel]
 	k := rocm.Kernel{At: r.at(x, r.agents[i.Agent.Handle], i.Queue), Name: what.name, Registers: what.registers, Shared: i.Shared, Counters: r.counted[i.ID],
 		Grid: [3]int64{i.Grid.X, i.Grid.Y, i.Grid.Z}, Group: [3]int64{i.Group.X, i.Group.Y, i.Group.Z}}
@@ -96,6 +111,21 @@ func (r *reader) copy(p *rocm.Process, x *record) {
 		size = *x.Bytes
 	}
 	p.Copy(&at, r.named(x), size)
+}
+
+// allocation adds what was allocated on a device, or freed.
+func (r *reader) allocation(p *rocm.Process, x *record) {
+	address, err := strconv.ParseInt(x.Address, 0, 64)
+	if err != nil {
+		return
+	}
+	on := r.agents[x.Agent.Handle]
+	switch what := r.named(x); {
+	case strings.Contains(what, "FREE"):
+		p.Free(address, trace.Time(x.End))
+	case strings.Contains(what, "ALLOCATE") && on.gpu:
+		p.Allocate(on.number, address, x.Size, trace.Time(x.End))
+	}
 }
 
 func (r *reader) call(kind string) func(*rocm.Process, *record) {

@@ -19,7 +19,7 @@ var Format = &format.Format{
 	Doc:     "JSON of rocprofv3 (*_results.json), as --output-format json writes it",
 	For:     "'sgtrace merge', 'sgtrace convert rocprof2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert: "rocprof2perfetto",
-	Noun:    "JSON of rocprofv3",
+	Noun:    "rocprofv3 JSON file",
 	Sniff:   func(h format.Head) bool { return begins.Match(h.Bytes) },
 	Index:   rocm.Index("rocprofv3", read),
 	Text:    true,
@@ -42,6 +42,7 @@ type reader struct {
 	texts    map[int64]trace.Sym
 	meters   map[int64]trace.Sym
 	counted  map[int64][]rocm.Counted // by dispatch
+	untraced map[int64]*record        // dispatches that were counted and not traced, so far
 	nameless int
 	rows     int
 }
@@ -107,7 +108,7 @@ var errShape = errors.New("is not the JSON of rocprofv3")
 func (r *reader) process() error {
 	r.p, r.kinds, r.meta = nil, nil, metadata{}
 	r.agents, r.symbols, r.texts = map[int64]agent{}, map[int64]symbol{}, map[int64]trace.Sym{}
-	r.meters, r.counted = map[int64]trace.Sym{}, map[int64][]rocm.Counted{}
+	r.meters, r.counted, r.untraced = map[int64]trace.Sym{}, map[int64][]rocm.Counted{}, map[int64]*record{}
 	_, _, err := jsonscan.Each(r.d, func(key string) error {
 		switch key {
 		case "metadata":
@@ -134,6 +135,7 @@ func (r *reader) process() error {
 		}
 		return r.skip()
 	}, nil)
+	r.countedOnly()
 	return err
 }
 
@@ -225,17 +227,16 @@ func (r *reader) callbacks(key string) error {
 	if key != "counter_collection" {
 		return r.skip()
 	}
-	type record struct {
+	type value struct {
 		Counter handle `json:"counter_id"`
 		Value   float64
 	}
 	return each(r, func(c *struct {
-		Dispatch struct {
-			Info info `json:"dispatch_info"`
-		} `json:"dispatch_data"`
-		Records []record
+		Of      record `json:"dispatch_data"`
+		Records []value
 	}) {
-		list := r.counted[c.Dispatch.Info.ID]
+		info := &c.Of.Dispatch
+		list := r.counted[info.ID]
 	records:
 		for _, x := range c.Records {
 			name, ok := r.meters[x.Counter.Handle]
@@ -248,8 +249,11 @@ func (r *reader) callbacks(key string) error {
 					continue records
 				}
 			}
-			list = append(list, rocm.Counted{Name: name, Value: x.Value, Device: r.agents[c.Dispatch.Info.Agent.Handle].number})
+			list = append(list, rocm.Counted{Name: name, Value: x.Value, Device: r.agents[info.Agent.Handle].number})
 		}
-		r.counted[c.Dispatch.Info.ID] = list
+		r.counted[info.ID] = list
+		if c.Of.Start != 0 {
+			r.untraced[info.ID] = &c.Of
+		}
 	})
 }
