@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -53,7 +54,7 @@ type Process struct {
 	used     map[int32]bool   // devices that did something
 	counters []profile.CounterValue
 	launches []profile.Launch
-	onDevice map[int64]bool  // correlations of work
+	onDevice numbers         // correlations of work
 	blocks   map[int64]block // allocated memory by address
 	sums     map[int32]int64 // of blocks, by device
 	// unnumbered: what number a device has on its machine is unknown.
@@ -69,7 +70,7 @@ type rowKey struct {
 
 // NewProcess begins the next process.
 func (r *Recorder) NewProcess(pid int64, host string) *Process {
-	p := &Process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{}, onDevice: map[int64]bool{},
+	p := &Process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{},
 		blocks: map[int64]block{}, sums: map[int32]int64{},
 		p: &profile.Profile{Name: r.in.Name, First: math.MaxInt64, Last: math.MinInt64,
 			Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Host: host, PID: pid}}}
@@ -164,7 +165,7 @@ func (p *Process) Kernel(k *Kernel) {
 	})
 	if event != profile.NoEvent && blocks[0]*blocks[1]*blocks[2] == 1 {
 		if n := profile.OneBlockOf(1, threads); n > 0 {
-			p.p.OneBlock = append(p.p.OneBlock, profile.OneBlock{Event: event, Threads: n})
+			p.p.OneBlock = memory.Append(p.p.OneBlock, profile.OneBlock{Event: event, Threads: n})
 		}
 	}
 	p.worked(row, k.Name, &k.At)
@@ -222,9 +223,9 @@ func (p *Process) worked(row int32, name trace.Sym, at *At) {
 	f := &p.r.opt.Filter
 	p.used[int32(at.Device)] = true
 	if f.Fingerprint {
-		p.p.Fingerprint = append(p.p.Fingerprint, profile.Print{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
+		p.p.Fingerprint = memory.Append(p.p.Fingerprint, profile.Print{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
 	}
-	p.onDevice[at.Correlation] = true
+	p.onDevice.add(at.Correlation)
 }
 
 // Kinds of calls, in the terms of PyTorch's profiler.
@@ -246,7 +247,7 @@ func (p *Process) Call(tid int64, kind string, name trace.Sym, from, to trace.Ti
 		return l
 	})
 	if correlation != 0 {
-		p.launches = append(p.launches, profile.Launch{Time: from, Correlation: correlation, Row: row})
+		p.launches = memory.Append(p.launches, profile.Launch{Time: from, Correlation: correlation, Row: row})
 	}
 }
 
@@ -274,7 +275,7 @@ func (p *Process) Mark(tid int64, name trace.Sym, at trace.Time) {
 	if !p.saw(at, at) || !p.r.keeps(profile.InstantCategory, name, at, at) {
 		return
 	}
-	p.p.Instants = append(p.p.Instants, trace.Instant{Time: at, Track: trace.TrackID(p.thread(tid)), Name: name, Cat: p.r.opt.Syms.Intern(profile.InstantCategory)})
+	p.p.Instants = memory.Append(p.p.Instants, trace.Instant{Time: at, Track: trace.TrackID(p.thread(tid)), Name: name, Cat: p.r.opt.Syms.Intern(profile.InstantCategory)})
 }
 
 // Counter adds the value that a counter of a device has from a time on.
@@ -296,12 +297,12 @@ func (p *Process) sample(device int32, name, unit trace.Sym, at trace.Time, valu
 		return profile.Row{Kind: profile.RowCounter, PID: int64(device), PIDText: strconv.Itoa(int(device)), Folder: p.folder(device),
 			Name: p.r.opt.Syms.Name(name), Unit: p.r.opt.Syms.Name(unit)}
 	})
-	p.p.Samples = append(p.p.Samples, trace.Sample{Time: at, Value: value, Track: trace.TrackID(row)})
+	p.p.Samples = memory.Append(p.p.Samples, trace.Sample{Time: at, Value: value, Track: trace.TrackID(row)})
 }
 
 // count keeps a value for reports.
 func (p *Process) count(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
-	p.counters = append(p.counters, profile.CounterValue{Time: at, Source: p.r.opt.Syms.Intern("GPU " + strconv.Itoa(int(device))), Name: name, Unit: unit, Value: value, Kind: kind})
+	p.counters = memory.Append(p.counters, profile.CounterValue{Time: at, Source: p.r.opt.Syms.Intern("GPU " + strconv.Itoa(int(device))), Name: name, Unit: unit, Value: value, Kind: kind})
 }
 
 // saw notes that something happened, and reports whether its times can be right.
@@ -358,7 +359,7 @@ func (p *Process) add(row int32, category string, name trace.Sym, from, to trace
 			s.Args = r.put.Put(r.list)
 		}
 	}
-	p.p.Events = append(p.p.Events, s)
+	p.p.Events = memory.Append(p.p.Events, s)
 	return int32(len(p.p.Events) - 1)
 }
 
@@ -419,7 +420,7 @@ func (p *Process) finish() *profile.Profile {
 	}
 	x.PlaceCollectives(p.launches, nil)
 	for i := range x.Events { // calls that launched nothing have numbers, too
-		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice[e.Correlation] {
+		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice.has(e.Correlation) {
 			e.Correlation = 0
 		}
 	}

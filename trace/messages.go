@@ -136,7 +136,7 @@ var (
 	RocmTableDamaged = message("rocm-table-damaged", DataLoss, "table {name} is damaged ({error}); {n} rows of it are used", copyAgain)
 	RocmJournal      = message("rocm-journal", DataLoss, "rows that are only in the -wal file beside it are not read", "let the program that writes it end; then run `sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'`")
 	RocmTime         = message("rocm-time", DataLoss, "a row from {from%d} to {to%d} ns cannot be right and is left out", copyAgain)
-	RocmClock        = message("rocm-clock", Info, "times count from the boot of the host, and the file does not say when that was; its clock must be given or matched", "give the clock: `--offset HOST=...`; or add a recording of PyTorch's profiler of the same processes")
+	RocmClock        = message("rocm-clock", Info, "times count from the boot of the host, and the file does not say when that was: `--offset` does, or a recording of PyTorch's profiler of the same process", "give the clock: `--offset HOST=...`; or record with `rocprofv3 --output-format pftrace`, too: that file says it")
 	RocmEmpty        = message("rocm-empty", DataLoss, "{what was recorded}; {why}", "stop the program with SIGTERM or let it end: its profiler writes what it recorded at the end")
 	RocmNames        = message("rocm-names", DataLoss, "{n} rows have a name that is not in the file; called (no name)", copyAgain)
 	MemoryNoTrace    = message("memory-no-trace", Notice, "nothing tells what was allocated before: recording was never switched on; the blocks at the end are all there is", "call `torch.cuda.memory._record_memory_history()` before what you look for, or use SGLang's activity MEM")

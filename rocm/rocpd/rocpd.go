@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/rocm"
 	"github.com/sgtrace/sgtrace/trace"
@@ -26,6 +27,7 @@ var Format = &format.Format{
 	},
 	Index:   rocm.Index("rocpd", read),
 	OnDisk:  true,
+	Beside:  true,
 	Machine: true,
 }
 
@@ -82,6 +84,7 @@ func read(in *format.Input, opt *format.Options, to *rocm.Recorder) error {
 		return err
 	}
 	r := &reader{tables: newTables(db), in: in, opt: opt, to: to, counted: map[[2]int64][]rocm.Counted{}, pids: map[[2]int64]*rocm.Process{}, machines: map[string]bool{}}
+	r.events.append, r.strings.append = memory.Append[event], memory.Append[trace.Sym]
 	r.metadata()
 	r.names()
 	r.agentsAndThreads()

@@ -6,6 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/rocm"
 )
 
@@ -68,6 +69,8 @@ type lookup[T any] struct {
 	dense []([]T) // by scope and number
 	known []([]bool)
 	far   map[[2]int64]T
+	// append adds to a list: [memory.Append] where there may be as many rows as events.
+	append func([]T, ...T) []T
 }
 
 // far numbers are those that would leave most of a list empty.
@@ -87,7 +90,12 @@ func (l *lookup[T]) set(scope int32, id int64, v T) {
 	}
 	for int64(len(*list)) <= id {
 		var none T
-		*list, *known = append(*list, none), append(*known, false)
+		*known = memory.Append(*known, false)
+		if l.append != nil {
+			*list = l.append(*list, none)
+		} else {
+			*list = append(*list, none)
+		}
 	}
 	(*list)[id], (*known)[id] = v, true
 }

@@ -24,6 +24,7 @@ var Perfetto = &format.Format{
 	Noun:    "rocprofv3 Perfetto trace",
 	Sniff:   func(h format.Head) bool { return isPerfetto(h.Bytes) },
 	Index:   rocm.Index("rocprofv3", readPerfetto),
+	Beside:  true,
 	Machine: true,
 }
 
@@ -123,7 +124,9 @@ func written(in *format.Input) string {
 // beside says which file tells more.
 type beside string
 
-func (b beside) Error() string        { return fmt.Sprintf("left out, since %s beside it has the same", string(b)) }
+func (b beside) Error() string {
+	return fmt.Sprintf("left out, since %s beside it has the same", string(b))
+}
 func (b beside) Is(target error) bool { return target == format.ErrNotNeeded }
 
 func (r *perfettoReader) packet(p *pftrace.Packet) {

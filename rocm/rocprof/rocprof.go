@@ -23,6 +23,7 @@ var Format = &format.Format{
 	Sniff:   func(h format.Head) bool { return begins.Match(h.Bytes) },
 	Index:   rocm.Index("rocprofv3", read),
 	Text:    true,
+	Beside:  true,
 	Machine: true,
 }
 

@@ -24,6 +24,7 @@ var Format = &format.Format{
 	},
 	Index:   rocm.Index("RPD", read),
 	OnDisk:  true,
+	Beside:  true,
 	Machine: true,
 }
 
