@@ -332,7 +332,7 @@ func (r *perfettoReader) copied(p *rocm.Process, x *perfettoEvent) {
 	p.Copy(&at, what, x.bytes)
 }
 
-// marked adds what roctx is told: the number of the operation is 0 for a mark, and what is no text
+// marked adds what roctx is told: the number of the operation is 0 for a mark, and what is not a text
 // of the program is the name of a function.
 func (r *perfettoReader) marked(p *rocm.Process, x *perfettoEvent) {
 	switch {
