@@ -15,6 +15,9 @@ import (
 // original opens the original, for what captures do not keep: arguments and arrows of timelines,
 // and what may be secret. nil does without.
 func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
+	if f.Series || f.Aside {
+		return c.untabled(f, in, opt, original)
+	}
 	timeline := !f.Requests && !opt.Walk && (!opt.Filter.IndexOnly || f.Machine)
 	if original != nil && (timeline || f.Requests && opt.KeepSecrets) {
 		return original(opt)
@@ -29,6 +32,23 @@ func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options,
 		return &format.Source{}, c.readSpans(in.Name, opt.Spans)
 	}
 	return c.recording(f, in, opt, original)
+}
+
+// untabled reads what captures have no tables of from the original: what logs and metrics say over time,
+// and what is in flight. Without it there are the requests that records tell of, as spans.
+func (c *Capture) untabled(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
+	err := errors.New("datasets have no tables of what a " + f.Noun + " tells, and without its original nothing has it")
+	if original != nil {
+		var source *format.Source
+		if source, err = original(opt); err == nil {
+			return source, nil
+		}
+	}
+	if !f.Requests {
+		return nil, err
+	}
+	opt.Diags.Add(trace.DatasetUntabled.Of(in.Name, f.Noun))
+	return &format.Source{}, c.readSpans(in.Name, opt.Spans)
 }
 
 // Report adds the diagnostics of the first reading, without those of walks.

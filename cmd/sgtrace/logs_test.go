@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/cluster"
@@ -166,4 +168,24 @@ func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
 		}
 	}
 	return by
+}
+
+// A dataset of logs and records tells what they do: reports read the originals, for which it has no
+// tables. A redacted one says that it cannot.
+func TestDatasetOfLogs(t *testing.T) {
+	x := leave(t, "healthy_direct", 3, cluster.Logging{Layout: cluster.Layouts[0]})
+	set := filepath.Join(t.TempDir(), "set")
+	if r := sgtrace(t, x.logs, "extract", "-o", set, x.logs, x.records); r.status != exitOK || !strings.Contains(r.err, "[dataset-untabled]") {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	for _, args := range [][]string{{"--by-rank", "--table", "logs.ranks"}, {"--latency"}} {
+		args = append(args, "--format", "json")
+		if got, want := loggedRows(t, append(args, set)...), loggedRows(t, append(args, x.logs, x.records)...); len(want) == 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: %v, want %v", args, got, want)
+		}
+	}
+	r := sgtrace(t, x.logs, "extract", "--redact", "-o", set+"2", x.logs)
+	if !strings.Contains(r.err, "a redacted one does not know its originals") {
+		t.Errorf("status %d: %s", r.status, r.err)
+	}
 }

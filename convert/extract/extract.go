@@ -199,6 +199,8 @@ func (e *extraction) write(dir string, about *dataset.About) error {
 	switch {
 	case err != nil:
 		about.Unusable = err.Error()
+	case e.x.Format.Series || e.x.Format.Aside:
+		e.untabled(about, m, content)
 	case e.x.Format.Requests:
 		content.Spans = m.Spans
 	default:
@@ -211,6 +213,20 @@ func (e *extraction) write(dir string, about *dataset.About) error {
 		return err
 	}
 	return dataset.Write(dir, about, content)
+}
+
+// untabled says that tables have no place for what the input tells, but for requests. A redacted
+// dataset does not know its original, which has all of it.
+func (e *extraction) untabled(about *dataset.About, m *inputs.Loaded, content *dataset.Content) {
+	if e.pseudonyms != nil && m.Spans.Len() == 0 {
+		about.Unusable = "datasets have no tables of what a " + e.x.Format.Noun + " tells, and a redacted one does not know its originals"
+		return
+	}
+	content.Diags.Add(trace.DatasetUntabled.Of(e.x.Input.Name, e.x.Format.Noun))
+	content.Note(dataset.DuringIndex)
+	if e.x.Format.Requests {
+		content.Spans = m.Spans
+	}
 }
 
 // list lists what the input holds, as far as commands ask for it.

@@ -4,17 +4,18 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Recognize looks at inputs, and returns those that can be read, each by itself: dumps, and
-// then what profilers recorded. What cannot be used is reported to diags. The caller closes
+// Recognize looks at inputs, and returns those that can be read, each by itself: dumps and logs,
+// what profilers recorded, and what is neither. What cannot be used is reported to diags. The caller closes
 // all of them.
 func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Indexed {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	known := m.recognize(inputs)
-	return append(known.dumps, known.recordings...)
+	return slices.Concat(known.dumps, known.recordings, known.aside)
 }
 
 // Apart reads an input into tables of its own. The error says that nothing of it can be used.
