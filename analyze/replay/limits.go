@@ -100,8 +100,7 @@ func (r *Run) findLag() {
 type pool struct {
 	running, batch int64   // most
 	ran            []int64 // requests in decode steps while others waited
-	alone          int     // prefill steps with room, which did not take who waited
-	cut            int64   // requests in the largest of these
+	cut            []int64 // requests in prefill steps with room, which did not take who waited
 	retracted      bool
 	rooms          []room
 }
@@ -144,7 +143,7 @@ func (r *Run) findLimits() {
 			e.limits.kv = kv
 			e.limits.margin = kv / 16
 		}
-		if p.alone >= few && p.cut == p.batch {
+		if len(p.cut) >= few && distribution.LowerMedian(slices.Clone(p.cut)) == p.batch {
 			e.limits.batch = p.batch
 		}
 	}
@@ -259,8 +258,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 		}
 		p.batch = max(p.batch, st.Requests)
 		if waiting > 0 && 10*st.New < 9*e.limits.chunk {
-			p.alone++
-			p.cut = max(p.cut, st.Requests)
+			p.cut = append(p.cut, st.Requests)
 		}
 	}
 	p.rooms = append(p.rooms, room{most, true})

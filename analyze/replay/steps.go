@@ -182,6 +182,7 @@ func (r *Run) settle() {
 		r.walk(&r.Engines[i])
 	}
 	r.findLag()
+	r.findMissed()
 	r.shake()
 	r.findLimits()
 	r.fitShakes()
@@ -225,15 +226,16 @@ func (r *Run) couple() {
 	}
 }
 
-// fitTransfers says when KV caches arrived: a decode server notices at its next boundary, so
-// that the time is between the boundary before and that one, and known if the server did nothing. Where in
-// between, the size tells: by the line through those that are known, or through the middles.
+// fitTransfers says when KV caches arrived. If a decode server notices at its next boundary only, the time
+// is between the boundary before and that one, and known if the server did nothing. Where in between, the
+// size tells: by the line through those that are known, or through the middles.
 func (r *Run) fitTransfers() {
 	type transfer struct {
 		job    int
 		lo, hi trace.Time
 	}
 	var all []transfer
+	noticed, busy := 0, 0 // at a boundary, and while the server computed
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if j.role != request.Decode || j.peer == None || r.jobs[j.peer].ended == 0 || j.tokens == 0 {
@@ -241,15 +243,24 @@ func (r *Run) fitTransfers() {
 		}
 		e := &r.Engines[j.engine]
 		sent := r.jobs[j.peer].ended
-		t := transfer{i, sent, max(sent, j.queued)}
+		hi := max(sent, j.queued)
+		t := transfer{i, hi, hi}
 		if b := e.boundary(j.queued); b > 0 && j.queued-e.Steps[b].Done < handling {
 			lo, hi := e.between(b)
 			t.lo = min(max(sent, lo), t.hi)
 			t.hi = max(t.lo, hi)
-		} else {
-			t.lo = t.hi
+			noticed++
+			busy++
+		} else if b >= 0 && b+1 < len(e.Steps) && r.holds(e, b+1, j.queued) {
+			busy++
 		}
 		all = append(all, t)
+	}
+	if 2*noticed < busy {
+		for i := range all {
+			all[i].hi = max(r.jobs[r.jobs[all[i].job].peer].ended, r.jobs[all[i].job].queued)
+			all[i].lo = all[i].hi
+		}
 	}
 	var exact, within []distribution.Sized
 	for _, t := range all {
@@ -268,6 +279,17 @@ func (r *Run) fitTransfers() {
 			j.enter = min(max(r.jobs[j.peer].ended+trace.Time(r.sizes.Expected(int64(j.prompt))), t.lo), t.hi)
 		}
 	}
+}
+
+// holds reports whether a step computed at a time after the boundary before it: a job of it was there by
+// then. It is for when steps do not know yet when they began.
+func (r *Run) holds(e *Engine, k int, at trace.Time) bool {
+	for _, m := range r.marks[e.Steps[k].marks[0]:e.Steps[k].marks[1]] {
+		if j := &r.jobs[m.job]; m.kind.computed() && (j.from != int32(k) || j.queued < at) {
+			return true
+		}
+	}
+	return false
 }
 
 // tie is how far apart jobs come that are put into a queue together, in ns.
@@ -430,6 +452,20 @@ func (w *walk) rest(i int32) int64 {
 		return int64(w.size(i))
 	}
 	return int64(w.jobs[i].fresh)
+}
+
+// findMissed lets jobs come after the boundary that they missed: their scheduler told of them soon after it,
+// and computed without them, with room for more.
+func (r *Run) findMissed() {
+	for i := range r.jobs {
+		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
+		if j.from < 1 || j.role == request.Decode || e.lag > 0 {
+			continue
+		}
+		if st := &e.Steps[j.from-1]; st.Kind == Prefill && j.enter <= st.Start && j.queued > st.Start && 10*st.New < 9*e.limits.chunk {
+			j.enter = j.queued
+		}
+	}
 }
 
 // shake works out how long the handshake of a decode half takes after its scheduler took it in,

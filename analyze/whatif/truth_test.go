@@ -1,96 +1,241 @@
 package whatif
 
 import (
+	"bytes"
+	"fmt"
 	"math"
-	"sync/atomic"
+	"os"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// counterfactuals are plants, and the fix that takes each away: the simulator plays the same
-// seed with and without it.
-var counterfactuals = []struct {
-	name, fix string
-	modes     []simulator.Mode
-	plant     func(c *simulator.Config)
-}{
-	{"straggler", "straggler", testset.AllModes, func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} }},
-	{"straggler from the onset on", "straggler", testset.AllModes, func(c *simulator.Config) {
+// A counterfactual is a plant, and what takes it away: a simulator plays the same seed with and without
+// it, and without it once more, with other luck.
+type counterfactual struct {
+	name string
+	play func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set
+	// take is the change that an operator would ask for.
+	take func(r *Run, s *request.Set) (*Change, error)
+}
+
+// planted plays the simulator at a load that queues now and then. Every seed has another mode.
+func planted(modes []simulator.Mode, plant func(c *simulator.Config)) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
+	return func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
+		c := testset.Calm(seed)
+		c.Requests, c.Rate, c.Luck = 700, 10, luck
+		c.Mode = modes[seed%uint64(len(modes))]
+		if planted {
+			plant(&c)
+		}
+		s, _ := testset.Simulated(t, c)
+		return s
+	}
+}
+
+// slowPrefill plays the other simulator, of which one of two prefill servers is slow. It has no luck.
+func slowPrefill(t testing.TB, seed uint64, planted bool, _ uint64) *request.Set {
+	c := cluster.Find("healthy_pd").Config(seed)
+	c.Level, c.Pools[0].Rate = 3, 8
+	if planted {
+		c.Faults = []cluster.Fault{{Name: "slow steps", Server: 0, Size: 2, At: 40 * time.Second}}
+	}
+	run, err := cluster.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, run); err != nil {
+		t.Fatal(err)
+	}
+	return testset.BuildSet(t, "slow prefill", &dump)
+}
+
+// fix takes away what was found.
+func fix(name string) func(r *Run, s *request.Set) (*Change, error) {
+	return func(r *Run, s *request.Set) (*Change, error) {
+		m := finders.Measure(finders.Inputs{Requests: s})
+		return r.Fix(name, m.Look(finders.All).Findings)
+	}
+}
+
+// twoServers is as many decode servers as there would have been.
+func twoServers(r *Run, _ *request.Set) (*Change, error) {
+	list, err := setServers(r, "decode=2")
+	if err != nil {
+		return nil, err
+	}
+	return list[1], nil // in turn
+}
+
+var counterfactuals = []counterfactual{
+	{"slow rank", planted(testset.AllModes, func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} }), fix("straggler")},
+	{"slow rank from the onset on", planted(testset.AllModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
-	}},
-	{"uneven routing", "routing", testset.AllModes, func(c *simulator.Config) {
+	}), fix("straggler")},
+	{"uneven routing", planted(testset.AllModes, func(c *simulator.Config) {
 		c.Incident = simulator.Incident{Onset: 0.4, DPRank: 1, DPShare: 0.8}
-	}},
-	{"slow transfers", "transfers", testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 }},
+	}), fix("routing")},
+	{"slow transfers", planted(testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 }), fix("transfers")},
+	{"memory", planted(testset.AllModes, func(c *simulator.Config) { c.KVTokens = 5000 }), fix("retractions")},
+	{"burst", planted(testset.AllModes, func(c *simulator.Config) {
+		c.Incident = simulator.Incident{Onset: 0.5, BurstFactor: 3, BurstLength: 10 * time.Second}
+	}), fix("onset")},
+	{"fewer decode servers", planted(testset.DisaggregatedModes, func(c *simulator.Config) { c.Decode.DP = 1 }), twoServers},
+	{"slow prefill server", slowPrefill, fix("straggler")},
 }
 
-// busy is a deployment that queues now and then.
-func busy(seed uint64) simulator.Config {
-	c := testset.Calm(seed)
-	c.Requests, c.Rate = 700, 10
-	return c
+// truth are the metrics of a run that was played without the plant, of the requests that can be played.
+func truth(s *request.Set, objectives []slo.Objective) (list []float64) {
+	is := New(s, objectives)
+	for _, m := range is.metrics() {
+		list = append(list, m.of(is.Recorded()))
+	}
+	return list
 }
 
-// truth are the metrics of a run that was played without the plant.
-func truth(s *request.Set, objectives []slo.Objective) *Run {
-	return &Run{Run: New(s, objectives).Run, set: s, slo: objectives}
+// A tally counts the metrics of all seeds of a plant.
+type tally struct {
+	sync.Mutex
+	all, right, covered, lucky, again, unanswered int
 }
 
-// What a fix saves is what the same run without the plant saves: within a tenth of the true
-// saving, or a twentieth of the metric, in E2E and TTFT, p50 and p99, and in goodput.
+// saves reports whether a saving is the true one: within a tenth of it, or 2 % of the metric.
+func saves(actual, without, truth float64) bool {
+	return math.Abs(without-truth) <= max(0.1*math.Abs(actual-truth), 0.02*actual)
+}
+
+// What a fix saves is what the same run without the plant saves: within a tenth of the true saving, or 2 %
+// of the metric, in E2E and TTFT, p50 and p99, and in goodput; and the interval covers it. Runs of the
+// simulator with other luck say how far that is possible at all.
 func TestRateOfSavings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
 	objectives, err := slo.Parse("ttft=200ms")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range counterfactuals {
+	for i := range counterfactuals {
+		p := &counterfactuals[i]
 		t.Run(p.name, func(t *testing.T) {
-			var right, covered, all atomic.Int64
-			testset.EachSeed(seeds, func(seed uint64) {
-				c := busy(seed)
-				c.Mode = p.modes[seed%uint64(len(p.modes))]
-				calm := c
-				p.plant(&c)
-				with, _ := testset.Simulated(t, c)
-				without, _ := testset.Simulated(t, calm)
-				m := finders.Measure(finders.Inputs{Requests: with})
-				r := New(with, objectives)
-				if r.Refused != "" {
-					t.Logf("seed %d: %s", seed, r.Refused)
-					return
-				}
-				change, err := r.Fix(p.fix, m.Look(finders.All).Findings)
-				if err != nil {
-					t.Logf("seed %d: %v", seed, err)
-					return
-				}
-				answer, err := r.Ask(change)
-				if err != nil {
-					t.Fatal(err)
-				}
-				is := truth(without, objectives)
-				for i, m := range is.metrics() {
-					w, want := &answer[i], m.of(is.Recorded())
-					all.Add(1)
-					if math.Abs(w.Without-want) <= max(0.1*math.Abs(w.Actual-want), 0.05*w.Actual) {
-						right.Add(1)
-					} else {
-						t.Logf("seed %d: %s; truth %s", seed, w, w.Value(want))
-					}
-					if want >= w.Low && want <= w.High {
-						covered.Add(1)
-					}
-				}
-			})
-			testset.Rate(t, p.name+": savings are as predicted", int(right.Load()), int(all.Load()), 90)
-			t.Logf("intervals cover %d of %d", covered.Load(), all.Load())
+			var n tally
+			testset.EachSeed(seeds, func(seed uint64) { n.judge(t, p, seed, objectives) })
+			testset.Rate(t, "savings: "+p.name, n.right, n.all, 85)
+			testset.Rate(t, "savings: "+p.name+": the interval covers it", n.covered, n.all, 90)
+			if n.again > 0 {
+				t.Logf("rate: savings: %s: true of the simulator with other luck: right in %d of %d", p.name, n.lucky, n.again)
+			}
+			if n.unanswered > len(seeds)/10 {
+				t.Errorf("no answer in %d of %d", n.unanswered, len(seeds))
+			}
 		})
 	}
+}
+
+// judge asks for one seed.
+func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives []slo.Objective) {
+	with := p.play(t, seed, true, 0)
+	r := New(with, objectives)
+	answer, err := r.answerTo(p, with)
+	n.Lock()
+	defer n.Unlock()
+	if err != nil {
+		t.Logf("seed %d: %v", seed, err)
+		n.unanswered++
+		return
+	}
+	want := truth(p.play(t, seed, false, 0), objectives)
+	var lucky []float64
+	if os.Getenv("SGTRACE_SEEDS") != "" && p.name != "slow prefill server" {
+		lucky = truth(p.play(t, seed, false, 1), objectives)
+	}
+	for i := range answer {
+		w := &answer[i]
+		n.all++
+		if saves(w.Actual, w.Without, want[i]) {
+			n.right++
+		} else {
+			t.Logf("seed %d: %s; truth %s", seed, w, w.Value(want[i]))
+		}
+		if want[i] >= w.Low && want[i] <= w.High {
+			n.covered++
+		}
+		if lucky != nil {
+			n.again++
+			if saves(w.Actual, lucky[i], want[i]) {
+				n.lucky++
+			}
+		}
+	}
+}
+
+func (r *Run) answerTo(p *counterfactual, s *request.Set) ([]finding.Without, error) {
+	if r.Refused != "" {
+		return nil, fmt.Errorf("%s", r.Refused)
+	}
+	change, err := p.take(r, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.Ask(change)
+}
+
+// Where nothing is wrong, nothing is saved by taking something away: whichever rank is blamed, and whatever
+// is asked for, all metrics stay within 2 %, or within the interval.
+func TestRateOfHealthySavings(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 1)
+	var mu sync.Mutex
+	right, all := 0, 0
+	testset.EachSeed(seeds, func(seed uint64) {
+		s := planted(testset.AllModes, nil)(t, seed, false, 0)
+		r := New(s, nil)
+		if r.Refused != "" {
+			t.Errorf("seed %d: %s", seed, r.Refused)
+			return
+		}
+		for _, c := range r.blames() {
+			answer, err := r.Ask(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			for i := range answer {
+				w := &answer[i]
+				all++
+				if math.Abs(w.Without-w.Actual) <= 0.02*w.Actual && w.Low <= w.Actual && w.Actual <= w.High {
+					right++
+				} else {
+					t.Logf("seed %d: %s: %s", seed, c.Name, w)
+				}
+			}
+			mu.Unlock()
+		}
+	})
+	testset.Rate(t, "savings: none in healthy runs", right, all, 90)
+}
+
+// blames are what can be taken away without a finding, and each rank as if it were late.
+func (r *Run) blames() (list []*Change) {
+	for i := range Fixes {
+		if x := &Fixes[i]; x.Alone != nil {
+			if c := x.Alone(r); c != nil {
+				list = append(list, c)
+			}
+		}
+	}
+	for i := range r.Engines {
+		if c := r.withoutStraggler(&finding.Finding{Kind: finding.Straggler, At: r.Engines[i].Where}); c != nil && !strings.Contains(c.Name, "prefill") {
+			list = append(list, c)
+		}
+	}
+	return list
 }
