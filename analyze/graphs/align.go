@@ -5,12 +5,13 @@ package graphs
 type alignment struct {
 	n, m  int // lengths
 	width int
+	gap   int32   // what it costs to leave out one of either side
 	sums  []int32 // of the best alignment of what follows, by i and place in the band
 	score []int32 // of pairs; never
 }
 
-func newAlignment(n, m int) *alignment {
-	a := &alignment{n: n, m: m, width: 2*band + 1}
+func newAlignment(n, m int, gap int32) *alignment {
+	a := &alignment{n: n, m: m, width: 2*band + 1, gap: gap}
 	if d := m - n; d > 0 {
 		a.width += d
 	} else {
@@ -29,8 +30,8 @@ func (a *alignment) first(i int) int {
 	return i - band - (a.n - a.m)
 }
 
-// gap is what it costs to leave out one of either side: where names are unknown, one pair of the same
-// kind more is no reason to.
+// gap is what it costs to leave out one of either side of a graph and its capture: where names are
+// unknown, one pair of the same kind more is no reason to.
 const gap = 2 * kindred
 
 // outside is worse than any sum.
@@ -58,7 +59,7 @@ func (a *alignment) fill(score func(i, j int) int32) {
 		from := a.first(i)
 		for j := min(a.m, from+a.width-1); j >= max(0, from); j-- {
 			at := i*a.width + j - from
-			best := max(a.sum(i+1, j), a.sum(i, j+1)) - gap
+			best := max(a.sum(i+1, j), a.sum(i, j+1)) - a.gap
 			if i == a.n && j == a.m {
 				best = 0
 			}
@@ -82,8 +83,8 @@ func (a *alignment) trace(early bool) []int32 {
 	for i < a.n {
 		s := a.pair(i, j)
 		pairs := s != never && s+a.sum(i+1, j+1) == a.sum(i, j)
-		skipsJ := j < a.m && a.sum(i, j+1)-gap == a.sum(i, j)
-		skipsI := a.sum(i+1, j)-gap == a.sum(i, j)
+		skipsJ := j < a.m && a.sum(i, j+1)-a.gap == a.sum(i, j)
+		skipsI := a.sum(i+1, j)-a.gap == a.sum(i, j)
 		switch {
 		case pairs && (early || !skipsJ && !skipsI):
 			partner[i] = int32(j)

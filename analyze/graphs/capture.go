@@ -22,11 +22,15 @@ type Capture struct {
 	Tokens int64  // for how many it was captured; Unknown
 	Mode   string // "FULL", "PIECEWISE"; "" is unknown
 	Number int    // among the captures of its file, rank and tokens, in the order of time
+	// Eager says that nothing was captured: it is a pass through the model that ran without a graph.
+	Eager bool
 	// Launches are in the order of time. Their names are of the replays' symbols.
 	Launches []Captured
 	// Frames are what they were in: operators and functions of Python, outer ones first.
-	Frames []Frame
-	places []Place // by launch
+	Frames  []Frame
+	places  []Place // by launch
+	modules []int32 // by launch: the frame of the innermost module around it; none
+	batch   int64   // sequences of an eager pass; Unknown
 }
 
 // Work is what a node of a graph does.
@@ -66,6 +70,7 @@ type window struct {
 	process
 	from, to trace.Time
 	tokens   int64
+	batch    int64 // sequences
 	mode     string
 	launches []launchCall
 	threads  map[int64][]threadFrame
@@ -74,8 +79,9 @@ type window struct {
 // A launchCall is a call at capture.
 type launchCall struct {
 	Captured
-	at  trace.Time
-	tid int64
+	at          trace.Time
+	tid         int64
+	correlation int64
 }
 
 // A threadFrame is what a thread was in at capture.
@@ -146,9 +152,14 @@ func (r *captureReader) findWindows(s profile.Stream) {
 		if at < 0 {
 			continue // the recording ended before
 		}
-		r.windows = append(r.windows, &window{process: process{b.Rank, b.PID}, from: b.End, to: ends[at].Start, tokens: Unknown, threads: map[int64][]threadFrame{}})
+		r.windows = append(r.windows, &window{process: process{b.Rank, b.PID}, from: b.End, to: ends[at].Start, tokens: Unknown, batch: Unknown, threads: map[int64][]threadFrame{}})
 		ends = slices.Delete(ends, at, at+1)
 	}
+	r.sortWindows()
+}
+
+// sortWindows puts the windows into the order that overlapping wants.
+func (r *captureReader) sortWindows() {
 	slices.SortStableFunc(r.windows, func(a, b *window) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.pid, b.pid), cmp.Compare(a.from, b.from))
 	})
@@ -228,7 +239,7 @@ func (r *captureReader) readLaunches(s profile.Stream) {
 				break
 			}
 			seen[w.process][c.Correlation] = true
-			w.launches = append(w.launches, launchCall{Captured{c.Kernel, of.work, c.Shape, none}, c.Start, c.TID})
+			w.launches = append(w.launches, launchCall{Captured{c.Kernel, of.work, c.Shape, none}, c.Start, c.TID, c.Correlation})
 			break
 		}
 	}
@@ -249,7 +260,7 @@ func (r *captureReader) readFrames(s profile.Stream) {
 // capture puts together what a window has. Of the frames, those around launches stay.
 func (w *window) capture() *Capture {
 	slices.SortStableFunc(w.launches, func(a, b launchCall) int { return cmp.Compare(a.at, b.at) })
-	c := &Capture{Tokens: w.tokens, Mode: w.mode}
+	c := &Capture{Tokens: w.tokens, Mode: w.mode, batch: w.batch}
 	stacks := map[int64]*openFrames{}
 	for tid, frames := range w.threads {
 		slices.SortStableFunc(frames, func(a, b threadFrame) int {

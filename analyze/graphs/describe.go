@@ -68,9 +68,10 @@ func describe(syms *trace.Symbols, captures []*Capture) {
 		return len(instances[class]) > 1 && float64(launches[class]) >= layerShare*float64(all)
 	}
 	for _, c := range captures {
-		c.places = make([]Place, len(c.Launches))
+		c.places, c.modules = make([]Place, len(c.Launches)), make([]int32, len(c.Launches))
 		for i := range c.Launches {
 			p := &c.places[i]
+			c.modules[i] = none
 			for at := c.Launches[i].Frame; at != none; at = c.Frames[at].Around {
 				f := &c.Frames[at]
 				if f.Kind == profile.OperatorFrame && p.Operator == 0 {
@@ -81,7 +82,7 @@ func describe(syms *trace.Symbols, captures []*Capture) {
 				}
 				if m := moduleOf(f); m != 0 {
 					if p.Module == 0 {
-						p.Module = m
+						p.Module, c.modules[i] = m, at
 					}
 					if isLayer(m) {
 						p.Layer = m // the outermost one stays
@@ -92,14 +93,14 @@ func describe(syms *trace.Symbols, captures []*Capture) {
 	}
 }
 
-// describeAll describes the captures, file by file.
-func (g *Graphs) describeAll() {
-	for from := 0; from < len(g.Captures); {
+// describeAll describes captures, file by file.
+func (g *Graphs) describeAll(list []*Capture) {
+	for from := 0; from < len(list); {
 		to := from
-		for to < len(g.Captures) && g.Captures[to].File == g.Captures[from].File {
+		for to < len(list) && list[to].File == list[from].File {
 			to++
 		}
-		describe(g.set.Syms, g.Captures[from:to])
+		describe(g.set.Syms, list[from:to])
 		from = to
 	}
 }
@@ -109,5 +110,9 @@ func (l *Launch) Place(node int) (Place, bool) {
 	if l.Of(node) == nil {
 		return Place{}, false
 	}
-	return l.Capture.places[l.Pairs.Launch[node]], true
+	p := l.Capture.places[l.Pairs.Launch[node]]
+	if l.Pairs.ModuleOnly(node) {
+		p = Place{Module: p.Module, Layer: p.Layer}
+	}
+	return p, true
 }

@@ -22,7 +22,8 @@ type Graphs struct {
 }
 
 // Collect reads the captures of a set, those in its own streams and those that were recorded apart,
-// and the replays, and says which are of which. It is nil if there are no captures.
+// and the replays, and says which are of which. Replays without a capture are compared with passes that
+// ran without a graph. It is nil if there is neither.
 func Collect(set *profile.Set) *Graphs {
 	g := &Graphs{set: set, Captures: capturesOf(set)}
 	for _, c := range g.Captures {
@@ -36,7 +37,7 @@ func Collect(set *profile.Set) *Graphs {
 		}
 		g.Captures = append(g.Captures, list...)
 	}
-	if len(g.Captures) == 0 {
+	if len(g.Captures) == 0 && !launchesGraphs(set) {
 		return nil
 	}
 	slices.SortStableFunc(g.Captures, func(a, b *Capture) int {
@@ -44,9 +45,23 @@ func Collect(set *profile.Set) *Graphs {
 	})
 	g.Streams = make([]*Replays, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
-	g.describeAll()
-	g.choose()
+	g.describeAll(g.Captures)
+	c := &chooser{Graphs: g, matcher: newMatcher(g.set.Syms), known: map[tried]*Pairs{}, aligned: map[tried]*Pairs{}, seqs: sequences{index: map[string]int32{}}}
+	c.choose()
+	if !c.choosePasses() && len(g.Captures) == 0 {
+		return nil
+	}
 	return g
+}
+
+// launchesGraphs reports whether a set has launches of graphs.
+func launchesGraphs(set *profile.Set) bool {
+	for _, name := range [...]string{"cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch"} {
+		if _, any := set.Syms.Lookup(name); any {
+			return true
+		}
+	}
+	return false
 }
 
 // capturesOf returns the captures in the streams of a set.
@@ -105,9 +120,8 @@ type chooser struct {
 }
 
 // choose finds the captures of all replays.
-func (g *Graphs) choose() {
-	c := &chooser{Graphs: g, matcher: newMatcher(g.set.Syms), known: map[tried]*Pairs{}, aligned: map[tried]*Pairs{}, seqs: sequences{index: map[string]int32{}}}
-	for _, s := range g.Streams {
+func (c *chooser) choose() {
+	for _, s := range c.Streams {
 		var before *Launch
 		for i := range s.Launches {
 			l := &s.Launches[i]
@@ -123,7 +137,7 @@ func (g *Graphs) choose() {
 
 // chooseFor finds the capture of a replay. before is the one before it, nil is none.
 func (c *chooser) chooseFor(l, before *Launch) {
-	list := c.ofRank(c.set.Ranks[l.Rank])
+	list := ofRank(c.Captures, c.set.Ranks[l.Rank])
 	want := wanted(list, l.Tokens)
 	var best *Capture
 	var most fit
@@ -160,15 +174,15 @@ func (c *chooser) refined(l *Launch, x *Capture) *Pairs {
 }
 
 // ofRank returns the captures of a rank, or all if there is none of it: all ranks capture the same.
-func (c *chooser) ofRank(rank string) []*Capture {
+func ofRank(all []*Capture, rank string) []*Capture {
 	var list []*Capture
-	for _, x := range c.Captures {
+	for _, x := range all {
 		if x.Rank == rank {
 			list = append(list, x)
 		}
 	}
 	if list == nil {
-		return c.Captures
+		return all
 	}
 	return list
 }
@@ -294,7 +308,11 @@ func (l *Launch) Around(node int) func(yield func(at int32, f *Frame) bool) {
 		if c == nil {
 			return
 		}
-		for at := c.Frame; at != none; at = l.Capture.Frames[at].Around {
+		at := c.Frame
+		if l.Pairs.ModuleOnly(node) {
+			at = l.Capture.modules[l.Pairs.Launch[node]]
+		}
+		for ; at != none; at = l.Capture.Frames[at].Around {
 			if !yield(at, &l.Capture.Frames[at]) {
 				return
 			}

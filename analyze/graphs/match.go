@@ -13,13 +13,14 @@ type By uint8
 const (
 	ByNothing   By = iota
 	ByAmbiguity    // several launches that say different things fit equally well
+	ByOrder        // it comes where a pass without a graph launched a kernel of the same kind
 	ByPlace        // nothing speaks against it, and both sides have as many
 	ByKind         // the operator computes what the name of the kernel says
 	ByGrid         // the grid and the block are the same
 	ByName         // the name is the same
 )
 
-var byNames = [...]string{"", "ambiguous", "position", "kind", "grid", "name"}
+var byNames = [...]string{"", "ambiguous", "order", "position", "kind", "grid", "name"}
 
 func (b By) String() string { return byNames[b] }
 
@@ -29,8 +30,14 @@ type Pairs struct {
 	By     []By
 	// Missed are the nodes without a launch, and Extra the launches without a node.
 	Missed, Extra int
-	proven        int // nodes whose name or grid is that of their launch
+	// moduleOnly tells, by node, that the launch is of the same module, but of another operator. It
+	// is nil if none is.
+	moduleOnly []bool
+	proven     int // nodes whose name or grid is that of their launch
 }
+
+// ModuleOnly reports whether only the module of a node's launch is its own.
+func (p *Pairs) ModuleOnly(node int) bool { return p.moduleOnly != nil && p.moduleOnly[node] }
 
 // A matcher pairs sequences with captures.
 type matcher struct {
@@ -188,7 +195,7 @@ const band = 96
 // another alignment is as good and gives a node a launch that says something else, it stays
 // ambiguous.
 func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
-	a := newAlignment(len(nodes), len(c.Launches))
+	a := newAlignment(len(nodes), len(c.Launches), gap)
 	a.fill(func(i, j int) int32 {
 		score, _ := m.compare(c, &c.Launches[j], &nodes[i])
 		return score

@@ -15,6 +15,7 @@ type Launch struct {
 	Rank    int32
 	At      trace.Time       // of the call
 	Tokens  int64            // that its step computes; Unknown
+	Batch   int64            // sequences of that step; Unknown
 	Lengths *profile.Lengths // of the sequences of its step; nil is unknown
 	Ordinal int              // among the launches of its step
 	Nodes   []Node           // in the order of the graph, as far as that shows
@@ -57,7 +58,7 @@ func readReplays(set *profile.Set, s profile.Stream) *Replays {
 			continue
 		}
 		if at := r.index[c.Rank].At(c.Correlation); *at == 0 {
-			r.Launches = append(r.Launches, Launch{Rank: c.Rank, At: c.Start, Tokens: Unknown, correlation: c.Correlation, pid: c.PID, tid: c.TID})
+			r.Launches = append(r.Launches, Launch{Rank: c.Rank, At: c.Start, Tokens: Unknown, Batch: Unknown, correlation: c.Correlation, pid: c.PID, tid: c.TID})
 			*at = int32(len(r.Launches))
 		}
 	}
@@ -179,7 +180,7 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 		outer := at
 		for ; at != walk.NoStep; at = steps[l.Rank][at].Around {
 			if tokens, ok := steps[l.Rank][at].StepName.Tokens(); ok && l.Tokens == Unknown {
-				l.Tokens = tokens
+				l.Tokens, l.Batch = tokens, int64(steps[l.Rank][at].StepName.Batch)
 			}
 			if l.Lengths == nil {
 				l.Lengths = steps[l.Rank][at].StepName.Lengths

@@ -59,7 +59,7 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 		shapes, types,
 		text("module", "innermost nn.Module around that", func(p Place) trace.Sym { return p.Module }),
 		text("layer", "the module that is a layer of the model", func(p Place) trace.Sym { return p.Layer }),
-		table.TextColumn("matched by", "how it is known which launch at capture is its own: name (the same), grid (the same, and of the block), kind (the operator computes what the name says), position (as many, and nothing speaks against it), ambiguous (several fit)", func(r *row) string {
+		table.TextColumn("matched by", "how it is known which launch at capture is its own: name (the same), grid (the same, and of the block), kind (the operator computes what the name says), position (as many, and nothing speaks against it), order (of kinds, in a pass that ran without a graph), ambiguous (several fit)", func(r *row) string {
 			if r.launch.Capture == nil {
 				return ""
 			}
@@ -80,6 +80,8 @@ func (c *Capture) String() string {
 	switch {
 	case c == nil:
 		return ""
+	case c.Eager:
+		return filepath.Base(c.File) + " (pass without a graph)"
 	case c.Tokens == Unknown:
 		return filepath.Base(c.File)
 	}
@@ -92,7 +94,7 @@ func (g *Graphs) note(t *table.Table, rows []row) {
 		return
 	}
 	var by [ByName + 1]int
-	without, launches := 0, map[*Launch]bool{}
+	without, modules, launches := 0, 0, map[*Launch]bool{}
 	for i := range rows {
 		l := rows[i].launch
 		if l.Capture == nil {
@@ -101,9 +103,20 @@ func (g *Graphs) note(t *table.Table, rows []row) {
 			continue
 		}
 		by[l.Pairs.By[rows[i].node]]++
+		if l.Pairs.ModuleOnly(rows[i].node) {
+			modules++
+		}
 	}
 	known := len(rows) - without - by[ByNothing] - by[ByAmbiguity]
-	t.Note("%d of %d have an operator from a capture: %d by name, %d by grid, %d by kind, %d by position alone", known, len(rows), by[ByName], by[ByGrid], by[ByKind], by[ByPlace])
+	if n := by[ByOrder]; n > 0 {
+		t.Note("%d of %d are paired with a pass that ran without a graph, by the order of kinds of kernels: operators may be others in the graph", n, len(rows))
+		if modules > 0 {
+			t.Note("%d of these run attention by another kernel than the pass did: only the module is known", modules)
+		}
+	}
+	if known -= by[ByOrder]; known > 0 || by[ByOrder] == 0 {
+		t.Note("%d of %d have an operator from a capture: %d by name, %d by grid, %d by kind, %d by position alone", known, len(rows), by[ByName], by[ByGrid], by[ByKind], by[ByPlace])
+	}
 	if by[ByNothing] > 0 {
 		t.Note("%d are in no capture: the graph was captured with other launches", by[ByNothing])
 	}
@@ -111,6 +124,6 @@ func (g *Graphs) note(t *table.Table, rows []row) {
 		t.Note("%d are ambiguous: several launches that say different things fit equally well", by[ByAmbiguity])
 	}
 	if without > 0 {
-		t.Note("no capture fits %s of graphs with %s", words.Counted(len(launches), "launch"), words.Counted(without, "kernel"))
+		t.Note("no capture fits %s of graphs with %s", words.Counted(len(launches), "replay"), words.Counted(without, "kernel"))
 	}
 }

@@ -153,7 +153,13 @@ func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return Thousands(int64(n)) + " " + thing + "s"
+	ending := "s"
+	for _, hiss := range [...]string{"s", "x", "ch", "sh"} {
+		if strings.HasSuffix(thing, hiss) {
+			ending = "es"
+		}
+	}
+	return Thousands(int64(n)) + " " + thing + ending
 }
 
 // IsOrAre is the verb behind a number of things.

@@ -1,0 +1,133 @@
+package graphs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// pass adds a pass through a model that runs without a graph, in a step of so many requests, and what is
+// behind it in the same step.
+func (p *plant) pass(model []planted, batch, tokens int) {
+	from := p.now
+	for i, l := range model {
+		start := p.now
+		p.now += 3
+		corr := p.call("cudaLaunchKernel").Correlation
+		p.frame(profile.OperatorFrame, l.operator, l.shapes, start+1, p.now-1)
+		p.frame(profile.PythonFrame, profile.ModulePrefix+l.module, "", start, p.now)
+		k := profile.Kernel{Event: p.event(l.kernel, p.now, p.now+5), Stream: 7}
+		k.Correlation = corr
+		p.rows.KernelRows = append(p.rows.KernelRows, k)
+		if i == len(model)-2 { // the last one is of another module: it makes logits
+			p.frame(profile.PythonFrame, profile.ModulePrefix+"Model_0", "", from, p.now)
+		}
+	}
+	p.rows.RangeRows = append(p.rows.RangeRows, profile.Range{Event: p.event(fmt.Sprintf("step[EXTEND bs=%d toks=%d]", batch, tokens), from-1, p.now), TID: 1})
+	p.now += 100
+}
+
+// decoder is the model of layers with logits, for so many tokens.
+func decoder(n, tokens int) []planted {
+	return append(layers(n, tokens), planted{"nvjet_logits", "aten::mm", fmt.Sprintf("[[%d,64],[64,1000]]", tokens), "Logits_0", false})
+}
+
+// A graph without a capture has the operators, sizes, and modules that a prefill of the same model had,
+// whatever its kernels are called; attention by another kernel has its module only. What only the
+// graph has stays without either. The truth is what was planted.
+func TestPassWithoutGraph(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 40))
+		n, batch := 2+rng.IntN(30), 1+rng.IntN(64)
+		p := newPlant(false)
+		const tokens = 5003 // no size of the model
+		p.pass(decoder(n, tokens), 3, tokens)
+		want := decoder(n, batch)
+		var graph []planted
+		var truth []int // index of want; none
+		for i, l := range want {
+			l.kernel = map[string]string{"nvjet_qkv": "nvjet_small", "nvjet_o": "nvjet_small", "nvjet_down": "splitk_gemm", "flash_fwd_kernel": "paged_attention_decode"}[l.kernel]
+			if l.kernel == "" {
+				l.kernel = want[i].kernel
+			}
+			graph, truth = append(graph, l), append(truth, i)
+			switch l.kernel {
+			case "splitk_gemm":
+				graph, truth = append(graph, planted{kernel: "splitk_gemm_reduce_kernel"}), append(truth, i)
+			case "paged_attention_decode":
+				graph, truth = append(graph, planted{kernel: "paged_attention_reduce_kernel"}), append(truth, i)
+			}
+			if rng.IntN(10) == 0 {
+				graph, truth = append(graph, planted{kernel: "something_else"}), append(truth, none)
+			}
+		}
+		p.replay(graph, batch)
+		set := sets(newPlant(false), p)
+		g := Collect(set)
+		if g == nil {
+			t.Fatalf("seed %d: no pass fits", seed)
+		}
+		l := &g.Streams[0].Launches[0]
+		for i := range l.Nodes {
+			place, known := l.Place(i)
+			if truth[i] == none {
+				if known {
+					t.Errorf("seed %d: %s is said to be of %s", seed, graph[i].kernel, g.Name(place.Operator))
+				}
+				continue
+			}
+			w := want[truth[i]]
+			operator, shapes := w.operator, w.shapes
+			if w.kernel == "flash_fwd_kernel" {
+				operator, shapes = "", ""
+			}
+			if got := [...]string{g.Name(place.Operator), g.Name(place.Shapes), g.Name(place.Module)}; got != [...]string{operator, shapes, w.module} {
+				t.Errorf("seed %d: %s: got %q, want %q, %q, %q", seed, graph[i].kernel, got, operator, shapes, w.module)
+			}
+		}
+	}
+}
+
+// A pass of another model, or one that launches graphs itself, tells nothing.
+func TestPassOfAnotherModel(t *testing.T) {
+	p := newPlant(false)
+	p.pass(decoder(4, 5003), 3, 5003)
+	p.replay(decoder(5, 8), 8)
+	if g := Collect(sets(newPlant(false), p)); g != nil {
+		t.Error("a model of 4 layers explains one of 5")
+	}
+	p = newPlant(false)
+	p.pass(decoder(4, 5003), 3, 5003)
+	p.rows.CallRows = slices.Insert(p.rows.CallRows, 3, profile.Call{Event: p.event("cudaGraphLaunch", p.rows.CallRows[2].End+1, p.rows.CallRows[2].End+2), TID: 1})
+	p.replay(decoder(4, 8), 8)
+	if g := Collect(sets(newPlant(false), p)); g != nil {
+		t.Error("a pass that launches graphs explains one")
+	}
+}
+
+// Sizes that are no tokens stay as they are; where tokens may be a size of the model, there are none.
+func TestResize(t *testing.T) {
+	for _, test := range [...]struct{ in, want string }{
+		{"[[15360,4096],[4096,6144]]", "[[32,4096],[4096,6144]]"},
+		{"[[491520, 128], [], [128]]", "[[1024, 128], [], [128]]"},
+		{"[[15,4096],[16]]", "[[8,4096],[16]]"},
+		{"", ""},
+	} {
+		if got := resize(test.in, 15360, 15, 32, 8); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.in, got, test.want)
+		}
+	}
+	p := newPlant(false)
+	p.pass(decoder(3, 64), 1, 64)
+	p.replay(decoder(3, 8), 8)
+	g := Collect(sets(newPlant(false), p))
+	if g == nil {
+		t.Fatal("no pass fits")
+	}
+	if place, ok := g.Streams[0].Launches[0].Place(2); !ok || g.Name(place.Operator) != "aten::mm" || place.Shapes != 0 {
+		t.Errorf("got %q of shapes %q, %v", g.Name(place.Operator), g.Name(place.Shapes), ok)
+	}
+}

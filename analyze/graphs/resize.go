@@ -1,0 +1,103 @@
+package graphs
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A resizer gives the operators of a pass the sizes that they had in a graph of another batch.
+type resizer struct {
+	syms  *trace.Symbols
+	known map[sized]*Capture
+	clear map[*Capture]bool // whether the tokens of a pass are no size of its model
+}
+
+// sized is a pass in the sizes of a step.
+type sized struct {
+	pass          *Capture
+	tokens, batch int64
+}
+
+func newResizer(syms *trace.Symbols) *resizer {
+	return &resizer{syms, map[sized]*Capture{}, map[*Capture]bool{}}
+}
+
+// resized returns a pass as one of so many tokens and sequences. Where either number of tokens is not
+// known, or that of the pass may as well be a size of the model, its operators have no shapes.
+func (r *resizer) resized(x *Capture, tokens, batch int64) *Capture {
+	key := sized{x, tokens, batch}
+	if c := r.known[key]; c != nil {
+		return c
+	}
+	c := *x
+	c.Tokens, c.batch = tokens, batch
+	c.Frames, c.places = slices.Clone(x.Frames), slices.Clone(x.places)
+	shapes := map[trace.Sym]trace.Sym{0: 0}
+	in := func(sym *trace.Sym) {
+		to, ok := shapes[*sym]
+		if !ok {
+			if r.isClear(x) && tokens > 0 {
+				to = r.syms.Intern(resize(r.syms.Name(*sym), x.Tokens, x.batch, tokens, batch))
+			}
+			shapes[*sym] = to
+		}
+		*sym = to
+	}
+	for i := range c.Frames {
+		in(&c.Frames[i].Shapes)
+	}
+	for i := range c.places {
+		in(&c.places[i].Shapes)
+	}
+	r.known[key] = &c
+	return &c
+}
+
+var (
+	firstSize  = regexp.MustCompile(`\[\d+`)
+	otherSizes = regexp.MustCompile(`, ?(\d+)`)
+)
+
+// isClear reports whether no size behind the first one of any input is a multiple of the tokens of the
+// pass: then what begins with a multiple is of tokens.
+func (r *resizer) isClear(x *Capture) bool {
+	known, ok := r.clear[x]
+	if ok {
+		return known
+	}
+	is := x.Tokens > 1
+	seen := map[trace.Sym]bool{0: true}
+	for i := range x.Frames {
+		sym := x.Frames[i].Shapes
+		if !is || seen[sym] {
+			continue
+		}
+		seen[sym] = true
+		for _, m := range otherSizes.FindAllStringSubmatch(r.syms.Name(sym), -1) {
+			if n, _ := strconv.ParseInt(m[1], 10, 64); n > 0 && n%x.Tokens == 0 {
+				is = false
+			}
+		}
+	}
+	r.clear[x] = is
+	return is
+}
+
+// resize puts the tokens and sequences of one step in place of those of another, where inputs begin
+// with them: "[[15360, 4096], [4096, 6144]]" to "[[32, 4096], [4096, 6144]]".
+func resize(shapes string, tokens, batch, toTokens, toBatch int64) string {
+	return firstSize.ReplaceAllStringFunc(shapes, func(text string) string {
+		n, err := strconv.ParseInt(text[1:], 10, 64)
+		switch {
+		case err != nil:
+		case n > 0 && n%tokens == 0:
+			return "[" + strconv.FormatInt(n/tokens*toTokens, 10)
+		case n == batch && batch > 1 && toBatch > 0:
+			return "[" + strconv.FormatInt(toBatch, 10)
+		}
+		return text
+	})
+}
