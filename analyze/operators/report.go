@@ -26,7 +26,7 @@ func (o *Operators) nameReport() *table.Table {
 	}
 	walk.NoteGraphs(t, o.whole)
 	if o.graphs == nil && o.replayed && !o.export {
-		t.Note("recordings of the capture of CUDA graphs say which operators their kernels are of: --captures FOLDER")
+		t.Note("recordings of the capture of CUDA graphs, or of a pass without them, say which operators their kernels are of: --captures FOLDER")
 	}
 	return t
 }
