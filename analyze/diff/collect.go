@@ -50,6 +50,7 @@ type Collected struct {
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
 	loads              map[*metric.Metric]*diffLoad
+	measured           measuredLoads // by logs and metrics
 	// What profilers recorded can be divided by: seconds, and steps of every kind, by piece;
 	// and how long the steps took.
 	work         [numPer]diffUnits
@@ -92,6 +93,9 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
 	}
+	if c.Series != nil {
+		d.collectSeries(c.Series, &c)
+	}
 	ranks := 0
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
 		ranks = d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
@@ -101,9 +105,14 @@ func (d *Collected) Add(c Capture) bool {
 	return d.size() > before
 }
 
-// size counts what was collected: groups of durations, and steps.
+// size counts what was collected: groups of durations, steps, and seconds that logs and metrics tell of.
 func (d *Collected) size() float64 {
 	n := 0.0
+	for _, l := range d.measured.loads {
+		for _, p := range l.pieces {
+			n += p.Of
+		}
+	}
 	for _, groups := range d.groups {
 		n += float64(len(groups))
 	}
@@ -149,9 +158,10 @@ func (d *Collected) settle(per perStep, onDevice bool) {
 	}
 }
 
-// Shares reports whether both captures have requests, or both have ranks that profilers recorded.
+// Shares reports whether both captures have requests, or both have ranks that profilers recorded, or
+// both have logs or metrics.
 func (d *Collected) Shares(o *Collected) bool {
-	return min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
+	return d.measures() && o.measures() || min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }
 
 // put adds the durations of a group under its key.

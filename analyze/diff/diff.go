@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,6 +23,7 @@ type Capture struct {
 	Label    string       // what the user calls it
 	Requests *request.Set // nil without any
 	Profiles *profile.Set // no Ranks without any
+	Series   *series.Set  // of logs and metrics; nil without any
 	// Inventory is what its files say about themselves; nil is nothing.
 	Inventory *inventory.Inventory
 	// Operators and Gaps ask for what takes longer: operators of PyTorch, and what the host did
@@ -108,7 +110,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
-	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]))
+	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), compareMeasured(before, after))
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
 	d.divide()

@@ -31,7 +31,7 @@ func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Made
 	changes = slices.DeleteFunc(changes, func(s Section) bool { return len(s.Figures) == 0 })
 	numbers := Section{ID: "numbers", Title: "All numbers", Figures: []*Figure{TableOf(d.Report(), mostRows, "Two captures", command)}}
 	captures := Section{ID: "captures", Title: "Captures"}
-	for _, t := range []*table.Table{sides, d.SetupReport(), d.LoadReport()} {
+	for _, t := range []*table.Table{sides, d.SetupReport(), d.LoadReport(), d.Percentiles()} {
 		if t.Len() > 0 {
 			f := TableOf(t, 0, "Two captures", command)
 			if t == sides {

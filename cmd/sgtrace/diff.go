@@ -43,7 +43,7 @@ func (c *command) diffCommand() *cli.Command {
 		&cli.BoolFlag{Name: "gaps", Usage: "what the host did while GPUs waited for it, too", DisableDefaultText: true},
 		&cli.StringFlag{Name: "slo", Usage: "compare the goodput, too: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"},
 		&cli.StringSliceFlag{Name: "fail-if", Usage: "exit status 4 if `CONDITION` holds, such as 'ttft.p99>+10%'"},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.captures, diff.ops, diff.gaps, or gate"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.percentiles, diff.captures, diff.ops, diff.gaps, or gate"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
@@ -60,7 +60,7 @@ func (c *command) diffCommand() *cli.Command {
 		Usage:     "what changed between two captures, and whether it could be chance",
 		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --at TIME INPUT",
 		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
-PyTorch traces, Nsight Systems exports, or a mix. Totals are per request or per
+PyTorch traces, Nsight Systems exports, logs, metrics, or a mix. Totals are per request or per
 step, so captures may differ in length. Each change has a 95 % confidence
 interval; ~ marks changes that may be chance. --from and --to are times or
 offsets (+10s) from the start of each capture; a request counts where it begins.
@@ -110,12 +110,12 @@ func (c *command) diff(ctx *cli.Context) error {
 		return err
 	}
 	if !sides[0].Shares(sides[1]) {
-		return fmt.Errorf("%s and %s cannot be compared: one has only requests, the other only profiler data", names[0], names[1])
+		return fmt.Errorf("%s and %s cannot be compared: one has only requests, profiler data, or logs, and the other something else", names[0], names[1])
 	}
 	c.screen.Doing("comparing")
 	d := diff.Compare(sides[0], sides[1], diff.Options{ByRank: ctx.Bool("by-rank")})
-	if len(d.Rows) == 0 {
-		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
+	if len(d.Rows)+len(d.Load) == 0 {
+		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies, and no metrics in common", names[0], names[1])
 	}
 	d.Mute(func(f *finding.Finding) bool {
 		return slices.ContainsFunc(mutes, func(m finders.Mute) bool { return m.Covers(f) })
@@ -133,8 +133,12 @@ func (c *command) diff(ctx *cli.Context) error {
 	if c.mixed != "" {
 		captures.Note("%s", c.mixed)
 	}
-	doc.Add(captures, d.SetupReport(), d.LoadReport())
-	doc.AddMain(d.Report())
+	doc.Add(captures, d.SetupReport(), d.LoadReport(), d.Percentiles())
+	if len(d.Rows) > 0 {
+		doc.AddMain(d.Report())
+	} else {
+		doc.Main = d.LoadReport().Name()
+	}
 	doc.Add(d.MoreReports()...)
 	doc.LimitAll = len(d.Operators)+len(d.Gaps) > 0
 	doc.Findings = d.Findings()
@@ -307,7 +311,7 @@ func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
 	if err != nil {
 		return err
 	}
-	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Profiles, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Profiles, Series: e.Series, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
 		From: from, To: to}) {
 		return fmt.Errorf("%s has nothing to compare%s", r.label, window.Words())
 	}

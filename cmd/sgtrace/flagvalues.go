@@ -61,7 +61,7 @@ func flagValues(command, flag string, behind []string) (values []string) {
 		if r := reports.Asked(behind); command == "report" && r != nil {
 			return r.Tables
 		}
-		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures", "gate"}}[command]
+		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.percentiles", "diff.captures", "gate"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

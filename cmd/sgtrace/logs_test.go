@@ -189,3 +189,58 @@ func TestDatasetOfLogs(t *testing.T) {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
 }
+
+// Of two folders of logs, or of metrics, diff compares what servers computed, which is what they did, and
+// what happened on one side only; a folder is no different from itself.
+func TestDiffOfLogs(t *testing.T) {
+	l := cluster.Logging{Layout: cluster.Layouts[0]}
+	calm, full := leave(t, "fine", 3, l), leave(t, "retraction", 3, l)
+	compare := func(before, after string) (verdict string, rows map[string][2]float64) {
+		var d struct {
+			Tables []struct {
+				Name, Title string
+				Rows        []struct {
+					Of            string
+					Before, After float64
+				}
+			}
+		}
+		if err := json.Unmarshal(runJSON(t, []string{"diff", "--format", "json", before, after}), &d); err != nil {
+			t.Fatal(err)
+		}
+		rows = map[string][2]float64{}
+		for _, table := range d.Tables {
+			if table.Name == "diff.captures" {
+				verdict = table.Title
+			}
+			for _, r := range table.Rows {
+				if table.Name == "diff.load" {
+					rows[r.Of] = [2]float64{r.Before, r.After}
+				}
+			}
+		}
+		return verdict, rows
+	}
+	_, rows := compare(calm.logs, full.logs)
+	for side, x := range []leftBehind{calm, full} {
+		tokens, first, last := 0, int64(math.MaxInt64), int64(0)
+		for i := range x.run.Servers {
+			clock := &x.run.Hosts[x.run.Servers[i].Host].Clock
+			for _, b := range x.run.Servers[i].Batches {
+				if b.At <= x.run.End {
+					tokens, first, last = tokens+b.NewTokens, min(first, clock.At(b.At)), max(last, clock.At(b.At))
+				}
+			}
+		}
+		want := float64(tokens) / (float64(last-first) / 1e9)
+		if got := rows["new tokens, tokens/s"][side]; math.Abs(got/want-1) > 0.03 { // stamps are of whole seconds
+			t.Errorf("side %d: %v tokens/s, want %v", side, got, want)
+		}
+	}
+	if r := rows["retraction lines, number/min"]; r[0] != 0 || r[1] <= 0 {
+		t.Errorf("retractions: %v", r)
+	}
+	if verdict, _ := compare(full.logs, full.logs); !strings.Contains(verdict, "No difference") {
+		t.Errorf("of one folder: %s", verdict)
+	}
+}

@@ -51,7 +51,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--ops", graphReplay(t)}, {"report", "--kernels", graphReplay(t)}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)}, {"report", "--summary", benchOf(t)},
 		{"whatif", "--scale", "decode=0.9", "--slo", "ttft=100ms", quietDump(t)}, {"report", "--critical-path", otel}, {"request", "--critical-path", rid, otel},
-		{"whatif", "--sweep", "decode=1..2", "--slo", "ttft=100ms", quietDump(t)}, {"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
+		{"whatif", "--sweep", "decode=1..2", "--slo", "ttft=100ms", quietDump(t)}, {"diff", otel, pipeline}, {"diff", metricsOf(t), metricsOf(t)}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		text := runJSON(t, args)
 		fitsSchema(t, args, text)
