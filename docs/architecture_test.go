@@ -71,7 +71,7 @@ var layers = []layer{
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
 	{of: []string{"envelope"}, reason: "it does not know what it is around"},
-	{of: []string{"otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog"}, may: filled, reason: alone},
+	{of: []string{"otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "routerlog", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog"}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
 	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
@@ -85,7 +85,7 @@ var layers = []layer{
 	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog", "chrometrace", "nsysexport", "rocm/rocpd", "rocm/rpd", "rocm/rocprof", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "routerlog", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog", "chrometrace", "nsysexport", "rocm/rocpd", "rocm/rpd", "rocm/rocprof", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},

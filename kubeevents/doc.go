@@ -1,5 +1,5 @@
 // Package kubeevents reads what Kubernetes says of pods and nodes: its events, as kubectl prints them as JSON
-// (kubectl get events -o json, also of a watch) and as a table (kubectl get events, kubectl describe). Events that say
+// (kubectl get events -o json, also of a watch) or YAML, and as a table (kubectl get events, kubectl describe). Events that say
 // that something is wrong or ends are instants of a host or of a pod; all others are passed over.
 //
 // # What is odd

@@ -1,7 +1,9 @@
 package kubeevents
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +22,7 @@ import (
 var Format = &format.Format{
 	Name:   "Kubernetes events",
 	Noun:   "Kubernetes event list",
-	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON or as a table",
+	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON, as YAML, or as a table",
 	For:    "'sgtrace report'",
 	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
 	Index:  index,
@@ -30,12 +32,17 @@ var Format = &format.Format{
 
 var (
 	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message`)
+	yamls  = regexp.MustCompile(`(?m)^(?:- )?apiVersion: `)
+	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding):\s*$`)
 	kinds  = regexp.MustCompile(`"kind": ?"Event(?:List)?"|"involvedObject": ?\{|"regarding": ?\{`)
 )
 
 func sniff(head []byte) bool {
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
 		return kinds.Match(head) && bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`))
+	}
+	if yamls.Match(head) && events.Match(head) {
+		return true
 	}
 	return (bytes.Contains(head, []byte("REASON")) || bytes.Contains(head, []byte("Reason"))) && header.Match(head)
 }
@@ -67,15 +74,20 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if info, err := os.Stat(in.Path); err == nil {
 		r.written = info.ModTime()
 	}
-	head := make([]byte, 1)
-	if _, err := io.ReadFull(content, head); err != nil {
-		return nil, err
+	all := bufio.NewReaderSize(content, 64<<10)
+	head, err := all.Peek(64 << 10)
+	if len(head) == 0 {
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
 	}
-	all := io.MultiReader(bytes.NewReader(head), content)
-	if head[0] == '{' {
+	switch {
+	case head[0] == '{':
 		err = r.json(all)
-	} else if err = r.table(all); r.kept > 0 {
-		opt.Diags.Add(trace.EventAges.Of(in.Name, r.written.UTC().Format("2006-01-02 15:04:05")))
+	case yamls.Match(head):
+		err = r.yaml(all)
+	default:
+		if err = r.table(all); r.kept > 0 {
+			opt.Diags.Add(trace.EventAges.Of(in.Name, r.written.UTC().Format("2006-01-02 15:04:05")))
+		}
 	}
 	if err != nil {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))

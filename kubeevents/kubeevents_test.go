@@ -114,9 +114,76 @@ llm         58s (x2 over 2m22s)    Warning   BackOff    pod/decode-0   Back-off 
 	}
 }
 
+// What kubectl prints as YAML is what it prints as JSON. The layout is that of kubectl: keys in order, stamps in quotes, long
+// messages over several lines.
+func TestYAML(t *testing.T) {
+	const list = `apiVersion: v1
+items:
+- apiVersion: v1
+  count: 9
+  eventTime: null
+  firstTimestamp: "2026-08-06T14:02:44Z"
+  involvedObject:
+    apiVersion: v1
+    fieldPath: spec.containers{sglang}
+    kind: Pod
+    name: decode-0
+    namespace: llm
+  kind: Event
+  lastTimestamp: "2026-08-06T14:05:10Z"
+  message: 'Readiness probe failed: HTTP probe failed with
+    statuscode: 503'
+  metadata:
+    creationTimestamp: "2026-08-06T14:02:44Z"
+    name: decode-0.17
+  reason: Unhealthy
+  reportingComponent: kubelet
+  source:
+    component: kubelet
+    host: node3
+  type: Warning
+- apiVersion: events.k8s.io/v1
+  deprecatedSource:
+    component: node-controller
+  eventTime: "2026-08-06T14:06:00.500000Z"
+  kind: Event
+  note: |
+    Node node3 status is now: NodeNotReady
+  reason: NodeNotReady
+  regarding:
+    kind: Node
+    name: node3
+  series:
+    count: 2
+    lastObservedTime: "2026-08-06T14:07:00.000000Z"
+  type: Normal
+kind: List
+metadata:
+  resourceVersion: ""
+`
+	const want = `14:02:44 node3/decode-0 9 pod: Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503 (until 14:05:10)
+14:06:00 node3/ 2 node: NodeNotReady: Node node3 status is now: NodeNotReady (until 14:07:00)
+`
+	if !sniff([]byte(list)) {
+		t.Error("not recognized")
+	}
+	set, diags := read(t, list)
+	if got := describe(set); got != want || len(diags.All()) > 0 {
+		t.Errorf("got\n%swant\n%s%v", got, want, diags.All())
+	}
+	damaged := strings.Replace(list, "deprecatedSource:", "\t: {[", 1) // the first event is whole
+	if set, diags = read(t, damaged); len(diags.All()) != 1 || len(set.Instants) != 1 {
+		t.Errorf("%s%v", describe(set), diags.All())
+	}
+	if sniff([]byte("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: x\n")) {
+		t.Error("a deployment is recognized")
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(probe)
 	f.Add(`{"items":[` + newer + `]}`)
+	f.Add("apiVersion: v1\nitems:\n- reason: Killing\n  involvedObject:\n    name: a\n  type: Warning\n")
 	f.Add("LAST SEEN   TYPE      REASON   OBJECT   MESSAGE\n7m    Warning   A   pod/b   c\n")
 	f.Fuzz(func(t *testing.T, text string) { read(t, text) })
 }

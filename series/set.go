@@ -163,12 +163,14 @@ const (
 	Hardware                          // a driver or a kernel reports an error of a device
 	Cluster                           // what an orchestrator says
 	ClientGone                        // a client went away
+	Unrouted                          // a router takes a server for ill, or takes it out
+	Routed                            // a router sends to a server, or does so again
 )
 
 // String returns the word that tables print.
 func (k InstantKind) String() string {
 	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
-		"crash", "hardware", "cluster", "client gone"}[k]
+		"crash", "hardware", "cluster", "client gone", "unrouted", "routed"}[k]
 }
 
 // An Instant is something that happened.

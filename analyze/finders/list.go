@@ -123,6 +123,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},
 	{finding.Lifecycle, "pods that Kubernetes evicted, killed, or started again, and nodes that it lost", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Cluster)},
+	{finding.Lifecycle, "servers that a router took out, or that did not answer it, as its log has it", Logs,
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Routing)},
 	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,

@@ -58,7 +58,6 @@ func (l *Logged) failure(e *Event, topic string) finding.Finding {
 // down is the part of the time from an event until its server is ready again: all of it if it does
 // not come back.
 func (l *Logged) down(e *Event) float64 {
-	const least = 0.001
 	if l.To <= l.From || e.First == 0 {
 		return 1 // it never served
 	}
@@ -211,7 +210,7 @@ func (l *Logged) serverErrors() (out []finding.Finding) {
 		}
 		out = append(out, finding.Finding{Topic: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
 			Cost: max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)))), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: n},
-			Evidence: []finding.Evidence{finding.Sentence("its access log has an HTTP status of 500 or more")}})
+			Evidence: []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}})
 	}
 	return out
 }

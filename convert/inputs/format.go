@@ -24,6 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/rocm/rocpd"
 	"github.com/sgtrace/sgtrace/rocm/rocprof"
 	"github.com/sgtrace/sgtrace/rocm/rpd"
+	"github.com/sgtrace/sgtrace/routerlog"
 	"github.com/sgtrace/sgtrace/serverlog"
 	"github.com/sgtrace/sgtrace/serverstate"
 	"github.com/sgtrace/sgtrace/zipkinjson"
@@ -34,7 +35,7 @@ type Format = format.Format
 
 // Formats are what inputs can be, in the order in which they are tried. Every command
 // reads what is listed here, and nothing else lists formats.
-var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, rocprof.Perfetto, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, requestdump.Format, flightrecorder.Format, expertdump.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, ncclinspector.Format, clientrecord.Format, serverstate.Format, serverlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
+var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, rocprof.Perfetto, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, requestdump.Format, flightrecorder.Format, expertdump.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, ncclinspector.Format, clientrecord.Format, serverstate.Format, serverlog.Format, routerlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {

@@ -1,0 +1,96 @@
+package logged
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Unrouted is the topic of findings of servers that a router sends nothing to.
+const Unrouted = "unrouted"
+
+// An outage is what a router says of a server until it sends to it again.
+type outage struct {
+	events []*Event
+	back   *Event // nil if nothing says that it came back
+}
+
+// Routing finds servers that a router took out, or that did not answer it, and since when.
+func (l *Logged) Routing() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
+	open := map[int32]*outage{}
+	var all []*outage
+	for i := range l.Events { // by time
+		switch e := &l.Events[i]; e.Kind {
+		case series.Unrouted:
+			judged.N, judged.Reason = judged.N+1, ""
+			o := open[e.Server]
+			if o == nil {
+				o = &outage{}
+				open[e.Server], all = o, append(all, o)
+			}
+			o.events = append(o.events, e)
+		case series.Routed:
+			judged.N, judged.Reason = judged.N+1, ""
+			if o := open[e.Server]; o != nil {
+				o.back = e
+				delete(open, e.Server)
+			}
+		}
+	}
+	var out []finding.Finding
+	for _, o := range all {
+		out = append(out, l.outage(o))
+	}
+	return out, judged
+}
+
+// outage is about a server. What took it out leads, and what came before is why.
+func (l *Logged) outage(o *outage) finding.Finding {
+	lead, failed := o.events[0], false
+	for _, e := range o.events {
+		removed := strings.HasPrefix(e.Text, "is removed")
+		if removed && !strings.HasPrefix(lead.Text, "is removed") {
+			lead = e
+		}
+		failed = failed || !removed || strings.HasSuffix(e.Text, "failed")
+	}
+	f := l.failure(lead, Unrouted)
+	f.Since, f.Until, f.Cost = o.events[0].First, 0, least
+	for _, e := range o.events {
+		if e != lead {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(e)))
+		}
+	}
+	from, to, _ := l.Set.Bounds()
+	part := func(end trace.Time) float64 { return max(least, min(1, float64(end-f.Since)/max(1, float64(to-from)))) }
+	switch {
+	case o.back != nil:
+		f.Until, f.Cost = o.back.First, part(o.back.First)
+		f.Text += ", until " + clock(o.back.First)
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(o.back)))
+	case !failed: // somebody took it out
+		f.Severity, f.Cost = finding.Info, 0
+		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it failed before"))
+	case strings.HasPrefix(lead.Text, "is removed"):
+		f.Cost = part(to)
+		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back"))
+	case isChecked(o):
+		f.Cost, f.Confidence = part(to), finding.Likely
+		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back; a router goes on with a server of which few checks fail, and does not say so"))
+	default: // single requests, and the router still sends to it
+		f.Severity, f.Confidence = finding.Warning, finding.Likely
+	}
+	return f
+}
+
+// least is the part of the time that a moment takes.
+const least = 0.001
+
+// isChecked reports whether health checks of a server failed.
+func isChecked(o *outage) bool {
+	return slices.ContainsFunc(o.events, func(e *Event) bool { return strings.Contains(e.Text, "health check") })
+}
