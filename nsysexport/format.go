@@ -63,8 +63,10 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 func held(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
 	files, err := readEvents(in, path, nil, opt)
 	return &format.Source{Profiles: files, Close: func() error { return nil },
-		Stream:   func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, nil, opt) },
-		Observed: func(rank func(pid int32) int32) profile.Stream { return observed{in.Name, path, opt.Syms, rank} }}, err
+		Stream: func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, nil, opt) },
+		Observed: func(rank func(pid int32) int32) profile.Stream {
+			return observed{name: in.Name, path: path, syms: opt.Syms, rank: rank}
+		}}, err
 }
 
 // readEvents reads the events that the filter keeps. The export may be open beside.

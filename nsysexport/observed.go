@@ -11,9 +11,10 @@ import (
 // opens the export for each walk, as few are asked for. What is wrong with the export was said
 // when its events were read.
 type observed struct {
-	name, path string
-	syms       *trace.Symbols
-	rank       func(pid int32) int32
+	profile.Stream // none: nobody asks for what is held
+	name, path     string
+	syms           *trace.Symbols
+	rank           func(pid int32) int32
 }
 
 func (o observed) walk(what func(st profile.Stream)) {
@@ -42,10 +43,3 @@ func (o observed) Runs(yield func(*profile.Run) bool) {
 func (o observed) CounterValues(yield func(*profile.CounterValue) bool) {
 	o.walk(func(st profile.Stream) { st.CounterValues(yield) })
 }
-
-// The events of these kinds are held.
-func (observed) Kernels(func(*profile.Kernel) bool) {}
-func (observed) Copies(func(*profile.Copy) bool)    {}
-func (observed) Calls(func(*profile.Call) bool)     {}
-func (observed) Ranges(func(*profile.Range) bool)   {}
-func (observed) Frames(func(*profile.Frame) bool)   {}

@@ -9,7 +9,8 @@ import (
 )
 
 // Stream returns the events of p as a [Stream]. of tells the rank and the process
-// that a part of p is; a part with a negative rank is left out. Annotations of
+// that a part of p is; a part with a negative rank is left out. Without args, nothing is known that
+// only arguments tell. Annotations of
 // PyTorch's profiler are ranges, as NVTX ranges are in those of Nsight Systems.
 func (p *Profile) Stream(syms *trace.Symbols, args *trace.Args, of func(part string) (rank, pid int32)) Stream {
 	h := &held{p: p, syms: syms, args: args, rows: make([]Event, len(p.Rows))}
@@ -27,8 +28,8 @@ type held struct {
 	rows []Event // rank and process of each row
 }
 
-// each calls f for the events of the kinds from first to last, with their index, until it returns false.
-func (h *held) each(first, last SliceKind, f func(i int32, e Event, row *Row) bool) {
+// each calls f for the events of the kinds from first to last until it returns false.
+func (h *held) each(first, last SliceKind, f func(e Event, row *Row) bool) {
 	for i := range h.p.Events {
 		s := &h.p.Events[i]
 		kind, row := s.Place.Kind(), s.Place.Row()
@@ -36,11 +37,19 @@ func (h *held) each(first, last SliceKind, f func(i int32, e Event, row *Row) bo
 			continue
 		}
 		e := h.rows[row]
-		e.Start, e.End, e.Name, e.Correlation = s.Time, h.p.Meta.Cut(s.End()), s.Name, s.Correlation
-		if !f(int32(i), e, &h.p.Rows[row]) {
+		e.Start, e.End, e.Name, e.Correlation, e.At = s.Time, h.p.Meta.Cut(s.End()), s.Name, s.Correlation, int32(i)
+		if !f(e, &h.p.Rows[row]) {
 			return
 		}
 	}
+}
+
+// argsOf returns the arguments of an event, if they are asked for.
+func (h *held) argsOf(e *Event) trace.ArgsID {
+	if h.args == nil {
+		return 0
+	}
+	return h.p.Events[e.At].Args
 }
 
 // countThreads are the correlations of calls that give the sizes of grids in threads: what profilers write
@@ -75,18 +84,18 @@ func (m *Meta) Cut(end trace.Time) trace.Time {
 func (h *held) Kernels(yield func(*Kernel) bool) {
 	var k Kernel
 	single, launches, counted := h.p.OneBlock, newLaunchArgs(h.syms, h.args), h.countThreads()
-	h.each(KernelSlice, KernelSlice, func(i int32, e Event, row *Row) bool {
+	h.each(KernelSlice, KernelSlice, func(e Event, row *Row) bool {
 		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
-		if id := h.p.Events[i].Args; id != 0 {
+		if id := h.argsOf(&e); id != 0 {
 			l := launches.of(id)
 			if k.Shape, k.Node = l.shape, l.node; counted[e.Correlation] {
 				k.Shape = k.Shape.InBlocks()
 			}
 		}
-		for len(single) > 0 && single[0].Event < i {
+		for len(single) > 0 && single[0].Event < e.At {
 			single = single[1:]
 		}
-		if len(single) > 0 && single[0].Event == i {
+		if len(single) > 0 && single[0].Event == e.At {
 			k.OneBlock = single[0].Threads
 		}
 		return yield(&k)
@@ -97,9 +106,9 @@ func (h *held) Calls(yield func(*Call) bool) {
 	var c Call
 	launches := newLaunchArgs(h.syms, h.args)
 	kernels := map[string]trace.Sym{}
-	h.each(CallSlice, CallSlice, func(i int32, e Event, row *Row) bool {
+	h.each(CallSlice, CallSlice, func(e Event, row *Row) bool {
 		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
-		if id := h.p.Events[i].Args; id != 0 {
+		if id := h.argsOf(&e); id != 0 {
 			l := launches.of(id)
 			if c.Shape = l.shape; slices.Contains(threadCalls, h.syms.Name(e.Name)) {
 				c.Shape = c.Shape.InBlocks()
@@ -119,8 +128,8 @@ func (h *held) Calls(yield func(*Call) bool) {
 
 func (h *held) Ranges(yield func(*Range) bool) {
 	var n Range
-	h.each(RangeSlice, RangeSlice, func(i int32, e Event, row *Row) bool {
-		n = Range{Event: e, TID: row.TID, Open: e.End < h.p.Events[i].End()}
+	h.each(RangeSlice, RangeSlice, func(e Event, row *Row) bool {
+		n = Range{Event: e, TID: row.TID, Open: e.End < h.p.Events[e.At].End()}
 		return yield(&n)
 	})
 }
@@ -131,12 +140,12 @@ var frameKinds = [...]FrameKind{OperatorSlice: OperatorFrame, PythonSlice: Pytho
 func (h *held) Frames(yield func(*Frame) bool) {
 	inputs := newInputTexts(h.syms, h.args)
 	var f Frame
-	h.each(OperatorSlice, SystemSlice, func(i int32, e Event, row *Row) bool {
-		s := &h.p.Events[i]
+	h.each(OperatorSlice, SystemSlice, func(e Event, row *Row) bool {
+		s := &h.p.Events[e.At]
 		f = Frame{Event: e, TID: row.TID, Kind: frameKinds[s.Place.Kind()]}
 		if f.Kind == OperatorFrame {
-			f.Shapes, f.Types = inputs.of(s.Args)
-			f.Causal = inputs.causality(s.Name, s.Args)
+			f.Shapes, f.Types = inputs.of(h.argsOf(&e))
+			f.Causal = inputs.causality(s.Name, h.argsOf(&e))
 		}
 		return yield(&f)
 	})
@@ -157,7 +166,7 @@ func (h *held) Copies(yield func(*Copy) bool) {
 	}
 	known := map[trace.Sym]meaning{} // by name
 	var c Copy
-	h.each(CopySlice, CopySlice, func(i int32, e Event, row *Row) bool {
+	h.each(CopySlice, CopySlice, func(e Event, row *Row) bool {
 		m, ok := known[e.Name]
 		if !ok {
 			operation, kind := parseCopy(h.syms.Name(e.Name))
@@ -166,7 +175,7 @@ func (h *held) Copies(yield func(*Copy) bool) {
 		}
 		e.Name = m.operation
 		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1, Kind: m.kind}
-		if a, ok := h.args.Find(h.p.Events[i].Args, bytes); ok {
+		if a, ok := h.args.Find(h.argsOf(&e), bytes); ok {
 			c.Bytes = a.Int()
 		}
 		return yield(&c)
@@ -188,8 +197,13 @@ const (
 	MemoryReserved  = "memory reserved"
 )
 
-// CounterValues yields what PyTorch's allocators held of devices; that of the host is left out.
+// CounterValues yields the counters, and what PyTorch's allocators held of devices; that of the host is left out.
 func (h *held) CounterValues(yield func(*CounterValue) bool) {
+	for _, c := range h.p.Counters {
+		if c.Rank = h.rows[0].Rank; c.Rank >= 0 && !yield(&c) {
+			return
+		}
+	}
 	memory, ok := h.syms.Lookup(memoryInstant)
 	if !ok {
 		return

@@ -22,6 +22,8 @@ type Profile struct {
 	Instants []trace.Instant // Track is an index of Rows
 	Samples  []trace.Sample  // Track is an index of Rows, of kind RowCounter
 	Arrows   []Arrow
+	// Counters are values for reports, by time, of a profile of one Part; their Rank means nothing.
+	Counters []CounterValue
 
 	// OneBlock are the kernels that were launched as a single block, in the order of Events.
 	OneBlock []OneBlock

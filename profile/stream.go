@@ -145,6 +145,7 @@ type Event struct {
 	Name        trace.Sym
 	Rank        int32 // index into Set.Ranks
 	PID         int32 // -1 is unknown
+	At          int32 // index into Profile.Events, of what a profile holds
 }
 
 // Dur returns how long the event lasted, in ns; 0 if it ends before it starts.

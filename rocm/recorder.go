@@ -52,7 +52,6 @@ type Process struct {
 	rows     map[rowKey]int32
 	devices  map[int32]string // names by number
 	used     map[int32]bool   // devices that did something
-	counters []profile.CounterValue
 	launches []profile.Launch
 	onDevice numbers         // correlations of work
 	blocks   map[int64]block // allocated memory by address
@@ -302,7 +301,7 @@ func (p *Process) sample(device int32, name, unit trace.Sym, at trace.Time, valu
 
 // count keeps a value for reports.
 func (p *Process) count(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
-	p.counters = memory.Append(p.counters, profile.CounterValue{Time: at, Source: p.r.opt.Syms.Intern("GPU " + strconv.Itoa(int(device))), Name: name, Unit: unit, Value: value, Kind: kind})
+	p.p.Counters = memory.Append(p.p.Counters, profile.CounterValue{Time: at, Source: p.r.opt.Syms.Intern("GPU " + strconv.Itoa(int(device))), Name: name, Unit: unit, Value: value, Kind: kind})
 }
 
 // saw notes that something happened, and reports whether its times can be right.
@@ -435,7 +434,7 @@ func (p *Process) finish() *profile.Profile {
 		x.Meta.Backend = "nccl" // what torch.distributed calls RCCL
 	}
 	slices.SortStableFunc(x.Meta.Devices, func(a, b profile.Device) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortStableFunc(p.counters, func(a, b profile.CounterValue) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(x.Counters, func(a, b profile.CounterValue) int { return cmp.Compare(a.Time, b.Time) })
 	return x
 }
 

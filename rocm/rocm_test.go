@@ -41,7 +41,7 @@ func lines(src *format.Source, opt *format.Options, pid int64) (out []string) {
 			continue
 		}
 		of := func(string) (rank, pid int32) { return 0, int32(p.Meta.PID) }
-		st := profile.WithObserved(p.Stream(opt.Syms, opt.Args, of), src.Observed(func(other int32) int32 { return -max(other-int32(pid), int32(pid)-other) }))
+		st := p.Stream(opt.Syms, opt.Args, of)
 		calls := map[int64]profile.Event{}
 		st.Calls(func(c *profile.Call) bool {
 			calls[c.Correlation] = c.Event

@@ -113,7 +113,7 @@ func (a *absorption) run() {
 	if tw := a.pairs[0].duplicates; tw != nil {
 		a.held = tw.begin().heldTime
 	}
-	a.same = 0
+	a.own = n.JoinLaunches(func(*profile.Row) bool { return true })
 	a.recognize()
 	a.mapRows()
 	steps := a.newSteps()

@@ -18,20 +18,14 @@ import (
 // the export may have: then kernels and calls stay, and ranges are counted once.
 func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
 	u := &deduplicated{Stream: st, wholeWork: attribute, syms: m.syms, of: map[int32]*duplicateRank{}}
-	names := profile.NewBareNames(m.syms)
 	for i, r := range m.Tracks {
-		t := &duplicateRank{correlations: map[int64]bool{}}
+		var pairs []*pair
 		for _, p := range m.pairs {
-			if p.export.File.Source != x || p.duplicates == nil || !slices.Contains(r.Captures, p.trace) {
-				continue
+			if p.export.File.Source == x && slices.Contains(r.Captures, p.trace) {
+				pairs = append(pairs, p)
 			}
-			f, part := p.trace.File, p.trace.Part
-			work, _ := momentsOf(f.Profile, part, profile.KernelSlice, profile.CopySlice, names)
-			all, _ := momentsOf(f.Profile, part, profile.KernelSlice, profile.CallSlice, names)
-			ranges, _ := momentsOf(f.Profile, part, profile.RangeSlice, profile.RangeSlice, names)
-			t.traces = append(t.traces, duplicateTrace{p.duplicates, work, all, ranges})
 		}
-		if len(t.traces) > 0 {
+		if t := newDuplicateRank(pairs, profile.NewBareNames(m.syms)); len(t.traces) > 0 {
 			u.of[int32(i)] = t
 		}
 	}
@@ -55,56 +49,95 @@ type deduplicated struct {
 	wholeWork bool
 	once      sync.Once
 	report    func(same, seen int)
+	// found gets each event that is left out, and which of the traces has which event for it:
+	// elsewhere if it says the same in another way. nil is nobody.
+	found func(e *profile.Event, trace int, event int32)
 }
 
 // A duplicateRank is a rank that was recorded twice.
 type duplicateRank struct {
-	traces       []duplicateTrace
-	correlations map[int64]bool // of what is in a trace, too
+	traces []duplicateTrace
+	calls  map[int64]duplicateCall // of work that is in a trace, too, by its correlation in the export
+}
+
+// A duplicateCall is the call of a trace that launched something that the export has, too.
+type duplicateCall struct {
+	trace int
+	event int32
+	name  trace.Sym // bare
 }
 
 // A duplicateTrace is a PyTorch trace of a process that the export has as well.
 type duplicateTrace struct {
-	duplicates *comparison
-	work, all  moments // kernels and copies; these and calls
-	ranges     moments
+	*pair
+	work, all, ranges heldEvents // kernels and copies; these and calls; annotations
+	launches          *profile.Join
 }
 
-// work calls f for kernels and copies of ranks that were recorded twice.
-func (u *deduplicated) work(f func(t *duplicateRank, e *profile.Event)) {
+// heldEvents are some events of a trace.
+type heldEvents struct {
+	moments
+	which []int32
+}
+
+// newDuplicateRank returns the traces of one process in pairs.
+func newDuplicateRank(pairs []*pair, names *profile.BareNames) *duplicateRank {
+	t := &duplicateRank{calls: map[int64]duplicateCall{}}
+	for _, p := range pairs {
+		if p.duplicates == nil {
+			continue
+		}
+		held := func(first, last profile.SliceKind) (h heldEvents) {
+			h.moments, h.which = momentsOf(p.trace.File.Profile, p.trace.Part, first, last, names)
+			return h
+		}
+		t.traces = append(t.traces, duplicateTrace{p, held(profile.KernelSlice, profile.CopySlice), held(profile.KernelSlice, profile.CallSlice),
+			held(profile.RangeSlice, profile.RangeSlice), p.trace.File.JoinLaunches(func(r *profile.Row) bool { return r.Part == p.trace.Part })})
+	}
+	return t
+}
+
+// compare finds out which work is in both, and which calls of the traces launched it.
+func (u *deduplicated) compare() {
+	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.work })
+	same, seen := 0, 0
 	visit := func(e *profile.Event) bool {
-		if t := u.of[e.Rank]; t != nil {
-			f(t, e)
+		t := u.of[e.Rank]
+		if t == nil {
+			return true
+		}
+		seen++
+		if k, event, ok := search.find(e); ok {
+			same++
+			t.noteCall(e, k, event, search.names)
 		}
 		return true
 	}
-	u.Stream.Kernels(func(k *profile.Kernel) bool { return k.Graph || visit(&k.Event) })
+	u.Stream.Kernels(func(k *profile.Kernel) bool { return u.isWhole(k) || visit(&k.Event) })
 	u.Stream.Copies(func(c *profile.Copy) bool { return visit(&c.Event) })
-}
-
-// compare finds out which work is in both.
-func (u *deduplicated) compare() {
-	search := u.search(func(t *duplicateTrace) moments { return t.work })
-	same, seen := 0, 0
-	u.work(func(t *duplicateRank, e *profile.Event) {
-		seen++
-		if search.has(e) {
-			same++
-			t.correlations[e.Correlation] = true
-		}
-	})
-	for _, t := range u.of {
-		delete(t.correlations, 0)
-	}
 	u.report(same, seen)
 }
 
+// noteCall notes the call of an event of trace k, which the export has as e.
+func (t *duplicateRank) noteCall(e *profile.Event, k int, event int32, names *profile.BareNames) {
+	f := t.traces[k].trace.File
+	if call := t.traces[k].launches.Of(f.Events[event].Correlation); e.Correlation != 0 && call >= 0 {
+		t.calls[e.Correlation] = duplicateCall{k, call, names.Of(f.Events[call].Name)}
+	}
+}
+
+// isWhole reports whether a kernel stands for a whole graph.
+func (u *deduplicated) isWhole(k *profile.Kernel) bool {
+	return k.Graph || profile.IsWholeGraph(u.syms.Name(k.Name))
+}
+
 // search begins a walk for what the traces have.
-func (u *deduplicated) search(held func(*duplicateTrace) moments) *duplicateSearch {
-	s := &duplicateSearch{names: profile.NewBareNames(u.syms), of: map[int32][]*search{}}
+func (u *deduplicated) search(held func(*duplicateTrace) *heldEvents) *duplicateSearch {
+	s := &duplicateSearch{names: profile.NewBareNames(u.syms), of: map[int32][]foundIn{}}
 	for rank, t := range u.of {
 		for i := range t.traces {
-			s.of[rank] = append(s.of[rank], t.traces[i].duplicates.forEvents(held(&t.traces[i])).begin())
+			h := held(&t.traces[i])
+			s.of[rank] = append(s.of[rank], foundIn{t.traces[i].duplicates.forEvents(h.moments).begin(), h})
 		}
 	}
 	return s
@@ -114,11 +147,30 @@ func (u *deduplicated) search(held func(*duplicateTrace) moments) *duplicateSear
 // each has names of its own.
 type duplicateSearch struct {
 	names *profile.BareNames
-	of    map[int32][]*search
+	of    map[int32][]foundIn
 }
 
-func (s *duplicateSearch) has(e *profile.Event) bool {
-	return slices.ContainsFunc(s.of[e.Rank], func(x *search) bool { return x.has(s.names.Of(e.Name), e.Start, e.Dur()) })
+type foundIn struct {
+	*search
+	held *heldEvents
+}
+
+// find returns the trace that has an event, and which event it is there.
+func (s *duplicateSearch) find(e *profile.Event) (trace int, event int32, ok bool) {
+	for k, x := range s.of[e.Rank] {
+		if at, ok := x.search.find(s.names.Of(e.Name), e.Start, e.Dur()); ok {
+			return k, x.held.which[at], true
+		}
+	}
+	return 0, 0, false
+}
+
+// leaves reports whether a row is in a trace, too, and passes it on if it is.
+func (u *deduplicated) leaves(e *profile.Event, trace int, event int32, ok bool) bool {
+	if ok && u.found != nil {
+		u.found(e, trace, event)
+	}
+	return ok
 }
 
 func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
@@ -127,26 +179,23 @@ func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
 		return
 	}
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) moments { return t.work })
+	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.work })
 	u.Stream.Kernels(func(k *profile.Kernel) bool {
-		if k.Graph && search.covers(u.of[k.Rank], &k.Event) || !k.Graph && search.has(&k.Event) {
-			return true
+		if u.isWhole(k) {
+			return u.leaves(&k.Event, 0, elsewhere, search.covers(&k.Event)) || yield(k)
 		}
-		return yield(k)
+		in, event, ok := search.find(&k.Event)
+		return u.leaves(&k.Event, in, event, ok) || yield(k)
 	})
 }
 
 // covers reports whether a trace has kernels while a graph runs of which the export
 // knows the whole only.
-func (s *duplicateSearch) covers(t *duplicateRank, e *profile.Event) bool {
-	for i, x := range s.of[e.Rank] {
-		starts := t.traces[i].work.Start
-		at, _ := slices.BinarySearch(starts, x.heldTime(e.Start))
-		if at < len(starts) && starts[at] <= x.heldTime(e.End) {
-			return true
-		}
-	}
-	return false
+func (s *duplicateSearch) covers(e *profile.Event) bool {
+	return slices.ContainsFunc(s.of[e.Rank], func(x foundIn) bool {
+		at, _ := slices.BinarySearch(x.held.Start, x.heldTime(e.Start))
+		return at < x.held.len() && x.held.Start[at] <= x.heldTime(e.End)
+	})
 }
 
 func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
@@ -155,25 +204,31 @@ func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
 		return
 	}
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) moments { return t.work })
-	u.Stream.Copies(func(c *profile.Copy) bool { return search.has(&c.Event) || yield(c) })
+	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.work })
+	u.Stream.Copies(func(c *profile.Copy) bool {
+		in, event, ok := search.find(&c.Event)
+		return u.leaves(&c.Event, in, event, ok) || yield(c)
+	})
 }
 
-// Calls leaves out calls whose work is in both, and others that have equals: profilers
-// do not agree to the nanosecond about how long a call took.
+// Calls leaves out calls that have equals, and others that launched what is in both, as a trace
+// says, too: profilers do not agree to the nanosecond about how long a call took.
 func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 	if u.wholeWork {
 		u.Stream.Calls(yield)
 		return
 	}
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) moments { return t.all })
+	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.all })
 	u.Stream.Calls(func(c *profile.Call) bool {
-		t := u.of[c.Rank]
-		if t != nil && (t.correlations[c.Correlation] || search.has(&c.Event)) {
-			return true
+		in, event, ok := search.find(&c.Event)
+		if t := u.of[c.Rank]; !ok && t != nil {
+			var same duplicateCall
+			if same, ok = t.calls[c.Correlation]; ok {
+				in, event, ok = same.trace, same.event, same.name == search.names.Of(c.Name)
+			}
 		}
-		return yield(c)
+		return u.leaves(&c.Event, in, event, ok) || yield(c)
 	})
 }
 
@@ -181,6 +236,36 @@ func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 // different ones.
 func (u *deduplicated) Ranges(yield func(*profile.Range) bool) {
 	u.once.Do(u.compare)
-	search := u.search(func(t *duplicateTrace) moments { return t.ranges })
-	u.Stream.Ranges(func(r *profile.Range) bool { return search.has(&r.Event) || yield(r) })
+	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.ranges })
+	u.Stream.Ranges(func(r *profile.Range) bool {
+		in, event, ok := search.find(&r.Event)
+		return u.leaves(&r.Event, in, event, ok) || yield(r)
+	})
+}
+
+// recognize finds out which events of the export the traces have, too.
+func (a *absorption) recognize() {
+	n := a.from
+	a.duplicates = make([]int32, len(n.Events))
+	for i := range n.Events {
+		a.duplicates[i] = isNew
+		if kind := n.Events[i].Place.Kind(); kind >= profile.KernelSlice && kind <= profile.CallSlice {
+			a.seen++
+		}
+	}
+	t := newDuplicateRank(a.pairs, profile.NewBareNames(a.syms))
+	if len(t.traces) == 0 {
+		return
+	}
+	u := &deduplicated{syms: a.syms, of: map[int32]*duplicateRank{0: t}, report: func(int, int) {}}
+	u.Stream = n.Stream(a.syms, nil, func(string) (rank, pid int32) { return 0, int32(n.Meta.PID) })
+	u.found = func(e *profile.Event, in int, event int32) {
+		if a.same++; t.traces[in].pair != a.pairs[0] {
+			event = elsewhere
+		}
+		a.duplicates[e.At] = event
+	}
+	u.Kernels(func(*profile.Kernel) bool { return true })
+	u.Copies(func(*profile.Copy) bool { return true })
+	u.Calls(func(*profile.Call) bool { return true })
 }
