@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -94,11 +95,11 @@ func draw(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
 			}
 			if diff := u.Allocated - last.Allocated; max(diff, -diff)*steps >= r.Peak.Allocated || i == r.PeakAt || i == len(d.Entries)-1 {
 				last.Allocated = u.Allocated
-				p.Samples = append(p.Samples, trace.Sample{Time: at, Value: float64(u.Allocated), Track: trace.TrackID(row)})
+				p.Samples = memory.Append(p.Samples, trace.Sample{Time: at, Value: float64(u.Allocated), Track: trace.TrackID(row)})
 			}
 			if u.Reserved != last.Reserved {
 				last.Reserved = u.Reserved
-				p.Samples = append(p.Samples, trace.Sample{Time: at, Value: float64(u.Reserved), Track: trace.TrackID(row + 1)})
+				p.Samples = memory.Append(p.Samples, trace.Sample{Time: at, Value: float64(u.Reserved), Track: trace.TrackID(row + 1)})
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -86,7 +87,7 @@ func (r *reader) block(d pickle.Value) {
 		b.State = heap.Pending
 	}
 	b.Where = r.where(frames)
-	r.blocks = append(r.blocks, b)
+	r.blocks = memory.Append(r.blocks, b)
 }
 
 func (r *reader) segment(d pickle.Value) {
@@ -115,7 +116,7 @@ func (r *reader) entry(d pickle.Value) {
 		e.Address, _ = d.Get("device_free").Uint64()
 	}
 	e.Where = r.where(d.Get("frames"))
-	r.entries = append(r.entries, e)
+	r.entries = memory.Append(r.entries, e)
 }
 
 // finish gives entries to devices, by how many dicts were taken from the list of each.

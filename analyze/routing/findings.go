@@ -126,8 +126,15 @@ func (s *Source) confirmed(hot *Rank) []finding.Evidence {
 func (s *Source) uneven(cost float64) finding.Finding {
 	f := finding.Finding{Topic: "layers " + s.Name, Cost: cost, Whose: finding.MoETime, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1 - s.Chance(), After: 1 - s.Waits()}}
-	f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens, and no single GPU is why", s.EP, times(1/(1-s.Waits())))
-	f.Evidence = s.sure(&f)
+	f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens", s.EP, times(1/(1-s.Waits())))
+	switch hot := &s.ByRank[s.Hot]; {
+	case hot.Times < hotTimes:
+		f.Text += ", and no single GPU is why"
+	case s.P > rarely:
+		f.Evidence = append(f.Evidence, finding.Sentence("EP%d gets most, %s the mean, but some rank would in %s %% of cases if these experts were placed at random: not enough to say that it is one GPU",
+			hot.Rank, times(hot.Times), words.InPercent(s.P)).In("experts.ranks", finding.Row("file", s.Name, "rank", fmt.Sprintf("EP%d", hot.Rank)), "of_mean", hot.Times))
+	}
+	f.Evidence = append(f.Evidence, s.sure(&f)...)
 	if s.Placed < s.Waits() {
 		f.Evidence = append(f.Evidence, finding.Sentence("experts placed by these counts would make it %s %% at best, without copies of hot experts", words.InPercent(s.Placed)).
 			In("experts", finding.Row("file", s.Name), "waits_placed", s.Placed))

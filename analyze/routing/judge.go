@@ -1,63 +1,64 @@
 package routing
 
 import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
+	"math/rand/v2"
+	"slices"
 )
 
-// fewObserved is how many layers, or else layers of passes, it takes to see how much a rank differs from one
-// to the other.
-const fewObserved = 8
+// trials is how often experts are placed at random. With none that gets as much, p is below 0.001.
+const trials = 1000
 
-// A share adds up what a rank got in some layers, by the mean of all ranks.
-type share struct{ n, sum, squares float64 }
-
-func (s *share) add(v float64) { s.n, s.sum, s.squares = s.n+1, s.sum+v, s.squares+v*v }
-
-// p is the probability that a rank which gets no more than others does so by chance: by Student's test.
-func (s *share) p() float64 {
-	mean := s.sum / s.n
-	variance := max(0, s.squares/s.n-mean*mean) * s.n / (s.n - 1)
-	switch {
-	case mean <= 1:
-		return 1
-	case variance == 0:
-		return 0
-	}
-	return distuv.StudentsT{Sigma: 1, Nu: s.n - 1}.Survival((mean - 1) / math.Sqrt(variance/s.n))
-}
-
-// count finds the rank that got most, and what others wait for it alone. ahead is by rank.
-func (s *Source) count(ahead []lead) {
+// count finds the rank that got most, and what others wait for it alone. ahead is by rank: how many tokens it
+// had more than the one behind it where it was the busiest one, added up.
+func (s *Source) count(ahead []float64) {
 	s.Hot = 0
 	for g := range s.ByRank {
 		if s.ByRank[g].Tokens > s.ByRank[s.Hot].Tokens {
 			s.Hot = g
 		}
 	}
-	hot := &ahead[s.Hot]
 	if s.most > 0 {
-		s.Single = hot.by / s.most
+		s.Single = ahead[s.Hot] / s.most
 	}
-	var layers share
+	if hot := &s.ByRank[s.Hot]; s.EP > 1 && hot.Times >= hotTimes {
+		s.P = s.misplaced(hot.Tokens)
+	}
+}
+
+// misplaced is how often some rank gets so many tokens if the experts of each layer, with what they got, change
+// places at random. That is chance twice over: which tokens came, and that some experts are
+// popular, wherever they are. What is left is that those of one rank are.
+func (s *Source) misplaced(tokens float64) float64 {
+	type layer struct {
+		loads []float64
+		ranks []int
+	}
+	layers := make([]layer, len(s.ByLayer))
 	for i := range s.ByLayer {
 		x := &s.ByLayer[i]
-		layers.add(x.ranks[s.Hot] * float64(s.EP) / sum(x.ranks))
+		for e, at := range x.place.at {
+			for _, g := range at {
+				layers[i].loads, layers[i].ranks = append(layers[i].loads, x.total[e]/float64(len(at))), append(layers[i].ranks, g)
+			}
+		}
 	}
-	// Layers are observations of where experts are: experts are hot in one layer and not in another. With few
-	// layers, it is said of these layers alone, and passes are the observations. A single pass has tokens.
-	switch {
-	case s.EP < 2 || s.Tokens == 0:
-		s.P = 1
-		return
-	case s.Layers >= fewObserved:
-		s.P = layers.p()
-	case hot.n >= fewObserved:
-		s.P = hot.p()
-	default:
-		mean := float64(s.Tokens) / float64(s.EP)
-		s.P = distuv.UnitNormal.Survival((s.ByRank[s.Hot].Tokens - mean) / math.Sqrt(mean*(1-1/float64(s.EP))))
+	const rounded = 1 - 1e-9
+	rng := rand.New(rand.NewPCG(1, 1)) // the same input gives the same p
+	got, as := make([]float64, s.EP), 1
+	for n := range trials {
+		clear(got)
+		for _, x := range layers {
+			rng.Shuffle(len(x.loads), func(a, b int) { x.loads[a], x.loads[b] = x.loads[b], x.loads[a] })
+			for i, g := range x.ranks {
+				got[g] += x.loads[i]
+			}
+		}
+		if slices.Max(got) >= tokens*rounded {
+			as++
+		}
+		if float64(as) > 2*rarely*trials { // it will not get rare any more
+			return float64(as) / float64(n+2)
+		}
 	}
-	s.P = min(1, s.P*float64(s.EP)) // any rank might be the one
+	return float64(as) / (trials + 1)
 }

@@ -196,20 +196,15 @@ func (s *Source) measure() {
 	for l := range layers {
 		layers[l] = Layer{Of: s, Layer: l, Hot: -1, place: newLayout(rec, l, max(s.EP, 1)), total: make([]float64, rec.Experts), ranks: make([]float64, max(s.EP, 1))}
 	}
-	ahead := make([]lead, max(s.EP, 1)) // by rank
+	ahead := make([]float64, max(s.EP, 1)) // by rank
 	loads := make([]float64, max(s.EP, 1))
 	s.Lowest, s.P = math.Inf(1), 1
 	for p, id := range rec.Passes {
 		pass := Pass{Of: s, Pass: id}
 		for l := range layers {
 			pass.add3(layers[l].take(rec.Of(p, l), loads, float64(rec.Times), byChance))
-			if all := sum(loads); all > 0 {
-				at, second := top(loads)
-				ahead[at].by += (loads[at] - second) / float64(rec.Times)
-				for g, v := range loads {
-					ahead[g].add(v * float64(len(loads)) / all)
-				}
-			}
+			at, second := top(loads)
+			ahead[at] += (loads[at] - second) / float64(rec.Times)
 		}
 		pass.Logged /= float64(len(layers))
 		s.Logged += pass.Logged / float64(len(rec.Passes))
@@ -264,13 +259,6 @@ func (x *Layer) take(counts []uint32, loads []float64, times float64, byChance *
 		x.add(w.mean, w.most, w.byChance)
 	}
 	return tokens, logged, w
-}
-
-// A lead is what a rank got in layers of passes, and where it was the busiest one, how many tokens it had more
-// than the one behind it, added up.
-type lead struct {
-	share
-	by float64
 }
 
 // top returns the place of the largest of some loads, and the one behind it.
