@@ -130,11 +130,11 @@ func (s *Set) Server(proc int) int {
 }
 
 // An Attribute is something that was asked for with a request, or said of who asks: the model,
-// the priority, a header.
+// the priority, a header. [Set.AttributeText] returns it as a text.
 type Attribute struct {
 	Key    trace.Sym
-	Text   string  // "" of none
 	Number float64 // NaN of a text
+	arg    trace.Arg
 }
 
 // EachAttribute calls f for all that was asked for with r, as its gateway and its servers tell.
@@ -168,19 +168,17 @@ func (s *Set) IsResult(key trace.Sym) bool {
 // attribute reads an argument; ok is false for one with several values, or with none. Of headers,
 // OpenTelemetry writes a list.
 func (s *Set) attribute(a trace.Arg) (asked Attribute, ok bool) {
-	asked = Attribute{Key: a.Key, Number: math.NaN()}
+	key := a.Key
 	if a.Kind == trace.ArgArray {
 		if elems := slices.Collect(a.Elems); len(elems) == 1 {
 			a = elems[0]
 		}
 	}
+	asked = Attribute{Key: key, Number: math.NaN(), arg: a}
 	switch a.Kind {
 	case trace.ArgString:
-		if asked.Text = string(a.Bytes()); asked.Text == "" {
-			return asked, false
-		}
+		return asked, len(a.Bytes()) > 0
 	case trace.ArgBool:
-		asked.Text = strconv.FormatBool(a.Bool())
 	case trace.ArgInt:
 		asked.Number = float64(a.Int())
 	case trace.ArgUint:
@@ -190,13 +188,24 @@ func (s *Set) attribute(a trace.Arg) (asked Attribute, ok bool) {
 	default:
 		return asked, false
 	}
-	if asked.Text == "" {
-		asked.Text = strconv.FormatFloat(asked.Number, 'g', -1, 64)
+	return asked, true
+}
+
+// AttributeText returns an attribute as a text, which is not empty.
+func (s *Set) AttributeText(a Attribute) string {
+	var text string
+	switch a.arg.Kind {
+	case trace.ArgString:
+		text = string(a.arg.Bytes())
+	case trace.ArgBool:
+		text = strconv.FormatBool(a.arg.Bool())
+	default:
+		text = strconv.FormatFloat(a.Number, 'g', -1, 64)
 	}
 	if s.redact != nil {
-		asked.Text = s.redact.Attribute(s.names[asked.Key], asked.Text)
+		text = s.redact.Attribute(s.names[a.Key], text)
 	}
-	return asked, true
+	return text
 }
 
 // KeyName is how a key of arguments is called.

@@ -77,9 +77,10 @@ type Thread struct {
 type Part struct {
 	Root    int // row of the whole part; None when it is missing
 	threads list
-	RID     Text // as the server cut it
-	FullID  Text // gen_ai.request.id
-	Room    Text // bootstrap room as hex digits "0x..."; none is ""
+	lead    int32 // see [Set.Lead]; 0 is not known yet
+	RID     Text  // as the server cut it
+	FullID  Text  // gen_ai.request.id
+	Room    Text  // bootstrap room as hex digits "0x..."; none is ""
 	Role    Role
 	Request int       // index into Set.Requests
 	Proc    int       // whose row the root belongs to; None is unknown

@@ -385,7 +385,7 @@ func (s *Set) PartsOf(r *Request) []int { return s.parts[r.parts.from:r.parts.to
 // OwnThreads notes which threads are of which part, in the order that sort gives them.
 func (s *Set) OwnThreads(sort func(threads []int)) {
 	for p := range s.AllParts() {
-		s.Parts[p].threads = list{}
+		s.Parts[p].threads, s.Parts[p].lead = list{}, 0
 	}
 	for t := range s.AllThreads() {
 		s.Parts[s.Threads[t].Part].threads.to++

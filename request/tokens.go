@@ -9,6 +9,23 @@ import (
 
 // Lead returns the scheduler thread of the lowest rank of a part, or None.
 func (s *Set) Lead(p *Part) int {
+	if p.lead != 0 {
+		return int(p.lead) - leadOffset
+	}
+	return s.findLead(p)
+}
+
+// leadOffset is what [Part.lead] is more than a thread, so that None is not 0.
+const leadOffset = 2
+
+// FindLeads finds the lead of every part once, when threads and procs are settled.
+func (s *Set) FindLeads() {
+	for i := range s.AllParts() {
+		s.Parts[i].lead = int32(s.findLead(&s.Parts[i]) + leadOffset)
+	}
+}
+
+func (s *Set) findLead(p *Part) int {
 	lead := None
 	for _, t := range s.ThreadsOf(p) {
 		proc := &s.Procs[s.Threads[t].Proc]

@@ -50,14 +50,25 @@ func (b *Costs) Part(ns float64) float64 {
 // spent is the time of a request by cause as it was spent, as far as it lies in the time that was
 // selected: what its size explains is part of it.
 func (a *Attribution) spent() Causes {
-	c := a.E2E
-	for _, part := range [...][2]Cause{{PromptSize, Prefill}, {SharedBatch, Prefill}, {OutputLength, Decode}} {
-		move(&c, part[0], part[1], c[part[0]])
+	var all Causes
+	for c := range all {
+		all[c] = a.spentOn(Cause(c))
 	}
-	for i := range c {
-		c[i] = max(0, c[i]-a.Outside[i])
+	return all
+}
+
+// spentOn is [Attribution.spent] of one cause.
+func (a *Attribution) spentOn(c Cause) int64 {
+	ns := a.E2E[c]
+	switch c {
+	case PromptSize, SharedBatch, OutputLength:
+		ns = 0
+	case Prefill:
+		ns += a.E2E[PromptSize] + a.E2E[SharedBatch]
+	case Decode:
+		ns += a.E2E[OutputLength]
 	}
-	return c
+	return max(0, ns-a.Outside[c])
 }
 
 // whole is the cause that [Attribution.spent] has the time of c under.
@@ -92,7 +103,7 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 		usual = max(0, usual) + a.E2E[OutputLength]
 	}
 	if a.Partly {
-		all := a.spent()[c] + a.Outside[c]
+		all := a.spentOn(c) + a.Outside[c]
 		usual -= int64(float64(usual) * distribution.Fraction(a.Outside[c], all))
 	}
 	return max(0, usual)
@@ -185,8 +196,8 @@ func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding
 // the window: two findings that saw the same rise claim it once.
 func (w *window) take(i int, left []int64, c Cause, part float64) {
 	a := &w.list[i]
-	spent := a.spent()
-	left[c] = min(left[c], spent[c]-int64(float64(spent[c])*part*w.share(c, a)))
+	spent := a.spentOn(c)
+	left[c] = min(left[c], spent-int64(float64(spent)*part*w.share(c, a)))
 }
 
 // Work is how much of what a cause takes time for a request has, in any unit: bytes to
@@ -246,10 +257,10 @@ func (w *window) rise(work Work, c Cause) float64 {
 		if !w.has(c, a) || a.Partly {
 			continue
 		}
-		if spent := a.spent(); r.End <= w.From {
-			before.add(float64(spent[c]), work(a, c))
+		if r.End <= w.From {
+			before.add(float64(a.spentOn(c)), work(a, c))
 		} else if r.Start >= w.From && r.Start < w.Until {
-			after.add(float64(spent[c]), work(a, c))
+			after.add(float64(a.spentOn(c)), work(a, c))
 		}
 	}
 	usual, is := before.rate(), after.rate()

@@ -270,10 +270,9 @@ func (d *durations) level(from, to int) Level {
 	for _, v := range d.values[from:to] {
 		ns = memory.Append(ns, v.ns)
 	}
-	slices.Sort(ns)
 	l := newLevel(len(ns))
 	if len(ns) > 0 {
-		l.P50, l.P99 = request.NearestRank(ns, 50), request.NearestRank(ns, 99)
+		l.P50, l.P99 = distribution.Percentile(ns, 50), distribution.Percentile(ns, 99)
 	}
 	return l
 }
@@ -314,8 +313,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 		for _, v := range d.values[from:to] {
 			ns = memory.Append(ns, v.ns)
 		}
-		slices.Sort(ns)
-		peerGroup = request.NearestRank(ns, 90)
+		peerGroup = distribution.Percentile(ns, 90)
 	}
 	return int64(d.time(to)-d.time(from)) >= peerGroups*peerGroup
 }

@@ -236,12 +236,17 @@ func Fraction(part, whole int64) float64 {
 
 // LowerMedian returns the median, by nearest rank; v is in another order then.
 func LowerMedian[T cmp.Ordered](v []T) T {
-	return nth(v, request.PercentileIndex(len(v), 50))
+	return Percentile(v, 50)
 }
 
-// nth returns what would be at index k if v were sorted, and puts less than that before it: Hoare's
+// Percentile returns a percentile, by nearest rank; v is in another order then.
+func Percentile[T cmp.Ordered](v []T, percent int) T {
+	return Nth(v, request.PercentileIndex(len(v), percent))
+}
+
+// Nth returns what would be at index k if v were sorted, and puts less than that before it: Hoare's
 // selection, which looks at each value about three times, where sorting takes log n.
-func nth[T cmp.Ordered](v []T, k int) T {
+func Nth[T cmp.Ordered](v []T, k int) T {
 	const few = 64
 	for rounds := 4 * bits.Len(uint(len(v))); len(v) > few && rounds > 0; rounds-- {
 		last := len(v) - 1

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -176,10 +177,8 @@ func BulkOf(s *request.Set) Bulk {
 	for i := range s.AllRequests() {
 		starts[i], ends[i] = s.Requests[i].Start, s.Requests[i].End
 	}
-	slices.Sort(starts)
-	slices.Sort(ends)
-	b := Bulk{From: starts[0], To: ends[n-1]}
-	from, to := starts[n/rare], ends[n-1-n/rare]
+	b := Bulk{From: slices.Min(starts), To: slices.Max(ends)}
+	from, to := distribution.Nth(starts, n/rare), distribution.Nth(ends, n-1-n/rare)
 	if long := to - from; n >= rare && long > 0 && (b.To-b.From)/far > long {
 		b.From, b.To = max(b.From, from-long), min(b.To, to+long)
 	}

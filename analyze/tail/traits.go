@@ -43,6 +43,7 @@ const (
 	fewest     = 5
 	maxValues  = 40
 	maxNumbers = 12
+	maxKnown   = 1 << 12 // numbers of one attribute whose texts are remembered
 )
 
 // A collector gathers the traits of a list of requests.
@@ -80,7 +81,7 @@ func (c *collector) asked() {
 	type column struct {
 		key     trace.Sym
 		name    string
-		texts   []uint64 // hashes
+		texts   []uint64 // hashes; 0 of numbers
 		numbers []float64
 		numeric bool // no value is a text
 	}
@@ -100,26 +101,42 @@ func (c *collector) asked() {
 				}
 				byKey[a.Key] = col
 			}
-			if col != nil {
-				col.texts[i], col.numbers[i] = hash.Text(a.Text), a.Number
-				col.numeric = col.numeric && !math.IsNaN(a.Number)
+			if col == nil {
+				return
+			}
+			if col.texts[i], col.numbers[i] = 0, a.Number; math.IsNaN(a.Number) {
+				col.texts[i], col.numeric = hash.Text(c.set.AttributeText(a)), false
 			}
 		})
 	}
 	slices.SortFunc(columns, func(x, y *column) int { return cmp.Compare(x.name, y.name) })
 	for _, col := range columns {
-		if col.numeric && different(col.numbers) > maxNumbers {
+		if col.numeric && isSpread(col.numbers) {
 			c.bounds(col.name, Asked, col.numbers)
-		} else {
-			c.values(col.name, Asked, col.texts, func(i int) (text string) {
-				c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
-					if a.Key == col.key {
-						text = a.Text
-					}
-				})
-				return text
-			})
+			continue
 		}
+		text := func(i int) (text string) {
+			c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
+				if a.Key == col.key {
+					text = c.set.AttributeText(a)
+				}
+			})
+			return text
+		}
+		known := map[float64]uint64{}
+		for i, n := range col.numbers {
+			if math.IsNaN(n) {
+				continue
+			}
+			h := known[n]
+			if h == 0 {
+				if h = hash.Text(text(i)); len(known) < maxKnown {
+					known[n] = h
+				}
+			}
+			col.texts[i] = h
+		}
+		c.values(col.name, Asked, col.texts, text)
 	}
 }
 
@@ -147,15 +164,18 @@ func (c *collector) beginning() func(*cause.Attribution) string {
 	}
 }
 
-// different counts the different numbers.
-func different(numbers []float64) int {
-	seen := map[float64]bool{}
+// isSpread reports whether there are more than maxNumbers different numbers.
+func isSpread(numbers []float64) bool {
+	var seen []float64
 	for _, v := range numbers {
-		if !math.IsNaN(v) {
-			seen[v] = true
+		if math.IsNaN(v) || slices.Contains(seen, v) {
+			continue
+		}
+		if seen = append(seen, v); len(seen) > maxNumbers {
+			return true
 		}
 	}
-	return len(seen)
+	return false
 }
 
 // places adds where requests were prefilled and answered.

@@ -63,7 +63,19 @@ func surprise(x, expected float64) float64 {
 	return x * math.Log(x/expected)
 }
 
+// mostSurprise is at least surprise(x, expected), by ln z <= z-1, also where that rounds.
+func mostSurprise(x, expected float64) float64 {
+	const rounding = 1e-9
+	return x*(x/expected-1) + rounding*x
+}
+
 func (a *arrivals) mostGain(_, _ int) float64 { return math.Inf(1) }
+
+func (a *arrivals) bound(from, k, to int) float64 {
+	before, after := max(a.at[k]-a.at[from], a.briefest), max(a.at[to]-a.at[k], a.briefest)
+	rate := float64(to-from) / (before + after)
+	return 2 * (mostSurprise(float64(k-from), rate*before) + mostSurprise(float64(to-k), rate*after)) / a.dispersion
+}
 
 func (a *arrivals) deviate(from, k, to int) float64 { return math.Sqrt(max(0, a.gain(from, k, to))) }
 
@@ -210,6 +222,8 @@ func (d *draws) mostGain(from, to int) float64 {
 	n, x := float64(to-from), d.trues[to]-d.trues[from]
 	return 2 * (surprise(x, x*x/n) + surprise(n-x, (n-x)*(n-x)/n)) / d.dispersion
 }
+
+func (d *draws) bound(_, _, _ int) float64 { return math.Inf(1) }
 
 func (d *draws) deviate(from, k, to int) float64 { return math.Sqrt(max(0, d.gain(from, k, to))) }
 

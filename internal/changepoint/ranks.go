@@ -180,6 +180,8 @@ func (s *scores) shortest() int          { return shortestLasting(len(s.values))
 
 func (s *scores) mostGain(_, _ int) float64 { return math.Inf(1) }
 
+func (s *scores) bound(_, _, _ int) float64 { return math.Inf(1) }
+
 // between is the part of the sum of squares that a split explains.
 func (s *scores) between(from, k, to int) float64 {
 	n, m := float64(k-from), float64(to-k)

@@ -139,6 +139,7 @@ func (a *Assembly) build(rows []request.Row) {
 	<-filled
 	b.reportGaps()
 	b.orderProcs()
+	b.FindLeads()
 	b.findServers()
 	b.Names = naming.New(b.Places(), b.HostNames)
 	b.join()
