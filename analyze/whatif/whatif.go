@@ -127,13 +127,14 @@ type metric struct {
 	of      func(list []replay.Latency) float64
 }
 
-// chance is how far the metric is from that of other runs like this one, 95 times of 100: for a percentile
-// the distance of its order statistics, for a share that of a binomial distribution.
+// chance is how far the metric may be from that of other runs like this one, 95 times of 100: for a percentile
+// the distance of its order statistics, for a share that of a binomial distribution. Half of it, as the
+// requests are the same, and only what servers take is another.
 func (m *metric) chance(list []replay.Latency) float64 {
 	const sure = 1.96
 	if m.unit == table.Share {
 		p := m.of(list)
-		return sure * math.Sqrt(p*(1-p)/float64(max(1, len(list))))
+		return sure * math.Sqrt(p*(1-p)/float64(max(1, len(list)))) / 2
 	}
 	var values []int64
 	for i := range list {
@@ -150,7 +151,7 @@ func (m *metric) chance(list []replay.Latency) float64 {
 		return float64(values[min(max(int(rank), 0), len(values)-1)])
 	}
 	d := sure * math.Sqrt(n*p*(1-p))
-	return (at(n*p+d) - at(n*p-d)) / 2
+	return (at(n*p+d) - at(n*p-d)) / 4
 }
 
 // metrics are what is compared.
@@ -225,8 +226,8 @@ func (r *Run) Ask(c *Change) ([]finding.Without, error) {
 }
 
 // compare says what a metric would have been: as recorded, plus by how much it changes when it
-// is played. The interval covers the draws, what a percentile of so many requests differs by from run to
-// run, how far the replay is from the recording, and that the model of the change is right to a tenth.
+// is played. The interval covers the draws, the chance in a percentile of so many requests, how far
+// the replay is from the recording, and that the model of the change is right to a tenth.
 func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.Without {
 	var moves []float64
 	for i := range played {
