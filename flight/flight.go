@@ -130,7 +130,7 @@ type Op struct {
 	InT, OutT trace.Sym // types of elements
 	State     State
 	Created   trace.Time // when the process entered it, Unix ns; 0 is unknown
-	Stack     int32      // index into Dump.Stacks; Unknown
+	Stack     int32      // index into Dump.Stacks, of what is pending or came last; Unknown
 	// Retired tells that the recorder no longer watches it: it has ended, or was given up.
 	Retired bool
 }

@@ -28,6 +28,9 @@ func sniff(head []byte) bool {
 		return has("pg_config") || has("profiling_name") || has("collective_seq_id")
 	case len(head) > 0 && (head[0] == '{' || head[0] == '['):
 		// PyTorch's profiler has a pg_config, too.
+		if has(`esourceSpans"`) || has(`resource_spans"`) { // whatever else they quote
+			return false
+		}
 		return has(`"collective_seq_id"`) || has(`"pg_config"`) && (has(`"pg_status"`) || has(`"entries"`)) && !has(`"traceEvents"`)
 	}
 	return false

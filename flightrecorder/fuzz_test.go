@@ -75,7 +75,7 @@ func TestForms(t *testing.T) {
 		}
 		d := set.Dumps[0]
 		ops = append(ops, len(d.Ops))
-		if op := &d.Ops[0]; d.Rank != 0 || len(d.Groups) != 3 || d.Groups[op.Group].ID < 0 || d.Groups[0].Enqueued <= 0 || len(d.Stacks[op.Stack]) != 2 || set.Syms.Name(op.InT) == "" || d.NCCL != "2.27.3" {
+		if op := &d.Ops[len(d.Ops)-1]; d.Rank != 0 || len(d.Groups) != 3 || d.Groups[op.Group].ID < 0 || d.Groups[0].Enqueued <= 0 || len(d.Stacks[op.Stack]) != 2 || set.Syms.Name(op.InT) == "" || d.NCCL != "2.27.3" {
 			t.Errorf("%+v", d)
 		}
 		cut, diags, err := readBytes(data[:len(data)/2])

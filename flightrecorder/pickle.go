@@ -71,6 +71,7 @@ func (d *reader) entry(dict pickle.Value) {
 	e := entry{pgID: flight.Unknown}
 	e.op.Seq, e.op.P2P, e.op.Stack = flight.Unknown, flight.Unknown, flight.Unknown
 	items := dict.Items()
+	var frames pickle.Value
 	for i := 0; i+1 < len(items); i += 2 {
 		v := items[i+1]
 		switch items[i].Text() {
@@ -110,10 +111,16 @@ func (d *reader) entry(dict pickle.Value) {
 		case "output_dtypes":
 			e.op.OutT = d.types(v.Len(), func(i int) string { return v.At(i).Text() })
 		case "frames":
-			e.op.Stack = d.framesOf(v)
+			frames = v
 		}
 	}
 	d.add(&e)
+	switch op := &d.dump.Ops[len(d.dump.Ops)-1]; {
+	case op.Pending():
+		op.Stack = d.framesOf(frames)
+	case d.ended.Kind == pickle.Missing || op.Record >= d.endedRecord: // of all that ended, people ask for the last
+		d.ended, d.endedRecord = frames, op.Record
+	}
 }
 
 // shape returns the shape of a list of lists of numbers.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,6 +24,9 @@ type reader struct {
 	// The stack that is read, and what tells it apart, are used again.
 	ofStack    []flight.Frame
 	keyOfStack []byte
+	// The frames of the last operation that ended, and its number.
+	ended       pickle.Value
+	endedRecord int64
 }
 
 // A status is how far a group is.
@@ -155,6 +159,11 @@ func (d *reader) finish() {
 	d.nameless()
 	if !d.inAll(x.Rank) {
 		x.Rank = d.only()
+	}
+	for i := range x.Ops {
+		if op := &x.Ops[i]; d.ended.Kind != pickle.Missing && op.Record == d.endedRecord && !op.Pending() {
+			op.Stack = d.framesOf(d.ended)
+		}
 	}
 	slices.SortStableFunc(x.Ops, func(a, b flight.Op) int { return int(a.Record - b.Record) })
 }

@@ -34,8 +34,9 @@ import (
 type Format = format.Format
 
 // Formats are what inputs can be, in the order in which they are tried. Every command
-// reads what is listed here, and nothing else lists formats.
-var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, rocprof.Perfetto, nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, requestdump.Format, flightrecorder.Format, expertdump.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, ncclinspector.Format, clientrecord.Format, serverstate.Format, serverlog.Format, routerlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
+// reads what is listed here, and nothing else lists formats. What is told by its first bytes
+// comes before what is searched for: a job leaves a thousand dumps of flight recorders.
+var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, rocprof.Perfetto, nsysexport.Format, flightrecorder.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, requestdump.Format, expertdump.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, ncclinspector.Format, clientrecord.Format, serverstate.Format, serverlog.Format, routerlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {
