@@ -31,7 +31,7 @@ var sign = regexp.MustCompile(`[^\s:]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WAR
 // sniff looks for words of a line before it tries the expression: at every byte of files of other
 // formats, that takes longer than all else that is done to recognize them.
 func sniff(head []byte) bool {
-	return (bytes.Contains(head, []byte("NCCL INFO ")) || bytes.Contains(head, []byte("NCCL WARN ")) || bytes.Contains(head, []byte("ProcessGroupNCCL.cpp:"))) &&
+	return bytes.Contains(head, []byte("Detected mismatch between collectives on ranks. ")) || (bytes.Contains(head, []byte("NCCL INFO ")) || bytes.Contains(head, []byte("NCCL WARN ")) || bytes.Contains(head, []byte("ProcessGroupNCCL.cpp:"))) &&
 		sign.Match(head)
 }
 
@@ -91,7 +91,7 @@ func (r *reader) take(b []byte, n int64) {
 		}
 		return
 	}
-	if r.Spied(b, 0) || r.Unheaded(b) {
+	if r.Spied(b, 0) || r.Unheaded(b) || r.Mismatch(b) {
 		r.read++
 	}
 }

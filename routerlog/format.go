@@ -16,7 +16,7 @@ var Format = &format.Format{
 	Noun:   "router log",
 	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) says of servers that it took out, and of requests that failed",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return sign.Match(h.Bytes) },
+	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
 	Index:  index,
 	Series: true,
 	Text:   true,
@@ -26,6 +26,11 @@ var Format = &format.Format{
 var sign = regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + modules + `[\w:-]*: |"target": ?"` + modules + `(?:::|")`)
 
 const modules = `(?:sglang_router_rs|sgl_model_gateway|smg)`
+
+// sniff looks for the words before it tries the expression, which takes longer.
+func sniff(head []byte) bool {
+	return (bytes.Contains(head, []byte("smg")) || bytes.Contains(head, []byte("sgl_model_gateway")) || bytes.Contains(head, []byte("sglang_router_rs"))) && sign.Match(head)
+}
 
 // index reads a log.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {

@@ -73,7 +73,7 @@ func TestLayouts(t *testing.T) {
 1 failed requests
 `},
 	} {
-		if !sign.MatchString(c.text) {
+		if !sniff([]byte(c.text)) {
 			t.Errorf("%s: not recognized", name)
 		}
 		set, err := read(c.text)

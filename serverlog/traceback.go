@@ -45,6 +45,7 @@ func (r *reader) unstamped(b []byte) bool {
 	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
 		return true
 	}
+	r.printed.Mismatch(b) // and an exception
 	if _, ok := r.printed.NCCL(b); ok {
 		return true
 	}

@@ -138,7 +138,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 
 // sayOthers says what else agrees: PyTorch's watchdog beside its recorder, and logs of NCCL.
 func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
-	watched := last(h.Set, flight.Watchdog)
+	watched := last(h.Set.Dumps, flight.Watchdog)
 	var timedOut, stuck []int32
 	for _, r := range h.World {
 		d := watched[r]
@@ -174,7 +174,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 // sayEnded says when a collective last ended, which NCCL's Inspector tells.
 func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
 	at, ranks := trace.Time(0), 0
-	for r, d := range last(h.Set, flight.Inspector) {
+	for r, d := range last(h.Set.Dumps, flight.Inspector) {
 		if slices.Contains(s.Of, r) {
 			at, ranks = max(at, d.Time), ranks+1
 		}

@@ -45,7 +45,9 @@ type Hang struct {
 	ranks    map[int32]*Rank
 	python   map[int32]*flight.Dump // of py-spy, by rank
 	standing []standing
-	nccl     *Hang // what logs of NCCL say beside PyTorch; nil is nothing
+	others   []*job // with ranks of equal numbers, which are left out
+	mixed    bool   // there are several dumps of a rank, and nothing tells of which jobs: the last ones count
+	nccl     *Hang  // what logs of NCCL say beside PyTorch; nil is nothing
 	// broken tells that a communicator was aborted, or that something else than NCCL's log says that
 	// ranks do not go on.
 	broken bool
@@ -102,8 +104,9 @@ type Rank struct {
 
 // Find finds what does not end. The result of an empty set is empty.
 func Find(set *flight.Set) *Hang {
-	torch, logs := pytorch(set), ncclDumps(set)
-	h := &Hang{Set: set}
+	logs := ncclDumps(set)
+	torch, others, mixed := pytorch(set)
+	h := &Hang{Set: set, others: others, mixed: mixed}
 	if len(torch) > 0 {
 		h.find(torch)
 		if len(logs) > 0 {

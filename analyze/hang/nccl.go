@@ -10,7 +10,7 @@ import (
 // a log tells what was entered, and never what ended. Those that all ranks of a communicator entered alike
 // count as ended, those behind the last of the rank that has fewest as in flight.
 func ncclDumps(set *flight.Set) []*flight.Dump {
-	list := inOrder(last(set, flight.NCCL))
+	list := inOrder(last(set.Dumps, flight.NCCL))
 	type member struct {
 		d *flight.Dump
 		g int32

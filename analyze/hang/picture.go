@@ -8,23 +8,31 @@ import (
 )
 
 // pytorch returns a dump of each rank of which PyTorch tells, in the order of ranks: the last one of its flight
-// recorder, and without one, what its watchdog printed. Both count collectives alike.
-func pytorch(set *flight.Set) []*flight.Dump {
-	recorded, watched := last(set, flight.FlightRecorder), last(set, flight.Watchdog)
+// recorder, and without one, what its watchdog printed. Both count collectives alike. Of several jobs with equal ranks,
+// it is about the last one; the others are returned beside it. mixed tells that nothing tells them apart.
+func pytorch(set *flight.Set) (dumps []*flight.Dump, others []*job, mixed bool) {
+	var all []*flight.Dump
+	for _, d := range set.Dumps {
+		if d.By == flight.FlightRecorder && d.Rank >= 0 {
+			all = append(all, d)
+		}
+	}
+	jobs, apart := jobsOf(all)
+	recorded, watched := last(jobs[0].dumps, flight.FlightRecorder), last(set.Dumps, flight.Watchdog)
 	for rank, d := range watched {
 		if recorded[rank] == nil {
 			recorded[rank] = d
 		}
 	}
-	list := inOrder(recorded)
-	nameRanks(list)
-	return list
+	dumps = inOrder(recorded)
+	nameRanks(dumps)
+	return dumps, jobs[1:], !apart
 }
 
 // last returns the last dump of each rank by a recorder.
-func last(set *flight.Set, by flight.Recorder) map[int32]*flight.Dump {
+func last(dumps []*flight.Dump, by flight.Recorder) map[int32]*flight.Dump {
 	of := map[int32]*flight.Dump{}
-	for _, d := range set.Dumps {
+	for _, d := range dumps {
 		if d.By == by && d.Rank >= 0 && (of[d.Rank] == nil || d.Time >= of[d.Rank].Time) {
 			of[d.Rank] = d
 		}

@@ -40,6 +40,9 @@ func (h *Hang) stuckTable() *table.Table {
 		table.TextColumn("at", "where the first rank that waits entered it: the innermost function that is not PyTorch's", func(s *Stuck) string { return h.place(s.Stack) }),
 		table.Detail([]table.Field[Stuck]{table.TextColumn("stack", "its stack, innermost first", func(s *Stuck) string { return h.whole(s.Stack) })})[0],
 	})
+	if text := h.severalJobs(); text != "" {
+		t.Note("%s", text)
+	}
 	if len(h.Silent) > 0 {
 		t.Note("nothing is told of %s: what they did is not known", named(h.Silent))
 	}

@@ -295,7 +295,32 @@ func (h *Hang) Words() string {
 	if n := h.looked(); n > 0 {
 		parts = append(parts, words.Counted(n, "py-spy dump"))
 	}
+	if text := h.severalJobs(); text != "" {
+		parts = append(parts, text)
+	}
 	return strings.Join(parts, "; ")
+}
+
+// severalJobs says that there are dumps of several jobs; "" if there are not.
+func (h *Hang) severalJobs() string {
+	switch {
+	case h.mixed:
+		return "several dumps have one rank, and nothing tells their jobs apart: the last one of each rank counts"
+	case len(h.others) == 0:
+		return ""
+	}
+	const few = 3
+	left, names := 0, []string{}
+	for _, j := range h.others {
+		if left += len(j.dumps); len(names) < few {
+			names = append(names, j.name())
+		}
+	}
+	text := strings.Join(names, ", ")
+	if n := len(h.others) - len(names); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("ranks of equal numbers are of %d jobs, or hangs: this is the last one, and %s of the others are left out (%s); give them alone", len(h.others)+1, words.Counted(left, "dump"), text)
 }
 
 // looked is how many processes py-spy looked at.

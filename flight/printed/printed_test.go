@@ -28,13 +28,34 @@ func read(text string) *flight.Set {
 			r.Watchdog(rest, g.Rank, at)
 			continue
 		}
-		if !r.Spied(b, 0) {
-			r.Unheaded(b)
+		if !r.Spied(b, 0) && !r.Unheaded(b) {
+			r.Mismatch(b)
 		}
 	}
 	r.End()
 	set.Finish(func(int32) trace.Time { return 0 })
 	return set
+}
+
+// What a process group that checks collectives says of two ranks is what they are in; the lengths of what is compared, which
+// it also prints so, are nothing. Ranks of a group whose place in the job is not told are left out.
+func TestMismatch(t *testing.T) {
+	const device = "TensorDeviceTypes=TensorOptions(dtype=float (default), device=cuda, layout=Strided (default), requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+	for _, c := range []struct{ text, want string }{
+		{"[rank1]: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=3104, OpType=ALLREDUCE, TensorShape=[195, 8], TensorDtypes=BFloat16, " + device +
+			"), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=3104, OpType=ALLREDUCE, TensorShape=[51, 8], TensorDtypes=BFloat16, " + device + ").Collectives differ in the following aspects:   Tensor Tensor shapes: 195vs 51\n",
+			"PyTorch watchdog rank 0 :0  [? () 0/-1 id -1, -1 -1; all_reduce #3104 [[51, 8]] BFloat16]\nPyTorch watchdog rank 1 :0  [? () 1/-1 id -1, -1 -1; all_reduce #3104 [[195, 8]] BFloat16]\n"},
+		{"RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=101, OpType=ALLGATHER, TensorShape=[1], TensorDtypes=Long, " + device +
+			"), but Rank 7 is running collective: CollectiveFingerPrint(SequenceNumber=0OpType=REDUCE).Collectives differ in the following aspects:   Sequence number: 101vs 0\n",
+			"PyTorch watchdog rank 1 :0  [? () 1/-1 id -1, -1 -1; all_gather #101 [[1]] Long]\n"},
+		{"[rank6]: RuntimeError: Detected mismatch between collectives on ranks. Rank 2 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=BROADCAST, TensorShape=[1], TensorDtypes=Long, " + device +
+			"), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=ALLGATHER, TensorShape=[1], TensorDtypes=Long, " + device + ").\n",
+			"PyTorch watchdog rank 6 :0  [? () 2/-1 id -1, -1 -1; broadcast #5 [[1]] Long]\n"},
+	} {
+		if got := describe(read(c.text)); got != c.want {
+			t.Errorf("got\n%swant\n%s", got, c.want)
+		}
+	}
 }
 
 // describe writes dumps, one a line.

@@ -1,0 +1,109 @@
+package hang
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A job is the dumps of flight recorders that one job left behind, at one hang.
+type job struct {
+	dumps []*flight.Dump
+	ranks map[int32]bool
+	label string // what tells it from others: a folder, a host
+	last  trace.Time
+}
+
+// jobsOf tells apart the dumps of several jobs that have equal ranks, the last one first: by their folders, by
+// the ranks that their groups have, by what their names have in front of the rank, or by when they were. Where
+// no rank has two dumps, there is one job. ok is false if nothing tells them apart.
+func jobsOf(dumps []*flight.Dump) (jobs []*job, ok bool) {
+	folder := func(d *flight.Dump) string { return filepath.ToSlash(filepath.Dir(d.File)) }
+	world := func(d *flight.Dump) string {
+		for i := range d.Groups {
+			if g := &d.Groups[i]; isWorld(g) && g.Ranks != nil {
+				return rankKey(g)
+			}
+		}
+		return ""
+	}
+	name := func(d *flight.Dump) string { return strings.TrimRight(filepath.ToSlash(d.File), "0123456789") }
+	for _, label := range []func(*flight.Dump) string{
+		func(*flight.Dump) string { return "" },
+		folder,
+		func(d *flight.Dump) string { return folder(d) + "\x00" + world(d) },
+		func(d *flight.Dump) string { return name(d) + "\x00" + world(d) },
+	} {
+		if jobs = split(dumps, label); jobs != nil {
+			return jobs, true
+		}
+	}
+	if jobs = byTime(dumps); jobs != nil {
+		return jobs, true
+	}
+	return []*job{{dumps: dumps}}, false
+}
+
+// split divides dumps by a label; nil if a job has two dumps of a rank then.
+func split(dumps []*flight.Dump, label func(*flight.Dump) string) []*job {
+	by := map[string]*job{}
+	var list []*job
+	for _, d := range dumps {
+		key := label(d)
+		j := by[key]
+		if j == nil {
+			j = &job{ranks: map[int32]bool{}, label: key}
+			by[key], list = j, append(list, j)
+		}
+		if !j.add(d) {
+			return nil
+		}
+	}
+	return newestFirst(list)
+}
+
+// add adds a dump; ok is false if there is one of its rank.
+func (j *job) add(d *flight.Dump) (ok bool) {
+	if j.ranks[d.Rank] {
+		return false
+	}
+	j.ranks[d.Rank] = true
+	j.dumps = append(j.dumps, d)
+	j.last = max(j.last, d.Time)
+	return true
+}
+
+// between is how far apart two hangs are at least, in ns: those of one hang are dumped together.
+const between = trace.Time(60e9)
+
+// byTime divides dumps where a rank has its next one; nil if the jobs are not apart in time.
+func byTime(dumps []*flight.Dump) []*job {
+	sorted := slices.Clone(dumps)
+	slices.SortStableFunc(sorted, func(a, b *flight.Dump) int { return cmp.Compare(a.Time, b.Time) })
+	j := &job{ranks: map[int32]bool{}}
+	list := []*job{j}
+	for _, d := range sorted {
+		if j.add(d) {
+			continue
+		}
+		if d.Time == 0 || d.Time-j.last < between {
+			return nil
+		}
+		j = &job{ranks: map[int32]bool{}}
+		list = append(list, j)
+		j.add(d)
+	}
+	return newestFirst(list)
+}
+
+func newestFirst(list []*job) []*job {
+	slices.SortStableFunc(list, func(a, b *job) int { return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(a.label, b.label)) })
+	return list
+}
+
+// name is what a job is called: its first file.
+func (j *job) name() string { return j.dumps[0].File }
