@@ -144,16 +144,45 @@ var powers = func() (p [19]float64) {
 	return p
 }()
 
+// A place in the layout of a line has a key, and what it becomes.
+type layoutField struct {
+	key string
+	field
+}
+
+// field returns what the nth key of a line becomes. Most lines have the keys of one before: looking
+// them up takes longer than all else.
+func (r *reader) field(nth int, key []byte) field {
+	const most = 32
+	if nth < len(r.layout) {
+		if l := &r.layout[nth]; string(key) == l.key {
+			return l.field
+		}
+	}
+	f, known := fields[string(key)]
+	if !known {
+		f.use = unused
+	}
+	switch l := (layoutField{string(key), f}); {
+	case nth < len(r.layout):
+		r.layout[nth] = l
+	case nth == len(r.layout) && nth < most:
+		r.layout = append(r.layout, l)
+	}
+	return f
+}
+
 // batch reads what follows "Prefill batch" or "Decode batch".
 func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
 	if bytes.HasPrefix(b, []byte(" [")) { // the number of the iteration
 		_, b, _ = bytes.Cut(b, []byte("]"))
 	}
 	b = bytes.TrimLeft(b, "., ")
-	usage, n := -1.0, 0
+	usage, n, nth := -1.0, 0, -1
 	pairs(b, func(key, value []byte) {
-		f, known := fields[string(key)]
-		if !known || f.use == unused {
+		nth++
+		f := r.field(nth, key)
+		if f.use == unused {
 			return
 		}
 		v, ok := decimal(value)

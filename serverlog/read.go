@@ -32,16 +32,22 @@ type reader struct {
 	around   *logline.Unwrapper
 	unquoted []byte
 
-	places map[string]int32
-	last   struct { // of the line before
+	places   map[string]int32
+	placeKey []byte   // of places, used again
+	last     struct { // of the line before
 		header []byte
 		server int32
 		place  int32
 	}
-	servers map[wrappedServer]int32
-	ids     [][series.KnownMetrics]int32 // of series, plus one, by place
-	roles   map[int32]string             // of servers
-	engine  string
+	servers    map[wrappedServer]int32
+	lastServer struct { // of the line before; id is plus one
+		of wrappedServer
+		id int32
+	}
+	layout []layoutField                // of the last line of a batch
+	ids    [][series.KnownMetrics]int32 // of series, plus one, by place
+	roles  map[int32]string             // of servers
+	engine string
 
 	raised      []*raised
 	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
@@ -172,12 +178,13 @@ func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {
 	if r.last.server == server+1 && bytes.Equal(r.last.header, header) {
 		return r.last.place
 	}
-	key := string(append([]byte{byte(server), byte(server >> 8), byte(server >> 16)}, header...))
-	place, ok := r.places[key]
+	key := append(append(r.placeKey[:0], byte(server), byte(server>>8), byte(server>>16)), header...)
+	r.placeKey = key
+	place, ok := r.places[string(key)]
 	if !ok {
 		place = r.f.Place(series.Place{Server: server, Rank: rankOf(header), GPU: series.NoGPU})
 		if len(r.places) < 1<<14 {
-			r.places[key] = place
+			r.places[string(key)] = place
 		}
 	}
 	r.last.header, r.last.server, r.last.place = append(r.last.header[:0], header...), server+1, place
@@ -214,6 +221,9 @@ func rankOf(header []byte) trace.Rank {
 // server returns the server that a line is of.
 func (r *reader) server(w logline.Wrapping) int32 {
 	key := wrappedServer{w.Host, w.Server}
+	if l := &r.lastServer; l.id > 0 && l.of == key {
+		return l.id - 1
+	}
 	id, ok := r.servers[key]
 	if !ok {
 		name := r.base
@@ -223,6 +233,7 @@ func (r *reader) server(w logline.Wrapping) int32 {
 		id = r.f.Server(series.Server{Host: w.Host, Name: name})
 		r.servers[key] = id
 	}
+	r.lastServer.of, r.lastServer.id = key, id+1
 	return id
 }
 
@@ -265,7 +276,9 @@ var (
 // body reads what follows a stamp.
 func (r *reader) body(b []byte, at trace.Time, place int32) {
 	r.f.Saw(at)
-	b = unleveled(b)
+	if len(b) > 0 && levels[b[0]] {
+		b = unleveled(b)
+	}
 	switch {
 	case bytes.HasPrefix(b, decodeBatch):
 		r.batch(b[len(decodeBatch):], at, place, false)
@@ -306,6 +319,9 @@ func (r *reader) unknown(b []byte) {
 	}
 	r.known++
 }
+
+// levels are what words for levels begin with.
+var levels = [256]bool{'I': true, 'W': true, 'E': true, 'C': true, 'D': true}
 
 // unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".
 func unleveled(b []byte) []byte {
