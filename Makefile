@@ -82,7 +82,7 @@ docs:
 	@$(GO) run ./scripts/formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
 	@$(GO) run ./scripts/licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports -run 'TestPage' -update
-	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial|TestSchemas' -update
+	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial|TestSchemas|TestSkill' -update
 	$(GO) test -timeout $(TIMEOUT) ./dataset -run 'TestReference' -update
 
 # Archives for Linux, macOS and Windows, packages for Linux, and their checksums. The same

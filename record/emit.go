@@ -168,7 +168,7 @@ func join(r, o *Row) {
 		other := *r
 		*r, o = *o, &other
 	}
-	for _, x := range [...][2]*int64{{&r.TTFT, &o.TTFT}, {&r.Prompt, &o.Prompt}, {&r.Completion, &o.Completion}, {&r.Cached, &o.Cached}} {
+	for _, x := range [...][2]*int64{{&r.TTFT, &o.TTFT}, {&r.Prompt, &o.Prompt}, {&r.Completion, &o.Completion}, {&r.Cached, &o.Cached}, {&r.Retracted, &o.Retracted}} {
 		if *x[0] == Unknown {
 			*x[0] = *x[1]
 		}
@@ -419,6 +419,7 @@ func (e *emitter) request(f *spantable.Filler, r *Row) trace.ArgList {
 	count("gen_ai.usage.prompt_tokens", r.Prompt)
 	count("gen_ai.usage.completion_tokens", r.Completion)
 	count("gen_ai.usage.cached_tokens", r.Cached)
+	count("num_retractions", r.Retracted)
 	if r.Model != 0 {
 		add("gen_ai.response.model", f.Table.Syms.Name(r.Model))
 	}

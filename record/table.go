@@ -56,6 +56,7 @@ type Row struct {
 	Prompt     int64
 	Completion int64
 	Cached     int64
+	Retracted  int64 // how often it was thrown out of a batch; Unknown
 	Model      trace.Sym
 	Reason     trace.Sym // why it failed or was aborted; 0 if it did not
 	Finish     trace.Sym // "stop", "length", "abort"; 0 is unknown
@@ -93,7 +94,7 @@ func RoleOf(word string) Role {
 
 // NewRow returns a row that knows nothing.
 func NewRow() Row {
-	return Row{TTFT: Unknown, E2E: Unknown, Prompt: Unknown, Completion: Unknown, Cached: Unknown, Server: Unknown, DP: Unknown}
+	return Row{TTFT: Unknown, E2E: Unknown, Prompt: Unknown, Completion: Unknown, Cached: Unknown, Retracted: Unknown, Server: Unknown, DP: Unknown}
 }
 
 // A Table is the rows of all inputs.

@@ -94,6 +94,7 @@ type Part struct {
 	PromptTokens     int64
 	CompletionTokens int64
 	CachedTokens     int64
+	Retractions      int32     // that a record of it counts; of spans, see [Set.Retractions]
 	FinishReason     trace.Sym // "stop", "length", "abort"; "" is unknown
 	Model            trace.Sym
 }

@@ -125,6 +125,8 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 		x.row.Completion = count(value)
 	case "cached_tokens":
 		x.row.Cached = count(value)
+	case "num_retractions", "total_retractions": // the name of 2026-03
+		x.row.Retracted = count(value)
 	case "dp_rank":
 		if n := count(value); n >= 0 && n < 1<<15 {
 			x.row.DP = int16(n)

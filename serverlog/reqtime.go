@@ -113,6 +113,10 @@ func (d *durations) set(key string, value []byte) {
 	}
 }
 
+// rounded is by how many GB/s a speed that is written with two digits may be off, ten times: how long a
+// prefill took is told to a tenth then.
+const rounded = 10 * 0.005
+
 // place puts the durations one after the other, from when the scheduler took the request.
 func (d *durations) place(r *record.Row, entry trace.Time) {
 	at := entry
@@ -136,7 +140,11 @@ func (d *durations) place(r *record.Row, entry trace.Time) {
 		if d.speed > 0 {
 			sent = min(d.forward, int64(d.total/d.speed*1e6))
 		}
-		put(record.Prefill, d.forward-sent)
+		if prefill := d.forward - sent; prefill >= int64(rounded/d.speed*float64(sent)) {
+			put(record.Prefill, prefill)
+		} else { // what is left of a slow transfer is no more than what its speed was rounded by
+			at += trace.Time(prefill)
+		}
 		if sent > 0 {
 			put(record.Transfer, sent)
 		}

@@ -92,7 +92,7 @@ const TokenizingTopic = "tokenizing"
 func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{
-		Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: all.claim(c, b),
+		Kind: first.findingKind(), At: first.Where, Since: c.Time, Within: max(c.Time-c.First, c.Last-c.Time), Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: all.claim(c, b),
 		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}

@@ -92,6 +92,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
+	{Cause: finding.Slower, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Enough: getsLess},
+	{Cause: finding.Imbalance, Effect: finding.Limit, Topics: limit.Topics, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
+	{Cause: finding.Imbalance, Effect: finding.Limit, Topics: logged.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
+	{Cause: finding.Memory, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
+	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Change, Topics: []string{""}, Enough: asTheClock},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Common, Enough: mostlyOf(cause.Transfer)},
+	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Straggler, Topics: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
 }
 
@@ -110,6 +117,30 @@ func asTheClock(slower, clock *finding.Finding) bool {
 // about then if it was not late all the time.
 func asItsClock(late, clock *finding.Finding) bool {
 	return clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank && (late.Since == 0 || asTheClock(late, clock))
+}
+
+// getsLess reports whether a server may get a smaller share of the requests because it is slow: that of
+// one whose share grew has another reason.
+func getsLess(share, slow *finding.Finding) bool {
+	return share.At.Scope == place.OneRank && share.At == slow.At && share.Metric.After < share.Metric.Before
+}
+
+// onThatRank reports whether a limit is reached where the load is, and nowhere else.
+func onThatRank(reached, skewed *finding.Finding) bool {
+	return reached.At.Scope == place.OneRank && reached.At == skewed.At
+}
+
+// asMemoryFills reports whether tokens may take longer because requests are thrown out of a full KV cache:
+// it fills before, with contexts that steps take longer for, and what was thrown out is computed again.
+func asMemoryFills(pace, retracted *finding.Finding) bool {
+	const fills = trace.Time(60e9)
+	return retracted.Metric.Name == logged.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
+		(retracted.Until == 0 || pace.Since <= retracted.Until+fills)
+}
+
+// mostlyOf reports whether most of what requests with something in common take longer is of one cause.
+func mostlyOf(c cause.Cause) func(common, _ *finding.Finding) bool {
+	return func(common, _ *finding.Finding) bool { return common.Mostly == c.String() }
 }
 
 // afterXid reports whether a server may have failed for an error of a GPU: soon after it.

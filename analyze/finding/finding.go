@@ -31,6 +31,8 @@ type Finding struct {
 	// Since is when it began, and Until when it was over; 0 is from the beginning on,
 	// and to the end.
 	Since, Until trace.Time
+	// Within is by how much Since may be off, either way.
+	Within trace.Time
 	// Text is one sentence: what, where, since when, by how much.
 	Text string
 	// Metric is the number that the sentence is about.
@@ -48,6 +50,8 @@ type Finding struct {
 	Without   []Without
 	Assumed   []string
 	NoWithout string
+	// Mostly is the cause that most of what it costs is of; "" is none, or nobody knows.
+	Mostly string
 	// Claim is the time of requests that it costs, until that is settled; nil is none.
 	Claim    Claim
 	Affected Affected

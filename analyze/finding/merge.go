@@ -135,7 +135,7 @@ const slack = trace.Time(2 * time.Second)
 type Consequence struct {
 	Cause, Effect Kind
 	CauseTopic    string   // of the cause; "" is any
-	Topics        []string // of the effect
+	Topics        []string // of the effect; nil is any
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
 	OnRanks bool
@@ -160,7 +160,7 @@ type Consequence struct {
 
 // isEffect reports whether f is brought about by a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
-	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && (f.meets(cause) || c.Around) &&
+	return f.Kind == c.Effect && (c.Topics == nil || slices.Contains(c.Topics, f.Topic)) && (f.meets(cause) || c.Around) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
@@ -174,10 +174,11 @@ func (c *Consequence) isEffect(f, cause *Finding) bool {
 // to share their work anew: half as long as that took.
 func (f *Finding) beginsIn(cause *Finding) bool {
 	const slack = trace.Time(5 * time.Second) // a change of shares shows after some requests
-	if cause.Since == 0 || f.Since == 0 || f.Since+slack < cause.Since {
+	off := slack + f.Within
+	if cause.Since == 0 || f.Since == 0 || f.Since+off < cause.Since {
 		return false
 	}
-	return cause.Until == 0 || f.Since <= cause.Until+(cause.Until-cause.Since)/2+slack
+	return cause.Until == 0 || f.Since <= cause.Until+(cause.Until-cause.Since)/2+off
 }
 
 // take makes an effect evidence of its cause.

@@ -328,6 +328,9 @@ func mean(list []float64) float64 {
 	return sum / float64(n)
 }
 
+// Retracted is the metric of findings of retractions.
+const Retracted = "retracted requests"
+
 // Retractions finds servers that throw requests out of a full KV cache.
 func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
 	judged := l.judgedLogs("logged retractions")
@@ -351,7 +354,7 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		s := &l.Set.Servers[i]
-		f := finding.Finding{At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Metric: finding.Metric{Name: "retracted requests", Before: math.NaN(), After: float64(n)}}
+		f := finding.Finding{At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)}}
 		who := host(s)
 		if len(places) == 1 {
 			for p := range places {

@@ -43,6 +43,16 @@ func (l *Logged) Limits() ([]finding.Finding, finding.Judged) {
 	return l.alike(out), judged
 }
 
+// Topics of findings of limits.
+const (
+	kvTopic      = "KV cache"
+	runningTopic = "running requests"
+	prefillTopic = "prefill"
+)
+
+// Limits are the topics of findings of limits.
+var Limits = []string{kvTopic, runningTopic, prefillTopic}
+
 // alike makes one finding of those of one topic on several ranks of a role.
 func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
 	for _, f := range list {
@@ -111,7 +121,7 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 		return f, false
 	}
 	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Topic: "KV cache", At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+	f = finding.Finding{Topic: kvTopic, At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(full/100.0), n, all, words.Nearly(l.Grid.Bucket), most, l.span(first, last))
@@ -139,7 +149,7 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 	if all < fewBuckets || n < fewLimited || most < 2 {
 		return f, false
 	}
-	f = finding.Finding{Topic: "running requests", At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+	f = finding.Finding{Topic: runningTopic, At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), n, all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(first, last))
@@ -159,7 +169,7 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 	if all < fewBuckets || n < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Topic: "prefill", At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+	f = finding.Finding{Topic: prefillTopic, At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.mostQueued(), n, all, words.Nearly(l.Grid.Bucket), l.span(first, last))

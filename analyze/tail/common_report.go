@@ -50,6 +50,9 @@ func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	if c.Of == Where {
 		f.Topic = PlaceTopic
 	}
+	if c.Part >= 0.5 {
+		f.Mostly = c.Main.String()
+	}
 	among := ""
 	if c.Population != "" {
 		among = " of " + c.Population

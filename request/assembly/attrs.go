@@ -20,7 +20,7 @@ type attrKeys struct {
 	gatewayRequest, httpStatus, method     trace.Sym
 	hostName, processPID, vllmPID, podName trace.Sym
 	decodeCount, batchSize, forwardMode    trace.Sym
-	accepted                               trace.Sym
+	accepted, retractions                  trace.Sym
 	schedule, retract, sending, sendingOne trace.Sym // names of events
 	dispatch, dcDispatch                   trace.Sym // stages that were called otherwise later: see stages
 	language, sdk, version, release        trace.Sym
@@ -33,7 +33,7 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 		tp: k("tp_rank"), pp: k("pp_rank"), dp: k("dp_rank"), reason: k("reason"), message: k("message"),
 		requestID: k("gen_ai.request.id"), ttft: k("gen_ai.latency.time_to_first_token"), e2e: k("gen_ai.latency.e2e"),
 		model: k("gen_ai.response.model"), finish: k("gen_ai.response.finish_reasons"),
-		prompt: k("gen_ai.usage.prompt_tokens"), completion: k("gen_ai.usage.completion_tokens"), cached: k("gen_ai.usage.cached_tokens"),
+		prompt: k("gen_ai.usage.prompt_tokens"), completion: k("gen_ai.usage.completion_tokens"), cached: k("gen_ai.usage.cached_tokens"), retractions: k("num_retractions"),
 		inQueue: k("gen_ai.latency.time_in_queue"), inPrefill: k("gen_ai.latency.time_in_model_prefill"), inDecode: k("gen_ai.latency.time_in_model_decode"),
 		gatewayRequest: k("request_id"), httpStatus: k("status_code"), method: k("method"),
 		hostName: k("host.name"), processPID: k("process.pid"), vllmPID: k("vllm.process_id"), podName: k("k8s.pod.name"),

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -287,6 +288,10 @@ func (b *builder) addPart(i int, role request.Role) {
 			count(&p.CompletionTokens, a)
 		case k.cached:
 			count(&p.CachedTokens, a)
+		case k.retractions:
+			if n, ok := argInt(a); ok && n >= 0 && n <= math.MaxInt32 {
+				p.Retractions = int32(n)
+			}
 		case k.model:
 			p.Model = b.Syms.Intern(string(a.Bytes()))
 		case k.finish:

@@ -39,6 +39,7 @@ func (b *measurer) measure(r *request.Request) (derived bool) {
 	m.PromptTokens, m.CompletionTokens, m.CachedTokens = answer.PromptTokens, answer.CompletionTokens, answer.CachedTokens
 	for _, p := range b.PartsOf(r) {
 		part := &b.Parts[p]
+		m.Retractions += int64(part.Retractions)
 		lead := b.Lead(part)
 		if lead == request.None {
 			continue

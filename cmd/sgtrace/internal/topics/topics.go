@@ -41,6 +41,8 @@ func All() []Topic {
 			page("gate", docs.Gate)},
 		{commandline.Topic{Name: "agents", Usage: "how scripts and agents use the JSON"},
 			page("agents", docs.Agents)},
+		{commandline.Topic{Name: "skill", Usage: "a skill for agents: help skill > SKILL.md"},
+			alone("skill", skill)},
 		{commandline.Topic{Name: "schema", Usage: "the JSON Schema of what --format json prints"},
 			verbatim("schema", docs.Schema)},
 		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
