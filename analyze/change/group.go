@@ -91,6 +91,8 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 		return lead.Metric.isLoad() && f.First <= lead.Last+early && f.Last >= lead.First-early
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():
 		return false // more load makes nothing faster
+	case lead.Metric == ShareChanged && lead.rises() && f.rises() && f.Scope == place.OneRank && f.Role == lead.Role && f.Where != lead.Where:
+		return false // nor does more on one server make others of its role slower: they get less
 	}
 	return f.First <= lead.Last+lag && f.Last >= lead.First-early
 }

@@ -92,13 +92,15 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Errors, Topics: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
-	{Cause: finding.Slower, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Enough: getsLess},
+	{Cause: finding.Slower, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
+	{Cause: finding.Transfer, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Topics: limit.Topics, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Topics: logged.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Change, Topics: []string{""}, Enough: asTheClock},
-	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Common, Enough: mostlyOf(cause.Transfer)},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
+	{Cause: finding.Load, Effect: finding.Change, Topics: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Straggler, Topics: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
 }
 
@@ -119,15 +121,23 @@ func asItsClock(late, clock *finding.Finding) bool {
 	return clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank && (late.Since == 0 || asTheClock(late, clock))
 }
 
-// getsLess reports whether a server may get a smaller share of the requests because it is slow: that of
-// one whose share grew has another reason.
-func getsLess(share, slow *finding.Finding) bool {
-	return share.At.Scope == place.OneRank && share.At == slow.At && share.Metric.After < share.Metric.Before
+// avoided reports whether routers send less to a server because it is slow, and so more to another one of
+// its role.
+func avoided(share, slow *finding.Finding) bool {
+	if share.At.Scope != place.OneRank || slow.At.Scope != place.OneRank || share.At.Role != slow.At.Role {
+		return false
+	}
+	return share.At.Overlaps(&slow.At) == (share.Metric.After < share.Metric.Before)
+}
+
+// showsIn reports whether users see more load in what changed: all of them, in how long it takes.
+func showsIn(seen, load *finding.Finding) bool {
+	return seen.At.Scope == place.Everywhere && load.Metric.After > load.Metric.Before && seen.Metric.After > seen.Metric.Before
 }
 
 // onThatRank reports whether a limit is reached where the load is, and nowhere else.
 func onThatRank(reached, skewed *finding.Finding) bool {
-	return reached.At.Scope == place.OneRank && reached.At == skewed.At
+	return reached.At.Scope == place.OneRank && skewed.At.Scope == place.OneRank && reached.At.Overlaps(&skewed.At)
 }
 
 // asMemoryFills reports whether tokens may take longer because requests are thrown out of a full KV cache:

@@ -154,13 +154,15 @@ type Consequence struct {
 	// Around tells that effects which begin at another time than the cause lasts are none. Each
 	// finding is looked at by itself then, before those that say the same are one.
 	Around bool
+	// Elsewhere tells that effects may be at other places than the cause: at the other end of a link.
+	Elsewhere bool
 	// Costs tells that the cause costs what the effect does.
 	Costs bool
 }
 
 // isEffect reports whether f is brought about by a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
-	return f.Kind == c.Effect && (c.Topics == nil || slices.Contains(c.Topics, f.Topic)) && (f.meets(cause) || c.Around) &&
+	return f.Kind == c.Effect && (c.Topics == nil || slices.Contains(c.Topics, f.Topic)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
