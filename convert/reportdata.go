@@ -117,7 +117,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	if opt.SyncPoints {
 		p.Profiles.ClockOffsets = p.aligned.ClockOffsets(of)
 	}
-	p.Profiles.Streams, p.Profiles.Files = heldStreams(in, of, opt.Attribute)
+	p.Profiles.Streams, p.Profiles.Files = heldStreams(in, of)
 	for _, f := range of.Files {
 		if f.Source.Source.Rows == nil {
 			p.Profiles.Lanes = append(p.Profiles.Lanes, f.LaneTimes(p.Profiles.Syms, in.Spans.Args)...)
@@ -194,9 +194,8 @@ func outside(of *ranks.Assignment, x *inputs.Indexed, from, to trace.Time) bool 
 	return known
 }
 
-// heldStreams are the recordings of which the events are held, and their files. attribute is that of
-// WithoutDuplicates.
-func heldStreams(in *inputs.Loaded, of *ranks.Assignment, attribute bool) (streams []profile.Stream, files []string) {
+// heldStreams are the recordings of which the events are held, and their files.
+func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream, files []string) {
 	ranksOf := of.RanksOf()
 	for _, f := range of.Files {
 		if f.Source.Source.Rows != nil {
@@ -213,9 +212,6 @@ func heldStreams(in *inputs.Loaded, of *ranks.Assignment, attribute bool) (strea
 				return -1
 			}))
 		}
-		if f.Source.Format.Beside {
-			st = of.WithoutDuplicates(f.Source, st, attribute)
-		}
 		streams, files = append(streams, st), append(files, f.Name)
 	}
 	return streams, files
@@ -229,7 +225,7 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 		return nil
 	}
 	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
-	p.Streams, p.Files = heldStreams(in, of, false)
+	p.Streams, p.Files = heldStreams(in, of)
 	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {
 		p.MissingRanks = of.MissingRanks()

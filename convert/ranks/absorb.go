@@ -12,10 +12,10 @@ import (
 
 // joinPairs puts what only an export has of a process into the trace of the same
 // process, so that it is one rank, and what both have is drawn once.
-func (m *Assignment) joinPairs(captures []*Capture) []*Capture {
+func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
 	byExport := map[*Capture][]*pair{}
 	var exports []*Capture
-	for _, p := range m.pairs {
+	for _, p := range joined {
 		if byExport[p.export] == nil {
 			exports = append(exports, p.export)
 		}
@@ -43,6 +43,18 @@ func (m *Assignment) joinPairs(captures []*Capture) []*Capture {
 		return slices.ContainsFunc(exports, func(c *Capture) bool { return c.File == f })
 	})
 	return slices.DeleteFunc(captures, gone)
+}
+
+// heldPairs divides pairs into those whose events are held on clocks that are related, and others.
+func heldPairs(pairs []*pair) (held, others []*pair) {
+	for _, p := range pairs {
+		if p.duplicates != nil && p.export.File.Source.Source.Rows == nil {
+			held = append(held, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return held, others
 }
 
 // tiePairs notes that the traces and exports of pairs are of one process.

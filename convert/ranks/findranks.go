@@ -31,12 +31,13 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 		captures = inOrder(captures, leaveOutCopies(captures, m.diags))
 		m.pairs = m.findPairs(captures, in)
 	}
-	if in.Walks() {
+	joined := m.pairs
+	if in.Walks() { // what is walked stays where it is
+		joined, m.pairs = heldPairs(m.pairs)
 		tiePairs(m.pairs)
 		learnPairs(m.pairs)
-	} else {
-		captures = m.joinPairs(captures)
 	}
+	captures = m.joinPairs(captures, joined)
 	m.countRanks(captures)
 	captures = leaveOutRepetitions(captures, m.diags)
 	m.reportNames(captures, conflicts)
