@@ -19,11 +19,12 @@ type field struct {
 type use uint8
 
 const (
-	asValue   use = iota
-	asUsage       // of one of several pools; the fullest one is what the server has left
-	ofPrefill     // only prefill servers have it
-	ofDecode      // only decode servers have it
-	unused        // known, and of no interest
+	asValue     use = iota
+	asUsage         // of one of several pools; the fullest one is what the server has left
+	ofPrefill       // only prefill servers have it
+	ofDecode        // only decode servers have it
+	ofNewTokens     // of a prefill line; a decode line repeats it for all that run, every 40 steps
+	unused          // known, and of no interest
 )
 
 // share turns a part of 1 into a percentage.
@@ -33,7 +34,7 @@ const share = 100
 var fields = map[string]field{
 	"#new-seq":                        {series.NewSeqs, 1, asValue},
 	"#new-token":                      {series.NewTokens, 1, asValue},
-	"#cached-token":                   {series.CachedTokens, 1, asValue},
+	"#cached-token":                   {series.CachedTokens, 1, ofNewTokens},
 	"#running-req":                    {series.Running, 1, asValue},
 	"#queue-req":                      {series.Queued, 1, asValue},
 	"#pending-token":                  {series.PendingTokens, 1, asValue},
@@ -204,6 +205,10 @@ func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
 			usage = max(usage, v)
 			if metric == series.KVUsage {
 				return // once, of the fullest pool
+			}
+		case ofNewTokens:
+			if !prefill {
+				return
 			}
 		case ofPrefill:
 			r.roleIs(place, "prefill")

@@ -156,3 +156,22 @@ func TestUnknownLines(t *testing.T) {
 		}
 	}
 }
+
+// The keys and their order are those of SGLang's source of 2026-08, and of a fork that adds lists by DP rank. A
+// decode line repeats the cached tokens of all that run: only those of prefill lines are added up.
+func TestLayoutsOfSource(t *testing.T) {
+	const text = `[2026-08-22 14:00:00 TP0] Prefill batch [41], #new-seq: 2, #new-token: 300, #cached-token: 100, token usage: 0.10, #running-req: 3, #queue-req: 4, #pending-token: 512, #bootstrap-req: 1, #inflight-req: 2, waiting-image-req: 0, npu graph: False, input throughput (token/s): 812.33, est. prefill TFLOPS/s (per GPU): 1.23, fwd occupancy: 93.10%
+[2026-08-22 14:00:01 TP0] Decode batch [42], #running-req: 5, #cached-token: 7777, #full token: 5632, full token usage: 0.12, mamba num: 4, mamba usage: 0.03, accept len: 3.12, accept rate: 0.56, pre-allocated usage: 0.01, #prealloc-req: 0, #transfer-req: 0, #retracted-req: 0, cuda graph: True, gen throughput (token/s): 95.33, #queue-req: 6, est. decode TFLOPS/s (per GPU): 0.40, est. read BW (GB/s per GPU): 900.00, est. write BW (GB/s per GPU): 3.00, fwd occupancy: 91.00%
+[2026-08-22 14:00:02 TP0] Prefill batch. #new-seq: 1, #new-token: 50, #cached-token: 25, token usage: 0.11, #running-req: 6, #prefill per DP: [1, 0], #running per DP: [3, 3], #queue-req: 7, 
+`
+	set, _, all := readText(t, "prefill-0.log", strings.NewReader(text))
+	for metric, want := range map[series.MetricID]float64{series.NewSeqs: 3, series.NewTokens: 350, series.CachedTokens: 125, series.Running: 14, series.Queued: 17, series.PendingTokens: 512, series.Bootstrapping: 1,
+		series.Sending: 2, series.KVTokens: 5632, series.Generation: 95.33, series.AcceptLength: 3.12, series.PrefillRate: 812.33} {
+		if all[metric].sum != want {
+			t.Errorf("%s: %v, want %v", set.Metric(metric).Name, all[metric].sum, want)
+		}
+	}
+	if src := &set.Sources[0]; src.Read != 3 || src.Other != 0 {
+		t.Errorf("%d lines are read, %d not known", src.Read, src.Other)
+	}
+}
