@@ -313,7 +313,7 @@ func (j *joiner) events() []profile.Slice {
 			x.Correlation = 0
 		}
 		if late && keep {
-			keep = x.Dur >= f.MinDur && (f.From == 0 || x.End() >= f.From) && (f.To == 0 || x.Time <= f.To)
+			keep = x.Dur >= f.MinDur && f.Overlaps(x.Time, x.End())
 		}
 		if drops {
 			if !keep {

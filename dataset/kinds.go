@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -38,12 +37,7 @@ func fileOf(kind profile.SliceKind) *file {
 
 // wants reports whether a filter may keep events of the file.
 func (f *file) wants(filter *profile.Filter) bool {
-	return filter.Cats == nil || f == otherFile || slices.ContainsFunc(f.of.Categories(), func(c string) bool { return keepsCategory(filter, c) })
-}
-
-// keepsCategory reports whether a filter keeps events of a category.
-func keepsCategory(filter *profile.Filter, category string) bool {
-	return filter.Cats == nil || slices.ContainsFunc(filter.Cats, func(c string) bool { return strings.EqualFold(c, category) })
+	return filter.Cats == nil || f == otherFile || slices.ContainsFunc(f.of.Categories(), filter.KeepsCategory)
 }
 
 // Words are what texts in columns stand for, by number.

@@ -14,6 +14,7 @@ import (
 type restoring struct {
 	*Capture
 	opt      *format.Options
+	keep     *profile.Keeper
 	keys     argKeys
 	view     string
 	profiles []*profile.Profile
@@ -23,7 +24,7 @@ type restoring struct {
 // readProfiles returns the profiles of a capture as the reader of its format did, with the
 // events that the filter keeps; those of a view, "" is the usual one.
 func (c *Capture) readProfiles(name, view string, opt *format.Options) ([]*profile.Profile, error) {
-	r := &restoring{Capture: c, opt: opt, view: view, keys: newArgKeys(opt.Syms), numbers: map[int64]int32{}}
+	r := &restoring{Capture: c, opt: opt, keep: profile.NewKeeper(&opt.Filter, opt.Syms), view: view, keys: newArgKeys(opt.Syms), numbers: map[int64]int32{}}
 	steps := []func() error{func() error { return r.processes(name) }, r.threads, r.steps, r.collectives}
 	if filter := &opt.Filter; !filter.IndexOnly {
 		steps = append(steps, r.events, r.instants, r.counters)
@@ -170,10 +171,9 @@ func (r *restoring) eventsOf(file *file) error {
 		at.walked = r.walkedSpot(file, in)
 	}
 	arguments := r.argumentsOf(file, in)
-	categories := map[trace.Sym]bool{}
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
 		s := profile.Slice{Time: trace.Time(start.int()), Dur: max(0, dur.int()), Correlation: correlation.int(), Name: name.sym(), Cat: category(), Place: file.of.On(row)}
-		if !r.keeps(&s, categories) {
+		if !r.keep.Keeps(s.Cat, s.Name, s.Time, s.End()) {
 			continue
 		}
 		s.Args = arguments(s.Cat)
@@ -206,18 +206,6 @@ func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
 		}
 		return own[0]
 	}
-}
-
-// keeps reports whether the filter keeps an event; categories are those that were met.
-func (r *restoring) keeps(s *profile.Slice, categories map[trace.Sym]bool) bool {
-	f := &r.opt.Filter
-	keep, known := categories[s.Cat]
-	if !known {
-		keep = keepsCategory(f, r.opt.Syms.Name(s.Cat))
-		categories[s.Cat] = keep
-	}
-	return keep && s.Dur >= f.MinDur && (f.Names == nil || f.Names.MatchString(r.opt.Syms.Name(s.Name))) &&
-		(f.From == 0 || s.End() >= f.From) && (f.To == 0 || s.Time <= f.To)
 }
 
 // argumentsOf returns what puts together the arguments of the row under way, of a category.
@@ -261,8 +249,7 @@ func (r *restoring) argumentsOf(file *file, in *rows) func(category trace.Sym) t
 
 // wantsArguments reports whether the filter keeps arguments of a category.
 func (r *restoring) wantsArguments(category string) bool {
-	cats := r.opt.Filter.ArgCats
-	return cats == nil || keepsCategory(&profile.Filter{Cats: cats}, category)
+	return (&profile.Filter{Cats: r.opt.Filter.ArgCats}).KeepsCategory(category)
 }
 
 // inputsOf returns what puts together the arguments of operators. Many have the same: these are
@@ -306,11 +293,9 @@ func (r *restoring) instants() error {
 	at, time, name, category := r.spot(in), in.column("time"), in.column("name"), in.column("category")
 	keys := [...]trace.Sym{r.keys.deviceType, r.keys.device, r.keys.allocated, r.keys.reserved}
 	values := [...]*cell{in.column("device_type"), in.column("device"), in.column("allocated"), in.column("reserved")}
-	categories := map[trace.Sym]bool{}
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
 		x := trace.Instant{Time: trace.Time(time.int()), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()}
-		// No duration is too short for an instant.
-		if !r.keeps(&profile.Slice{Time: x.Time, Name: x.Name, Cat: x.Cat, Dur: r.opt.Filter.MinDur}, categories) {
+		if !r.keep.Category(x.Cat) || !r.keep.Within(x.Name, x.Time, x.Time) {
 			continue
 		}
 		if r.opt.Filter.Args != profile.ArgsNone && r.wantsArguments(r.opt.Syms.Name(x.Cat)) {

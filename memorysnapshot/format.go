@@ -83,14 +83,14 @@ func draw(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
 			}
 			p.Total++
 			p.First, p.Last = min(p.First, e.Time), max(p.Last, e.Time)
-			if e.Action == heap.OutOfMemory && keeps(f, e.Time) {
+			if e.Action == heap.OutOfMemory && !f.IndexOnly && f.Overlaps(e.Time, e.Time) {
 				p.Instants = append(p.Instants, trace.Instant{Time: e.Time, Name: opt.Syms.Intern("out of memory: " + strconv.FormatInt(e.Size, 10) + " bytes"), Cat: opt.Syms.Intern(profile.InstantCategory)})
 			}
 		}
 		last := heap.Use{Allocated: -1 << 62, Reserved: -1}
 		d.Walk(r.Start, func(i int, u heap.Use) {
 			at := d.Entries[i].Time
-			if at == 0 || !keeps(f, at) {
+			if at == 0 || f.IndexOnly || !f.Overlaps(at, at) {
 				return
 			}
 			if diff := u.Allocated - last.Allocated; max(diff, -diff)*steps >= r.Peak.Allocated || i == r.PeakAt || i == len(d.Entries)-1 {
@@ -107,8 +107,4 @@ func draw(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
 		p.First, p.Last, p.Total, p.Meta.Origin = 0, 0, 1, profile.OriginUnknown // the moment of the snapshot, whenever that was
 	}
 	return p
-}
-
-func keeps(f *profile.Filter, at trace.Time) bool {
-	return !f.IndexOnly && (f.From == 0 || at >= f.From) && (f.To == 0 || at <= f.To)
 }

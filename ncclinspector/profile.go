@@ -70,11 +70,11 @@ type recorder struct {
 	list  trace.ArgList
 	keys  struct{ op, bytes, bus, peer, seq, group trace.Sym }
 	names map[trace.Sym]trace.Sym // of kernels, by operation
-	kept  map[trace.Sym]bool      // by name: whether the filter keeps it
+	keep  *profile.Keeper
 }
 
 func newRecorder(opt *format.Options, name string, of process) *recorder {
-	r := &recorder{opt: opt, names: map[trace.Sym]trace.Sym{}, kept: map[trace.Sym]bool{}}
+	r := &recorder{opt: opt, names: map[trace.Sym]trace.Sym{}, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
 	r.p = &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64,
 		Meta: profile.Meta{Origin: profile.OriginUnix, Rank: -1, WorldSize: -1, GPU: -1, Host: of.host, PID: of.pid, Backend: "nccl", OnGPU: true}}
 	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
@@ -161,10 +161,11 @@ func (r *recorder) name(op trace.Sym) trace.Sym {
 
 // event adds a slice if the filter keeps it.
 func (r *recorder) event(c *profile.Collective, x *op) int32 {
-	if !r.keeps(c) {
+	cat := r.opt.Syms.Intern(category)
+	if !r.keep.Keeps(cat, c.Name, c.Time, c.Time+trace.Time(c.Dur)) {
 		return profile.NoEvent
 	}
-	s := profile.Slice{Time: c.Time, Dur: c.Dur, Name: c.Name, Cat: r.opt.Syms.Intern(category), Place: profile.SliceKindOf(category).On(c.Row)}
+	s := profile.Slice{Time: c.Time, Dur: c.Dur, Name: c.Name, Cat: cat, Place: profile.SliceKindOf(category).On(c.Row)}
 	if r.put != nil {
 		l := r.list[:0]
 		if x.bytes >= 0 {
@@ -184,22 +185,4 @@ func (r *recorder) event(c *profile.Collective, x *op) int32 {
 	}
 	r.p.Events = append(r.p.Events, s)
 	return int32(len(r.p.Events) - 1)
-}
-
-// keeps reports whether the filter keeps a collective.
-func (r *recorder) keeps(c *profile.Collective) bool {
-	f := &r.opt.Filter
-	if f.IndexOnly || c.Dur < f.MinDur || f.From != 0 && c.Time+trace.Time(c.Dur) < f.From || f.To != 0 && c.Time > f.To ||
-		f.Cats != nil && !slices.ContainsFunc(f.Cats, func(want string) bool { return strings.EqualFold(strings.TrimSpace(want), category) }) {
-		return false
-	}
-	if f.Names == nil {
-		return true
-	}
-	keep, known := r.kept[c.Name]
-	if !known {
-		keep = f.Names.MatchString(r.opt.Syms.Name(c.Name))
-		r.kept[c.Name] = keep
-	}
-	return keep
 }

@@ -3,7 +3,6 @@ package nsysexport
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -35,12 +34,12 @@ func (k *argKeys) init(syms *trace.Symbols) {
 // reader reads one table, or a few, into pieces.
 type reader struct {
 	*profiler
-	put      *trace.ArgsAppender // nil leaves arguments out
-	pieces   map[int32]*piece    // by pid
-	last     *piece              // that was asked for
-	list     trace.ArgList
-	isWanted []int8 // names that the filter asks for, by symbol: 1 is yes, -1 is no
-	meets    []int8 // names of kernels that communicate, likewise
+	put    *trace.ArgsAppender // nil leaves arguments out
+	pieces map[int32]*piece    // by pid
+	last   *piece              // that was asked for
+	list   trace.ArgList
+	keeper *profile.Keeper
+	meets  []int8 // names of kernels that communicate, likewise
 }
 
 // piece is what one reader says about one process.
@@ -89,7 +88,7 @@ const (
 )
 
 func newReader(r *profiler) *reader {
-	rd := &reader{profiler: r, pieces: map[int32]*piece{}}
+	rd := &reader{profiler: r, pieces: map[int32]*piece{}, keeper: profile.NewKeeper(r.filter, r.syms)}
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		rd.put = args.Appender()
 	}
@@ -145,11 +144,8 @@ type category struct {
 }
 
 func (r *reader) category(name string) category {
-	wanted := r.filter.Cats == nil
-	for _, c := range r.filter.Cats {
-		wanted = wanted || strings.EqualFold(strings.TrimSpace(c), name)
-	}
-	return category{r.syms.Intern(name), profile.SliceKindOf(name), wanted && !r.filter.IndexOnly}
+	sym := r.syms.Intern(name)
+	return category{sym, profile.SliceKindOf(name), r.keeper.Category(sym)}
 }
 
 // keeps reports whether the filter keeps an event that takes time.
@@ -172,23 +168,7 @@ func (r *reader) impossible(from, to trace.Time) {
 
 // keepsAny is keeps for events of any duration.
 func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool {
-	w := r.filter
-	if !c.wanted || w.From != 0 && to < w.From || w.To != 0 && from > w.To {
-		return false
-	}
-	if w.Names == nil {
-		return true
-	}
-	if int(name) >= len(r.isWanted) {
-		r.isWanted = append(r.isWanted, make([]int8, max(int(name)+1, r.syms.Len())-len(r.isWanted))...)
-	}
-	if r.isWanted[name] == 0 {
-		r.isWanted[name] = -1
-		if w.Names.MatchString(r.syms.Name(name)) {
-			r.isWanted[name] = 1
-		}
-	}
-	return r.isWanted[name] > 0
+	return c.wanted && r.keeper.Within(name, from, to)
 }
 
 // mark adds what a device did to the fingerprint, if that is asked for.

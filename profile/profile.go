@@ -1,10 +1,6 @@
 package profile
 
 import (
-	"regexp"
-	"slices"
-	"strings"
-
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -202,52 +198,4 @@ type Arrow struct {
 	Event     int32     // index into Events of a slice that bears a flow itself, else NoEvent
 	Phase     FlowPhase
 	Enclosing bool // bp:"e": binds to the slice around it, else to the next one
-}
-
-// ArgsMode says which arguments of events are kept.
-type ArgsMode uint8
-
-const (
-	ArgsAll ArgsMode = iota
-	ArgsMin          // those that tell events of one name apart
-	ArgsNone
-)
-
-// A Filter leaves events out while they are read. The zero value keeps all.
-type Filter struct {
-	Cats   []string       // categories to keep, regardless of case; nil is all
-	Names  *regexp.Regexp // names to keep; nil is all
-	MinDur int64          // ns; shorter slices are left out, instants are not
-	// From and To bound what is kept to events that overlap [From, To]; 0 is open.
-	// They are times of the file's clock, and need Base to be right where a file
-	// tells its base time behind its events.
-	From, To trace.Time
-	Args     ArgsMode
-	// ArgCats are the categories of which arguments are kept; nil is all.
-	ArgCats []string
-	// ArgNames are arguments that ArgsMin keeps besides.
-	ArgNames []string
-	// IndexOnly leaves all events out: what remains are the other tables.
-	IndexOnly bool
-	// CollectivesOnly, beside IndexOnly, tells that of the other tables only the collectives are
-	// asked for. Formats may leave the others out.
-	CollectivesOnly bool
-	// Fingerprint fills Profile.Fingerprint, whatever the filter leaves out.
-	Fingerprint bool
-}
-
-// KeepsKinds reports whether the filter keeps events of all kinds, if not of all times.
-func (f *Filter) KeepsKinds() bool { return len(f.Cats) == 0 && f.Names == nil && f.MinDur == 0 }
-
-// KeepsWork reports whether the filter keeps all that devices did.
-func (f *Filter) KeepsWork() bool {
-	if f.Names != nil || f.MinDur != 0 || f.From != 0 || f.To != 0 || f.IndexOnly {
-		return false
-	}
-	for _, want := range WorkCategories {
-		if f.Cats != nil && !slices.ContainsFunc(f.Cats, func(c string) bool { return strings.EqualFold(c, want) }) {
-			return false
-		}
-	}
-	return true
 }

@@ -22,7 +22,7 @@ type Recorder struct {
 	put   *trace.ArgsAppender // nil leaves arguments out
 	keys  argKeys
 	list  trace.ArgList
-	named map[trace.Sym]bool // by name: whether the filter keeps it
+	keep  *profile.Keeper
 	procs []*Process
 }
 
@@ -31,7 +31,7 @@ type argKeys struct{ device, stream, correlation, grid, block, registers, shared
 
 // NewRecorder returns a recorder of an input.
 func NewRecorder(in *format.Input, opt *format.Options) *Recorder {
-	r := &Recorder{in: in, opt: opt, named: map[trace.Sym]bool{}}
+	r := &Recorder{in: in, opt: opt, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
 	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
 		r.put = opt.Args.Appender()
 	}
@@ -271,10 +271,11 @@ func (p *Process) Other(tid int64, category string, name trace.Sym, from, to tra
 
 // Mark adds an instant of a thread.
 func (p *Process) Mark(tid int64, name trace.Sym, at trace.Time) {
-	if !p.saw(at, at) || !p.r.keeps(profile.InstantCategory, name, at, at) {
+	category := p.r.opt.Syms.Intern(profile.InstantCategory)
+	if !p.saw(at, at) || !p.r.keep.Category(category) || !p.r.keep.Within(name, at, at) {
 		return
 	}
-	p.p.Instants = memory.Append(p.p.Instants, trace.Instant{Time: at, Track: trace.TrackID(p.thread(tid)), Name: name, Cat: p.r.opt.Syms.Intern(profile.InstantCategory)})
+	p.p.Instants = memory.Append(p.p.Instants, trace.Instant{Time: at, Track: trace.TrackID(p.thread(tid)), Name: name, Cat: category})
 }
 
 // Counter adds the value that a counter of a device has from a time on.
@@ -289,7 +290,7 @@ func (p *Process) Counter(device int32, name, unit trace.Sym, at trace.Time, val
 // sample draws a value.
 func (p *Process) sample(device int32, name, unit trace.Sym, at trace.Time, value float64) {
 	f := &p.r.opt.Filter
-	if f.IndexOnly || f.From != 0 && at < f.From || f.To != 0 && at > f.To || !p.r.keepsName(name) {
+	if f.IndexOnly || !p.r.keep.Within(name, at, at) {
 		return
 	}
 	row := p.row(rowKey{profile.RowCounter, int64(device), 0, name}, func() profile.Row {
@@ -321,38 +322,15 @@ func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
 func dur(from, to trace.Time) int64 { return max(0, int64(to-from)) }
 
-// keeps reports whether the filter keeps an event.
-func (r *Recorder) keeps(category string, name trace.Sym, from, to trace.Time) bool {
-	f := &r.opt.Filter
-	switch {
-	case f.IndexOnly, f.From != 0 && to < f.From, f.To != 0 && from > f.To:
-		return false
-	case f.Cats != nil && !slices.ContainsFunc(f.Cats, func(c string) bool { return strings.EqualFold(strings.TrimSpace(c), category) }):
-		return false
-	}
-	return r.keepsName(name)
-}
-
-func (r *Recorder) keepsName(name trace.Sym) bool {
-	if r.opt.Filter.Names == nil {
-		return true
-	}
-	keep, known := r.named[name]
-	if !known {
-		keep = r.opt.Filter.Names.MatchString(r.opt.Syms.Name(name))
-		r.named[name] = keep
-	}
-	return keep
-}
-
 // add adds an event if the filter keeps it, with the arguments that args adds to a list; nil adds
 // none. It returns its index, or NoEvent.
 func (p *Process) add(row int32, category string, name trace.Sym, from, to trace.Time, correlation int64, args func(trace.ArgList) trace.ArgList) int32 {
 	r := p.r
-	if dur(from, to) < r.opt.Filter.MinDur || !r.keeps(category, name, from, to) {
+	cat := r.opt.Syms.Intern(category)
+	if !r.keep.Keeps(cat, name, from, to) {
 		return profile.NoEvent
 	}
-	s := profile.Slice{Time: from, Dur: dur(from, to), Correlation: correlation, Name: name, Cat: r.opt.Syms.Intern(category), Place: profile.SliceKindOf(category).On(row)}
+	s := profile.Slice{Time: from, Dur: dur(from, to), Correlation: correlation, Name: name, Cat: cat, Place: profile.SliceKindOf(category).On(row)}
 	if r.put != nil && args != nil {
 		if r.list = args(r.list[:0]); len(r.list) > 0 {
 			s.Args = r.put.Put(r.list)

@@ -157,11 +157,10 @@ func (p *parser) keeps() bool {
 
 // overlaps reports whether an event is within the bounds of the filter.
 func (p *parser) overlaps(from, to trace.Time) bool {
-	f := &p.opt.Filter
 	if from < AbsoluteFrom {
 		from, to = from+trace.Time(p.clock), to+trace.Time(p.clock)
 	}
-	return (f.From == 0 || to >= f.From) && (f.To == 0 || from <= f.To)
+	return p.opt.Filter.Overlaps(from, to)
 }
 
 // complete records an event of phase X.
