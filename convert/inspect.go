@@ -36,7 +36,7 @@ func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *i
 	listSeries(in, m.Series)
 	listFlights(in, m.Flight)
 	listExperts(in, m.Experts)
-	return m.Requests, m.Taken, m.Close()
+	return m.Requests, m.Used, m.Close()
 }
 
 // listSeries adds what logs and metrics hold.

@@ -32,9 +32,9 @@ type SyncPoint struct {
 	Sync, Apart bool
 	Step        StepKind  // of the step that asked for it, StepOther if nobody knows
 	Arrivals    []Arrival // by rank; two at least
-	// Circle numbers the ranks that meet each other, directly or not. Sync points of a circle
+	// Component numbers the ranks that meet each other, directly or not. Sync points of a component
 	// follow each other, unless all were asked for by time.
-	Circle int32
+	Component int32
 	// Bound is how far the clocks of its ranks may be off each other, in ns: 0 on one
 	// host, -1 if it is unknown.
 	Bound int64

@@ -139,7 +139,7 @@ func bounds(x *profile.SyncPoint) (start, end trace.Time) {
 	return start, end
 }
 
-// A collectiveWalk goes over the sync points of a set. Times of a circle of ranks are held while
+// A collectiveWalk goes over the sync points of a set. Times of a component of ranks are held while
 // its sync points pass.
 type collectiveWalk struct {
 	out        *Collectives
@@ -151,8 +151,8 @@ type collectiveWalk struct {
 	seen       encounter // of the sync point at hand
 	sorter     timeSorter
 
-	circle int32   // of that
-	met    []int32 // ranks of that circle
+	component int32   // of that
+	met       []int32 // ranks of that component
 }
 
 func newCollectiveWalk(set *profile.Set, from, to trace.Time) *collectiveWalk {
@@ -172,9 +172,9 @@ func (w *collectiveWalk) walk(set *profile.Set, from, to trace.Time) {
 }
 
 func (w *collectiveWalk) add(x *profile.SyncPoint) {
-	if x.Circle != w.circle {
+	if x.Component != w.component {
 		w.settle()
-		w.circle = x.Circle
+		w.component = x.Component
 	}
 	e := &w.seen
 	if !e.look(x) {
@@ -215,7 +215,7 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 	addWaits(w.bySteps[x.Step], e)
 }
 
-// settle finds the percentiles of the circle at hand, and gives up its times.
+// settle finds the percentiles of the component at hand, and gives up its times.
 func (w *collectiveWalk) settle() {
 	for _, rank := range w.met {
 		var late []*times

@@ -158,7 +158,7 @@ func (t *kindTable) add(e *encounter, first int32) {
 	}
 }
 
-// settle sums up the kinds of the circle of ranks at hand, and gives up their times.
+// settle sums up the kinds of the component of ranks at hand, and gives up their times.
 func (t *kindTable) settle() {
 	for _, k := range t.kinds[t.held:] {
 		k.Transfer, k.Wait = t.sums.of(&k.transfers), t.sums.of(&k.waits)

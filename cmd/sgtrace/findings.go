@@ -194,7 +194,7 @@ func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []i
 	if err != nil {
 		return errors.Join(err, e.Close())
 	}
-	c.read = append(c.read, in.Taken...)
+	c.read = append(c.read, in.Used...)
 	captures, err := convert.ForReports(in, of, convert.ReportOptions{})
 	if err != nil {
 		return errors.Join(err, e.Close())
@@ -219,7 +219,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Selected, files []i
 		return nil, err
 	}
 	if !what.aside {
-		c.read = append(c.read, in.Taken...)
+		c.read = append(c.read, in.Used...)
 	}
 	e, err := convert.ForReports(in, of, what.data)
 	if err != nil {

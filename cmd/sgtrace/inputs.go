@@ -171,7 +171,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err != nil {
 		return nil, err
 	}
-	c.read = append(c.read, in.Taken...)
+	c.read = append(c.read, in.Used...)
 	if how.oneClock {
 		in.OnOneClock()
 	} else {

@@ -38,8 +38,8 @@ func (m *Alignment) Meetings(of *ranks.Assignment) profile.Meetings {
 			x.moved[i] = &c.Fit
 		}
 	}
-	x.circle = sync.OnceValue(x.circles)
-	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.circle()) })
+	x.component = sync.OnceValue(x.components)
+	x.byRanks = sync.OnceValue(func() []int32 { return x.order(x.component()) })
 	x.byTime = sync.OnceValue(func() []int32 { return x.order(make([]int32, len(x.rank))) })
 	return x
 }
@@ -54,7 +54,7 @@ type meetings struct {
 	matches matching.Matches
 	refused []bool // of matches: the clocks contradict them
 
-	circle          func() []int32 // of each of calls; see circles
+	component       func() []int32 // of each of calls; see components
 	byRanks, byTime func() []int32 // orders of sync points, as indexes of matches
 }
 
@@ -63,16 +63,16 @@ func (m *meetings) counts(match int, kind matching.Kind) bool {
 	return !m.refused[match] && kind != matching.KindSend
 }
 
-// circles numbers the sets of ranks that meet, directly or not, by calls.
-func (m *meetings) circles() []int32 {
-	circle := make([]int32, len(m.calls))
-	for i := range circle {
-		circle[i] = int32(i)
+// components numbers the sets of ranks that meet, directly or not, by calls.
+func (m *meetings) components() []int32 {
+	component := make([]int32, len(m.calls))
+	for i := range component {
+		component[i] = int32(i)
 	}
 	find := func(i int32) int32 {
-		for circle[i] != i {
-			circle[i] = circle[circle[i]]
-			i = circle[i]
+		for component[i] != i {
+			component[i] = component[component[i]]
+			i = component[i]
 		}
 		return i
 	}
@@ -85,29 +85,29 @@ func (m *meetings) circles() []int32 {
 		for _, x := range members[1:] {
 			if from := find(x.Rank); from != to {
 				to, from = min(to, from), max(to, from)
-				circle[from] = to
+				component[from] = to
 			}
 		}
 	}
-	for i := range circle {
-		circle[i] = find(int32(i))
+	for i := range component {
+		component[i] = find(int32(i))
 	}
-	return circle
+	return component
 }
 
-// order returns the matches that count, by the circle of their ranks and by first arrival.
-func (m *meetings) order(circle []int32) []int32 {
+// order returns the matches that count, by the component of their ranks and by first arrival.
+func (m *meetings) order(component []int32) []int32 {
 	type place struct {
-		first  trace.Time
-		circle int32
-		match  int32
+		first     trace.Time
+		component int32
+		match     int32
 	}
 	places := memory.Make[place](m.matches.Len())[:0]
 	for i, match := range m.matches.All() {
 		if !m.counts(i, match.Kind) {
 			continue
 		}
-		p, there := place{circle: circle[match.Members[0].Rank], match: int32(i)}, 0
+		p, there := place{component: component[match.Members[0].Rank], match: int32(i)}, 0
 		for _, x := range match.Members {
 			if m.rank[x.Rank] < 0 {
 				continue
@@ -123,7 +123,7 @@ func (m *meetings) order(circle []int32) []int32 {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.circle, b.circle), cmp.Compare(a.first, b.first), cmp.Compare(a.match, b.match))
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.first, b.first), cmp.Compare(a.match, b.match))
 	})
 	order := memory.Make[int32](len(places))
 	for i := range places {
@@ -147,7 +147,7 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 		if byTime {
 			order = m.byTime
 		}
-		w := syncPointWalk{meetings: m, circle: m.circle()}
+		w := syncPointWalk{meetings: m, component: m.component()}
 		for _, i := range order() {
 			if !yield(w.look(m.matches.At(int(i)))) {
 				return
@@ -159,15 +159,15 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 // A syncPointWalk makes sync points of matches, one after another in the same place.
 type syncPointWalk struct {
 	*meetings
-	circle []int32 // of each of calls
-	at     profile.SyncPoint
-	clocks []int // of the members at hand
+	component []int32 // of each of calls
+	at        profile.SyncPoint
+	clocks    []int // of the members at hand
 }
 
 func (w *syncPointWalk) look(match matching.Match) *profile.SyncPoint {
 	x := &w.at
 	*x = profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
-		In: -1, Out: -1, GroupSize: -1, Circle: w.circle[match.Members[0].Rank], Arrivals: x.Arrivals[:0]}
+		In: -1, Out: -1, GroupSize: -1, Component: w.component[match.Members[0].Rank], Arrivals: x.Arrivals[:0]}
 	w.clocks = w.clocks[:0]
 	what := int32(-1)
 	for _, member := range match.Members {

@@ -93,7 +93,7 @@ type Loaded struct {
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
 	opt       Options
-	Taken     []Input      // what was recognized and asked for, as it was given
+	Used      []Input      // what was recognized and asked for, as it was given
 	Both      bool         // there are recordings of two profilers, which tell about each other
 	Files     []*Recording // in the order of their names
 	Sources   []*Indexed   // of the files

@@ -48,7 +48,7 @@ func TestFilesThatAreNoInputs(t *testing.T) {
 	}
 	var diags trace.Diags
 	in, err := Load(found, Options{}, &diags)
-	if err != nil || len(in.Taken) != 1 || filepath.Base(in.Taken[0].Name) != "otel.jsonl" {
+	if err != nil || len(in.Used) != 1 || filepath.Base(in.Used[0].Name) != "otel.jsonl" {
 		t.Fatalf("taken are %v, %v", in, err)
 	}
 	for _, d := range diags.All() {

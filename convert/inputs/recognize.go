@@ -99,7 +99,7 @@ func (r *recognition) take(x *Indexed) {
 		a.took[f]++
 		a.extensions[filepath.Ext(in.Name)] = true
 	}
-	r.into.Taken = append(r.into.Taken, in)
+	r.into.Used = append(r.into.Used, in)
 	switch {
 	case f.Aside:
 		r.aside = append(r.aside, x)
