@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -91,9 +92,17 @@ func (r *Run) AsPeers(p *Plan, engines []int, since trace.Time) (n int) {
 	return n
 }
 
-// pooled is the timing of some engines together.
+// pooled is the timing of some engines together. It is fitted once: a sweep asks for it again and again.
 func (r *Run) pooled(engines []int, k Kind) timing {
-	var steps []Step
+	key := fmt.Sprint(k, engines)
+	if t, ok := r.pools[key]; ok {
+		return t
+	}
+	n := 0
+	for _, i := range engines {
+		n += len(r.Engines[i].Steps)
+	}
+	steps := make([]Step, 0, n)
 	for _, i := range engines {
 		for _, st := range r.Engines[i].Steps {
 			if st.Kind == k {
@@ -102,7 +111,9 @@ func (r *Run) pooled(engines []int, k Kind) timing {
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Start, b.Start) })
-	return newTiming(steps)
+	t := newTiming(steps)
+	r.pools[key] = t
+	return t
 }
 
 // then is a timing as it is until a time, and another one from then on.

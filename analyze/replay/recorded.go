@@ -29,6 +29,7 @@ type Run struct {
 	ranks *place.RankSet
 	jobs  []job
 	marks []mark               // by engine and end
+	pools map[string]timing    // of engines together, by kind and engines
 	ends  []trace.Time         // scratch
 	sizes distribution.SizeFit // of KV caches
 	// From and To are the first arrival and the last end.
@@ -111,7 +112,7 @@ func (k markKind) computed() bool { return k != joinEnd && k != thrownOut }
 
 // Read takes the requests of a set apart.
 func Read(s *request.Set) *Run {
-	r := &Run{set: s, ranks: place.NewRankSet(s)}
+	r := &Run{set: s, ranks: place.NewRankSet(s), pools: map[string]timing{}}
 	r.addEngines()
 	for i := range s.AllRequests() {
 		r.addRequest(i)
