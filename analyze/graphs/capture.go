@@ -72,6 +72,7 @@ type window struct {
 	tokens   int64
 	batch    int64 // sequences
 	mode     string
+	pass     bool // an eager one: what it was called from is not part of it
 	launches []launchCall
 	threads  map[int64][]threadFrame
 }
@@ -252,6 +253,9 @@ func (r *captureReader) readFrames(s profile.Stream) {
 			continue
 		}
 		for w := range r.overlapping(&f.Event) {
+			if w.pass && f.Start < w.from {
+				continue
+			}
 			w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Causal}, f.Start, max(f.End, f.Start+1)})
 		}
 	}

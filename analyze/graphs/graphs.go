@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -318,6 +319,26 @@ func (l *Launch) Around(node int) func(yield func(at int32, f *Frame) bool) {
 			}
 		}
 	}
+}
+
+// AppendAround appends what was around the launch of some work of a stream at capture, the innermost
+// first, as [host.Captures] wants it. g may be nil.
+func (g *Graphs) AppendAround(list []host.Around, stream int, e *profile.Event) []host.Around {
+	if g == nil {
+		return list
+	}
+	l, node := g.Streams[stream].Find(e)
+	if l == nil {
+		return list
+	}
+	for _, f := range l.Around(node) {
+		kind := host.OperatorFrame
+		if f.Kind == profile.PythonFrame {
+			kind = host.PythonFrame
+		}
+		list = append(list, host.Around{Kind: kind, Name: f.Name})
+	}
+	return list
 }
 
 // Name returns what a symbol stands for, "" if it is none.

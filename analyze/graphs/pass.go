@@ -67,7 +67,7 @@ func (r *captureReader) findPasses(s profile.Stream) {
 			return cmp.Or(cmp.Compare(y.to-y.from, x.to-x.from), cmp.Compare(x.from, y.from))
 		})
 		for _, c := range list[:min(mostPasses, len(list))] {
-			w := &window{process: of, from: c.thread[c.at].from, tokens: Unknown, batch: Unknown, threads: map[int64][]threadFrame{}}
+			w := &window{process: of, pass: true, from: c.thread[c.at].from, tokens: Unknown, batch: Unknown, threads: map[int64][]threadFrame{}}
 			seen := map[trace.Sym]bool{}
 			for _, m := range c.thread[c.at:] {
 				if seen[m.name] {

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -129,5 +133,24 @@ func TestResize(t *testing.T) {
 	}
 	if place, ok := g.Streams[0].Launches[0].Place(2); !ok || g.Name(place.Operator) != "aten::mm" || place.Shapes != 0 {
 		t.Errorf("got %q of shapes %q, %v", g.Name(place.Operator), g.Name(place.Shapes), ok)
+	}
+}
+
+// Stacks of GPU time go on from the launch of a graph with what its kernels were launched in.
+func TestStacksThroughGraphs(t *testing.T) {
+	p := newPlant(false)
+	p.pass(decoder(2, 5003), 3, 5003)
+	p.replay(decoder(2, 8), 8)
+	set := sets(newPlant(false), p)
+	for _, known := range [...]bool{false, true} {
+		captures := (*Graphs)(nil)
+		want := "cudaGraphLaunch;nvjet_o"
+		if known {
+			captures = Collect(set)
+			want = "cudaGraphLaunch;nn.Module: Model;nn.Module: Attention;aten::mm;nvjet_o"
+		}
+		if text := tabletest.CSV(t, host.Sum(set, walk.Options{}, captures).Reports()[1]); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }

@@ -17,6 +17,19 @@ type threadID struct {
 	ThreadID ThreadID
 }
 
+// An Around is an operator, or a call in Python, around the launch of a graph's kernel at capture.
+type Around struct {
+	Kind Kind
+	Name trace.Sym
+}
+
+// Captures know what was around the launches of graphs' kernels at capture.
+type Captures interface {
+	// AppendAround appends what was around the launch of some work of a stream, the innermost first;
+	// nothing if the work is of no graph whose capture is known.
+	AppendAround(list []Around, stream int, e *profile.Event) []Around
+}
+
 // A thread is what one did, until it is counted.
 type thread struct {
 	rank    int32
@@ -28,6 +41,9 @@ type thread struct {
 type collector struct {
 	*tree
 	set      *profile.Set
+	stream   int // of the set
+	captures Captures
+	around   []Around // of a node of a graph
 	opt      *walk.Options
 	names    *Names
 	threads  []*thread
@@ -48,8 +64,8 @@ type collector struct {
 
 // collect reads a stream. While it does, it holds about 10 bytes per event of a thread, and 4
 // per call.
-func collect(set *profile.Set, s profile.Stream, opt *walk.Options) *collector {
-	c := &collector{tree: newTree(), set: set, opt: opt, names: NewNames(set.Syms), index: map[threadID]*thread{},
+func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, captures Captures) *collector {
+	c := &collector{tree: newTree(), set: set, stream: stream, captures: captures, opt: opt, names: NewNames(set.Syms), index: map[threadID]*thread{},
 		launches: make([]walk.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)"), recordings: recordings{syms: set.Syms}}
 	Read(s, func(kind Kind, e *profile.Event, tid int64) {
 		c.recorded[kind] = true
@@ -179,6 +195,22 @@ func (c *collector) countWork(e *profile.Event) bool {
 	if at == bottom {
 		at = c.enter(c.ofRank(e.Rank), c.unknown, NotRecorded)
 	}
+	if c.captures != nil {
+		at = c.enterCapture(at, e)
+	}
 	c.add(GPU, c.enter(at, e.Name, OnDevice), e.Dur())
 	return true
+}
+
+// enterCapture enters what was around the launch of some work at capture, below the launch of the graph.
+func (c *collector) enterCapture(at int32, e *profile.Event) int32 {
+	c.around = c.captures.AppendAround(c.around[:0], c.stream, e)
+	for _, a := range slices.Backward(c.around) {
+		if c.depth[at] >= mostDepth {
+			break
+		}
+		m := c.names.Of(a.Kind, a.Name)
+		at = c.enter(at, m.Name, m.Did)
+	}
+	return at
 }

@@ -16,7 +16,7 @@ func TestFlame(t *testing.T) {
 		for rank := range int32(ranks) {
 			p.fill(rank, 0, 1, end, "rpoc", 6)
 		}
-		s := Sum(p.set(), walk.Options{})
+		s := Sum(p.set(), walk.Options{}, nil)
 		for of := range numOf {
 			want := map[string]int64{}
 			for row := range s.Rows(of) {

@@ -183,7 +183,7 @@ func TestStacksMomentByMoment(t *testing.T) {
 		}
 		set := p.set()
 		for _, byRank := range []bool{false, true} {
-			s := Sum(set, walk.Options{ByRank: byRank})
+			s := Sum(set, walk.Options{ByRank: byRank}, nil)
 			for of, want := range p.expected(byRank) {
 				got := map[string]int64{}
 				for row := range s.Rows(Of(of)) {
@@ -231,7 +231,7 @@ func checkTotals(t *testing.T, s *Stacks) {
 func checkWork(t *testing.T, set *profile.Set) {
 	t.Helper()
 	got, want := int64(0), int64(0)
-	for r := range Sum(set, walk.Options{}).Rows(GPU) {
+	for r := range Sum(set, walk.Options{}, nil).Rows(GPU) {
 		got += r.Self()
 	}
 	for _, r := range kernel.SumKernels(set, walk.Options{}).Rows {
@@ -262,7 +262,7 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 			}
 		}
 		sum := int64(0)
-		for row := range Sum(p.set(), walk.Options{From: from, To: to}).Rows(CPU) {
+		for row := range Sum(p.set(), walk.Options{From: from, To: to}, nil).Rows(CPU) {
 			sum += row.Self()
 		}
 		if sum != int64(len(covered)) {

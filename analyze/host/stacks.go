@@ -80,12 +80,13 @@ func (r Row) Share() float64 {
 func (r Row) Did() Did { return r.s.tree.nodes[r.at].did }
 
 // Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
-// and copies count, as a whole.
-func Sum(set *profile.Set, opt walk.Options) *Stacks {
+// and copies count, as a whole. Kernels of graphs are below what captures know of them; captures may be
+// nil.
+func Sum(set *profile.Set, opt walk.Options, captures Captures) *Stacks {
 	s := &Stacks{syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
 	var mu sync.Mutex
-	walk.EachStream(set, func(_ int, stream profile.Stream) {
-		c := collect(set, stream, &opt)
+	walk.EachStream(set, func(i int, stream profile.Stream) {
+		c := collect(set, i, stream, &opt, captures)
 		mu.Lock()
 		defer mu.Unlock()
 		s.join(c)

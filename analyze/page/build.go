@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
@@ -46,7 +47,7 @@ func Overview(o *overview.Overview, made Made, shorten func([]*table.Table)) (Pa
 		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
 	if o.Profiles != nil {
-		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
+		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}, graphs.Collect(o.Profiles)), src))
 	}
 	if shorten != nil {
 		shortenTables(sections, shorten)

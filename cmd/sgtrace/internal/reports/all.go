@@ -97,6 +97,6 @@ var All = []*Report{
 		Options: append(ofProfiles, "captures"), Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules", "ops.graphkernels"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
+		Options: append(ofProfiles, "captures"), Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
 		Events: HostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
 }

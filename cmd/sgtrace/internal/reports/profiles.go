@@ -182,7 +182,7 @@ func parseStacks(ctx *cli.Context) (Run, error) {
 		if err := in.needProfiles(); err != nil {
 			return nil, err
 		}
-		d := document.Of(host.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
+		d := document.Of(host.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}, graphs.Collect(in.Profiles)).Reports()...)
 		d.LimitAll = true
 		return d, nil
 	}, nil
