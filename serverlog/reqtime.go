@@ -142,7 +142,7 @@ func (d *durations) place(r *record.Row, entry trace.Time) {
 		}
 		if prefill := d.forward - sent; prefill >= int64(rounded/d.speed*float64(sent)) {
 			put(record.Prefill, prefill)
-		} else { // what is left of a slow transfer is no more than what its speed was rounded by
+		} else { // the rest of a slow transfer is no more than what its speed was rounded by
 			at += trace.Time(prefill)
 		}
 		if sent > 0 {

@@ -95,7 +95,7 @@ func TestPassWithoutGraph(t *testing.T) {
 	}
 }
 
-// A pass of another model, or one that launches graphs itself, tells nothing.
+// A pass of another model, or one that launches graphs itself, does not fit.
 func TestPassOfAnotherModel(t *testing.T) {
 	p := newPlant(false)
 	p.pass(decoder(4, 5003), 3, 5003)
