@@ -124,7 +124,7 @@ var layers = []layer{
 		reason: "it knows how text is shown, and not what it says"},
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it reads flags and sees requests, whatever is done with them"},
-	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline"},
+	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/reports", "convert/inputs"},
 		reason: "it prints pages, and knows no command"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/scale/engines"}, reason: "it starts programs of others"},
