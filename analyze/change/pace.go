@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -75,6 +76,7 @@ func (w *observer) observePaces() {
 	}
 	for rank := range work {
 		x := &work[rank]
+		memory.Touch((len(x.decodes) + len(x.prefills)) * int(unsafe.Sizeof(piece{})))
 		slices.SortStableFunc(x.decodes, byStart)
 		slices.SortStableFunc(x.prefills, byStart)
 		together := inBatches(x.prefills)
@@ -188,6 +190,7 @@ func inBatches(prefills []piece) (out []piece) {
 // the steps on average. Others that are not compared are in the steps, too.
 func (w *observer) decodeWork(decodes, others, prefills []piece) (list []piece) {
 	tokens := func(p *piece) float64 {
+		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.request].Metrics.PromptTokens)) + p.units/2
 	}
 	usual := 0.0 // of others that is not known
@@ -259,7 +262,7 @@ func newLevelOver(list []piece, weight func(*piece) float64) *levelOver {
 		by float64
 	}
 	edges := memory.Make[edge](2 * len(list))[:0]
-	for i := range list {
+	for i := range memory.Each(len(list), int(unsafe.Sizeof(piece{})+2*unsafe.Sizeof(edge{}))) {
 		by := weight(&list[i])
 		edges = append(edges, edge{list[i].from, by}, edge{list[i].to, -by})
 	}
@@ -267,7 +270,8 @@ func newLevelOver(list []piece, weight func(*piece) float64) *levelOver {
 	n := len(edges)
 	l := &levelOver{memory.Make[trace.Time](n)[:0], memory.Make[float64](n)[:0], memory.Make[float64](n)[:0]}
 	level, area := 0.0, 0.0
-	for i, e := range edges {
+	for i := range memory.Each(n, 3*int(unsafe.Sizeof(edge{}))) {
+		e := edges[i]
 		if i > 0 {
 			area += level * float64(e.at-edges[i-1].at)
 		}

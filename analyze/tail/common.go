@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -243,7 +245,8 @@ type sample struct {
 	of         []int     // indexes into list, by start
 	took       []float64 // ns, of these
 	beyond     []float64
-	limit      float64 // ns from which on a request is among the slowest twentieth
+	weight     []float64 // how often each has the metric
+	limit      float64   // ns from which on a request is among the slowest twentieth
 	strata     *significance.Strata
 
 	in []bool     // scratch space: which of these have a trait,
@@ -251,29 +254,36 @@ type sample struct {
 }
 
 func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, population int32) *sample {
-	var of []int
+	var keys []order.Key
 	for i := range cause.Each(list) {
-		if list[i].Population == population && !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
-			of = memory.Append(of, i)
+		r := &s.Requests[list[i].Request]
+		if list[i].Population == population && !math.IsNaN(m.took(&r.Metrics, &list[i])) {
+			const sign = 1 << 63 // times before 1970 come first
+			keys = memory.Append(keys, order.Key{Time: uint64(r.Start) ^ sign, Index: uint32(i)})
 		}
 	}
-	slices.SortStableFunc(of, func(x, y int) int {
-		return cmp.Compare(s.Requests[list[x].Request].Start, s.Requests[list[y].Request].Start)
-	})
+	keys, _ = order.ByTime(keys, memory.Make[order.Key](len(keys)))
+	of := memory.Make[int](len(keys))
+	for k := range keys {
+		of[k] = int(keys[k].Index)
+	}
 	return measured(s, list, m, population, of)
 }
 
 // measured makes a sample of the given requests of a list.
 func measured(s *request.Set, list []cause.Attribution, m *traitMetric, population int32, of []int) *sample {
 	out := &sample{set: s, list: list, metric: m, population: population, of: of}
-	for _, i := range of {
-		metrics := &s.Requests[list[i].Request].Metrics
-		out.took = memory.Append(out.took, m.took(metrics, &list[i]))
-		out.beyond = memory.Append(out.beyond, m.beyond(metrics, &list[i]))
+	for k := range memory.Each(len(of), request.RequestSize) {
+		a := &list[of[k]]
+		metrics := &s.Requests[a.Request].Metrics
+		out.took = memory.Append(out.took, m.took(metrics, a))
+		out.beyond = memory.Append(out.beyond, m.beyond(metrics, a))
+		out.weight = memory.Append(out.weight, float64(max(0, m.weight(metrics))))
 	}
 	if n := len(of); n > 0 {
-		sorted := slices.Sorted(slices.Values(out.took))
-		out.limit = sorted[min(request.PercentileIndex(n, 95), max(0, n-fewest))]
+		took := memory.Make[float64](n)
+		copy(took, out.took)
+		out.limit = distribution.Nth(took, min(request.PercentileIndex(n, 95), max(0, n-fewest)))
 	}
 	out.strata = significance.NewStrata(out.beyond, max(1, min(strata, len(of)/inStratum)))
 	return out
@@ -343,8 +353,8 @@ func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part floa
 	}
 	var more [cause.Count]float64
 	whole := 0.0
-	for k, i := range s.of {
-		weight := -1 / m
+	for k := range memory.Each(len(s.of), attributed) {
+		i, weight := s.of[k], -1/m
 		if in[k] {
 			weight = 1 / n
 		}
@@ -380,11 +390,11 @@ func (c *TraitComparison) requests() (of []int) {
 func (c *TraitComparison) longer(f func(request int, ns int64)) (sum float64) {
 	s := c.sample
 	more := func(k int) int64 {
-		return int64(max(0, s.beyond[k]-float64(c.usual)) * s.weight(k))
+		return int64(max(0, s.beyond[k]-float64(c.usual)) * s.weight[k])
 	}
 	var n, beyond [2]float64
 	for k, i := range s.of {
-		weight, side := s.weight(k), 0
+		weight, side := s.weight[k], 0
 		if c.Trait.in[i] {
 			side = 1
 			sum += float64(more(k))
@@ -393,15 +403,13 @@ func (c *TraitComparison) longer(f func(request int, ns int64)) (sum float64) {
 	}
 	apart := beyond[1] - n[1]*distribution.Ratio(beyond[0], n[0])
 	part := min(1, max(0, distribution.Ratio(apart, sum)))
-	for k, i := range s.of {
-		if c.Trait.in[i] {
+	for k := range memory.Each(len(s.of), attributed) {
+		if i := s.of[k]; c.Trait.in[i] {
 			f(s.list[i].Request, int64(part*float64(more(k))))
 		}
 	}
 	return part * sum
 }
 
-// weight is how often a request has the metric.
-func (s *sample) weight(k int) float64 {
-	return float64(max(0, s.metric.weight(&s.set.Requests[s.list[s.of[k]].Request].Metrics)))
-}
+// attributed is how many bytes a walk over a sample looks at in each request of the list.
+const attributed = int(unsafe.Sizeof(cause.Attribution{}))

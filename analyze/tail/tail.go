@@ -218,6 +218,7 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 	side := func(list []int32) *tailGroup {
 		g := new(tailGroup)
 		for _, owner := range list {
+			memory.Touch(attributed) // in no order
 			g.add(tailUnit{owner: owner, n: 1, sum: *timeOf(&t.List[owner], m)})
 		}
 		return g
