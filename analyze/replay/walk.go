@@ -1,0 +1,150 @@
+package replay
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A walk goes through the steps of an engine.
+type walk struct {
+	*Run
+	*Engine
+	done map[int32]int32 // tokens of the jobs under way
+	left map[int32]int32 // tokens of prompts that are being computed
+	out  map[int32]bool  // thrown out of the batch
+	// What decodes.
+	running int64
+	context float64
+}
+
+// walk works out when the steps of an engine began, and what was in them.
+func (r *Run) walk(e *Engine) {
+	w := &walk{Run: r, Engine: e, done: map[int32]int32{}, left: map[int32]int32{}, out: map[int32]bool{}}
+	before := trace.Time(math.MinInt64)
+	i := e.marks[0]
+	for k := range e.Steps {
+		st := &e.Steps[k]
+		wake := trace.Time(math.MaxInt64)
+		if w.running > 0 || len(w.left) > 0 {
+			wake = before
+		}
+		for ; i < int(st.marks[0]); i++ {
+			w.change(&r.marks[i], st)
+		}
+		for _, m := range r.marks[st.marks[0]:st.marks[1]] {
+			if j := &r.jobs[m.job]; m.kind.computed() && j.from == int32(k) {
+				wake = min(wake, j.enter)
+			}
+			if m.kind == decodeEnd && w.out[m.job] {
+				delete(w.out, m.job)
+				st.Joined++
+				w.running++
+				w.context += w.size(m.job)
+			}
+		}
+		st.Start = max(before, wake)
+		if st.Start >= st.Done {
+			st.Start = max(before, st.Done-1)
+		}
+		for m := st.marks[0]; m < st.marks[1]; m++ { // whoever came while the loop woke up
+			if j := &r.jobs[r.marks[m].job]; r.marks[m].kind.computed() && j.from == int32(k) && j.enter > st.Start {
+				j.enter = st.Start
+			}
+		}
+		st.Context, st.running, st.out = int64(w.context), w.running, len(w.out)
+		w.count(st)
+		i = int(st.marks[1])
+		before = st.Done
+	}
+}
+
+// size is how many tokens a job that decodes has in the KV cache.
+func (w *walk) size(i int32) float64 {
+	j := &w.jobs[i]
+	return float64(j.prompt) + 1 + float64(w.done[i]-1)*j.yield
+}
+
+// change takes in that a decode half joins a batch, or that a job is thrown out of it.
+func (w *walk) change(m *mark, st *Step) {
+	switch m.kind {
+	case joinEnd:
+		st.Joined++
+		if w.done[m.job]++; w.done[m.job] < w.jobs[m.job].tokens {
+			w.running++
+			w.context += w.size(m.job)
+		}
+	case thrownOut:
+		if n := w.done[m.job]; n > 0 && n < w.jobs[m.job].tokens && !w.out[m.job] {
+			w.out[m.job] = true
+			w.running--
+			w.context -= w.size(m.job)
+			st.lost = int64(w.size(m.job))
+		}
+	}
+}
+
+// count takes a step: its requests and tokens, and what is running after it.
+func (w *walk) count(st *Step) {
+	partly, budget := int32(None), int64(0)
+	for m := st.marks[0]; m < st.marks[1]; m++ {
+		k := &w.Run.marks[m]
+		if !k.kind.computed() {
+			w.change(k, st)
+			continue
+		}
+		j := &w.jobs[k.job]
+		st.Requests++
+		switch k.kind {
+		case chunkEnd:
+			partly = k.job
+			continue
+		case prefillEnd:
+			budget += w.rest(k.job)
+			delete(w.left, k.job)
+		}
+		was := w.done[k.job]
+		w.done[k.job]++
+		switch {
+		case was == 0 && j.tokens > 1 && j.role != request.Prefill:
+			w.running++
+			w.context += w.size(k.job)
+			if j.role == request.Decode { // it joined unseen
+				st.Joined++
+			}
+		case w.out[k.job]: // its prompt was computed again
+			delete(w.out, k.job)
+			w.running++
+			w.context += w.size(k.job)
+		case was > 0:
+			w.context += j.yield
+		}
+		if w.done[k.job] == j.tokens && was > 0 {
+			w.running--
+			w.context -= w.size(k.job)
+			delete(w.done, k.job)
+		}
+	}
+	if partly != None {
+		n := w.rest(partly)
+		part := max(1, min(n-1, w.limits.chunk-budget))
+		w.left[partly] = int32(n - part)
+		budget += part
+	}
+	if st.Kind == Prefill {
+		st.New = budget
+	}
+}
+
+// rest is how many tokens of a prompt are still to be computed: after a retraction all of it, with
+// those that had come out.
+func (w *walk) rest(i int32) int64 {
+	if n, ok := w.left[i]; ok {
+		return int64(max(1, n))
+	}
+	if w.out[i] {
+		return int64(w.size(i))
+	}
+	return int64(w.jobs[i].fresh)
+}
