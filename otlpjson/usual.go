@@ -22,10 +22,10 @@ const (
 
 // A usualSpan is the beginning of a span, up to its times.
 type usualSpan struct {
-	trace, id, parent []byte // digits; parent is nil where there is none
-	name              []byte
-	start, end        trace.Time
-	kind              byte // a digit, or what is in its place
+	id, parent []byte // digits; parent is nil where there is none
+	name       []byte
+	start, end trace.Time
+	kind       byte // a digit, or what is in its place
 }
 
 // read reads the span at b[i], whose trace has been read. next is the index behind its times; 0
