@@ -393,6 +393,9 @@ func (e *emitter) seen(f *spantable.Filler, r *Row) trace.ArgList {
 	if r.Reason != 0 {
 		list = f.Attribute(list, "status_code", "500", at)
 	}
+	if r.TTFT >= 0 {
+		list = f.Attribute(list, "gen_ai.latency.time_to_first_token", float64(r.TTFT)/1e9, at)
+	}
 	return list
 }
 

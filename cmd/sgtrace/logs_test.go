@@ -244,3 +244,38 @@ func TestDiffOfLogs(t *testing.T) {
 		t.Errorf("of one folder: %s", verdict)
 	}
 }
+
+// The TTFT that clients measured is that of users, beside that of the servers: what is between are the
+// network and gateways, both ways.
+func TestTTFTOfClients(t *testing.T) {
+	x := leave(t, "healthy_direct", 3, cluster.Logging{Layout: cluster.Layouts[0]})
+	const there, back = 12, 7 // ms
+	var b bytes.Buffer
+	for _, q := range x.run.Requests {
+		h := q.Halves[len(q.Halves)-1]
+		if q.Health || h.Finish == "" || h.FirstToken == 0 || h.End > x.run.End {
+			continue
+		}
+		at := func(ns int64) int64 { return x.run.Hosts[x.run.Servers[h.Server].Host].Clock.At(ns) }
+		ttft := float64(h.FirstToken-h.Received)/1e6 + there + back
+		fmt.Fprintf(&b, `{"metadata":{"x_request_id":"%s","request_start_ns":%d,"request_end_ns":%d,"worker_id":"w"},"metrics":{"time_to_first_token":{"value":%.6f,"unit":"ms"},"output_sequence_length":{"value":%d,"unit":"tokens"}},"error":null}`+"\n",
+			h.RID, at(h.Received-there*1e6), at(h.End+back*1e6), ttft, h.Produced)
+	}
+	clients := filepath.Join(folder(t, t.TempDir(), "aiperf"), "profile_export.jsonl")
+	if err := os.WriteFile(clients, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, servers := range map[string]string{"records": x.records, "dump": x.dump} {
+		rows := map[string]map[string]any{}
+		for _, r := range loggedRows(t, "--summary", "--table", "summary.latency", "--format", "json", servers, clients) {
+			rows[fmt.Sprint(r["metric"])] = r
+		}
+		for _, column := range []string{"p50_ns", "mean_ns"} {
+			own, ok1 := rows["ttft"][column].(float64)
+			seen, ok2 := rows["user_ttft"][column].(float64)
+			if between := (seen - own) / 1e6; !ok1 || !ok2 || math.Abs(between-there-back) > 1 {
+				t.Errorf("%s, %s: %v ms between TTFT of servers and of clients, want %d: %v", name, column, between, there+back, rows)
+			}
+		}
+	}
+}

@@ -62,6 +62,9 @@ func (b *measurer) measure(r *request.Request) (derived bool) {
 	if m.TTFT != request.Unknown {
 		m.UserTTFT = m.TTFT + b.before(r, answer)
 	}
+	if seen := b.seenTTFT(r, answer); seen != request.Unknown {
+		m.UserTTFT = max(seen, m.TTFT)
+	}
 	if own := b.served(answer); m.TTFT != request.Unknown && m.CompletionTokens > 1 && own >= m.TTFT {
 		m.TPOT = (own - m.TTFT) / (m.CompletionTokens - 1)
 	}
@@ -158,6 +161,19 @@ func (b *builder) before(r *request.Request, answer *request.Part) int64 {
 	}
 	outer, own := b.Row(outermost), b.Row(answer.Root)
 	return max(0, min(int64(own.Start-outer.Start), outer.Dur()-own.Dur()))
+}
+
+// seenTTFT is what a client measured itself, which counts the way of the first token back to it, too.
+func (b *builder) seenTTFT(r *request.Request, answer *request.Part) int64 {
+	outermost := b.outermost(r, answer)
+	if outermost == request.None || outermost == answer.Root {
+		return request.Unknown
+	}
+	a, ok := b.dump.Args.Find(b.Row(outermost).Args, b.keys.ttft)
+	if !ok {
+		return request.Unknown
+	}
+	return argSeconds(a)
 }
 
 // served is how long the answering server had a request, by its own clock, as its TTFT is:
