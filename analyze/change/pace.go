@@ -172,10 +172,11 @@ func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece
 	return prefill, decode
 }
 
-// inBatches makes one piece of the prefills that begin together.
+// inBatches makes one piece of the prefills that begin together, and of one that ends with another: a
+// prompt that does not fit into a batch goes on in the next one, with others.
 func inBatches(prefills []piece) (out []piece) {
 	for i, p := range prefills {
-		if i > 0 && p.from-prefills[i-1].from <= request.SameBatch {
+		if i > 0 && (p.from-prefills[i-1].from <= request.SameBatch || p.to <= out[len(out)-1].to+request.SameBatch) {
 			last := &out[len(out)-1]
 			last.to, last.units = max(last.to, p.to), last.units+p.units
 			continue
