@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -186,4 +187,33 @@ func FuzzRead(f *testing.F) {
 	f.Add("apiVersion: v1\nitems:\n- reason: Killing\n  involvedObject:\n    name: a\n  type: Warning\n")
 	f.Add("LAST SEEN   TYPE      REASON   OBJECT   MESSAGE\n7m    Warning   A   pod/b   c\n")
 	f.Fuzz(func(t *testing.T, text string) { read(t, text) })
+}
+
+// Damaged lists, as JSON and as YAML, are read as far as they go, and said to be damaged or not at all.
+func TestMutants(t *testing.T) {
+	item := `- apiVersion: v1
+  count: 9
+  firstTimestamp: "2026-08-06T14:02:44Z"
+  involvedObject:
+    kind: Pod
+    name: decode-0
+  message: 'Readiness probe failed: statuscode: 503'
+  reason: Unhealthy
+  type: Warning
+`
+	asYAML := "apiVersion: v1\nitems:\n" + strings.Repeat(item, 6) + "kind: List\n"
+	asJSON := `{"apiVersion":"v1","items":[` + strings.Repeat(probe+","+newer+",", 3) + pulled + `],"kind":"List"}`
+	for _, text := range []string{asYAML, asJSON} {
+		s := damage.Subject{Data: []byte(text), Other: []byte(asJSON + "\n" + asYAML), OtherCuts: []int{len(asJSON) + 1}}
+		for i, b := range s.Data {
+			if b == '\n' || b == ',' {
+				s.Cuts = append(s.Cuts, i+1)
+			}
+		}
+		for seed := range damage.Seeds(40) {
+			if m := s.Mutate(seed); len(m.Data) > 0 {
+				read(t, string(m.Data))
+			}
+		}
+	}
 }

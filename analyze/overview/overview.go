@@ -110,9 +110,6 @@ func New(in Input) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
-	if o.From == 0 && o.Collectives != nil {
-		o.From, o.To = o.Collectives.First, o.Collectives.Last
-	}
 	if o.From == 0 && o.Logged != nil {
 		o.From, o.To = o.Logged.From, o.Logged.To
 		if o.From == 0 {
@@ -121,6 +118,9 @@ func New(in Input) *Overview {
 	}
 	if o.From == 0 && o.Series != nil {
 		o.From, o.To, _ = o.Series.Bounds()
+	}
+	if o.From == 0 && o.Collectives != nil {
+		o.From, o.To = o.Collectives.First, o.Collectives.Last
 	}
 	if o.From == 0 && o.Hang != nil {
 		o.From, o.To = o.Hang.Bounds()
