@@ -60,10 +60,11 @@ func (c *command) diffCommand() *cli.Command {
 		Usage:     "what changed between two captures, and whether it could be chance",
 		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --at TIME INPUT",
 		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
-PyTorch traces, Nsight Systems exports, logs, metrics, or a mix. Totals are per request or per
-step, so captures may differ in length. Each change has a 95 % confidence
-interval; ~ marks changes that may be chance. --from and --to are times or
-offsets (+10s) from the start of each capture; a request counts where it begins.
+PyTorch traces, Nsight Systems exports, logs, metrics, or a mix. Totals are per
+request or per step, so captures may differ in length. Each change has a 95 %
+confidence interval; ~ marks changes that may be chance. --from and --to are
+times or offsets (+10s) from the start of each capture; a request counts where
+it begins.
 Several captures of each side show how much days differ: give each with --before
 or --after. 'sgtrace help metrics' defines every number, 'sgtrace help gate' the
 conditions of --fail-if.

@@ -60,7 +60,7 @@ func allowExclusion(commands []*cli.Command) {
 // findInputs finds the inputs that arguments name, but for those of --exclude.
 func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 	if len(args) == 0 {
-		return nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces, or Nsight Systems exports: files, folders, globs, or - for standard input")
+		return nil, commandline.Usage("no input; give dumps, traces, exports, logs, or metrics: files, folders, globs, or - for standard input")
 	}
 	return inputs.Find(args, ctx.StringSlice("exclude")...)
 }
