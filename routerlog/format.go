@@ -2,6 +2,7 @@ package routerlog
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -27,9 +28,20 @@ var sign = regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(
 
 const modules = `(?:sglang_router_rs|sgl_model_gateway|smg)`
 
-// sniff looks for the words before it tries the expression, which takes longer.
+// sniff looks for the words before it tries the expression, which takes longer. Of JSON, the first line
+// must be a whole record of a log: traces of the router have its names, too.
 func sniff(head []byte) bool {
-	return (bytes.Contains(head, []byte("smg")) || bytes.Contains(head, []byte("sgl_model_gateway")) || bytes.Contains(head, []byte("sglang_router_rs"))) && sign.Match(head)
+	if !bytes.Contains(head, []byte("smg")) && !bytes.Contains(head, []byte("sgl_model_gateway")) && !bytes.Contains(head, []byte("sglang_router_rs")) {
+		return false
+	}
+	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		line, _, whole := bytes.Cut(text, []byte("\n"))
+		record := bytes.HasPrefix(line, []byte(`{"log":"`)) || bytes.Contains(line, []byte(`"level"`)) && bytes.Contains(line, []byte(`"timestamp"`))
+		if !record || !whole && !json.Valid(line) {
+			return false
+		}
+	}
+	return sign.Match(head)
 }
 
 // index reads a log.
