@@ -149,6 +149,15 @@ func (r *Run) findLimits() {
 	}
 }
 
+// ScaleKV makes the KV caches of all servers that have a limit larger or smaller than what was found.
+func (r *Run) ScaleKV(factor float64) {
+	for i := range r.Engines {
+		if l := &r.Engines[i].limits; l.kv != unlimited {
+			l.kv = int64(float64(l.kv) * factor)
+		}
+	}
+}
+
 // atMost reports whether requests waited while as many ran as ever did.
 func (p *pool) atMost() bool {
 	return 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running

@@ -43,6 +43,7 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	if r.recorded = r.Recorded(); r.thin() {
 		return r
 	}
+	r.fitKV()
 	for seed := range uint64(draws) {
 		out, ok := r.Play(r.Plan(seed))
 		if !ok {
@@ -53,6 +54,33 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	}
 	r.check()
 	return r
+}
+
+// sizes are how far off the size of a KV cache may be that follows from who got room.
+var sizes = [...]float64{1, 1.0005, 0.9995, 1.001, 0.999, 1.002, 0.998, 1.0035, 0.9965, 1.005, 0.995, 1.0075, 0.9925, 1.01, 0.99}
+
+// fitKV looks for the size of KV caches within what is known of it, if a run does not play again as it
+// was: where servers are full, a few tokens decide who waits.
+func (r *Run) fitKV() {
+	best, least := 1.0, math.Inf(1)
+	for _, size := range sizes {
+		plan := r.Plan(0)
+		if waited := plan.KV(size); !waited && size != 1 {
+			return // nothing to look for
+		}
+		out, ok := r.Play(plan)
+		if !ok {
+			continue
+		}
+		worst, _ := r.offBy(out)
+		if worst < least {
+			best, least = size, worst
+		}
+		if worst <= mostOff {
+			break
+		}
+	}
+	r.ScaleKV(best)
 }
 
 // thin says what is missing, and reports whether something is.
