@@ -59,7 +59,7 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 // sizes are how far off the size of a KV cache may be that follows from who got room.
 var sizes = [...]float64{1, 1.0005, 0.9995, 1.001, 0.999, 1.002, 0.998, 1.0035, 0.9965, 1.005, 0.995, 1.0075, 0.9925, 1.01, 0.99}
 
-// fitKV looks for the size of KV caches within what is known of it, if a run does not play again as it
+// fitKV looks for the size of KV caches within its uncertainty, if a run does not play again as it
 // was: where servers are full, a few tokens decide who waits.
 func (r *Run) fitKV() {
 	best, least := 1.0, math.Inf(1)
