@@ -15,7 +15,7 @@ const (
 var (
 	InputDamaged         = message("input-damaged", DataLoss, "reading stopped here: {error}; everything before this is used", copyAgain)
 	InputUnusable        = message("input-unusable", Error, "{why the file cannot be read}", "follow the message; `sgtrace inspect` shows what the file is; other inputs are still used")
-	InputWithoutRequests = message("input-without-requests", Info, "has profiler data but no requests; left out here", "use it with `merge` or `report --by-rank`, which also read profiler data")
+	InputWithoutRequests = message("input-without-requests", Info, "has no requests; left out here", "`report` and `merge` read profiler data, logs, and metrics")
 	InputUnread          = message("input-unread", Info, "{n} MB of {n} MB have nothing of the selected requests; they were not parsed, so nothing is known of damage there", "nothing; without a selection, all of the file is parsed")
 	InputOtherKind       = message("input-other-kind", Notice, "was given as {format}, but is {format}; read as the latter", "nothing, if the file belongs here; otherwise fix the glob: `--torch`, `--nsys`, and `--otel` say what to expect")
 	InputSkipped         = message("input-skipped", Notice, "{why the file, found in a folder, cannot be read}", "follow the message if the file holds captures; other inputs are used")

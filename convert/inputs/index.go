@@ -153,7 +153,7 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	case m.Requests != nil || !opt.Requests && (!m.OnlyRecordings() || len(m.Sources) > 0):
 		return m, nil
 	case known.others > 0:
-		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
+		return nil, fmt.Errorf("%w; for profiler data, logs, and metrics, use 'sgtrace report' or 'sgtrace merge'", ErrNoSpans)
 	case opt.Requests:
 		return nil, ErrNoSpans
 	}
