@@ -109,8 +109,12 @@ func (d *others) packet(b []byte, p *Packet) (err error) {
 			return err
 		}
 	}
+	if f.find(6) != nil {
+		return nil // the time of a snapshot is no step of an incremental clock
+	}
+	at := s.at(f) // of packets without an event, too: each moves an incremental clock on
 	if x := f.find(11); x != nil {
-		p.Event, err = &d.event, d.trackEvent(s, s.at(f), x.data)
+		p.Event, err = &d.event, d.trackEvent(s, at, x.data)
 	}
 	return err
 }

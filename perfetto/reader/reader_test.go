@@ -1,11 +1,13 @@
 package reader_test
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/perfetto/reader"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -86,5 +88,29 @@ func TestDecodeRefuses(t *testing.T) {
 		if _, err := pftest.Decode(file); err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.err)
 		}
+	}
+}
+
+// In a file that Perfetto's SDK wrote every packet with a time moves the incremental clock of its
+// sequence on, a descriptor of a track as well as an event; a snapshot of clocks does not.
+func TestOthersAdvancesIncrementalClocks(t *testing.T) {
+	const microseconds = 1000
+	snapshot := msg(8, 7, 10, 2, 13, 1, 59, msg(58, 64, 11, msg(11, 1)), 6,
+		msg(1, clockAt(6, 9_000_000), 1, msg(1, 64, 2, 9_000, 3, 1, 4, microseconds)))
+	descriptor := msg(8, 4, 10, 2, 60, msg(1, 1, 2, "lane"))
+	event := func(after int) []byte { return msg(8, after, 10, 2, 11, msg(9, 3, 23, "x")) }
+	boot := msg(8, 9_100_000, 58, 6, 10, 2, 11, msg(9, 3, 23, "x")) // on a clock of its own: moves nothing
+	elsewhere := msg(8, 30, 10, 3, 60, msg(1, 2, 2, "other"))
+	var got []int64
+	for p, err := range reader.Others(bytes.NewReader(msg(1, snapshot, 1, event(1), 1, descriptor, 1, boot, 1, elsewhere, 1, event(2)))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Event != nil {
+			got = append(got, p.Event.Time)
+		}
+	}
+	if want := []int64{9_001_000, 9_100_000, 9_007_000}; !slices.Equal(got, want) {
+		t.Errorf("events at %d, want %d", got, want)
 	}
 }
