@@ -329,11 +329,7 @@ func (p *Plan) UnlimitedKV() { p.limit(func(l *limits) { l.kv = unlimited }) }
 
 // KV multiplies the size of the KV cache. It reports whether anybody ever waited for it.
 func (p *Plan) KV(factor float64) (waited bool) {
-	p.limit(func(l *limits) {
-		if l.kv != unlimited {
-			l.kv, waited = int64(float64(l.kv)*factor), true
-		}
-	})
+	p.limit(func(l *limits) { waited = l.scaleKV(factor) || waited })
 	return waited
 }
 

@@ -152,10 +152,17 @@ func (r *Run) findLimits() {
 // ScaleKV makes the KV caches of all servers that have a limit larger or smaller than what was found.
 func (r *Run) ScaleKV(factor float64) {
 	for i := range r.Engines {
-		if l := &r.Engines[i].limits; l.kv != unlimited {
-			l.kv = int64(float64(l.kv) * factor)
-		}
+		r.Engines[i].limits.scaleKV(factor)
 	}
+}
+
+// scaleKV multiplies the size of the KV cache. It reports whether there is one.
+func (l *limits) scaleKV(factor float64) bool {
+	if l.kv == unlimited {
+		return false
+	}
+	l.kv = int64(float64(l.kv) * factor)
+	return true
 }
 
 // atMost reports whether requests waited while as many ran as ever did.

@@ -44,7 +44,7 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 		return r
 	}
 	r.fitKV()
-	for seed := range uint64(draws) {
+	for seed := uint64(len(r.base)); seed < draws; seed++ {
 		out, ok := r.Play(r.Plan(seed))
 		if !ok {
 			r.Refused = "played again, some requests never end: the servers do not work as SGLang's schedulers do"
@@ -60,23 +60,23 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 var sizes = [...]float64{1, 1.0005, 0.9995, 1.001, 0.999, 1.002, 0.998, 1.0035, 0.9965, 1.005, 0.995, 1.0075, 0.9925, 1.01, 0.99}
 
 // fitKV looks for the size of KV caches within its uncertainty, if a run does not play again as it
-// was: where servers are full, a few tokens decide who waits.
+// was: where servers are full, a few tokens decide who waits. What it plays with that size is the first draw.
 func (r *Run) fitKV() {
 	best, least := 1.0, math.Inf(1)
 	for _, size := range sizes {
 		plan := r.Plan(0)
 		if waited := plan.KV(size); !waited && size != 1 {
-			return // nothing to look for
+			break // nothing to look for
 		}
 		out, ok := r.Play(plan)
 		if !ok {
 			continue
 		}
-		worst, _ := r.offBy(out)
-		if worst < least {
+		if worst, _ := r.offBy(out); worst < least {
 			best, least = size, worst
+			r.base = [][]replay.Latency{out}
 		}
-		if worst <= mostOff {
+		if least <= mostOff {
 			break
 		}
 	}
