@@ -75,8 +75,11 @@ func (p *player) formPrefill(v *serving) bool {
 		if x.out > 0 && len(v.running) > 0 {
 			margin += v.limits.margin
 		}
-		if v.Role == request.Unified && v.limits.kv != unlimited && v.kv > 0 && v.kv+need+margin > v.limits.kv {
+		if !x.gone && v.Role == request.Unified && v.limits.kv != unlimited && v.kv > 0 && v.kv+need+margin > v.limits.kv {
 			break
+		}
+		if j.gaveUp {
+			continue // what it would have taken, nobody knows
 		}
 		p.hold(v, x, need)
 		add(i)

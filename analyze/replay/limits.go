@@ -142,6 +142,7 @@ func (r *Run) findLimits() {
 		if kv, sure := p.size(); sure || p.retracted {
 			e.limits.kv = kv
 			e.limits.margin = kv / 16
+			r.findBlocking(e, asked[i])
 		}
 		if len(p.cut) >= few && distribution.LowerMedian(slices.Clone(p.cut)) == p.batch {
 			e.limits.batch = p.batch
@@ -181,12 +182,16 @@ func (p *pool) size() (kv int64, sure bool) {
 		}
 	}
 	above, explained, best := refused, refused, -1 // refused ones with more tokens than kv; all that kv explains
+	next := false                                  // kv is what was given, and who is refused next says how much more there can be
 	for _, x := range p.rooms {
 		if !x.given {
+			if next && x.tokens > kv {
+				kv, next = kv+(x.tokens-1-kv)/2, false
+			}
 			explained--
 			above--
 		} else if explained++; explained > best {
-			kv, best = x.tokens, explained
+			kv, best, next = x.tokens, explained, true
 			sure = above >= fewRefused && 2*above >= refused
 		}
 	}
@@ -200,16 +205,23 @@ const fewRefused = 3
 type asking struct {
 	from, got int
 	need      int64
+	job       int32
+	behind    int // the step until which somebody waited before it who gave up
 }
 
 // ask notes at which steps of an engine who got room, and who did not: those at the head of the queue,
 // while nothing that was thrown out has to come back first.
 func (r *Run) ask(e *Engine, list []asking, p *pool) {
+	r.lineUp(list)
+	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(x, y asking) int { return cmp.Compare(x.got, y.got) })
 	head, taken := 0, int64(0) // the step at which the one before got room, and what was given there
 	for _, a := range list {
+		if r.jobs[a.job].unserved() {
+			continue
+		}
 		if a.got > head {
-			for k := max(a.from, head); k < a.got; k++ {
+			for k := max(a.from, a.behind, head); k < a.got; k++ {
 				st := &e.Steps[k]
 				full := st.running >= e.limits.running || st.Kind == Prefill && (10*st.New >= 9*e.limits.chunk || st.running+st.Requests >= e.limits.running)
 				if st.out == 0 && !full {
@@ -224,6 +236,46 @@ func (r *Run) ask(e *Engine, list []asking, p *pool) {
 	}
 }
 
+// unserved reports whether a job gave up before it had any memory.
+func (j *job) unserved() bool { return j.gaveUp && j.booked == 0 }
+
+// lineUp puts who asked for room in order, and says who waited behind one that gave up.
+func (r *Run) lineUp(list []asking) {
+	slices.SortStableFunc(list, func(x, y asking) int { return cmp.Compare(r.jobs[x.job].reach, r.jobs[y.job].reach) })
+	behind := 0
+	for i := range list {
+		list[i].behind = behind
+		if r.jobs[list[i].job].unserved() {
+			behind = max(behind, list[i].got)
+		}
+	}
+}
+
+// findBlocking says how much room those wanted who gave up while they waited for it: more than there was when
+// they were the first ones in the queue, and whoever was next would have had room. Others did not block it.
+func (r *Run) findBlocking(e *Engine, list []asking) {
+	given := make([]int64, len(e.Steps)+1) // at each step
+	for _, a := range list {
+		given[a.got] += a.need
+	}
+	head := 0
+	for i, a := range list {
+		next := i + 1
+		for next < len(list) && r.jobs[list[next].job].unserved() {
+			next++
+		}
+		if j := &r.jobs[a.job]; j.unserved() && next < len(list) {
+			b := &list[next]
+			for k := max(a.from, b.from, head); k < min(a.got, b.got); k++ {
+				if room := e.limits.kv - e.Steps[k].held - given[k]; room >= b.need && (e.Steps[k].out == 0 || e.Role == request.Unified) {
+					j.prompt = max(j.prompt, int32(room))
+				}
+			}
+		}
+		head = max(head, a.got)
+	}
+}
+
 // look counts for each step who waited meanwhile, and what was taken. It returns who asked for room.
 func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 	waits, books := make([]int32, len(e.Steps)+1), make([]int64, len(e.Steps)+1)
@@ -235,15 +287,18 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 		if j.role == request.Decode && j.booked != 0 {
 			at, until := e.first(j.booked), int(j.from)
 			if j.from == None {
-				until = e.first(j.booked + trace.Time(j.stays))
+				until = e.first(j.left)
 			}
 			if at < until {
 				books[at] += int64(j.prompt)
 				books[until] -= int64(j.prompt)
 			}
 			if at > 0 && j.booked-e.Steps[at-1].Start < handling {
-				list = append(list, asking{e.first(e.next(j.reach) + trace.Time(2*r.shakes)), at - 1, int64(j.prompt) + 1})
+				list = append(list, asking{from: e.first(e.next(j.reach) + trace.Time(2*r.shakes)), got: at - 1, need: int64(j.prompt) + 1, job: int32(i)})
 			}
+		}
+		if j.unserved() {
+			list = append(list, asking{from: e.first(j.reach), got: e.first(j.left), job: int32(i)})
 		}
 		if j.from == None {
 			continue
@@ -253,14 +308,14 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 			waits[j.from]--
 		}
 		if j.role == request.Unified {
-			list = append(list, asking{e.first(j.enter) + e.lag, int(j.from), int64(j.prompt) + 1})
+			list = append(list, asking{from: e.first(j.enter) + e.lag, got: int(j.from), need: int64(j.prompt) + 1, job: int32(i)})
 		}
 	}
 	waiting, booked, most := int32(0), int64(0), int64(0)
 	for k := range e.Steps {
 		st := &e.Steps[k]
 		waiting, booked = waiting+waits[k], booked+books[k]
-		st.held = st.Context + booked
+		st.held += booked
 		if st.Kind == Decode {
 			p.running = max(p.running, st.Requests)
 			with := st.held + st.Requests // a token more of each

@@ -23,7 +23,7 @@ const (
 	reaches             // a job comes to its scheduler
 	shakes              // a decode half can have memory
 	enters              // a job can be put into a batch
-	leaves              // a decode half that never gets a token
+	leaves              // a job that never gets a token
 	ends                // a step of a server
 )
 
@@ -76,6 +76,7 @@ type playing struct {
 	held        int64 // tokens in the KV cache
 	first, last trace.Time
 	here        bool // it has come to its scheduler
+	gone        bool // it has left without a token
 	booked      trace.Time
 	come        trace.Time // to its scheduler
 	lined       trace.Time // its place in the queue, among those that come during one step
@@ -166,9 +167,10 @@ func (p *player) run() {
 		case enters:
 			p.enter(e.of, e.at)
 		case leaves:
-			v := &p.servers[p.jobs[e.of].server]
+			v, x := &p.servers[p.jobs[e.of].server], &p.jobs[e.of]
+			x.gone = true
 			v.load--
-			p.release(v, &p.jobs[e.of])
+			p.release(v, x)
 			p.wake(v, e.at)
 		case ends:
 			x := &p.servers[e.of]
@@ -193,6 +195,9 @@ func (p *player) arrive(q *Request, at trace.Time) {
 		x.server = p.route(j)
 		p.servers[x.server].load++
 		p.agenda.add(at+trace.Time(j.way), reaches, int(i))
+		if j.gaveUp {
+			p.agenda.add(at+trace.Time(j.stays), leaves, int(i))
+		}
 	}
 }
 
@@ -224,7 +229,7 @@ func (p *player) reach(i int32, at trace.Time) {
 	j, x := &p.Run.jobs[i], &p.jobs[i]
 	x.here, x.come = true, at
 	switch {
-	case j.role == request.Decode && j.peer != None:
+	case j.role == request.Decode && (j.peer != None || j.gaveUp):
 		v := &p.servers[x.server]
 		v.inbox = append(v.inbox, i)
 		if !v.busy {
@@ -305,13 +310,22 @@ func (p *player) book(v *serving, at trace.Time) {
 		i := v.pending[n]
 		j, x := &p.Run.jobs[i], &p.jobs[i]
 		need := int64(j.prompt) + 1
+		if x.gone {
+			continue
+		}
 		if v.limits.kv != unlimited && v.kv+need > v.limits.kv {
 			break
 		}
+		if j.gaveUp && j.booked == 0 {
+			continue // what it would have taken, nobody knows
+		}
 		p.hold(v, x, int64(j.prompt))
 		x.booked = at
-		if j.stays > 0 {
+		if j.stays > 0 && !j.gaveUp {
 			p.agenda.add(at+trace.Time(j.stays), leaves, int(i))
+		}
+		if j.peer == None {
+			continue
 		}
 		k := &p.Run.jobs[j.peer]
 		if p.held(k) && p.jobs[j.peer].here {

@@ -70,14 +70,19 @@ type job struct {
 	ended  trace.Time // prefill is over
 	first  trace.Time
 	last   trace.Time
-	from   int32 // first of its marks' steps, among those of the engine; None without marks
+	left   trace.Time // it leaves its scheduler without ever having had a token
+	from   int32      // first of its marks' steps, among those of the engine; None without marks
+
+	// gaveUp tells that it left because its client did. Nothing tells how long its prompt was: if it had
+	// no memory yet, prompt is such that it waited for that as it did; see findBlocking.
+	gaveUp bool
 
 	// What the replay keeps.
 	way      int64 // from arrival to reach, ns
 	booking  int64 // from where its scheduler takes it in to where it can have memory, ns
 	release  int64 // from booking to where the prefill may begin, ns
 	sent     int64 // from the end of prefill to the KV cache on the decode server, ns
-	stays    int64 // for how long it has memory without ever getting a token, ns
+	stays    int64 // from booking to where it leaves without ever having had a token, or from arrival if it gave up, ns
 	prebuilt int64 // from the boundary at which it joins to its first token, ns
 }
 
@@ -147,7 +152,7 @@ func (r *Run) addRequest(i int) {
 		if !part.Serves() || part.Role == request.Encoder {
 			continue
 		}
-		j, ok := r.newJob(p)
+		j, ok := r.newJob(q, p)
 		if !ok {
 			if p == answer || part.Role == request.Prefill {
 				out.Measured = false
@@ -189,8 +194,8 @@ func (r *Run) addRequest(i int) {
 	r.Requests = append(r.Requests, out)
 }
 
-// newJob reads a part; ok is false if it cannot be replayed.
-func (r *Run) newJob(p int) (j job, ok bool) {
+// newJob reads a part of a request; ok is false if it cannot be replayed.
+func (r *Run) newJob(q *request.Request, p int) (j job, ok bool) {
 	s := r.set
 	part := &s.Parts[p]
 	thread, rank := r.ranks.Lead(part)
@@ -209,10 +214,11 @@ func (r *Run) newJob(p int) (j job, ok bool) {
 	j.reach = r.reached(part, thread)
 	if r.readStages(&j); j.tokens == 0 {
 		r.Missing.NoSteps++
-		if j.role != request.Decode || j.booked == 0 {
+		j.left = s.Threads[thread].End
+		j.gaveUp = q.Status == request.Aborted && !s.TurnedAway(q) && j.role != request.Prefill
+		if !j.gaveUp && (j.role != request.Decode || j.booked == 0) {
 			return j, false
 		}
-		j.stays = max(1, int64(s.Threads[thread].End-j.booked))
 	}
 	if n := part.CompletionTokens; n > int64(j.tokens) && j.tokens > 1 {
 		j.yield = float64(n-1) / float64(j.tokens-1)
@@ -350,7 +356,8 @@ func (l *late) arrive(after int32, rank int16) {
 }
 
 // tidy leaves one mark for the last chunk of a prompt and the end of its prefill, and none for
-// what a decode half takes over after the first time.
+// what a decode half takes over after the first time. After a retraction SGLang tells of chunks only: the
+// one before a decode step, before the next retraction, or before the end is the last one.
 func tidy(own []mark) []mark {
 	out := own[:0]
 	joined := false
@@ -362,6 +369,9 @@ func tidy(own []mark) []mark {
 			out[n-1] = m
 			continue
 		}
+		if n := len(out); n > 0 && out[n-1].kind == chunkEnd && (m.kind == decodeEnd || m.kind == thrownOut) {
+			out[n-1].kind = prefillEnd
+		}
 		if m.kind == joinEnd {
 			if joined {
 				continue
@@ -369,6 +379,9 @@ func tidy(own []mark) []mark {
 			joined = true
 		}
 		out = append(out, m)
+	}
+	if n := len(out); n > 0 && out[n-1].kind == chunkEnd && slices.ContainsFunc(out, func(m mark) bool { return m.kind == prefillEnd }) {
+		out[n-1].kind = prefillEnd
 	}
 	return out
 }

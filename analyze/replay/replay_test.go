@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -50,6 +51,21 @@ func TestPlaysAsRecorded(t *testing.T) {
 				t.Errorf("off by %.1f %%", 100*by)
 			}
 		})
+	}
+}
+
+// The same holds where requests wait for memory, some behind others that give up before they have any, and
+// where transfers fail: the memory that these held is there for others at the same boundary.
+func TestPlaysQueuesForMemory(t *testing.T) {
+	for _, mode := range testset.AllModes {
+		for _, seed := range []uint64{1, 9, 19} {
+			c := simulator.DefaultConfig(seed)
+			c.Mode = mode
+			s, _ := testset.Simulated(t, c)
+			if by := off(t, s); by > 0.035 {
+				t.Errorf("%s, seed %d: off by %.1f %%", mode, seed, 100*by)
+			}
+		}
 	}
 }
 

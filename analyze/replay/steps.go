@@ -45,7 +45,7 @@ type Step struct {
 	late
 
 	marks   [2]int32 // of Run.marks
-	held    int64    // tokens of the KV cache that are taken
+	held    int64    // tokens of the KV cache that are taken: all of a request but its last one, and prompts that are on their way
 	running int64    // requests that decode, before it
 	lost    int64    // tokens of the last one that was thrown out before it
 	out     int      // requests that were thrown out of the batch and have not come back
@@ -152,6 +152,15 @@ func (e *Engine) arrived(at, taken trace.Time) trace.Time {
 	return at
 }
 
+// noticed moves the time at which a scheduler told that something left to before the boundary at which it
+// must have noticed, if it was busy.
+func (e *Engine) noticed(at trace.Time) trace.Time {
+	if b := e.boundary(at); b != None && (at-e.Steps[b].Done < handling || e.next(at) > at) {
+		_, at = e.between(b)
+	}
+	return at
+}
+
 // between is when something came that is taken in at a boundary: after the one before, and not so
 // close to either that what is a little later or earlier when it is played is taken in at another.
 func (e *Engine) between(b int) (lo, hi trace.Time) {
@@ -179,6 +188,11 @@ func (r *Run) settle() {
 	r.findChunks()
 	for i := range r.Engines {
 		r.walk(&r.Engines[i])
+	}
+	for i := range r.jobs {
+		if j := &r.jobs[i]; j.left != 0 {
+			j.left = r.Engines[j.engine].noticed(j.left)
+		}
 	}
 	r.findLag()
 	r.findMissed()
@@ -304,6 +318,7 @@ func (r *Run) keepOrder() {
 		x, y := &r.jobs[a], &r.jobs[b]
 		return cmp.Or(cmp.Compare(x.engine, y.engine), cmp.Compare(x.queued, y.queued), cmp.Compare(a, b))
 	})
+	order = slices.DeleteFunc(order, func(i int) bool { return r.jobs[i].from == None })
 	for i := len(order) - 2; i >= 0; i-- {
 		if x, next := &r.jobs[order[i]], &r.jobs[order[i+1]]; x.engine == next.engine {
 			x.enter = min(x.enter, next.enter-tie)
@@ -317,6 +332,12 @@ func (r *Run) keep() {
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		arrival := r.Requests[j.request].Arrival
+		switch {
+		case j.gaveUp:
+			j.stays = int64(j.left - arrival)
+		case j.left != 0:
+			j.stays = max(1, int64(j.left-j.booked))
+		}
 		if j.way = int64(j.reach - arrival); j.role == request.Unified {
 			j.way = int64(j.enter - arrival)
 		}

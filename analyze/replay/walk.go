@@ -14,6 +14,7 @@ type walk struct {
 	done map[int32]int32 // tokens of the jobs under way
 	left map[int32]int32 // tokens of prompts that are being computed
 	out  map[int32]bool  // thrown out of the batch
+	back map[int32]bool  // in a batch again after that: their last token is in the KV cache, too
 	// What decodes.
 	running int64
 	context float64
@@ -21,7 +22,7 @@ type walk struct {
 
 // walk works out when the steps of an engine began, and what was in them.
 func (r *Run) walk(e *Engine) {
-	w := &walk{Run: r, Engine: e, done: map[int32]int32{}, left: map[int32]int32{}, out: map[int32]bool{}}
+	w := &walk{Run: r, Engine: e, done: map[int32]int32{}, left: map[int32]int32{}, out: map[int32]bool{}, back: map[int32]bool{}}
 	before := trace.Time(math.MinInt64)
 	i := e.marks[0]
 	for k := range e.Steps {
@@ -38,10 +39,8 @@ func (r *Run) walk(e *Engine) {
 				wake = min(wake, j.enter)
 			}
 			if m.kind == decodeEnd && w.out[m.job] {
-				delete(w.out, m.job)
 				st.Joined++
-				w.running++
-				w.context += w.size(m.job)
+				w.comeBack(m.job)
 			}
 		}
 		st.Start = max(before, wake)
@@ -54,6 +53,10 @@ func (r *Run) walk(e *Engine) {
 			}
 		}
 		st.Context, st.running, st.out = int64(w.context), w.running, len(w.out)
+		st.held = st.Context - w.running + int64(len(w.back))
+		for job := range w.left {
+			st.held += int64(r.jobs[job].prompt)
+		}
 		w.count(st)
 		i = int(st.marks[1])
 		before = st.Done
@@ -64,6 +67,15 @@ func (r *Run) walk(e *Engine) {
 func (w *walk) size(i int32) float64 {
 	j := &w.jobs[i]
 	return float64(j.prompt) + 1 + float64(w.done[i]-1)*j.yield
+}
+
+// comeBack puts a job that was thrown out into the batch again.
+func (w *walk) comeBack(i int32) {
+	delete(w.out, i)
+	delete(w.left, i)
+	w.back[i] = true
+	w.running++
+	w.context += w.size(i)
 }
 
 // change takes in that a decode half joins a batch, or that a job is thrown out of it.
@@ -80,7 +92,10 @@ func (w *walk) change(m *mark, st *Step) {
 			w.out[m.job] = true
 			w.running--
 			w.context -= w.size(m.job)
-			st.lost = int64(w.size(m.job))
+			if st.lost = int64(w.size(m.job)); !w.back[m.job] {
+				st.lost-- // its last token has no place yet
+			}
+			delete(w.back, m.job)
 		}
 	}
 }
@@ -114,9 +129,7 @@ func (w *walk) count(st *Step) {
 				st.Joined++
 			}
 		case w.out[k.job]: // its prompt was computed again
-			delete(w.out, k.job)
-			w.running++
-			w.context += w.size(k.job)
+			w.comeBack(k.job)
 		case was > 0:
 			w.context += j.yield
 		}
@@ -124,6 +137,7 @@ func (w *walk) count(st *Step) {
 			w.running--
 			w.context -= w.size(k.job)
 			delete(w.done, k.job)
+			delete(w.back, k.job)
 		}
 	}
 	if partly != None {
