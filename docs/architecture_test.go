@@ -32,7 +32,7 @@ var (
 	reported = []string{"trace", "trace/naming", "request", "profile", "series", "flight", "heap", "experts", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
-		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay"}
+		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay", "analyze/chain"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/roof", "analyze/opportunity", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}

@@ -170,6 +170,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) 
 	var out []finding.Finding
 	for _, s := range found {
 		f := s.Finding(distribution.Fraction(s.Lost, length))
+		f.Rank = s.Name
 		if s.Undated { // how long devices were recorded is not known
 			f.Whose = finding.CollectiveTime
 		}

@@ -3,6 +3,7 @@ package finders
 import (
 	"github.com/sgtrace/sgtrace/analyze/allocations"
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/chain"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -42,6 +43,8 @@ type Inputs struct {
 	Diags *trace.Diags
 	// Drawn tells to measure over time what no finder looks at, for those who draw it.
 	Drawn bool
+	// Played tells to keep what it takes to play the collectives of Profiles again.
+	Played bool
 }
 
 // Runs are what was found in several runs, one after another. Package fleet, which asks the
@@ -79,6 +82,7 @@ type Measured struct {
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
 	Waits       *collective.WaitHistory // if they are drawn
+	Chain       *chain.Run              // if it is to be played
 
 	Hang    *hang.Hang          // nil without dumps of what is in flight
 	Memory  *allocations.Memory // nil without snapshots of memory
@@ -126,6 +130,9 @@ func Measure(in Inputs) Measured {
 			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
 			if in.Drawn {
 				m.Waits = m.Collectives.WaitHistory()
+			}
+			if in.Played {
+				m.Chain = chain.Read(in.Profiles)
 			}
 			in.Profiles.Meetings = nil
 		})

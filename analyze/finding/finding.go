@@ -25,6 +25,9 @@ type Finding struct {
 	// At is where it is. The zero value is everywhere, or nobody knows; a part of a
 	// rank that is not known is -1, a host "".
 	At place.Where
+	// Rank is the rank of a profile.Set that is late where it meets others, by its name there; "" is
+	// none.
+	Rank string
 	// Reach is how far around At it is felt. Findings of one kind whose reaches overlap
 	// are merged.
 	Reach Reach

@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// A Without is what a metric of all requests would have been without a finding. Durations are in
-// ns, shares from 0 to 1.
+// A Without is what a metric would have been without a finding: of all requests, or the mean of the
+// steps of some ranks. Durations are in ns, shares from 0 to 1.
 type Without struct {
-	Metric    string // "e2e.p50", "e2e.p99", "ttft.p50", "ttft.p99", "goodput"
+	Metric    string // "e2e.p50", "e2e.p99", "ttft.p50", "ttft.p99", "goodput"; or one of steps
 	Unit      table.Unit
 	Actual    float64
 	Without   float64
@@ -45,8 +45,21 @@ func (w *Without) Value(v float64) string {
 	return words.Nearly(int64(v))
 }
 
-// title is what people call a metric: "TTFT p99".
+// Metrics of steps of profiles: means, or where steps are not known, of all that was recorded.
+const (
+	Step        = "step"
+	PrefillStep = "step.prefill"
+	DecodeStep  = "step.decode"
+	Span        = "span"
+)
+
+var titles = map[string]string{PrefillStep: "prefill step", DecodeStep: "decode step", Span: "all steps"}
+
+// title is what people call a metric: "TTFT p99", "decode step".
 func (w *Without) title() string {
+	if title := titles[w.Metric]; title != "" {
+		return title
+	}
 	name, percentile, found := strings.Cut(w.Metric, ".")
 	if !found {
 		return name

@@ -42,8 +42,8 @@ type Input struct {
 	AllEvidence    bool            // and all that speaks for each
 	// Weeks reads the inputs once more, one run after another, if they are of several runs. Its
 	// result is nil if they are not, after all; nil is that nobody asks.
-	Weeks func() finders.Runs
-	Drawn bool // see [finders.Inputs]
+	Weeks         func() finders.Runs
+	Drawn, Played bool // see [finders.Inputs]
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -99,7 +99,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn, Played: in.Played})
 	})
 	if o.Series != nil {
 		wg.Go(func() {

@@ -1,10 +1,12 @@
 package whatif
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -105,37 +107,43 @@ func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 }
 
 // Explain says of each finding what would have been without it, or why nobody knows.
-func Explain(s *request.Set, found []finding.Finding, objectives []slo.Objective) {
+func Explain(m *finders.Measured, found []finding.Finding, objectives []slo.Objective) {
 	var r *Run
-	if s != nil {
-		r = New(s, objectives)
+	if m.Of.Requests != nil {
+		r = New(m.Of.Requests, objectives)
 	}
+	steps := NewSteps(m)
 	for i := range found {
 		f := &found[i]
-		fix := FixFor(f)
-		switch {
-		case r == nil:
-			f.NoWithout = "no input has requests"
-			continue
-		case fix == nil:
-			f.NoWithout = NoCounterfactual(f)
-			continue
-		case r.Refused != "":
-			f.NoWithout = r.Refused
-			continue
-		}
-		change := fix.Make(r, f)
-		if change == nil {
-			f.NoWithout = "the replay has nothing to take away there"
-			continue
-		}
-		answer, err := r.Ask(change)
+		answer, err := r.without(f, steps)
 		if err != nil {
 			f.NoWithout = err.Error()
 			continue
 		}
-		f.Without, f.Assumed = answer, change.Assumed
+		f.Without, f.Assumed = answer.Metrics, answer.Assumed
 	}
+}
+
+// without says what would have been without a finding: of requests, or what steps would take if
+// profiles tell of it. r and steps are nil without these.
+func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
+	fix := FixFor(f)
+	switch {
+	case f.Rank != "" && steps != nil:
+		return steps.Without(f)
+	case fix == nil:
+		return nil, errors.New(NoCounterfactual(f))
+	case r == nil:
+		return nil, errors.New("no input has requests")
+	case r.Refused != "":
+		return nil, errors.New(r.Refused)
+	}
+	change := fix.Make(r, f)
+	if change == nil {
+		return nil, errors.New("the replay has nothing to take away there")
+	}
+	metrics, err := r.Ask(change)
+	return &Answer{change, metrics}, err
 }
 
 // NoCounterfactual says why nobody can tell how a run would have been without a finding.

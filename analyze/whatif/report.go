@@ -25,6 +25,16 @@ type line struct {
 
 // Report is a table of answers, with what was assumed, and how far the replay is off.
 func (r *Run) Report(answers []Answer) *table.Table {
+	t := reportOf(answers, r.slo != nil)
+	t.Note("%s", r.Fit())
+	return t
+}
+
+// StepReport is a table of answers about steps.
+func StepReport(answers []Answer) *table.Table { return reportOf(answers, false) }
+
+// reportOf is a table of answers. Shares are of goodput only.
+func reportOf(answers []Answer, goodput bool) *table.Table {
 	var lines []line
 	for i := range answers {
 		for k := range answers[i].Metrics {
@@ -33,10 +43,14 @@ func (r *Run) Report(answers []Answer) *table.Table {
 	}
 	fields := []table.Field[line]{
 		table.TextColumn("change", "what is different in the replay", func(l *line) string { return l.change }),
-		table.TextColumn("metric", "of the finished requests: percentiles of E2E and of TTFT as users see them; the share that meets --slo", func(l *line) string { return l.Metric }),
+		table.TextColumn("metric", "of the finished requests: percentiles of E2E and of TTFT as users see them; the share that meets --slo. Of steps: means", func(l *line) string { return l.Metric }),
 	}
 	valueFields := func(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
-		return valueFields(name, doc, of)[:min(2, 1+len(r.slo))] // shares are of goodput only
+		list := valueFields(name, doc, of)
+		if !goodput {
+			list = list[:1]
+		}
+		return list
 	}
 	fields = append(fields, valueFields("actual", "as recorded", func(w *finding.Without) float64 { return w.Actual })...)
 	fields = append(fields, valueFields("with change", "as it would have been", func(w *finding.Without) float64 { return w.Without })...)
@@ -48,7 +62,6 @@ func (r *Run) Report(answers []Answer) *table.Table {
 			t.Note("%s: assumes that %s", answers[i].Name, text)
 		}
 	}
-	t.Note("%s", r.Fit())
 	return t
 }
 

@@ -31,6 +31,9 @@ type Run struct {
 // draws is how often a run is played, each time with other errors of the model.
 const draws = 5
 
+// model is which part of a change the model of it may be wrong by.
+const model = 0.1
+
 // mostOff is how far a replay may be from what was recorded, in p50 and p99.
 const mostOff = 0.05
 
@@ -269,7 +272,7 @@ func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.W
 		spread += (v - mean) * (v - mean) / float64(len(moves)-1)
 	}
 	w := finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: max(0, is+mean)}
-	const sure, model = 2, 0.1
+	const sure = 2
 	half := math.Hypot(sure*math.Sqrt(spread), m.chance(played[0])) + math.Abs(m.of(r.base[0])-is) + model*math.Abs(mean)
 	w.Low, w.High = max(0, w.Without-half), w.Without+half
 	if m.unit == table.Share {

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/whatif"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
@@ -38,6 +39,7 @@ plays the run without each finding that it can take away.
 Examples:
   sgtrace whatif otel_trace.json
   sgtrace whatif --fix straggler --slo ttft=500ms otel_trace.json
+  sgtrace whatif --fix straggler traces/
   sgtrace whatif --servers decode=4 --scale decode=0.9 otel_trace.json`,
 		Flags:  slices.Concat(flags, selection.Flags()),
 		Action: c.whatif,
@@ -70,11 +72,15 @@ func (c *command) whatif(ctx *cli.Context) error {
 			return commandline.Usage("--sweep: %v", err)
 		}
 	}
-	set, err := c.load(ctx, ctx.Args().Slice())
+	in, done, err := c.reading(ctx, reports.All[0])
 	if err != nil {
 		return err
 	}
-	run := whatif.New(set, objectives)
+	defer done()
+	if in.Requests == nil || len(in.Requests.Requests) == 0 {
+		return c.whatifSteps(ctx, in, how)
+	}
+	run := whatif.New(in.Requests, objectives)
 	if run.Refused != "" {
 		return errors.New("nothing can be said: " + run.Refused)
 	}
@@ -87,7 +93,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 		d.Schema = "sgtrace.whatif/v2"
 		return c.write(d, how)
 	}
-	found := finders.Measure(finders.Inputs{Requests: set, Diags: &c.diags})
+	found := finders.Measure(finders.Inputs{Requests: in.Requests, Diags: &c.diags})
 	changes, err := chosenChanges(ctx, run, found.Look(finders.All).Findings)
 	if err != nil {
 		return err
@@ -101,6 +107,27 @@ func (c *command) whatif(ctx *cli.Context) error {
 		answers = append(answers, whatif.Answer{Change: change, Metrics: metrics})
 	}
 	d := document.Of(run.Report(answers), run.ModelReport())
+	d.Schema = "sgtrace.whatif/v2"
+	return c.write(d, how)
+}
+
+// whatifSteps answers of inputs without requests what steps of the ranks would take.
+func (c *command) whatifSteps(ctx *cli.Context, in *reports.Reading, how printed) error {
+	if in.Profiles == nil {
+		return errors.New("nothing can be said: no input has requests, or profiles of ranks")
+	}
+	for _, flag := range []string{"sweep", "slo", "together", "kv", "chunk", "max-running", "servers", "scale"} {
+		if ctx.IsSet(flag) {
+			return commandline.Usage("--%s is about requests, and no input has any", flag)
+		}
+	}
+	m := finders.Measure(finders.Inputs{Profiles: in.Profiles, Series: in.Series, Experts: in.Experts, Devices: gpu.Options{From: in.From, To: in.To}, Played: true, Diags: &c.diags})
+	steps := whatif.NewSteps(&m)
+	answers, err := steps.Fix(ctx.StringSlice("fix"), m.Look(finders.All).Findings)
+	if err != nil {
+		return err
+	}
+	d := document.Of(whatif.StepReport(answers))
 	d.Schema = "sgtrace.whatif/v2"
 	return c.write(d, how)
 }

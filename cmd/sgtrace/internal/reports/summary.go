@@ -173,13 +173,13 @@ func addGate(d *document.Document, r *gate.Result) {
 func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *document.Hosts, drawn bool) (*overview.Overview, error) {
 	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Weeks: in.weeks,
+		Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Played: in.WhatIf, Weeks: in.weeks,
 	})
 	if in.Selected && o.Empty() {
 		return nil, in.noneSelected("nothing")
 	}
 	if in.WhatIf {
-		whatif.Explain(o.Requests, o.Findings, objectives)
+		whatif.Explain(&o.Measured, o.Findings, objectives)
 	}
 	hosts.Annotate(o.Findings, in.ranks())
 	return o, nil

@@ -1,0 +1,173 @@
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/chain"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Steps can be asked what steps would take, by what profilers recorded of ranks.
+type Steps struct {
+	chain *chain.Run
+	gpus  *gpu.GPUs
+	lanes []profile.LaneTime
+}
+
+// NewSteps is of what was measured, with its chain kept; nil without profiles.
+func NewSteps(m *finders.Measured) *Steps {
+	if m.Chain == nil {
+		return nil
+	}
+	return &Steps{m.Chain, m.GPUs, m.Of.Profiles.Lanes}
+}
+
+// mostHidden is which part of the time of communication may be hidden by computing: beyond, ranks do
+// not wait for all of their collectives.
+const mostHidden = 0.1
+
+// Without says what steps would take without a finding.
+func (s *Steps) Without(f *finding.Finding) (*Answer, error) {
+	rank := s.chain.Rank(f.Rank)
+	switch {
+	case f.Kind != finding.Straggler || f.Rank == "":
+		return nil, errors.New(NoCounterfactual(f))
+	case s.chain.Refused != "":
+		return nil, errors.New(s.chain.Refused)
+	case rank < 0:
+		return nil, errors.New("the collectives of the rank are not known")
+	}
+	if hidden := s.hidden(); hidden > mostHidden {
+		return nil, fmt.Errorf("computing hides %s %% of the communication, and for which collectives ranks wait is not known", words.InPercent(hidden))
+	}
+	c := &Change{Name: f.Rank + " as fast as its peers", Assumed: []string{
+		"it computes from collective to collective what its peers do", "hosts that wait for their devices are earlier if these are, and no others"}}
+	return &Answer{c, s.ask(chain.Change{Rank: rank, Since: f.Since, Until: f.Until})}, nil
+}
+
+// hidden is the part of the communication that other work hides.
+func (s *Steps) hidden() float64 {
+	all, exposed := int64(0), int64(0)
+	for i := range s.gpus.GPUs {
+		g := &s.gpus.GPUs[i]
+		all = distribution.AddTimes(all, g.Time(profile.ClassCommunication))
+		exposed = distribution.AddTimes(exposed, g.Exposed(profile.ClassCommunication))
+	}
+	return distribution.Fraction(all-exposed, all)
+}
+
+// stepMetrics are the metrics of steps by kind; of all kinds, the total.
+var stepMetrics = [...]struct {
+	name string
+	kind profile.StepKind // StepOther is all
+}{{finding.Step, profile.StepOther}, {finding.PrefillStep, profile.StepPrefill}, {finding.DecodeStep, profile.StepDecode}}
+
+// ask plays a change, and compares what steps take. The interval covers the draws, a tenth of the
+// change, and that all hosts follow their devices.
+func (s *Steps) ask(c chain.Change) (out []finding.Without) {
+	var played []chain.Times
+	var recorded chain.Times
+	var ranks []int
+	for seed := range uint64(draws) {
+		c.Seed = seed + 1
+		var t chain.Times
+		recorded, t, ranks = s.chain.Play(&c)
+		played = append(played, t)
+	}
+	c.HostsFollow = true
+	_, follow, _ := s.chain.Play(&c)
+	steps, known := s.count(ranks)
+	for _, m := range stepMetrics {
+		of := func(t *chain.Times) float64 { return float64(t[m.kind]) / float64(steps[m.kind]) }
+		if m.kind == profile.StepOther {
+			of = func(t *chain.Times) float64 { return float64(t.Total()) / float64(steps[m.kind]) }
+		} else if recorded[m.kind] == 0 || steps[m.kind] == steps[profile.StepOther] {
+			continue // none, or all are
+		}
+		if steps[m.kind] == 0 {
+			continue
+		}
+		w := finding.Without{Metric: m.name, Unit: table.Duration, Actual: of(&recorded)}
+		if !known {
+			w.Metric = finding.Span
+		}
+		mean, spread := 0.0, 0.0
+		for i := range played {
+			mean += of(&played[i]) / draws
+		}
+		for i := range played {
+			spread += math.Pow(of(&played[i])-mean, 2) / (draws - 1)
+		}
+		half := 2*math.Sqrt(spread) + model*math.Abs(mean-w.Actual)
+		w.Without, w.Low, w.High = mean, max(0, min(mean-half, of(&follow))), max(mean+half, of(&follow))
+		out = append(out, w)
+	}
+	return out
+}
+
+// stepCounts are numbers of steps by kind, StepOther of all.
+type stepCounts [profile.StepDecode + 1]int64
+
+// count counts the steps of some ranks. Where none are known, all that a rank did counts as one.
+func (s *Steps) count(ranks []int) (n stepCounts, known bool) {
+	of := map[string]bool{}
+	for _, rank := range ranks {
+		of[s.chain.Name(rank)] = true
+	}
+	for i := range s.gpus.Served {
+		r := &s.gpus.Served[i]
+		for k := range r.Steps {
+			if step := &r.Steps[k]; of[r.Rank] && step.Kernels > 0 {
+				n[profile.StepOther]++
+				if kind := step.StepName.Kind; kind != profile.StepOther {
+					n[kind]++
+				}
+			}
+		}
+	}
+	if n[profile.StepOther] == 0 {
+		n[profile.StepOther] = int64(len(ranks))
+		return n, false
+	}
+	return n, true
+}
+
+// Fix answers --fix of profiles: the name of the fix, or the ID of a finding. Without names, all that
+// can be answered is.
+func (s *Steps) Fix(names []string, found []finding.Finding) (list []Answer, err error) {
+	var why error
+	for i := range found {
+		f := &found[i]
+		asked := len(names) == 0
+		for _, name := range names {
+			fix := FixFor(f)
+			asked = asked || name == f.ID() || fix != nil && name == fix.Name
+		}
+		if !asked {
+			continue
+		}
+		answer, err := s.Without(f)
+		if err != nil {
+			why = err
+			continue
+		}
+		list = append(list, *answer)
+	}
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case s.chain.Refused != "":
+		return nil, errors.New("nothing can be said: " + s.chain.Refused)
+	case why != nil && len(names) > 0:
+		return nil, fmt.Errorf("nothing can be said: %w", why)
+	}
+	return nil, errors.New("nothing was found in the profiles that could be taken away: that takes a rank that is late in collectives")
+}
