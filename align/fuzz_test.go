@@ -50,7 +50,7 @@ func (d *draw) problem() (*Problem, *matching.Names) {
 	p := &Problem{Clocks: 1 + d.pick(6)}
 	p.Reference = d.pick(p.Clocks)
 	for range d.pick(8) {
-		r := matching.Rank{Clock: d.pick(p.Clocks), Job: d.pick(2), Global: int32(d.pick(9)) - 1, Calls: matching.List{}}
+		r := matching.Rank{Clock: d.pick(p.Clocks), Job: d.pick(2), Global: int32(d.pick(9)) - 1, Calls: calls{}}
 		for range d.pick(40) {
 			c := matching.Collective{Start: d.time(), Seq: int64(d.pick(12)) - 1, CommsID: uint64(d.pick(6)), Step: int32(d.pick(4)) - 1}
 			c.End = c.Start + int64(d.byte())*1000

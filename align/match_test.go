@@ -28,7 +28,7 @@ func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[matchi
 	s.sorted()
 	for r := range s.ranks {
 		all := callsOf(s.ranks[r])
-		calls := matching.List{}
+		calls := calls{}
 		for i, c := range all {
 			if keep != nil && !keep(r, i, len(all)) {
 				continue
@@ -165,12 +165,12 @@ func TestKeys(t *testing.T) {
 		return matching.Collective{Start: seq * 1000, End: seq*1000 + 500, CommsID: id, Seq: seq, Step: -1, Comm: comm, Call: call}
 	}
 	ranks := []matching.Rank{
-		{Global: 0, Calls: matching.List{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
-		{Global: 1, Calls: matching.List{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
-		{Global: 0, Job: 1, Calls: matching.List{c(2, 2, call)}},
-		{Global: 1, Job: 1, Calls: matching.List{c(2, 2, call)}},
-		{Global: 0, Job: 2, Calls: matching.List{c(2, 2, call)}},
-		{Global: 0, Job: 2, Calls: matching.List{c(2, 2, call)}},
+		{Global: 0, Calls: calls{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 1, Calls: calls{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 0, Job: 1, Calls: calls{c(2, 2, call)}},
+		{Global: 1, Job: 1, Calls: calls{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: calls{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: calls{c(2, 2, call)}},
 	}
 	matches, report := matching.Find(ranks, names)
 	member := func(rank, index int32) matching.Member { return matching.Member{Rank: rank, Index: index} }
@@ -234,7 +234,7 @@ func many(n int, ids bool) *simulation {
 		ranks = append(ranks, s.addRanks(c, 8)...)
 	}
 	for _, r := range ranks {
-		s.ranks[r].Calls = make(matching.List, 0, n)
+		s.ranks[r].Calls = make(calls, 0, n)
 	}
 	s.steps(s.group("3", ids, ranks...), simBase, n/100, 100, 12_000_000)
 	return s

@@ -3,6 +3,7 @@ package align
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 
 	"github.com/sgtrace/sgtrace/align/matching"
@@ -35,15 +36,24 @@ func newSimulation(seed uint64, clocks ...simClock) *simulation {
 	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), names: &matching.Names{}, clocks: clocks}
 }
 
+// calls are that are held as they are.
+type calls []matching.Collective
+
+func (l calls) Len() int                     { return len(l) }
+func (l calls) At(i int) matching.Collective { return l[i] }
+func (l calls) HasCommsIDs() bool {
+	return slices.ContainsFunc(l, func(c matching.Collective) bool { return c.CommsID != 0 })
+}
+
 // callsOf returns the collectives of a rank, to be changed in place.
-func callsOf(r matching.Rank) matching.List { return r.Calls.(matching.List) }
+func callsOf(r matching.Rank) calls { return r.Calls.(calls) }
 
 // addRanks puts n ranks on a clock and returns their numbers.
 func (s *simulation) addRanks(clock, n int) []int {
 	var list []int
 	for range n {
 		list = append(list, len(s.ranks))
-		s.ranks = append(s.ranks, matching.Rank{Clock: clock, Global: int32(len(s.ranks)), Calls: matching.List{}})
+		s.ranks = append(s.ranks, matching.Rank{Clock: clock, Global: int32(len(s.ranks)), Calls: calls{}})
 	}
 	return list
 }

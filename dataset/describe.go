@@ -1,11 +1,8 @@
 package dataset
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/sgtrace/sgtrace/columnar"
 )
 
 // A Table is one of a dataset, as docs/DATASET.md describes it.
@@ -74,30 +71,4 @@ func columnsOf(row reflect.Type) (columns []Column) {
 		columns = append(columns, Column{name, sqlTypes[kind], f.Tag.Get("unit"), f.Tag.Get("doc"), strings.Contains(how, "optional")})
 	}
 	return columns
-}
-
-// Files are the names of the files of the table.
-func (t *Table) Files() (names []string) {
-	for _, part := range t.Parts {
-		names = append(names, t.Name+"-"+part+columnar.Suffix)
-	}
-	return names
-}
-
-// Reference describes tables in Markdown, for docs/DATASET.md.
-func Reference(tables []Table) string {
-	var b strings.Builder
-	for i := range tables {
-		t := &tables[i]
-		fmt.Fprintf(&b, "### %s\n\n%s Files: `%s`.\n\n| column | type | unit | null | meaning |\n|---|---|---|---|---|\n", t.Name, t.Doc, strings.Join(t.Files(), "`, `"))
-		for _, c := range t.Columns {
-			null := ""
-			if c.Null {
-				null = "yes"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Name, c.Type, c.Unit, null, c.Doc)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
 }

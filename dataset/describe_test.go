@@ -2,11 +2,14 @@ package dataset
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/columnar"
 )
 
 var update = flag.Bool("update", false, "write docs/DATASET.md")
@@ -18,15 +21,15 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	intro, reference, ok := strings.Cut(string(page), mark)
-	want := "\n" + Reference(Tables) + "## Tables of all captures\n\n" +
+	intro, tables, ok := strings.Cut(string(page), mark)
+	want := "\n" + reference(Tables) + "## Tables of all captures\n\n" +
 		"`sgtrace dataset solve` writes these to `solved=<hash>`, from the captures that are there at the time. `sgtrace sql` does so first if any has\nchanged since.\n\n" +
-		strings.TrimRight(Reference(SolvedTables), "\n") + "\n"
+		strings.TrimRight(reference(SolvedTables), "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(intro+mark+want), 0o666); err != nil {
 			t.Fatal(err)
 		}
-	} else if !ok || reference != want {
+	} else if !ok || tables != want {
 		t.Error("docs/DATASET.md is stale: make docs")
 	}
 	for _, table := range slices.Concat(Tables, SolvedTables) {
@@ -36,6 +39,32 @@ func TestReference(t *testing.T) {
 			}
 		}
 	}
+}
+
+// files are the names of the files of the table.
+func (t *Table) files() (names []string) {
+	for _, part := range t.Parts {
+		names = append(names, t.Name+"-"+part+columnar.Suffix)
+	}
+	return names
+}
+
+// reference describes tables in Markdown, for docs/DATASET.md.
+func reference(tables []Table) string {
+	var b strings.Builder
+	for i := range tables {
+		t := &tables[i]
+		fmt.Fprintf(&b, "### %s\n\n%s Files: `%s`.\n\n| column | type | unit | null | meaning |\n|---|---|---|---|---|\n", t.Name, t.Doc, strings.Join(t.files(), "`, `"))
+		for _, c := range t.Columns {
+			null := ""
+			if c.Null {
+				null = "yes"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Name, c.Type, c.Unit, null, c.Doc)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // The examples of docs/PYTHON.md name columns that the tables in them have.

@@ -1,7 +1,6 @@
 package matching
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -236,15 +235,6 @@ type Calls interface {
 	Len() int
 	At(i int) Collective
 	HasCommsIDs() bool // some have one
-}
-
-// A List is calls that are held as they are.
-type List []Collective
-
-func (l List) Len() int            { return len(l) }
-func (l List) At(i int) Collective { return l[i] }
-func (l List) HasCommsIDs() bool {
-	return slices.ContainsFunc(l, func(c Collective) bool { return c.CommsID != 0 })
 }
 
 // Level says by which key a collective was matched, best first.

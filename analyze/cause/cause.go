@@ -245,15 +245,6 @@ func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
 	})
 }
 
-// MedianOver returns the lower median of a value over attributed requests.
-func MedianOver(list []Attribution, of func(a *Attribution) int64) int64 {
-	values := memory.Make[int64](len(list))
-	for i := range Each(list) {
-		values[i] = of(&list[i])
-	}
-	return distribution.LowerMedian(values)
-}
-
 // usualCauses are what is usual of the causes, in ns, for the requests that one group of
 // servers answered: the median over all of them that are attributed; of those that grow with
 // the output, the mean per gap between tokens.

@@ -2,7 +2,6 @@ package critical
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/replay"
@@ -131,19 +130,6 @@ var texts = map[replay.Why]string{
 	replay.HeldUp:       "prefills of others between its steps",
 	replay.LateRank:     "rank that ends its steps last",
 	replay.Returning:    "way back to the user",
-}
-
-// Sentence says what a part is: "queue: 812 ms behind the prefill of 4,021 tokens of 7ca07386 on
-// prefill TP0".
-func (p *Part) Sentence() string {
-	text := texts[p.Why]
-	if p.Other != "" {
-		text = fmt.Sprintf("prefill of %s tokens of %.8s", words.Thousands(p.Tokens), p.Other)
-	}
-	if p.At != "" {
-		text += ", " + p.At
-	}
-	return fmt.Sprintf("%s: %s, %s", p.Why, words.Nearly(p.Ns), text)
 }
 
 // fields are the columns of parts; total is what their shares are of.

@@ -9,6 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
+// collect is what a comparison needs of one capture.
+func collect(c Capture) *Collected {
+	d := NewCollected(0)
+	d.Add(c)
+	return d
+}
+
 // day is what a healthy deployment did on one of several days.
 func day(t *testing.T, seed uint64, alter func(*simulator.Config)) *request.Set {
 	t.Helper()
@@ -51,7 +58,7 @@ func TestSeveralCaptures(t *testing.T) {
 	if c := g.Above(1.2); c.P > 0.01 || g.Shortage(c, 0.01) != "" {
 		t.Errorf("e2e %s, %+v", g.Words(), c)
 	}
-	one := Compare(Collect(Capture{Requests: day(t, 1, same)}), Collect(Capture{Requests: day(t, 4, same)}), Options{})
+	one := Compare(collect(Capture{Requests: day(t, 1, same)}), collect(Capture{Requests: day(t, 4, same)}), Options{})
 	row := func(d *Diff) *Row {
 		for i := range d.Rows {
 			if r := &d.Rows[i]; r.Kind == Request && r.Name == "e2e" {

@@ -39,7 +39,7 @@ func serving(inner, kernel int64) *profile.Set {
 // around it slower; and only where they are asked for.
 func TestDiffOfOperators(t *testing.T) {
 	before, after := Capture{Profiles: serving(1000, 9000), Operators: true}, Capture{Profiles: serving(3000, 4500), Operators: true}
-	d := Compare(Collect(before), Collect(after), Options{})
+	d := Compare(collect(before), collect(after), Options{})
 	want := map[string]float64{"operator aten::mm": 3, "operator aten::linear": 1, "operator gpu aten::mm": 0.5}
 	for i := range d.Operators {
 		r := &d.Operators[i]
@@ -68,7 +68,7 @@ func TestDiffOfOperators(t *testing.T) {
 		t.Errorf("%+v", d.Load)
 	}
 	before.Operators, after.Operators = false, false
-	plain := Compare(Collect(before), Collect(after), Options{})
+	plain := Compare(collect(before), collect(after), Options{})
 	if plain.Operators != nil || plain.Gaps != nil || len(plain.Rows) != len(d.Rows) {
 		t.Errorf("%d operators that nobody asked for", len(plain.Operators))
 	}
@@ -82,15 +82,15 @@ func TestDiffOfOperators(t *testing.T) {
 // A copy that the host makes in every second step since some version is what GPUs wait for
 // longer, and a healthy pair differs in nothing.
 func TestDiffOfGaps(t *testing.T) {
-	before := Collect(Capture{Profiles: testset.Stalled(t, 3, torch.Stall{}), Gaps: true})
-	same := Collect(Capture{Profiles: testset.Stalled(t, 4, torch.Stall{}), Gaps: true})
+	before := collect(Capture{Profiles: testset.Stalled(t, 3, torch.Stall{}), Gaps: true})
+	same := collect(Capture{Profiles: testset.Stalled(t, 4, torch.Stall{}), Gaps: true})
 	for _, r := range Compare(before, same, Options{}).Gaps {
 		if r.Changed() {
 			t.Errorf("%s changed: %+v %+v", r.Name, r.Before, r.After)
 		}
 	}
 	set := testset.Stalled(t, 5, torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2})
-	d := Compare(before, Collect(Capture{Profiles: set, Gaps: true}), Options{})
+	d := Compare(before, collect(Capture{Profiles: set, Gaps: true}), Options{})
 	worst := &d.Gaps[0]
 	if worst.Kind != HostCause || !worst.Changed() || worst.Moved() <= 0 || !strings.HasSuffix(worst.Name, ": pageable copy, cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py)") {
 		t.Errorf("%+v", worst)

@@ -62,27 +62,20 @@ type Collected struct {
 	profileRanks []string // that have any rows
 }
 
-// Collect reads what a comparison needs of a capture, which may be closed then. It holds 4
-// bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
-// are off by 0.4 % at most.
-func Collect(c Capture) *Collected {
-	d := newCollected(0, c.held)
-	d.Add(c)
-	return d
-}
-
 // NewCollected is what n captures of one side have, which [Collected.Add] adds one after the
 // other. Each is one observation, so that a comparison knows how much captures of the same
-// thing differ; both sides must be made this way.
-func NewCollected(n int) *Collected { return newCollected(n, 0) }
-
-func newCollected(captures int, held int64) *Collected {
-	return &Collected{in: &distribution.Store{Limit: cmp.Or(held, distribution.MaxHeld/2)}, captures: captures, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*diffLoad{},
+// thing differ; both sides must be made this way. With n 0, there is one capture, which is cut
+// into pieces.
+//
+// It holds 4 bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
+// are off by 0.4 % at most.
+func NewCollected(n int) *Collected {
+	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: n, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*diffLoad{},
 		requests: diffUnits{}, finished: diffUnits{},
 		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
 }
 
-// Add reads a capture of the side, as [Collect] does. It reports whether the capture has
+// Add reads a capture of the side, which may be closed then. It reports whether the capture has
 // anything that can be compared.
 func (d *Collected) Add(c Capture) bool {
 	before := d.size()

@@ -35,8 +35,6 @@ type Capture struct {
 
 	// SLO is what Requests are judged by; nil is nothing.
 	SLO []slo.Objective
-
-	held int64 // for tests; 0 is half of MaxHeld
 }
 
 // Options say how captures are compared.

@@ -18,7 +18,7 @@ import (
 type recorded struct {
 	steps int
 	rank  string
-	held  int64 // see Capture
+	held  int64 // the most durations that are held; 0 is as many as ever
 	// bare captures have no annotations of steps.
 	bare bool
 	runs map[string]func(step int) int64 // kernels by name, one a step, with their durations
@@ -40,7 +40,12 @@ func (c *recorded) capture() *Collected {
 		}
 		s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(at+500, 40, "[CUDA memset]")})
 	}
-	return Collect(Capture{Profiles: testset.SetOf(syms, []string{c.rank}, s), held: c.held})
+	d := NewCollected(0)
+	if c.held > 0 {
+		d.in.Limit = c.held
+	}
+	d.Add(Capture{Profiles: testset.SetOf(syms, []string{c.rank}, s)})
+	return d
 }
 
 // about is a duration that changes a little from step to step.

@@ -19,7 +19,7 @@ import (
 // A gauge of a row has the numbers of the row, whose probability alone is corrected for others.
 func TestGaugesOfRows(t *testing.T) {
 	same := func(*simulator.Config) {}
-	d := Compare(Collect(Capture{Requests: day(t, 1, same)}), Collect(Capture{Requests: day(t, 2, same)}), Options{})
+	d := Compare(collect(Capture{Requests: day(t, 1, same)}), collect(Capture{Requests: day(t, 2, same)}), Options{})
 	equal := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 	for i := range d.Rows {
 		r := &d.Rows[i]
@@ -64,7 +64,7 @@ func decoding(rng *rand.Rand, steps, batch int, factor float64) *Collected {
 		}
 		at += long + 1e6
 	}
-	return Collect(Capture{Profiles: testset.SetOf(syms, []string{"TP0"}, rows)})
+	return collect(Capture{Profiles: testset.SetOf(syms, []string{"TP0"}, rows)})
 }
 
 // Larger batches make steps longer, but no step of the same size; a slower server does. Kernels

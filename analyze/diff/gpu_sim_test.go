@@ -41,8 +41,8 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 func TestDiffOfSimulatedProfiles(t *testing.T) {
 	const pairs = 3
 	for seed := range uint64(pairs) {
-		before := Collect(Capture{Profiles: recordServer(t, seed, 1), Operators: true, Gaps: true})
-		same := Collect(Capture{Profiles: recordServer(t, seed+100, 1), Operators: true, Gaps: true})
+		before := collect(Capture{Profiles: recordServer(t, seed, 1), Operators: true, Gaps: true})
+		same := collect(Capture{Profiles: recordServer(t, seed+100, 1), Operators: true, Gaps: true})
 		for _, byRank := range []bool{false, true} {
 			d := Compare(before, same, Options{ByRank: byRank})
 			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 || len(d.Operators) < 10 || len(d.Gaps) == 0 {
@@ -54,7 +54,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 				}
 			}
 		}
-		d := Compare(before, Collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
+		d := Compare(before, collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
 		waits := func(rank string, longer bool) bool {
 			return slices.ContainsFunc(d.Rows, func(r Row) bool {
 				return r.Rank == rank && r.Mean.matters() && r.Mean.Change.Ratio > 1 == longer && profile.IsCommunication(r.Name)

@@ -23,7 +23,7 @@ func TestDiffAcrossAnOnset(t *testing.T) {
 	config := simulator.DefaultConfig(1)
 	set, _ := testset.Simulated(t, config)
 	at := onset(set, &config)
-	before, after := Collect(Capture{Requests: set, To: at}), Collect(Capture{Requests: set, From: at})
+	before, after := collect(Capture{Requests: set, To: at}), collect(Capture{Requests: set, From: at})
 	d := Compare(before, after, Options{})
 	if d.Before.Requests+d.After.Requests != int64(len(set.Requests)) || d.Before.Requests != int64(config.Incident.Onset*float64(len(set.Requests))) {
 		t.Errorf("%d and %d of %d requests", d.Before.Requests, d.After.Requests, len(set.Requests))
@@ -58,7 +58,7 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 		testset.Quiet(&config)
 		config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: tp, PP: 1, DP: 1}
 		set, _ := testset.Simulated(t, config)
-		return Collect(Capture{Requests: set})
+		return collect(Capture{Requests: set})
 	}
 	d := Compare(capture(1), capture(4), Options{})
 	row := find(t, d, "decode_loop")
@@ -82,7 +82,7 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 func TestEmptyWindow(t *testing.T) {
 	set, _ := testset.Simulated(t, simulator.DefaultConfig(1))
 	_, end, _ := set.Bounds()
-	if c := Collect(Capture{Requests: set, From: end + 1}); c.size() != 0 || c.side.Requests != 0 {
+	if c := collect(Capture{Requests: set, From: end + 1}); c.size() != 0 || c.side.Requests != 0 {
 		t.Errorf("%+v", c.side)
 	}
 }

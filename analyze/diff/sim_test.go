@@ -83,7 +83,9 @@ func TestRateOfDiffs(t *testing.T) {
 func collected(t *testing.T, config simulator.Config) *diff.Collected {
 	t.Helper()
 	set, _ := testset.Simulated(t, config)
-	return diff.Collect(diff.Capture{Requests: set})
+	d := diff.NewCollected(0)
+	d.Add(diff.Capture{Requests: set})
+	return d
 }
 
 // noneSignificant matches titles of captures that do not differ for sure.
@@ -128,10 +130,8 @@ func significant(d *diff.Diff) int {
 // A capture is no different from itself.
 func TestDiffOfOneCapture(t *testing.T) {
 	config := simulator.DefaultConfig(5)
-	set, _ := testset.Simulated(t, config)
-	again, _ := testset.Simulated(t, config)
 	for _, byRank := range []bool{false, true} {
-		d := diff.Compare(diff.Collect(diff.Capture{Requests: set}), diff.Collect(diff.Capture{Requests: again}), diff.Options{ByRank: byRank})
+		d := diff.Compare(collected(t, config), collected(t, config), diff.Options{ByRank: byRank})
 		if len(d.Rows) < 20 || d.SideReport().Title != "No difference" {
 			t.Errorf("%d rows: %s", len(d.Rows), d.SideReport().Title)
 		}

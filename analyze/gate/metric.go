@@ -59,13 +59,3 @@ func Metrics() []string {
 	}
 	return list
 }
-
-// Markdown is a table of the metrics.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("| metric | of |\n|---|---|\n")
-	for _, m := range metric.All() {
-		b.WriteString("| `" + strings.Join(spelled(m), "`, `") + "` | " + m.Doc + " |\n")
-	}
-	return b.String()
-}

@@ -15,7 +15,9 @@ import (
 // recorded is a capture of a run.
 func recorded(t *testing.T, config simulator.Config) *diff.Collected {
 	t.Helper()
-	return diff.Collect(capture(t, config))
+	d := diff.NewCollected(0)
+	d.Add(capture(t, config))
+	return d
 }
 
 // capture plays a run and returns two views of it: the requests of its dump, and what a

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,17 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
+
+// Rows yields the stacks in order.
+func (s *Stacks) Rows(of Of) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for _, at := range s.rows[of] {
+			if !yield(Row{s, of, at}) {
+				return
+			}
+		}
+	}
+}
 
 // An entered is a frame of any kind, as the oracle sees it.
 type entered struct {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -41,17 +40,6 @@ type Row struct {
 	s  *Stacks
 	of Of
 	at int32
-}
-
-// Rows yields the stacks in order.
-func (s *Stacks) Rows(of Of) iter.Seq[Row] {
-	return func(yield func(Row) bool) {
-		for _, at := range s.rows[of] {
-			if !yield(Row{s, of, at}) {
-				return
-			}
-		}
-	}
 }
 
 // Rank is "" where ranks are pooled.

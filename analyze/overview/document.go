@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -244,10 +243,6 @@ func (o *Overview) Facts() []Fact {
 func (o *Overview) list() *List {
 	return &List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence}
 }
-
-// Command is the command line that shows more of a finding of the overview, as one can
-// paste it into a shell.
-func (o *Overview) Command(f *finding.Finding) string { return o.list().Command(f) }
 
 const (
 	// farApart is how long nothing goes on between runs, ns, as for devices.

@@ -50,7 +50,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("headings %q", heads)
 	}
 	for i := range o.Findings {
-		if !strings.Contains(draft, Escaped(o.Findings[i].Text)) || !strings.Contains(draft, "- `"+o.Command(&o.Findings[i])+"`") {
+		if !strings.Contains(draft, Escaped(o.Findings[i].Text)) || !strings.Contains(draft, "- `"+o.list().Command(&o.Findings[i])+"`") {
 			t.Errorf("finding %d is not in the draft", i+1)
 		}
 	}

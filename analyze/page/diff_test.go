@@ -18,8 +18,9 @@ import (
 func TestDiffPage(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(1))
 	at := change.Find(set).List[0].Time // of the burst
-	before := diff.Collect(diff.Capture{Label: "before", Requests: set, To: at})
-	after := diff.Collect(diff.Capture{Label: "from then on", Requests: set, From: at})
+	before, after := diff.NewCollected(0), diff.NewCollected(0)
+	before.Add(diff.Capture{Label: "before", Requests: set, To: at})
+	after.Add(diff.Capture{Label: "from then on", Requests: set, From: at})
 	d := diff.Compare(before, after, diff.Options{})
 	p := Diff(d, before, after, "sgtrace diff a b", made)
 	if n := checkLinks(t, p); n < 8 {

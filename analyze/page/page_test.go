@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,7 +138,7 @@ func TestOverview(t *testing.T) {
 	for _, f := range o.Findings {
 		says(f.Text)
 		says(f.CostText())
-		says(o.Command(&f))
+		says(f.Command(slices.Concat(o.Select, o.Inputs)))
 		for _, e := range f.Evidence {
 			says(e.Text)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
@@ -144,7 +145,11 @@ func (t *Tail) mainByTruth() map[string]string {
 	}
 	main, most := map[string]string{}, map[string]int64{}
 	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
-		median := cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return sum(a, name) })
+		values := make([]int64, len(t.List))
+		for i := range t.List {
+			values[i] = sum(&t.List[i], name)
+		}
+		median := distribution.LowerMedian(values)
 		for i := range t.List {
 			rid := t.set.Text(t.set.Requests[t.List[i].Request].RID)
 			if more := sum(&t.List[i], name) - median; main[rid] == "" || more > most[rid] {

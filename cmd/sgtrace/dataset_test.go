@@ -249,8 +249,8 @@ func checkColumns(t *testing.T, dir string) {
 	t.Helper()
 	columns := map[string][]dataset.Column{} // by file
 	for i := range dataset.Tables {
-		for _, name := range dataset.Tables[i].Files() {
-			columns[name] = dataset.Tables[i].Columns
+		for _, part := range dataset.Tables[i].Parts {
+			columns[dataset.Tables[i].Name+"-"+part+columnar.Suffix] = dataset.Tables[i].Columns
 		}
 	}
 	for _, path := range glob(t, dir, datasetName, dataset.Version, "capture=*", "*") {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 )
 
 // Refs are the values of a pickle that it refers to later, by their number in its memo.
@@ -21,14 +20,6 @@ func (r *Refs) set(i uint32) {
 		r.words = append(r.words, 0)
 	}
 	r.words[i/64] |= 1 << (i % 64)
-}
-
-// Len is how many values are referred to.
-func (r *Refs) Len() (n int) {
-	for _, w := range r.words {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
 
 // farRef is the largest number that a reference may have: a pickle of 4 GB has fewer.
