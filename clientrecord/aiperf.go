@@ -22,7 +22,7 @@ func (r *reader) aiperf(b []byte) bool {
 			jsonscan.Members(value, 0, func(key, value []byte) {
 				switch string(key) {
 				case "x_request_id":
-					row.ID = r.rows.Text(text(value))
+					row.ID = r.rows.Text(jsonscan.Quoted(value))
 				case "request_start_ns", "timestamp_ns":
 					start = trace.Time(whole(value))
 				case "request_end_ns":
@@ -84,7 +84,7 @@ func measured(b []byte) int64 {
 				value = x
 			}
 		case "unit":
-			switch string(text(v)) {
+			switch string(jsonscan.Quoted(v)) {
 			case "ns":
 				unit = 1
 			case "us":
@@ -120,12 +120,4 @@ func whole(b []byte) int64 {
 		return int64(x)
 	}
 	return record.Unknown
-}
-
-// text returns what is between the quotes of a string, nil of anything else.
-func text(value []byte) []byte {
-	if len(value) >= 2 && value[0] == '"' {
-		return value[1 : len(value)-1]
-	}
-	return nil
 }

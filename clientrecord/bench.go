@@ -78,6 +78,6 @@ func setSpread(x *series.Run, name string, number func() float64) {
 // short returns a name that no prompt can be.
 func short(value []byte) string {
 	const longest = 64
-	name := text(value)
+	name := jsonscan.Quoted(value)
 	return string(name[:min(len(name), longest)])
 }

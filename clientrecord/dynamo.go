@@ -109,7 +109,7 @@ func (x *dynamoRecord) member(r *reader, key, value []byte) {
 	case "schema":
 		x.isRecord = string(value) == `"dynamo.request.trace.v1"`
 	case "event_type":
-		x.event = text(value)
+		x.event = jsonscan.Quoted(value)
 	case "event_time_unix_ms":
 		x.ended = number()
 	case "request":
@@ -120,9 +120,9 @@ func (x *dynamoRecord) member(r *reader, key, value []byte) {
 	case "worker":
 		inside()
 	case "request_id":
-		x.id = r.rows.Text(text(value))
+		x.id = r.rows.Text(jsonscan.Quoted(value))
 	case "model":
-		if name := text(value); len(name) > 0 && len(name) < 256 {
+		if name := jsonscan.Quoted(value); len(name) > 0 && len(name) < 256 {
 			x.model = r.f.Set.Syms.Intern(string(name))
 		}
 	case "input_tokens":
@@ -154,7 +154,7 @@ func (x *dynamoRecord) member(r *reader, key, value []byte) {
 
 // idOf returns a number or a text; "" is null.
 func idOf(value []byte) string {
-	if t := text(value); t != nil {
+	if t := jsonscan.Quoted(value); t != nil {
 		return string(t[:min(len(t), 64)])
 	}
 	if n := whole(value); n >= 0 {

@@ -122,9 +122,9 @@ func (r *reader) member(head, meta []byte) (m *member, written trace.Time) {
 	members(head, func(k string, v []byte) {
 		switch k {
 		case "id":
-			id = text(v)
+			id = jsonscan.Text(v)
 		case "comm_name":
-			name = text(v)
+			name = jsonscan.Text(v)
 		case "rank":
 			key.rank = small(v)
 		case "n_ranks":
@@ -136,7 +136,7 @@ func (r *reader) member(head, meta []byte) (m *member, written trace.Time) {
 		case "dump_timestamp_us":
 			written = micros(v)
 		case "hostname":
-			host = text(v)
+			host = jsonscan.Text(v)
 		case "pid":
 			key.pid, _ = jsonscan.Int(v)
 		}
@@ -165,7 +165,7 @@ func (r *reader) perf(b []byte, x *op) (ok bool) {
 	ok = members(b, func(k string, v []byte) {
 		switch k {
 		case "coll", "p2p":
-			if t := text(v); len(t) < 64 {
+			if t := jsonscan.Text(v); len(t) < 64 {
 				x.name = r.opt.Syms.Intern(string(t))
 			}
 		case "coll_sn", "p2p_sn":
@@ -183,7 +183,7 @@ func (r *reader) perf(b []byte, x *op) (ok bool) {
 				x.micros = n
 			}
 		case "coll_timing_source", "p2p_timing_source":
-			x.enqueued = string(text(v)) == "collective_cpu"
+			x.enqueued = string(jsonscan.Text(v)) == "collective_cpu"
 		case "coll_busbw_gbs", "p2p_busbw_gbs":
 			x.bus, _ = strconv.ParseFloat(string(v), 64) // "nan" is text, and stays unknown
 		case "event_trace_ts":
@@ -225,18 +225,6 @@ func stopped(b []byte) (at trace.Time) {
 func members(b []byte, yield func(key string, value []byte)) (ok bool) {
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) { yield(string(key), value) })
 	return err == nil
-}
-
-// text is the text of a string; nil of another value.
-func text(v []byte) []byte {
-	raw, escaped, _, err := jsonscan.String(v, 0)
-	if err != nil {
-		return nil
-	}
-	if escaped {
-		return jsonscan.Unescape(nil, raw)
-	}
-	return raw
 }
 
 // small is a number of ranks; -1 is none.

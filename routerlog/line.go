@@ -102,15 +102,15 @@ func (r *reader) object(b []byte, x *said) bool {
 	end, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		switch string(key) {
 		case "timestamp":
-			if v := text(value); len(v) >= logline.DateTime {
+			if v := jsonscan.Text(value); len(v) >= logline.DateTime {
 				x.at, timed = r.stamp(v, v[logline.DateTime:])
 			}
 		case "level":
-			x.level = text(value)
+			x.level = jsonscan.Text(value)
 		case "message":
-			message = text(value)
+			message = jsonscan.Text(value)
 		case "target":
-			ours = target.Match(text(value))
+			ours = target.Match(jsonscan.Text(value))
 		case "fields":
 			fields = value
 		case "span":
@@ -126,7 +126,7 @@ func (r *reader) object(b []byte, x *said) bool {
 	if fields != nil {
 		_, err = jsonscan.Members(fields, 0, func(key, value []byte) {
 			if string(key) == "message" {
-				message = text(value)
+				message = jsonscan.Text(value)
 			} else {
 				r.keep(key, value)
 			}
@@ -146,22 +146,10 @@ func (r *reader) keep(key, value []byte) {
 		return
 	}
 	r.pending = append(append(append(r.pending, ' '), key...), '=')
-	if v := text(value); v != nil {
+	if v := jsonscan.Text(value); v != nil {
 		value = v
 	}
 	r.pending = append(r.pending, value...)
-}
-
-// text is the text of a string; nil of another value.
-func text(v []byte) []byte {
-	raw, escaped, _, err := jsonscan.String(v, 0)
-	if err != nil {
-		return nil
-	}
-	if escaped {
-		return jsonscan.Unescape([]byte{}, raw)
-	}
-	return raw
 }
 
 // url finds the URL of a server in a text, and returns its host and port: "10.0.0.1:30000" of

@@ -120,3 +120,11 @@ func Between(bounds, counts []float64, p float64) (least, most, n float64) {
 	}
 	return least, math.Inf(1), n
 }
+
+// Nanoseconds is a bound of a histogram of seconds, in ns; -1 is one without an end.
+func Nanoseconds(seconds float64) int64 {
+	if math.IsInf(seconds, 0) || math.IsNaN(seconds) || seconds > 1e9 {
+		return -1
+	}
+	return int64(math.Round(seconds * 1e9))
+}

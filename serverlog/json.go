@@ -99,11 +99,11 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 	}
 	switch string(key) {
 	case "event":
-		x.event = text(value)
+		x.event = jsonscan.Quoted(value)
 	case "timestamp":
-		x.stamp = localStamp(r, text(value))
+		x.stamp = localStamp(r, jsonscan.Quoted(value))
 	case "request_parameters":
-		if raw := text(value); len(raw) > 0 {
+		if raw := jsonscan.Quoted(value); len(raw) > 0 {
 			r.unquoted = jsonscan.Unescape(r.unquoted[:0], raw)
 			jsonscan.Members(r.unquoted, 0, func(key, value []byte) { x.parameter(r, key, value) })
 		}
@@ -116,7 +116,7 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 			}
 		})
 	case "id":
-		x.row.ID = r.rows.Text(text(value))
+		x.row.ID = r.rows.Text(jsonscan.Quoted(value))
 	case "finish_reason":
 		x.finish(r, value)
 	case "prompt_tokens":
@@ -172,14 +172,14 @@ var reasons = []string{"The request queue is full", "The request is aborted by a
 
 // finish reads {"type":"abort","message":..,"status_code":500}, or a word.
 func (x *rowOf) finish(r *reader, value []byte) {
-	kind, message := text(value), []byte(nil)
+	kind, message := jsonscan.Quoted(value), []byte(nil)
 	if len(value) > 0 && value[0] == '{' {
 		jsonscan.Members(value, 0, func(key, value []byte) {
 			switch string(key) {
 			case "type":
-				kind = text(value)
+				kind = jsonscan.Quoted(value)
 			case "message":
-				message = text(value)
+				message = jsonscan.Quoted(value)
 			case "status_code":
 				if n, ok := logline.Digits(value, len(value)); ok {
 					x.status = int64(n)
@@ -283,14 +283,6 @@ func (x *rowOf) phases() {
 			row.Phases[record.Decode] = record.Phase{From: x.prefill, To: row.End}
 		}
 	}
-}
-
-// text returns what is between the quotes of a string, nil of anything else.
-func text(value []byte) []byte {
-	if len(value) >= 2 && value[0] == '"' {
-		return value[1 : len(value)-1]
-	}
-	return nil
 }
 
 // number reads a number that may have an exponent.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -294,8 +293,8 @@ func (d *Diff) Percentiles() *table.Table {
 		fields = append(fields, table.CountColumn("n "+when, "observations", func(r *percentileRow) int64 { return int64(r.sides[side].counts[len(r.sides[side].counts)-1] + 0.5) }))
 		for _, p := range []float64{50, 99} {
 			fields = append(fields,
-				table.NsColumn(fmt.Sprintf("p%.0f above %s", p, when), "the percentile is above this bound of a bucket", func(r *percentileRow) int64 { least, _ := r.sides[side].between(p); return boundNs(least) }),
-				table.NsColumn(fmt.Sprintf("p%.0f most %s", p, when), "and at most this one; nothing is above the last bound", func(r *percentileRow) int64 { _, most := r.sides[side].between(p); return boundNs(most) }))
+				table.NsColumn(fmt.Sprintf("p%.0f above %s", p, when), "the percentile is above this bound of a bucket", func(r *percentileRow) int64 { least, _ := r.sides[side].between(p); return series.Nanoseconds(least) }),
+				table.NsColumn(fmt.Sprintf("p%.0f most %s", p, when), "and at most this one; nothing is above the last bound", func(r *percentileRow) int64 { _, most := r.sides[side].between(p); return series.Nanoseconds(most) }))
 		}
 	}
 	return table.New("sgtrace.report.diff.percentiles/v1", "Percentiles between bounds of buckets", rows, fields)
@@ -304,12 +303,4 @@ func (d *Diff) Percentiles() *table.Table {
 func (h *histogramSum) between(p float64) (least, most float64) {
 	least, most, _ = series.Between(h.bounds, h.counts, p)
 	return least, most
-}
-
-// boundNs is a bound in ns; one without an end is unknown.
-func boundNs(seconds float64) int64 {
-	if math.IsInf(seconds, 0) || math.IsNaN(seconds) || seconds > 1e9 {
-		return -1
-	}
-	return int64(math.Round(seconds * 1e9))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -277,19 +278,7 @@ func highestByChance(shares [][]float64, i, from, to int) float64 {
 			won++
 		}
 	}
-	return min(1, float64(len(shares))*atLeast(won, n, 1/float64(len(shares))))
-}
-
-// atLeast is the probability of k or more of n where each has probability p.
-func atLeast(k, n int, p float64) float64 {
-	sum := 0.0
-	for ; k <= n; k++ {
-		a, _ := math.Lgamma(float64(n + 1))
-		b, _ := math.Lgamma(float64(k + 1))
-		c, _ := math.Lgamma(float64(n - k + 1))
-		sum += math.Exp(a - b - c + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
-	}
-	return min(1, sum)
+	return min(1, float64(len(shares))*significance.AtLeastOf(won, n, 1/float64(len(shares))))
 }
 
 // waitsAlone is the part of some buckets in which requests wait on one rank while none does on

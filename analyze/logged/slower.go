@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -209,7 +210,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 		}
 	}
 	n := min(20, len(part))
-	chance := min(1, float64(len(peers)+1)*atLeast(long*n/len(part), n, 0.5))
+	chance := min(1, float64(len(peers)+1)*significance.AtLeastOf(long*n/len(part), n, 0.5))
 	if 2*slow > len(peers) || chance > surely && len(part) > 7 || long < len(part) && len(part) <= 7 {
 		return f, false
 	}

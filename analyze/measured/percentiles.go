@@ -126,16 +126,8 @@ func (m *Measured) Percentiles() *table.Table {
 	for _, p := range []float64{50, 90, 99} {
 		name := fmt.Sprintf("p%.0f", p)
 		fields = append(fields,
-			table.NsColumn(name+"_above", "the percentile is above this bound of a bucket", func(c **Counted) int64 { least, _ := (*c).between(p); return nanoseconds(least) }),
-			table.NsColumn(name+"_most", "and at most this one; nothing is above the last bound", func(c **Counted) int64 { _, most := (*c).between(p); return nanoseconds(most) }))
+			table.NsColumn(name+"_above", "the percentile is above this bound of a bucket", func(c **Counted) int64 { least, _ := (*c).between(p); return series.Nanoseconds(least) }),
+			table.NsColumn(name+"_most", "and at most this one; nothing is above the last bound", func(c **Counted) int64 { _, most := (*c).between(p); return series.Nanoseconds(most) }))
 	}
 	return table.New("sgtrace.report.metrics.percentiles/v1", "Percentiles between bounds of buckets", list, fields).Stay("time", "of", "where", "p99_above", "p99_most").Leave("from", "p90_above", "p90_most")
-}
-
-// nanoseconds is unknown (-1) without an end.
-func nanoseconds(seconds float64) int64 {
-	if math.IsInf(seconds, 0) || math.IsNaN(seconds) || seconds > 1e9 {
-		return -1
-	}
-	return int64(math.Round(seconds * 1e9))
 }

@@ -4,10 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
 // An order is who came after whom at the sync points [from, to). If all ranks are alike,
@@ -187,10 +186,5 @@ func (g *SyncSamples) chanceToBeLast(last, n int) float64 {
 	for i := range g.SyncPoints {
 		here = min(here, g.SyncPoints[i].here)
 	}
-	return float64(len(g.Names)) * atLeast(last, n, 1/float64(here))
-}
-
-// atLeast returns the probability that k or more of n events of probability p happen.
-func atLeast(k, n int, p float64) float64 {
-	return max(0, distuv.Binomial{N: float64(n), P: p}.Survival(float64(k-1)))
+	return float64(len(g.Names)) * significance.AtLeastOf(last, n, 1/float64(here))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -154,7 +155,7 @@ func paceOf(list []*worker) pace {
 // chance bounds the probability that one of the workers, or of those of a stage, is the slowest so often
 // if all are alike: each is as likely to be in every step. questions are how many there are.
 func (p *pace) chance(slow []int, questions int) float64 {
-	return min(1, float64(questions)*atLeast(p.timesSlowest(slow), p.steps, float64(len(slow))/float64(len(p.list))))
+	return min(1, float64(questions)*significance.AtLeastOf(p.timesSlowest(slow), p.steps, float64(len(slow))/float64(len(p.list))))
 }
 
 // Workers tells which worker, or which pipeline stage, takes longer than its peers in nearly

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/golden/internal/ground"
 )
 
 // Mode is how the recorder was set.
@@ -230,7 +232,7 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 			}
 		}
 		name := fmt.Sprintf("expert_distribution_recorder_%d.25", Start+3600)
-		t.Files[name+".pt"] = save(name, dict{{"rank", 0}, {"logical_count", tensor{[]int{ring, c.Layers, c.Experts}, values, false}}, {"average_utilization_rate_over_window", nil}})
+		t.Files[name+".pt"] = save(name, ground.Dict{{"rank", 0}, {"logical_count", tensor{[]int{ring, c.Layers, c.Experts}, values, false}}, {"average_utilization_rate_over_window", nil}})
 	case CSV:
 		for r := range ranks {
 			sum := zeros(c.Layers, physical)
@@ -252,25 +254,25 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 }
 
 // records is what one rank dumps.
-func (c *Config) records(rank int, passes []pass, maps [][]int64) dict {
+func (c *Config) records(rank int, passes []pass, maps [][]int64) ground.Dict {
 	physical := c.Experts + c.Redundant
 	var list []any
 	for p, x := range passes {
-		rec := dict{{"forward_pass_id", passID(p)}, {"rank", rank}, {"gatherer_key", "primary"}}
+		rec := ground.Dict{{"forward_pass_id", passID(p)}, {"rank", rank}, {"gatherer_key", "primary"}}
 		if c.Mode != PerPass {
 			var ids, positions []any
 			for i := range c.Tokens {
 				ids, positions = append(ids, Canary+i), append(positions, i)
 			}
-			rec = append(rec, pair{"input_ids", ids}, pair{"positions", positions}, pair{"extend_seq_lens", nil}, pair{"forward_mode", 1},
-				pair{"topk_ids_of_layer", tensor{[]int{c.Layers, c.Tokens, c.TopK}, x.chosen, false}}, pair{"misc_objects", []any{}})
+			rec = append(rec, [2]any{"input_ids", ids}, [2]any{"positions", positions}, [2]any{"extend_seq_lens", nil}, [2]any{"forward_mode", 1},
+				[2]any{"topk_ids_of_layer", tensor{[]int{c.Layers, c.Tokens, c.TopK}, x.chosen, false}}, [2]any{"misc_objects", []any{}})
 		}
 		if c.Mode != OldPerToken {
 			var values []int64
 			for _, layer := range x.counts {
 				values = append(values, layer...)
 			}
-			rec = append(rec, pair{"global_physical_count", tensor{[]int{c.Layers, physical}, values, false}})
+			rec = append(rec, [2]any{"global_physical_count", tensor{[]int{c.Layers, physical}, values, false}})
 		}
 		list = append(list, rec)
 	}
@@ -278,5 +280,5 @@ func (c *Config) records(rank int, passes []pass, maps [][]int64) dict {
 	for _, layer := range maps {
 		logical = append(logical, layer...)
 	}
-	return dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, logical, true}}}
+	return ground.Dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, logical, true}}}
 }

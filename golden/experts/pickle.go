@@ -5,15 +5,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/golden/internal/ground"
 )
 
 // A file is what torch.save writes: a pickle of protocol 2, and the storages of its tensors.
 type file struct {
-	data     bytes.Buffer
+	*ground.Pickler
 	storages [][]byte
-	memo     uint32
 }
 
 // A tensor is one of int32, or of int64 if it is long.
@@ -23,20 +23,11 @@ type tensor struct {
 	long   bool
 }
 
-// A dict keeps its order.
-type dict []pair
-
-type pair struct {
-	key   string
-	value any
-}
-
 // save returns the bytes of a file whose archive has a name.
 func save(stem string, root any) []byte {
-	f := &file{}
-	f.data.Write([]byte{0x80, 2})
-	f.put(root)
-	f.data.WriteByte('.')
+	f := &file{Pickler: ground.NewPickler(2)}
+	f.Other = func(v any) { f.tensor(v.(tensor)) }
+	f.Value(root)
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	add := func(name string, content []byte) {
@@ -48,7 +39,7 @@ func save(stem string, root any) []byte {
 			panic(err) // a buffer takes everything
 		}
 	}
-	add("data.pkl", f.data.Bytes())
+	add("data.pkl", f.End())
 	add("byteorder", []byte("little"))
 	for i, s := range f.storages {
 		add(fmt.Sprintf("data/%d", i), s)
@@ -61,85 +52,14 @@ func save(stem string, root any) []byte {
 	return out.Bytes()
 }
 
-// remember puts the value on top into the memo, as Python does with all that may be shared.
-func (f *file) remember() {
-	if f.memo < 256 {
-		f.data.Write([]byte{'q', byte(f.memo)})
-	} else {
-		f.data.WriteByte('r')
-		f.data.Write(binary.LittleEndian.AppendUint32(nil, f.memo))
-	}
-	f.memo++
-}
-
-func (f *file) text(s string) {
-	f.data.WriteByte('X')
-	f.data.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(s))))
-	f.data.WriteString(s)
-	f.remember()
-}
-
-func (f *file) global(module, name string) {
-	f.data.WriteString("c" + module + "\n" + name + "\n")
-	f.remember()
-}
-
-func (f *file) int(n int64) {
-	switch {
-	case n >= 0 && n < 256:
-		f.data.Write([]byte{'K', byte(n)})
-	case n >= math.MinInt32 && n <= math.MaxInt32:
-		f.data.WriteByte('J')
-		f.data.Write(binary.LittleEndian.AppendUint32(nil, uint32(int32(n))))
-	default:
-		f.data.Write([]byte{0x8a, 8})
-		f.data.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
-	}
-}
-
 // ints writes a tuple of numbers.
 func (f *file) ints(list []int) {
-	f.data.WriteByte('(')
+	f.Op('(')
 	for _, n := range list {
-		f.int(int64(n))
+		f.Value(n)
 	}
-	f.data.WriteByte('t')
-	f.remember()
-}
-
-func (f *file) put(v any) {
-	switch v := v.(type) {
-	case nil:
-		f.data.WriteByte('N')
-	case int:
-		f.int(int64(v))
-	case string:
-		f.text(v)
-	case float64:
-		f.data.WriteByte('G')
-		f.data.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(v)))
-	case dict:
-		f.data.WriteByte('}')
-		f.remember()
-		f.data.WriteByte('(')
-		for _, p := range v {
-			f.text(p.key)
-			f.put(p.value)
-		}
-		f.data.WriteByte('u')
-	case []any:
-		f.data.WriteByte(']')
-		f.remember()
-		f.data.WriteByte('(')
-		for _, x := range v {
-			f.put(x)
-		}
-		f.data.WriteByte('e')
-	case tensor:
-		f.tensor(v)
-	default:
-		panic(fmt.Sprintf("%T", v))
-	}
+	f.Op('t')
+	f.Memoize()
 }
 
 // tensor writes torch._utils._rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks).
@@ -155,17 +75,17 @@ func (f *file) tensor(t tensor) {
 	if t.long {
 		kind = "LongStorage"
 	}
-	f.global("torch._utils", "_rebuild_tensor_v2")
-	f.data.WriteString("((")
-	f.text("storage")
-	f.global("torch", kind)
-	f.text(fmt.Sprint(len(f.storages)))
-	f.text("cpu")
-	f.int(int64(len(t.values)))
-	f.data.WriteString("t")
-	f.remember()
-	f.data.WriteString("Q")
-	f.int(0)
+	f.Global("torch._utils", "_rebuild_tensor_v2")
+	f.Op('(', '(')
+	f.Value("storage")
+	f.Global("torch", kind)
+	f.Value(fmt.Sprint(len(f.storages)))
+	f.Value("cpu")
+	f.Value(len(t.values))
+	f.Op('t')
+	f.Memoize()
+	f.Op('Q')
+	f.Value(0)
 	f.ints(t.shape)
 	stride := make([]int, len(t.shape))
 	n := 1
@@ -174,14 +94,14 @@ func (f *file) tensor(t tensor) {
 		n *= t.shape[i]
 	}
 	f.ints(stride)
-	f.data.WriteByte(0x89)
-	f.global("collections", "OrderedDict")
-	f.data.WriteString(")R")
-	f.remember()
-	f.data.WriteByte('t')
-	f.remember()
-	f.data.WriteByte('R')
-	f.remember()
+	f.Op(0x89)
+	f.Global("collections", "OrderedDict")
+	f.Op(')', 'R')
+	f.Memoize()
+	f.Op('t')
+	f.Memoize()
+	f.Op('R')
+	f.Memoize()
 	f.storages = append(f.storages, raw)
 }
 

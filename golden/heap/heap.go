@@ -5,6 +5,8 @@ package heap
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/sgtrace/sgtrace/golden/internal/ground"
 )
 
 // A Run is an allocator at work, and what it really had.
@@ -13,8 +15,8 @@ type Run struct {
 	next           uint64
 	blocks         []block
 	reserved       int64
-	entries        []dict
-	frames         []list // of places
+	entries        []ground.Dict
+	frames         [][]any // of places
 	ring           int
 	use            []use // behind each entry that is in the ring
 	beforeRing     use
@@ -44,28 +46,28 @@ func New(seed uint64, device int64, steps, ring int) *Run {
 	r := &Run{device: device, next: 0x7f0000000000, ring: ring}
 	rng := rand.New(rand.NewPCG(seed, 38))
 	for i := range 8 {
-		r.frames = append(r.frames, list{
-			dict{{"name", "torch::unwind::unwind()"}, {"filename", "??"}, {"line", int64(0)}},
-			dict{{"name", "_call_impl"}, {"filename", "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py"}, {"line", int64(1750)}},
-			dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
+		r.frames = append(r.frames, []any{
+			ground.Dict{{"name", "torch::unwind::unwind()"}, {"filename", "??"}, {"line", int64(0)}},
+			ground.Dict{{"name", "_call_impl"}, {"filename", "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py"}, {"line", int64(1750)}},
+			ground.Dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
 		})
 	}
 	for step := range steps {
 		switch live := r.live(); {
 		case rng.IntN(50) == 0:
-			r.record(step, "oom", dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(8))
+			r.record(step, "oom", ground.Dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(8))
 		case len(live) > 0 && rng.IntN(100) < 45:
 			b := &r.blocks[live[rng.IntN(len(live))]]
-			r.record(step, "free_requested", dict{{"addr", int64(b.address)}}, b.asked, b.place)
+			r.record(step, "free_requested", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
 			b.free = true
-			r.record(step, "free_completed", dict{{"addr", int64(b.address)}}, b.asked, b.place)
+			r.record(step, "free_completed", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
 		default:
 			b := block{address: r.next, asked: 1 + rng.Int64N(8<<20), place: rng.IntN(8)}
 			r.next += uint64(rounded(b.asked))
 			r.reserved += rounded(b.asked)
-			r.record(step, "segment_alloc", dict{{"addr", int64(b.address)}}, rounded(b.asked), b.place)
+			r.record(step, "segment_alloc", ground.Dict{{"addr", int64(b.address)}}, rounded(b.asked), b.place)
 			r.blocks = append(r.blocks, b)
-			r.record(step, "alloc", dict{{"addr", int64(b.address)}}, b.asked, b.place)
+			r.record(step, "alloc", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
 		}
 	}
 	return r
@@ -83,14 +85,23 @@ func (r *Run) live() (list []int) {
 	return list
 }
 
+func get(d ground.Dict, key string) any {
+	for _, item := range d {
+		if item[0] == key {
+			return item[1]
+		}
+	}
+	return nil
+}
+
 // record adds an entry, and drops the oldest one of a full ring.
-func (r *Run) record(step int, action string, what dict, size int64, place int) {
+func (r *Run) record(step int, action string, what ground.Dict, size int64, place int) {
 	now := use{reserved: r.reserved}
 	for _, i := range r.live() {
 		now.allocated += r.blocks[i].asked
 	}
-	e := append(dict{{"action", action}}, what...)
-	r.entries = append(r.entries, append(e, field{"size", size}, field{"stream", int64(0)}, field{"time_us", int64(start + 10*step)}, field{"frames", r.frames[place]}))
+	e := append(ground.Dict{{"action", action}}, what...)
+	r.entries = append(r.entries, append(e, [2]any{"size", size}, [2]any{"stream", int64(0)}, [2]any{"time_us", int64(start + 10*step)}, [2]any{"frames", r.frames[place]}))
 	r.use = append(r.use, now)
 	if len(r.entries) > r.ring {
 		r.beforeRing = r.use[0]
@@ -100,13 +111,13 @@ func (r *Run) record(step int, action string, what dict, size int64, place int) 
 
 // Truth is what happened.
 func (r *Run) Truth() Truth {
-	t := Truth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: r.entries[0].get("time_us").(int64)}
+	t := Truth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: get(r.entries[0], "time_us").(int64)}
 	t.Peak = t.Start
 	for i, u := range r.use {
 		if u.allocated > t.Peak {
-			t.Peak, t.PeakTime = u.allocated, r.entries[i].get("time_us").(int64)
+			t.Peak, t.PeakTime = u.allocated, get(r.entries[i], "time_us").(int64)
 		}
-		if r.entries[i].get("action") == "oom" {
+		if get(r.entries[i], "action") == "oom" {
 			t.Failed++
 		}
 	}
@@ -119,7 +130,7 @@ type Failure struct{ Allocated, Reserved int64 }
 // Failures are those that the ring holds.
 func (r *Run) Failures() (list []Failure) {
 	for i, u := range r.use {
-		if r.entries[i].get("action") == "oom" {
+		if get(r.entries[i], "action") == "oom" {
 			list = append(list, Failure{u.allocated, u.reserved})
 		}
 	}
@@ -128,12 +139,12 @@ func (r *Run) Failures() (list []Failure) {
 
 // Snapshot is the file that runs of several devices leave.
 func Snapshot(runs ...*Run) []byte {
-	segments, traces := list{}, list{}
+	segments, traces := []any{}, []any{}
 	for _, r := range runs {
 		for int64(len(traces)) <= r.device {
-			traces = append(traces, list{})
+			traces = append(traces, []any{})
 		}
-		entries := list{}
+		entries := []any{}
 		for _, e := range r.entries {
 			entries = append(entries, e)
 		}
@@ -143,10 +154,10 @@ func Snapshot(runs ...*Run) []byte {
 			if b.free {
 				state = "inactive"
 			}
-			of := dict{{"address", int64(b.address)}, {"size", rounded(b.asked)}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
-			segments = append(segments, dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", rounded(b.asked)}, {"stream", int64(0)}, {"segment_type", "large"},
-				{"segment_pool_id", tuple{int64(i % 2), int64(0)}}, {"is_expandable", false}, {"blocks", list{of}}})
+			of := ground.Dict{{"address", int64(b.address)}, {"size", rounded(b.asked)}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
+			segments = append(segments, ground.Dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", rounded(b.asked)}, {"stream", int64(0)}, {"segment_type", "large"},
+				{"segment_pool_id", ground.Pair{int64(i % 2), int64(0)}}, {"is_expandable", false}, {"blocks", []any{of}}})
 		}
 	}
-	return pickled(dict{{"segments", segments}, {"device_traces", traces}, {"allocator_settings", dict{{"PYTORCH_CUDA_ALLOC_CONF", ""}}}})
+	return ground.Pickled(4, ground.Dict{{"segments", segments}, {"device_traces", traces}, {"allocator_settings", ground.Dict{{"PYTORCH_CUDA_ALLOC_CONF", ""}}}})
 }

@@ -134,6 +134,27 @@ func Unescape(dst, raw []byte) []byte {
 	return dst
 }
 
+// Quoted returns what is between the quotes of a value that is a string, with its escapes, and nil of any
+// other.
+func Quoted(value []byte) []byte {
+	if len(value) >= 2 && value[0] == '"' {
+		return value[1 : len(value)-1]
+	}
+	return nil
+}
+
+// Text returns the text of a value that is a string, nil of any other.
+func Text(value []byte) []byte {
+	raw, escaped, _, err := String(value, 0)
+	if err != nil {
+		return nil
+	}
+	if escaped {
+		return Unescape([]byte{}, raw)
+	}
+	return raw
+}
+
 func hex4(b []byte, i int) (rune, bool) {
 	if i+4 > len(b) {
 		return 0, false

@@ -1,5 +1,7 @@
 package significance
 
+import "gonum.org/v1/gonum/stat/distuv"
+
 // AtLeast returns how probable it is that k or more of some events happen that do not depend on
 // each other, of which p has the probability of each: Poisson's binomial distribution, exactly.
 func AtLeast(k int, p []float64) float64 {
@@ -21,4 +23,10 @@ func AtLeast(k int, p []float64) float64 {
 		happen[0] *= 1 - one
 	}
 	return min(1, happen[k])
+}
+
+// AtLeastOf returns how probable it is that k or more of n such events happen that all have the
+// probability p.
+func AtLeastOf(k, n int, p float64) float64 {
+	return max(0, distuv.Binomial{N: float64(n), P: p}.Survival(float64(k-1)))
 }
