@@ -18,7 +18,8 @@ type LaneTime struct {
 	Process, Row string // names
 	Name         string
 	Step         int64
-	N, Time      int64 // events, and the sum of their durations in ns
+	N, Time      int64      // events, and the sum of their durations in ns
+	First, Last  trace.Time // when the first of them began, and the last ended, on the clock of the file
 }
 
 // LaneTimes sums up the events of p that tell their step, by row, name, and step.
@@ -51,13 +52,14 @@ func (p *Profile) LaneTimes(syms *trace.Symbols, args *trace.Args) []LaneTime {
 			n = len(out)
 			at[k] = n
 			row := &p.Rows[s.Place.Row()]
-			out = append(out, LaneTime{Process: row.Process, Row: row.Name, Name: syms.Name(s.Name), Step: a.Int()})
+			out = append(out, LaneTime{Process: row.Process, Row: row.Name, Name: syms.Name(s.Name), Step: a.Int(), First: s.Time, Last: s.End()})
 			if row.Process == "" {
 				out[n].Process = "process " + row.PIDText
 			}
 		}
 		out[n].N++
 		out[n].Time += max(0, s.Dur)
+		out[n].First, out[n].Last = min(out[n].First, s.Time), max(out[n].Last, s.End())
 	}
 	slices.SortFunc(out, func(a, b LaneTime) int {
 		if c := strings.Compare(a.Process, b.Process); c != 0 {

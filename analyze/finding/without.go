@@ -51,9 +51,10 @@ const (
 	PrefillStep = "step.prefill"
 	DecodeStep  = "step.decode"
 	Span        = "span"
+	Bubble      = "bubble" // part of the time in which stages of pipelines compute nothing
 )
 
-var titles = map[string]string{PrefillStep: "prefill step", DecodeStep: "decode step", Span: "all steps"}
+var titles = map[string]string{PrefillStep: "prefill step", DecodeStep: "decode step", Span: "all steps", Bubble: "bubbles"}
 
 // title is what people call a metric: "TTFT p99", "decode step".
 func (w *Without) title() string {

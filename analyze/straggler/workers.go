@@ -32,6 +32,7 @@ const (
 // A worker is the rows of a timeline that are of one set of ranks.
 type worker struct {
 	name, stage string
+	process     string
 	steps       map[int64]int64 // ns of computation, by step
 	counts      map[string]int64
 }
@@ -54,20 +55,25 @@ func isPass(l *profile.LaneTime) bool {
 	return slices.ContainsFunc(passes, func(w string) bool { return strings.Contains(strings.ToLower(l.Name), w) })
 }
 
-// workersOf puts rows together that are of the same ranks, without what waits for others; of
-// forward and backward passes, if there are such, nothing else.
-func workersOf(lanes []profile.LaneTime) (list []*worker) {
+// work leaves out rows that wait for others; of forward and backward passes, if there are such, it
+// leaves nothing else.
+func work(lanes []profile.LaneTime) []profile.LaneTime {
 	lanes = slices.DeleteFunc(slices.Clone(lanes), func(l profile.LaneTime) bool { return isWait(l.Name) || isWait(l.Row) })
 	if slices.ContainsFunc(lanes, func(l profile.LaneTime) bool { return isPass(&l) }) {
 		lanes = slices.DeleteFunc(lanes, func(l profile.LaneTime) bool { return !isPass(&l) })
 	}
+	return lanes
+}
+
+// workersOf puts rows that are work together that are of the same ranks.
+func workersOf(lanes []profile.LaneTime) (list []*worker) {
 	by := map[string]*worker{}
 	for i := range lanes {
 		l := &lanes[i]
 		name, stage := placeOf(l)
 		w := by[name]
 		if w == nil {
-			w = &worker{name: name, stage: stage, steps: map[int64]int64{}, counts: map[string]int64{}}
+			w = &worker{name: name, stage: stage, process: l.Process, steps: map[int64]int64{}, counts: map[string]int64{}}
 			by[name] = w
 			list = append(list, w)
 		}
@@ -161,7 +167,7 @@ func (p *pace) chance(slow []int, questions int) float64 {
 // Workers tells which worker, or which pipeline stage, takes longer than its peers in nearly
 // all steps. Where the slowest one changes from step to step, it is the data, and not a machine.
 func Workers(set *profile.Set) ([]finding.Finding, finding.Judged) {
-	list := sameWork(workersOf(set.Lanes))
+	list := sameWork(workersOf(work(set.Lanes)))
 	judged := finding.Judged{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
 	if len(list) < fewWorkers {
 		judged.Reason = "no timeline names workers and steps"
@@ -218,6 +224,9 @@ func (p *pace) stageIsSlow(stage string) bool {
 	return stage != "" && len(of) > 1 && !slices.ContainsFunc(of, func(i int) bool { return p.ratio[i] < muchSlower })
 }
 
+// workerTopic comes before the name of a worker, or of a stage, in the topic of its finding.
+const workerTopic = "worker "
+
 func (p *pace) finding(slow []int, chance float64) finding.Finding {
 	n, from, to := p.timesSlowest(slow), math.Inf(1), 0.0
 	for _, i := range slow {
@@ -242,7 +251,7 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
 	}
-	f := finding.Finding{Topic: "worker " + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), Whose: finding.RankTime,
+	f := finding.Finding{Topic: workerTopic + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), Whose: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
 		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -129,7 +130,7 @@ func Explain(m *finders.Measured, found []finding.Finding, objectives []slo.Obje
 func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
 	fix := FixFor(f)
 	switch {
-	case f.Rank != "" && steps != nil:
+	case steps != nil && (f.Rank != "" || straggler.IsWorker(f)):
 		return steps.Without(f)
 	case fix == nil:
 		return nil, errors.New(NoCounterfactual(f))

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -19,7 +20,7 @@ import (
 type Steps struct {
 	chain *chain.Run
 	gpus  *gpu.GPUs
-	lanes []profile.LaneTime
+	set   *profile.Set
 }
 
 // NewSteps is of what was measured, with its chain kept; nil without profiles.
@@ -27,7 +28,7 @@ func NewSteps(m *finders.Measured) *Steps {
 	if m.Chain == nil {
 		return nil
 	}
-	return &Steps{m.Chain, m.GPUs, m.Of.Profiles.Lanes}
+	return &Steps{m.Chain, m.GPUs, m.Of.Profiles}
 }
 
 // mostHidden is which part of the time of communication may be hidden by computing: beyond, ranks do
@@ -38,6 +39,9 @@ const mostHidden = 0.1
 func (s *Steps) Without(f *finding.Finding) (*Answer, error) {
 	rank := s.chain.Rank(f.Rank)
 	switch {
+	case straggler.IsWorker(f):
+		metrics, name, assumed, err := straggler.WithoutWorker(s.set, f)
+		return &Answer{&Change{Name: name, Assumed: []string{assumed}}, metrics}, err
 	case f.Kind != finding.Straggler || f.Rank == "":
 		return nil, errors.New(NoCounterfactual(f))
 	case s.chain.Refused != "":
@@ -164,10 +168,10 @@ func (s *Steps) Fix(names []string, found []finding.Finding) (list []Answer, err
 	switch {
 	case len(list) > 0:
 		return list, nil
-	case s.chain.Refused != "":
+	case s.chain.Refused != "" && len(s.set.Lanes) == 0:
 		return nil, errors.New("nothing can be said: " + s.chain.Refused)
 	case why != nil && len(names) > 0:
 		return nil, fmt.Errorf("nothing can be said: %w", why)
 	}
-	return nil, errors.New("nothing was found in the profiles that could be taken away: that takes a rank that is late in collectives")
+	return nil, errors.New("nothing was found in the profiles that could be taken away: that takes a rank that is late in collectives, or a slow worker or stage of a training run")
 }

@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -25,29 +26,27 @@ type line struct {
 
 // Report is a table of answers, with what was assumed, and how far the replay is off.
 func (r *Run) Report(answers []Answer) *table.Table {
-	t := reportOf(answers, r.slo != nil)
+	t := StepReport(answers)
 	t.Note("%s", r.Fit())
 	return t
 }
 
-// StepReport is a table of answers about steps.
-func StepReport(answers []Answer) *table.Table { return reportOf(answers, false) }
-
-// reportOf is a table of answers. Shares are of goodput only.
-func reportOf(answers []Answer, goodput bool) *table.Table {
+// StepReport is a table of answers, with what was assumed.
+func StepReport(answers []Answer) *table.Table {
 	var lines []line
 	for i := range answers {
 		for k := range answers[i].Metrics {
 			lines = append(lines, line{answers[i].Name, &answers[i].Metrics[k]})
 		}
 	}
+	shares := slices.ContainsFunc(lines, func(l line) bool { return l.Unit == table.Share })
 	fields := []table.Field[line]{
 		table.TextColumn("change", "what is different in the replay", func(l *line) string { return l.change }),
-		table.TextColumn("metric", "of the finished requests: percentiles of E2E and of TTFT as users see them; the share that meets --slo. Of steps: means", func(l *line) string { return l.Metric }),
+		table.TextColumn("metric", "of the finished requests: percentiles of E2E and of TTFT as users see them; the share that meets --slo. Of steps: means; of bubbles, the part of their time in which stages of pipelines compute nothing", func(l *line) string { return l.Metric }),
 	}
 	valueFields := func(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
 		list := valueFields(name, doc, of)
-		if !goodput {
+		if !shares {
 			list = list[:1]
 		}
 		return list
@@ -74,7 +73,7 @@ func valueFields(name, doc string, of func(*finding.Without) float64) []table.Fi
 			}
 			return request.Unknown
 		}),
-		table.ShareColumn(name+" share", doc+", of goodput", func(l *line) float64 {
+		table.ShareColumn(name+" share", doc+", of goodput and bubbles", func(l *line) float64 {
 			if l.Unit == table.Share {
 				return of(l.Without)
 			}
