@@ -85,7 +85,7 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 	var out profile.Kernel
 	st.src.Kernels(func(k *rows.Kernel) bool {
 		if w.event(&out.Event, k.PID, k.Start, k.End, k.Correlation, k.Name) {
-			out.Device, out.Stream, out.OneBlock, out.Graph = k.Device, k.Stream, k.OneBlock, false
+			out.Device, out.Stream, out.OneBlock, out.Graph, out.Node = k.Device, k.Stream, k.OneBlock, false, int64(k.Node)
 			more = yield(&out)
 		}
 		return more
@@ -103,7 +103,7 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 		if !w.event(&out.Event, g.PID, g.Start, g.End, g.Correlation, name) || !g.Timed {
 			return true
 		}
-		out.Device, out.Stream, out.OneBlock, out.Graph = g.Device, g.Stream, 0, true
+		out.Device, out.Stream, out.OneBlock, out.Graph, out.Node = g.Device, g.Stream, 0, true, 0
 		return yield(&out)
 	})
 }
@@ -200,6 +200,19 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 		if r.Kind == rows.MarkStartEnd {
 			out.Style = profile.StartEnd
 		}
+		return yield(&out)
+	})
+}
+
+// GraphNodes yields the nodes of graphs, with the calls that made them: see [profile.GraphNodes].
+func (st stream) GraphNodes(yield func(*profile.GraphNode) bool) {
+	w := st.walk()
+	var out profile.GraphNode
+	st.src.GraphNodes(func(g *rows.GraphNode) bool {
+		if !w.event(&out.Event, g.PID, g.Start, g.Start, 0, 0) {
+			return true
+		}
+		out.TID, out.Node, out.Original = int64(g.TID), int64(g.Node), int64(g.Original)
 		return yield(&out)
 	})
 }

@@ -27,8 +27,8 @@ func CutOperatorRange(text string) (name, shapes string, ok bool) {
 	return name, shapes, true
 }
 
-// OperatorRanges are the operators that ranges stand for, each name looked at once. It is not
-// safe for concurrent use.
+// OperatorRanges are the operators, and the calls of modules, that ranges stand for, each name looked at
+// once. It is not safe for concurrent use.
 type OperatorRanges struct {
 	syms  *trace.Symbols
 	known map[trace.Sym]operatorRange // of all names of ranges
@@ -36,6 +36,7 @@ type OperatorRanges struct {
 
 type operatorRange struct {
 	name, shapes trace.Sym
+	kind         FrameKind
 	ok           bool
 }
 
@@ -44,26 +45,32 @@ func NewOperatorRanges(syms *trace.Symbols) *OperatorRanges {
 	return &OperatorRanges{syms, map[trace.Sym]operatorRange{}}
 }
 
-// Of returns the operator that a range stands for; ok is false if it does for none.
+// Of returns the operator, or the call of a module, that a range stands for; ok is false if it does for none.
 func (o *OperatorRanges) Of(r *Range) (f Frame, ok bool) {
 	if r.Open || r.Style != PushPop {
 		return Frame{}, false
 	}
 	known, seen := o.known[r.Name]
 	if !seen {
-		name, shapes, is := CutOperatorRange(o.syms.Name(r.Name))
-		if known.ok = is; is {
-			known.name = o.syms.Intern(name)
-		}
-		if shapes != "" {
-			known.shapes = o.syms.Intern(shapes)
-		}
+		known = o.read(o.syms.Name(r.Name))
 		o.known[r.Name] = known
 	}
 	if !known.ok {
 		return Frame{}, false
 	}
-	f = Frame{Event: r.Event, TID: r.TID, Kind: OperatorFrame, Shapes: known.shapes}
+	f = Frame{Event: r.Event, TID: r.TID, Kind: known.kind, Shapes: known.shapes}
 	f.Name = known.name
 	return f, true
+}
+
+func (o *OperatorRanges) read(text string) (r operatorRange) {
+	if name, shapes, ok := CutOperatorRange(text); ok {
+		r = operatorRange{name: o.syms.Intern(name), kind: OperatorFrame, ok: true}
+		if shapes != "" {
+			r.shapes = o.syms.Intern(shapes)
+		}
+	} else if name, ok := CutModuleRange(text); ok {
+		r = operatorRange{name: o.syms.Intern(name), kind: PythonFrame, ok: true}
+	}
+	return r
 }

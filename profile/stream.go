@@ -227,6 +227,7 @@ const (
 	OperatorFrame FrameKind = iota // an operator of PyTorch: "aten::item"
 	PythonFrame                    // a call in Python: "threading.py(327): wait", "<built-in function len>", "nn.Module: Linear_0"
 	SystemFrame                    // a call into the operating system: "pthread_mutex_lock"
+	RangeFrame                     // an annotation that stands for none of these. No stream has frames of it
 )
 
 // A Frame is what a thread did, apart from its calls and ranges. Frames of a thread nest, in

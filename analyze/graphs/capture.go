@@ -27,7 +27,9 @@ type Capture struct {
 	// Launches are in the order of time. Their names are of the replays' symbols.
 	Launches []Captured
 	// Frames are what they were in: operators and functions of Python, outer ones first.
-	Frames  []Frame
+	Frames []Frame
+	// sizes are the shapes that those of Frames and places stand for; nil is themselves.
+	sizes   map[trace.Sym]trace.Sym
 	places  []Place // by launch
 	modules []int32 // by launch: the frame of the innermost module around it; none
 	batch   int64   // sequences of an eager pass; Unknown
@@ -58,7 +60,7 @@ type Frame struct {
 	Around        int32 // none
 	Kind          profile.FrameKind
 	Name          trace.Sym
-	Shapes, Types trace.Sym // of the inputs of an operator; 0 is unknown
+	Shapes, Types trace.Sym // of the inputs of an operator; 0 is unknown. See [Capture.ShapesOf]
 	Causal        profile.Causality
 }
 
@@ -75,6 +77,10 @@ type window struct {
 	pass     bool // an eager one: what it was called from is not part of it
 	launches []launchCall
 	threads  map[int64][]threadFrame
+}
+
+func newWindow(of process, from, to trace.Time) *window {
+	return &window{process: of, from: from, to: to, tokens: Unknown, batch: Unknown, threads: map[int64][]threadFrame{}}
 }
 
 // A launchCall is a call at capture.
@@ -153,7 +159,7 @@ func (r *captureReader) findWindows(s profile.Stream) {
 		if at < 0 {
 			continue // the recording ended before
 		}
-		r.windows = append(r.windows, &window{process: process{b.Rank, b.PID}, from: b.End, to: ends[at].Start, tokens: Unknown, batch: Unknown, threads: map[int64][]threadFrame{}})
+		r.windows = append(r.windows, newWindow(process{b.Rank, b.PID}, b.End, ends[at].Start))
 		ends = slices.Delete(ends, at, at+1)
 	}
 	r.sortWindows()
@@ -249,15 +255,19 @@ func (r *captureReader) readLaunches(s profile.Stream) {
 // readFrames reads what threads were in during captures.
 func (r *captureReader) readFrames(s profile.Stream) {
 	for f := range s.Frames {
-		if f.Kind == profile.SystemFrame {
+		if f.Kind != profile.SystemFrame {
+			r.addFrame(f)
+		}
+	}
+}
+
+// addFrame adds a frame to the captures that it overlaps.
+func (r *captureReader) addFrame(f *profile.Frame) {
+	for w := range r.overlapping(&f.Event) {
+		if w.pass && f.Start < w.from {
 			continue
 		}
-		for w := range r.overlapping(&f.Event) {
-			if w.pass && f.Start < w.from {
-				continue
-			}
-			w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Causal}, f.Start, max(f.End, f.Start+1)})
-		}
+		w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Causal}, f.Start, max(f.End, f.Start+1)})
 	}
 }
 
@@ -340,6 +350,17 @@ func (c *Capture) translate(from, to *trace.Symbols) {
 		in(&f.Shapes)
 		in(&f.Types)
 	}
+}
+
+// ShapesOf returns the shapes of the inputs of a frame; 0 is unknown.
+func (c *Capture) ShapesOf(frame int32) trace.Sym { return c.sized(c.Frames[frame].Shapes) }
+
+// sized returns what some shapes of Frames stand for.
+func (c *Capture) sized(shapes trace.Sym) trace.Sym {
+	if c.sizes == nil {
+		return shapes
+	}
+	return c.sizes[shapes]
 }
 
 // Operator returns the innermost operator of a launch, an index of Frames; none.

@@ -12,7 +12,7 @@ import (
 type Place struct {
 	Operator      trace.Sym // the innermost one
 	Shapes, Types trace.Sym // of its inputs
-	Module        trace.Sym // the innermost one: "Qwen3MLP_7"
+	Module        trace.Sym // the innermost one: "Qwen3MLP_7"; where there are ranges, it may be one of these
 	Layer         trace.Sym // the module that is a layer of the model: "Qwen3DecoderLayer_7"
 	Source        trace.Sym // the innermost function that is of no library: "vllm/model_executor/layers/linear.py(410): forward"
 }
@@ -29,8 +29,12 @@ func describe(syms *trace.Symbols, captures []*Capture) {
 	instances, launches := map[string]map[trace.Sym]bool{}, map[string]int{}
 	all := 0
 	moduleOf := func(f *Frame) trace.Sym {
-		if f.Kind != profile.PythonFrame {
+		switch f.Kind {
+		case profile.OperatorFrame:
 			return 0
+		case profile.RangeFrame:
+			classes[f.Name] = strings.TrimRight(syms.Name(f.Name), "0123456789")
+			return f.Name
 		}
 		m, ok := modules[f.Name]
 		if !ok {
@@ -111,6 +115,7 @@ func (l *Launch) Place(node int) (Place, bool) {
 		return Place{}, false
 	}
 	p := l.Capture.places[l.Pairs.Launch[node]]
+	p.Shapes = l.Capture.sized(p.Shapes)
 	if l.Pairs.ModuleOnly(node) {
 		p = Place{Module: p.Module, Layer: p.Layer}
 	}

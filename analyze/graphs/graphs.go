@@ -20,6 +20,7 @@ type Graphs struct {
 	Captures []*Capture
 	Streams  []*Replays // by stream of the set
 	set      *profile.Set
+	exact    bool // some recording tells what made the nodes of its graphs
 }
 
 // Collect reads the captures of a set, those in its own streams and those that were recorded apart,
@@ -46,10 +47,13 @@ func Collect(set *profile.Set) *Graphs {
 	})
 	g.Streams = make([]*Replays, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
+	for i, s := range set.Streams {
+		g.chooseRecorded(i, s)
+	}
 	g.describeAll(g.Captures)
 	c := &chooser{Graphs: g, matcher: newMatcher(g.set.Syms), known: map[tried]*Pairs{}, aligned: map[tried]*Pairs{}, seqs: sequences{index: map[string]int32{}}}
 	c.choose()
-	if !c.choosePasses() && len(g.Captures) == 0 {
+	if !c.choosePasses() && len(g.Captures) == 0 && !g.exact {
 		return nil
 	}
 	return g
@@ -130,7 +134,9 @@ func (c *chooser) choose() {
 			if before != nil && before.Rank != l.Rank {
 				before = nil
 			}
-			c.chooseFor(l, before)
+			if l.Capture == nil {
+				c.chooseFor(l, before)
+			}
 			before = l
 		}
 	}
@@ -269,7 +275,7 @@ func similar(a, b int) bool { return 2*a >= b && 2*b >= a }
 
 // A fit is how well a capture fits a replay, that which counts most first.
 type fit struct {
-	lacks  int // nodes and launches without a partner, as far as proof or the size does not outweigh them
+	lacks  int // nodes and launches without a partner, or with a wrong one, as far as proof or the size does not outweigh them
 	proven int
 	size   bool // it is of the size that the step asks for
 	next   bool // it follows the one before
@@ -277,7 +283,7 @@ type fit struct {
 }
 
 func (c *chooser) fitOf(l *Launch, x *Capture, p *Pairs, want int64, before *Launch) fit {
-	f := fit{lacks: p.Missed + p.Extra, proven: p.proven, size: want != Unknown && x.Tokens == want, place: x.Number == l.Ordinal}
+	f := fit{lacks: p.Missed + p.Extra + p.clashes, proven: p.proven, size: want != Unknown && x.Tokens == want, place: x.Number == l.Ordinal}
 	const few = 20 // of so many nodes, one may lack a partner
 	if f.size && p.proven == 0 && few*f.lacks <= len(l.Nodes) {
 		f.lacks = 0
@@ -332,11 +338,7 @@ func (g *Graphs) AppendAround(list []host.Around, stream int, e *profile.Event) 
 		return list
 	}
 	for _, f := range l.Around(node) {
-		kind := host.OperatorFrame
-		if f.Kind == profile.PythonFrame {
-			kind = host.PythonFrame
-		}
-		list = append(list, host.Around{Kind: kind, Name: f.Name})
+		list = append(list, host.Around{Kind: host.KindOf(f.Kind), Name: f.Name})
 	}
 	return list
 }

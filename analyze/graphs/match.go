@@ -15,12 +15,14 @@ const (
 	ByAmbiguity    // several launches that say different things fit equally well
 	ByOrder        // it comes where a pass without a graph launched a kernel of the same kind
 	ByPlace        // nothing speaks against it, and both sides have as many
+	ByRepeat       // elsewhere in the graph, kernels of its name are of the same operator
 	ByKind         // the operator computes what the name of the kernel says
 	ByGrid         // the grid and the block are the same
 	ByName         // the name is the same
+	ByNode         // the recording tells which call made the node
 )
 
-var byNames = [...]string{"", "ambiguous", "order", "position", "kind", "grid", "name"}
+var byNames = [...]string{"", "ambiguous", "order", "position", "repeat", "kind", "grid", "name", "node"}
 
 func (b By) String() string { return byNames[b] }
 
@@ -34,6 +36,7 @@ type Pairs struct {
 	// is nil if none is.
 	moduleOnly []bool
 	proven     int // nodes whose name or grid is that of their launch
+	clashes    int // nodes whose names say that they compute something else than their operators
 }
 
 // ModuleOnly reports whether only the module of a node's launch is its own.
@@ -44,10 +47,47 @@ type matcher struct {
 	syms  *trace.Symbols
 	kinds map[trace.Sym]profile.Kind // of names
 	names map[trace.Sym]string       // as they compare
+	// around are what the operators around each launch compute, by capture.
+	around map[*Capture][]kindSet
+	// repeats are the kernels and operators that were found together elsewhere in what is paired.
+	repeats map[together]bool
 }
 
 func newMatcher(syms *trace.Symbols) *matcher {
-	return &matcher{syms, map[trace.Sym]profile.Kind{}, map[trace.Sym]string{}}
+	return &matcher{syms: syms, kinds: map[trace.Sym]profile.Kind{}, names: map[trace.Sym]string{}, around: map[*Capture][]kindSet{}}
+}
+
+// A kindSet is a set of kinds, a bit each.
+type kindSet uint32
+
+func setOf(kinds ...profile.Kind) (s kindSet) {
+	for _, k := range kinds {
+		s |= 1 << k
+	}
+	return s
+}
+
+var (
+	// vague are kinds that parts of any operator may be of.
+	vague = setOf(profile.KindOther, profile.KindElementwise, profile.KindCopy, profile.KindFill, profile.KindReduction)
+	// ofExperts are the kinds of the parts of a layer of experts.
+	ofExperts = setOf(profile.KindExperts, profile.KindRouting, profile.KindSort)
+	products  = setOf(profile.KindGEMM, profile.KindExperts)
+)
+
+// kindsAround returns what the operators around each launch of a capture compute.
+func (m *matcher) kindsAround(c *Capture) []kindSet {
+	known, ok := m.around[c]
+	if !ok {
+		known = make([]kindSet, len(c.Launches))
+		for i := range known {
+			for at := c.Operator(int32(i)); at != none; at = c.innermost(c.Frames[at].Around, profile.OperatorFrame) {
+				known[i] |= setOf(m.kind(c.Frames[at].Name))
+			}
+		}
+		m.around[c] = known
+	}
+	return known
 }
 
 // kind returns what a name says that something computes.
@@ -77,15 +117,18 @@ func (m *matcher) plain(name trace.Sym) string {
 // Scores of pairs. A pair that proves itself is worth more than any number of pairs that merely
 // do not contradict each other within the distance that sequences are shifted by.
 const (
-	never    = -1
+	never    = -1 << 20
+	clash    = -8
 	plain    = 4
+	related  = 8
 	kindred  = 16
 	sameGrid = 32
 	sameText = 64
 )
 
 // compare returns how well a node fits a launch, and what proves it; never is not at all.
-func (m *matcher) compare(c *Capture, l *Captured, n *Node) (score int32, by By) {
+func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by By) {
+	l := &c.Launches[launch]
 	score, by = plain, ByPlace
 	if l.Name != 0 && n.Work == KernelWork {
 		if l.Work != KernelWork || !m.sameName(l.Name, n.Name) {
@@ -106,15 +149,59 @@ func (m *matcher) compare(c *Capture, l *Captured, n *Node) (score int32, by By)
 		score, by = score+sameGrid, max(by, ByGrid)
 	}
 	if by == ByPlace && n.Work == KernelWork {
-		if kind := m.kind(n.Name); kind != profile.KindOther {
-			for at := c.innermost(l.Frame, profile.OperatorFrame); at != none; at = c.innermost(c.Frames[at].Around, profile.OperatorFrame) {
-				if m.kind(c.Frames[at].Name) == kind {
-					return score + kindred, ByKind
-				}
-			}
-		}
+		var kin int32
+		kin, by = m.kinship(c, launch, n)
+		score += kin
 	}
 	return score, by
+}
+
+// kinship returns how well what the name of a node says fits the operators around a launch.
+func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) {
+	kind, around := m.kind(n.Name), m.kindsAround(c)[launch]
+	is := setOf(kind)
+	switch {
+	case kind != profile.KindOther && around&is != 0:
+		return kindred, ByKind
+	case m.repeats[together{n.Name, c.operatorName(launch)}]:
+		return kindred, ByRepeat
+	case is&ofExperts != 0 && around&ofExperts != 0, is&products != 0 && around&products != 0:
+		return related, ByPlace
+	case is&vague == 0 && around&^vague != 0:
+		return clash, ByPlace
+	}
+	return 0, ByPlace
+}
+
+// A together is a kernel and the innermost operator that launched it.
+type together struct{ kernel, operator trace.Sym }
+
+// operatorName returns the innermost operator of a launch; 0 is none.
+func (c *Capture) operatorName(launch int) trace.Sym {
+	if at := c.Operator(int32(launch)); at != none {
+		return c.Frames[at].Name
+	}
+	return 0
+}
+
+// repeated returns the kernels whose partners have one operator wherever they are certain: layers
+// repeat.
+func (p *Pairs) repeated(c *Capture, nodes []Node) map[together]bool {
+	count, ofName := map[together]int{}, map[trace.Sym]int{}
+	for i, at := range p.Launch {
+		if at != none && nodes[i].Work == KernelWork {
+			count[together{nodes[i].Name, c.operatorName(int(at))}]++
+			ofName[nodes[i].Name]++
+		}
+	}
+	const least = 3
+	found := map[together]bool{}
+	for t, n := range count {
+		if n >= least && n == ofName[t.kernel] && t.operator != 0 {
+			found[t] = true
+		}
+	}
+	return found
 }
 
 // copyKind is the kind of kernels that do what a copy or a fill asks for.
@@ -125,15 +212,29 @@ func copyKind(w Work) profile.Kind {
 	return profile.KindCopy
 }
 
-// pair aligns the nodes of a replay with the launches of a capture.
+// pair aligns the nodes of a replay with the launches of a capture. Where that leaves some open and
+// nothing is proven, it aligns them again with what the rest told about kernels and operators.
 func (m *matcher) pair(c *Capture, nodes []Node) *Pairs {
 	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]By, len(nodes))}
 	m.align(p, c, nodes)
+	if slices.Contains(p.By, ByAmbiguity) && !slices.Contains(p.By, ByName) && !slices.Contains(p.By, ByGrid) {
+		m.repeats = p.repeated(c, nodes)
+		m.align(p, c, nodes)
+		m.repeats = nil
+	}
 	if !oneStream(nodes) {
 		m.acrossStreams(p, c, nodes)
 	}
 	p.count(c)
 	return p
+}
+
+// pair notes the launch of a node.
+func (p *Pairs) pair(node int, launch, score int32, by By) {
+	p.Launch[node], p.By[node] = launch, by
+	if score < 0 {
+		p.clashes++
+	}
 }
 
 // count counts what has a partner.
@@ -161,14 +262,14 @@ func (m *matcher) byPlace(p *Pairs, c *Capture, nodes []Node) bool {
 	}
 	one := oneStream(nodes)
 	for i := range nodes {
-		score, by := m.compare(c, &c.Launches[i], &nodes[i])
+		score, by := m.compare(c, i, &nodes[i])
 		if score == never || !one && nodes[i].number == 0 && by < ByGrid {
 			return false
 		}
 		if by == ByKind {
 			by = ByPlace
 		}
-		p.Launch[i], p.By[i] = int32(i), by
+		p.pair(i, int32(i), score, by)
 	}
 	return true
 }
@@ -197,10 +298,11 @@ const band = 96
 func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
 	a := newAlignment(len(nodes), len(c.Launches), gap)
 	a.fill(func(i, j int) int32 {
-		score, _ := m.compare(c, &c.Launches[j], &nodes[i])
+		score, _ := m.compare(c, j, &nodes[i])
 		return score
 	})
 	early, late := a.trace(true), a.trace(false)
+	p.clashes = 0
 	for i := range nodes {
 		p.Launch[i], p.By[i] = early[i], ByNothing
 		if early[i] == none {
@@ -210,7 +312,8 @@ func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
 			p.Launch[i], p.By[i] = none, ByAmbiguity
 			continue
 		}
-		_, p.By[i] = m.compare(c, &c.Launches[early[i]], &nodes[i])
+		score, by := m.compare(c, int(early[i]), &nodes[i])
+		p.pair(i, early[i], score, by)
 	}
 	for i := range nodes {
 		if early[i] == none && late[i] != none {
@@ -249,7 +352,7 @@ func (m *matcher) acrossStreams(p *Pairs, c *Capture, nodes []Node) {
 		if p.Launch[i] == none && n.Work == KernelWork {
 			list := free[m.plain(n.Name)]
 			at := slices.IndexFunc(list, func(j int32) bool { return j > before })
-			if at >= 0 && m.fits(c, &c.Launches[list[at]], n) {
+			if at >= 0 && m.fits(c, int(list[at]), n) {
 				p.Launch[i], p.By[i] = list[at], ByName
 				free[m.plain(n.Name)] = slices.Delete(list, at, at+1)
 			}
@@ -261,8 +364,8 @@ func (m *matcher) acrossStreams(p *Pairs, c *Capture, nodes []Node) {
 	m.swappable(p, c, nodes)
 }
 
-func (m *matcher) fits(c *Capture, l *Captured, n *Node) bool {
-	score, _ := m.compare(c, l, n)
+func (m *matcher) fits(c *Capture, launch int, n *Node) bool {
+	score, _ := m.compare(c, launch, n)
 	return score != never
 }
 

@@ -67,7 +67,9 @@ func (r *captureReader) findPasses(s profile.Stream) {
 			return cmp.Or(cmp.Compare(y.to-y.from, x.to-x.from), cmp.Compare(x.from, y.from))
 		})
 		for _, c := range list[:min(mostPasses, len(list))] {
-			w := &window{process: of, pass: true, from: c.thread[c.at].from, tokens: Unknown, batch: Unknown, threads: map[int64][]threadFrame{}}
+			first := c.thread[c.at]
+			w := newWindow(of, first.from, first.to)
+			w.pass = true
 			seen := map[trace.Sym]bool{}
 			for _, m := range c.thread[c.at:] {
 				if seen[m.name] {
@@ -247,7 +249,7 @@ func (c *chooser) orderPairs(l *Launch, x *Capture) *Pairs {
 // A line is a sequence of kernels by what they compute, without those that only finish what the
 // one before them began.
 type line struct {
-	at    []int32 // of all: the index in kinds; none is left out
+	at    []int32 // of all: the index in kinds
 	first []int32 // of kinds: the index of all
 	kinds []profile.Kind
 }

@@ -57,9 +57,9 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 		table.NsColumn("dur", "how long it ran", func(r *row) int64 { return r.at().Dur }),
 		text("operator", "innermost operator that launched it at capture", func(p Place) trace.Sym { return p.Operator }),
 		shapes, types,
-		text("module", "innermost nn.Module around that", func(p Place) trace.Sym { return p.Module }),
+		text("module", "innermost nn.Module around that, or NVTX range", func(p Place) trace.Sym { return p.Module }),
 		text("layer", "the module that is a layer of the model", func(p Place) trace.Sym { return p.Layer }),
-		table.TextColumn("matched by", "how it is known which launch at capture is its own: name (the same), grid (the same, and of the block), kind (the operator computes what the name says), position (as many, and nothing speaks against it), order (of kinds, in a pass that ran without a graph), ambiguous (several fit)", func(r *row) string {
+		table.TextColumn("matched by", "how it is known which launch at capture is its own: node (the recording tells which call made the node), name (the same), grid (the same, and of the block), kind (the operator computes what the name says), repeat (elsewhere in the graph, kernels of its name are of that operator), position (as many, and nothing speaks against it), order (of kinds, in a pass that ran without a graph), ambiguous (several fit)", func(r *row) string {
 			if r.launch.Capture == nil {
 				return ""
 			}
@@ -93,7 +93,7 @@ func (g *Graphs) note(t *table.Table, rows []row) {
 	if len(rows) == 0 {
 		return
 	}
-	var by [ByName + 1]int
+	var by [ByNode + 1]int
 	without, modules, launches := 0, 0, map[*Launch]bool{}
 	for i := range rows {
 		l := rows[i].launch
@@ -114,8 +114,11 @@ func (g *Graphs) note(t *table.Table, rows []row) {
 			t.Note("%d of these run attention by another kernel than the pass did: only the module is known", modules)
 		}
 	}
-	if known -= by[ByOrder]; known > 0 || by[ByOrder] == 0 {
-		t.Note("%d of %d have an operator from a capture: %d by name, %d by grid, %d by kind, %d by position alone", known, len(rows), by[ByName], by[ByGrid], by[ByKind], by[ByPlace])
+	if n := by[ByNode]; n > 0 {
+		t.Note("%d of %d were made by a call in the same recording", n, len(rows))
+	}
+	if known -= by[ByOrder] + by[ByNode]; known > 0 || by[ByOrder]+by[ByNode] == 0 {
+		t.Note("%d of %d have an operator from a capture: %d by name, %d by grid, %d by kind, %d by position alone", known, len(rows), by[ByName], by[ByGrid], by[ByKind]+by[ByRepeat], by[ByPlace])
 	}
 	if by[ByNothing] > 0 {
 		t.Note("%d are in no capture: the graph was captured with other launches", by[ByNothing])

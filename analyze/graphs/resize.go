@@ -2,7 +2,6 @@ package graphs
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -33,24 +32,16 @@ func (r *resizer) resized(x *Capture, tokens, batch int64) *Capture {
 		return c
 	}
 	c := *x
-	c.Tokens, c.batch = tokens, batch
-	c.Frames, c.places = slices.Clone(x.Frames), slices.Clone(x.places)
-	shapes := map[trace.Sym]trace.Sym{0: 0}
-	in := func(sym *trace.Sym) {
-		to, ok := shapes[*sym]
-		if !ok {
-			if r.isClear(x) && tokens > 0 {
-				to = r.syms.Intern(resize(r.syms.Name(*sym), x.Tokens, x.batch, tokens, batch))
-			}
-			shapes[*sym] = to
+	c.Tokens, c.batch, c.sizes = tokens, batch, map[trace.Sym]trace.Sym{}
+	for i := range x.Frames {
+		shapes := x.Frames[i].Shapes
+		if _, ok := c.sizes[shapes]; ok || shapes == 0 {
+			continue
 		}
-		*sym = to
-	}
-	for i := range c.Frames {
-		in(&c.Frames[i].Shapes)
-	}
-	for i := range c.places {
-		in(&c.places[i].Shapes)
+		c.sizes[shapes] = 0
+		if r.isClear(x) && tokens > 0 {
+			c.sizes[shapes] = r.syms.Intern(resize(r.syms.Name(shapes), x.Tokens, x.batch, tokens, batch))
+		}
 	}
 	r.known[key] = &c
 	return &c

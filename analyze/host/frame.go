@@ -65,7 +65,7 @@ func KindsOf(s profile.Stream) (has Recorded) {
 		}
 	}
 	for f := range s.Frames {
-		has[frameKinds[f.Kind]] = true
+		has[KindOf(f.Kind)] = true
 		break
 	}
 	return has
@@ -85,13 +85,16 @@ func Read(s profile.Stream, what func(kind Kind, e *profile.Event, tid int64)) {
 		return true
 	})
 	s.Frames(func(f *profile.Frame) bool {
-		what(frameKinds[f.Kind], &f.Event, f.TID)
+		what(KindOf(f.Kind), &f.Event, f.TID)
 		return true
 	})
 }
 
 // frameKinds are the kinds of what [profile.Stream.Frames] passes.
-var frameKinds = [...]Kind{profile.OperatorFrame: OperatorFrame, profile.PythonFrame: PythonFrame, profile.SystemFrame: SystemFrame}
+var frameKinds = [...]Kind{profile.OperatorFrame: OperatorFrame, profile.PythonFrame: PythonFrame, profile.SystemFrame: SystemFrame, profile.RangeFrame: RangeFrame}
+
+// KindOf returns the kind of frame that one of a stream is.
+func KindOf(k profile.FrameKind) Kind { return frameKinds[k] }
 
 // isFrame reports whether a thread is in a range until it is closed.
 func isFrame(r *profile.Range) bool { return r.Style == profile.PushPop && !r.Open }
