@@ -39,7 +39,7 @@ func Collect(set *profile.Set) *Graphs {
 		}
 		g.Captures = append(g.Captures, list...)
 	}
-	if len(g.Captures) == 0 && !launchesGraphs(set) {
+	if len(g.Captures) == 0 && !LaunchesGraphs(set) {
 		return nil
 	}
 	slices.SortStableFunc(g.Captures, func(a, b *Capture) int {
@@ -59,8 +59,8 @@ func Collect(set *profile.Set) *Graphs {
 	return g
 }
 
-// launchesGraphs reports whether a set has launches of graphs.
-func launchesGraphs(set *profile.Set) bool {
+// LaunchesGraphs reports whether a set has launches of graphs.
+func LaunchesGraphs(set *profile.Set) bool {
 	for _, name := range [...]string{"cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch"} {
 		if _, any := set.Syms.Lookup(name); any {
 			return true

@@ -41,6 +41,7 @@ type Node struct {
 	Stream uint32
 	Shape  profile.LaunchShape
 	number int64 // in the graph; 0 is unknown
+	at     int32 // [profile.Event.At]
 }
 
 // Replays are the replays in one stream.
@@ -67,7 +68,7 @@ func readReplays(set *profile.Set, s profile.Stream) *Replays {
 	}
 	add := func(e *profile.Event, n Node) {
 		if l := r.Of(e); l != nil {
-			n.Start, n.Dur, n.Name = e.Start, e.Dur(), e.Name
+			n.Start, n.Dur, n.Name, n.at = e.Start, e.Dur(), e.Name, e.At
 			l.Nodes = append(l.Nodes, n)
 		}
 	}

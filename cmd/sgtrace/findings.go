@@ -13,6 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -183,23 +184,59 @@ func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []i
 var captureEvents = profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsMin, ArgCats: slices.Concat(profile.CallCategories, []string{profile.OperatorCategory}),
 	ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...)}
 
-// addCaptures reads recordings of the capture of CUDA graphs. What cannot be read of them is reported,
-// and graphs then stay without operators.
+// addCaptures reads recordings of the capture of CUDA graphs.
 func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []inputs.Input) error {
+	captures, err := c.readGraphCaptures(ctx, files)
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	if captures != nil {
+		e.AddCaptures(captures, inputs.CaptureSizes(files))
+	}
+	return nil
+}
+
+// readGraphCaptures reads recordings of the capture of CUDA graphs; nil if they hold nothing. What cannot be read
+// of them is reported, and graphs then stay without operators.
+func (c *command) readGraphCaptures(ctx *cli.Context, files []inputs.Input) (*convert.ReportData, error) {
 	opt := inputs.Options{Filter: captureEvents, Walk: true, Zone: c.givenZone(ctx)}
 	in, of, err := convert.Read(files, opt, ranks.Options{}, &c.diags)
 	if errors.Is(err, inputs.ErrNoEvents) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return errors.Join(err, e.Close())
+		return nil, err
 	}
 	c.read = append(c.read, in.Used...)
-	captures, err := convert.ForReports(in, of, convert.ReportOptions{})
-	if err != nil {
-		return errors.Join(err, e.Close())
+	return convert.ForReports(in, of, convert.ReportOptions{})
+}
+
+// addNested says what the kernels of CUDA graphs in a timeline were launched in at capture.
+func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile.Set, files []inputs.Input) error {
+	if set == nil || !graphs.LaunchesGraphs(set) {
+		return nil
 	}
-	e.AddCaptures(captures, inputs.CaptureSizes(files))
+	c.screen.Doing("looking for the operators of CUDA graphs")
+	if len(files) > 0 {
+		captures, err := c.readGraphCaptures(ctx, files)
+		if err != nil {
+			return err
+		}
+		if captures != nil {
+			defer captures.Close()
+			set.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: inputs.CaptureSizes(files)}
+		}
+	}
+	g := graphs.Collect(set)
+	if g == nil {
+		return nil
+	}
+	opt.Nested = make([][]drawing.Nested, len(set.Streams))
+	for i := range set.Streams {
+		for _, s := range g.Spans(i) {
+			opt.Nested[i] = append(opt.Nested[i], drawing.Nested{First: s.First, From: s.From, To: s.To, Name: s.Name, Shapes: s.Shapes, Operator: s.Operator})
+		}
+	}
 	return nil
 }
 

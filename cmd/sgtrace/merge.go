@@ -90,6 +90,7 @@ func (c *command) timelineFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "cat", Usage: "include events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; separate several with commas", Category: ofRanks},
 		&cli.StringFlag{Name: "name", Usage: "include events whose name matches `REGEXP`", Category: ofRanks},
 		&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min, or all", Category: ofRanks},
+		reports.CapturesFlag(""),
 	}, findingFlags()...)
 }
 
@@ -184,6 +185,10 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if !ctx.IsSet("around") && len(flags.given) == 0 { // or times may move by any amount
 		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
 	}
+	files, captures, err := splitCaptures(ctx, files)
+	if err != nil {
+		return nil, err
+	}
 	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
 	in, of, err := convert.Read(files, opt, flags.ranks, &c.diags)
@@ -228,15 +233,19 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if c.redact != nil {
 		convert.Redact(in, of, aligned, c.redact)
 	}
+	var profiles *profile.Set
+	if in.KeepsKinds() {
+		profiles = convert.Profiles(in, of, aligned)
+	}
 	if !ctx.Bool("no-findings") {
-		found := finders.Inputs{Requests: in.Requests}
+		found := finders.Inputs{Requests: in.Requests, Profiles: profiles}
 		if !in.Series.Empty() {
 			found.Series = in.Series
 		}
-		if in.KeepsKinds() {
-			found.Profiles = convert.Profiles(in, of, aligned)
-		}
 		c.addFindings(&flags.draw, found, flags.mutes)
+	}
+	if err := c.addNested(ctx, &flags.draw, profiles, captures); err != nil {
+		return nil, err
 	}
 	c.screen.Doing("drawing")
 	t := drawing.Draw(in, of, aligned, flags.draw)

@@ -49,10 +49,13 @@ type merging struct {
 	classes *classifier
 	compare [roles]trace.TrackID // the groups of "Side by side"; 0 is none
 	drawn   map[*inputs.Recording]*drawnFile
+	nestKey trace.Sym // of the argument that has shapes
 }
 
 // drawnFile is what was drawn of a recording.
 type drawnFile struct {
+	nested  []Nested
+	begins  map[int32]int   // of the first of nested with some first event, by that
 	slices  []trace.SliceID // of each event, in the group "By rank"; 0 is none
 	joined  joinedSlices
 	pending int // captures that are not drawn yet
@@ -97,8 +100,11 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
 	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
 	used := of.CapturesByFile()
-	for _, f := range of.Files {
+	for i, f := range of.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
+		if i < len(opt.Nested) {
+			d.nest(d.drawn[f], opt.Nested[i])
+		}
 	}
 	d.noteClocks()
 	describe(b, in.Requests, in.Series, of.Files)

@@ -22,6 +22,8 @@ type Options struct {
 	Findings []Finding
 	// Events are what happened to servers, in order.
 	Events []Event
+	// Nested are what the kernels of graphs were launched in, by file of the ranks.
+	Nested [][]Nested
 	// Window is of which time logs and metrics are drawn, on the common clock; 0 is no bound.
 	Window inputs.Extent
 	// Hosts and Want choose of whom they are drawn; nil is everybody.
@@ -62,6 +64,15 @@ type Finding struct {
 	Rank         string  // which rank to look at first, as rows call it; "" is no rank
 	// Shows is the kind of work of the rank that shows it.
 	Shows profile.Class
+}
+
+// Nested is a module or an operator that kernels on a row were launched in. Those of a row nest, the outer ones
+// come first.
+type Nested struct {
+	First        int32      // the first of them, of the events of the file
+	From, To     trace.Time // on the clock of the file
+	Name, Shapes trace.Sym  // Shapes are those of the inputs of an operator; 0 is unknown
+	Operator     bool       // else it is a module
 }
 
 // An Event is something that happened at an instant of the common clock.

@@ -204,6 +204,7 @@ func (m *merging) drawRow(r *ranks.Track, row *row, parent trace.TrackID, place 
 	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.Kind], Order: place, TID: row.first.TID, PID: row.first.PID,
 		Rank: r.Rank, Host: m.b.Intern(r.Host), Unit: m.b.Intern(row.first.Unit)}
 	name := m.rowName(r, row)
+	defer m.drawNested(r, row, track, name)
 	for k := range lanes {
 		track.Name = m.laneName(name, k)
 		id := m.b.Track(track)

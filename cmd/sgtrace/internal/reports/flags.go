@@ -32,13 +32,18 @@ func options() []cli.Flag {
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
 		&cli.BoolFlag{Name: "all-ranks", Usage: "more than 64 ranks: list each, and don't sum them up by host", DisableDefaultText: true},
 		text("hosts", "groups of hosts, for findings and sums of ranks: CSV `FILE` with a header such as host,node,rack"),
-		&cli.StringSliceFlag{Name: "captures", Usage: with("captures") + "recordings of the capture of CUDA graphs, or of a pass without them: `FOLDER`", DefaultText: "capture_traces beside the inputs"},
+		CapturesFlag(with("captures")),
 		&cli.StringSliceFlag{Name: "metric", Usage: with("metric") + "only `METRIC`: e2e, ttft, itl"},
 		&cli.DurationFlag{Name: "bucket", Usage: with("bucket") + "pieces of this `DURATION`", DefaultText: "about 60"},
 		text("classes", "classes of kernels: `FILE` with lines such as 'communication my_allreduce', or hta"),
 		&cli.IntFlag{Name: "ep-size", Usage: with("ep-size") + "`N` GPUs share the experts", DefaultText: "what logs and files tell"},
 		&cli.BoolFlag{Name: "open-ranges", Usage: with("open-ranges") + "count ranges that never closed", DisableDefaultText: true},
 	}
+}
+
+// CapturesFlag is the flag that names captures of graphs. when says when it applies.
+func CapturesFlag(when string) cli.Flag {
+	return &cli.StringSliceFlag{Name: "captures", Usage: when + "recordings of the capture of CUDA graphs, or of a pass without them: `FOLDER`", DefaultText: "capture_traces beside the inputs"}
 }
 
 // MuteFlags are the flags that [Mutes] reads. when says when they apply.
