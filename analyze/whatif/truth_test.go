@@ -30,9 +30,14 @@ type counterfactual struct {
 
 // planted plays the simulator at a load that queues now and then. Every seed has another mode.
 func planted(modes []simulator.Mode, plant func(c *simulator.Config)) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
+	return scheduled(simulator.Scheduling{}, modes, plant)
+}
+
+// scheduled is planted, with schedulers that choose in some way.
+func scheduled(how simulator.Scheduling, modes []simulator.Mode, plant func(c *simulator.Config)) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
 	return func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
 		c := testset.Calm(seed)
-		c.Requests, c.Rate, c.Luck = 700, 10, luck
+		c.Requests, c.Rate, c.Luck, c.Scheduling = 700, 10, luck, how
 		c.Mode = modes[seed%uint64(len(modes))]
 		if planted {
 			plant(&c)
@@ -77,6 +82,12 @@ func twoServers(r *Run, _ *request.Set) (*Change, error) {
 	return list[1], nil // in turn
 }
 
+// short plants too little memory, and burst many requests at once.
+func short(c *simulator.Config) { c.KVTokens = 5000 }
+func burst(c *simulator.Config) {
+	c.Incident = simulator.Incident{Onset: 0.5, BurstFactor: 3, BurstLength: 10 * time.Second}
+}
+
 var counterfactuals = []counterfactual{
 	{"slow rank", planted(testset.AllModes, func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} }), fix("straggler")},
 	{"slow rank from the onset on", planted(testset.AllModes, func(c *simulator.Config) {
@@ -87,12 +98,17 @@ var counterfactuals = []counterfactual{
 		c.Incident = simulator.Incident{Onset: 0.4, DPRank: 1, DPShare: 0.8}
 	}), fix("routing")},
 	{"slow transfers", planted(testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 }), fix("transfers")},
-	{"memory", planted(testset.AllModes, func(c *simulator.Config) { c.KVTokens = 5000 }), fix("retractions")},
-	{"burst", planted(testset.AllModes, func(c *simulator.Config) {
-		c.Incident = simulator.Incident{Onset: 0.5, BurstFactor: 3, BurstLength: 10 * time.Second}
-	}), fix("onset")},
+	{"memory", planted(testset.AllModes, short), fix("retractions")},
+	{"burst", planted(testset.AllModes, burst), fix("onset")},
 	{"fewer decode servers", planted(testset.DisaggregatedModes, func(c *simulator.Config) { c.Decode.DP = 1 }), twoServers},
 	{"slow prefill server", slowPrefill, fix("straggler")},
+}
+
+// otherSchedulers choose in ways that the replay does not know.
+var otherSchedulers = []counterfactual{
+	{"shortest prompts first", scheduled(simulator.Scheduling{ShortestFirst: true}, testset.AllModes, burst), fix("onset")},
+	{"any request retracted", scheduled(simulator.Scheduling{RetractAny: true}, testset.AllModes, short), fix("retractions")},
+	{"whole prompts", scheduled(simulator.Scheduling{WholePrompts: true}, testset.AllModes, burst), fix("onset")},
 }
 
 // truth are the metrics of a run that was played without the plant, of the requests that can be played.
@@ -107,7 +123,7 @@ func truth(s *request.Set, objectives []slo.Objective) (list []float64) {
 // A tally counts the metrics of all seeds of a plant.
 type tally struct {
 	sync.Mutex
-	all, right, covered, lucky, again, unanswered int
+	all, right, covered, lucky, again, unanswered, refused int
 }
 
 // saves reports whether a saving is the true one: within a tenth of it, or 2 % of the metric.
@@ -149,6 +165,9 @@ func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives [
 	answer, err := r.answerTo(p, with)
 	n.Lock()
 	defer n.Unlock()
+	if r.Refused != "" {
+		n.refused++
+	}
 	if err != nil {
 		t.Logf("seed %d: %v", seed, err)
 		n.unanswered++
@@ -176,6 +195,22 @@ func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives [
 				n.lucky++
 			}
 		}
+	}
+}
+
+// Where schedulers choose in a way that the replay does not know, it notices that by itself and says so, or
+// tells by its interval how far off it may be.
+func TestRateOfOtherSchedulers(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 3)
+	for i := range otherSchedulers {
+		p := &otherSchedulers[i]
+		t.Run(p.name, func(t *testing.T) {
+			var n tally
+			testset.EachSeed(seeds, func(seed uint64) { n.judge(t, p, seed, nil) })
+			const metrics = 4
+			t.Logf("refused %d of %d", n.refused, len(seeds))
+			testset.Rate(t, "savings: "+p.name+", which the replay does not know: no answer, or the interval covers it", n.covered+metrics*n.refused, n.all+metrics*n.refused, 90)
+		})
 	}
 }
 

@@ -75,6 +75,8 @@ type Config struct {
 	// KVTokens is the KV cache of one DP rank that decodes, in tokens. When it is
 	// full, requests are retracted. A prefill instance has room enough.
 	KVTokens int
+	// Scheduling is what schedulers do in another way than SGLang's do by default.
+	Scheduling Scheduling
 
 	// Incident is what changes in the middle of the run.
 	Incident Incident
@@ -138,6 +140,17 @@ type Config struct {
 // Parallel is how many ranks an instance has in each direction. Every DP rank
 // is a replica with a scheduler of its own, as in SGLang without DP attention.
 type Parallel struct{ TP, PP, DP int }
+
+// Scheduling is how schedulers choose. The zero value is how SGLang's do by default: first come first
+// served, prompts split where a step is full, and thrown out is who loses least.
+type Scheduling struct {
+	// ShortestFirst tells that the shortest of the prompts that wait is next.
+	ShortestFirst bool
+	// RetractAny tells that any request of the batch is thrown out when the KV cache is full.
+	RetractAny bool
+	// WholePrompts tells that only prompts that are longer than a step are split.
+	WholePrompts bool
+}
 
 // Lengths is a lognormal distribution of token counts, at least 1.
 type Lengths struct {

@@ -200,13 +200,17 @@ func (e *engine) formPrefill(b *microbatch) []portion {
 	if b.chunked != nil {
 		add(b.chunked)
 	}
+	how := &e.sim.run.Config.Scheduling
+	if how.ShortestFirst {
+		slices.SortStableFunc(e.waiting, func(a, b *job) int { return cmp.Compare(a.total(), b.total()) })
+	}
 	for len(e.waiting) > 0 && budget > 0 && len(b.running)+len(batch) < e.sim.run.Config.MaxRunning {
 		j := e.waiting[0]
 		need := j.total() + 1
 		if len(j.half.retractions) > 0 {
 			need += e.margin()
 		}
-		if !e.room(need) {
+		if !e.room(need) || how.WholePrompts && len(batch) > 0 && j.total()-j.computed > budget {
 			break
 		}
 		e.waiting = e.waiting[1:]
@@ -231,11 +235,14 @@ func (e *engine) formDecode(b *microbatch, at int64) []portion {
 }
 
 // retract throws out the job that loses least: with the fewest tokens produced,
-// then with the longest prompt.
+// then with the longest prompt; or any.
 func (e *engine) retract(b *microbatch, at int64) {
 	j := slices.MinFunc(b.running, func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.half.Tokens, b.half.Tokens), cmp.Compare(b.req.Prompt, a.req.Prompt))
 	})
+	if e.sim.run.Config.Scheduling.RetractAny {
+		j = b.running[e.sim.rng.IntN(len(b.running))]
+	}
 	b.running = remove(b.running, j)
 	e.release(j)
 	j.computed = 0
