@@ -165,8 +165,8 @@ func (e *Engine) fit() {
 // A cursor goes through the steps of a timing while a run is played.
 type cursor struct {
 	*timing
-	next  int
-	shift int // how far beside the recorded step the one is that is taken
+	next int
+	luck bool // steps take what one nearby was off by, and not what they were themselves
 }
 
 // window is how far from the time that is played a recorded step may be, in steps.
@@ -175,7 +175,8 @@ const window = 12
 // take returns how long a step takes that begins at a time, and how long before that the lead
 // rank ends it, in ns. Recorded steps are used one
 // after the other, so that without a change each has its own error; where the run goes another
-// way, those of about that time are.
+// way, those of about that time are. With other luck each takes that of any nearby: a loop then comes to its
+// boundaries sooner or later than recorded, and more so from step to step, as it does in other runs.
 func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int64) {
 	n := len(c.off)
 	if n == 0 {
@@ -187,7 +188,9 @@ func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int
 		i = min(max(0, i+rng.IntN(window)-window/2), n-1)
 	}
 	c.next = i + 1
-	i = min(max(0, i+c.shift), n-1)
+	if c.luck {
+		i = min(max(0, i+rng.IntN(2*window+1)-window), n-1)
+	}
 	m := &c.model
 	if c.models != nil {
 		m = c.models[i]

@@ -9,7 +9,8 @@ import (
 
 // A Plan is what is played: the recorded run, until something of it is changed.
 type Plan struct {
-	// Seed 0 gives each step the error that was recorded; others give it that of one nearby.
+	// Seed 0 plays with the luck that was recorded; others give each step the error of one nearby, and each
+	// decode half the handshake of one.
 	Seed    uint64
 	Servers []Server
 	// Arrivals are when requests arrive, by Run.Requests.

@@ -133,10 +133,7 @@ func newPlayer(r *Run, plan *Plan) *player {
 		x := &p.servers[i]
 		x.Server, x.index, x.chunked = s, i, None
 		for k := range kinds {
-			x.cursors[k] = cursor{timing: &s.timing[k]}
-			if plan.Seed != 0 {
-				x.cursors[k].shift = p.rng.IntN(2*window+1) - window
-			}
+			x.cursors[k] = cursor{timing: &s.timing[k], luck: plan.Seed != 0}
 		}
 		if r.Engines[s.Engine].Leads && !s.Off {
 			p.groups[s.Group] = append(p.groups[s.Group], int32(i))
@@ -199,6 +196,22 @@ func (p *player) arrive(q *Request, at trace.Time) {
 			p.agenda.add(at+trace.Time(j.stays), leaves, int(i))
 		}
 	}
+}
+
+// like returns the job whose luck another one has while a plan is played: its own as it was recorded, or that of one
+// nearby in the same role.
+func (p *player) like(i int32) *job {
+	j := &p.Run.jobs[i]
+	if p.plan.Seed == 0 {
+		return j
+	}
+	k := i + int32(p.rng.IntN(4*window+1)-2*window) // two jobs of each request, mostly
+	if k >= 0 && int(k) < len(p.Run.jobs) {
+		if x := &p.Run.jobs[k]; x.role == j.role && (x.peer == None) == (j.peer == None) && !x.gaveUp {
+			return x
+		}
+	}
+	return j
 }
 
 // route chooses the server of a job.
@@ -285,7 +298,7 @@ func (p *player) held(j *job) bool {
 // takeIn begins the handshakes of the decode halves that have come.
 func (p *player) takeIn(v *serving, at trace.Time) {
 	for _, i := range v.inbox {
-		if took := p.Run.jobs[i].booking; took > 0 {
+		if took := p.like(i).booking; took > 0 {
 			p.agenda.add(at+trace.Time(took), shakes, int(i))
 		} else {
 			v.pend(p, i)

@@ -28,8 +28,15 @@ type Run struct {
 	base     [][]replay.Latency // played without a change, by draw
 }
 
-// draws is how often a run is played, each time with other errors of the model.
+// draws is how often something is played at least, each time with other luck: as recorded first, then with that of
+// what happened nearby.
 const draws = 5
+
+// plays returns how often a run is played. Large runs need fewer draws, and take longer.
+func (r *Run) plays() uint64 {
+	const most, requests = 4 * draws, 20_000
+	return uint64(min(max(draws, requests/max(1, len(r.recorded))), most))
+}
 
 // model is which part of a change the model of it may be wrong by.
 const model = 0.1
@@ -47,7 +54,7 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 		return r
 	}
 	r.fitKV()
-	for seed := uint64(len(r.base)); seed < draws; seed++ {
+	for seed := uint64(len(r.base)); seed < r.plays(); seed++ {
 		out, ok := r.Play(r.Plan(seed))
 		if !ok {
 			r.Refused = "played again, some requests never end: the servers do not work as SGLang's schedulers do"
@@ -238,7 +245,7 @@ type Change struct {
 // Ask plays a change. The change must fit the run: see [Run.Fix] and [Settings].
 func (r *Run) Ask(c *Change) ([]finding.Without, error) {
 	var played [][]replay.Latency
-	for seed := range uint64(draws) {
+	for seed := range r.plays() {
 		p := r.Plan(seed)
 		c.do(p)
 		out, ok := r.Play(p)
@@ -256,29 +263,46 @@ func (r *Run) Ask(c *Change) ([]finding.Without, error) {
 	return out, nil
 }
 
-// compare says what a metric would have been: as recorded, plus by how much it changes when it
-// is played. The interval covers the draws, the chance in a percentile of so many requests, how far
-// the replay is from the recording, and that the model of the change is right to a tenth.
+// compare says what a metric would have been: the mean of the draws, and as much of the luck of the recorded
+// run as it would still have had. How much that is, a regression over the draws says: all of it if nothing
+// changes, none of it if requests meet other neighbors. The interval covers the draws, the chance in a
+// percentile of so many requests, how far the replay is from the recording, and that the model of the change
+// is right to a tenth.
 func (r *Run) compare(m metric, is float64, played [][]replay.Latency) finding.Without {
-	var moves []float64
+	var before, after []float64
 	for i := range played {
-		moves = append(moves, m.of(played[i])-m.of(r.base[i]))
+		before, after = append(before, m.of(r.base[i])), append(after, m.of(played[i]))
 	}
-	mean, spread := 0.0, 0.0
-	for _, v := range moves {
-		mean += v / float64(len(moves))
-	}
-	for _, v := range moves {
-		spread += (v - mean) * (v - mean) / float64(len(moves)-1)
-	}
-	w := finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: max(0, is+mean)}
+	mean, spread, kept := luck(before, after)
+	off := is - before[0]
+	w := finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: max(0, mean+kept+off)}
 	const sure = 2
-	half := math.Hypot(sure*math.Sqrt(spread), m.chance(played[0])) + math.Abs(m.of(r.base[0])-is) + model*math.Abs(mean)
+	half := math.Hypot(sure*spread, m.chance(played[0])) + math.Abs(off) + model*math.Abs(w.Without-is)
 	w.Low, w.High = max(0, w.Without-half), w.Without+half
 	if m.unit == table.Share {
 		w.Without, w.High = min(1, w.Without), min(1, w.High)
 	}
 	return w
+}
+
+// luck returns the mean of what was played with a change, its standard deviation, and how far from the mean it is
+// expected with the luck of the first draw, given the same draws without the change.
+func luck(before, after []float64) (mean, spread, kept float64) {
+	n, was := float64(len(after)), 0.0
+	for i := range after {
+		was += before[i] / n
+		mean += after[i] / n
+	}
+	var own, both float64
+	for i := range after {
+		own += (before[i] - was) * (before[i] - was)
+		both += (before[i] - was) * (after[i] - mean)
+		spread += (after[i] - mean) * (after[i] - mean) / (n - 1)
+	}
+	if own > 0 {
+		kept = min(max(0, both/own), 1) * (before[0] - was)
+	}
+	return mean, math.Sqrt(spread), kept
 }
 
 // Together makes one change of several.
