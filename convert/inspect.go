@@ -88,7 +88,7 @@ func serverWords(x *series.Server) string {
 // listFlights adds what dumps of flight recorders hold.
 func listFlights(in *inventory.Inventory, set *flight.Set) {
 	for _, d := range set.Dumps {
-		l := inventory.Log{File: d.File, Format: "PyTorch flight recorder", Lines: -1, Strange: -1, Samples: -1, Events: -1, Collectives: int64(len(d.Ops)), Pending: 0, Last: d.Time, Timed: d.Time != 0}
+		l := inventory.Log{File: d.File, Format: d.By.String(), Lines: -1, Strange: -1, Samples: -1, Events: -1, Collectives: int64(len(d.Ops)), Pending: 0, Last: d.Time, Timed: d.Time != 0}
 		if d.Version != "" {
 			l.Format += " " + d.Version
 		}
@@ -103,6 +103,12 @@ func listFlights(in *inventory.Inventory, set *flight.Set) {
 			if op.Created != 0 && (l.First == 0 || op.Created < l.First) {
 				l.First = op.Created
 			}
+		}
+		switch d.By {
+		case flight.PySpy:
+			l.Collectives, l.Pending = -1, -1
+		case flight.NCCL:
+			l.Pending = -1 // it never tells what ended
 		}
 		if l.First == 0 {
 			l.First = l.Last

@@ -43,6 +43,7 @@ type Source struct {
 	// Lines are those of a file that has lines, Read those of which something was kept, and Other those
 	// that tell of trouble in words that nothing here knows; all others say nothing that is looked for.
 	Lines, Read, Other int
+	OnlyRecords        bool // nothing else than records of requests is in it
 	Bytes              int64
 	Samples            int
 	Zone               Zone
@@ -73,10 +74,12 @@ func (s *Source) IsLog() bool {
 	return false
 }
 
-// Telling is how many inputs tell what servers do over time: records tell of requests only.
-func (s *Set) Telling() (n int) {
+// Logs is how many inputs are logs of servers or routers, which say what failed and what ended. Records of
+// requests do not, and metrics, kernels, and orchestrators say so of other things.
+func (s *Set) Logs() (n int) {
 	for i := range s.Sources {
-		if x := &s.Sources[i]; x.IsLog() || x.Samples > 0 {
+		switch x := &s.Sources[i]; {
+		case x.Encoding == "server log" && !x.OnlyRecords, x.Encoding == "router log":
 			n++
 		}
 	}

@@ -369,6 +369,7 @@ func (r *reader) end() {
 	}
 	src := r.f.Source()
 	src.Lines, src.Read, src.Other = int(r.line), r.read, r.other
+	src.OnlyRecords = r.rows.N > 0 && r.read == r.rows.N
 	if r.long > 0 {
 		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, logline.Longest>>20).Times(r.long))
 	}

@@ -45,7 +45,7 @@ var (
 // Logs, records of requests, and metrics.
 var (
 	MetricsBadLine    = message("metrics-bad-line", DataLoss, "lines that are not samples were skipped: {n}, the first is line {n}", copyAgain)
-	MetricsUntimed    = message("metrics-untimed", Notice, "{n} values have no time; taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
+	MetricsUntimed    = message("metrics-untimed", Notice, "values without a time: {n}, taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
 	LogZoneUnknown    = message("log-zone-unknown", Notice, "stamps have no time zone, and nothing tells which; taken for UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
 	LogNoYear         = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
 	EventAges         = message("event-ages", Notice, "events have ages and no times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")

@@ -121,7 +121,7 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Failures)},
 	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},
-	{finding.Lifecycle, "pods that Kubernetes evicted, killed, or started again, and nodes that it lost", Logs,
+	{finding.Lifecycle, "pods that Kubernetes evicted, killed, or started again, whose probes fail, or that do not start, and nodes that it lost", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Cluster)},
 	{finding.Lifecycle, "servers that a router took out, or that did not answer it, as its log has it", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Routing)},

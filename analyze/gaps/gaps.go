@@ -46,7 +46,7 @@ type Gaps struct {
 	saw    host.Seen
 	export bool // some is of Nsight Systems
 
-	byRank, several bool
+	byRank, several, none bool // none of several devices, or of any
 }
 
 // A Cause is why devices were idle, and what the thread did that kept them waiting. Names are
@@ -129,7 +129,7 @@ func (c *Collector) devices() (n int) {
 
 // sumUp lists what was found of all ranks.
 func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
-	g := &Gaps{Late: c.late(), byRank: opt.ByRank, several: c.devices() > 1, export: c.set.Exports}
+	g := &Gaps{Late: c.late(), byRank: opt.ByRank, none: c.devices() == 0, several: c.devices() > 1, export: c.set.Exports}
 	for i := range ranks {
 		h := ranks[i].host
 		g.saw.Join(&h.saw)

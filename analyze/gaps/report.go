@@ -28,7 +28,11 @@ func (g *Gaps) causeReport() *table.Table {
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
 	t.Stay("time", "share", "did").Leave("gaps", "max")
 	if len(g.Causes) == 0 {
-		t.Note("no GPU was idle between kernels or copies; 'sgtrace inspect' lists what is in the inputs")
+		if g.none {
+			t.Note("no kernels or copies are in the inputs, so nothing tells when a GPU was idle; 'sgtrace inspect' lists what there is")
+		} else {
+			t.Note("no GPU was idle between kernels or copies; 'sgtrace inspect' lists what is in the inputs")
+		}
 	}
 	g.noteMissing(t)
 	return t

@@ -53,6 +53,9 @@ func (h *Hang) stuckTable() *table.Table {
 			t.Note("nothing was in flight in %s", words.Counted(n, "rank"))
 		}
 	}
+	if len(h.World) == 0 && len(h.standing) > 0 {
+		t.Note("stacks say where threads stand, and not which collective does not end: PyTorch's flight recorder does (nccl_trace_rank_*), and so do logs with NCCL_DEBUG=INFO")
+	}
 	if slices.ContainsFunc(h.Stuck, func(s Stuck) bool { return s.Hearsay }) {
 		t.Note("NCCL's log has no times, and may have been copied while ranks went on: alone, it proves no hang")
 	}
@@ -83,6 +86,9 @@ func (h *Hang) where(r *Rank) string {
 		if s := &h.Stuck[i]; s.Cause && contains(s.Absent, r.Rank) {
 			return "did not enter"
 		}
+	}
+	if r.Dump.By == flight.NCCL {
+		return "as far as the others"
 	}
 	return "nothing in flight"
 }
@@ -115,7 +121,7 @@ func (h *Hang) rankTable() *table.Table {
 	}
 	return table.New("sgtrace.report.hang.ranks/v1", "Ranks", h.Ranks, []table.Field[Rank]{
 		table.CountColumn("rank", "number of the rank in the job", func(r *Rank) int64 { return int64(r.Rank) }),
-		table.TextColumn("state", "`waits` in a collective, `entered another` than most, `did not enter` what others wait in, `no dump`, `in flight` (what it waits in is not compared), or `nothing in flight`", h.where),
+		table.TextColumn("state", "`waits` in a collective, `entered another` than most, `did not enter` what others wait in, `no dump`, `in flight` (what it waits in is not compared), `nothing in flight`, or, of NCCL's log, which does not tell what ended, `as far as the others`", h.where),
 		table.TextColumn("op", "the first operation that it has in flight", op(head, name)),
 		table.TextColumn("group", "its group", func(r *Rank) string { _, g := h.head(r); return g }),
 		{Column: table.Column{Name: "seq", Unit: table.Count, Doc: "its number in the group; empty for a send or a receive"},

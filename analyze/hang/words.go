@@ -293,7 +293,11 @@ func (h *Hang) Words() string {
 		parts = append(parts, text)
 	}
 	if n := h.looked(); n > 0 {
-		parts = append(parts, words.Counted(n, "py-spy dump"))
+		text := words.Counted(n, "py-spy dump")
+		if len(parts) == 0 {
+			text += ": 'sgtrace report --hang' shows where threads stand"
+		}
+		parts = append(parts, text)
 	}
 	if text := h.severalJobs(); text != "" {
 		parts = append(parts, text)

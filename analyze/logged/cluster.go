@@ -1,6 +1,7 @@
 package logged
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ const Taken = "cluster"
 // takes are reasons of events of Kubernetes after which a pod is gone or its node is lost.
 var takes = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNotReady", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "NodeShutdown", "DeletingAllPods"}
 
+// startless are reasons of events of Kubernetes after which a pod does not start, as long as nothing changes.
+var startless = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff"}
+
 // reason is what Kubernetes calls an event, "pod: Evicted: .."; "" is none.
 func (e *Event) reason() string {
 	if e.Kind != series.Cluster {
@@ -24,13 +28,58 @@ func (e *Event) reason() string {
 	if len(parts) > 1 && parts[0] == strings.ToLower(parts[0]) {
 		parts = parts[1:]
 	}
-	if parts[0] == "Killing" && strings.Contains(e.Text, "failed liveness probe") {
+	switch {
+	case parts[0] == "Killing" && strings.Contains(e.Text, "failed liveness probe"):
 		return "Killed"
+	case parts[0] == "BackOff" && strings.Contains(e.Text, "restarting failed"):
+		return "Crash loop"
 	}
 	return parts[0]
 }
 
-// Cluster finds what Kubernetes took away: pods that it evicted, killed, or started again, and nodes that it lost. One
+// clusterSentence says what Kubernetes says, and how often: of what it repeats, it keeps one event.
+func (l *Logged) clusterSentence(e *Event) string {
+	text, until, _ := strings.Cut(e.Text, " (until ")
+	if kind, rest, ok := strings.Cut(text, ": "); ok && kind == strings.ToLower(kind) {
+		text = rest
+	}
+	text = l.Name(e) + ": " + text + " " + e.when()
+	if e.Requests > 1 && until != "" && e.N == 1 {
+		text += fmt.Sprintf(", %d times until %s", e.Requests, strings.TrimSuffix(until, ")"))
+	} else if e.Requests > 1 {
+		text += fmt.Sprintf(" (%d times)", e.Requests)
+	}
+	return text
+}
+
+// severity is how bad it is what Kubernetes does for a reason. A pod whose probes fail gets no
+// requests, and so does one that starts: only of one that served before it is trouble for sure.
+func (l *Logged) severity(e *Event, reason string) (s finding.Severity, ok bool) {
+	switch {
+	case slices.Contains(takes, reason), reason == "Killed", reason == "Crash loop":
+		return finding.Critical, true
+	case slices.Contains(startless, reason):
+		return finding.Info, true
+	case reason == "Unhealthy" && e.Requests > 1:
+		if l.served(e) {
+			return finding.Warning, true
+		}
+		return finding.Info, true
+	}
+	return finding.Info, false
+}
+
+// served reports whether the server that an event is about ran requests before.
+func (l *Logged) served(e *Event) bool {
+	s := &l.Set.Servers[e.Server]
+	return slices.ContainsFunc(l.Ranks, func(r Rank) bool {
+		of := &l.Set.Servers[r.Server]
+		return r.From < e.First && (r.Server == e.Server || s.Name != "" && strings.Contains(of.Name, s.Name))
+	})
+}
+
+// Cluster finds what Kubernetes took away: pods that it evicted, killed, or started again, pods whose probes fail
+// or that do not start, and nodes that it lost. One
 // finding is about all of one reason.
 func (l *Logged) Cluster() ([]finding.Finding, finding.Judged) {
 	judged := finding.Judged{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
@@ -44,13 +93,18 @@ func (l *Logged) Cluster() ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		judged.N, judged.Reason = judged.N+1, ""
-		if !slices.Contains(takes, reason) && reason != "Killed" {
+		severity, tells := l.severity(e, reason)
+		if !tells {
 			continue
 		}
 		k, ok := by[reason]
 		if !ok {
 			by[reason] = len(out)
-			out = append(out, l.failure(e, Taken+" "+reason))
+			f := l.failure(e, Taken+" "+reason)
+			if f.Severity = severity; severity == finding.Info {
+				f.Cost = 0
+			}
+			out = append(out, f)
 			continue
 		}
 		if f := &out[k]; len(f.Evidence) < few {

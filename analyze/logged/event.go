@@ -113,6 +113,9 @@ func (e *Event) when() string {
 
 // Sentence says what happened.
 func (l *Logged) Sentence(e *Event) string {
+	if e.Kind == series.Cluster {
+		return l.clusterSentence(e)
+	}
 	text := l.Name(e) + ": " + e.Text + " " + e.when()
 	if e.N > 1 {
 		text += fmt.Sprintf(" (%d times)", e.N)

@@ -30,9 +30,9 @@ func (l *Logged) judged(what string) finding.Judged {
 
 // judgedLogs says how many logs there were to look at: records of requests are none.
 func (l *Logged) judgedLogs(what string) finding.Judged {
-	j := finding.Judged{What: what, Of: "log", N: l.Set.Telling(), Needed: 1}
+	j := finding.Judged{What: what, Of: "log", N: l.Set.Logs(), Needed: 1}
 	if j.N == 0 {
-		j.Reason = "no input is a log"
+		j.Reason = "no input is the log of a server"
 	}
 	return j
 }

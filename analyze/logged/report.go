@@ -51,7 +51,11 @@ func (l *Logged) RankReport() *table.Table {
 		number("most_receiving", "the most of them", func(r *Rank) float64 { return r.Most(series.Receiving) }),
 		percent("graphs", "part of the batches that ran as a graph", func(r *Rank) float64 { return 100 * float64(r.Graphs) / float64(r.Graphs+r.Plain) }),
 	}
-	return table.New("sgtrace.report.logs.ranks/v1", "What ranks log", ptrs, fields).Stay("rank", "running", "queued", "most_queued", "kv_usage").Leave("most_running", "accept_length", "graphs", "batches")
+	t := table.New("sgtrace.report.logs.ranks/v1", "What ranks log", ptrs, fields).Stay("rank", "running", "queued", "most_queued", "kv_usage").Leave("most_running", "accept_length", "graphs", "batches")
+	if len(ptrs) == 0 {
+		t.Note("no input has lines of batches, which SGLang, vLLM, and TensorRT-LLM log of each DP rank; 'sgtrace report --timeline' shows what there is")
+	}
+	return t
 }
 
 // cached is the part of prompt tokens that the cache had, in %.
@@ -199,9 +203,9 @@ func (l *Logged) Words() string {
 	}
 	text := words.Counted(files, "log")
 	if lines > 0 {
-		text += fmt.Sprintf(", %s lines", words.Thousands(int64(lines)))
+		text += ", " + words.Counted(lines, "line")
 		if other > 0 {
-			text += fmt.Sprintf(" (%s of them tell of trouble in words that sgtrace does not know)", words.Thousands(int64(other)))
+			text += fmt.Sprintf(" (%s of trouble in words that sgtrace does not know)", words.Counted(other, "line"))
 		}
 	}
 	return text + l.zoneWords()

@@ -152,7 +152,7 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	switch {
 	case m.Requests != nil || !opt.Requests && (!m.OnlyRecordings() || len(m.Sources) > 0):
 		return m, nil
-	case known.others > 0:
+	case known.others > 0 || !m.Series.Empty():
 		return nil, fmt.Errorf("%w; for profiler data, logs, and metrics, use 'sgtrace report' or 'sgtrace merge'", ErrNoSpans)
 	case opt.Requests:
 		return nil, ErrNoSpans

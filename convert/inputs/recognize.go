@@ -130,6 +130,7 @@ func (r *recognition) leaves(x *Indexed, err error) (why reason, left bool) {
 	case err != nil || opt.Requests && x.zeros:
 		return why, false
 	case opt.Only != nil && f != opt.Only:
+		r.others++
 		return reason{what: f.Noun, whose: "that this command does not read", weight: 1}, true
 	case opt.Requests && !f.Requests:
 		r.others++

@@ -26,7 +26,13 @@ import (
 var (
 	errNoProfiles      = errors.New("no input is a PyTorch trace or an Nsight Systems export")
 	errNothingSelected = errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks, and times")
+	errOnlyInFlight    = errors.New("the inputs say where processes stand at one moment, and not what they did before; 'sgtrace report --hang' says who waits for whom")
 )
+
+// onlyInFlight reports whether all that was read is what processes have in flight, and where they stand.
+func (in *Reading) onlyInFlight() bool {
+	return in.Requests == nil && in.Profiles == nil && in.Series == nil && in.Flight != nil
+}
 
 // needProfiles returns an error if there are no profiles to report on.
 func (in *Reading) needProfiles() error {

@@ -78,6 +78,9 @@ func suspectsOf(collectives *collective.Collectives, gpus *gpu.GPUs) straggler.S
 // compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
 // then what requests tell about them.
 func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*document.Document, error) {
+	if in.onlyInFlight() {
+		return nil, errOnlyInFlight
+	}
 	d := &document.Document{}
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
@@ -91,6 +94,9 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 	if in.Requests != nil {
 		ranks = rank.Measure(in.Requests)
 		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
+	}
+	if in.Series != nil && suspects == nil {
+		suspects = append(suspects, straggler.Suspects{Acquittal: []string{"no straggler can be told: logs and metrics do not say when ranks end a step or meet in a collective"}})
 	}
 	d.Add(straggler.Find(suspects...).Report())
 	if collectives != nil {

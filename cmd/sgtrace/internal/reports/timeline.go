@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -66,8 +67,14 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 			}
 			parts = append(parts, text)
 		}
-		if len(parts) == 0 {
+		switch {
+		case len(parts) > 0:
+		case in.Selected:
 			return nil, errNothingSelected
+		case in.onlyInFlight():
+			return nil, errOnlyInFlight
+		default:
+			return nil, errors.New("no input says when anything was; 'sgtrace inspect' lists what there is")
 		}
 		d.Text = func(w io.Writer, style table.Style) error { return writeParts(w, style, parts) }
 		return d, nil
@@ -144,9 +151,15 @@ func seriesOverTime(d *document.Document, in *Reading, bucket time.Duration) (pa
 		add(m.Report(), alone && len(l.Ranks) == 0)
 		parts = append(parts, m.Write)
 	}
-	if len(parts) == 0 && events.Len() > 0 {
-		d.AddMain(events)
-		parts = append(parts, func(w io.Writer, style table.Style) error { return events.Write(w, table.FormatText, style) })
+	if events.Len() > 0 {
+		if len(parts) == 0 && alone {
+			d.Main = events.Name()
+		}
+		parts = append(parts, func(w io.Writer, style table.Style) error {
+			t := l.EventReport()
+			t.Limit(mostKernels)
+			return t.Write(w, table.FormatText, style)
+		})
 	}
 	return parts
 }
