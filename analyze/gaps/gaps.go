@@ -27,6 +27,9 @@ type Options struct {
 	// in ns, neither are samples of threads and when these had cores.
 	Brief  bool
 	Length int64
+	// Around names what a device ran in a CUDA graph before and after one of the longest gaps; "" is no
+	// graph. nil is nobody.
+	Around func(rank string, device int32, from, to trace.Time) (before, after string)
 	// Again keeps the gaps for another time, as for [Collector.Late].
 	Again bool
 }
@@ -72,6 +75,7 @@ type Gap struct {
 	Gap    gpu.Gap
 	Device int32
 	Cause
+	Before, After string // what the same CUDA graph ran before and after it; "" is no graph
 }
 
 // Measure finds the causes of the gaps that were collected, reading every stream once.
@@ -145,6 +149,11 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 		}
 	}
 	g.Longest = c.longest(cmp.Or(opt.Longest, mostLongest))
+	for i := range g.Longest {
+		if l := &g.Longest[i]; opt.Around != nil {
+			l.Before, l.After = opt.Around(l.Rank, l.Device, l.Gap.From, l.Gap.To)
+		}
+	}
 	return g
 }
 
@@ -200,7 +209,7 @@ func (c *Collector) longest(most int) []Gap {
 				if l.late == notLate {
 					l.cause = cause{reason: l.reason, at: site{did: host.OnDevice}}
 				}
-				g := Gap{l.Gap, d.device, c.row(&l.cause)}
+				g := Gap{Gap: l.Gap, Device: d.device, Cause: c.row(&l.cause)}
 				g.Rank = c.set.Ranks[rank]
 				list = append(list, g)
 			}

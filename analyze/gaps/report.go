@@ -1,6 +1,7 @@
 package gaps
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -47,6 +48,14 @@ func (g *Gaps) longestReport() *table.Table {
 		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Gap.Length() }),
 	}
 	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause })...)
+	none := !slices.ContainsFunc(g.Longest, func(l Gap) bool { return l.After != "" })
+	for _, f := range [...]table.Field[Gap]{
+		table.TextColumn("graph ran before", "what ran last in the CUDA graph that the gap is in: operator and module at capture, or else the kernel", func(g *Gap) string { return g.Before }),
+		table.TextColumn("graph ran after", "what the graph ran next", func(g *Gap) string { return g.After }),
+	} {
+		f.Most, f.Detail = table.MostName, none
+		fields = append(fields, f)
+	}
 	return table.New("sgtrace.report.gaps.longest/v1", "Longest gaps, each with the cause of most of it", g.Longest, fields).Stay("gap", "did")
 }
 

@@ -48,6 +48,7 @@ func (c *command) diffCommand() *cli.Command {
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
 	}
+	flags = append(flags, reports.CapturesFlag("with --ops: "))
 	flags = append(flags, reports.MuteFlags("")...)
 	for _, side := range diffSides {
 		flags = append(flags, &cli.StringSliceFlag{Name: side, Usage: "[LABEL=]`INPUT`, one of several captures " + side})
@@ -292,7 +293,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Win
 		events = reports.HostEvents
 	}
 	files := &inventory.Inventory{}
-	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, within: within, inventory: files, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, within: within, inventory: files, captures: ops, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
 		data: convert.ReportOptions{SyncPoints: true, Attribute: ops || gaps}})
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ var All = []*Report{
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: mostRows,
 		Parse: sumOf("kernels", oneTable(kernel.SumRangeKernels))},
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: mostKernels,
+		Options: append(ofProfiles, "captures"), Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
 		Options: append(ofProfiles, "captures"), Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules", "ops.graphkernels"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,

@@ -164,8 +164,22 @@ func parseGaps(ctx *cli.Context) (Run, error) {
 		collector := gaps.Collect(in.Profiles)
 		gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Gaps: collector.Add})
 		opt.From, opt.To = in.From, in.To
+		if replays := replaysOf(in.Profiles); replays != nil {
+			opt.Around = replays.Neighbors().Around
+		}
 		return document.Of(collector.Measure(opt).Reports()...), nil
 	}, nil
+}
+
+// replaysOf returns the replays of graphs, with their captures where these are known; nil if there are none.
+func replaysOf(set *profile.Set) *graphs.Graphs {
+	if !graphs.LaunchesGraphs(set) {
+		return nil
+	}
+	if g := graphs.Collect(set); g != nil {
+		return g
+	}
+	return graphs.ReadReplays(set)
 }
 
 // parseOps makes the report on operators.
