@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -268,5 +270,33 @@ func TestLayersByOrder(t *testing.T) {
 	}
 	if want := []string{"6 x 8 of 49 kernels"}; !slices.Equal(got.Blocks, want) {
 		t.Errorf("%v, want %v", got.Blocks, want)
+	}
+	blocks := tabletest.CSV(t, got.BlockReport())
+	for place, l := range layers(1, 16)[1:] {
+		want := fmt.Sprintf("8,%d,", place+1)
+		line := slices.IndexFunc(strings.Split(blocks, "\n"), func(s string) bool { return strings.HasPrefix(s, want) && strings.HasSuffix(s, ","+l.kernel) })
+		if line < 0 {
+			t.Errorf("place %d is not %s:\n%s", place+1, l.kernel, blocks)
+		}
+	}
+}
+
+// One launch of one kernel that takes longer shows at its place, with its block.
+func TestSlowPlaceOfABlock(t *testing.T) {
+	p := newPlant(false)
+	model := layers(6, 16)
+	for range 3 {
+		p.replay(model, 16)
+	}
+	const slow = 1 + 4*8 + 6 // silu of the fifth layer
+	for i := slow; i < len(p.rows.KernelRows); i += len(model) {
+		p.rows.KernelRows[i].End = p.rows.KernelRows[i].Start + 15
+	}
+	got := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).Layers(walk.Options{})
+	for _, place := range got.places {
+		block, ratio := place.slowest()
+		if is := place.place == 6; is != (block == 4) || is != (ratio == 3) {
+			t.Errorf("place %d, %s: slowest in block %d, %g times", place.place, place.kernel, block, ratio)
+		}
 	}
 }

@@ -29,6 +29,7 @@ type Layers struct {
 	all  int64
 	// Blocks say what repeats: "47 x 13 kernels", by graph that was looked at.
 	Blocks []string
+	places map[blockPlace]*placeTime
 	spread layerSpread
 }
 
@@ -54,22 +55,22 @@ func ReadReplays(set *profile.Set) *Graphs {
 // Layers sums up the time of kernels by layer and kind.
 func (g *Graphs) Layers(opt walk.Options) *Layers {
 	m := newMatcher(g.set.Syms)
-	out := &Layers{}
+	out := &Layers{places: map[blockPlace]*placeTime{}}
 	type key struct {
 		layer string
 		kind  profile.Kind
 	}
-	rows, bySequence := map[key]*LayerTime{}, map[int32][]int{}
+	rows, bySequence := map[key]*LayerTime{}, map[int32]*repetition{}
 	numbers := map[string]int{}
 	for _, s := range g.Streams {
 		for i := range s.Launches {
 			l := &s.Launches[i]
-			layers, ok := bySequence[l.Sequence]
-			if !ok {
-				layers = m.layersOf(l)
-				bySequence[l.Sequence] = layers
-				if p, from, to := period(l.Nodes); p > 0 {
-					out.Blocks = append(out.Blocks, fmt.Sprintf("%d x %d of %s", (to-from)/p, p, words.Counted(len(l.Nodes), "kernel")))
+			repeated := bySequence[l.Sequence]
+			if repeated == nil {
+				repeated = m.repetitionOf(l)
+				bySequence[l.Sequence] = repeated
+				if p := repeated.period; p > 0 {
+					out.Blocks = append(out.Blocks, fmt.Sprintf("%d x %d of %s", (repeated.to-repeated.from)/p, p, words.Counted(len(l.Nodes), "kernel")))
 				}
 			}
 			times := map[string]int64{}
@@ -78,7 +79,8 @@ func (g *Graphs) Layers(opt walk.Options) *Layers {
 				if !opt.Keeps(&e) {
 					continue
 				}
-				layer, number := "", layers[node]
+				out.count(m, repeated, l, node)
+				layer, number := "", repeated.layers[node]
 				if place, ok := l.Place(node); ok && place.Layer != 0 {
 					layer = g.Name(place.Layer)
 				} else if number >= 0 {

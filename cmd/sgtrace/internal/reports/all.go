@@ -73,7 +73,7 @@ var All = []*Report{
 		Options: []string{"sort", "limit"}, Tables: []string{"critical"}, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, Parse: noOptions(criticalPath)},
 
 	{Name: "kernels", Usage: "what could be faster, and GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
-		Options: append(ofProfiles, "captures"), Tables: []string{"kernels", "kernels.opportunities", "kernels.roof", "kernels.fill", "kernels.layers"}, Events: HostEvents, MainEvents: KernelEvents,
+		Options: append(ofProfiles, "captures"), Tables: []string{"kernels", "kernels.opportunities", "kernels.roof", "kernels.fill", "kernels.layers", "kernels.blocks"}, Events: HostEvents, MainEvents: KernelEvents,
 		Arguments: slices.Concat(operatorCategories, launchEvents), ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...), Most: mostRows, Parse: parseKernels},
 	{Name: "launches", Usage: "API, queue and GPU time, as cuda_kern_exec_sum", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"launches"}, Events: launchEvents, Most: mostRows,

@@ -136,7 +136,11 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		if roofs.Any() || !forPeople(ctx) {
 			d.Add(roofs.Report())
 		}
-		d.Add(fills.Report(), replays.Layers(opt).Report())
+		layers := replays.Layers(opt)
+		d.Add(fills.Report(), layers.Report())
+		if layers.Any() || !forPeople(ctx) {
+			d.Add(layers.BlockReport())
+		}
 		d.LimitAll = ctx.IsSet("limit")
 		for _, t := range d.Tables {
 			if t != kernels && !d.LimitAll && forPeople(ctx) {
