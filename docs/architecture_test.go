@@ -102,7 +102,7 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},
-	{of: []string{"analyze/roof"}, may: []string{"profile"}, reason: "it computes what operators need of shapes, whoever recorded these"},
+	{of: []string{"analyze/roof"}, may: []string{"profile", "experts"}, reason: "it computes what operators need of shapes, whoever recorded these, and of how tokens were spread over experts"},
 	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof), graphs, and roof"},
 	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean), graphs (what launched the kernels of a graph), and roof (what operators have to do)"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},

@@ -27,7 +27,7 @@ var attentions = map[string]Attention{
 	"aiter::wrapper_fmha_v3_fwd":                    {Query: 1, Causal: 6}, // its first input is the output
 
 	"aiter::mha_batch_prefill":               {Paged: true},
-	"aiter::paged_attention_ragged":          {Paged: true},
+	"aiter::paged_attention_ragged":          {Query: 2, Paged: true}, // behind the output and a workspace
 	"aiter::pa_fwd_asm":                      {Paged: true},
 	"flash_attn::_flash_attn_varlen_forward": {Paged: true},
 	"sgl_kernel::fwd":                        {Paged: true}, // FlashAttention 3 of SGLang

@@ -15,19 +15,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Roofed is the operators of one name and shape whose longest kernel has one name, and how near
-// these come to what the GPU can do.
+// A Roofed is the operators of one name and shape in steps of one kind whose longest kernel has one name, and
+// how near these come to what the GPU can do.
 type Roofed struct {
 	Row           walk.Row // Name is the operator; "" is unknown
 	Kernel        string   // the longest of an operator
 	Shapes, Types string
+	Step          profile.StepKind // StepOther is unknown, or both
 	Instances     int64
 	Time          int64     // ns of their kernels, each from when the one before it on its stream ended
 	Work          roof.Work // of all; NaN is unknown
 	Roof          float64   // ns in which the GPU can do it; NaN is unknown
 	Bound         roof.Bound
 	Share         float64 // of the time of all rows
+	reached       float64
 }
+
+// Reached is which part of the roof the best kernels reach.
+func (r *Roofed) Reached() float64 { return r.reached }
 
 // Of is the roof as part of the time; NaN is unknown. Above 1, the work is not what the formula says.
 func (r *Roofed) Of() float64 { return r.Roof / float64(r.Time) }
@@ -41,25 +46,27 @@ type Rooflines struct {
 	ByRank bool
 	gpus   []string // that are known, by rank; "" is unknown
 	ranks  int
+	routed bool // tokens were spread over experts as was recorded
 }
 
 // A roofKey says what a row is of.
 type roofKey struct {
 	class
 	kernel trace.Sym
+	step   profile.StepKind
 }
 
 func (k roofKey) compare(o roofKey) int {
-	return cmp.Or(k.class.compare(o.class), cmp.Compare(k.kernel, o.kernel))
+	return cmp.Or(k.class.compare(o.class), cmp.Compare(k.kernel, o.kernel), cmp.Compare(k.step, o.step))
 }
 
 // A roofSum is what instances of one row did.
 type roofSum struct {
-	n       int64
-	time    int64
-	work    roof.Work // of the instances of which it is known
-	unknown int64     // instances
-	rank    int32
+	n     int64
+	time  int64
+	work  roof.Work
+	roof  float64                // ns; NaN is unknown of some instance
+	bound map[roof.Bound]float64 // ns of the instances that each bounds
 }
 
 // An instance is a call of an operator, or one of a replay, with the kernels that count for it.
@@ -70,11 +77,28 @@ type instance struct {
 	lengths *profile.Lengths
 }
 
+// A modelKey says what work follows from.
+type modelKey struct {
+	class
+	lengths profile.Lengths
+	among   int // GPUs
+}
+
+// A modeled is the work of an operator, and the shortest time in which its GPU can do it.
+type modeled struct {
+	work  roof.Work
+	roof  float64
+	bound roof.Bound
+}
+
 // roofs collect the instances of a stream.
 type roofs struct {
-	syms   *trace.Symbols
+	set    *profile.Set
+	routed *roof.Routed
+	steps  *walk.KernelSteps
 	sums   map[roofKey]*roofSum
 	inputs map[class]roof.Inputs
+	known  map[modelKey]modeled
 	model  map[class]bool // whether a formula may be known
 	eager  map[[2]int32]*instance
 	ends   map[laneID]trace.Time // of the last kernel of each stream
@@ -85,8 +109,8 @@ type laneID struct {
 	stream       uint32
 }
 
-func newRoofs(syms *trace.Symbols) *roofs {
-	return &roofs{syms, map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}}
+func newRoofs(set *profile.Set, s profile.Stream, routed *roof.Routed) *roofs {
+	return &roofs{set, routed, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -105,41 +129,61 @@ func (r *roofs) alone(k *profile.Kernel) int64 {
 func (r *roofs) of(c class) roof.Inputs {
 	in, ok := r.inputs[c]
 	if !ok {
-		text := func(sym trace.Sym) string {
-			if sym == 0 {
-				return ""
-			}
-			return r.syms.Name(sym)
-		}
-		in = roof.ParseInputs(text(c.shapes), text(c.types))
+		in = roof.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types))
 		r.inputs[c] = in
 	}
 	return in
-}
-
-// work returns what an operator has to do; ok is false if that is not known.
-func (r *roofs) work(c class, lengths *profile.Lengths) (roof.Work, bool) {
-	if c.name == 0 {
-		return roof.Work{}, false
-	}
-	name := r.syms.Name(c.name)
-	if w, ok := roof.WorkOf(name, r.of(c)); ok {
-		return w, true
-	}
-	if lengths == nil {
-		return roof.Work{}, false
-	}
-	return roof.AttentionOf(name, r.of(c), *lengths)
 }
 
 // hasModel reports whether a formula may be known for operators of a class.
 func (r *roofs) hasModel(c class) bool {
 	known, ok := r.model[c]
 	if !ok {
-		_, known = r.work(c, &profile.Lengths{})
+		if c.name != 0 {
+			_, known = roof.WorkOf(r.set.Syms.Name(c.name), r.of(c), roof.Setting{Lengths: &someLengths, Causal: c.causal})
+		}
 		r.model[c] = known
 	}
 	return known
+}
+
+// someLengths are those of any step.
+var someLengths = profile.Lengths{GenerationTokens: 1, GenerationKeys: 1, GenerationSquares: 1, GenerationPairs: 1}
+
+// modeled returns what an instance has to do, and how fast its GPU can do that. What is not known is NaN.
+func (r *roofs) modeled(i *instance) modeled {
+	key := modelKey{class: i.key.class}
+	if i.lengths != nil {
+		key.lengths = *i.lengths
+	}
+	if i.key.kernel != 0 {
+		key.among = roof.GPUsOf(r.set.Syms.Name(i.key.kernel))
+	}
+	m, ok := r.known[key]
+	if ok {
+		return m
+	}
+	nan := math.NaN()
+	m = modeled{work: roof.Work{FLOPs: nan, Bytes: nan}, roof: nan}
+	if key.name != 0 {
+		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Causal: key.causal, Routed: r.routed}); ok {
+			if key.among > 0 {
+				w = w.AmongGPUs(key.among)
+			}
+			m.work = w
+			if g, ok := roof.GPUOf(r.set.GPU(key.rank)); ok {
+				m.roof, m.bound = w.Roof(&g)
+			}
+		}
+	}
+	r.known[key] = m
+	return m
+}
+
+// begin begins an instance with the first of its kernels.
+func (r *roofs) begin(k *profile.Kernel, c class) *instance {
+	kind, _ := r.steps.Kind(&k.Event)
+	return &instance{key: roofKey{class: c, step: kind}, lengths: r.steps.Lengths(&k.Event)}
 }
 
 // add counts a kernel for an instance.
@@ -154,43 +198,48 @@ func (i *instance) add(k *profile.Kernel, time int64) {
 func (r *roofs) finish(i *instance) {
 	s := r.sums[i.key]
 	if s == nil {
-		s = &roofSum{rank: i.key.rank}
+		s = &roofSum{bound: map[roof.Bound]float64{}}
 		r.sums[i.key] = s
 	}
 	s.n++
 	s.time = distribution.AddTimes(s.time, i.time)
-	if w, ok := r.work(i.key.class, i.lengths); ok {
-		s.work.Add(w)
-	} else {
-		s.unknown++
-	}
+	m := r.modeled(i)
+	s.work.Add(m.work)
+	s.roof += m.roof
+	s.bound[m.bound] += m.roof
 }
 
-// countEager counts a kernel for the innermost operator around its call of which a formula is known, or
-// else the innermost one.
+// countEager counts a kernel for the innermost operator around its call of which a formula is known. Where there is
+// none, it counts by itself for the innermost one.
 func (c *collector) countEager(k *profile.Kernel, p *place) {
 	time := c.roofs.alone(k)
 	if p == nil || p.frame == none {
-		i := instance{key: roofKey{class: class{rank: k.Rank}}}
-		i.add(k, time)
-		c.roofs.finish(&i)
+		c.roofs.single(k, time, class{rank: k.Rank})
 		return
 	}
 	t := c.list[p.thread-1]
 	chosen := p.frame
-	for at := p.frame; at != none; at = t.frames[at].around {
-		if c.roofs.hasModel(c.threads.classes[t.frames[at].class]) {
-			chosen = at
-			break
-		}
+	for chosen != none && !c.roofs.hasModel(c.threads.classes[t.frames[chosen].class]) {
+		chosen = t.frames[chosen].around
+	}
+	if chosen == none {
+		c.roofs.single(k, time, c.threads.classes[t.frames[p.frame].class])
+		return
 	}
 	key := [2]int32{p.thread, chosen}
 	i := c.roofs.eager[key]
 	if i == nil {
-		i = &instance{key: roofKey{class: c.threads.classes[t.frames[chosen].class]}}
+		i = c.roofs.begin(k, c.threads.classes[t.frames[chosen].class])
 		c.roofs.eager[key] = i
 	}
 	i.add(k, time)
+}
+
+// single counts a kernel by itself.
+func (r *roofs) single(k *profile.Kernel, time int64, of class) {
+	i := r.begin(k, of)
+	i.add(k, time)
+	r.finish(i)
 }
 
 // countCaptured does the same for the kernels of a replay whose capture is known.
@@ -207,51 +256,49 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 		if !c.opt.Keeps(&k.Event) {
 			continue
 		}
-		chosen := int32(none)
+		chosen, inner := int32(none), class{rank: l.Rank}
 		for at := range l.Around(node) {
 			if of.class[at] == none {
 				continue
 			}
-			if chosen == none {
-				chosen = at
+			of := c.threads.classes[of.class[at]]
+			if inner.name == 0 {
+				inner = of
 			}
-			if c.roofs.hasModel(c.threads.classes[of.class[at]]) {
-				chosen = at
+			if c.roofs.hasModel(of) {
+				chosen, inner = at, of
 				break
 			}
 		}
+		if chosen == none {
+			c.roofs.single(&k, time, inner)
+			continue
+		}
 		i := byFrame[chosen]
-		if i == nil || chosen == none {
-			i = &instance{key: roofKey{class: class{rank: l.Rank}}, lengths: l.Lengths}
-			if chosen != none {
-				i.key.class = c.threads.classes[of.class[chosen]]
-			}
+		if i == nil {
+			i = c.roofs.begin(&k, inner)
 			byFrame[chosen] = i
 		}
 		i.add(&k, time)
-		if chosen == none {
-			c.roofs.finish(i)
-		}
 	}
-	for at, i := range byFrame {
-		if at != none {
-			c.roofs.finish(i)
-		}
+	for _, i := range byFrame {
+		c.roofs.finish(i)
 	}
 }
 
-// SumRooflines finds how near kernels come to what their GPUs can do.
-func SumRooflines(set *profile.Set, g *graphs.Graphs, opt walk.Options) *Rooflines {
+// SumRooflines finds how near kernels come to what their GPUs can do. g is nil without captures of graphs, and
+// routed where it was not recorded which experts tokens went to.
+func SumRooflines(set *profile.Set, g *graphs.Graphs, routed *roof.Routed, opt walk.Options) *Rooflines {
 	streams := make([]map[roofKey]*roofSum, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		r := newRoofs(set.Syms)
+		r := newRoofs(set, s, routed)
 		collect(set, i, s, &opt, pass{selected: selectOperators(set.Syms), graphs: g, roofs: r})
 		for _, x := range r.eager {
 			r.finish(x)
 		}
 		streams[i] = r.sums
 	})
-	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs}
+	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs, routed: routed != nil}
 	var all []walk.Member[roofKey, roofSum]
 	for _, sums := range streams {
 		for key, s := range sums {
@@ -265,12 +312,14 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, opt walk.Options) *Rooflin
 	total := int64(0)
 	for _, p := range walk.Pools(all, roofKey.compare) {
 		row := Roofed{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks), Kernel: nameOf(set, p.Key.kernel),
-			Shapes: nameOf(set, p.Key.shapes), Types: nameOf(set, p.Key.types)}
+			Shapes: nameOf(set, p.Key.shapes), Types: nameOf(set, p.Key.types), Step: p.Key.step}
 		if p.Key.name == 0 {
 			row.Row.Name = ""
 		}
-		for _, s := range p.Parts {
-			row.add(s, set.GPU(s.rank))
+		row.sum(p.Parts)
+		row.reached = 1
+		if g, ok := roof.GPUOf(set.GPU(p.Key.rank)); ok {
+			row.reached = g.Reached(row.Bound)
 		}
 		total = distribution.AddTimes(total, row.Time)
 		o.Rows = append(o.Rows, row)
@@ -279,29 +328,31 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, opt walk.Options) *Rooflin
 		o.Rows[i].Share = distribution.Fraction(o.Rows[i].Time, total)
 	}
 	slices.SortFunc(o.Rows, func(a, b Roofed) int {
-		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Kernel, b.Kernel), strings.Compare(a.Row.Name, b.Row.Name), strings.Compare(a.Shapes, b.Shapes),
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Step, b.Step), strings.Compare(a.Kernel, b.Kernel), strings.Compare(a.Row.Name, b.Row.Name), strings.Compare(a.Shapes, b.Shapes),
 			strings.Compare(a.Types, b.Types), strings.Compare(a.Row.Rank, b.Row.Rank))
 	})
 	return o
 }
 
-// add adds what instances on a GPU did.
-func (r *Roofed) add(s *roofSum, gpu string) {
-	r.Instances += s.n
-	r.Time = distribution.AddTimes(r.Time, s.time)
-	if s.unknown > 0 {
-		r.Work.FLOPs, r.Work.Bytes, r.Roof, r.Bound = math.NaN(), math.NaN(), math.NaN(), ""
+// sum adds up what instances did, of all ranks.
+func (r *Roofed) sum(parts []*roofSum) {
+	bound := map[roof.Bound]float64{}
+	for _, s := range parts {
+		r.Instances += s.n
+		r.Time = distribution.AddTimes(r.Time, s.time)
+		r.Work.Add(s.work)
+		r.Roof += s.roof
+		for by, ns := range s.bound {
+			bound[by] += ns
+		}
+	}
+	if math.IsNaN(r.Roof) {
 		return
 	}
-	r.Work.Add(s.work)
-	g, ok := roof.GPUOf(gpu)
-	if !ok {
-		r.Roof = math.NaN()
-		return
-	}
-	ns, by := s.work.Roof(&g)
-	if r.Roof += ns; !math.IsNaN(r.Roof) {
-		r.Bound = by
+	for _, by := range [...]roof.Bound{roof.ByMemory, roof.ByCompute, roof.ByLink} {
+		if bound[by] > bound[r.Bound] {
+			r.Bound = by
+		}
 	}
 }
 
@@ -315,6 +366,7 @@ func (o *Rooflines) Report() *table.Table {
 	types := table.TextColumn("types", "types of these", func(r *Roofed) string { return r.Types })
 	operator := table.TextColumn("operator", "operator that launched it: the innermost one of which a formula is known", func(r *Roofed) string { return r.Row.Name })
 	kernel := table.TextColumn("kernel", "name of the longest kernel of the operator", func(r *Roofed) string { return r.Kernel })
+	step := table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Roofed) string { return walk.StepKinds[r.Step] })
 	kernel.Most, shapes.Most, types.Most, types.Detail = table.MostName, mostShapes, mostTypes, true
 	fields := append(walk.RankFields(o.ByRank, row),
 		walk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
@@ -325,11 +377,11 @@ func (o *Rooflines) Report() *table.Table {
 		number("tflops", "10^12 operations per second", func(r *Roofed) float64 { return r.Work.FLOPs / float64(r.Time) / 1e3 }),
 		number("tb per s", "10^12 bytes per second", func(r *Roofed) float64 { return r.Work.Bytes / float64(r.Time) / 1e3 }),
 		number("intensity", "operations per byte", func(r *Roofed) float64 { return r.Work.FLOPs / r.Work.Bytes }),
-		table.TextColumn("bound", "which takes the GPU longer: computing, or moving bytes to and from its memory", func(r *Roofed) string { return string(r.Bound) }),
+		table.TextColumn("bound", "which takes the GPU longer: computing, moving bytes to and from its memory, or sending them to other GPUs (link)", func(r *Roofed) string { return string(r.Bound) }),
 		table.ShareColumn("roof share", "time in which the GPU can do it at best, as part of the total; above 100 %, the work is not what the formula says", func(r *Roofed) float64 { return r.Of() }),
 	)
 	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
-	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, operator, shapes, types, kernel))
+	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, step, operator, shapes, types, kernel))
 	o.note(t)
 	return t
 }

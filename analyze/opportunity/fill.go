@@ -2,6 +2,7 @@ package opportunity
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,16 +15,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Fill is the kernels of one name and launch, which has fewer blocks than the GPU has multiprocessors.
+// A Fill is the kernels of one name and launch that do not fill the GPU.
 type Fill struct {
 	Kernel    string
 	Shape     profile.LaunchShape
 	Units     int64 // multiprocessors, or compute units, of the GPU
+	Step      profile.StepKind
+	Batch     int32 // requests of the steps; -1 is unknown
 	Instances int64
 	Total     int64 // ns
 	// Persistent tells by its name that the kernel is written to start few blocks, each of which does
 	// many parts of the work: few blocks then say nothing.
 	Persistent bool
+	// Tensor tells that it multiplies matrices. Such kernels hold much in registers and shared memory
+	// on purpose, and fetch ahead instead of waiting with many threads.
+	Tensor bool
+
+	Resident  int64   // blocks that a multiprocessor holds at once; 0 is unknown
+	Occupancy float64 // part of its threads that these are
+	Limit     roof.Limit
 }
 
 // Fills are how kernels fill the GPU.
@@ -37,11 +47,13 @@ type Fills struct {
 type fillKey struct {
 	name  trace.Sym
 	shape profile.LaunchShape
-	units int64
+	gpu   string // "" is unknown
+	step  profile.StepKind
+	batch int32
 }
 
 // persistent are texts in the names of kernels that start at most one block per multiprocessor.
-var persistent = []string{"persistent", "nvjet", "streamk", "stream_k", "sm90", "sm100", "sm103", "nccl", "cross_device_reduce", "allreduce", "device::flash", "ampere_persist"}
+var persistent = []string{"persistent", "nvjet", "streamk", "stream_k", "sm90", "sm100", "sm103", "nccl", "cross_device_reduce", "allreduce", "all_reduce", "device::flash", "ampere_persist"}
 
 // isPersistent tells it by the name of a kernel.
 func isPersistent(name string) bool {
@@ -49,41 +61,79 @@ func isPersistent(name string) bool {
 	return slices.ContainsFunc(persistent, func(text string) bool { return strings.Contains(lower, text) })
 }
 
-// SumFills finds the kernels with fewer blocks than the GPU has multiprocessors.
+// Waves returns how many times all multiprocessors are filled, one after another; NaN is unknown.
+func (f *Fill) Waves() float64 {
+	if f.Resident == 0 {
+		return math.NaN()
+	}
+	return float64(f.Shape.Blocks) / float64(f.Units*f.Resident)
+}
+
+// Few reports whether there are fewer blocks than multiprocessors.
+func (f *Fill) Few() bool { return f.Shape.Blocks < f.Units }
+
+// Idle returns the part of the time for which multiprocessors have no block, on average, if blocks take equally
+// long: those that there are too few blocks for, and in the last wave of a few those that have no more to do.
+func (f *Fill) Idle() float64 {
+	waves := f.Waves()
+	switch {
+	case f.Few():
+		return 1 - float64(f.Shape.Blocks)/float64(f.Units)
+	case waves > 1 && !f.Persistent:
+		return 1 - waves/math.Ceil(waves)
+	}
+	return 0
+}
+
+const (
+	muchIdle     = 0.2  // of the last wave: less is within what blocks differ by
+	lowOccupancy = 0.25 // of the threads: fewer may be too few to wait for memory meanwhile
+)
+
+// why says how a kernel does not fill the GPU; "" is that it does.
+func (f *Fill) why() string {
+	switch {
+	case f.Shape.Blocks == 1 && f.Shape.Threads == 1:
+		return "one thread"
+	case f.Few():
+		return "few blocks"
+	case f.Idle() >= muchIdle:
+		return "last wave"
+	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == roof.ByRegisters || f.Limit == roof.ByShared) && !f.Tensor:
+		return "low occupancy"
+	}
+	return ""
+}
+
+// SumFills finds the kernels that do not fill the GPU.
 func SumFills(set *profile.Set, opt walk.Options) *Fills {
 	type sums struct {
 		rows map[fillKey]*Fill
 		f    Fills
 	}
 	streams := make([]sums, len(set.Streams))
-	units := make([]int64, len(set.Ranks))
-	for rank := range units {
-		if g, ok := roof.GPUOf(set.GPU(int32(rank))); ok {
-			units[rank] = g.Units
-		}
+	names := make([]string, len(set.Ranks))
+	for rank := range names {
+		names[rank] = set.GPU(int32(rank))
 	}
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		x := &streams[i]
 		x.rows = map[fillKey]*Fill{}
+		steps := walk.ReadKernelSteps(set, s)
 		for k := range s.Kernels {
 			if k.Graph || !opt.Keeps(&k.Event) {
 				continue
 			}
 			dur := k.Dur()
 			x.f.All = distribution.AddTimes(x.f.All, dur)
-			of := units[k.Rank]
-			if k.Shape.Blocks == 0 || of == 0 {
+			if k.Shape.Blocks == 0 || names[k.Rank] == "" {
 				continue
 			}
-			x.f.Known = distribution.AddTimes(x.f.Known, dur)
-			if k.Shape.Blocks >= of {
-				continue
-			}
-			x.f.Under = distribution.AddTimes(x.f.Under, dur)
-			key := fillKey{k.Name, k.Shape, of}
+			kind, batch := steps.Kind(&k.Event)
+			key := fillKey{k.Name, k.Shape, names[k.Rank], kind, batch}
 			row := x.rows[key]
 			if row == nil {
-				row = &Fill{Shape: k.Shape, Units: of}
+				row = &Fill{}
 				x.rows[key] = row
 			}
 			row.Instances++
@@ -94,46 +144,84 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 	rows := map[fillKey]*Fill{}
 	for _, x := range streams {
 		all.All = distribution.AddTimes(all.All, x.f.All)
-		all.Known = distribution.AddTimes(all.Known, x.f.Known)
-		all.Under = distribution.AddTimes(all.Under, x.f.Under)
 		for key, row := range x.rows {
 			if rows[key] == nil {
-				rows[key] = &Fill{Kernel: set.Syms.Name(key.name), Shape: row.Shape, Units: row.Units}
-				rows[key].Persistent = isPersistent(rows[key].Kernel)
+				rows[key] = &Fill{Kernel: set.Syms.Name(key.name), Shape: key.shape, Step: key.step, Batch: key.batch}
 			}
 			rows[key].Instances += row.Instances
 			rows[key].Total = distribution.AddTimes(rows[key].Total, row.Total)
 		}
 	}
-	for _, row := range rows {
-		all.Rows = append(all.Rows, *row)
+	for key, row := range rows {
+		all.add(row, key.gpu)
 	}
 	slices.SortFunc(all.Rows, func(a, b Fill) int {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Shape.Blocks, b.Shape.Blocks), cmp.Compare(a.Shape.Threads, b.Shape.Threads),
-			cmp.Compare(a.Shape.Shared, b.Shape.Shared), cmp.Compare(a.Shape.Registers, b.Shape.Registers), cmp.Compare(a.Units, b.Units))
+			cmp.Compare(a.Shape.Shared, b.Shape.Shared), cmp.Compare(a.Shape.Registers, b.Shape.Registers), cmp.Compare(a.Units, b.Units), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Batch, b.Batch))
 	})
 	return all
 }
 
+// add adds the kernels of one name and launch, if they do not fill their GPU.
+func (f *Fills) add(row *Fill, gpu string) {
+	g, ok := roof.GPUOf(gpu)
+	if !ok {
+		return
+	}
+	row.Units = g.Units
+	row.Persistent = isPersistent(row.Kernel)
+	switch profile.KindOf(row.Kernel) {
+	case profile.KindGEMM, profile.KindExperts, profile.KindAttention:
+		row.Tensor = true
+	}
+	row.Resident, row.Occupancy, row.Limit, _ = g.Resident(row.Shape)
+	f.Known = distribution.AddTimes(f.Known, row.Total)
+	if row.Few() {
+		f.Under = distribution.AddTimes(f.Under, row.Total)
+	}
+	if row.why() != "" {
+		f.Rows = append(f.Rows, *row)
+	}
+}
+
 // Report returns the table.
 func (f *Fills) Report() *table.Table {
-	kernel := table.TextColumn("kernel", "name of the kernel", func(r *Fill) string { return r.Kernel })
-	kernel.Most = table.MostName
-	known := func(n int64) table.Cell { return table.Cell{N: n, Unknown: n == 0} }
 	count := func(name, doc string, of func(*Fill) int64) table.Field[Fill] {
-		return table.Field[Fill]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *Fill) table.Cell { return known(of(r)) }}
+		return table.Field[Fill]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *Fill) table.Cell { n := of(r); return table.Cell{N: n, Unknown: n == 0} }}
 	}
-	t := table.New("sgtrace.report.kernels.fill/v1", "Kernels with fewer blocks than the GPU has multiprocessors", f.Rows, []table.Field[Fill]{
+	text := func(name, doc string, of func(*Fill) string) table.Field[Fill] {
+		return table.TextColumn(name, doc, of)
+	}
+	kernel := text("kernel", "name of the kernel", func(r *Fill) string { return r.Kernel })
+	kernel.Most = table.MostName
+	t := table.New("sgtrace.report.kernels.fill/v1", "Kernels that do not fill the GPU", f.Rows, []table.Field[Fill]{
 		table.ShareColumn("time", "part of the time of all kernels", func(r *Fill) float64 { return distribution.Fraction(r.Total, f.All) }),
 		table.NsColumn("total", "sum of the durations", func(r *Fill) int64 { return r.Total }),
 		table.CountColumn("instances", "how many ran", func(r *Fill) int64 { return r.Instances }),
+		text("why", "one thread; few blocks: fewer than multiprocessors; last wave: a fifth of the time or more goes to a last wave that is not full; low occupancy: registers or shared memory leave room for a quarter of the threads", (*Fill).why),
 		count("blocks", "of the grid", func(r *Fill) int64 { return r.Shape.Blocks }),
 		count("units", "multiprocessors, or compute units, of the GPU", func(r *Fill) int64 { return r.Units }),
+		table.NumberColumn("waves", "how many times the blocks fill all multiprocessors, as many as fit in each", (*Fill).Waves),
+		table.ShareColumn("idle", "part of the time for which multiprocessors have no block, if blocks take equally long", (*Fill).Idle),
+		table.ShareColumn("occupancy", "threads that a multiprocessor holds, as part of what it can hold", func(r *Fill) float64 {
+			if r.Resident == 0 {
+				return math.NaN()
+			}
+			return r.Occupancy
+		}),
+		text("limited by", "what bounds that: threads, registers, shared memory, blocks", func(r *Fill) string { return string(r.Limit) }),
 		count("threads", "of a block", func(r *Fill) int64 { return int64(r.Shape.Threads) }),
 		count("registers", "of a thread", func(r *Fill) int64 { return int64(r.Shape.Registers) }),
 		count("shared", "bytes of shared memory of a block", func(r *Fill) int64 { return int64(r.Shape.Shared) }),
-		table.NumberColumn("fills at", "how many times the blocks fill the GPU: so many times the requests, where blocks grow with them", func(r *Fill) float64 { return float64(r.Units) / float64(r.Shape.Blocks) }),
-		table.TextColumn("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) string {
+		text("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Fill) string { return walk.StepKinds[r.Step] }),
+		table.NumberColumn("fills at", "how many times the blocks fill the GPU", (*Fill).fillsAt),
+		table.NumberColumn("fills at batch", "requests of a decode step at which its blocks would be as many as multiprocessors, if they grow with the batch", func(r *Fill) float64 {
+			if r.Step != profile.StepDecode || r.Batch <= 0 {
+				return math.NaN()
+			}
+			return math.Ceil(float64(r.Batch) * r.fillsAt())
+		}),
+		text("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) string {
 			if r.Persistent {
 				return "yes"
 			}
@@ -141,13 +229,33 @@ func (f *Fills) Report() *table.Table {
 		}),
 		kernel,
 	})
-	if f.Known == 0 {
-		return t
+	f.note(t)
+	return t
+}
+
+// fillsAt returns how many times the blocks fill the GPU; NaN is that they do.
+func (f *Fill) fillsAt() float64 {
+	if !f.Few() {
+		return math.NaN()
 	}
-	share := distribution.Fraction(f.Under, f.All)
-	t.Note("%.1f %% of the time of kernels is in ones with fewer blocks than the GPU has multiprocessors", 100*share)
+	return float64(f.Units) / float64(f.Shape.Blocks)
+}
+
+func (f *Fills) note(t *table.Table) {
+	if f.Known == 0 {
+		return
+	}
+	t.Note("%.1f %% of the time of kernels is in ones with fewer blocks than the GPU has multiprocessors", 100*distribution.Fraction(f.Under, f.All))
+	sums := map[string]int64{}
+	for i := range f.Rows {
+		sums[f.Rows[i].why()] += f.Rows[i].Total
+	}
+	for _, why := range []string{"last wave", "low occupancy", "one thread"} {
+		if share := distribution.Fraction(sums[why], f.All); share >= leastSaved {
+			t.Note("%s: %s of the time", why, fmt.Sprintf("%.1f %%", 100*share))
+		}
+	}
 	if unknown := 1 - distribution.Fraction(f.Known, f.All); unknown > 0 && !math.IsNaN(unknown) {
 		t.Note("of %.1f %% of the time, blocks were not recorded", 100*unknown)
 	}
-	return t
 }

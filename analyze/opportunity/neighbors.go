@@ -17,6 +17,7 @@ type ran struct {
 	start trace.Time
 	dur   int64
 	name  trace.Sym
+	step  profile.StepKind
 }
 
 // A lane is a stream of a device.
@@ -47,89 +48,103 @@ func (k *kernelKinds) of(name trace.Sym) kernelKind {
 	return known
 }
 
-// A found is a pattern in the kernels of a stream, or a run without one.
+// A found is a pattern in the kernels of a stream, in steps of one kind, or a run without one.
 type found struct {
 	what, how, source string
+	step              profile.StepKind
 	kernels           string // names of most occurrences
 	n                 int64
 	most              int64 // that have the names of kernels
 	total, saves      int64 // ns
 }
 
-// findNeighbors finds what neighbors on streams one kernel could do.
-func findNeighbors(set *profile.Set, s profile.Stream, opt *walk.Options) map[string]*found {
+// A seeker finds what neighbors on streams one kernel could do.
+type seeker struct {
+	kinds  *kernelKinds
+	of     server
+	amd    bool
+	all    map[string]*found
+	blocks [numSteps]int64 // how often attention is computed, by kind of step
+}
+
+const numSteps = profile.StepDecode + 1
+
+// findNeighbors finds what neighbors on the streams of some processes one kernel could do.
+func findNeighbors(set *profile.Set, s profile.Stream, of server, opt *walk.Options) map[string]*found {
 	lanes := map[lane][]ran{}
+	steps := walk.ReadKernelSteps(set, s)
 	for k := range s.Kernels {
 		if opt.Keeps(&k.Event) && !k.Graph {
 			at := lane{k.Rank, k.Device, k.Stream}
-			lanes[at] = append(lanes[at], ran{k.Start, k.Dur(), k.Name})
+			kind, _ := steps.Kind(&k.Event)
+			lanes[at] = append(lanes[at], ran{k.Start, k.Dur(), k.Name, kind})
 		}
 	}
-	kinds := &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}
-	all := map[string]*found{}
-	blocks := int64(0)
-	for _, kernels := range lanes {
+	x := &seeker{kinds: &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}, of: of, all: map[string]*found{}}
+	for at, kernels := range lanes {
+		x.amd = strings.Contains(set.GPU(at.rank), "AMD")
 		slices.SortFunc(kernels, func(a, b ran) int { return cmp.Compare(a.start, b.start) })
-		blocks += attentionBlocks(kernels, kinds)
+		x.countAttention(kernels)
 		for i := 0; i < len(kernels); {
-			i += step(kernels[i:], kinds, all)
+			i += x.step(kernels[i:])
 		}
 	}
 	// What comes less often than in every second layer is of no layer: sampling, or the beginning of a step.
 	often := map[string]int64{}
-	for _, f := range all {
+	for _, f := range x.all {
 		often[f.whole()] += f.n
 	}
-	maps.DeleteFunc(all, func(_ string, f *found) bool { return blocks == 0 || 2*often[f.whole()] < blocks })
-	return all
+	maps.DeleteFunc(x.all, func(_ string, f *found) bool { return x.blocks[f.step] == 0 || 2*often[f.whole()] < x.blocks[f.step] })
+	return x.all
 }
 
-// whole is what counts together: kernels of one pattern have other names in prefill and in decode.
+// whole is what counts together: kernels of one pattern have other names for other sizes.
 func (f *found) whole() string {
+	name := f.what
 	if f.source == "" {
-		return f.kernels
+		name = f.kernels
 	}
-	return f.what
+	return walk.StepKinds[f.step] + "\x00" + name
 }
 
-// attentionBlocks counts how many times attention is computed: some splits it into several kernels.
-func attentionBlocks(kernels []ran, kinds *kernelKinds) (n int64) {
+// countAttention counts how many times attention is computed: some splits it into several kernels.
+func (x *seeker) countAttention(kernels []ran) {
 	within := false
 	for i := range kernels {
-		is := kinds.of(kernels[i].name).kind == profile.KindAttention
+		is := x.kinds.of(kernels[i].name).kind == profile.KindAttention
 		if is && !within {
-			n++
+			x.blocks[kernels[i].step]++
 		}
 		within = is
 	}
-	return n
 }
 
 // adjacent is how far apart, in ns, neighbors may be: what is launched later is no part of a layer's work.
 const adjacent = 50_000
 
 // step looks at the first kernel of some, and returns how many kernels it is done with.
-func step(kernels []ran, kinds *kernelKinds, all map[string]*found) int {
+func (x *seeker) step(kernels []ran) int {
 	for i := range patterns {
-		if p := &patterns[i]; p.fits(kernels, kinds) && together(kernels[:len(p.kinds)]) {
-			count(all, p.name, p.how, p.source, kernels[:len(p.kinds)], kinds)
+		if p := &patterns[i]; p.fits(kernels, x.kinds) && together(kernels[:len(p.kinds)]) {
+			if how, source := p.how(x.of, x.amd); how != "" {
+				x.count(p.name, how, source, kernels[:len(p.kinds)])
+			}
 			return len(p.kinds)
 		}
 	}
 	n := 0
-	for n < len(kernels) && small[kinds.of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !begins(kernels[n:], kinds)) {
+	for n < len(kernels) && small[x.kinds.of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
 		n++
 	}
-	if n >= leastRun {
-		count(all, "run of small kernels", "torch.compile, or one kernel for all: each reads what the one before wrote", "", kernels[:n], kinds)
-		return n
+	if n >= leastRun && !compiled(kernels[:n], x.kinds) {
+		x.count("run of small kernels", "torch.compile, or one kernel for all: each reads what the one before wrote", "", kernels[:n])
 	}
-	return 1
+	return max(1, n)
 }
 
 // begins reports whether a pattern begins with some kernels.
-func begins(kernels []ran, kinds *kernelKinds) bool {
-	return slices.ContainsFunc(patterns, func(p pattern) bool { return p.fits(kernels, kinds) })
+func (x *seeker) begins(kernels []ran) bool {
+	return slices.ContainsFunc(patterns, func(p pattern) bool { return p.fits(kernels, x.kinds) })
 }
 
 func together(kernels []ran) bool {
@@ -142,19 +157,20 @@ func together(kernels []ran) bool {
 }
 
 // count counts an occurrence. Of one kernel for all, the longest of them is what it takes at least.
-func count(all map[string]*found, what, how, source string, kernels []ran, kinds *kernelKinds) {
+func (x *seeker) count(what, how, source string, kernels []ran) {
 	names := make([]string, len(kernels))
 	total, longest := int64(0), int64(0)
 	for i, k := range kernels {
-		names[i] = profile.BareName(kinds.syms.Name(k.name))
+		names[i] = profile.BareName(x.kinds.syms.Name(k.name))
 		total = distribution.AddTimes(total, k.dur)
 		longest = max(longest, k.dur)
 	}
-	key := what + "\x00" + strings.Join(names, "\x00")
-	f := all[key]
+	step := kernels[0].step
+	key := walk.StepKinds[step] + "\x00" + what + "\x00" + strings.Join(names, "\x00")
+	f := x.all[key]
 	if f == nil {
-		f = &found{what: what, how: how, source: source, kernels: strings.Join(names, ", ")}
-		all[key] = f
+		f = &found{what: what, how: how, source: source, step: step, kernels: strings.Join(names, ", ")}
+		x.all[key] = f
 	}
 	f.n++
 	f.total = distribution.AddTimes(f.total, total)

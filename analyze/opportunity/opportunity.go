@@ -20,6 +20,7 @@ import (
 // An Opportunity is something that could be faster.
 type Opportunity struct {
 	What, Where string
+	Step        profile.StepKind // StepOther is unknown, or both
 	Instances   int64
 	Total       int64 // ns that it takes
 	Saves       int64 // ns, at most
@@ -38,28 +39,51 @@ const leastSaved = 0.005
 
 // Find finds what could be faster. g is nil without captures of graphs.
 func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt walk.Options) *Opportunities {
-	o := &Opportunities{all: fills.All, steps: countSteps(set, &opt)}
-	o.neighbors(set, &opt)
+	o := &Opportunities{all: fills.All}
+	inPattern := o.neighbors(set, &opt)
+	o.overlaps(set, &opt)
 	o.padding(g)
-	far := o.farFromRoof(roofs)
-	o.fewBlocks(fills, far)
-	o.List = slices.DeleteFunc(o.List, func(x Opportunity) bool { return distribution.Fraction(x.Saves, o.all) < leastSaved })
+	o.farFromRoof(roofs, fills, inPattern)
+	o.singleThreads(fills)
+	o.List = slices.DeleteFunc(o.List, func(x Opportunity) bool { return !(distribution.Fraction(x.Saves, o.all) >= leastSaved) })
 	slices.SortFunc(o.List, func(a, b Opportunity) int {
-		return cmp.Or(cmp.Compare(b.Saves, a.Saves), strings.Compare(a.What, b.What), strings.Compare(a.Where, b.Where))
+		return cmp.Or(cmp.Compare(b.Saves, a.Saves), strings.Compare(a.What, b.What), strings.Compare(a.Where, b.Where), cmp.Compare(a.Step, b.Step))
 	})
 	return o
 }
 
-// neighbors adds what one kernel could do instead of several.
-func (o *Opportunities) neighbors(set *profile.Set, opt *walk.Options) {
-	streams := make([]map[string]*found, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = findNeighbors(set, s, opt) })
-	all := map[string]*found{}
-	for _, some := range streams {
+// serverOf tells which server was traced, by what it calls its operators and steps.
+func serverOf(set *profile.Set) server {
+	of := anyServer
+	for _, name := range set.Syms.Names() {
+		switch {
+		case strings.HasPrefix(name, "sglang::"), strings.HasPrefix(name, "sgl_kernel::"), strings.HasPrefix(name, "step["), strings.Contains(name, "sglang/srt/"):
+			return sglang
+		case strings.HasPrefix(name, "vllm::"), strings.Contains(name, "vllm/"), strings.HasPrefix(name, "void vllm::"):
+			of = vllm
+		}
+	}
+	return of
+}
+
+// neighbors adds what one kernel could do instead of several, and returns the names of their kernels. It counts
+// steps, too.
+func (o *Opportunities) neighbors(set *profile.Set, opt *walk.Options) map[string]bool {
+	streams, of, counts := make([]map[string]*found, len(set.Streams)), serverOf(set), make([]int64, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		streams[i] = findNeighbors(set, s, of, opt)
+		counts[i] = walk.ReadKernelSteps(set, s).CountServer(opt)
+	})
+	all, kernels := map[string]*found{}, map[string]bool{}
+	for i, some := range streams {
+		o.steps += counts[i]
 		for _, f := range some {
+			for name := range strings.SplitSeq(f.kernels, ", ") {
+				kernels[name] = true
+			}
 			sum := all[f.whole()]
 			if sum == nil {
-				sum = &found{what: f.what, how: f.how, source: f.source}
+				sum = &found{what: f.what, how: f.how, source: f.source, step: f.step}
 				all[f.whole()] = sum
 			}
 			if f.n > sum.most || f.n == sum.most && f.kernels < sum.kernels {
@@ -70,33 +94,29 @@ func (o *Opportunities) neighbors(set *profile.Set, opt *walk.Options) {
 		}
 	}
 	for _, f := range all {
-		o.List = append(o.List, Opportunity{f.what, f.kernels, f.n, f.total, f.saves, f.how, f.source})
+		o.List = append(o.List, Opportunity{f.what, f.kernels, f.step, f.n, f.total, f.saves, f.how, f.source})
 	}
+	return kernels
 }
 
-// countSteps counts the steps of servers.
-func countSteps(set *profile.Set, opt *walk.Options) (n int64) {
-	counts := make([]int64, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
-		names := walk.StepNames{Syms: set.Syms}
-		threads := make([]walk.StepThreads, len(set.Ranks))
-		for r := range s.Ranges {
-			if label := names.Of(r.Name); label != nil && !r.Open && opt.Keeps(&r.Event) {
-				threads[r.Rank].Add(r, label)
+// overlaps adds layers whose shared experts could run while tokens are exchanged.
+func (o *Opportunities) overlaps(set *profile.Set, opt *walk.Options) {
+	streams := make([]map[profile.StepKind]*overlap, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = findOverlaps(set, s, opt) })
+	for kind := range numSteps {
+		sum := overlap{}
+		for _, some := range streams {
+			if x := some[kind]; x != nil && x.layers > 0 {
+				sum.layers += x.layers
+				sum.total, sum.saves = distribution.AddTimes(sum.total, x.total), distribution.AddTimes(sum.saves, x.saves)
+				sum.other, sum.shared = x.other, x.shared
 			}
 		}
-		for rank := range threads {
-			for _, step := range threads[rank].Settle() {
-				if step.OfServer() && !step.Again {
-					counts[i]++
-				}
-			}
+		if sum.layers > 0 {
+			o.List = append(o.List, Opportunity{"exchange of tokens and shared experts, one after the other", sum.other + ", " + sum.shared, kind, sum.layers, sum.total, sum.saves,
+				"run shared experts on another stream: SGLang: --enable-single-batch-overlap", sglangServer})
 		}
-	})
-	for _, c := range counts {
-		n += c
 	}
-	return n
 }
 
 // muchPadding is the part of the tokens of a captured graph that a step does not have, from where on that
@@ -139,29 +159,45 @@ func (o *Opportunities) padding(g *graphs.Graphs) {
 	}
 }
 
-// farFromRoof adds the operators that take more than twice as long as the GPU needs, and returns the names
-// of their kernels.
-func (o *Opportunities) farFromRoof(roofs *operators.Rooflines) map[string]bool {
-	far := map[string]bool{}
+// farFromRoof adds the operators that take more than twice as long as a GPU of that kind can need. inPattern
+// are kernels that one with a neighbor could replace: it is not told twice.
+func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, inPattern map[string]bool) {
+	few := map[string]*Fill{}
+	for i := range fills.Rows {
+		if f := &fills.Rows[i]; !f.Persistent && f.Few() && few[f.Kernel] == nil {
+			few[f.Kernel] = f
+		}
+	}
 	for i := range roofs.Rows {
 		r := &roofs.Rows[i]
-		if !r.Known() || r.Of() >= farOff {
+		if !r.Known() || r.Of() >= farOff*r.Reached() {
 			continue
 		}
-		far[r.Kernel] = true
-		how := "a kernel, or a setting of it, for these sizes: tiles, split-K"
-		if r.Bound == roof.ByMemory {
+		what, how := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound), "a kernel, or a setting of it, for these sizes: tiles, split-K"
+		switch r.Bound {
+		case roof.ByLink:
+			how = "waits for other ranks count: see --collectives; else another algorithm for this size"
+		case roof.ByMemory:
 			how += "; weights or caches of fewer bits lower the roof itself"
 		}
-		what := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound)
-		if each := r.Time / max(1, r.Instances); each < launchSized {
-			what = fmt.Sprintf("%s each, for work of %s", words.Nearly(each), words.Nearly(int64(r.Roof)/max(1, r.Instances)))
-			how = "one kernel with a neighbor: to start it takes longer than its work"
+		if r.Work.Type == "" && r.Bound == roof.ByMemory {
+			if inPattern[profile.BareName(r.Kernel)] || r.Instances == 1 {
+				continue
+			}
+			how = "one kernel with a neighbor, or one that reads and writes in larger pieces"
+			if each := r.Time / r.Instances; each < launchSized {
+				what = fmt.Sprintf("%s each, for work of %s", words.Nearly(each), words.Nearly(int64(r.Roof)/r.Instances))
+				how = "one kernel with a neighbor: to start it takes longer than its work"
+			} else if strings.HasPrefix(r.Kernel, "triton_") {
+				how = "torch.compile with max-autotune, or a kernel written for it"
+			}
+		}
+		if f := few[r.Kernel]; f != nil {
+			what += fmt.Sprintf(", %s for %d multiprocessors", words.Counted(int(f.Shape.Blocks), "block"), f.Units)
 		}
 		where := words.JoinNonEmpty(" ", r.Row.Name, r.Shapes)
-		o.List = append(o.List, Opportunity{what, where, r.Instances, r.Time, r.Time - int64(r.Roof), how, ""})
+		o.List = append(o.List, Opportunity{what, where, r.Step, r.Instances, r.Time, r.Time - int64(r.Roof), how, ""})
 	}
-	return far
 }
 
 // launchSized is about how long a kernel takes, in ns, that has next to nothing to do: to start, to read, and
@@ -171,21 +207,17 @@ const launchSized = 10_000
 // farOff is from where on a kernel is far from its roof.
 const farOff = 0.5
 
-// fewBlocks adds kernels that leave multiprocessors without work, are far from their roof, and are not made
-// to start few blocks.
-func (o *Opportunities) fewBlocks(fills *Fills, far map[string]bool) {
+// waits are texts in the names of kernels that wait on purpose.
+var waits = []string{"spin", "sleep", "wait", "barrier"}
+
+// singleThreads adds kernels of one thread: any loop in them is as slow as can be.
+func (o *Opportunities) singleThreads(fills *Fills) {
 	for i := range fills.Rows {
 		f := &fills.Rows[i]
-		if f.Persistent || !far[f.Kernel] {
-			continue
+		wait := slices.ContainsFunc(waits, func(text string) bool { return strings.Contains(strings.ToLower(f.Kernel), text) })
+		if f.Shape.Blocks == 1 && f.Shape.Threads == 1 && !wait {
+			o.List = append(o.List, Opportunity{"one thread", profile.BareName(f.Kernel), f.Step, f.Instances, f.Total, f.Total, "a kernel with more threads, or another one that does this, too", ""})
 		}
-		what := fmt.Sprintf("%s for %d multiprocessors", words.Counted(int(f.Shape.Blocks), "block"), f.Units)
-		if f.Shape.Blocks == 1 && f.Shape.Threads == 1 {
-			what = "one thread"
-		}
-		saves := int64(float64(f.Total) * (1 - float64(f.Shape.Blocks)/float64(f.Units)))
-		how := fmt.Sprintf("smaller tiles or split-K; it fills the GPU with %.1f times the blocks, such as of larger batches", float64(f.Units)/float64(f.Shape.Blocks))
-		o.List = append(o.List, Opportunity{what, profile.BareName(f.Kernel), f.Instances, f.Total, saves, how, ""})
 	}
 }
 
@@ -209,6 +241,7 @@ func (o *Opportunities) Report() *table.Table {
 		}),
 		table.NsColumn("total", "what it takes", func(x *Opportunity) int64 { return x.Total }),
 		table.CountColumn("instances", "how many there are", func(x *Opportunity) int64 { return x.Instances }),
+		text("step", "kind of the step: prefill, decode; other is unknown, or both", func(x *Opportunity) string { return walk.StepKinds[x.Step] }),
 		text("what", "what was seen", func(x *Opportunity) string { return x.What }),
 		where, how, source,
 	})

@@ -1,6 +1,7 @@
 package opportunity
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 func find(set *profile.Set) (*Opportunities, *Fills) {
 	opt := walk.Options{}
 	fills := SumFills(set, opt)
-	return Find(set, nil, operators.SumRooflines(set, nil, opt), fills, opt), fills
+	return Find(set, nil, operators.SumRooflines(set, nil, nil, opt), fills, opt), fills
 }
 
 // Each pattern is found where its kernels follow each other in every layer, with the time of all but the
@@ -57,6 +58,9 @@ func TestPatterns(t *testing.T) {
 		{[]string{gemm, "rotary_embedding_kernel", gemm, "reshape_and_cache_flash_kernel", attention}, ""},
 	} {
 		set := modelSet(8, 1000, c.kernels...)
+		if c.want == "rope, then KV write" { // vLLM has a kernel for it on AMD alone
+			set.GPUs = []string{"AMD Instinct MI300X"}
+		}
 		o, _ := find(set)
 		switch {
 		case c.want == "" && len(o.List) == 0:
@@ -85,5 +89,75 @@ func TestFills(t *testing.T) {
 		if f.Under != c.under || f.All != 160_000 {
 			t.Errorf("%d blocks: %d of %d ns", c.blocks, f.Under, f.All)
 		}
+	}
+}
+
+// A last wave that is mostly empty, registers that leave little room, and a kernel of one thread are told, and what
+// such a wave costs is what can be counted by hand.
+func TestWhyNotFull(t *testing.T) {
+	for _, c := range []struct {
+		kernel string
+		shape  profile.LaunchShape
+		why    string
+		idle   float64
+	}{
+		{"elementwise", profile.LaunchShape{Blocks: 132*2 + 66, Threads: 1024, Registers: 32}, "last wave", 1 - 1.25/2}, // two fit in each of 132
+		{"elementwise", profile.LaunchShape{Blocks: 132 * 2 * 10, Threads: 1024, Registers: 32}, "", 0},
+		{"elementwise", profile.LaunchShape{Blocks: 132 * 100, Threads: 256, Registers: 255}, "low occupancy", 0},
+		{"nvjet_tst_64x8", profile.LaunchShape{Blocks: 132 * 100, Threads: 256, Registers: 255}, "", 0}, // made so
+		{"argmax", profile.LaunchShape{Blocks: 1, Threads: 1, Registers: 32}, "one thread", 131.0 / 132},
+	} {
+		set := modelSet(1, 1, c.kernel)
+		for i := range set.Streams[0].(*testset.RowStream).KernelRows {
+			set.Streams[0].(*testset.RowStream).KernelRows[i].Shape = c.shape
+		}
+		f := SumFills(set, walk.Options{})
+		switch {
+		case c.why == "" && len(f.Rows) == 0:
+		case len(f.Rows) != 1 || f.Rows[0].why() != c.why || math.Abs(f.Rows[0].Idle()-c.idle) > 1e-9:
+			t.Errorf("%s %+v: %+v, want %s, %g", c.kernel, c.shape, f.Rows, c.why, c.idle)
+		}
+	}
+}
+
+// Shared experts after the exchange of tokens could run with it; not where something else fills the GPU meanwhile.
+func TestOverlap(t *testing.T) {
+	layer := []string{"flash_fwd_kernel", "deep_ep::dispatch", "grouped_gemm_kernel", "deep_ep::combine", "nvjet_tst", "silu_and_mul_kernel", "nvjet_tst"}
+	of := func(o *Opportunities) (list []Opportunity) {
+		for _, x := range o.List {
+			if strings.HasPrefix(x.What, "exchange") {
+				list = append(list, x)
+			}
+		}
+		return list
+	}
+	set := modelSet(4, 1000, layer...)
+	o, _ := find(set)
+	if list := of(o); len(list) != 1 || list[0].Instances != 4 || list[0].Saves != 4*20_000 || list[0].Total != 4*50_000 {
+		t.Errorf("%+v, want the 20 us of dispatch and combine in each of 4 layers", list)
+	}
+	rows := set.Streams[0].(*testset.RowStream)
+	for _, k := range rows.KernelRows {
+		k.Stream, k.Name = 9, set.Syms.Intern("fill_kernel")
+		rows.KernelRows = append(rows.KernelRows, k)
+	}
+	if o, _ := find(set); len(of(o)) > 0 {
+		t.Errorf("with another stream busy all the time: %+v", of(o))
+	}
+	o, _ = find(modelSet(4, 1000, layer[:4]...))
+	if len(of(o)) > 0 {
+		t.Errorf("without shared experts: %+v", of(o))
+	}
+}
+
+// A fusion that the server has no switch for is no opportunity.
+func TestSwitches(t *testing.T) {
+	set := modelSet(8, 1000, "nvjet_tst", "flash_fwd_kernel", "nvjet_tst", "silu_and_mul_kernel", "per_token_group_quant_8bit_kernel")
+	if o, _ := find(set); len(o.List) != 1 || !strings.HasPrefix(o.List[0].How, "vLLM: ") {
+		t.Errorf("unknown server: %+v", o.List)
+	}
+	set.Syms.Intern("sglang::unified_attention_with_output")
+	if o, _ := find(set); len(o.List) != 0 {
+		t.Errorf("SGLang: %+v", o.List)
 	}
 }

@@ -1,22 +1,45 @@
 package opportunity
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
+
+// A server is what ran the model.
+type server string
+
+const (
+	anyServer server = ""
+	sglang    server = "SGLang"
+	vllm      server = "vLLM"
+)
+
+// switches turn a fusion on; "" is that there is none.
+type switches struct {
+	cuda, rocm string
+}
+
+func (s switches) on(amd bool) string {
+	if amd {
+		return s.rocm
+	}
+	return s.cuda
+}
 
 // A pattern is neighbors on a stream that one kernel can do.
 type pattern struct {
 	name string
 	// kinds are what the neighbors compute, in order.
 	kinds []profile.Kind
-	// names are texts of which each neighbor's name has one, "" any, and without those that it
-	// must not have: fused kernels, which do the work of several.
+	// names are texts of which each neighbor's name has one, "" any; without are texts that none
+	// has: those of fused kernels, which do the work of several.
 	names   []string
-	without string
-	how     string
-	source  string
+	without []string
+
+	sglang, vllm switches
 }
 
 const (
@@ -26,22 +49,54 @@ const (
 
 // patterns are tried in this order at each kernel: a kernel is in one only.
 var patterns = []pattern{
-	{name: "all-reduce, then norm", kinds: []profile.Kind{profile.KindCommunication, profile.KindNorm}, names: []string{"reduce", ""}, without: "fusion",
-		how: "SGLang: --enable-flashinfer-allreduce-fusion; vLLM: pass_config fuse_allreduce_rms", source: vllmFusions + " " + sglangServer},
-	{name: "norms of queries and keys, then rope", kinds: []profile.Kind{profile.KindNorm, profile.KindNorm, profile.KindRope}, without: "qk_norm_rope",
-		how: "vLLM: pass_config enable_qk_norm_rope_fusion", source: vllmFusions},
-	{name: "norm of queries and keys, then rope", kinds: []profile.Kind{profile.KindNorm, profile.KindRope}, without: "qk_norm_rope",
-		how: "vLLM: pass_config enable_qk_norm_rope_fusion", source: vllmFusions},
+	{name: "all-reduce, then norm", kinds: []profile.Kind{profile.KindCommunication, profile.KindNorm}, names: []string{"reduce", ""}, without: []string{"fusion", "reduce_scatter", "reducescatter"},
+		sglang: switches{"--enable-flashinfer-allreduce-fusion", "--enable-aiter-allreduce-fusion"}, vllm: switches{cuda: "pass_config fuse_allreduce_rms"}},
+	{name: "sum over experts, then all-reduce", kinds: []profile.Kind{profile.KindRouting, profile.KindCommunication}, names: []string{"moe_sum", "reduce"}, without: []string{"fusion"},
+		sglang: switches{cuda: "--enable-fused-moe-sum-all-reduce"}},
+	{name: "copy, all-reduce, copy", kinds: []profile.Kind{profile.KindCopy, profile.KindCommunication, profile.KindCopy}, names: []string{"memcpy", "reduce", "memcpy"},
+		sglang: switches{cuda: "--enable-symm-mem, whose buffers need no copies"}},
+	{name: "norms of queries and keys, then rope", kinds: []profile.Kind{profile.KindNorm, profile.KindNorm, profile.KindRope}, without: ropeFused,
+		sglang: qkNormSGLang, vllm: qkNormVLLM},
+	{name: "norm of queries and keys, then rope", kinds: []profile.Kind{profile.KindNorm, profile.KindRope}, without: ropeFused,
+		sglang: qkNormSGLang, vllm: qkNormVLLM},
 	{name: "rope, then KV write", kinds: []profile.Kind{profile.KindRope, profile.KindKVWrite},
-		how: "vLLM on ROCm: pass_config fuse_rope_kvcache", source: vllmFusions},
-	{name: "norm, then quantization", kinds: []profile.Kind{profile.KindNorm, profile.KindQuantization}, without: "norm_quant",
-		how: "vLLM: pass_config fuse_norm_quant", source: vllmFusions},
-	{name: "activation, then quantization", kinds: []profile.Kind{profile.KindActivation, profile.KindQuantization}, without: "act_quant",
-		how: "vLLM: pass_config fuse_act_quant", source: vllmFusions},
+		vllm: switches{rocm: "pass_config fuse_rope_kvcache"}},
+	{name: "norm, then quantization", kinds: []profile.Kind{profile.KindNorm, profile.KindQuantization}, without: []string{"norm_quant"},
+		vllm: switches{"pass_config fuse_norm_quant", "pass_config fuse_norm_quant"}},
+	{name: "activation, then quantization", kinds: []profile.Kind{profile.KindActivation, profile.KindQuantization}, without: []string{"act_quant", "mul_quant"},
+		vllm: switches{"pass_config fuse_act_quant", "pass_config fuse_act_quant"}},
 	{name: "attention, then quantization", kinds: []profile.Kind{profile.KindAttention, profile.KindQuantization},
-		how: "vLLM: pass_config fuse_attn_quant", source: vllmFusions},
-	{name: "residual add, then norm", kinds: []profile.Kind{profile.KindElementwise, profile.KindNorm}, names: []string{"add", ""}, without: "fused_add",
-		how: "a norm that adds the residual, such as fused_add_rmsnorm of sgl-kernel and vLLM", source: vllmFusions},
+		vllm: switches{"pass_config fuse_attn_quant", "pass_config fuse_attn_quant"}},
+	{name: "residual add, then norm", kinds: []profile.Kind{profile.KindElementwise, profile.KindNorm}, names: []string{"add", ""}, without: []string{"fused_add", "add_rms", "triton_"},
+		sglang: addNorm, vllm: addNorm},
+}
+
+var (
+	// ropeFused are texts in the names of kernels that turn queries and keys, and do more: to split one
+	// for another fusion gains nothing.
+	ropeFused    = []string{"qk_norm_rope", "qknorm_rope", "rope_store", "rope_kv", "rope_cat", "rope_concat", "set_kv", "and_cache"}
+	qkNormSGLang = switches{"--enable-fused-qk-norm-rope", "--enable-fused-qk-norm-rope"}
+	qkNormVLLM   = switches{"pass_config enable_qk_norm_rope_fusion", "pass_config enable_qk_norm_rope_fusion"}
+	addNorm      = switches{"a norm that adds the residual: fused_add_rmsnorm", "a norm that adds the residual: add_rmsnorm of aiter"}
+)
+
+// how says what would turn a fusion on, and where that is written. Where the server has no switch for it, no
+// opportunity is told: "" is returned.
+func (p *pattern) how(of server, amd bool) (how, source string) {
+	s, v := p.sglang.on(amd), p.vllm.on(amd)
+	switch of {
+	case sglang:
+		v = ""
+	case vllm:
+		s = ""
+	}
+	if s != "" {
+		how, source = "SGLang: "+s, sglangServer
+	}
+	if v != "" {
+		how, source = words.JoinNonEmpty("; ", how, "vLLM: "+v), words.JoinNonEmpty(" ", source, vllmFusions)
+	}
+	return how, source
 }
 
 // fits reports whether some kernels begin with a pattern.
@@ -51,8 +106,13 @@ func (p *pattern) fits(kernels []ran, of *kernelKinds) bool {
 	}
 	for i, kind := range p.kinds {
 		k := of.of(kernels[i].name)
-		if k.kind != kind || p.without != "" && strings.Contains(k.lower, p.without) || p.names != nil && !strings.Contains(k.lower, p.names[i]) {
+		if k.kind != kind || p.names != nil && !strings.Contains(k.lower, p.names[i]) {
 			return false
+		}
+		for _, text := range p.without {
+			if strings.Contains(k.lower, text) {
+				return false
+			}
 		}
 	}
 	return true
@@ -65,3 +125,8 @@ var small = map[profile.Kind]bool{profile.KindElementwise: true, profile.KindCop
 
 // leastRun is how many of them are a run.
 const leastRun = 3
+
+// compiled reports whether a compiler made any of some kernels: then it has merged what it can.
+func compiled(kernels []ran, of *kernelKinds) bool {
+	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.of(k.name).lower, "triton_") })
+}

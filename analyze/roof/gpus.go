@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A GPU is what one is made for. 0 is not possible, or not known.
@@ -14,29 +16,96 @@ type GPU struct {
 	// Half, Eight and Four are TFLOP/s of dense matrices of numbers of 16, 8, and 4 bits.
 	Half, Eight, Four float64
 	Bandwidth         float64 // of its memory, TB/s
-	Source            string
+	// Link is what it can send to other GPUs of its host, GB/s: half of what sheets give for both directions.
+	Link   float64
+	Source string
+}
+
+// reached are which part of the peak of 16-bit matrices the best kernels reach, where it is far from all: at the
+// clock that power allows, as AMD measured. https://rocm.blogs.amd.com/software-tools-optimization/measuring-max-achievable-flops-part2/README.html
+var reached = map[string]float64{"MI300X": 708.0 / 1307.4, "MI325X": 843.0 / 1307.4}
+
+// Reached returns which part of what bounds some work the best kernels reach, as far as that is known; else 1.
+func (g *GPU) Reached(by Bound) float64 {
+	if part, ok := reached[g.Name]; ok && by == ByCompute {
+		return part
+	}
+	return 1
 }
 
 // gpus are of the data sheets, at boost clock and without sparsity, for which most sheets of NVIDIA
 // give twice as much. The first one whose name fits counts.
 var gpus = []GPU{
-	{"GB300", 152, 2500, 5000, 15000, 8.0, "NVIDIA GB300 NVL72: a 72nd, dense"},
-	{"B300", 148, 2250, 4500, 14000, 8.0, "NVIDIA HGX B300: an eighth, dense"},
-	{"B200", 148, 2250, 4500, 9000, 8.0, "NVIDIA DGX B200: 36 and 72 PFLOPS for 8, with sparsity"},
-	{"H200 NVL", 132, 835.5, 1670.5, 0, 4.8, "NVIDIA H200 Tensor Core GPU"},
-	{"H200", 132, 989.5, 1979, 0, 4.8, "NVIDIA H200 Tensor Core GPU"},
-	{"H100 NVL", 132, 835.5, 1670.5, 0, 3.9, "NVIDIA H100 Tensor Core GPU"},
-	{"H100 PCIe", 114, 756.5, 1513, 0, 2.0, "NVIDIA H100 Tensor Core GPU, first edition"},
-	{"H100", 132, 989.5, 1979, 0, 3.35, "NVIDIA H100 Tensor Core GPU: SXM"},
-	{"H20", 78, 148, 296, 0, 4.0, "NVIDIA H20"},
-	{"A100 SXM4 40GB", 108, 312, 0, 0, 1.555, "NVIDIA A100 Tensor Core GPU"},
-	{"A100 PCIE 40GB", 108, 312, 0, 0, 1.555, "NVIDIA A100 Tensor Core GPU"},
-	{"A100", 108, 312, 0, 0, 2.039, "NVIDIA A100 Tensor Core GPU, 80 GB"},
-	{"L40S", 142, 362, 733, 0, 0.864, "NVIDIA L40S"},
-	{"L4", 58, 121, 242.5, 0, 0.3, "NVIDIA L4"},
-	{"MI355X", 256, 2516.6, 5033.2, 10066, 8.0, "AMD Instinct MI355X"},
-	{"MI325X", 304, 1307.4, 2614.9, 0, 6.0, "AMD Instinct MI325X"},
-	{"MI300X", 304, 1307.4, 2614.9, 0, 5.3, "AMD Instinct MI300X"},
+	{"GB300", 152, 2500, 5000, 15000, 8.0, 900, "NVIDIA GB300 NVL72: a 72nd, dense"},
+	{"B300", 148, 2250, 4500, 14000, 8.0, 900, "NVIDIA HGX B300: an eighth, dense"},
+	{"B200", 148, 2250, 4500, 9000, 8.0, 900, "NVIDIA DGX B200: 36 and 72 PFLOPS for 8, with sparsity"},
+	{"H200 NVL", 132, 835.5, 1670.5, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
+	{"H200", 132, 989.5, 1979, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
+	{"H100 NVL", 132, 835.5, 1670.5, 0, 3.9, 300, "NVIDIA H100 Tensor Core GPU"},
+	{"H100 PCIe", 114, 756.5, 1513, 0, 2.0, 300, "NVIDIA H100 Tensor Core GPU, first edition"},
+	{"H100", 132, 989.5, 1979, 0, 3.35, 450, "NVIDIA H100 Tensor Core GPU: SXM"},
+	{"H20", 78, 148, 296, 0, 4.0, 450, "NVIDIA H20"},
+	{"A100 SXM4 40GB", 108, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
+	{"A100 PCIE 40GB", 108, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
+	{"A100", 108, 312, 0, 0, 2.039, 300, "NVIDIA A100 Tensor Core GPU, 80 GB"},
+	{"L40S", 142, 362, 733, 0, 0.864, 32, "NVIDIA L40S"},
+	{"L4", 58, 121, 242.5, 0, 0.3, 32, "NVIDIA L4"},
+	{"MI355X", 256, 2516.6, 5033.2, 10066, 8.0, 537.6, "AMD Instinct MI355X"},
+	{"MI325X", 304, 1307.4, 2614.9, 0, 6.0, 448, "AMD Instinct MI325X"},
+	{"MI300X", 304, 1307.4, 2614.9, 0, 5.3, 448, "AMD Instinct MI300X"},
+}
+
+// multiprocessor is what one of NVIDIA's holds at once.
+type multiprocessor struct {
+	names           []string // of the GPUs
+	threads, blocks int64
+	shared          int64 // bytes
+}
+
+// multiprocessors are by compute capability, of the table of NVIDIA's CUDA C++ Programming Guide.
+var multiprocessors = []multiprocessor{
+	{[]string{"L40S", "L4"}, 1536, 24, 100 << 10},
+	{[]string{"A100 SXM4 40GB", "A100 PCIE 40GB", "A100"}, 2048, 32, 164 << 10},
+	{[]string{"H100", "H100 NVL", "H100 PCIe", "H200", "H200 NVL", "H20", "B200", "B300", "GB300"}, 2048, 32, 228 << 10},
+}
+
+const (
+	registersOfUnit = 65536
+	warp            = 32
+	registerGroup   = 256  // registers of a warp are given out in such groups
+	sharedOfSystem  = 1024 // of each block, since compute capability 8.0
+)
+
+// A Limit says what bounds how many blocks a multiprocessor holds.
+type Limit string
+
+const (
+	ByThreads   Limit = "threads"
+	ByRegisters Limit = "registers"
+	ByShared    Limit = "shared memory"
+	ByBlocks    Limit = "blocks"
+)
+
+// Resident returns how many blocks of a kernel one multiprocessor holds, which part of its threads that is, and
+// what bounds it. ok is false for GPUs of which that is not known, and for kernels whose registers were not recorded.
+func (g *GPU) Resident(s profile.LaunchShape) (blocks int64, occupancy float64, by Limit, ok bool) {
+	i := slices.IndexFunc(multiprocessors, func(m multiprocessor) bool { return slices.Contains(m.names, g.Name) })
+	if i < 0 || s.Threads == 0 || s.Registers == 0 {
+		return 0, 0, "", false
+	}
+	m := multiprocessors[i]
+	warps := (int64(s.Threads) + warp - 1) / warp
+	registers := (int64(s.Registers)*warp + registerGroup - 1) / registerGroup * registerGroup * warps
+	blocks, by = m.threads/(warps*warp), ByThreads
+	for _, x := range []struct {
+		n  int64
+		by Limit
+	}{{registersOfUnit / registers, ByRegisters}, {m.shared / (int64(s.Shared) + sharedOfSystem), ByShared}, {m.blocks, ByBlocks}} {
+		if x.n < blocks {
+			blocks, by = x.n, x.by
+		}
+	}
+	return blocks, float64(blocks*warps*warp) / float64(m.threads), by, blocks > 0
 }
 
 // GPUOf returns what a GPU is made for; ok is false if it is not known.

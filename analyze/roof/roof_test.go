@@ -2,8 +2,10 @@ package roof
 
 import (
 	"math"
+	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -18,14 +20,14 @@ func TestWorkOfTraceLens(t *testing.T) {
 		{"aten::addmm", "[[5120],[32,2880],[2880,5120],[],[]]", "[" + bf16 + "," + bf16 + "," + bf16 + `,"Scalar","Scalar"]`, 0.94388224, 28.623046875},
 		{"aten::mm", "[[32,2880],[2880,201088]]", "[" + bf16 + "," + bf16 + "]", 37.06454016, 1117.05859375},
 	} {
-		w, ok := WorkOf(c.name, ParseInputs(c.shapes, c.types))
+		w, ok := WorkOf(c.name, ParseInputs(c.shapes, c.types), Setting{})
 		if !ok || math.Abs(w.FLOPs/1e9-c.gflop) > 1e-9 || math.Abs(w.Bytes/(1<<20)-c.mib) > 1e-6 {
 			t.Errorf("%s %s: %.9f GFLOP, %.9f MiB, want %.9f, %.9f", c.name, c.shapes, w.FLOPs/1e9, w.Bytes/(1<<20), c.gflop, c.mib)
 		}
 	}
 	step, _ := profile.ParseStep("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)")
 	in := ParseInputs("[[32,64,64],[32,8,64],[32,8,64],[32,64,64],[],[],[],[0]]", "["+bf16+","+bf16+","+bf16+","+bf16+`,"","","",`+bf16+"]")
-	w, ok := AttentionOf("vllm::unified_attention_with_output", in, *step.Lengths)
+	w, ok := WorkOf("vllm::unified_attention_with_output", in, Setting{Lengths: step.Lengths})
 	if !ok || w.FLOPs != 902529024 || math.Abs(w.Bytes/(1<<20)-108.08984375) > 1e-9 {
 		t.Errorf("attention: %.0f FLOP, %.9f MiB", w.FLOPs, w.Bytes/(1<<20))
 	}
@@ -40,15 +42,15 @@ func TestExperts(t *testing.T) {
 	in := func(tokens string) Inputs {
 		return ParseInputs("[["+tokens+",2048],[128,1536,2048],[128,2048,768],["+tokens+",8],["+tokens+",8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
 	}
-	one, ok := WorkOf("sglang::inplace_fused_experts", in("1"))
+	one, ok := WorkOf("sglang::inplace_fused_experts", in("1"), Setting{})
 	if want := 2.0*2048*2 + 8*(1536*2048+2048*768)*2; !ok || math.Abs(one.Bytes-want) > 1 {
 		t.Errorf("one token: %.0f bytes, want those of 8 experts, %.0f", one.Bytes, want)
 	}
-	many, _ := WorkOf("sglang::inplace_fused_experts", in("4096"))
+	many, _ := WorkOf("sglang::inplace_fused_experts", in("4096"), Setting{})
 	if want := 128.0 * (1536*2048 + 2048*768) * 2; many.Bytes < want || many.Bytes > 1.1*want {
 		t.Errorf("4,096 tokens: %.0f bytes, want those of all experts, %.0f, and little more", many.Bytes, want)
 	}
-	if want := 4096.0 * 8 * 2 * (1536*2048 + 2048*768); many.FLOPs != want {
+	if want := 4096.0*8*2*(1536*2048+2048*768) + 4096*2048*15; many.FLOPs != want {
 		t.Errorf("%.0f FLOP, want %.0f", many.FLOPs, want)
 	}
 }
@@ -61,7 +63,7 @@ func TestUnknownWork(t *testing.T) {
 		{"aten::sort", "[[4,8]]", `["float"]`},
 		{"_C::rms_norm", "", ""},
 	} {
-		if w, ok := WorkOf(c[0], ParseInputs(c[1], c[2])); ok {
+		if w, ok := WorkOf(c[0], ParseInputs(c[1], c[2]), Setting{}); ok {
 			t.Errorf("%v: %+v", c, w)
 		}
 	}
@@ -70,5 +72,113 @@ func TestUnknownWork(t *testing.T) {
 	}
 	if g, ok := GPUOf("NVIDIA GB300"); !ok || g.Units != 152 {
 		t.Errorf("GB300: %+v", g)
+	}
+}
+
+// Scales of blocks are read, too; numbers of 4 bits lie two in a byte, and a matrix may be stored the other way round.
+func TestScaledProducts(t *testing.T) {
+	const fp8, fp4, bytes, float = `"c10::Float8_e4m3fn"`, `"c10::Float4_e2m1fn_x2"`, `"unsigned char"`, `"float"`
+	for _, c := range []struct {
+		name, shapes, types string
+		flop, bytes         float64
+		typ                 string
+	}{
+		// DeepSeek: blocks of 128, with a number of 32 bits each.
+		{"sglang::deep_gemm_fp8_fp8_bf16_nt", "[[64,7168],[64,56],[2112,7168],[17,56],[64,2112]]", "[" + fp8 + "," + float + "," + fp8 + "," + float + `,"c10::BFloat16"]`,
+			2 * 64 * 7168 * 2112, 64*7168 + 64*56*4 + 2112*7168 + 17*56*4 + 64*2112*2, "c10::Float8_e4m3fn"},
+		// NVFP4: blocks of 16, with a number of 8 bits each, 12.5 % more than the numbers themselves.
+		{"sgl_kernel::cutlass_scaled_fp4_mm", "[[128,4096],[128,2048],[4096,2048],[128,256],[4096,256],[1]]", `["c10::BFloat16",` + bytes + "," + bytes + "," + fp8 + "," + fp8 + "," + float + "]",
+			2 * 128 * 4096 * 4096, 128*4096*2 + 128*2048 + 4096*2048 + 128*256 + 4096*256 + 4, fourBits},
+		{"aten::_scaled_mm", "[[128,2048],[2048,4096],[128,256],[4096,256],[],[],[],[]]", "[" + fp4 + "," + fp4 + "," + fp8 + "," + fp8 + `,"","","",""]`,
+			2 * 128 * 4096 * 4096, 128*2048 + 4096*2048 + 128*256 + 4096*256 + 128*4096*2, fourBits},
+		// 16 bits by 4 bits: the product is one of 16 bits, on any GPU.
+		{"vllm::gemm_with_dynamic_quant", "[[128,4096],[1024,2048],[1024,128]]", `["c10::BFloat16",` + bytes + "," + bytes + "]",
+			2 * 128 * 4096 * 1024, 128*4096*2 + 1024*2048 + 1024*128 + 128*1024*2, "c10::BFloat16"},
+		{"aten::_grouped_mm", "[[4096,2048],[128,2048,768],[128],[],[]]", `["c10::BFloat16","c10::BFloat16","int","",""]`,
+			2 * 4096 * 2048 * 768, 4096*2048*2 + 128*2048*768*2 + 4096*768*2, "c10::BFloat16"},
+		{"aten::_grouped_mm", "[[8,2048],[128,2048,768],[128],[],[]]", `["c10::BFloat16","c10::BFloat16","int","",""]`, // at most 8 of 128 groups have a row
+			2 * 8 * 2048 * 768, 8*2048*2 + 8*2048*768*2 + 8*768*2, "c10::BFloat16"},
+	} {
+		w, ok := WorkOf(c.name, ParseInputs(c.shapes, c.types), Setting{})
+		if !ok || w.FLOPs != c.flop || w.Bytes != c.bytes || w.Type != c.typ {
+			t.Errorf("%s %s: %v %+v, want %.0f FLOP, %.0f bytes, %s", c.name, c.shapes, ok, w, c.flop, c.bytes, c.typ)
+		}
+	}
+}
+
+// A row of a compressed cache is read once, as key and as value: 576 numbers, and not 576 + 512.
+func TestLatentAttention(t *testing.T) {
+	l := &profile.Lengths{GenerationTokens: 32, GenerationKeys: 55086, GenerationSquares: 32, GenerationPairs: 55086}
+	const tokens, keys, heads = 32.0, 55086.0, 128.0
+	for name, shapes := range map[string]string{
+		"sgl_kernel::cutlass_mla_decode": "[[32,128,512],[32,128,512],[32,128,64],[9000,128,576],[32],[32,80],[9]]",
+		"sgl_kernel::fwd_kvcache_mla":    "[[32,1,128,576],[9000,64,1,576],[],[32],[32,80],[],[],[9],[33]]",
+		"sgl_kernel::fwd":                "[[32,128,64],[9000,1,1,64],[9000,1,1,512],[],[],[32,128,512],[],[33]]",
+	} {
+		types := strings.Repeat(`"c10::BFloat16",`, strings.Count(shapes, "[")-2) + `"c10::BFloat16"`
+		w, ok := WorkOf(name, ParseInputs(shapes, "["+types+"]"), Setting{Lengths: l})
+		flop, bytes := 2*heads*(576+512)*keys, tokens*heads*(576+512)*2+keys*576*2
+		if !ok || w.FLOPs != flop || w.Bytes != bytes {
+			t.Errorf("%s: %v %+v, want %.0f FLOP, %.0f bytes", name, ok, w, flop, bytes)
+		}
+		if _, ok := WorkOf(name, ParseInputs(shapes, "["+types+"]"), Setting{}); ok {
+			t.Errorf("%s without lengths is known", name)
+		}
+	}
+}
+
+// Keys of a cache of 8 bits take half: the cache itself is an input, with a dimension of pages.
+func TestPagedAttention(t *testing.T) {
+	l := &profile.Lengths{GenerationTokens: 16, GenerationKeys: 16000, GenerationSquares: 16, GenerationPairs: 16000}
+	in := ParseInputs("[[16,64,128],[4000,16,8,128],[4000,16,8,128],[],[],[]]", `["c10::BFloat16","c10::Float8_e4m3fn","c10::Float8_e4m3fn","","",""]`)
+	w, ok := WorkOf("_vllm_fa3_C::fwd", in, Setting{Lengths: l})
+	if want := 16.0*64*256*2 + 16000*8*256; !ok || w.Bytes != want || w.FLOPs != 2*64*256*16000 {
+		t.Errorf("%v %+v, want %.0f bytes", ok, w, want)
+	}
+}
+
+// Where a record tells that a few experts get all tokens, only these are read.
+func TestRoutedExperts(t *testing.T) {
+	d := &experts.Dump{Layers: 1, Experts: 128, Passes: []int64{1}, Counts: make([]uint32, 128)}
+	for e := range 16 {
+		d.Counts[e] = 100
+	}
+	in := ParseInputs("[[4096,2048],[128,1536,2048],[128,2048,768],[4096,8],[4096,8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
+	w, ok := WorkOf("sglang::inplace_fused_experts", in, Setting{Routed: RoutedOf(&experts.Set{Dumps: []*experts.Dump{d}})})
+	if want := 2*4096.0*2048*2 + 16*(1536*2048+2048*768)*2; !ok || math.Abs(w.Bytes-want) > 1 {
+		t.Errorf("%v, %.0f bytes, want those of 16 experts, %.0f", ok, w.Bytes, want)
+	}
+}
+
+// An all-reduce sends 2 (n-1)/n of its tensor, and takes as long as the link needs for that.
+func TestAllReduce(t *testing.T) {
+	w, ok := WorkOf("sgl_kernel::all_reduce_reg", ParseInputs("[[],[4096,2048],[4096,2048]]", `["Scalar","c10::BFloat16","c10::BFloat16"]`), Setting{})
+	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
+	if n := GPUsOf("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 4>(vllm::RankData*)"); !ok || n != 4 {
+		t.Fatalf("%v %+v, %d GPUs", ok, w, n)
+	}
+	w = w.AmongGPUs(4)
+	if ns, by := w.Roof(&g); by != ByLink || math.Abs(ns-4096*2048*2*1.5/450) > 1 {
+		t.Errorf("%.0f ns by %s", ns, by)
+	}
+}
+
+// How many blocks a multiprocessor holds is what NVIDIA's occupancy calculator says.
+func TestResident(t *testing.T) {
+	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
+	for _, c := range []struct {
+		shape     profile.LaunchShape
+		blocks    int64
+		occupancy float64
+		by        Limit
+	}{
+		{profile.LaunchShape{Blocks: 1000, Threads: 256, Registers: 32}, 8, 1, ByThreads},
+		{profile.LaunchShape{Blocks: 1000, Threads: 256, Registers: 128}, 2, 0.25, ByRegisters},
+		{profile.LaunchShape{Blocks: 1000, Threads: 128, Registers: 32, Shared: 100 << 10}, 2, 0.125, ByShared},
+		{profile.LaunchShape{Blocks: 1000, Threads: 32, Registers: 32}, 32, 0.5, ByBlocks},
+	} {
+		if n, occupancy, by, ok := g.Resident(c.shape); !ok || n != c.blocks || occupancy != c.occupancy || by != c.by {
+			t.Errorf("%+v: %d blocks, %g, %s, want %d, %g, %s", c.shape, n, occupancy, by, c.blocks, c.occupancy, c.by)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/roof"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -123,7 +124,7 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		opt := walk.Options{ByRank: byRank, From: in.From, To: in.To}
 		fills := opportunity.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
-		roofs := operators.SumRooflines(in.Profiles, captured, opt)
+		roofs := operators.SumRooflines(in.Profiles, captured, roof.RoutedOf(in.Experts), opt)
 		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil

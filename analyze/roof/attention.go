@@ -1,0 +1,140 @@
+package roof
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// attentionOf returns the work of attention in one layer. Over a cache, it follows from the heads in the
+// shapes and the lengths of the sequences of the step.
+func attentionOf(name string, in *Inputs, s Setting) (w Work, ok bool) {
+	if l, ok := latentOf(name, in); ok {
+		return l.work(s)
+	}
+	rule, known := profile.AttentionOf(name)
+	if !known {
+		return w, false
+	}
+	if !rule.Paged {
+		return apart(rule, in, s.Causal)
+	}
+	if s.Lengths == nil {
+		return w, false
+	}
+	return paged(rule, in, s.Lengths)
+}
+
+// apart returns the work of attention whose sequences have a dimension of their own. Of causal attention,
+// half of the pairs count.
+func apart(rule profile.Attention, in *Inputs, causal profile.Causality) (w Work, ok bool) {
+	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
+	if len(query) != 4 || len(key) != 4 || len(value) != 4 {
+		return w, false
+	}
+	heads, tokens := 2, 1
+	if rule.HeadsFirst {
+		heads, tokens = 1, 2
+	}
+	pairs := float64(query[0]) * float64(query[heads]) * float64(query[tokens]) * float64(key[tokens])
+	switch {
+	case causal == profile.Causal && query[tokens] == key[tokens]:
+		pairs /= 2
+	case causal != profile.Bidirectional:
+		return w, false
+	}
+	w.Type = in.Type(rule.Query)
+	w.FLOPs = 2 * pairs * float64(query[3]+value[3])
+	result := in.count(rule.Query) / float64(query[3]) * float64(value[3])
+	w.Bytes = in.bytes(rule.Query) + in.bytes(rule.Query+1) + in.bytes(rule.Query+2) + result*sizeOf(w.Type)
+	return w, true
+}
+
+// pairs returns for how many pairs of a token and a key a head computes a step: of a chunk of a prompt, half
+// of its own square is masked.
+func pairs(l *profile.Lengths) (context, generation float64) {
+	return float64(l.ContextPairs) - float64(l.ContextSquares)/2, float64(l.GenerationPairs)
+}
+
+// paged returns the work of attention over a cache of keys and values. These are inputs: those of the tokens
+// of the step, or the cache itself, with a dimension of pages. Attention to a window needs less: shapes do
+// not tell of it, and it then seems to be faster than memory can be.
+func paged(rule profile.Attention, in *Inputs, l *profile.Lengths) (w Work, ok bool) {
+	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
+	n := len(key)
+	if n != 3 && n != 4 || len(value) != n {
+		return w, false
+	}
+	kv, dims := float64(key[n-2]), float64(key[n-1]+value[n-1])
+	var heads float64
+	switch {
+	case len(query) == 3 && query[2] == key[n-1]:
+		heads = float64(query[1])
+	case len(query) == 2 && query[1]%key[n-1] == 0:
+		heads = float64(query[1] / key[n-1])
+	default:
+		return w, false
+	}
+	w.Type = in.Type(rule.Query)
+	context, generation := pairs(l)
+	w.FLOPs = 2 * heads * dims * (context + generation)
+	tokens, keys := float64(l.ContextTokens+l.GenerationTokens), float64(l.ContextKeys+l.GenerationKeys)
+	w.Bytes = tokens*heads*dims*sizeOf(w.Type) + keys*kv*dims*sizeOf(in.Type(rule.Query+1))
+	return w, true
+}
+
+// A latent is attention over a cache that has one compressed row for each token, which all heads
+// share: multi-head latent attention of DeepSeek's models.
+type latent struct {
+	heads  float64
+	dim    float64 // of queries and keys, and so of a row of the cache
+	value  float64 // of results: a part of the same row
+	typ    string
+	cached float64 // bytes of a number of the cache
+}
+
+// A latentRule says where the queries are, with their part that has positions or without, and the cache.
+type latentRule struct{ query, rope, cache int }
+
+const noInput = -1
+
+// latents are the operators of attention over a compressed cache.
+var latents = map[string]latentRule{
+	"sgl_kernel::cutlass_mla_decode": {1, 2, 3}, "_C::sm100_cutlass_mla_decode": {2, 3, 4}, "_C::cutlass_mla_decode": {1, 2, 3},
+	"sgl_kernel::fwd_kvcache_mla": {0, noInput, 1}, "_flashmla_C::fwd_kvcache_mla": {0, noInput, 1}, "flash_mla::fwd_kvcache_mla": {0, noInput, 1},
+	"aiter::mla_decode_stage1_asm_fwd": {0, noInput, 1},
+	"sgl_kernel::fwd":                  {5, 0, 1}, // FlashAttention 3 with queries for values, its sixth input
+}
+
+// ropeDim is how many numbers of a row have positions, in all models of this kind.
+const ropeDim = 64
+
+// latentOf reads the inputs of attention over a compressed cache; ok is false if it is another one.
+func latentOf(name string, in *Inputs) (a latent, ok bool) {
+	rule, known := latents[name]
+	query := in.Dims(rule.query)
+	n := len(query)
+	if !known || n < 3 || in.Dims(rule.cache) == nil {
+		return a, false
+	}
+	a = latent{heads: float64(query[n-2]), dim: float64(query[n-1]), value: float64(query[n-1]), typ: in.Type(rule.query), cached: sizeOf(in.Type(rule.cache))}
+	if rule.rope == noInput {
+		a.value -= ropeDim
+	} else {
+		a.dim += in.width(rule.rope)
+	}
+	return a, a.value > 0 && !math.IsNaN(a.dim)
+}
+
+// work returns what it has to do: a row of the cache is read once, as key and as value.
+func (a *latent) work(s Setting) (w Work, ok bool) {
+	if s.Lengths == nil {
+		return w, false
+	}
+	context, generation := pairs(s.Lengths)
+	tokens, keys := float64(s.Lengths.ContextTokens+s.Lengths.GenerationTokens), float64(s.Lengths.ContextKeys+s.Lengths.GenerationKeys)
+	w.Type = a.typ
+	w.FLOPs = 2 * a.heads * (a.dim + a.value) * (context + generation)
+	w.Bytes = tokens*a.heads*(a.dim+a.value)*sizeOf(a.typ) + keys*a.dim*a.cached
+	return w, true
+}

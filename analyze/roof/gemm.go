@@ -1,0 +1,123 @@
+package roof
+
+import (
+	"slices"
+	"strings"
+)
+
+// A gemmRule says which inputs of an operator are the two matrices that it multiplies.
+type gemmRule struct {
+	left, right int
+	added       bool    // its first input, a matrix or a vector, is added to the product
+	four        bool    // both matrices hold two numbers of 4 bits in each byte, whatever their type
+	out         float64 // bytes of a number of the product; 0 is 2, or more for larger numbers
+}
+
+// gemms are the operators that launch multiplications of matrices. aten::linear and
+// aten::matmul are not among them: they call those that are.
+var gemms = map[string]gemmRule{
+	"aten::mm": {0, 1, false, false, 0}, "aten::bmm": {0, 1, false, false, 0}, "aten::_scaled_mm": {0, 1, false, false, 0}, "aten::_int_mm": {0, 1, false, false, 4},
+	"aten::addmm": {1, 2, true, false, 0}, "aten::baddbmm": {1, 2, true, false, 0}, "aten::_addmm_activation": {1, 2, true, false, 0},
+
+	"sgl_kernel::fp8_scaled_mm": {0, 1, false, false, 0}, "sgl_kernel::int8_scaled_mm": {0, 1, false, false, 0}, "sgl_kernel::fp8_blockwise_scaled_mm": {0, 1, false, false, 0},
+	"sgl_kernel::cutlass_scaled_fp4_mm": {1, 2, false, true, 0}, // the product is its first input
+	"sglang::deep_gemm_fp8_fp8_bf16_nt": {0, 2, false, false, 0},
+	"_C::cutlass_scaled_mm":             {1, 2, false, false, 0}, "_C::cutlass_scaled_fp4_mm": {1, 2, false, true, 0},
+	"vllm::w8a8_triton_block_scaled_mm_func": {0, 1, false, false, 0}, "vllm::gemm_with_dynamic_quant": {0, 1, false, false, 0},
+	"trtllm::cublas_scaled_mm": {0, 1, false, false, 0},
+	"aiter::gemm_a8w8":         {0, 1, false, false, 0}, "aiter::gemm_a8w8_blockscale": {0, 1, false, false, 0}, "aiter::gemm_a8w8_bpreshuffle": {0, 1, false, false, 0},
+	"aiter::gemm_a4w4": {0, 1, false, true, 0}, "aiter::_gemm_a4w4_asm": {0, 1, false, true, 0},
+}
+
+// A GEMM is a product of matrices: M x K by K x N, for each of a batch.
+type GEMM struct {
+	Work
+	B, M, N, K int64
+}
+
+// GEMMOf returns what an operator multiplies; ok is false if it multiplies nothing, or its shapes do not fit.
+// Inputs that are neither a matrix nor have the shape of the product are its scales and what is added: each
+// is read once.
+func GEMMOf(name string, in Inputs) (g GEMM, ok bool) {
+	rule, known := gemms[name]
+	if !known {
+		return g, false
+	}
+	left, right := in.Dims(rule.left), in.Dims(rule.right)
+	n := len(left)
+	if n < 2 || n > 3 || len(right) != n || n == 3 && left[0] != right[0] {
+		return g, false
+	}
+	columns, packed, ok := columnsOf(left[n-1], right, in.isPacked(rule.right))
+	if !ok {
+		return g, false
+	}
+	g = GEMM{B: 1, M: left[n-2], K: left[n-1], N: columns}
+	if n == 3 {
+		g.B = left[0]
+	}
+	g.Type = in.Type(rule.left)
+	if rule.four || g.Type == fourBits && !packed {
+		g.K, g.Type = 2*g.K, fourBits
+	}
+	results := float64(g.B) * float64(g.M) * float64(g.N)
+	g.FLOPs = 2 * results * float64(g.K)
+	out := max(2, sizeOf(g.Type)) // what scales its product gives 16 bits
+	if rule.out > 0 {
+		out = rule.out
+	}
+	g.Bytes = in.bytes(rule.left) + in.bytes(rule.right) + results*out
+	if rule.added {
+		g.FLOPs += results
+		g.Bytes += in.bytes(0)
+	}
+	product := append(slices.Clone(left[:n-1]), columns)
+	for i := range in.dims {
+		if i == rule.left || i == rule.right || rule.added && i == 0 || in.Dims(i) == nil || slices.Equal(in.dims[i], product) {
+			continue
+		}
+		g.Bytes += in.bytes(i)
+	}
+	return g, true
+}
+
+// columnsOf returns how many columns the product with a matrix has, which is stored as K x N or as N x K;
+// packed tells that it has two numbers in each byte where the other matrix has one.
+func columnsOf(k int64, right []int64, mayPack bool) (n int64, packed, ok bool) {
+	rows, columns := right[len(right)-2], right[len(right)-1]
+	switch {
+	case rows == k:
+		return columns, false, true
+	case columns == k:
+		return rows, false, true
+	case mayPack && 2*rows == k:
+		return columns, true, true
+	case mayPack && 2*columns == k:
+		return rows, true, true
+	}
+	return 0, false, false
+}
+
+// groupedOf returns the work of products of rows with the matrix of their group. Groups without rows
+// are not read: of fewer rows than groups, each has at most one of its own.
+func groupedOf(name string, in *Inputs) (w Work, ok bool) {
+	if name != "aten::_grouped_mm" && name != "aten::_scaled_grouped_mm" && !strings.HasPrefix(name, "primus_turbo::grouped_gemm") {
+		return w, false
+	}
+	left, right := in.Dims(0), in.Dims(1)
+	if len(left) != 2 || len(right) != 3 {
+		return w, false
+	}
+	columns, packed, ok := columnsOf(left[1], right, in.isPacked(1))
+	if !ok {
+		return w, false
+	}
+	rows, k := float64(left[0]), float64(left[1])
+	w.Type = in.Type(0)
+	if w.Type == fourBits && !packed {
+		k *= 2
+	}
+	w.FLOPs = 2 * rows * k * float64(columns)
+	w.Bytes = in.bytes(0) + in.bytes(1)*min(1, rows/float64(right[0])) + rows*float64(columns)*max(2, sizeOf(w.Type))
+	return w, true
+}

@@ -1,0 +1,197 @@
+package roof
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A rule says what an operator does whose name has some text.
+type rule struct {
+	text string
+	work func(name string, in *Inputs) Work
+}
+
+// rules are those of operators that multiply no matrices. The first one whose text is in the name counts.
+var rules = []rule{
+	{"rotary_embedding", rope},
+	{"embedding", unknown}, {"gather", unknown}, {"index", unknown}, // what of a table is read, its shape does not say
+	{"all_reduce", allReduce}, {"allreduce_rmsnorm", unknown},
+	{"fused_add_rms", addNorm}, {"add_rmsnorm", addNorm}, {"rmsnorm2d_fwd_with_add", addNorm},
+	{"rms_norm", norm}, {"rmsnorm", norm}, {"aten::layer_norm", layerNorm}, {"aten::native_layer_norm", layerNorm},
+	{"silu_and_mul", gate}, {"gelu_and_mul", gate}, {"gelu_tanh_and_mul", gate},
+	{"reshape_and_cache", writeKV}, {"store_cache", writeKV},
+	{"per_token_group_quant", quantize}, {"per_token_quant", quantize}, {"scaled_fp8_quant", quantize}, {"per_tensor_quant", quantize},
+	{"triton_poi_fused_", compiled}, {"triton_red_fused_", compiled}, {"triton_per_fused_", compiled},
+	{"aten::copy_", func(_ string, in *Inputs) Work { return Work{Bytes: in.bytes(0) + in.count(0)*sizeOf(in.Type(1))} }},
+	{"aten::add_", inPlace}, {"aten::mul_", inPlace}, {"aten::div_", inPlace},
+	{"aten::add", binary}, {"aten::mul", binary}, {"aten::div", binary}, {"aten::sub", binary},
+	{"aten::silu", unary}, {"aten::gelu", unary}, {"aten::sigmoid", unary}, {"aten::rsqrt", unary}, {"aten::neg", unary}, {"aten::pow", unary}, {"aten::tanh", unary},
+	{"aten::_softmax", unary}, {"aten::clamp_m", unary},
+	{"aten::mean", reduce}, {"aten::sum", reduce}, {"aten::amax", reduce}, {"aten::max", reduce}, {"aten::min", reduce}, {"aten::argmax", reduce},
+}
+
+// unknown is the work of operators whose shapes do not say what they do.
+func unknown(string, *Inputs) Work { return Work{Bytes: math.NaN()} }
+
+// norm divides the rows of its first input with two dimensions by their length. Some write the result
+// to an input, and some return it: it is as large.
+func norm(_ string, in *Inputs) Work {
+	n, c := in.count(0), in.width(0)
+	return Work{FLOPs: n/c*(2*c+2) + 2*n, Bytes: 2*in.bytes(0) + c*sizeOf(in.Type(0))}
+}
+
+// addNorm adds the residual before: it reads two inputs, and writes two results.
+func addNorm(name string, in *Inputs) Work {
+	w := norm(name, in)
+	w.FLOPs += in.count(0)
+	w.Bytes += 2 * in.bytes(0)
+	return w
+}
+
+// layerNorm subtracts the mean of rows, too, and reads a weight and a bias.
+func layerNorm(_ string, in *Inputs) Work {
+	n, c := in.count(0), in.width(0)
+	return Work{FLOPs: 5*n + 6*n/c, Bytes: 2*in.bytes(0) + 2*c*sizeOf(in.Type(0))}
+}
+
+// gate computes the activation of one half of its input, and multiplies it by the other one.
+func gate(_ string, in *Inputs) Work {
+	n := in.count(0)
+	if b := in.count(1); b > n {
+		n = b
+	}
+	return Work{FLOPs: 5 * n / 2, Bytes: 1.5 * n * sizeOf(in.Type(0))}
+}
+
+// rope turns queries and keys in place, which follow the positions.
+func rope(_ string, in *Inputs) Work {
+	n := in.count(1) + in.count(2)
+	return Work{FLOPs: 3 * n, Bytes: 2 * n * sizeOf(in.Type(1))}
+}
+
+// writeKV reads keys and values, and writes them to the cache.
+func writeKV(_ string, in *Inputs) Work {
+	return Work{Bytes: 2 * (in.bytes(0) + in.bytes(1))}
+}
+
+// quantize reads numbers of 16 bits, or more, and writes as many of 8 with their scales: the largest inputs are both.
+func quantize(_ string, in *Inputs) Work {
+	w, most := Work{}, 0.0
+	for i := range in.dims {
+		if in.Dims(i) == nil {
+			continue
+		}
+		w.Bytes += in.bytes(i)
+		if size := sizeOf(in.Type(i)); size > 1 {
+			most = max(most, in.count(i))
+		}
+	}
+	w.FLOPs = 2 * most
+	return w
+}
+
+// compiled reads or writes each of its inputs once: kernels that torch.compile made have their results among
+// them. One that is larger than twice any other is read and written in place, unless results are smaller. What is
+// computed, a name does not say: it names each function once. Numbers of rows pick some of a table.
+func compiled(name string, in *Inputs) Work {
+	w := Work{FLOPs: math.NaN()}
+	var largest, second, size float64
+	for i, d := range in.dims {
+		if in.Dims(i) == nil {
+			continue
+		}
+		if typ := in.Type(i); len(d) == 1 && d[0] > 1 && (typ == "int" || typ == "long int") {
+			return unknown(name, in)
+		}
+		w.Bytes += in.bytes(i)
+		if n := in.count(i); n > largest {
+			largest, second, size = n, largest, in.bytes(i)
+		} else {
+			second = max(second, n)
+		}
+	}
+	if strings.HasPrefix(name, "triton_poi_") && 2*second < largest && !strings.Contains(name, "zeros") && !strings.Contains(name, "full") {
+		w.Bytes += size
+	}
+	return w
+}
+
+// reduce reads all numbers of its input. How many results there are, shapes do not say.
+func reduce(_ string, in *Inputs) Work { return Work{FLOPs: in.count(0), Bytes: in.bytes(0)} }
+
+// unary computes a number of each.
+func unary(_ string, in *Inputs) Work { return Work{FLOPs: in.count(0), Bytes: 2 * in.bytes(0)} }
+
+// binary computes a number of two. The smaller input is as large as the result in no dimension that it lacks.
+func binary(_ string, in *Inputs) Work {
+	a, b := in.count(0), in.count(1)
+	size := sizeOf(in.Type(0))
+	switch {
+	case math.IsNaN(b): // a number for all
+		return Work{FLOPs: a, Bytes: 2 * in.bytes(0)}
+	case math.IsNaN(a):
+		return Work{FLOPs: b, Bytes: 2 * in.bytes(1)}
+	}
+	n := results(in.Dims(0), in.Dims(1))
+	return Work{FLOPs: n, Bytes: in.bytes(0) + in.bytes(1) + n*max(size, sizeOf(in.Type(1)))}
+}
+
+// results returns how many numbers come of two tensors that are stretched to one shape.
+func results(a, b []int64) float64 {
+	n := 1.0
+	for i := 1; i <= max(len(a), len(b)); i++ {
+		x, y := int64(1), int64(1)
+		if i <= len(a) {
+			x = a[len(a)-i]
+		}
+		if i <= len(b) {
+			y = b[len(b)-i]
+		}
+		n *= float64(max(x, y))
+	}
+	return n
+}
+
+// inPlace computes a number of two, in place of the first one.
+func inPlace(_ string, in *Inputs) Work {
+	second := in.bytes(1)
+	if math.IsNaN(second) {
+		second = 0 // a number for all
+	}
+	return Work{FLOPs: in.count(0), Bytes: 2*in.bytes(0) + second}
+}
+
+// allReduce adds up a tensor over GPUs: each sends, and receives, the parts that others add up, and then the
+// sums. How many GPUs there are, the operator does not say: two send the least.
+func allReduce(_ string, in *Inputs) Work {
+	for i := range in.dims {
+		if in.Dims(i) != nil && in.count(i) > 1 {
+			return Work{Bytes: 2 * in.bytes(i), Sent: in.bytes(i)}
+		}
+	}
+	return Work{Bytes: math.NaN()}
+}
+
+// AmongGPUs returns the work of an all-reduce over so many GPUs: 2 (n-1)/n of the tensor is sent, of which two
+// GPUs have one half each.
+func (w Work) AmongGPUs(n int) Work {
+	w.Sent *= 2 * float64(n-1) / float64(n)
+	return w
+}
+
+// GPUsOf returns over how many GPUs a kernel of vLLM's or SGLang's own all-reduce adds up, by its name:
+// "cross_device_reduce_1stage<__nv_bfloat16, 4>". 0 is unknown.
+func GPUsOf(kernel string) int {
+	_, rest, ok := strings.Cut(kernel, "cross_device_reduce_")
+	if !ok {
+		return 0
+	}
+	_, rest, _ = strings.Cut(rest, ", ")
+	digits, _, _ := strings.Cut(rest, ">")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 2 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package walk
+
+import "github.com/sgtrace/sgtrace/profile"
+
+// KernelSteps tell of work on devices which step its call lay in.
+type KernelSteps struct {
+	steps [][]Step       // by rank
+	calls []Paged[int32] // by rank and correlation: of steps, plus one
+}
+
+// ReadKernelSteps reads the steps of a stream, and which calls lie in them.
+func ReadKernelSteps(set *profile.Set, s profile.Stream) *KernelSteps {
+	names := StepNames{Syms: set.Syms}
+	threads := make([]StepThreads, len(set.Ranks))
+	for r := range s.Ranges {
+		if label := names.Of(r.Name); label != nil && !r.Open {
+			threads[r.Rank].Add(r, label)
+		}
+	}
+	k := &KernelSteps{steps: make([][]Step, len(threads)), calls: make([]Paged[int32], len(threads))}
+	any := false
+	for rank := range threads {
+		k.steps[rank] = threads[rank].Settle()
+		any = any || len(k.steps[rank]) > 0
+	}
+	if !any {
+		return k
+	}
+	for c := range s.Calls {
+		if c.Correlation == 0 || len(k.steps[c.Rank]) == 0 {
+			continue
+		}
+		at := threads[c.Rank].At(&profile.Call{Event: profile.Event{Start: c.Start, End: c.Start, PID: c.PID}, TID: c.TID})
+		if at == NoStep {
+			continue
+		}
+		if p := k.calls[c.Rank].At(c.Correlation); *p == 0 {
+			*p = at + 1
+		}
+	}
+	return k
+}
+
+// around yields the steps around the call that launched some work, the innermost first.
+func (k *KernelSteps) around(rank int32, correlation int64, yield func(*Step) bool) {
+	if correlation == 0 {
+		return
+	}
+	p := k.calls[rank].Find(correlation)
+	if p == nil {
+		return
+	}
+	for at := *p - 1; at != NoStep; at = k.steps[rank][at].Around {
+		if !yield(&k.steps[rank][at]) {
+			return
+		}
+	}
+}
+
+// Kind returns whether some work is of a prefill or of a decode step, and how many requests that has; StepOther
+// and -1 are unknown.
+func (k *KernelSteps) Kind(e *profile.Event) (kind profile.StepKind, batch int32) {
+	batch = -1
+	k.around(e.Rank, e.Correlation, func(s *Step) bool {
+		kind, batch = s.StepName.Kind, s.StepName.Batch
+		return kind == profile.StepOther
+	})
+	return kind, batch
+}
+
+// Lengths returns those of the sequences of the step that some work is of; nil is unknown.
+func (k *KernelSteps) Lengths(e *profile.Event) (l *profile.Lengths) {
+	k.around(e.Rank, e.Correlation, func(s *Step) bool {
+		l = s.StepName.Lengths
+		return l == nil
+	})
+	return l
+}
+
+// CountServer counts the steps of servers that a window keeps.
+func (k *KernelSteps) CountServer(opt *Options) (n int64) {
+	for _, steps := range k.steps {
+		for i := range steps {
+			if s := &steps[i]; s.OfServer() && !s.Again && opt.Keeps(&profile.Event{Start: s.Start, End: s.End}) {
+				n++
+			}
+		}
+	}
+	return n
+}
