@@ -38,11 +38,15 @@ func (c *Ranks) Fold(t *table.Table) *table.Table {
 	if err != nil || t.Columns[at].Unit != table.Text {
 		return cut(t, len(c.HostOf))
 	}
-	f := &fold{Ranks: c, t: t, rank: at, kinds: map[string]*kind{}}
-	f.read()
-	if len(f.ranks) <= Many {
+	ranks := map[string]bool{}
+	for row := range t.Len() {
+		ranks[t.Cell(row, at).Text] = true
+	}
+	if len(ranks) <= Many {
 		return t
 	}
+	f := &fold{Ranks: c, t: t, rank: at, ranks: ranks, kinds: map[string]*kind{}}
+	f.read()
 	f.level = c.levelFor(f.ranks)
 	out := f.rows()
 	if len(out) > t.Len()/2 {
@@ -92,7 +96,11 @@ type kind struct {
 
 // read sorts the rows by kind.
 func (f *fold) read() {
-	f.ranks = map[string]bool{}
+	for rank := range f.ranks {
+		if f.Named[rank] {
+			f.named++
+		}
+	}
 	for row := range f.t.Len() {
 		cells := make([]table.Cell, len(f.t.Columns))
 		var texts []string
@@ -108,12 +116,7 @@ func (f *fold) read() {
 			k = &kind{}
 			f.kinds[key], f.order = k, append(f.order, k)
 		}
-		rank := cells[f.rank].Text
-		if !f.ranks[rank] && f.Named[rank] {
-			f.named++
-		}
-		f.ranks[rank] = true
-		if f.Named[rank] {
+		if f.Named[cells[f.rank].Text] {
 			k.kept = append(k.kept, cells)
 		} else {
 			k.rest = append(k.rest, cells)
