@@ -59,8 +59,12 @@ func Collect(set *profile.Set) *Graphs {
 	return g
 }
 
-// LaunchesGraphs reports whether a set has launches of graphs.
+// LaunchesGraphs reports whether a set may have launches of graphs: what calls of exports are called is known once
+// they are walked.
 func LaunchesGraphs(set *profile.Set) bool {
+	if set.Exports {
+		return true
+	}
 	for _, name := range [...]string{"cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch"} {
 		if _, any := set.Syms.Lookup(name); any {
 			return true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -166,4 +167,87 @@ func graphReplay(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "decode")
+}
+
+// Of an export that has the capture of its graphs, each kernel has the operator, sizes, and module that were open
+// while its node was captured, and so do stacks, gaps, and sums. The truth is what was written.
+func TestGraphsOfExports(t *testing.T) {
+	dir := t.TempDir()
+	export := filepath.Join(dir, "node0.sqlite")
+	db, err := nsys.Create(export, nsys.Schema2024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pid = int64(1<<48 | 700<<24)
+	process := db.Table("PROCESSES")
+	process.Int("globalPid", pid)
+	process.Text("name", "sglang::scheduler_TP0")
+	process.Insert()
+	kernels, calls, nodes, ranges := db.Table("CUPTI_ACTIVITY_KIND_KERNEL"), db.Table("CUPTI_ACTIVITY_KIND_RUNTIME"), db.Table("CUDA_GRAPH_NODE_EVENTS"), db.Table("NVTX_EVENTS")
+	span := func(text string, from, to int64) {
+		ranges.Int("start", from)
+		ranges.Int("end", to)
+		ranges.Int("eventType", 59)
+		ranges.Text("text", text)
+		ranges.Int("globalTid", pid|700)
+		ranges.Insert()
+	}
+	model := graphModel(3, 8)
+	for i, k := range model {
+		at := int64(1e9) + int64(i)*1000
+		span(fmt.Sprintf("{'Module': 'model.layers.%d.part%d', 'TrainableParams': {}}", i/8, i%8), at, at+900)
+		span(fmt.Sprintf("%s, op_id = %d, sizes = %s", k.operator, i, strings.ReplaceAll(k.shapes, ",", ", ")), at+100, at+800)
+		for copied, of := range []int64{2<<32 + int64(i) + 1, 3<<32 + int64(i) + 1} {
+			nodes.Int("start", at+400+int64(copied)*1e6)
+			nodes.Int("end", at+500+int64(copied)*1e6)
+			nodes.Int("eventClass", 77)
+			nodes.Int("globalTid", pid|700)
+			nodes.ID("nameId", "Graph Node Creation")
+			nodes.Int("graphNodeId", of)
+			if nodes.Null("originalGraphNodeId"); copied > 0 {
+				nodes.Int("originalGraphNodeId", of-1<<32)
+			}
+			nodes.Insert()
+		}
+	}
+	const replays = 3
+	for r := range int64(replays) {
+		at := int64(2e9) + r*1e6
+		calls.Int("start", at)
+		calls.Int("end", at+5000)
+		calls.Int("globalTid", pid|700)
+		calls.Int("correlationId", r+1)
+		calls.ID("nameId", "cudaGraphLaunch_v10000")
+		calls.Insert()
+		for i, k := range model {
+			kernels.Int("start", at+10000+int64(i)*10000)
+			kernels.Int("end", at+10000+int64(i)*10000+9000)
+			kernels.Int("globalPid", pid)
+			kernels.Int("correlationId", r+1)
+			kernels.Int("graphNodeId", 3<<32+int64(i)+1)
+			kernels.ID("demangledName", k.name)
+			kernels.ID("shortName", k.name)
+			kernels.Insert()
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows := readCSV(t, sgtrace(t, dir, "report", "--ops", "--table", "ops.graphkernels", "--format", "csv", export).out)
+	if len(rows) != replays*len(model) {
+		t.Fatalf("%d rows, want %d", len(rows), replays*len(model))
+	}
+	for n, got := range rows {
+		i := n % len(model)
+		module := fmt.Sprintf("model.layers.%d.part%d", i/8, i%8)
+		if got["kernel"] != model[i].name || got["operator"] != model[i].operator || got["shapes"] != model[i].shapes || got["module"] != module || got["matched_by"] != "node" {
+			t.Errorf("kernel %d: %v, want %+v in %s", n, got, model[i], module)
+		}
+	}
+	if out := sgtrace(t, dir, "report", "--gaps", "--table", "gaps.longest", "--format", "csv", export).out; !strings.Contains(out, model[7].operator+" in model.layers.0.part7,"+model[8].operator+" in model.layers.1.part0") {
+		t.Errorf("gaps:\n%s", out)
+	}
+	if out := sgtrace(t, dir, "report", "--ops", "--table", "ops.modules", "--format", "csv", export).out; !strings.Contains(out, "model.layers.*.part5") {
+		t.Errorf("modules:\n%s", out)
+	}
 }
