@@ -1,6 +1,7 @@
 package graphs
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -49,8 +50,8 @@ type matcher struct {
 	names map[trace.Sym]string       // as they compare
 	// around are what the operators around each launch compute, by capture.
 	around map[*Capture][]kindSet
-	// repeats are the kernels and operators that were found together elsewhere in what is paired.
-	repeats map[together]bool
+	// repeats are the operators that kernels of a name are of wherever that is certain in what is paired.
+	repeats map[trace.Sym]trace.Sym
 }
 
 func newMatcher(syms *trace.Symbols) *matcher {
@@ -160,11 +161,14 @@ func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by By) 
 func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) {
 	kind, around := m.kind(n.Name), m.kindsAround(c)[launch]
 	is := setOf(kind)
+	operator, repeats := m.repeats[n.Name]
 	switch {
+	case repeats && operator == c.operatorName(launch):
+		return kindred + related, ByRepeat
+	case repeats:
+		return clash, ByPlace
 	case kind != profile.KindOther && around&is != 0:
 		return kindred, ByKind
-	case m.repeats[together{n.Name, c.operatorName(launch)}]:
-		return kindred, ByRepeat
 	case is&ofExperts != 0 && around&ofExperts != 0, is&products != 0 && around&products != 0:
 		return related, ByPlace
 	case is&vague == 0 && around&^vague != 0:
@@ -172,9 +176,6 @@ func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) 
 	}
 	return 0, ByPlace
 }
-
-// A together is a kernel and the innermost operator that launched it.
-type together struct{ kernel, operator trace.Sym }
 
 // operatorName returns the innermost operator of a launch; 0 is none.
 func (c *Capture) operatorName(launch int) trace.Sym {
@@ -184,23 +185,23 @@ func (c *Capture) operatorName(launch int) trace.Sym {
 	return 0
 }
 
-// repeated returns the kernels whose partners have one operator wherever they are certain: layers
+// repeated returns the operators of kernels whose partners have the same one wherever they are certain: layers
 // repeat.
-func (p *Pairs) repeated(c *Capture, nodes []Node) map[together]bool {
-	count, ofName := map[together]int{}, map[trace.Sym]int{}
-	for i, at := range p.Launch {
-		if at != none && nodes[i].Work == KernelWork {
-			count[together{nodes[i].Name, c.operatorName(int(at))}]++
-			ofName[nodes[i].Name]++
-		}
-	}
+func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]trace.Sym {
 	const least = 3
-	found := map[together]bool{}
-	for t, n := range count {
-		if n >= least && n == ofName[t.kernel] && t.operator != 0 {
-			found[t] = true
+	count, found, several := map[trace.Sym]int{}, map[trace.Sym]trace.Sym{}, map[trace.Sym]bool{}
+	for i, at := range p.Launch {
+		if at == none || nodes[i].Work != KernelWork {
+			continue
 		}
+		name, operator := nodes[i].Name, c.operatorName(int(at))
+		if known, ok := found[name]; ok && known != operator {
+			several[name] = true
+		}
+		found[name] = operator
+		count[name]++
 	}
+	maps.DeleteFunc(found, func(name, operator trace.Sym) bool { return several[name] || operator == 0 || count[name] < least })
 	return found
 }
 
