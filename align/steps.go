@@ -101,6 +101,9 @@ func (l *pairLimits) jumps(key [2]int) (list []Jump) {
 // jump finds the instant, by one of the clocks, on whose sides the bounds contradict each other
 // most.
 func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
+	if lo, hi := (window{l.lo, l.hi}).extremes(); float64(lo)-float64(hi) <= leastJump {
+		return best, false // all of them agree
+	}
 	order := func(x, y crossed) int { return cmp.Or(cmp.Compare(at(x), at(y)), cmp.Compare(x.v, y.v)) }
 	slices.SortFunc(l.lo, order)
 	slices.SortFunc(l.hi, order)
@@ -127,22 +130,17 @@ type window struct{ lo, hi []crossed }
 
 // extremes are the limits that all bounds of a window leave but one of each direction, which may be
 // wrong.
-func (w window) extremes() (lo, hi int64) {
-	return second(w.lo, func(x, y int64) bool { return x > y }), second(w.hi, func(x, y int64) bool { return x < y })
-}
+func (w window) extremes() (lo, hi int64) { return second(w.lo, 1), -second(w.hi, -1) }
 
-// second returns the value that only one other exceeds.
-func second(list []crossed, exceeds func(x, y int64) bool) int64 {
-	first, next := list[0].v, list[1].v
-	if exceeds(next, first) {
-		first, next = next, first
-	}
-	for _, x := range list[2:] {
-		switch {
-		case exceeds(x.v, first):
-			first, next = x.v, first
-		case exceeds(x.v, next):
-			next = x.v
+// second returns the value, times sign, that only one other exceeds.
+func second(list []crossed, sign int64) int64 {
+	first, next := int64(math.MinInt64), int64(math.MinInt64)
+	for i := range list {
+		switch v := sign * list[i].v; {
+		case v > first:
+			first, next = v, first
+		case v > next:
+			next = v
 		}
 	}
 	return next

@@ -1,8 +1,11 @@
 package request
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -11,54 +14,67 @@ import (
 // its effect on another. Requests that did not finish do not count: their spans end
 // when somebody gives up.
 func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
-	c := crossing{set: s, clockOf: clockOf}
-	for r := range s.AllRequests() {
-		q := &s.Requests[r]
-		if q.Status != Finished {
-			continue
-		}
-		var prefill, decode, router *Part
-		for _, p := range s.PartsOf(q) {
-			part := &s.Parts[p]
-			switch part.Role {
-			case Router:
-				router = part
-				continue
-			case Prefill:
-				prefill = part
-			case Decode:
-				decode = part
-			case Unified:
-			default:
-				continue
-			}
-			c.inside(part)
-		}
-		switch {
-		case q.Gateway != None && q.Flags&SharedGateway == 0:
-			c.around(q, q.Gateway)
-		case router != nil && router.Root != None:
-			c.around(q, router.Root)
-		}
-		if prefill != nil && decode != nil {
-			c.handover(prefill, decode)
-		}
+	clocks := make([]int, len(s.Procs))
+	for p := range clocks {
+		clocks[p] = clockOf(p)
 	}
-	return c.bounds
+	if len(slices.Compact(slices.Clone(clocks))) < 2 {
+		return nil // nobody reads another clock
+	}
+	return parallel.Gather(len(s.Requests), RequestSize, func(list []align.Bound, from, to int) []align.Bound {
+		c := crossing{set: s, clocks: clocks, bounds: list}
+		for r := from; r < to; r++ {
+			c.add(&s.Requests[r])
+		}
+		return c.bounds
+	})
 }
 
 // crossing collects inequalities between the clocks of hosts.
 type crossing struct {
-	set     *Set
-	clockOf func(proc int) int
-	bounds  []align.Bound
+	set    *Set
+	clocks []int // by proc
+	bounds []align.Bound
+}
+
+// add collects those of a request.
+func (c *crossing) add(q *Request) {
+	if q.Status != Finished {
+		return
+	}
+	var prefill, decode, router *Part
+	for _, p := range c.set.PartsOf(q) {
+		part := &c.set.Parts[p]
+		switch part.Role {
+		case Router:
+			router = part
+			continue
+		case Prefill:
+			prefill = part
+		case Decode:
+			decode = part
+		case Unified:
+		default:
+			continue
+		}
+		c.inside(part)
+	}
+	switch {
+	case q.Gateway != None && q.Flags&SharedGateway == 0:
+		c.around(q, q.Gateway)
+	case router != nil && router.Root != None:
+		c.around(q, router.Root)
+	}
+	if prefill != nil && decode != nil {
+		c.handover(prefill, decode)
+	}
 }
 
 // before notes that the instant x of proc p was before the instant y of proc q. Times
 // whose difference does not fit into 64 bits are forged, and say nothing.
 func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
 	const farthest = 1 << 61
-	a, b := c.clockOf(p), c.clockOf(q)
+	a, b := c.clocks[p], c.clocks[q]
 	if a != b && max(x, y) < farthest && min(x, y) > -farthest {
 		c.bounds = memory.Append(c.bounds, align.Bound{A: a, B: b, At: int64(y), Lo: align.NoLo, Hi: int64(y - x)})
 	}
@@ -75,7 +91,7 @@ func (c *crossing) inside(p *Part) {
 	for _, t := range c.set.ThreadsOf(p) {
 		th := &c.set.Threads[t]
 		stages := c.set.StagesOf(t)
-		if c.clockOf(th.Proc) == c.clockOf(server) || len(stages) == 0 {
+		if c.clocks[th.Proc] == c.clocks[server] || len(stages) == 0 {
 			continue
 		}
 		c.before(server, root.Start, th.Proc, c.set.Row(int(stages[0])).Start)

@@ -149,9 +149,13 @@ func (m *aligner) noteTimes() {
 		c.Last = max(c.Last, to)
 	}
 	if m.in.Requests != nil {
+		clocks := make([]*HostClock, len(m.in.Requests.Procs))
+		for p := range clocks {
+			clocks[p] = m.HostClocks[m.clockOfProc(p)]
+		}
 		for i := range m.in.Requests.All() {
 			if p := m.in.Requests.ProcOf(i); p != request.None {
-				extend(m.HostClocks[m.clockOfProc(p)], m.in.Requests.Row(i).Start, m.in.Requests.Row(i).End)
+				extend(clocks[p], m.in.Requests.Row(i).Start, m.in.Requests.Row(i).End)
 			}
 		}
 	}

@@ -75,7 +75,10 @@ func (m *Loaded) indexSelected(dumps []*Indexed, o *spantable.Outline) error {
 		m.Assembled, m.Requests = nil, nil
 		m.indexRequests(dumps)
 		m.assemble()
-		if chosen == nil || m.Requests == nil || m.opt.Pick.Suffices(m.Requests) {
+		if chosen == nil || m.Requests == nil {
+			break
+		}
+		if m.Assembled.Measure(); m.opt.Pick.Suffices(m.Requests) {
 			break
 		}
 	}

@@ -20,6 +20,16 @@ type Assembly struct {
 	tree *spantable.Tree
 	// steps are the clocks that Unstep found to be set.
 	steps []request.ClockStep
+	// unmeasured makes the metrics of requests, and finds what is missing of them; nil if it has.
+	unmeasured *builder
+}
+
+// Measure measures the requests, and finds what is missing of them, unless that was done.
+func (a *Assembly) Measure() {
+	if a.unmeasured != nil {
+		a.unmeasured.measureRequests()
+		a.unmeasured = nil
+	}
 }
 
 // Unstep moves the times of clocks that were set in the middle, as if they had not been: all
@@ -51,8 +61,9 @@ func (a *Assembly) OnOneClock(c *request.HostClocks) {
 }
 
 // Move moves the times of each proc and makes the tables anew: the Set before is of no
-// more use.
+// more use. Requests that were measured are so again.
 func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
+	measured := a.unmeasured == nil
 	of := make([]func(trace.Time) trace.Time, len(a.Set.Procs))
 	for p := range of {
 		of[p] = to(p)
@@ -80,14 +91,18 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 		return cmp.Or(a.Set.Compare(int(i), int(j)), a.tree.CompareIDs(int(i), int(j)))
 	})
 	names, rows := a.Set.Names, a.Set.Rows // that other inputs know may be among them
-	a.Set = nil                            // of no more use
+	a.Set, a.unmeasured = nil, nil         // of no more use
 	a.build(rows)
 	a.Set.Names = names
+	if measured {
+		a.Measure()
+	}
 	a.dump.Diags, a.Set.Diags = diags, diags
 }
 
-// Release gives up the spans: the tables stay as they are.
+// Release measures the requests and gives up the spans: the tables stay as they are.
 func (a *Assembly) Release() {
+	a.Measure()
 	const many = 1 << 17 // spans
 	collect := a.dump.Len() >= many
 	a.dump.Release()

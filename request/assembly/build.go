@@ -77,9 +77,15 @@ func classify(name string) nameClass {
 
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
-func Build(d *spantable.Table) *Assembly { return assemble(d, false) }
+func Build(d *spantable.Table) *Assembly {
+	a := assemble(d, false)
+	a.Measure()
+	return a
+}
 
-// Consume is Build for a dump of which nobody needs the spans any more: it gives them up.
+// Consume is Build for a dump of which nobody needs the spans any more: it gives them up. Its
+// requests are measured when it is released, as their times may be moved before: see
+// [Assembly.Measure].
 func Consume(d *spantable.Table) *Assembly { return assemble(d, true) }
 
 // assemble makes rows of spans, and requests of these.
@@ -144,6 +150,11 @@ func (a *Assembly) build(rows []request.Row) {
 	b.findServers()
 	b.Names = naming.New(b.Places(), b.HostNames)
 	b.join()
+	a.unmeasured = b
+}
+
+// measureRequests finds out what each request took, and of which rows are missing.
+func (b *builder) measureRequests() {
 	var missing, derived []int32
 	parallel.All(func() { missing = b.findMissing() }, func() { derived = b.measureAll() })
 	b.flag(missing, request.MissingRows)
