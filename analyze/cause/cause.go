@@ -169,8 +169,8 @@ type Attributor struct {
 	ranks []rankLoad // by proc
 }
 
-func NewAttributor(s *request.Set) *Attributor {
-	a := &Attributor{set: s, Peers: place.Of(place.NewRankSet(s))}
+func NewAttributor(peers *place.Groups) *Attributor {
+	a := &Attributor{set: peers.Ranks.Set, Peers: peers}
 	a.loadRanks()
 	return a
 }
@@ -243,6 +243,20 @@ func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
 			f(g)
 		}
 	})
+}
+
+// GapLengthsOf calls f for how long these gaps are, in ns, which takes much less to find out.
+func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) {
+	lead, ok := w.SteppingRank(r)
+	if !ok {
+		return
+	}
+	w.readTokens(lead)
+	for k := 1; k < len(w.tokens); k++ {
+		if ns := int64(w.tokens[k].end - w.tokens[k-1].end); ns <= request.LongestRequest {
+			f(ns)
+		}
+	}
 }
 
 // usualCauses are what is usual of the causes, in ns, for the requests that one group of

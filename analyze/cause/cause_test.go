@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -40,7 +41,7 @@ func TestCausesByHand(t *testing.T) {
 	var d testset.Dump
 	testset.DisaggregatedRequest(&d)
 	s := d.Set(t)
-	list := NewAttributor(s).All()
+	list := NewAttributor(place.Of(s)).All()
 	if len(list) != 1 {
 		t.Fatalf("%d requests, want 1", len(list))
 	}
@@ -72,7 +73,7 @@ func TestDecodeWithoutFirstToken(t *testing.T) {
 	id := d.Add(root)
 	d.Thread(root, id, testset.DecodeHost, "Scheduler", 0, 245,
 		testset.Span{Name: "decode_waiting", From: 0, To: 10_000}, testset.Span{Name: "decode_forward", From: 10_000, To: 100_000})
-	a := NewAttributor(d.Set(t)).All()[0]
+	a := NewAttributor(place.Of(d.Set(t))).All()[0]
 	want := inMicros(map[Cause]int64{DecodeQueue: 10_000, Decode: 90_000})
 	compareCauses(t, "e2e", &a.E2E, &want)
 }
@@ -87,7 +88,7 @@ func TestChunkWaitByHand(t *testing.T) {
 		testset.Span{Name: "chunked_prefill", Parent: "^", From: 10_000, To: 30_000}, testset.Span{Name: "chunked_prefill", Parent: "^", From: 30_000, To: 60_000})
 	d.AddEvent(4, "schedule", 10_100, testset.Attrs{"batch_size": 2, "forward_mode": "prefill"})
 	d.AddEvent(5, "schedule", 38_000, testset.Attrs{"batch_size": 1, "forward_mode": "prefill"})
-	a := NewAttributor(d.Set(t)).All()[0]
+	a := NewAttributor(place.Of(d.Set(t))).All()[0]
 	want := inMicros(map[Cause]int64{Queue: 10_000, Prefill: 42_000, ChunkWait: 8000, Return: 40_000})
 	compareCauses(t, "e2e", &a.E2E, &want)
 	if !a.Shared {
@@ -124,7 +125,7 @@ func TestGapsByHand(t *testing.T) {
 	unified(2, 90_000, testset.Span{Name: "prefill_waiting", From: 40_000, To: 50_000}, testset.Span{Name: "prefill_forward", From: 50_000, To: 82_000})
 
 	s := d.Set(t)
-	list := NewAttributor(s).All()
+	list := NewAttributor(place.Of(s)).All()
 	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Text(s.Requests[a.Request].RID) == "33331" })
 	want := inMicros(map[Cause]int64{Unaccounted: 1000, Queue: 1000, Prefill: 18_000, Decode: 75_000,
 		Interference: 30_000, Retraction: 55_000, Return: 1000})
@@ -135,7 +136,7 @@ func TestGapsByHand(t *testing.T) {
 // none is negative.
 func addUp(t *testing.T, s *request.Set) []Attribution {
 	t.Helper()
-	list := NewAttributor(s).All()
+	list := NewAttributor(place.Of(s)).All()
 	finished := 0
 	for i := range s.Requests {
 		r := &s.Requests[i] // of some, only the gateway tells that they finished
@@ -203,7 +204,7 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests = 100
 		dump, _ := testinput.Simulate(t, c)
-		want := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(dump))).All()
+		want := NewAttributor(place.Of(testset.BuildSet(t, "sim", bytes.NewReader(dump)))).All()
 		later := testset.TimeText.ReplaceAllFunc(dump, func(text []byte) []byte {
 			n, err := strconv.ParseInt(string(testset.TimeText.FindSubmatch(text)[1]), 10, 64)
 			if err != nil {
@@ -211,7 +212,7 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 			}
 			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n+987_654_321_012_345)
 		})
-		got := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(later))).All()
+		got := NewAttributor(place.Of(testset.BuildSet(t, "sim", bytes.NewReader(later)))).All()
 		if !slices.Equal(got, want) {
 			t.Errorf("seed %d: a shift of all times changes something", seed)
 		}
@@ -227,7 +228,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 		c.PrefillSkew, c.DecodeSkew = 0, 0
 		exact, _ := testset.Simulated(t, c)
 		want := map[string]*Attribution{}
-		for _, a := range NewAttributor(exact).All() {
+		for _, a := range NewAttributor(place.Of(exact)).All() {
 			want[exact.Text(exact.Requests[a.Request].RID)] = &a
 		}
 		for _, skew := range []time.Duration{4 * time.Millisecond, -900 * time.Millisecond, 17 * time.Minute} {
@@ -298,7 +299,7 @@ func TestPrefillSideThatIsNotThere(t *testing.T) {
 	whole, half := testset.BuildSet(t, "whole", bytes.NewReader(dump)), testset.BuildSet(t, "half", bytes.NewReader(decodeOnly))
 	for _, set := range []*request.Set{whole, half} {
 		var transfer, side int64
-		for _, a := range NewAttributor(set).All() {
+		for _, a := range NewAttributor(place.Of(set)).All() {
 			transfer += a.First[Transfer]
 			side += a.First[PrefillSide]
 		}

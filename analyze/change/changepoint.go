@@ -147,12 +147,12 @@ const (
 	loadPart = 0.8
 )
 
-// Find searches the requests of s for changes of the rate of arrivals, of
+// Find searches requests for changes of the rate of arrivals, of
 // the share of the requests that a rank gets, and of the time that stages take on
 // a rank. docs/METRICS.md says how.
-func Find(s *request.Set) *Changes {
-	w := newObserver(s)
-	c := &Changes{Requests: len(s.Requests) - w.bulk.Outside}
+func Find(peers *place.Groups) *Changes {
+	w := newObserver(peers)
+	c := &Changes{Requests: len(w.set.Requests) - w.bulk.Outside}
 	c.From, c.To = w.steady()
 	if c.To <= c.From {
 		return c

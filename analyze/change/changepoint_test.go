@@ -211,7 +211,7 @@ func TestNames(t *testing.T) {
 func TestNoChangesInSteadyDumps(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "c_pp2_dp2.jsonl.zst", "d_big_tp2.jsonl.zst", "i_vllm_llm_request.jsonl"} {
 		t.Run(name, func(t *testing.T) {
-			if c := Find(testset.LoadDump(t, name)); c.Series == 0 || len(c.List) > 0 {
+			if c := Find(place.Of(testset.LoadDump(t, name))); c.Series == 0 || len(c.List) > 0 {
 				t.Errorf("%d series, %d changes", c.Series, len(c.List))
 			}
 		})

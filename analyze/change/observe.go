@@ -59,9 +59,8 @@ type observed struct {
 	ns int64
 }
 
-func newObserver(s *request.Set) *observer {
-	ranks := place.NewRankSet(s)
-	return &observer{set: s, ranks: ranks, peers: place.Of(ranks), bulk: load.BulkOf(s)}
+func newObserver(peers *place.Groups) *observer {
+	return &observer{set: peers.Ranks.Set, ranks: peers.Ranks, peers: peers, bulk: load.BulkOf(peers.Ranks.Set)}
 }
 
 // requests returns those that are looked at.

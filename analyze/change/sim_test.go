@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -131,7 +132,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 	config.Mode = in.modes[int(seed)%len(in.modes)]
 	in.alter(&config)
 	set, truth := testset.Simulated(t, config)
-	changes := change.Find(set)
+	changes := change.Find(place.Of(set))
 	if in.finds == nil {
 		return len(changes.List) == 0
 	}
@@ -142,7 +143,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
 		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
-		c := change.Find(set)
+		c := change.Find(place.Of(set))
 		if len(c.List) == 0 {
 			t.Errorf("seed %d: no change", seed)
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
@@ -211,7 +212,7 @@ func TestTimelineOfNothing(t *testing.T) {
 	if n := (MarkedTimeline{Timeline: tl}).Report().Len(); n != 0 {
 		t.Errorf("%d rows", n)
 	}
-	if c := Find(s); len(c.List) > 0 || c.Series != 0 {
+	if c := Find(place.Of(s)); len(c.List) > 0 || c.Series != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -243,7 +244,7 @@ func TestTimelineLeavesOutStrays(t *testing.T) {
 	if tokens != 59*4 {
 		t.Errorf("%d tokens, want %d", tokens, 59*4)
 	}
-	if c := Find(s); c.Requests != 59 || len(c.List) > 0 {
+	if c := Find(place.Of(s)); c.Requests != 59 || len(c.List) > 0 {
 		t.Errorf("%d requests, %+v", c.Requests, c.List)
 	}
 }
@@ -297,7 +298,7 @@ func TestTimelineFits(t *testing.T) {
 	s := played(t, c)
 	for _, style := range []table.Style{{Width: 120}, {Width: 100, ASCII: true}} {
 		for _, bucket := range []time.Duration{0, 20 * time.Millisecond, 10 * time.Second} {
-			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: Find(s)}
+			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: Find(place.Of(s))}
 			var b bytes.Buffer
 			if err := tl.Write(&b, style); err != nil {
 				t.Fatal(err)
@@ -322,7 +323,7 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*table.Table{MarkedTimeline{Timeline: newTimeline(t, played(t, simulator.DefaultConfig(1)), 0)}.Report(), Find(played(t, simulator.DefaultConfig(1))).Report()} {
+	for _, r := range []*table.Table{MarkedTimeline{Timeline: newTimeline(t, played(t, simulator.DefaultConfig(1)), 0)}.Report(), Find(place.Of(played(t, simulator.DefaultConfig(1)))).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`
@@ -345,6 +346,6 @@ func BenchmarkFindChanges(b *testing.B) {
 	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
-		Find(s)
+		Find(place.Of(s))
 	}
 }

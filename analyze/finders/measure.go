@@ -1,6 +1,8 @@
 package finders
 
 import (
+	"sync"
+
 	"github.com/sgtrace/sgtrace/analyze/allocations"
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/chain"
@@ -14,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/routing"
@@ -99,16 +102,17 @@ func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
 	var steps []func()
 	var collector *gaps.Collector
-	if in.Requests != nil { // what takes longest comes first
+	if in.Requests != nil { // what takes longest comes first, but for what need not wait for peers
+		peers := sync.OnceValue(func() *place.Groups { return place.Of(in.Requests) })
 		steps = append(steps,
-			func() { m.Changes = change.Find(in.Requests) },
+			func() { m.Changes = change.Find(peers()) },
+			func() { m.Lives = lifecycle.Find(in.Requests) },
 			func() {
-				m.Tail = tail.New(in.Requests, tail.Options{})
+				m.Tail = tail.New(peers(), tail.Options{})
 				m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
 			},
-			func() { m.RankLoads = rank.Measure(in.Requests) },
-			func() { m.Limits = limit.Find(in.Requests) },
-			func() { m.Lives = lifecycle.Find(in.Requests) },
+			func() { m.RankLoads = rank.Measure(peers()) },
+			func() { m.Limits = limit.Find(peers().Ranks) },
 			func() { m.Front = limit.FindFront(in.Requests) },
 			func() { m.Loss = requests.FindLoss(in.Requests) })
 	}

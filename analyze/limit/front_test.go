@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -25,7 +26,7 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 		t.Fatal(err)
 	}
 	s := testset.BuildSet(t, "cluster", &dump)
-	found, judged := FindFront(s).Findings(cause.NewCosts(s, cause.NewAttributor(s).All()))
+	found, judged := FindFront(s).Findings(cause.NewCosts(s, cause.NewAttributor(place.Of(s)).All()))
 	if judged.State() != finding.LookedAt {
 		t.Errorf("%+v", judged)
 	}

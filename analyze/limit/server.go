@@ -40,9 +40,9 @@ type server struct {
 	served   []int          // requests that it worked for, as indexes into Set.Requests, in order
 }
 
-// serversOf collects what requests did on the lead ranks of s, in the order of display.
-func serversOf(s *request.Set) []*server {
-	ranks := place.NewRankSet(s)
+// serversOf collects what requests did on the lead ranks, in the order of display.
+func serversOf(ranks *place.RankSet) []*server {
+	s := ranks.Set
 	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
 	bulk := load.BulkOf(s)
 	for i := range s.AllRequests() {
@@ -176,11 +176,12 @@ type Limits struct {
 	set *request.Set
 }
 
-// Find finds the limits of all servers.
-func Find(s *request.Set) *Limits {
+// Find finds the limits of all servers, which have the given ranks.
+func Find(ranks *place.RankSet) *Limits {
+	s := ranks.Set
 	l := &Limits{Requests: len(s.Requests), set: s}
 	during := arrivals(s)
-	for _, v := range serversOf(s) {
+	for _, v := range serversOf(ranks) {
 		whole := v.e2e(s)
 		if whole == 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -47,7 +48,7 @@ func TestRateOfLimits(t *testing.T) {
 				p.plant(&c)
 				c.Mode = p.modes[seed%uint64(len(p.modes))]
 				s, _ := testset.Simulated(t, c)
-				list := Find(s).List
+				list := Find(place.NewRankSet(s)).List
 				if len(list) == 0 {
 					return false
 				}
@@ -70,7 +71,7 @@ func TestRateOfWhenLimitsAreReached(t *testing.T) {
 		c.MaxRunning, c.MaxQueued, c.KVTokens, c.Rate = 8, 300, 1<<16, 5
 		c.Incident = simulator.Incident{Onset: 0.4, BurstFactor: 8, BurstLength: 2 * time.Second}
 		s, truth := testset.Simulated(t, c)
-		list := Find(s).List
+		list := Find(place.NewRankSet(s)).List
 		if len(list) != 1 {
 			return false
 		}
@@ -93,7 +94,7 @@ func TestRateOfNoLimits(t *testing.T) {
 	var said []string
 	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
 		s, _ := testset.Simulated(t, testset.Deployment(seed, testset.Calm(seed)))
-		list := Find(s).List
+		list := Find(place.NewRankSet(s)).List
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range list {

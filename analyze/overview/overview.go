@@ -107,6 +107,9 @@ func New(in Input) *Overview {
 		})
 	}
 	wg.Wait()
+	if o.Requests != nil {
+		o.Servers = serversOf(o.Measured.Tail.Peers.Ranks)
+	}
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
@@ -155,7 +158,6 @@ func (o *Overview) measureRequests() {
 	for i := range s.Requests {
 		o.Statuses[s.Requests[i].Status]++
 	}
-	o.Servers = serversOf(s)
 	o.Latencies = headlines(requests.MeasureLatencies(s).Rows)
 	if o.SLO != nil {
 		o.Goodput = slo.Measure(s, o.SLO)

@@ -218,10 +218,9 @@ type Server struct {
 	Missing []string
 }
 
-// serversOf lists the roles that worked for the requests of s, in the order of display.
-func serversOf(s *request.Set) []Server {
+// serversOf lists the roles of some ranks, in the order of display.
+func serversOf(r *place.RankSet) []Server {
 	var out []Server
-	r := place.NewRankSet(s)
 	for i := 0; i < len(r.Places); {
 		from := i
 		for i < len(r.Places) && r.Places[i].Role == r.Places[from].Role {
@@ -229,7 +228,7 @@ func serversOf(s *request.Set) []Server {
 		}
 		out = append(out, serverOf(r.Places[from:i]))
 	}
-	if slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Gateway != request.None }) {
+	if slices.ContainsFunc(r.Set.Requests, func(r request.Request) bool { return r.Gateway != request.None }) {
 		out = slices.Insert(out, 0, Server{Role: request.Router, Ranks: request.Unknown})
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -17,7 +18,7 @@ import (
 // the difference add up to it.
 func TestDiffPage(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(1))
-	at := change.Find(set).List[0].Time // of the burst
+	at := change.Find(place.Of(set)).List[0].Time // of the burst
 	before, after := diff.NewCollected(0), diff.NewCollected(0)
 	before.Add(diff.Capture{Label: "before", Requests: set, To: at})
 	after.Add(diff.Capture{Label: "from then on", Requests: set, From: at})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -17,7 +18,7 @@ func stagesOf(t *testing.T, config simulator.Config) Section {
 	set := simulate(t, config)
 	timeline, err := load.New(set, 0)
 	must(t, err)
-	return Stages(set, rank.Measure(set), timeline.From, timeline.To, Source{})
+	return Stages(set, rank.Measure(place.Of(set)), timeline.From, timeline.To, Source{})
 }
 
 // colored counts the cells of a stage of which something is known, by row, and those of them

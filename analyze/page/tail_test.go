@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
@@ -12,7 +13,7 @@ import (
 // Bars add up to what they are of, to the ns.
 func TestBarsOfTheTailAddUp(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(2))
-	tail := tail.New(set, tail.Options{})
+	tail := tail.New(place.Of(set), tail.Options{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	for _, c := range tail.Comparisons {
 		rows := b.breakdown(c).Body.(*chart.Bars).Rows
@@ -32,7 +33,7 @@ func TestBarsOfTheTailAddUp(t *testing.T) {
 // they are said to be.
 func TestScatterHasAllRequests(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(2))
-	tail := tail.New(set, tail.Options{})
+	tail := tail.New(place.Of(set), tail.Options{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	c := tail.Comparisons[0]
 	dots := b.scatter(c).Body.(*chart.Scatter)

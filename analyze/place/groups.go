@@ -13,7 +13,7 @@ import (
 // Groups are the servers of a set, divided into those that do the same. Each server with a
 // place is in one group, with all of its ranks.
 type Groups struct {
-	ranks *RankSet
+	Ranks *RankSet
 	of    []int32  // group of every place
 	names []string // of every group: what sets it apart from others of its role; "" is alone
 
@@ -33,8 +33,9 @@ type server struct {
 }
 
 // Of divides the servers of a set.
-func Of(ranks *RankSet) *Groups {
-	g := &Groups{ranks: ranks, of: make([]int32, len(ranks.Places))}
+func Of(s *request.Set) *Groups {
+	ranks := NewRankSet(s)
+	g := &Groups{Ranks: ranks, of: make([]int32, len(ranks.Places))}
 	servers, serverOf := g.look()
 	var byRole [request.Other + 1][]*server
 	for _, x := range servers {
@@ -53,8 +54,8 @@ func Of(ranks *RankSet) *Groups {
 // look finds out what the servers do. It returns them, and the one of every place.
 func (g *Groups) look() (servers, serverOf []*server) {
 	index := map[Where]*server{}
-	serverOf = make([]*server, len(g.ranks.Places))
-	for i, p := range g.ranks.Places {
+	serverOf = make([]*server, len(g.Ranks.Places))
+	for i, p := range g.Ranks.Places {
 		at := Where{Scope: OneRank, Role: p.Role, Host: p.Host, Server: p.Server}
 		x := index[at]
 		if x == nil {
@@ -64,9 +65,9 @@ func (g *Groups) look() (servers, serverOf []*server) {
 		x.ranks = max(x.ranks, int(p.Rank.TP)+1)
 		serverOf[i] = x
 	}
-	g.ranks.EachPart(func(p *request.Part) {
-		if _, rank := g.ranks.Lead(p); rank != request.None {
-			serverOf[rank].add(g.ranks.Set, p)
+	g.Ranks.EachPart(func(p *request.Part) {
+		if _, rank := g.Ranks.Lead(p); rank != request.None {
+			serverOf[rank].add(g.Ranks.Set, p)
 		}
 	})
 	return servers, serverOf
@@ -271,10 +272,10 @@ func (g *Groups) Group(at int32) int32 { return g.of[at] }
 // GroupOf returns the group of a proc; 0 if it has no place, or is request.None: then
 // nothing tells that it is in another one.
 func (g *Groups) GroupOf(proc int32) int32 {
-	if proc == request.None || g.ranks.Of[proc] == request.None {
+	if proc == request.None || g.Ranks.Of[proc] == request.None {
 		return 0
 	}
-	return g.of[g.ranks.Of[proc]]
+	return g.of[g.Ranks.Of[proc]]
 }
 
 // Len returns how many groups there are, one at least: all that GroupOf returns is below it.

@@ -29,10 +29,10 @@ func played(t *testing.T, c cluster.Config) (*request.Set, map[string]int) {
 }
 
 // leads counts the lead ranks of every group.
-func leads(ranks *RankSet, g *Groups) map[int32]int {
+func leads(g *Groups) map[int32]int {
 	counts := map[int32]int{}
-	for i := range ranks.Places {
-		if ranks.Leads[i] {
+	for i := range g.Ranks.Places {
+		if g.Ranks.Leads[i] {
 			counts[g.Group(int32(i))]++
 		}
 	}
@@ -43,12 +43,11 @@ func leads(ranks *RankSet, g *Groups) map[int32]int {
 func TestModelsAreNoPeers(t *testing.T) {
 	c := cluster.Find("mixed_models").Config(1)
 	s, servers := played(t, c)
-	ranks := NewRankSet(s)
-	g := Of(ranks)
+	g := Of(s)
 	if g.Len() != len(servers) {
 		t.Fatalf("%d groups, want one for each of %v", g.Len(), servers)
 	}
-	for group, n := range leads(ranks, g) {
+	for group, n := range leads(g) {
 		if servers[g.Name(group)] != n {
 			t.Errorf("%q has %d servers, want %v", g.Name(group), n, servers)
 		}
@@ -75,7 +74,7 @@ func TestWorkTellsModelsApart(t *testing.T) {
 		for i := range s.Parts {
 			s.Parts[i].Model = 0
 		}
-		return Of(NewRankSet(s))
+		return Of(s)
 	}
 	s, servers := played(t, cluster.Find("mixed_models").Config(2))
 	if g := nameless(s); g.Len() != len(servers) {

@@ -25,7 +25,7 @@ func (g *Groups) Populations() int { return len(g.list) }
 
 // findPopulations numbers the populations of the finished requests.
 func (g *Groups) findPopulations() {
-	s := g.ranks.Set
+	s := g.Ranks.Set
 	var order []population
 	counts, largest := map[population]int{}, map[int32]population{}
 	for i := range s.AllRequests() {
@@ -60,14 +60,14 @@ func (g *Groups) findPopulations() {
 func (g *Groups) Population(r *request.Request) int { return g.index[g.populationOf(r)] }
 
 func (g *Groups) populationOf(r *request.Request) population {
-	s := g.ranks.Set
+	s := g.Ranks.Set
 	p := population{prefill: request.None, answer: request.None, decodes: Decodes(r)}
 	for _, i := range s.PartsOf(r) {
 		part := &s.Parts[i]
 		if !part.Serves() {
 			continue
 		}
-		_, rank := g.ranks.Lead(part)
+		_, rank := g.Ranks.Lead(part)
 		if rank == request.None {
 			continue
 		}

@@ -108,19 +108,24 @@ func NewRankSet(s *request.Set) *RankSet {
 		r.bare[role] = true
 	}
 	working := make([]bool, len(s.Procs))
+	alone := make([][request.Other + 1]bool, len(s.Procs)) // working for parts of a role without threads
 	r.EachPart(func(p *request.Part) {
-		for _, t := range s.ThreadsOf(p) {
+		threads := s.ThreadsOf(p)
+		if len(threads) == 0 && p.Proc != request.None {
+			alone[p.Proc][p.Role] = true
+		}
+		for _, t := range threads {
 			proc := s.Threads[t].Proc
 			if s.Procs[proc].Schedules {
 				working[proc], r.bare[p.Role] = true, false
 			}
 		}
 	})
-	r.EachPart(func(p *request.Part) {
-		if r.isBare(p) && p.Proc != request.None {
-			working[p.Proc] = true
+	for proc := range alone {
+		for role, is := range alone[proc] {
+			working[proc] = working[proc] || is && r.bare[role]
 		}
-	})
+	}
 	for _, i := range byServer(s) {
 		r.Of[i] = request.None
 		if !working[i] {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -25,7 +26,7 @@ func fleet(seed uint64, servers, slow int, factor float64) simulator.Config {
 // slowRanks are the DP ranks of the servers that are found to be slow, in order.
 func slowRanks(t *testing.T, c simulator.Config) []int {
 	s, _ := testset.Simulated(t, c)
-	found, _ := Measure(s).SlowServers(nil)
+	found, _ := Measure(place.Of(s)).SlowServers(nil)
 	var ranks []int
 	for i := range found {
 		ranks = append(ranks, int(found[i].At.Rank.DP))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -60,7 +61,7 @@ func TestRateOfOccasionalStragglers(t *testing.T) {
 					continue // by chance
 				}
 				runs++
-				got := Measure(s).Stragglers()
+				got := Measure(place.Of(s)).Stragglers()
 				if !foundPlanted(t, seed, got, truth, false) || got[0].Intermittent == nil {
 					t.Logf("    %d of %d are slow (%.3f)", want.SlowSteps, want.Steps, share)
 					continue

@@ -32,7 +32,7 @@ func TestRateOfSlowServers(t *testing.T) {
 	found := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c, slow := replicas(seed, factor)
 		s, _ := testset.Simulated(t, c)
-		r := Measure(s)
+		r := Measure(place.Of(s))
 		got, _ := r.SlowServers(nil)
 		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
 			t.Logf("seed %d: DP%d of %d is slow, found %+v", seed, slow, c.Unified.DP, got)
@@ -49,7 +49,7 @@ func TestRateOfSlowServers(t *testing.T) {
 	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c, _ := replicas(seed, 1)
 		s, _ := testset.Simulated(t, c)
-		got := Measure(s).Slow
+		got := Measure(place.Of(s)).Slow
 		for i := range got {
 			t.Logf("seed %d: %s", seed, got[i].Text())
 		}
@@ -65,7 +65,7 @@ func TestSlowServersByAnswers(t *testing.T) {
 			c, slow := replicas(seed, factor)
 			c.Level = 1
 			s, _ := testset.Simulated(t, c)
-			got, _ := Measure(s).SlowServers(nil)
+			got, _ := Measure(place.Of(s)).SlowServers(nil)
 			if len(got) > 1 || (len(got) == 1) != (factor > 1) || len(got) == 1 && int(got[0].At.Rank.DP) != slow {
 				t.Errorf("seed %d: DP%d of %d takes %v times as long, found %+v", seed, slow, c.Unified.DP, factor, got)
 			}

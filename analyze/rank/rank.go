@@ -30,13 +30,15 @@ type Ranks struct {
 	notes          []string
 }
 
-// Measure measures the ranks that work for the requests of s.
-func Measure(s *request.Set) *Ranks {
+// Measure measures the ranks that work for requests.
+func Measure(peers *place.Groups) *Ranks {
+	of := peers.Ranks
+	s := of.Set
 	if len(s.Requests) == 0 {
-		return &Ranks{paced: -1, peers: new(place.Groups)}
+		return &Ranks{paced: -1, peers: peers}
 	}
-	of, all := place.NewRankSet(s), load.BulkOf(s)
-	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: place.Of(of)}
+	all := load.BulkOf(s)
+	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: peers}
 	out.e2e = meanE2E(s)
 	out.measureLoads(of, all)
 	out.measureSteps(of, all)

@@ -49,7 +49,7 @@ func tpBatch(d *testset.Dump, requests int, late []float64) {
 func TestBatchIsOneStep(t *testing.T) {
 	var d testset.Dump
 	tpBatch(&d, 5, []float64{2000, 0, -500, 2000})
-	r := Measure(d.Set(t))
+	r := Measure(place.Of(d.Set(t)))
 	if len(r.Groups) != 2 {
 		t.Fatalf("%d groups, want decode steps and prefills", len(r.Groups))
 	}
@@ -82,7 +82,7 @@ func TestLostStepsAreLeftOut(t *testing.T) {
 	d.Lines = slices.DeleteFunc(d.Lines, func(line string) bool {
 		return strings.Contains(line, `"decode_ct","value":{"intValue":"1"}`) && strings.Contains(line, "30200000") // on TP1
 	})
-	r := Measure(d.Set(t))
+	r := Measure(place.Of(d.Set(t)))
 	g := r.Groups[0]
 	if l := g.Late[1]; g.Steps != 3 || l.P50 != 300_000 || l.Last != 3 || r.skipped.alone != 1 {
 		t.Errorf("%d steps, %+v, %d left out", g.Steps, l, r.skipped.alone)
@@ -104,7 +104,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 		c.Cancels, c.Impatient, c.Requests = 0, 0, 100
 		s, truth := testset.Simulated(t, c)
 		want := truth.Straggler
-		for _, g := range Measure(s).Groups {
+		for _, g := range Measure(place.Of(s)).Groups {
 			rank := slices.IndexFunc(g.Ranks, func(p place.Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
 			if g.Kind != DecodeStep || rank < 0 {
 				continue
@@ -124,7 +124,7 @@ func TestLoadOfRanks(t *testing.T) {
 		c := testset.Calm(seed)
 		c.Requests, c.Mode, c.KVTokens = 80, simulator.Mode(seed), 3200
 		s, _ := testset.Simulated(t, c)
-		loads := Measure(s).Loads
+		loads := Measure(place.Of(s)).Loads
 		wants, most := make([]brute, len(loads)), map[request.Role]int{}
 		for i := range loads {
 			wants[i] = bruteLoad(s, &loads[i].Where)
@@ -235,7 +235,7 @@ func TestRanksOfDamagedDumps(t *testing.T) {
 		c := withStraggler(seed, 1.3, false)
 		dump, truth := testinput.Simulate(t, c)
 		s := testset.BuildSet(t, "damaged", bytes.NewReader(testset.WithoutSpans(dump, seed)))
-		if !foundPlanted(t, seed, Measure(s).Stragglers(), truth, false) {
+		if !foundPlanted(t, seed, Measure(place.Of(s)).Stragglers(), truth, false) {
 			t.Errorf("seed %d: the straggler is not found", seed)
 		}
 	}
@@ -248,7 +248,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 	c.Unified, c.RanksPerHost, c.HostSkew = simulator.Parallel{TP: 4, PP: 2, DP: 1}, 2, 20_000_000
 	c.Straggler = simulator.Straggler{TP: 3, PP: 1, Factor: 1.3}
 	s, _ := testset.Simulated(t, c)
-	r := Measure(s)
+	r := Measure(place.Of(s))
 	found := r.Stragglers()
 	if len(found) == 0 || found[0].Where.String() != "PP1 TP3" {
 		t.Errorf("found %+v", found)
@@ -266,7 +266,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 
 // Nothing to compare is no straggler, and said so.
 func TestVerdictWithoutRanks(t *testing.T) {
-	if got := Measure(testset.Fixture(t)).Verdict(); got != "Not enough data to find stragglers: 1 prefill, 40 needed" {
+	if got := Measure(place.Of(testset.Fixture(t))).Verdict(); got != "Not enough data to find stragglers: 1 prefill, 40 needed" {
 		t.Errorf("%q", got)
 	}
 	if got := new(Ranks).Verdict(); got != "No straggler found: there are no TP ranks on one host to compare" {
@@ -312,7 +312,7 @@ func TestGoldenRanks(t *testing.T) {
 	s, _ := testset.Simulated(t, c)
 	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
 		var out strings.Builder
-		for _, r := range Measure(s).Reports() {
+		for _, r := range Measure(place.Of(s)).Reports() {
 			out.WriteString(tabletest.Text(t, r, f, table.Style{}))
 			out.WriteString("\n")
 		}

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // loadsOf prints the ranks of a set with their requests.
 func loadsOf(s *request.Set) string {
-	r := Measure(s)
+	r := Measure(place.Of(s))
 	var out []string
 	for i := range r.Loads {
 		out = append(out, fmt.Sprintf("%s: %d", r.Loads[i].Where.String(), r.Loads[i].Requests))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -27,10 +28,10 @@ func TestRateOfDivisions(t *testing.T) {
 		c.Mode = simulator.Mode(seed % 3)
 		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
 		s, truth := testset.Simulated(t, c)
-		got, _ := Measure(s).Imbalances(nil)
+		got, _ := Measure(place.Of(s)).Imbalances(nil)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
-			d := Measure(s).balances()
+			d := Measure(place.Of(s)).balances()
 			for i := range d {
 				t.Logf("seed %d: %v of %+v: P %v, cost %v: %s", seed, c.Mode, truth.Imbalance, d[i].P, d[i].Cost, d[i].Text())
 			}
@@ -43,7 +44,7 @@ func TestRateOfDivisions(t *testing.T) {
 		c.Mode, c.Level = simulator.Mode(seed%3), 4
 		c.Unified = simulator.Parallel{TP: 1, PP: 1 + int(seed/3)%3, DP: 2 + int(seed/9)%3}
 		s, _ := testset.Simulated(t, c)
-		got := allFindings(Measure(s))
+		got := allFindings(Measure(place.Of(s)))
 		for _, f := range got {
 			t.Logf("seed %d: %s", seed, f.Text)
 		}
@@ -62,7 +63,7 @@ func TestRateOfSlowStages(t *testing.T) {
 		c.Unified = simulator.Parallel{TP: 1, PP: 2 + int(seed%3), DP: 1}
 		c.Straggler = simulator.Straggler{PP: int(seed/3) % c.Unified.PP, Factor: 1.2}
 		s, _ := testset.Simulated(t, c)
-		p := Measure(s).Pipes
+		p := Measure(place.Of(s)).Pipes
 		if len(p) != 1 || len(p[0].Slow) != 1 || p[0].Slow[0].Rank != c.Straggler.PP {
 			t.Logf("seed %d: PP%d of %d is not found", seed, c.Straggler.PP, c.Unified.PP)
 			return false
@@ -78,7 +79,7 @@ func TestRateOfSlowStages(t *testing.T) {
 	c.Mode, c.Level, c.Requests = simulator.Unified, 3, 30
 	c.Unified = simulator.Parallel{TP: 1, PP: 2, DP: 1}
 	s, _ := testset.Simulated(t, c)
-	if r := Measure(s); len(r.Pipes) > 0 || !r.unlaunched {
+	if r := Measure(place.Of(s)); len(r.Pipes) > 0 || !r.unlaunched {
 		t.Errorf("%d pipelines at level 3", len(r.Pipes))
 	}
 }
@@ -86,7 +87,7 @@ func TestRateOfSlowStages(t *testing.T) {
 // The dump with two replicas and two stages has most of the requests on DP0, and a
 // PP1 that is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
-	r := Measure(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
+	r := Measure(place.Of(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst")))
 	got, _ := r.Imbalances(nil)
 	if len(got) != 1 || got[0].At.Rank.DP != 0 {
 		t.Errorf("%+v", got)
@@ -108,7 +109,7 @@ func TestRanksOfRealPipelines(t *testing.T) {
 // Healthy dumps have nothing that stands out, although TP1 is last nearly always.
 func TestNothingStandsOutOfRealRanks(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "d_big_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst", "i_vllm_llm_request.jsonl"} {
-		for _, f := range allFindings(Measure(testset.LoadDump(t, name))) {
+		for _, f := range allFindings(Measure(place.Of(testset.LoadDump(t, name)))) {
 			t.Errorf("%s: %s", name, f.Text)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -39,7 +40,7 @@ func TestRateOfStragglers(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			found := testset.CountSeeds(seeds, func(seed uint64) bool {
 				s, truth := testset.Simulated(t, withStraggler(seed, c.factor, c.atOnset))
-				return foundPlanted(t, seed, Measure(s).Stragglers(), truth, c.atOnset)
+				return foundPlanted(t, seed, Measure(place.Of(s)).Stragglers(), truth, c.atOnset)
 			})
 			testset.Rate(t, what, found, len(seeds), 95)
 		})
@@ -83,7 +84,7 @@ func TestRateOfNoStragglers(t *testing.T) {
 				tp := 2 << (seed / 4 % 3)
 				c.Decode.TP, c.Unified.TP = tp, tp
 				s, _ := testset.Simulated(t, c)
-				found := Measure(s).Stragglers()
+				found := Measure(place.Of(s)).Stragglers()
 				for i := range found {
 					t.Logf("seed %d: %s", seed, found[i].Text())
 				}

@@ -117,8 +117,9 @@ func (k markKind) computed() bool { return k != joinEnd && k != thrownOut }
 
 // Read takes the requests of a set apart.
 func Read(s *request.Set) *Run {
-	r := &Run{set: s, ranks: place.NewRankSet(s), pools: map[string]timing{}}
-	r.addEngines()
+	peers := place.Of(s)
+	r := &Run{set: s, ranks: peers.Ranks, pools: map[string]timing{}}
+	r.addEngines(peers)
 	for i := range s.AllRequests() {
 		r.addRequest(i)
 	}
@@ -130,8 +131,7 @@ func Read(s *request.Set) *Run {
 }
 
 // addEngines makes an engine of each rank that leads others.
-func (r *Run) addEngines() {
-	peers := place.Of(r.ranks)
+func (r *Run) addEngines(peers *place.Groups) {
 	for i, at := range r.ranks.Places {
 		r.Engines = append(r.Engines, Engine{Where: at, Group: peers.Group(int32(i)), Leads: r.ranks.Leads[i]})
 		if at.Rank.PP > 0 {

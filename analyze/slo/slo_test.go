@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
@@ -98,7 +99,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 	}
 	addsUp(t, set, g)
 
-	attributor := cause.NewAttributor(set)
+	attributor := cause.NewAttributor(place.Of(set))
 	list := attributor.All()
 	cause.SplitSizes(set, list, attributor.Peers.Len())
 	g.Blame(list)

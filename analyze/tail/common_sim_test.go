@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -13,7 +14,7 @@ const tenantKey = "http.request.header.x-tenant-id"
 // found returns what stands out in a simulated run.
 func found(t *testing.T, c simulator.Config) (list []TraitComparison) {
 	s, _ := testset.Simulated(t, c)
-	compared := New(s, Options{})
+	compared := New(place.Of(s), Options{})
 	for _, one := range FindTraits(s, compared.List, compared.Peers).List {
 		if one.StandsOut {
 			list = append(list, one)

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -87,7 +88,7 @@ func TestRateOfTailCauses(t *testing.T) {
 				p.plant(&c)
 				c.Mode = p.modes[seed%uint64(len(p.modes))]
 				s, _ := testset.Simulated(t, c)
-				got, _ := outstanding(New(s, Options{}))
+				got, _ := outstanding(New(place.Of(s), Options{}))
 				for _, found := range p.found {
 					if !slices.Contains(got, found) {
 						mu.Lock()
@@ -112,7 +113,7 @@ func TestRateOfSilentTails(t *testing.T) {
 	alarms := 0
 	testset.EachSeed(seeds, func(seed uint64) {
 		s, _ := testset.Simulated(t, testset.Deployment(seed, testset.Calm(seed)))
-		if what, verdicts := outstanding(New(s, Options{})); len(what) > 0 {
+		if what, verdicts := outstanding(New(place.Of(s), Options{})); len(what) > 0 {
 			mu.Lock()
 			defer mu.Unlock()
 			alarms++
@@ -168,7 +169,7 @@ func TestRateOfMainCauses(t *testing.T) {
 	slow, right, runs := 0, 0, 0
 	testset.EachSeed(seeds, func(seed uint64) {
 		s, truth := testset.Simulated(t, testset.Deployment(seed, simulator.DefaultConfig(seed)))
-		tail := New(s, Options{})
+		tail := New(place.Of(s), Options{})
 		main := tail.mainByTruth()
 		transfers := map[string]bool{}
 		if tail.Transfers != nil {
@@ -200,7 +201,7 @@ func TestTailOfFewRequests(t *testing.T) {
 	c := simulator.DefaultConfig(1)
 	c.Requests = 12
 	s, _ := testset.Simulated(t, c)
-	tail := New(s, Options{Metrics: []*metric.Metric{metric.E2E}})
+	tail := New(place.Of(s), Options{Metrics: []*metric.Metric{metric.E2E}})
 	what, _ := outstanding(tail)
 	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(what) != 0 {
 		t.Errorf("%d requests are compared", tail.Comparisons[0].N)

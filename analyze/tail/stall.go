@@ -62,15 +62,18 @@ type heldGap struct {
 	held          int64 // ns
 }
 
-// stalls finds the stalls, given the median gap between tokens in ns.
-func (t *Tail) stalls(a *cause.Attributor, median int64) *Stalls {
+// stalls finds the stalls, given the median gap between tokens, and the longest of each request, in ns.
+func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stalls {
 	limits := t.stallLimits(median)
 	s := &Stalls{Limit: slices.Min(limits)}
 	byRequest := make([][]heldGap, len(t.List))
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
-		r := t.List[i].Request
+		r, limit := t.List[i].Request, limits[t.List[i].AnswerGroup]
+		if longest[i] < limit {
+			return
+		}
 		w.GapsOf(r, func(g *cause.GapSplit) {
-			if g.Interference >= limits[t.List[i].AnswerGroup] {
+			if g.Interference >= limit {
 				byRequest[i] = append(byRequest[i], heldGap{int(t.List[i].Answer), r, g.From, g.To, g.Interference})
 			}
 		})

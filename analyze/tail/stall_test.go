@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -29,7 +30,7 @@ func TestRateOfStalls(t *testing.T) {
 	seeds := testset.Seeds(t)
 	right := testset.CountSeeds(seeds, func(seed uint64) bool {
 		s, truth := testset.Simulated(t, longPrompts(seed))
-		tail := New(s, Options{})
+		tail := New(place.Of(s), Options{})
 		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
 		if len(found) != 1 {
 			t.Logf("seed %d: %d findings", seed, len(found))
@@ -72,7 +73,7 @@ func TestRateOfNoStalls(t *testing.T) {
 		c := testset.Calm(seed)
 		c.Mode = simulator.Unified
 		s, _ := testset.Simulated(t, c)
-		tail := New(s, Options{Metrics: []*metric.Metric{metric.ITL}})
+		tail := New(place.Of(s), Options{Metrics: []*metric.Metric{metric.ITL}})
 		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
 		return len(found) == 0
 	})
@@ -83,7 +84,7 @@ func TestRateOfNoStalls(t *testing.T) {
 // most of the tokens that were computed in that time.
 func TestStallsAddUp(t *testing.T) {
 	s, _ := testset.Simulated(t, longPrompts(3))
-	x := New(s, Options{}).Stalls
+	x := New(place.Of(s), Options{}).Stalls
 	if len(x.List) < 2 {
 		t.Fatalf("%d stalls", len(x.List))
 	}
@@ -106,7 +107,7 @@ func TestStallsAddUp(t *testing.T) {
 	if sum != x.Total {
 		t.Errorf("stalls cost %d, together %d", sum, x.Total)
 	}
-	usual, enough := New(s, Options{}).Sizes.Prompt[0], min(x.Limit/2, noticed)
+	usual, enough := New(place.Of(s), Options{}).Sizes.Prompt[0], min(x.Limit/2, noticed)
 	if x.Chunk < 256 || usual.Expected(x.Chunk) > enough || usual.Expected(2*x.Chunk) <= enough {
 		t.Errorf("chunks of %d take %d, with a limit of %d", x.Chunk, usual.Expected(x.Chunk), x.Limit)
 	}

@@ -82,8 +82,8 @@ type Tail struct {
 	oneHome [cause.Count]bool
 }
 
-// New compares the slow requests of s with those around the median.
-func New(s *request.Set, o Options) *Tail {
+// New compares the slow requests of some with those around the median.
+func New(peers *place.Groups, o Options) *Tail {
 	if o.Percent == 0 {
 		o.Percent = 99
 	}
@@ -94,7 +94,7 @@ func New(s *request.Set, o Options) *Tail {
 	if o.Slowest == 0 {
 		o.Slowest = 10
 	}
-	a := cause.NewAttributor(s)
+	s, a := peers.Ranks.Set, cause.NewAttributor(peers)
 	t := &Tail{Options: o, ClocksMoved: s.Clocks.Moves(), set: s, List: a.All()}
 	for i := range s.AllRequests() {
 		switch r := &s.Requests[i]; {
@@ -105,14 +105,14 @@ func New(s *request.Set, o Options) *Tail {
 			t.Implausible++
 		}
 	}
-	t.Sizes, t.Peers = cause.SplitSizes(s, t.List, a.Peers.Len()), a.Peers
+	t.Sizes, t.Peers = cause.SplitSizes(s, t.List, peers.Len()), peers
 	t.oneHome = oneHomes(t.List)
 	for _, m := range o.Metrics {
 		if m == metric.ITL {
-			gaps := t.compareGaps(a)
+			gaps, longest := t.compareGaps(a)
 			t.Comparisons = append(t.Comparisons, gaps)
 			if gaps.N >= finding.FewCompared {
-				t.Stalls = t.stalls(a, gaps.Median)
+				t.Stalls = t.stalls(a, gaps.Median, longest)
 			}
 		} else {
 			t.Comparisons = append(t.Comparisons, t.compareRequests(a, m))
@@ -258,21 +258,23 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 
 // compareGaps compares the gaps between tokens. Which ones are slow takes all of
 // them to tell, and only those on a side are divided then: what is held is one
-// number per gap, and two sums per request.
-func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
-	c := &Comparison{Metric: metric.ITL, Percent: t.Options.Percent}
+// number per gap, and two sums per request. longest is the longest gap of each request, in ns.
+func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64) {
+	c, longest = &Comparison{Metric: metric.ITL, Percent: t.Options.Percent}, memory.Make[int64](len(t.List))
 	var mu sync.Mutex
 	var sorted []int64
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		lengths := make([]int64, 0, 64)
-		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) { lengths = append(lengths, int64(g.To-g.From)) })
+		w.GapLengthsOf(t.List[i].Request, func(ns int64) {
+			lengths, longest[i] = append(lengths, ns), max(longest[i], ns)
+		})
 		mu.Lock()
 		defer mu.Unlock()
 		sorted = memory.Append(sorted, lengths...)
 	})
 	distribution.Summarize(sorted) // sorts them
 	if _, _, _, ok := c.choose(sorted); !ok {
-		return c
+		return c, longest
 	}
 	slow, around := memory.Make[tailUnit](len(t.List)), memory.Make[tailUnit](len(t.List))
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
@@ -293,13 +295,13 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 	}
 	if sides[1].n == 0 { // nearly all gaps are equally long
 		c.Slow, c.Around = Side{}, Side{}
-		return c
+		return c, longest
 	}
 	c.Slow.N, c.Around.N = int(sides[0].n), int(sides[1].n) // equal gaps are on one side
 	t.compare(c, &sides[0], &sides[1])
 	c.judge()
 	t.noteBeyond(c, &sides[0])
-	return c
+	return c, longest
 }
 
 // placeOf returns where proc is.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -57,7 +58,7 @@ func TestGoldenTail(t *testing.T) {
 	for _, f := range table.Formats {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
-			for _, r := range New(s, Options{Percent: 95, Slowest: 3, All: f == table.FormatCSV || f == table.FormatJSON}).Reports() {
+			for _, r := range New(place.Of(s), Options{Percent: 95, Slowest: 3, All: f == table.FormatCSV || f == table.FormatJSON}).Reports() {
 				got += tabletest.Text(t, r, f, table.Style{Width: 120}) + "\n"
 			}
 			testset.CompareGolden(t, "tail."+string(f), got)
@@ -68,7 +69,7 @@ func TestGoldenTail(t *testing.T) {
 	one := d.Set(t)
 	t.Run("disaggregated", func(t *testing.T) {
 		got := ""
-		for _, r := range New(one, Options{}).Reports() {
+		for _, r := range New(place.Of(one), Options{}).Reports() {
 			got += tabletest.Text(t, r, table.FormatText, table.Style{Width: 120}) + "\n"
 		}
 		testset.CompareGolden(t, "tail_disaggregated.text", got)
@@ -77,7 +78,7 @@ func TestGoldenTail(t *testing.T) {
 
 // What can be checked by hand of the fixture.
 func TestTailByHand(t *testing.T) {
-	tail := New(tailFixture(t), Options{Metrics: []*metric.Metric{metric.E2E}})
+	tail := New(place.Of(tailFixture(t)), Options{Metrics: []*metric.Metric{metric.E2E}})
 	if p := tail.Sizes.Prompt[0]; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
 		t.Errorf("usual prefill: %+v, want 5 ms + 20 us per token", p)
 	}
@@ -203,7 +204,7 @@ func BenchmarkTail(b *testing.B) {
 	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
-		New(s, Options{})
+		New(place.Of(s), Options{})
 	}
 }
 
@@ -222,12 +223,12 @@ func TestCausesOfForgedTimes(t *testing.T) {
 			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n)
 		})
 		s := testset.BuildSet(t, "forged", bytes.NewReader(forged))
-		for _, a := range cause.NewAttributor(s).All() {
+		for _, a := range cause.NewAttributor(place.Of(s)).All() {
 			if m := &s.Requests[a.Request].Metrics; a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
 				t.Fatalf("e2e %d, ttft %d ns, want %d, %d", a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
 			}
 		}
-		for _, r := range New(s, Options{}).Reports() {
+		for _, r := range New(place.Of(s), Options{}).Reports() {
 			tabletest.Text(t, r, table.FormatText, table.Style{})
 		}
 	}

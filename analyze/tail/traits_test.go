@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -47,7 +48,7 @@ func served(t *testing.T) *request.Set {
 // nearly all; the strongest is told, with what the same requests have, too.
 func TestTraitsOfADump(t *testing.T) {
 	s := served(t)
-	a := New(s, Options{})
+	a := New(place.Of(s), Options{})
 	traits := FindTraits(s, a.List, a.Peers)
 	var tested []string
 	for i := range traits.List {
@@ -106,7 +107,7 @@ func TestTraitsOfVLLM(t *testing.T) {
 			"gen_ai.usage.prompt_tokens": 50, "gen_ai.usage.completion_tokens": 31}})
 	}
 	s := d.Set(t)
-	compared := New(s, Options{})
+	compared := New(place.Of(s), Options{})
 	traits := FindTraits(s, compared.List, compared.Peers)
 	if traits.N != 60 || len(traits.List) == 0 || !traits.List[0].StandsOut || traits.List[0].String() != "model large" || traits.List[0].Metric.Name != "tpot" {
 		t.Errorf("%d requests: %+v", traits.N, traits.List)

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
@@ -92,7 +93,7 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 		suspects = append(suspects, suspectsOf(collectives, gpus))
 	}
 	if in.Requests != nil {
-		ranks = rank.Measure(in.Requests)
+		ranks = rank.Measure(place.Of(in.Requests))
 		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
 	if in.Series != nil && suspects == nil {

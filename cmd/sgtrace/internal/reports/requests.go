@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/critical"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -93,7 +94,7 @@ func parseTail(ctx *cli.Context) (Run, error) {
 		opt.Metrics = append(opt.Metrics, m)
 	}
 	return func(in *Reading) (*document.Document, error) {
-		t := tail.New(in.Requests, opt)
+		t := tail.New(place.Of(in.Requests), opt)
 		d := &document.Document{Tables: append(t.Reports(), tail.FindTraits(in.Requests, t.List, t.Peers).Report(opt.All))}
 		for _, t := range d.Tables {
 			if d.Main == "" && t.Schema == tail.Schema {

@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/measured"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -105,9 +106,10 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 	if objectives != nil {
 		slo.Measure(in.Requests, objectives).Mark(timeline)
 	}
-	changes := change.Find(in.Requests)
+	peers := place.Of(in.Requests)
+	changes := change.Find(peers)
 	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
-	limits, events := limit.Find(in.Requests).Report(), lifecycle.Find(in.Requests).Report()
+	limits, events := limit.Find(peers.Ranks).Report(), lifecycle.Find(in.Requests).Report()
 	changed, groups := changes.Report(), groupsChanged(changes, hosts, in.ranks())
 	for _, text := range groups {
 		changed.Note("%s", text)
