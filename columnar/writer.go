@@ -12,6 +12,9 @@ import (
 // groupRows is how many rows a group has at most: what engines read as one piece.
 const groupRows = 1 << 18
 
+// compression is what all writers share.
+var compression = new(codec)
+
 // buffered is how many rows are handed on at a time.
 const buffered = 1024
 
@@ -37,7 +40,7 @@ func Create[T any](path string, about map[string]string) (*Writer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []parquet.WriterOption{parquet.MaxRowsPerRowGroup(groupRows), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("sgtrace", "", "")}
+	options := []parquet.WriterOption{parquet.MaxRowsPerRowGroup(groupRows), parquet.Compression(compression), parquet.CreatedBy("sgtrace", "", "")}
 	for key, value := range about {
 		options = append(options, parquet.KeyValueMetadata(key, value))
 	}
