@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport/parquetdir"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Format is a report of Nsight Systems that was exported: as a SQLite database, or as a
@@ -59,13 +60,27 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return source, nil
 }
 
-// held reads all that the filter keeps.
+// held reads all that the filter keeps. The rest is walked over, in an export that is opened once
+// more: what is wrong with it was said when its events were read.
 func held(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
 	files, err := readEvents(in, path, nil, opt)
-	return &format.Source{Profiles: files, Close: func() error { return nil },
+	var again *rows.Source
+	return &format.Source{Profiles: files,
 		Stream: func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, nil, opt) },
 		Observed: func(rank func(pid int32) int32) profile.Stream {
-			return observed{name: in.Name, path: path, syms: opt.Syms, rank: rank}
+			if again == nil {
+				var err error
+				if again, err = rows.Open(path, rows.Options{Name: in.Name, Syms: opt.Syms, Diags: &trace.Diags{}, Brief: true}); err != nil {
+					return (&profile.Profile{}).Stream(opt.Syms, nil, nil)
+				}
+			}
+			return NewStream(again, rank)
+		},
+		Close: func() error {
+			if again == nil {
+				return nil
+			}
+			return again.Close()
 		}}, err
 }
 

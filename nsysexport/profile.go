@@ -93,7 +93,7 @@ func (r *profiler) tables() []func(*reader) {
 	if !r.filter.CollectivesOnly {
 		return []func(*reader){
 			(*reader).nccl, (*reader).kernels, (*reader).graphRuns, (*reader).copies, (*reader).syncs, (*reader).api, (*reader).libraries,
-			(*reader).ranges, (*reader).osCalls, (*reader).scheds, (*reader).stackSamples, (*reader).memoryUse, (*reader).samples,
+			(*reader).ranges, (*reader).osCalls, (*reader).scheds, (*reader).samples, (*reader).memory, (*reader).metrics,
 		}
 	}
 	if !r.src.HasNCCL() {
@@ -107,8 +107,10 @@ func (r *profiler) tables() []func(*reader) {
 func (r *profiler) join() []*profile.Profile {
 	var pids []int32
 	for _, rd := range r.readers {
-		for pid := range rd.pieces {
-			pids = append(pids, pid)
+		for _, p := range rd.pieces {
+			if p.total > 0 {
+				pids = append(pids, p.pid)
+			}
 		}
 	}
 	slices.Sort(pids)
@@ -117,9 +119,10 @@ func (r *profiler) join() []*profile.Profile {
 		p := r.file(pid)
 		var pieces []*piece
 		for _, rd := range r.readers {
-			if x, ok := rd.pieces[pid]; ok {
+			if x := rd.byPID[pid]; x != nil && x.total > 0 {
 				pieces = append(pieces, x)
-				delete(rd.pieces, pid) // so that its memory can go
+				delete(rd.byPID, pid) // so that its memory can go
+				rd.pieces[x.number] = nil
 			}
 		}
 		p.add(pieces)

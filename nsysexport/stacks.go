@@ -128,27 +128,6 @@ func (r *chainReader) push() profile.StackID {
 	return known.id
 }
 
-// Samples yields the samples of threads that have a stack.
-func (st stream) Samples(yield func(*profile.Sample) bool) {
-	if !st.src.HasChains(rows.SampleChains) {
-		return
-	}
-	w, c, stacks := st.walk(), &chains{}, &profile.Stacks{}
-	readChains(st.src.Source, rows.SampleChains, true, c, stacks)
-	out := profile.Sample{Stacks: stacks}
-	st.src.StackSamples(func(x *rows.StackSample) bool {
-		out.Stack = c.of(x.Chain)
-		if out.Stack == 0 {
-			return true
-		}
-		if !w.event(&out.Event, x.PID, x.Time, x.Time, 0, stacks.Frame(out.Stack).Function) {
-			return true
-		}
-		out.TID, out.CPU = int64(x.TID), x.CPU
-		return yield(&out)
-	})
-}
-
 // Backtraces yields the calls of which there are stacks: into CUDA, then into the operating
 // system. Stacks are the largest tables of an export, so the calls are read first, and held, and
 // then only the stacks of those that are wanted.
@@ -170,17 +149,4 @@ func (st stream) Backtraces(wanted func(*profile.Sample) bool) iter.Seq[*profile
 			}
 		}
 	}
-}
-
-// Runs yields when threads had cores.
-func (st stream) Runs(yield func(*profile.Run) bool) {
-	w := st.walk()
-	var out profile.Run
-	st.src.Runs(func(x *rows.Run) bool {
-		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, 0) {
-			return true
-		}
-		out.TID, out.CPU = int64(x.TID), x.CPU
-		return yield(&out)
-	})
 }

@@ -25,14 +25,10 @@ const (
 
 // read reads the calls that are wanted; nil is all. Of them, the stacks are needed.
 func (c *chainedCalls) read(w *walk, kind rows.ChainKind, wanted func(*profile.Sample) bool) {
-	names := map[trace.Sym]trace.Sym{} // without versions
+	names := renaming{syms: w.src.Options.Syms, form: rows.APIName}
 	out := profile.Sample{CPU: -1}
 	w.src.ChainedCalls(kind, func(x *rows.ChainedCall) bool {
-		name, known := names[x.Name]
-		if !known {
-			name = w.src.Options.Syms.Intern(rows.APIName(w.src.Options.Syms.Name(x.Name)))
-			names[x.Name] = name
-		}
+		name := names.of(x.Name)
 		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, name) {
 			return true
 		}

@@ -58,27 +58,35 @@ var copyDirections = map[string]string{
 	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
 }
 
-// unifiedPrefix begins the direction of what migrates pages of unified memory.
-const unifiedPrefix = "Unified "
+// CopyOperation returns the name that a [Copy] of a direction has: "[CUDA memcpy Host-to-Device]" of
+// "HtoD", "[CUDA memcpy Unified Host-to-Device]" of "Unified HtoD", which migrates pages of unified
+// memory. known is false for other directions.
+func CopyOperation(direction string) (name string, known bool) {
+	const unified = "Unified "
+	migrates := ""
+	if rest, ok := strings.CutPrefix(direction, unified); ok {
+		migrates, direction = unified, rest
+	}
+	words, known := copyDirections[direction]
+	if !known {
+		words = "Unknown"
+	}
+	return "[CUDA memcpy " + migrates + words + "]", known
+}
 
 // parseCopy translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
 // (Pinned -> Device)" and "Memset (Device)", to that of nsys stats and the kinds of memory.
 // Other names stay as they are.
 func parseCopy(name string) (operation string, kind CopyKind) {
 	word, rest, _ := strings.Cut(name, " ")
-	unified := ""
-	if migration, ok := strings.CutPrefix(rest, unifiedPrefix); ok {
-		unified, rest = unifiedPrefix, migration
-	}
-	direction, _, _ := strings.Cut(rest, " ")
-	_, memory, _ := strings.Cut(rest, "(")
+	direction, memory, _ := strings.Cut(rest, "(")
 	memory = strings.TrimSuffix(memory, ")")
-	switch {
+	switch operation, known := CopyOperation(strings.TrimSpace(direction)); {
 	case word == "Memset":
 		return MemsetName, CopyKind{NoMemory, MemoryOf(memory)}
-	case word == "Memcpy" && copyDirections[direction] != "":
+	case word == "Memcpy" && known:
 		from, to, _ := strings.Cut(memory, " -> ")
-		return "[CUDA memcpy " + unified + copyDirections[direction] + "]", CopyKind{MemoryOf(from), MemoryOf(to)}
+		return operation, CopyKind{MemoryOf(from), MemoryOf(to)}
 	}
 	return name, CopyKind{}
 }

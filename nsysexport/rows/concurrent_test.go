@@ -86,10 +86,9 @@ func TestPayloadTypes(t *testing.T) {
 // Numbers of CUPTI have names; those that it may add later do not crash.
 func TestLabels(t *testing.T) {
 	for got, want := range map[string]string{
-		CopyKind(1).String():   "Host-to-Device",
-		CopyKind(13).String():  "Unified Device-to-Device",
-		MemoryKind(1).String(): "Pinned",
-		CopyKind(99).String():  "Unknown",
+		Direction(1).String():  "HtoD",
+		Direction(13).String(): "Unified DtoD",
+		Direction(99).String(): "Unknown",
 		ClassDriver.String():   "CUDA driver",
 		Class(99).String():     "unknown",
 	} {

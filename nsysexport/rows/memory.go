@@ -1,37 +1,34 @@
 package rows
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
-// CopyKind is the direction of a copy. Numbers are those of CUPTI.
-type CopyKind uint8
+// Direction is the direction of a copy. Numbers are those of CUPTI.
+type Direction uint8
 
-// String returns the direction in NVIDIA's words: "Host-to-Device".
-func (k CopyKind) String() string { return label(copyKinds[:], uint8(k)) }
-
-var copyKinds = [...]string{
-	"Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host", "Array-to-Array",
-	"Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host", "Peer-to-Peer",
-	"Unified Host-to-Device", "Unified Device-to-Host", "Unified Device-to-Device",
-}
-
-// MemoryKind is what kind of memory something is in. Numbers are those of CUPTI.
-type MemoryKind uint8
-
-// String returns the kind in NVIDIA's words: "Pinned".
-func (k MemoryKind) String() string { return label(memoryKinds[:], uint8(k)) }
-
-var memoryKinds = [...]string{
-	"Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "Unknown",
-}
-
-// UnknownMemory is the kind of memory of which nothing is known.
-const UnknownMemory MemoryKind = 7
-
-func label(of []string, n uint8) string {
-	if int(n) < len(of) {
-		return of[n]
+// String returns the direction as in [profile.CopyOperation]: "HtoD".
+func (d Direction) String() string {
+	if int(d) < len(directions) {
+		return directions[d]
 	}
-	return "Unknown"
+	return directions[0]
+}
+
+var directions = [...]string{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
+	"Unified HtoD", "Unified DtoH", "Unified DtoD"}
+
+// unknownMemory is the number of memory of which nothing is known. Smaller ones are in the order
+// of [profile.Memory].
+const unknownMemory = 7
+
+// memory returns the kind of memory in a column.
+func (c *cursor) memory(column int) profile.Memory {
+	if n := c.int(column); 0 <= n && n < unknownMemory {
+		return profile.PageableMemory + profile.Memory(n)
+	}
+	return profile.UnknownMemory
 }
 
 // A Memcpy is a copy. 48 bytes.
@@ -39,8 +36,8 @@ type Memcpy struct {
 	Start, End trace.Time
 	Bytes      uint64
 	Place
-	Kind     CopyKind
-	Src, Dst MemoryKind
+	Direction Direction
+	Kind      profile.CopyKind
 }
 
 const (
@@ -55,8 +52,8 @@ var memcpyTable = tableSpec{
 	columns: operation(
 		column{name: "bytes"},
 		column{name: "copyKind"},
-		column{name: "srcKind", none: int64(UnknownMemory)},
-		column{name: "dstKind", none: int64(UnknownMemory)},
+		column{name: "srcKind", none: unknownMemory},
+		column{name: "dstKind", none: unknownMemory},
 	),
 }
 
@@ -68,8 +65,8 @@ func (s *Source) memcpys(spec *tableSpec, yield func(*Memcpy) bool) {
 	s.scan(spec, func(c *cursor) bool {
 		m = Memcpy{
 			Start: c.time(opStart), End: c.time(opEnd),
-			Bytes: uint64(c.int(memBytes)), Kind: CopyKind(c.int(memKind)),
-			Src: MemoryKind(c.int(memSrc)), Dst: MemoryKind(c.int(memDst)),
+			Bytes: uint64(c.int(memBytes)), Direction: Direction(c.int(memKind)),
+			Kind: profile.CopyKind{From: c.memory(memSrc), To: c.memory(memDst)},
 		}
 		c.place(&m.Place)
 		return yield(&m)
@@ -81,7 +78,7 @@ type Memset struct {
 	Start, End trace.Time
 	Bytes      uint64
 	Place
-	Kind MemoryKind
+	Kind profile.Memory
 }
 
 const (
@@ -93,7 +90,7 @@ var memsetTable = tableSpec{
 	names: []string{"CUPTI_ACTIVITY_KIND_MEMSET"},
 	columns: operation(
 		column{name: "bytes"},
-		column{name: "memKind", none: int64(UnknownMemory)},
+		column{name: "memKind", none: unknownMemory},
 	),
 }
 
@@ -105,7 +102,7 @@ func (s *Source) memsets(spec *tableSpec, yield func(*Memset) bool) {
 	s.scan(spec, func(c *cursor) bool {
 		m = Memset{
 			Start: c.time(opStart), End: c.time(opEnd),
-			Bytes: uint64(c.int(setBytes)), Kind: MemoryKind(c.int(setKind)),
+			Bytes: uint64(c.int(setBytes)), Kind: c.memory(setKind),
 		}
 		c.place(&m.Place)
 		return yield(&m)
@@ -118,7 +115,7 @@ type MemoryEvent struct {
 	Bytes  int64 // what it adds to the memory in use; negative where memory is freed
 	PID    int32 // -1 is unknown
 	Device int32 // as the process counts; -1 is unknown
-	Kind   MemoryKind
+	Kind   profile.Memory
 }
 
 const (
@@ -137,7 +134,7 @@ var memoryTable = tableSpec{
 		usePID:       {name: "globalPid", or: "globalTid", none: noID},
 		useDevice:    {name: "deviceId", none: -1},
 		useBytes:     {name: "bytes", need: true},
-		useKind:      {name: "memKind", none: int64(UnknownMemory)},
+		useKind:      {name: "memKind", none: unknownMemory},
 		useOperation: {name: "memoryOperationType", need: true},
 	},
 }
@@ -149,7 +146,7 @@ func (s *Source) MemoryEvents(yield func(*MemoryEvent) bool) {
 	s.scan(&memoryTable, func(c *cursor) bool {
 		m = MemoryEvent{
 			Time: c.time(useTime), Bytes: c.int(useBytes),
-			PID: pidOf(c.int(usePID)), Device: int32(c.int(useDevice)), Kind: MemoryKind(c.int(useKind)),
+			PID: pidOf(c.int(usePID)), Device: int32(c.int(useDevice)), Kind: c.memory(useKind),
 		}
 		if c.int(useOperation) == freed {
 			m.Bytes = -m.Bytes

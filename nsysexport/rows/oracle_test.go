@@ -16,6 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -247,7 +248,8 @@ func TestSumsEqualNsysStats(t *testing.T) {
 				}
 			}
 			for _, m := range e.Memcpys {
-				memory.add("[CUDA memcpy "+m.Kind.String()+"]", int64(m.End-m.Start))
+				name, _ := profile.CopyOperation(m.Direction.String())
+				memory.add(name, int64(m.End-m.Start))
 			}
 			for _, m := range e.Memsets {
 				memory.add("[CUDA memset]", int64(m.End-m.Start))

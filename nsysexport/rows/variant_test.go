@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // tid packs ids as nsys does.
@@ -59,7 +60,7 @@ func TestOldSchema(t *testing.T) {
 	if c.PID != 5 || c.TID != 6 || c.Class != ClassDriver || c.Correlation != 7 || names.Name(c.Name) != "cuLaunchKernel" {
 		t.Errorf("call %+v", c)
 	}
-	if m := e.Memsets[0]; m.Kind != UnknownMemory {
+	if m := e.Memsets[0]; m.Kind != profile.UnknownMemory {
 		t.Errorf("memset %+v", m)
 	}
 	if e.Meta.Absolute || e.Meta.Duration != -1 || e.Meta.Product != "" {

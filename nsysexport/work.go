@@ -1,7 +1,7 @@
 package nsysexport
 
 import (
-	"fmt"
+	"math"
 
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
@@ -43,11 +43,38 @@ func (r *reader) place(at *rows.Place) {
 	r.list = r.list.Int(r.keys.device, int64(at.Device)).Int(r.keys.context, int64(at.Context)).Int(r.keys.stream, int64(at.Stream))
 }
 
-// worked notes what a device did, if the filter may leave it out of the events.
-func (r *reader) worked(p *piece, at *rows.Place, from, to trace.Time) {
-	if at.Correlation != 0 && r.sparse && !r.filter.IndexOnly {
-		p.work.add(work{from, to, int64(at.Correlation)})
+// work adds what a device did; args adds arguments behind the correlation.
+func (r *reader) work(c category, e *profile.Event, at *rows.Place, args func()) (p *piece, row, event int32) {
+	p = r.saw(e)
+	row, event = r.stream(p, at), profile.NoEvent
+	if r.filter.Fingerprint && isTime(e.Start) && isTime(e.End) {
+		p.prints.add(profile.Print{Time: e.Start, Dur: e.Dur(), Name: e.Name, Row: row})
 	}
+	if r.keeps(c, e.Name, e.Start, e.End) {
+		if r.put != nil {
+			r.list = r.list[:0].Int(r.keys.correlation, int64(at.Correlation))
+			args()
+		}
+		event = r.add(p, row, c, e)
+	}
+	if at.Correlation != 0 && r.sparse && !r.filter.IndexOnly {
+		p.work.add(work{e.Start, e.End, int64(at.Correlation)})
+	}
+	return p, row, event
+}
+
+// kernels passes kernels.
+func (w *walk) kernels(yield func(*profile.Kernel, *rows.Kernel) bool) (more bool) {
+	var out profile.Kernel
+	more = true
+	w.src.Kernels(func(k *rows.Kernel) bool {
+		if w.event(&out.Event, k.PID, k.Start, k.End, k.Correlation, k.Name) {
+			out.Device, out.Stream, out.OneBlock, out.Node = k.Device, k.Stream, k.OneBlock, int64(k.Node)
+			more = yield(&out, k)
+		}
+		return more
+	})
+	return more
 }
 
 // kernelKey is what many kernels have in common: how they were launched, and where.
@@ -63,34 +90,30 @@ func (r *reader) kernels() {
 	shared := map[kernelKey]trace.ArgsID{}
 	var lastKey kernelKey
 	var lastArgs trace.ArgsID
-	for k := range r.src.Kernels {
-		p := r.piece(k.PID)
-		p.saw(k.Start, k.End)
-		row, event := r.stream(p, &k.Place), int32(profile.NoEvent)
-		r.mark(p, row, k.Name, k.Start, k.End)
-		if r.keeps(c, k.Name, k.Start, k.End) {
-			if r.put != nil {
-				key := kernelKey{k.Launch, k.Device, k.Context, k.Stream}
-				if key != lastKey || lastArgs == 0 {
-					lastKey, lastArgs = key, shared[key]
-					if lastArgs == 0 {
-						lastArgs = r.put.Put(r.launched(k))
-						shared[key] = lastArgs
-					}
-				}
-				r.list = r.list[:0].Int(r.keys.correlation, int64(k.Correlation))
-				if k.Node != 0 {
-					r.list = r.list.Uint(r.keys.node, k.Node)
-				}
-				r.list = r.list.Extend(lastArgs)
+	var k *rows.Kernel
+	args := func() {
+		key := kernelKey{k.Launch, k.Device, k.Context, k.Stream}
+		if key != lastKey || lastArgs == 0 {
+			lastKey, lastArgs = key, shared[key]
+			if lastArgs == 0 {
+				lastArgs = r.put.Put(r.launched(k))
+				shared[key] = lastArgs
 			}
-			event = r.add(p, row, c, k.Name, k.Start, k.End, k.Correlation)
 		}
-		r.worked(p, &k.Place, k.Start, k.End)
-		if r.communicates(k.Name) {
-			p.collective(k, row, event)
+		r.list = r.list[:0].Int(r.keys.correlation, int64(k.Correlation))
+		if k.Node != 0 {
+			r.list = r.list.Uint(r.keys.node, k.Node)
 		}
+		r.list = r.list.Extend(lastArgs)
 	}
+	r.walk().kernels(func(x *profile.Kernel, row *rows.Kernel) bool {
+		k = row
+		p, on, event := r.work(c, &x.Event, &k.Place, args)
+		if r.communicates(k.Name) {
+			p.collective(k, on, event)
+		}
+		return true
+	})
 }
 
 // collectives reads the kernels that communicate, and no others.
@@ -148,87 +171,110 @@ func (p *piece) collective(k *rows.Kernel, row, event int32) {
 	p.nodes.add(k.Node)
 }
 
-// graphRuns reads the runs of graphs that were traced as a whole: this is all the
-// time there is of their kernels. A run of which the GPU told no times is counted.
-func (r *reader) graphRuns() {
-	c := r.category(profile.KernelCategory)
-	untimed := 0
+// graphRuns passes the runs of graphs that were traced as a whole: this is all the time there is
+// of their kernels. It returns how many runs there are of which the GPU told no times.
+func (w *walk) graphRuns(yield func(*profile.Kernel, *rows.GraphRun) bool) (untimed int) {
 	names := map[uint32]trace.Sym{}
-	for g := range r.src.GraphRuns {
-		if !g.Timed || g.End < g.Start {
-			untimed++
-			continue
-		}
-		p := r.piece(g.PID)
-		p.saw(g.Start, g.End)
+	out := profile.Kernel{Graph: true}
+	w.src.GraphRuns(func(g *rows.GraphRun) bool {
 		name, ok := names[g.Graph]
 		if !ok {
-			name = r.syms.Intern(graphName(g.Graph))
+			name = w.src.Options.Syms.Intern("CUDA graph " + numberText(g.Graph))
 			names[g.Graph] = name
 		}
-		row := r.stream(p, &g.Place)
-		r.mark(p, row, name, g.Start, g.End)
-		if r.keeps(c, name, g.Start, g.End) {
-			r.list = r.list[:0].Int(r.keys.correlation, int64(g.Correlation))
+		wanted := w.event(&out.Event, g.PID, g.Start, g.End, g.Correlation, name)
+		if !g.Timed || w.lenient && g.End < g.Start {
+			untimed++
+			return true
+		}
+		out.Device, out.Stream = g.Device, g.Stream
+		return !wanted || yield(&out, g)
+	})
+	return untimed
+}
+
+func (r *reader) graphRuns() {
+	c := r.category(profile.KernelCategory)
+	untimed := r.walk().graphRuns(func(k *profile.Kernel, g *rows.GraphRun) bool {
+		r.work(c, &k.Event, &g.Place, func() {
 			r.place(&g.Place)
 			r.list = r.list.Int(r.keys.exec, int64(g.Exec))
-			r.add(p, row, c, name, g.Start, g.End, g.Correlation)
-		}
-		r.worked(p, &g.Place, g.Start, g.End)
-	}
+		})
+		return true
+	})
 	if untimed > 0 {
 		r.src.Diag(trace.NsysGraphUntimed, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 0, untimed)
 	}
 }
 
-// copyWords are the directions of copies in the words of PyTorch's profiler, which has none for
-// migrations of unified memory.
-var copyWords = [...]string{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
-	"Unified HtoD", "Unified DtoH", "Unified DtoD"}
-
-// copies reads copies between memories and what fills memory. They are called as
-// PyTorch's profiler calls them.
-func (r *reader) copies() {
-	c := r.category("gpu_memcpy")
-	type direction struct {
-		kind     rows.CopyKind
-		src, dst rows.MemoryKind
-	}
-	names := map[direction]trace.Sym{}
-	for m := range r.src.Memcpys {
-		d := direction{m.Kind, m.Src, m.Dst}
-		name, ok := names[d]
-		if !ok {
-			word := copyWords[0]
-			if int(d.kind) < len(copyWords) {
-				word = copyWords[d.kind]
-			}
-			text := fmt.Sprintf("Memcpy %s (%s -> %s)", word, d.src, d.dst)
-			if d.src == rows.UnknownMemory && d.dst == rows.UnknownMemory {
-				text = "Memcpy " + word
-			}
-			name = r.syms.Intern(text)
-			names[d] = name
+// copies passes copies between memories.
+func (w *walk) copies(yield func(*profile.Copy, *rows.Memcpy) bool) (more bool) {
+	var names [math.MaxUint8 + 1]trace.Sym // by direction
+	more = true
+	var out profile.Copy
+	w.src.Memcpys(func(m *rows.Memcpy) bool {
+		if names[m.Direction] == 0 {
+			name, _ := profile.CopyOperation(m.Direction.String())
+			names[m.Direction] = w.src.Options.Syms.Intern(name)
 		}
-		r.copy(c, &m.Place, name, m.Start, m.End, m.Bytes)
-	}
-	c = r.category("gpu_memset")
-	for m := range r.src.Memsets {
-		r.copy(c, &m.Place, r.syms.Intern("Memset ("+m.Kind.String()+")"), m.Start, m.End, m.Bytes)
-	}
+		if w.event(&out.Event, m.PID, m.Start, m.End, m.Correlation, names[m.Direction]) {
+			out.Device, out.Stream, out.Bytes, out.Kind = m.Device, m.Stream, int64(m.Bytes), m.Kind
+			more = yield(&out, m)
+		}
+		return more
+	})
+	return more
 }
 
-func (r *reader) copy(c category, at *rows.Place, name trace.Sym, from, to trace.Time, bytes uint64) {
-	p := r.piece(at.PID)
-	p.saw(from, to)
-	row := r.stream(p, at)
-	r.mark(p, row, name, from, to)
-	if r.keeps(c, name, from, to) {
-		r.list = r.list[:0].Int(r.keys.correlation, int64(at.Correlation)).Uint(r.keys.bytes, bytes)
-		r.place(at)
-		r.add(p, row, c, name, from, to, at.Correlation)
+// fills passes what filled memory.
+func (w *walk) fills(yield func(*profile.Copy, *rows.Memset) bool) {
+	name := w.src.Options.Syms.Intern(profile.MemsetName)
+	var out profile.Copy
+	w.src.Memsets(func(m *rows.Memset) bool {
+		if !w.event(&out.Event, m.PID, m.Start, m.End, m.Correlation, name) {
+			return true
+		}
+		out.Device, out.Stream, out.Bytes, out.Kind = m.Device, m.Stream, int64(m.Bytes), profile.CopyKind{From: profile.NoMemory, To: m.Kind}
+		return yield(&out, m)
+	})
+}
+
+// copies reads copies and what fills memory. They are called as PyTorch's profiler calls them, which
+// has no words for migrations of unified memory.
+func (r *reader) copies() {
+	c := r.category("gpu_memcpy")
+	type kind struct {
+		direction rows.Direction
+		kind      profile.CopyKind
 	}
-	r.worked(p, at, from, to)
+	names := map[kind]trace.Sym{}
+	w := r.walk()
+	w.copies(func(x *profile.Copy, m *rows.Memcpy) bool {
+		k := kind{m.Direction, m.Kind}
+		if names[k] == 0 {
+			text := "Memcpy " + m.Direction.String()
+			if m.Kind != (profile.CopyKind{}) {
+				text += " (" + m.Kind.String() + ")"
+			}
+			names[k] = r.syms.Intern(text)
+		}
+		x.Name = names[k]
+		r.copy(c, x, &m.Place)
+		return true
+	})
+	c = r.category("gpu_memset")
+	w.fills(func(x *profile.Copy, m *rows.Memset) bool {
+		x.Name = r.syms.Intern("Memset (" + m.Kind.String() + ")")
+		r.copy(c, x, &m.Place)
+		return true
+	})
+}
+
+func (r *reader) copy(c category, x *profile.Copy, at *rows.Place) {
+	r.work(c, &x.Event, at, func() {
+		r.list = r.list.Uint(r.keys.bytes, uint64(x.Bytes))
+		r.place(at)
+	})
 }
 
 // syncNames are what waits are called, as by PyTorch's profiler.
@@ -242,11 +288,12 @@ func (r *reader) syncs() {
 	for i, name := range syncNames {
 		syncName[i] = r.syms.Intern(name)
 	}
+	walk := r.walk()
+	var e profile.Event
 	for w := range r.src.Syncs {
-		p := r.piece(w.PID)
-		p.saw(w.Start, w.End)
-		name := syncName[int(w.Kind)%len(syncNames)]
-		if !r.keeps(c, name, w.Start, w.End) {
+		walk.event(&e, w.PID, w.Start, w.End, 0, syncName[int(w.Kind)%len(syncNames)])
+		p := r.saw(&e)
+		if !r.keeps(c, e.Name, e.Start, e.End) {
 			continue
 		}
 		row := p.row(rowKey{layerWaits, uint32(w.Device), 0}, func() profile.Row {
@@ -260,6 +307,6 @@ func (r *reader) syncs() {
 		if w.Event != 0 && w.Event != 1<<32-1 {
 			r.list = r.list.Int(r.keys.event, int64(w.Event))
 		}
-		r.add(p, row, c, name, w.Start, w.End, 0)
+		r.add(p, row, c, &e)
 	}
 }

@@ -35,8 +35,8 @@ func (k *argKeys) init(syms *trace.Symbols) {
 type reader struct {
 	*profiler
 	put    *trace.ArgsAppender // nil leaves arguments out
-	pieces map[int32]*piece    // by pid
-	last   *piece              // that was asked for
+	pieces []*piece            // by number
+	byPID  map[int32]*piece
 	list   trace.ArgList
 	keeper *profile.Keeper
 	meets  []int8 // names of kernels that communicate, likewise
@@ -44,7 +44,7 @@ type reader struct {
 
 // piece is what one reader says about one process.
 type piece struct {
-	pid         int32
+	pid, number int32
 	rows        []profile.Row
 	rowOf       map[rowKey]int32
 	lastKey     rowKey
@@ -88,7 +88,7 @@ const (
 )
 
 func newReader(r *profiler) *reader {
-	rd := &reader{profiler: r, pieces: map[int32]*piece{}, keeper: profile.NewKeeper(r.filter, r.syms)}
+	rd := &reader{profiler: r, byPID: map[int32]*piece{}, keeper: profile.NewKeeper(r.filter, r.syms)}
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		rd.put = args.Appender()
 	}
@@ -97,15 +97,26 @@ func newReader(r *profiler) *reader {
 
 // piece returns what is read of a process.
 func (r *reader) piece(pid int32) *piece {
-	if p := r.last; p != nil && p.pid == pid {
-		return p
-	}
-	p, ok := r.pieces[pid]
+	p, ok := r.byPID[pid]
 	if !ok {
-		p = &piece{pid: pid, rowOf: map[rowKey]int32{}, first: math.MaxInt64, last: math.MinInt64}
-		r.pieces[pid] = p
+		p = &piece{pid: pid, number: int32(len(r.pieces)), rowOf: map[rowKey]int32{}, first: math.MaxInt64, last: math.MinInt64}
+		r.byPID[pid] = p
+		r.pieces = append(r.pieces, p)
 	}
-	r.last = p
+	return p
+}
+
+// walk is one over the rows of all processes; the rank of each is the number of its piece.
+func (r *reader) walk() *walk {
+	w := stream{r.src.Within(0, 0), func(pid int32) int32 { return r.piece(pid).number }}.walk()
+	w.lenient = true
+	return w
+}
+
+// saw notes that an event of a walk happened, and returns the piece that it is part of.
+func (r *reader) saw(e *profile.Event) *piece {
+	p := r.pieces[e.Rank]
+	p.saw(e.Start, e.End)
 	return p
 }
 
@@ -171,22 +182,15 @@ func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool 
 	return c.wanted && r.keeper.Within(name, from, to)
 }
 
-// mark adds what a device did to the fingerprint, if that is asked for.
-func (r *reader) mark(p *piece, row int32, name trace.Sym, from, to trace.Time) {
-	if r.filter.Fingerprint && isTime(from) && isTime(to) {
-		p.prints.add(profile.Print{Time: from, Dur: max(0, int64(to-from)), Name: name, Row: row})
-	}
-}
-
 // nameless is what is drawn where the file has no name, or an empty one.
 const nameless = "(no name)"
 
 // add adds an event with the arguments in the reader's list.
-func (r *reader) add(p *piece, row int32, c category, name trace.Sym, from, to trace.Time, correlation uint32) int32 {
-	if name == 0 {
-		name = r.syms.Intern(nameless)
+func (r *reader) add(p *piece, row int32, c category, e *profile.Event) int32 {
+	s := profile.Slice{Time: e.Start, Dur: e.Dur(), Correlation: int64(uint32(e.Correlation)), Name: e.Name, Cat: c.sym, Place: c.kind.On(row)}
+	if s.Name == 0 {
+		s.Name = r.syms.Intern(nameless)
 	}
-	s := profile.Slice{Time: from, Dur: max(0, int64(to-from)), Correlation: int64(correlation), Name: name, Cat: c.sym, Place: c.kind.On(row)}
 	if r.put != nil {
 		s.Args = r.put.Put(r.list)
 	}

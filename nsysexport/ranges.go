@@ -8,35 +8,64 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// ranges passes NVTX annotations, named by their text alone, and among them marks.
+func (w *walk) ranges(yield func(*profile.Range, *rows.Range) bool) {
+	var out profile.Range
+	w.src.Ranges(func(r *rows.Range) bool {
+		if !w.event(&out.Event, r.PID, r.Start, r.End, 0, r.Text) {
+			return true
+		}
+		out.TID, out.Open, out.Style = int64(r.TID), r.Open, profile.PushPop
+		if r.Kind == rows.MarkStartEnd {
+			out.Style = profile.StartEnd
+		}
+		return yield(&out, r)
+	})
+}
+
+// rangeNames are the names of ranges with their domains.
+type rangeNames struct {
+	syms  *trace.Symbols
+	known map[[2]trace.Sym]trace.Sym // by domain and text
+}
+
+func (n *rangeNames) of(r *rows.Range) trace.Sym {
+	if r.Domain == 0 {
+		return r.Text
+	}
+	key := [2]trace.Sym{r.Domain, r.Text}
+	name, ok := n.known[key]
+	if !ok {
+		name = n.syms.Intern(n.syms.Name(r.Domain) + ":" + n.syms.Name(r.Text))
+		n.known[key] = name
+	}
+	return name
+}
+
 // ranges reads NVTX annotations: ranges that nest on a thread on a row for each
 // domain, ranges that may end on another thread on rows of their own, marks as
 // instants.
 func (r *reader) ranges() {
 	c := r.category("nvtx")
-	open := map[trace.Sym]trace.Sym{}
-	var steps stepNames
-	steps.init(r.syms)
-	for n := range r.src.Ranges {
+	open := renaming{syms: r.syms, form: func(text string) string { return text + " (never closed)" }}
+	steps := stepNames{syms: r.syms}
+	r.walk().ranges(func(x *profile.Range, n *rows.Range) bool {
 		if n.Text == 0 {
 			n.Text = r.syms.Intern(nameless)
 		}
-		p := r.piece(n.PID)
-		p.saw(n.Start, n.End)
+		p := r.saw(&x.Event)
 		if n.Kind == rows.MarkInstant {
 			if r.keepsAny(c, n.Text, n.Start, n.Start) {
 				p.instants = append(p.instants, trace.Instant{Time: n.Start, Track: trace.TrackID(r.rangeRow(p, n)), Name: n.Text, Args: r.rangeArgs(n)})
 			}
-			continue
+			return true
 		}
-		name, row, event := n.Text, r.rangeRow(p, n), int32(profile.NoEvent)
-		if r.keeps(c, name, n.Start, n.End) {
+		row, event := r.rangeRow(p, n), int32(profile.NoEvent)
+		if r.keeps(c, n.Text, n.Start, n.End) {
+			s := profile.Slice{Time: n.Start, Dur: x.Dur(), Name: n.Text, Cat: c.sym, Args: r.rangeArgs(n), Place: c.kind.On(row)}
 			if n.Open {
-				if name = open[n.Text]; name == 0 {
-					name = r.syms.Intern(r.syms.Name(n.Text) + " (never closed)")
-					open[n.Text] = name
-				}
+				s.Name = open.of(n.Text)
 			}
-			s := profile.Slice{Time: n.Start, Dur: max(0, int64(n.End-n.Start)), Name: name, Cat: c.sym, Args: r.rangeArgs(n), Place: c.kind.On(row)}
 			event = int32(p.events.add(s))
 		}
 		if step, ok := steps.of(n.Text); ok && !n.Open {
@@ -47,7 +76,8 @@ func (r *reader) ranges() {
 				p.steps = append(p.steps, step)
 			}
 		}
-	}
+		return true
+	})
 }
 
 // rangeRow returns the row of an annotation.
@@ -96,8 +126,6 @@ type stepName struct {
 	Step             profile.Step
 	looked, is, part bool
 }
-
-func (n *stepNames) init(syms *trace.Symbols) { n.syms = syms }
 
 func (n *stepNames) of(s trace.Sym) (profile.Step, bool) {
 	if int(s) >= len(n.known) {
