@@ -135,10 +135,10 @@ func (r reading) names() string {
 func (r reading) records() []string {
 	out := r.events()
 	for _, x := range r.Instants {
-		out = append(out, fmt.Sprintf("i %s %q %d %s", r.row(int32(x.Track)), r.name(x.Name), x.Time, r.plainArgs(x.Args)))
+		out = append(out, fmt.Sprintf("i %s %q %d %s", r.row(int32(x.Row)), r.name(x.Name), x.Time, r.plainArgs(x.Args)))
 	}
 	for _, x := range r.Samples {
-		row := r.Rows[x.Track]
+		row := r.Rows[x.Row]
 		out = append(out, fmt.Sprintf("C %q %q %d %v", plainText([]byte(row.Part)), plainText([]byte(row.PIDText)), x.Time, x.Value))
 	}
 	for _, x := range r.Arrows {

@@ -138,7 +138,7 @@ func TestRowNames(t *testing.T) {
 	for _, row := range r.Rows {
 		got = append(got, fmt.Sprintf("%+v", row))
 	}
-	if d := diff(got, want); d != "" || r.Instants[0].Track != 0 || r.Events[0].Place.Row() != 0 || r.Total != 2 {
+	if d := diff(got, want); d != "" || r.Instants[0].Row != 0 || r.Events[0].Place.Row() != 0 || r.Total != 2 {
 		t.Error(d, r.records())
 	}
 }
@@ -206,7 +206,7 @@ func TestCounters(t *testing.T) {
 		{"ph":"C","name":"mem","id2":{"local":"0x2"},"pid":1,`+abs+`,"args":{"value":9}}]`)
 	var got []string
 	for _, s := range r.Samples {
-		got = append(got, fmt.Sprintf("%d %s=%v", s.Track, r.Rows[s.Track].Name, s.Value))
+		got = append(got, fmt.Sprintf("%d %s=%v", s.Row, r.Rows[s.Row].Name, s.Value))
 	}
 	if d := diff(got, []string{"0 mem used=5", "1 mem free=7.5", "0 mem used=6", "2 mem [1] used=8", "3 SM Active=2.5", "4 mem [0x2]=9"}); d != "" {
 		t.Error(d)

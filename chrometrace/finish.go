@@ -24,11 +24,11 @@ func (c *collector) finish() *profile.Profile {
 	c.ownRows(f, j.rows)
 	f.Events = j.events()
 	c.findDevices(f)
-	f.Instants = joined(j, func(t *parse.Tables) *[]trace.Instant { return &t.Instants }, func(x *trace.Instant, k *kept) bool {
-		return j.track(&x.Track, k) && j.time(&x.Time, k)
+	f.Instants = joined(j, func(t *parse.Tables) *[]profile.Instant { return &t.Instants }, func(x *profile.Instant, k *kept) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.Samples = joined(j, func(t *parse.Tables) *[]trace.Sample { return &t.Samples }, func(x *trace.Sample, k *kept) bool {
-		return j.track(&x.Track, k) && j.time(&x.Time, k)
+	f.Samples = joined(j, func(t *parse.Tables) *[]profile.CounterSample { return &t.Samples }, func(x *profile.CounterSample, k *kept) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *kept) bool {
 		return !j.docs[k.doc].unlinked && j.row(&x.Row, k) && j.time(&x.Time, k)
@@ -275,12 +275,6 @@ func (j joiner) row(row *int32, k *kept) bool {
 }
 
 // track is row for tables that the timeline has, too.
-func (j joiner) track(track *trace.TrackID, k *kept) bool {
-	row := int32(*track)
-	kept := j.row(&row, k)
-	*track = trace.TrackID(row)
-	return kept
-}
 
 // time moves a time to the clock of the file. It returns false if the time was
 // lost.

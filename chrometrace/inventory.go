@@ -61,7 +61,7 @@ func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 		}
 	}
 	for _, x := range p.Instants {
-		if in[x.Track] {
+		if in[x.Row] {
 			e.cover(x.Time, x.Time)
 		}
 	}

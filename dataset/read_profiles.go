@@ -294,7 +294,7 @@ func (r *restoring) instants() error {
 	keys := [...]trace.Sym{r.keys.deviceType, r.keys.device, r.keys.allocated, r.keys.reserved}
 	values := [...]*cell{in.column("device_type"), in.column("device"), in.column("allocated"), in.column("reserved")}
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-		x := trace.Instant{Time: trace.Time(time.int()), Track: trace.TrackID(row), Name: name.sym(), Cat: category.sym()}
+		x := profile.Instant{Time: trace.Time(time.int()), Row: row, Name: name.sym(), Cat: category.sym()}
 		if !r.keep.Category(x.Cat) || !r.keep.Within(x.Name, x.Time, x.Time) {
 			continue
 		}
@@ -320,7 +320,7 @@ func (r *restoring) counters() error {
 	in := r.openRows("counters-traces", nil)
 	at, time, value := r.spot(in), in.column("time"), in.column("value")
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-		p.Samples = append(p.Samples, trace.Sample{Time: trace.Time(time.int()), Track: trace.TrackID(row), Value: value.real()})
+		p.Samples = append(p.Samples, profile.CounterSample{Time: trace.Time(time.int()), Row: row, Value: value.real()})
 	}
 	return in.close()
 }

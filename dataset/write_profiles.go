@@ -97,7 +97,7 @@ func (r *recording) profile(number int32, p *profile.Profile, view string, are [
 		r.instant(&p.Instants[i], places)
 	}
 	for _, s := range p.Samples {
-		r.counters.write(counterRow{Time: int64(s.Time), Place: places[s.Track], Kind: traceCounter, Value: s.Value})
+		r.counters.write(counterRow{Time: int64(s.Time), Place: places[s.Row], Kind: traceCounter, Value: s.Value})
 	}
 }
 
@@ -214,8 +214,8 @@ func (r *recording) collective(c *profile.Collective, places []Place) {
 		Splits: r.name(c.Splits), Correlation: c.Correlation, Step: stepKinds[c.Step]})
 }
 
-func (r *recording) instant(x *trace.Instant, places []Place) {
-	row := instantRow{Time: int64(x.Time), Place: places[x.Track], Name: r.name(x.Name), Category: r.name(x.Cat)}
+func (r *recording) instant(x *profile.Instant, places []Place) {
+	row := instantRow{Time: int64(x.Time), Place: places[x.Row], Name: r.name(x.Name), Category: r.name(x.Cat)}
 	for a := range r.content.Args.All(x.Args) {
 		n := a.Int()
 		for key, column := range map[trace.Sym]**int64{r.keys.deviceType: &row.DeviceType, r.keys.device: &row.Device, r.keys.allocated: &row.Allocated, r.keys.reserved: &row.Reserved} {

@@ -84,7 +84,7 @@ func draw(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
 			p.Total++
 			p.First, p.Last = min(p.First, e.Time), max(p.Last, e.Time)
 			if e.Action == heap.OutOfMemory && !f.IndexOnly && f.Overlaps(e.Time, e.Time) {
-				p.Instants = append(p.Instants, trace.Instant{Time: e.Time, Name: opt.Syms.Intern("out of memory: " + strconv.FormatInt(e.Size, 10) + " bytes"), Cat: opt.Syms.Intern(profile.InstantCategory)})
+				p.Instants = append(p.Instants, profile.Instant{Time: e.Time, Name: opt.Syms.Intern("out of memory: " + strconv.FormatInt(e.Size, 10) + " bytes"), Cat: opt.Syms.Intern(profile.InstantCategory)})
 			}
 		}
 		last := heap.Use{Allocated: -1 << 62, Reserved: -1}
@@ -95,11 +95,11 @@ func draw(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
 			}
 			if diff := u.Allocated - last.Allocated; max(diff, -diff)*steps >= r.Peak.Allocated || i == r.PeakAt || i == len(d.Entries)-1 {
 				last.Allocated = u.Allocated
-				p.Samples = memory.Append(p.Samples, trace.Sample{Time: at, Value: float64(u.Allocated), Track: trace.TrackID(row)})
+				p.Samples = memory.Append(p.Samples, profile.CounterSample{Time: at, Value: float64(u.Allocated), Row: row})
 			}
 			if u.Reserved != last.Reserved {
 				last.Reserved = u.Reserved
-				p.Samples = memory.Append(p.Samples, trace.Sample{Time: at, Value: float64(u.Reserved), Track: trace.TrackID(row + 1)})
+				p.Samples = memory.Append(p.Samples, profile.CounterSample{Time: at, Value: float64(u.Reserved), Row: row + 1})
 			}
 		})
 	}

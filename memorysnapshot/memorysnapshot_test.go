@@ -95,7 +95,7 @@ func TestCounters(t *testing.T) {
 		if !had[s.Value] {
 			t.Errorf("%v was never there", s.Value)
 		}
-		if p.Rows[s.Track].Name == profile.MemoryAllocated {
+		if p.Rows[s.Row].Name == profile.MemoryAllocated {
 			most = max(most, s.Value)
 		}
 	}

@@ -17,7 +17,7 @@ func (r *reader) sample(p *piece, c category, x *profile.CounterValue, key rowKe
 		name = r.syms.Intern(p.rows[row].Name)
 	}
 	if r.keepsAny(c, name, x.Time, x.Time) {
-		p.samples.add(trace.Sample{Time: x.Time, Value: x.Value, Track: trace.TrackID(row)})
+		p.samples.add(profile.CounterSample{Time: x.Time, Value: x.Value, Row: row})
 	}
 }
 

@@ -27,7 +27,7 @@ func (f *process) add(pieces []*piece) {
 	}
 	events += steps // on the GPU, which are found later
 	f.Profile.Collectives.Grow(collectives)
-	f.Profile.Events, f.Profile.Samples = memory.Make[profile.Slice](events)[:0], memory.Make[trace.Sample](samples)[:0]
+	f.Profile.Events, f.Profile.Samples = memory.Make[profile.Slice](events)[:0], memory.Make[profile.CounterSample](samples)[:0]
 	f.launches, f.work = memory.Make[profile.Launch](launches)[:0], memory.Make[work](done)[:0]
 	for _, p := range pieces {
 		f.addPiece(p)
@@ -51,14 +51,14 @@ func (f *process) addPiece(p *piece) {
 	}
 	f.Profile.Samples = p.samples.appendTo(f.Profile.Samples)
 	for i := samples; i < len(f.Profile.Samples); i++ {
-		f.Profile.Samples[i].Track = trace.TrackID(rows[f.Profile.Samples[i].Track])
+		f.Profile.Samples[i].Row = rows[f.Profile.Samples[i].Row]
 	}
 	f.Profile.Fingerprint = p.prints.appendTo(f.Profile.Fingerprint)
 	for i := prints; i < len(f.Profile.Fingerprint); i++ {
 		f.Profile.Fingerprint[i].Row = rows[f.Profile.Fingerprint[i].Row]
 	}
 	for _, x := range p.instants {
-		x.Track = trace.TrackID(rows[x.Track])
+		x.Row = rows[x.Row]
 		f.Profile.Instants = append(f.Profile.Instants, x)
 	}
 	moved := func(event int32) int32 {

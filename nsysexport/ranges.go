@@ -56,7 +56,7 @@ func (r *reader) ranges() {
 		p := r.saw(&x.Event)
 		if n.Kind == rows.MarkInstant {
 			if r.keepsAny(c, n.Text, n.Start, n.Start) {
-				p.instants = append(p.instants, trace.Instant{Time: n.Start, Track: trace.TrackID(r.rangeRow(p, n)), Name: n.Text, Args: r.rangeArgs(n)})
+				p.instants = append(p.instants, profile.Instant{Time: n.Start, Row: r.rangeRow(p, n), Name: n.Text, Args: r.rangeArgs(n)})
 			}
 			return true
 		}

@@ -50,8 +50,8 @@ type piece struct {
 	lastKey     rowKey
 	lastRow     int32
 	events      list[profile.Slice]
-	instants    []trace.Instant
-	samples     list[trace.Sample]
+	instants    []profile.Instant
+	samples     list[profile.CounterSample]
 	launches    list[profile.Launch]
 	work        list[work] // empty if the events have it
 	collectives profile.Collectives

@@ -36,10 +36,10 @@ func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profi
 			lines = append(lines, fmt.Sprintf("%s|%s %s %d+%d", where(int(e.Place.Row())), opt.Syms.Name(e.Cat), opt.Syms.Name(e.Name), e.Time, e.Dur))
 		}
 		for _, e := range p.Instants {
-			lines = append(lines, fmt.Sprintf("%s|%s %d", where(int(e.Track)), opt.Syms.Name(e.Name), e.Time))
+			lines = append(lines, fmt.Sprintf("%s|%s %d", where(int(e.Row)), opt.Syms.Name(e.Name), e.Time))
 		}
 		for _, e := range p.Samples {
-			lines = append(lines, fmt.Sprintf("%s|%g %d", where(int(e.Track)), e.Value, e.Time))
+			lines = append(lines, fmt.Sprintf("%s|%g %d", where(int(e.Row)), e.Value, e.Time))
 		}
 		for i := range p.Collectives.Len() {
 			c := p.Collectives.At(i)

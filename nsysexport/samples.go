@@ -58,7 +58,7 @@ func (r *reader) samples() {
 		if r.put != nil && args[x.Stack] == 0 {
 			args[x.Stack] = r.put.Put(r.list[:0].String(r.keys.stack, folded(r.syms, names, x)))
 		}
-		p.instants = append(p.instants, trace.Instant{Time: x.Start, Track: trace.TrackID(row), Name: x.Name, Args: args[x.Stack]})
+		p.instants = append(p.instants, profile.Instant{Time: x.Start, Row: row, Name: x.Name, Args: args[x.Stack]})
 		drawn++
 		return true
 	})

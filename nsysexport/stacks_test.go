@@ -317,7 +317,7 @@ func TestSamplesAreDrawn(t *testing.T) {
 			for _, x := range p.Instants {
 				a, _ := args.Find(x.Args, stack)
 				got = append(got, fmt.Sprintf("%d %s %s", x.Time, syms.Name(x.Name), a.Bytes()))
-				if row := p.Rows[x.Track]; row.Name != "CPU samples" || row.TID != 43 {
+				if row := p.Rows[x.Row]; row.Name != "CPU samples" || row.TID != 43 {
 					t.Errorf("row %+v", row)
 				}
 			}

@@ -214,7 +214,7 @@ func (h *held) CounterValues(yield func(*CounterValue) bool) {
 	sources := map[int64]trace.Sym{}
 	for i := range h.p.Instants {
 		x := &h.p.Instants[i]
-		rank := h.rows[x.Track].Rank
+		rank := h.rows[x.Row].Rank
 		if on, ok := h.args.Find(x.Args, kind); x.Name != memory || rank < 0 || !ok || on.Int() == host {
 			continue
 		}
@@ -232,7 +232,7 @@ func (h *held) CounterValues(yield func(*CounterValue) bool) {
 }
 
 // memory yields the values of an instant, until that returns false.
-func (h *held) memory(x *trace.Instant, s CounterValue, yield func(*CounterValue) bool) bool {
+func (h *held) memory(x *Instant, s CounterValue, yield func(*CounterValue) bool) bool {
 	for _, c := range memoryCounters {
 		key, _ := h.syms.Lookup(c.arg)
 		if a, ok := h.args.Find(x.Args, key); ok {

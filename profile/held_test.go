@@ -126,12 +126,12 @@ func TestHeldOfMemory(t *testing.T) {
 		return put.Put(trace.ArgList{}.Int(syms.Intern("Total Reserved"), reserved).Int(syms.Intern("Total Allocated"), allocated).
 			Int(syms.Intern("Device Id"), device).Int(syms.Intern("Device Type"), kind))
 	}
-	instant := func(row int, name string, at trace.Time, id trace.ArgsID) trace.Instant {
-		return trace.Instant{Time: at, Track: trace.TrackID(row), Name: syms.Intern(name), Args: id}
+	instant := func(row int32, name string, at trace.Time, id trace.ArgsID) Instant {
+		return Instant{Time: at, Row: row, Name: syms.Intern(name), Args: id}
 	}
 	p := &Profile{
 		Rows: []Row{{Kind: RowThread, PID: 41}, {Kind: RowThread, Part: "other"}},
-		Instants: []trace.Instant{
+		Instants: []Instant{
 			instant(0, "[memory]", 3, held(1, 2, 100, 400)), instant(0, "[memory]", 4, held(0, 0, 8, 0)), instant(0, "Record Window End", 5, 0),
 			instant(1, "[memory]", 6, held(1, 2, 100, 400)), instant(0, "[memory]", 7, held(6, 0, 50, 60)), instant(0, "[memory]", 8, 0),
 		},

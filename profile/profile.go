@@ -14,9 +14,9 @@ type Profile struct {
 	Meta Meta
 	Rows []Row // by first appearance
 
-	Events   []Slice         // complete events ("X", and begin/end pairs put together)
-	Instants []trace.Instant // Track is an index of Rows
-	Samples  []trace.Sample  // Track is an index of Rows, of kind RowCounter
+	Events   []Slice // complete events ("X", and begin/end pairs put together)
+	Instants []Instant
+	Samples  []CounterSample // of counters that are drawn
 	Arrows   []Arrow
 	// Counters are values for reports, by time, of a profile of one Part; their Rank means nothing.
 	Counters []CounterValue
@@ -135,6 +135,22 @@ type Row struct {
 	// separated by " > "; "" is none.
 	Folder string
 	Unit   string // of a counter; "" is unknown
+}
+
+// An Instant is a moment that something happened at.
+type Instant struct {
+	Time trace.Time
+	Row  int32
+	Name trace.Sym
+	Cat  trace.Sym // 0 is none
+	Args trace.ArgsID
+}
+
+// A CounterSample is the value of a counter from a moment on. Its row is a RowCounter.
+type CounterSample struct {
+	Time  trace.Time
+	Value float64
+	Row   int32
 }
 
 // A Print is something that a device did.

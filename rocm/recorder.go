@@ -275,7 +275,7 @@ func (p *Process) Mark(tid int64, name trace.Sym, at trace.Time) {
 	if !p.saw(at, at) || !p.r.keep.Category(category) || !p.r.keep.Within(name, at, at) {
 		return
 	}
-	p.p.Instants = memory.Append(p.p.Instants, trace.Instant{Time: at, Track: trace.TrackID(p.thread(tid)), Name: name, Cat: category})
+	p.p.Instants = memory.Append(p.p.Instants, profile.Instant{Time: at, Row: p.thread(tid), Name: name, Cat: category})
 }
 
 // Counter adds the value that a counter of a device has from a time on.
@@ -297,7 +297,7 @@ func (p *Process) sample(device int32, name, unit trace.Sym, at trace.Time, valu
 		return profile.Row{Kind: profile.RowCounter, PID: int64(device), PIDText: strconv.Itoa(int(device)), Folder: p.folder(device),
 			Name: p.r.opt.Syms.Name(name), Unit: p.r.opt.Syms.Name(unit)}
 	})
-	p.p.Samples = memory.Append(p.p.Samples, trace.Sample{Time: at, Value: value, Track: trace.TrackID(row)})
+	p.p.Samples = memory.Append(p.p.Samples, profile.CounterSample{Time: at, Value: value, Row: row})
 }
 
 // count keeps a value for reports.

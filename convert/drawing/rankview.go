@@ -256,17 +256,15 @@ func (m *merging) drawEvent(c *ranks.Capture, event *profile.Slice, track trace.
 // drawPoints draws the instants and samples of a line.
 func (m *merging) drawPoints(c *ranks.Capture, l *inputs.Line, track trace.TrackID, counter bool) {
 	for _, i := range l.Instants {
-		at := c.File.Instants[i]
-		at.Time, at.Track = c.Time(at.Time), track
-		m.b.Instant(at)
+		x := &c.File.Instants[i]
+		m.b.Instant(trace.Instant{Time: c.Time(x.Time), Track: track, Name: x.Name, Cat: x.Cat, Args: x.Args})
 	}
 	if !counter {
 		return
 	}
 	for _, i := range l.Samples {
-		at := c.File.Samples[i]
-		at.Time, at.Track = c.Time(at.Time), track
-		m.b.Sample(at)
+		x := &c.File.Samples[i]
+		m.b.Sample(trace.Sample{Time: c.Time(x.Time), Value: x.Value, Track: track})
 	}
 }
 

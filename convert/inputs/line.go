@@ -54,11 +54,11 @@ func sortLines(f *profile.Profile, tolerance trace.Time) (lines []Line, lineOf [
 	}
 	sortEvents(f, lines, lineOf, tolerance)
 	for i := range f.Instants {
-		l := &lines[lineOf[f.Instants[i].Track]]
+		l := &lines[lineOf[f.Instants[i].Row]]
 		l.Instants = append(l.Instants, int32(i))
 	}
 	for i := range f.Samples {
-		l := &lines[lineOf[f.Samples[i].Track]]
+		l := &lines[lineOf[f.Samples[i].Row]]
 		l.Samples = append(l.Samples, int32(i))
 	}
 	for i := range lines {

@@ -131,11 +131,11 @@ func (a *absorption) run() {
 	steps := a.newSteps()
 	a.addEvents()
 	for _, x := range n.Instants {
-		x.Time, x.Track = a.held(x.Time), trace.TrackID(a.rows[x.Track])
+		x.Time, x.Row = a.held(x.Time), a.rows[x.Row]
 		f.Instants = append(f.Instants, x)
 	}
 	for _, x := range n.Samples {
-		x.Time, x.Track = a.held(x.Time), trace.TrackID(a.rows[x.Track])
+		x.Time, x.Row = a.held(x.Time), a.rows[x.Row]
 		f.Samples = append(f.Samples, x)
 	}
 	a.addCollectives()

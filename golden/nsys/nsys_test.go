@@ -197,9 +197,9 @@ func checkDetails(t *testing.T, f *export) {
 	ways := map[string]int{}
 	for i := range f.Memcpys {
 		k := &f.Memcpys[i]
-		ways[fmt.Sprintf("%s, %s to %s", k.Kind, k.Src, k.Dst)]++
+		ways[fmt.Sprintf("%s, %s", k.Direction, k.Kind)]++
 	}
-	if in := ways["Host-to-Device, Pinned to Device"]; len(ways) != 2 || in != 3*ways["Device-to-Host, Device to Pinned"] {
+	if in := ways["HtoD, Pinned -> Device"]; len(ways) != 2 || in != 3*ways["DtoH, Device -> Pinned"] {
 		t.Errorf("%s: copies %v", f.truth.Name, ways)
 	}
 	used, most := int64(0), int64(0)

@@ -34,8 +34,8 @@ type Batch struct {
 // Tables are lists of a [profile.Profile].
 type Tables struct {
 	Events      []profile.Slice
-	Instants    []trace.Instant
-	Samples     []trace.Sample
+	Instants    []profile.Instant
+	Samples     []profile.CounterSample
 	Arrows      []profile.Arrow
 	Redundant   []profile.Arrow // of no use if any event has a correlation
 	Launches    []profile.Launch

@@ -264,8 +264,8 @@ func (p *parser) correlation() int64 {
 // instant records an event without duration.
 func (p *parser) instant(row int32) {
 	if p.keeps() {
-		p.out.Instants = append(p.out.Instants, trace.Instant{
-			Time: p.ev.ts, Track: trace.TrackID(row), Name: p.nameOf(&p.ev).sym, Cat: p.categoryOf(&p.ev).sym, Args: p.putArgs(),
+		p.out.Instants = append(p.out.Instants, profile.Instant{
+			Time: p.ev.ts, Row: row, Name: p.nameOf(&p.ev).sym, Cat: p.categoryOf(&p.ev).sym, Args: p.putArgs(),
 		})
 	}
 }
@@ -295,7 +295,7 @@ func (p *parser) counter() {
 		}
 		row := p.rows.use(&p.out, p.rows.entry(id))
 		if keeps {
-			p.out.Samples = append(p.out.Samples, trace.Sample{Time: ev.ts, Value: value, Track: trace.TrackID(row)})
+			p.out.Samples = append(p.out.Samples, profile.CounterSample{Time: ev.ts, Value: value, Row: row})
 		}
 	}
 }
