@@ -40,7 +40,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	if m.known && m.metric == series.HitRate && labels["name"] != "" && labels["model_name"] == "" {
 		m.times = 1 // in percent, until 2024-12
 	}
-	s := series.Series{Metric: m.metric, Place: d.place(m.engine, labels), Label: d.Set.Syms.Intern(rest(labels))}
+	s := series.Series{Metric: m.metric, Place: d.place(m.engine, name, labels), Label: d.Set.Syms.Intern(rest(labels))}
 	if !m.known {
 		s.Metric = d.Metric(m.named)
 	}
@@ -93,8 +93,8 @@ func who(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// place returns where labels say that something is.
-func (d *reader) place(engine string, labels map[string]string) int32 {
+// place returns where the labels of a name say that something is.
+func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	number := func(key string) int16 {
 		n, err := strconv.ParseInt(labels[key], 10, 16)
 		if err != nil || n < 0 {
@@ -110,8 +110,10 @@ func (d *reader) place(engine string, labels map[string]string) int32 {
 	server := series.Server{Host: host}
 	if engine == "" {
 		p.GPU = int32(number("gpu"))
-		// Where Prometheus does not keep the labels of DCGM's exporter, "pod" is that one's own.
-		if p.User = cmp.Or(labels["exported_pod"], labels["pod"]); p.GPU < 0 || strings.Contains(p.User, "exporter") {
+		// Where Prometheus does not keep the labels of DCGM's exporter, "pod" is that one's own, as it is of node
+		// exporter's. cAdvisor counts what pods use.
+		ofPod := p.GPU >= 0 || strings.HasPrefix(name, "container_")
+		if p.User = cmp.Or(labels["exported_pod"], labels["pod"]); !ofPod || strings.Contains(p.User, "exporter") {
 			p.User = ""
 		}
 	} else {

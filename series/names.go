@@ -58,6 +58,8 @@ func (s *Set) NameOf(i int32, names *naming.Names) string {
 		return Device(x.Host, p.UUID, p.GPU)
 	case p.Rank != trace.NoRank:
 		return names.Rank(s.At(i))
+	case p.User != "": // a pod of which its host tells
+		return p.User
 	}
 	return x.Called()
 }

@@ -98,6 +98,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Imbalance, Effect: finding.Limit, Topics: logged.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Change, Topics: []string{""}, Enough: asTheClock},
+	{Cause: finding.Host, Effect: finding.Slower, Topics: []string{""}, Enough: asTheHost},
+	{Cause: finding.Host, Effect: finding.Straggler, Topics: []string{""}, Enough: asTheHost},
+	{Cause: finding.Host, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asTheHost},
 	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Topics: []string{""}, Around: true, Enough: showsIn, Costs: true},
@@ -113,6 +116,12 @@ func asTheClock(slower, clock *finding.Finding) bool {
 		return known
 	}
 	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes
+}
+
+// asTheHost reports whether what runs on a host, and nowhere else, may be slower for what the host is short of:
+// since about when a scrape saw that first.
+func asTheHost(slower, host *finding.Finding) bool {
+	return slower.At.Host != "" && slower.At.Host == host.At.Host && asTheClock(slower, host)
 }
 
 // asItsClock reports whether a rank may be late for the clock of its GPU: of that very rank, and since

@@ -29,6 +29,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
 	{finding.GPU, "a GPU with a lower clock than the others of its host, as metrics have it, why, and the rank of recordings that it is of", Logs,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, slowClocks},
+	{finding.Host, "a host that is short of CPU, memory, or disk, that loses what it sends, or whose links go down, and a pod that its CPU limit holds back, as metrics of node exporter and cAdvisor have it", Logs,
+		finding.Warning, finding.Certain, finding.HostTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Hosts)},
 	{finding.Memory, "a device that had no memory for an allocation of PyTorch, as snapshots have it", Snapshots,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--memory"}, outOfMemory},
 	{finding.Imbalance, "an EP rank whose experts get more tokens than those of the others, or layers whose experts are uneven, beyond chance, and whether kernels of experts agree", Experts,

@@ -16,6 +16,7 @@ const (
 	Hang      Kind = "hang"      // a rank that keeps others in a collective that does not end
 	Lifecycle Kind = "lifecycle" // a server that hangs, died, or was restarted
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump
+	Host      Kind = "host"      // a host that is short of CPU, memory, or disk, or loses packets; a pod that its limit holds back
 	Repeat    Kind = "repeat"    // what is late or slow in run after run
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
 	GPU       Kind = "gpu"       // devices that are idle, or wait for data
@@ -62,6 +63,7 @@ type Whose string
 const (
 	RequestTime    Whose = "request time" // the sum of the E2E of finished requests
 	RankTime       Whose = "rank time"    // the time of the ranks that wait
+	HostTime       Whose = "host time"    // the time of the hosts that metrics are of
 	GPUTime        Whose = "GPU time"     // the time of the devices that were recorded
 	Requests       Whose = "requests"     // how many there are
 	ServerTime     Whose = "server time"  // the time in which servers logged batches

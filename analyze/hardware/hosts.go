@@ -1,0 +1,234 @@
+package hardware
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// HostTopic begins the topics of findings of hosts.
+const HostTopic = "host "
+
+// A counter is one of node exporter or cAdvisor: of all series of its name, those whose labels have one.
+type counter struct{ name, label string }
+
+// A shortage is what a host, or a pod, may be short of. How much so is the growth of one counter, as a part of
+// that of others, or of the time where there are none.
+type shortage struct {
+	topic, text string // of the text, %[1]s is who and %[2]s the part in %
+	of          counter
+	all         []counter
+	// least is the part from which on it matters: a quarter makes what computes take a third longer, and a
+	// loss of 1 % keeps a TCP connection from more than a dozen segments on the way (the throughput of Mathis,
+	// Semke, Mahdavi, and Ott is 1.2 segments a round trip, divided by the root of the loss).
+	least float64
+}
+
+var shortages = []shortage{
+	{"CPU", "threads on %[1]s wait for a CPU for %[2]s %% of the time in which they could run", counter{"node_schedstat_waiting_seconds_total", ""},
+		[]counter{{"node_schedstat_waiting_seconds_total", ""}, {"node_schedstat_running_seconds_total", ""}}, 0.25},
+	{"CPU limit", "the CPU limit of %[1]s stops it in %[2]s %% of its periods", counter{"container_cpu_cfs_throttled_periods_total", ""},
+		[]counter{{"container_cpu_cfs_periods_total", ""}}, 0.25},
+	{"steal", "other virtual machines have the CPUs of %[1]s for %[2]s %% of the time (steal)", counter{"node_cpu_seconds_total", "mode=steal"},
+		[]counter{{"node_cpu_seconds_total", ""}}, 0.05},
+	{"memory", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for memory", counter{"node_pressure_memory_stalled_seconds_total", ""}, nil, 0.1},
+	{"disk", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for disks", counter{"node_pressure_io_stalled_seconds_total", ""}, nil, 0.25},
+	{"network", "%[1]s sends %[2]s %% of its TCP segments again: they are lost on the way", counter{"node_netstat_Tcp_RetransSegs", ""},
+		[]counter{{"node_netstat_Tcp_OutSegs", ""}}, 0.01},
+}
+
+// A mishap is what a counter counts that must not happen at all.
+type mishap struct {
+	topic, text, unit string // of the text, %[1]s is the host and %[2]s how many of the unit
+	of                counter
+}
+
+var mishaps = []mishap{
+	{"killed", "the kernel of %[1]s kills %[2]s because memory ran out", "process", counter{"node_vmstat_oom_kill", ""}},
+	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{"node_infiniband_link_downed_total", ""}},
+}
+
+// A who is a host, or a pod on it.
+type who struct{ host, pod string }
+
+// A step is how much a counter grows from one scrape to the next.
+type step struct {
+	from, to trace.Time
+	grew     float64
+}
+
+// growth is how much counters of one name grow from scrape to scrape, together, by host or pod.
+func growth(set *series.Set, of counter) map[who][]step {
+	by := map[who]map[trace.Time]*step{}
+	for i := range set.List {
+		x := &set.List[i]
+		if set.Metric(x.Metric).Name != of.name || of.label != "" && !slices.Contains(strings.Split(set.Syms.Name(x.Label), ","), of.label) {
+			continue
+		}
+		p := &set.Places[x.Place]
+		w := who{set.Servers[p.Server].Host, p.User}
+		if by[w] == nil {
+			by[w] = map[trace.Time]*step{}
+		}
+		var last series.Sample
+		for s := range set.Each(i) {
+			before := last
+			if last = s; before.Time == 0 || s.Time <= before.Time || s.Value < 0 {
+				continue
+			}
+			grew := s.Value - before.Value
+			if grew < 0 { // it began again at 0
+				grew = s.Value
+			}
+			at := by[w][s.Time]
+			if at == nil {
+				at = &step{from: before.Time, to: s.Time}
+				by[w][s.Time] = at
+			}
+			at.grew += grew
+		}
+	}
+	out := map[who][]step{}
+	for w, steps := range by {
+		for _, s := range steps {
+			out[w] = append(out[w], *s)
+		}
+		slices.SortFunc(out[w], func(a, b step) int { return cmp.Compare(a.to, b.to) })
+	}
+	return out
+}
+
+// Hosts are findings of hosts that are short of CPU, memory, or disk, whose network loses what they send, and of
+// pods that their limits hold back.
+func Hosts(set *series.Set) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "hosts and limits of pods", Of: "host", Needed: 1}
+	seen := map[string]bool{}
+	grown := map[counter]map[who][]step{}
+	grew := func(of counter) map[who][]step {
+		if grown[of] == nil {
+			grown[of] = growth(set, of)
+			for w := range grown[of] {
+				seen[w.host] = true
+			}
+		}
+		return grown[of]
+	}
+	var list []finding.Finding
+	for i := range shortages {
+		s := &shortages[i]
+		of := grew(s.of)
+		for _, w := range slices.SortedFunc(maps.Keys(of), byName) {
+			list = append(list, s.find(w, of[w], func(c counter) []step { return grew(c)[w] })...)
+		}
+	}
+	for i := range mishaps {
+		m := &mishaps[i]
+		of := grew(m.of)
+		for _, w := range slices.SortedFunc(maps.Keys(of), byName) {
+			if f, ok := m.find(w, of[w]); ok {
+				list = append(list, f)
+			}
+		}
+	}
+	from, to, _ := set.Bounds()
+	for i := range list {
+		if f := &list[i]; to > from {
+			f.Cost *= 1 / float64(to-from) / float64(max(1, len(seen)))
+		}
+	}
+	if judged.N = len(seen); judged.N == 0 {
+		judged.Reason = "no metrics are of hosts"
+	}
+	return list, judged
+}
+
+func byName(a, b who) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pod, b.pod)) }
+
+// called is what people call a host or a pod.
+func (w who) called() string { return cmp.Or(w.pod, w.host, "a host") }
+
+func (w who) at() place.Where {
+	at := place.Device(w.called())
+	at.Host = w.called()
+	return at
+}
+
+// find finds the times in which a counter grows too much. Cost is in ns, as a part of the time of one host.
+func (s *shortage) find(w who, of []step, growthOf func(counter) []step) (list []finding.Finding) {
+	all := map[trace.Time]float64{}
+	for _, c := range s.all {
+		for _, x := range growthOf(c) {
+			all[x.to] += x.grew
+		}
+	}
+	var run []step
+	part := 0.0           // of the time of the run, times the time
+	less := trace.Time(0) // since when it grows less; 0 is not
+	end := func() {
+		if len(run) >= fewest {
+			list = append(list, s.finding(w, run, part, less))
+		}
+		run, part, less = run[:0], 0, 0
+	}
+	for _, x := range of {
+		whole := float64(x.to-x.from) / 1e9
+		if s.all != nil {
+			whole = all[x.to]
+		}
+		share := x.grew / whole
+		switch {
+		case whole > 0 && share >= s.least:
+			run, part, less = append(run, x), part+min(1, share)*float64(x.to-x.from), 0
+		case less == 0: // once is nothing: one of the counters may have begun again
+			less = x.from
+		default:
+			end()
+		}
+	}
+	end()
+	return list
+}
+
+func (s *shortage) finding(w who, run []step, part float64, until trace.Time) finding.Finding {
+	from, to := run[0].from, run[len(run)-1].to
+	share := part / float64(to-from)
+	f := finding.Finding{Topic: HostTopic + s.topic, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
+		Metric: finding.Metric{Name: s.of.name, After: share}}
+	f.Text = fmt.Sprintf(s.text, w.called(), words.InPercent(share)) + ", since " + words.At(from, "15:04:05")
+	if until != 0 {
+		f.Text += " until " + words.At(until, "15:04:05")
+	}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s of %s in a row, one every %s", words.Counted(len(run), "scrape"), s.of.name, time.Duration((to-from)/trace.Time(len(run))).Round(time.Second))}
+	return f
+}
+
+// find finds when a counter grew at all.
+func (m *mishap) find(w who, of []step) (f finding.Finding, ok bool) {
+	n := 0.0
+	var first, last step
+	for _, x := range of {
+		if x.grew > 0 {
+			if n += x.grew; first.to == 0 {
+				first = x
+			}
+			last = x
+		}
+	}
+	if n == 0 {
+		return f, false
+	}
+	f = finding.Finding{Topic: HostTopic + m.topic, At: w.at(), Since: first.from, Until: last.to, Cost: float64(last.to - first.from), Confidence: finding.Certain,
+		Metric: finding.Metric{Name: m.of.name, After: n}}
+	f.Text = fmt.Sprintf(m.text, w.called(), words.Counted(int(n+0.5), m.unit)) + " between " + words.At(first.from, "15:04:05") + " and " + words.At(last.to, "15:04:05")
+	f.Evidence = []finding.Evidence{finding.Sentence("%s counts them", m.of.name)}
+	return f, true
+}

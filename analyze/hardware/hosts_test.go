@@ -1,0 +1,123 @@
+package hardware
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// hostsUnder fills a set with half an hour of what node exporter counts on three hosts, scraped every 15 s. Of the
+// planted shortages, node2 has one from and to some time.
+func hostsUnder(seed uint64, planted string, from, to trace.Time) *series.Set {
+	r := rand.New(rand.NewPCG(seed, 91))
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("node.om", "OpenMetrics")
+	counters := func(host int, name, label string, rate func(trace.Time) float64) {
+		place := f.Place(series.Place{Server: f.Server(series.Server{Host: []string{"node1", "node2", "node3"}[host]}), Rank: trace.NoRank, GPU: series.NoGPU})
+		id := f.SeriesOf(series.Series{Metric: f.Metric(series.Metric{Name: name, Kind: series.Counter}), Place: place, Label: set.Syms.Intern(label)})
+		sum := 1e6 * r.Float64()
+		for t := begin; t < begin+1800*sec; t += 15 * sec {
+			f.Add(id, t, sum)
+			if sum += 15 * rate(t); r.IntN(4000) == 0 { // it was started again
+				sum = 0
+			}
+		}
+	}
+	for host := range 3 {
+		now := func(of string, t trace.Time) bool { return host == 1 && of == planted && t >= from && t < to }
+		for cpu := range 4 {
+			steal := func(t trace.Time) float64 {
+				if now("steal", t) {
+					return 0.2
+				}
+				return 0.01 * r.Float64()
+			}
+			label := "cpu=" + string(rune('0'+cpu))
+			counters(host, "node_cpu_seconds_total", label+",mode=steal", steal)
+			counters(host, "node_cpu_seconds_total", label+",mode=idle", func(trace.Time) float64 { return 0.4 })
+			counters(host, "node_cpu_seconds_total", label+",mode=user", func(t trace.Time) float64 { return 0.6 - steal(t) })
+			counters(host, "node_schedstat_running_seconds_total", label, func(trace.Time) float64 { return 0.6 })
+			counters(host, "node_schedstat_waiting_seconds_total", label, func(t trace.Time) float64 {
+				if now("CPU", t) {
+					return 0.6 // half of 1.2
+				}
+				return 0.08 * r.Float64()
+			})
+		}
+		stalled := func(of string) func(trace.Time) float64 {
+			return func(t trace.Time) float64 {
+				if now(of, t) {
+					return 0.4
+				}
+				return 0.02 * r.Float64()
+			}
+		}
+		counters(host, "node_pressure_memory_stalled_seconds_total", "", stalled("memory"))
+		counters(host, "node_pressure_io_stalled_seconds_total", "", stalled("disk"))
+		counters(host, "node_netstat_Tcp_OutSegs", "", func(trace.Time) float64 { return 20000 })
+		counters(host, "node_netstat_Tcp_RetransSegs", "", func(t trace.Time) float64 {
+			if now("network", t) {
+				return 800
+			}
+			return 20 * r.Float64()
+		})
+		counters(host, "node_vmstat_oom_kill", "", func(trace.Time) float64 { return 0 })
+	}
+	set.Finish(series.Known{})
+	return set
+}
+
+// What a host is short of is found, with by how much and since when, and nothing else is, on no other host.
+func TestRateOfHosts(t *testing.T) {
+	parts := map[string]float64{"CPU": 0.5, "steal": 0.2, "memory": 0.4, "disk": 0.4, "network": 0.04, "nothing": 0}
+	right, all := 0, 0
+	for _, seed := range testset.Seeds(t) {
+		r := rand.New(rand.NewPCG(seed, 92))
+		for topic, part := range parts {
+			from := begin + 15*sec*trace.Time(10+r.IntN(50))
+			to := from + 15*sec*trace.Time(10+r.IntN(100))
+			found, judged := Hosts(hostsUnder(seed, topic, from, to))
+			all++
+			ok := judged.State() == finding.LookedAt && judged.N == 3
+			switch {
+			case topic == "nothing":
+				ok = ok && len(found) == 0
+			case len(found) == 0:
+				ok = false
+			default:
+				f := &found[0]
+				lasts := float64(min(to, begin+1785*sec) - from)
+				ok = ok && len(found) == 1 && f.Topic == HostTopic+topic && strings.Contains(f.Text, "node2") && f.Since == from && (f.Until == to) == (to < begin+1785*sec) &&
+					math.Abs(f.Metric.After-part) < 0.03*part && math.Abs(f.Cost-part*lasts/float64(1785*sec)/3) < 0.01
+			}
+			if ok {
+				right++
+			} else {
+				t.Logf("seed %d, %s from %d to %d: %+v %v", seed, topic, (from-begin)/sec, (to-begin)/sec, found, judged)
+			}
+		}
+	}
+	testset.Rate(t, "hosts that are short of something", right, all, 98)
+}
+
+// A process that the kernel killed is told by the counter that grew, and not by what it was before.
+func TestKilledProcesses(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("node.om", "OpenMetrics")
+	place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node1"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	id := f.SeriesOf(series.Series{Metric: f.Metric(series.Metric{Name: "node_vmstat_oom_kill"}), Place: place})
+	for i, v := range []float64{7, 7, 9, 9, 9} {
+		f.Add(id, begin+trace.Time(i)*15*sec, v)
+	}
+	set.Finish(series.Known{})
+	found, _ := Hosts(set)
+	if len(found) != 1 || !strings.HasPrefix(found[0].Text, "the kernel of node1 kills 2 processes because memory ran out between ") || found[0].Since != begin+15*sec {
+		t.Errorf("%+v", found)
+	}
+}
