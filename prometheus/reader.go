@@ -128,6 +128,9 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 		}
 	}
 	p.Server = d.Server(server)
+	if engine != "" && labels["pod"] != "" && labels["instance"] != "" {
+		d.Listens(p.Server, labels["instance"])
+	}
 	return d.Place(p)
 }
 

@@ -61,6 +61,12 @@ func (f *Filler) SetServer(server int32, role, engine string) {
 	x.Engine = cmp.Or(x.Engine, engine)
 }
 
+// Listens says where a server listens, once that is known: routers call it so.
+func (f *Filler) Listens(server int32, address string) {
+	x := &f.Set.Servers[server]
+	x.Address = cmp.Or(x.Address, address)
+}
+
 // Place returns the index of a place, which is added if it is new.
 func (f *Filler) Place(x Place) int32 {
 	i := indexOf(f.Set.placeOf, &f.Set.Places, x)

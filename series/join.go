@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -28,7 +29,8 @@ func (s *Set) same() map[int32]int32 {
 		}
 	}
 	of := map[int32]int32{}
-	for _, list := range byName {
+	names := map[string]int32{} // of servers that nothing else is called
+	for name, list := range byName {
 		if len(list[logs]) > 1 || len(list[records]) > 1 || len(list[metrics]) > 1 {
 			continue
 		}
@@ -39,9 +41,57 @@ func (s *Set) same() map[int32]int32 {
 		for _, x := range all[1:] {
 			of[x] = all[0]
 		}
+		names[name] = all[0]
 	}
+	s.called(of, names, kindOf)
 	return of
 }
+
+// called tells which servers others speak of: those that routers call by where they listen, or by the name of
+// their pod, and pods of which an orchestrator says on which host they are.
+func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32]int) {
+	root := func(i int32) int32 {
+		if to, ok := of[i]; ok {
+			return to
+		}
+		return i
+	}
+	listens := map[string]int32{} // -1 is several
+	for i := range s.Servers {
+		if _, ok := kinds[int32(i)]; !ok || s.Servers[i].Address == "" {
+			continue
+		}
+		address, to := s.Servers[i].Address, root(int32(i))
+		if known, ok := listens[address]; ok && known != to {
+			to = -1
+		}
+		listens[address] = to
+	}
+	for i := range s.Servers {
+		x := &s.Servers[i]
+		if _, ok := kinds[int32(i)]; ok || x.Name == "" {
+			continue
+		}
+		to, ok := listens[x.Name]
+		if !ok {
+			host, _, _ := strings.Cut(x.Name, ":")
+			pod, _, _ := strings.Cut(host, ".") // decode-0.decode.llm.svc
+			if to, ok = names[pod]; !ok || isNumber(pod) {
+				continue
+			}
+		}
+		if to < 0 {
+			continue
+		}
+		of[int32(i)] = to
+		if log := &s.Servers[to]; log.Host == "" {
+			log.Host = x.Host
+		}
+	}
+}
+
+// isNumber reports whether a name is a part of an IP address.
+func isNumber(name string) bool { return strings.Trim(name, "0123456789") == "" }
 
 // kinds tells by what a server is known: 0 lines of batches, 1 records, 2 metrics. A server of a host
 // that only its devices tell of has none.
@@ -96,6 +146,7 @@ func (s *Set) join(same map[int32]int32) (moved []int32) {
 		if log.Role == "" || log.Role == "unified" && x.Role != "" {
 			log.Role = x.Role
 		}
+		log.Address = cmp.Or(log.Address, x.Address)
 	}
 	for i, to := range same {
 		s.Servers[i] = s.Servers[to]

@@ -96,7 +96,9 @@ type Server struct {
 	Role string // "prefill", "decode", "unified", "router"; "" is unknown
 	// Engine is "SGLang", "vLLM", "TensorRT-LLM"; "" is unknown.
 	Engine string
-	EP     int32 // GPUs that share the experts, as it was told; 0 is unknown
+	// Address is where it listens, "10.0.0.9:30000"; "" is unknown.
+	Address string
+	EP      int32 // GPUs that share the experts, as it was told; 0 is unknown
 }
 
 // NoGPU is the GPU of what is not about one.

@@ -104,3 +104,40 @@ func TestMetricsOfProducers(t *testing.T) {
 		t.Error("a value that is no number is a sample")
 	}
 }
+
+// A server is one, whoever speaks of it: its log, its metrics, a router that calls it by where it listens or by its
+// name in the cluster, and an orchestrator that knows its host. Who is called like nobody stays by itself.
+func TestOthersSpeakOfServers(t *testing.T) {
+	s := New(trace.NewSymbols(), &trace.Diags{})
+	const at = 1787000000 * second
+	say := func(file, encoding string, x Server, address string, metric MetricID) {
+		f := s.Fill(file, encoding)
+		server := f.Server(x)
+		if address != "" {
+			f.Listens(server, address)
+		}
+		p := f.Place(Place{Server: server, Rank: trace.NoRank, GPU: NoGPU})
+		if metric >= 0 {
+			f.Add(f.Series(metric, p), at, 1)
+		} else {
+			f.Instant(Instant{Time: at, Kind: Unrouted, Place: p}, x.Name+" is gone")
+		}
+	}
+	say("logs/decode-0.log", "server log", Server{Name: "logs/decode-0", Engine: "SGLang"}, "", Running)
+	say("logs/decode-1.log", "server log", Server{Name: "logs/decode-1", Engine: "SGLang"}, "", Running)
+	say("range.json", "Prometheus range", Server{Name: "decode-0", Host: "", Engine: "SGLang"}, "10.0.0.9:30000", Queued)
+	for _, name := range []string{"10.0.0.9:30000", "decode-1.decode.llm.svc:30000", "10.0.0.7:30000"} {
+		say("router.log", "router log", Server{Name: name}, "", -1)
+	}
+	say("events.json", "Kubernetes events", Server{Name: "decode-1", Host: "node3"}, "", -1)
+	s.Finish(Known{})
+	var got []string
+	for i := range s.Instants {
+		x := s.Servers[s.Places[s.Instants[i].Place].Server]
+		got = append(got, s.Syms.Name(s.Instants[i].Text)+": "+x.Host+"/"+x.Name)
+	}
+	slices.Sort(got)
+	if want := []string{"10.0.0.7:30000 is gone: /10.0.0.7:30000", "10.0.0.9:30000 is gone: /decode-0", "decode-1 is gone: node3/decode-1", "decode-1.decode.llm.svc:30000 is gone: node3/decode-1"}; !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}

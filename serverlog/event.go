@@ -318,6 +318,11 @@ func (r *reader) arguments(b []byte, x *series.Instant) string {
 	if n, ok := after([]byte(argument(b, "ep_size")), ""); ok && n > 0 && n < 1<<14 {
 		r.f.Set.Servers[r.f.Set.Places[x.Place].Server].EP = int32(n)
 	}
+	switch host, port := argument(b, "host"), argument(b, "port"); {
+	case port == "", host == "", host == "0.0.0.0", host == "localhost", strings.HasPrefix(host, "127."): // anybody's
+	default:
+		r.f.Listens(r.f.Set.Places[x.Place].Server, host+":"+port)
+	}
 	switch mode := argument(b, "disaggregation_mode"); mode {
 	case "prefill", "decode":
 		r.roleIs(x.Place, mode)

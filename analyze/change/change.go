@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Findings tells what changed, and which ranks were late all the time. Durations that
@@ -37,10 +36,10 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 			continue
 		}
 		said := finding.Evidence{Text: change.Sentence()}
-		if k := c.nearest(out, change.Time); k >= 0 {
+		if k := c.nearest(out, change); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, said)
 			out[k].Claim = out[k].Claim.And(c.claim(change, b))
-		} else if k := c.nearest(falls, change.Time); k >= 0 {
+		} else if k := c.nearest(falls, change); k >= 0 {
 			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
 			out = append(out, c.finding(change, b))
@@ -73,17 +72,30 @@ func (c *Change) isCause() bool {
 	return m.isLoad() || m.saves() || m.isLength() || m == LatenessChanged || m == PaceChanged
 }
 
-// nearest returns the index of the cause that is next to a time, -1 if none is near.
-func (c *Changes) nearest(causes []finding.Finding, t trace.Time) int {
+// nearest returns the index of the cause that is next to a change, -1 if none is near.
+func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 	const part = 20 // of the time that was searched
-	nearest, away := -1, (c.To-c.From)/part
+	nearest, away, t := -1, (c.To-c.From)/part, of.Time
 	for k := range causes {
+		if relieves(&causes[k], &of.Shifts[0]) {
+			continue
+		}
 		if d := max(causes[k].Since-t, t-causes[k].Since); d <= away {
 			nearest, away = k, d
 		}
 	}
 	return nearest
 }
+
+// relieves reports whether a server gets more of the requests while another one of its role becomes slower: that has
+// less to do then, which makes nothing slower.
+func relieves(share *finding.Finding, slower *Shift) bool {
+	return share.Metric.Name == shareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Scope == place.OneRank && share.At.Scope == place.OneRank &&
+		slower.Role == share.At.Role && !slower.Where.Overlaps(&share.At)
+}
+
+// shareOfRequests is the metric of findings of who gets how many.
+const shareOfRequests = "share of requests"
 
 // TokenizingTopic is the topic of findings about how long tokenizing takes.
 const TokenizingTopic = "tokenizing"
@@ -122,7 +134,7 @@ func (f *Shift) metric() finding.Metric {
 	}
 	switch f.Metric {
 	case ShareChanged:
-		m.Name, m.Unit = "share of requests", table.Share
+		m.Name, m.Unit = shareOfRequests, table.Share
 	case ArrivalsChanged:
 		m.Name, m.Unit = Arrivals, table.Number
 	case RunningChanged:

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,6 +45,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
 	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}},
+	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Change, Topics: []string{""}, Around: true, Enough: asTransfers},
 	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
 	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Load, Topics: []string{"", finding.Waits}, AtPlaces: true, Around: true},
 	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Imbalance, Topics: []string{""}, Around: true},
@@ -128,6 +130,13 @@ func asTheHost(slower, host *finding.Finding) bool {
 // about then if it was not late all the time.
 func asItsClock(late, clock *finding.Finding) bool {
 	return clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank && (late.Since == 0 || asTheClock(late, clock))
+}
+
+// asTransfers reports whether what takes longer may be transfers, by how much they do: a part of a request that
+// contains one, or waits for it, takes longer by no more.
+func asTransfers(slower, link *finding.Finding) bool {
+	x, y := &slower.Metric, &link.Metric
+	return x.Unit == table.Duration && y.Unit == table.Duration && x.After > x.Before && x.After-x.Before <= 1.5*(y.After-y.Before)
 }
 
 // avoided reports whether routers send less to a server because it is slow, and so more to another one of

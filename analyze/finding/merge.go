@@ -176,7 +176,7 @@ func (c *Consequence) isEffect(f, cause *Finding) bool {
 // to share their work anew: half as long as that took.
 func (f *Finding) beginsIn(cause *Finding) bool {
 	const slack = trace.Time(5 * time.Second) // a change of shares shows after some requests
-	off := slack + f.Within
+	off := slack + f.Within + cause.Within
 	if cause.Since == 0 || f.Since == 0 || f.Since+off < cause.Since {
 		return false
 	}

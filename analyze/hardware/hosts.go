@@ -141,14 +141,47 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Judged) {
 	}
 	from, to, _ := set.Bounds()
 	for i := range list {
-		if f := &list[i]; to > from {
+		f := &list[i]
+		if to > from {
 			f.Cost *= 1 / float64(to-from) / float64(max(1, len(seen)))
+		}
+		if pods := on(set, f.At.Host); len(pods) == 1 {
+			f.At.Host = pods[0] // as logs call what runs there
+			f.Evidence = append(f.Evidence, finding.Sentence("on it is %s", pods[0]))
+		} else if len(pods) > 1 {
+			const few = 8
+			text := strings.Join(pods[:min(few, len(pods))], ", ")
+			if n := len(pods) - few; n > 0 {
+				text += fmt.Sprintf(" and %d more", n)
+			}
+			f.Evidence = append(f.Evidence, finding.Sentence("on it are %s", text))
 		}
 	}
 	if judged.N = len(seen); judged.N == 0 {
 		judged.Reason = "no metrics are of hosts"
 	}
 	return list, judged
+}
+
+// on are the servers, and the pods that have a GPU, of a host.
+func on(set *series.Set, host string) (pods []string) {
+	add := func(name string) {
+		if name != "" && name != host && !slices.Contains(pods, name) {
+			pods = append(pods, name)
+		}
+	}
+	for i := range set.Servers {
+		if x := &set.Servers[i]; x.Host == host && host != "" {
+			add(x.Name)
+		}
+	}
+	for i := range set.Places {
+		if p := &set.Places[i]; p.IsDevice() && host != "" && set.Servers[p.Server].Host == host {
+			add(p.User)
+		}
+	}
+	slices.Sort(pods)
+	return pods
 }
 
 func byName(a, b who) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pod, b.pod)) }
@@ -199,8 +232,11 @@ func (s *shortage) find(w who, of []step, growthOf func(counter) []step) (list [
 }
 
 func (s *shortage) finding(w who, run []step, part float64, until trace.Time) finding.Finding {
-	from, to := run[0].from, run[len(run)-1].to
-	share := part / float64(to-from)
+	from, to, known := run[0].from, run[len(run)-1].to, trace.Time(0)
+	for _, x := range run {
+		known += x.to - x.from
+	}
+	share := part / float64(known)
 	f := finding.Finding{Topic: HostTopic + s.topic, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: s.of.name, After: share}}
 	f.Text = fmt.Sprintf(s.text, w.called(), words.InPercent(share)) + ", since " + words.At(from, "15:04:05")

@@ -1,8 +1,10 @@
 package hardware
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +81,8 @@ func TestRateOfHosts(t *testing.T) {
 	right, all := 0, 0
 	for _, seed := range testset.Seeds(t) {
 		r := rand.New(rand.NewPCG(seed, 92))
-		for topic, part := range parts {
+		for _, topic := range slices.Sorted(maps.Keys(parts)) {
+			part := parts[topic]
 			from := begin + 15*sec*trace.Time(10+r.IntN(50))
 			to := from + 15*sec*trace.Time(10+r.IntN(100))
 			found, judged := Hosts(hostsUnder(seed, topic, from, to))

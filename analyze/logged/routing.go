@@ -59,6 +59,9 @@ func (l *Logged) outage(o *outage) finding.Finding {
 		failed = failed || !removed || strings.HasSuffix(e.Text, "failed")
 	}
 	f := l.failure(lead, Unrouted)
+	if s := &l.Set.Servers[lead.Server]; s.Address != "" && s.Address != s.Called() {
+		f.Evidence = append(f.Evidence, finding.Sentence("it listens at %s", s.Address))
+	}
 	f.Since, f.Until, f.Cost = o.events[0].First, 0, least
 	for _, e := range o.events {
 		if e != lead {

@@ -109,7 +109,7 @@ func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
 	}
 	changes := changepoint.Levels(levels, changepoint.Options{Alpha: surely})
 	if k, ok := parted(levels, 2); ok && len(changes) == 0 {
-		changes = append(changes, changepoint.Change{At: k, To: len(levels), P: math.NaN()})
+		changes = append(changes, changepoint.Change{At: k, First: k, Last: k, To: len(levels), P: math.NaN()})
 	}
 	for _, c := range changes {
 		before, few, usual, _ := each(c.From, c.At)
@@ -125,6 +125,8 @@ func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
+		// What is in flight shows it as lines come, and no sooner than a transfer takes.
+		f.Within = max(list[min(c.Last, len(list)-1)].at-f.Since, f.Since-list[max(0, c.First-1)].at) + trace.Time(after*1e9)
 		f.Text = fmt.Sprintf("since %s, a KV transfer from %s takes about %s, %s before", clock(f.Since), r.Where.String(), words.Nearly(int64(after*1e9)), words.Nearly(int64(before*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("when a prefill begins, %s requests have their KV cache sent, %s before; %s a second are taken in, %s before: how many there are, by how many come",
 			words.ThreeDigits(many), words.ThreeDigits(few), words.ThreeDigits(rate), words.ThreeDigits(usual)))
