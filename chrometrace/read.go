@@ -37,3 +37,6 @@ func read(name string, r io.Reader, opt Options, l parse.Limits) (*profile.Profi
 	}
 	return f, nil
 }
+
+// Options say how a file is read.
+type Options = parse.Options

@@ -39,7 +39,7 @@ var (
 
 func sniff(head []byte) bool {
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
-		return kinds.Match(head) && bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`))
+		return bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`)) && kinds.Match(head)
 	}
 	if yamls.Match(head) && events.Match(head) {
 		return true

@@ -1,7 +1,9 @@
 package finders
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
@@ -366,4 +368,15 @@ func hangs(m *Measured) ([]finding.Finding, finding.Judged) { return m.Hang.Find
 // ofSeries asks what metrics say.
 func ofSeries(find func(*series.Set) ([]finding.Finding, finding.Judged)) func(*Measured) ([]finding.Finding, finding.Judged) {
 	return func(m *Measured) ([]finding.Finding, finding.Judged) { return find(m.Of.Series) }
+}
+
+// Markdown is a list of finders as docs and help have it: a table with a row each.
+func Markdown(list []Finder) string {
+	var b strings.Builder
+	b.WriteString("| kind | what sgtrace looks for | in | severity | cost of |\n|---|---|---|---|---|\n")
+	for i := range list {
+		f := &list[i]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Kind, f.Doc, f.Needs, f.Severity, f.CostOf)
+	}
+	return b.String()
 }

@@ -36,3 +36,8 @@ func (m *Loaded) Collectives(x *Indexed) ([]*profile.Profile, error) {
 	opt.Diags, opt.Args = &trace.Diags{}, nil
 	return x.Source.Stream(opt)
 }
+
+// An Extent is the time that a timeline covers.
+type Extent struct{ From, To trace.Time }
+
+func (e Extent) Has(t trace.Time) bool { return t >= e.From && t <= e.To }

@@ -9,7 +9,9 @@ package damage
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 )
 
 // A Subject is a file that is damaged in many ways.
@@ -183,4 +185,12 @@ func joinHalves(s *Subject, m *Mutant, rng *rand.Rand) string {
 	at, from := cut(s.Data, s.Cuts, rng), cut(s.Other, s.OtherCuts, rng)
 	m.Data = slices.Concat(s.Data[:at], s.Other[from:])
 	return fmt.Sprintf("from %d on it is the other file from %d on", at, from)
+}
+
+// Seeds is how many mutants a test makes: few, or as many as SGTRACE_MUTANTS says.
+func Seeds(few uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_MUTANTS"), 10, 32); err == nil {
+		return n
+	}
+	return few
 }

@@ -1,10 +1,12 @@
 package parse
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/secret"
@@ -220,3 +222,27 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 	*recent = c
 	return c
 }
+
+// Options say how a file is read.
+type Options struct {
+	Syms    *trace.Symbols
+	Args    *trace.Args
+	Diags   *trace.Diags
+	Workers int // goroutines that parse; 0 is one for every core
+	Filter  profile.Filter
+	// Base is the base time of the file in ns, if it was read before; 0 is unknown.
+	Base int64
+	// KeepSecrets tells to keep arguments that may hold prompts or credentials.
+	KeepSecrets bool
+}
+
+// What can be wrong with the structure of a file. It costs the event that is
+// being read.
+var (
+	errShort    = jsonscan.ErrShort
+	errSyntax   = errors.New("this is not JSON and cannot be repaired")
+	errRepeated = errors.New("a member occurs twice, as if two events ran together")
+	errInside   = errors.New("an event begins where none can")
+	errTooLong  = errors.New("this is longer than any real event")
+	errDeep     = errors.New("this is nested too deeply")
+)
