@@ -28,10 +28,7 @@ func writeExport(t *testing.T, path string, schema nsys.Schema) {
 		t.Fatal(err)
 	}
 	pair := func(table, name, value string) {
-		x := db.Table(table)
-		x.Text("name", name)
-		x.Text("value", value)
-		x.Insert()
+		db.Insert(table, "name", name, "value", value)
 	}
 	version, product := schema.Version()
 	if schema >= nsys.Schema2024 {
@@ -40,48 +37,26 @@ func writeExport(t *testing.T, path string, schema nsys.Schema) {
 		pair("META_DATA_EXPORT", "EXPORT_PARAM_TABLES_TO_EXPORT", "CUPTI_ACTIVITY_KIND_KERNEL,NVTX_EVENTS")
 		pair("META_DATA_CAPTURE", "CUDA_GRAPH_TRACE_OPTIONS:MODE", "Node")
 		pair("META_DATA_CAPTURE", "PROCESS_0:ENVIRONMENT_VARIABLE", `HF_TOKEN="`+secret+`"`)
-		start := db.Table("TARGET_INFO_SESSION_START_TIME")
-		start.Int("utcEpochNs", 1787000000e9)
-		start.Insert()
+		db.Insert("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", int64(1787000000e9))
 		message := db.Table("DIAGNOSTIC_EVENT")
-		message.Int("timestamp", 500)
-		message.Int("severity", 2)
-		message.Text("text", "CUDA device-side events were dropped")
-		message.Insert()
-		message.Int("severity", 1)
-		message.Text("text", "loaded "+secret)
-		message.Insert()
+		message.Insert("timestamp", 500, "severity", 2, "text", "CUDA device-side events were dropped")
+		message.Insert("severity", 1, "text", "loaded "+secret)
 	}
 	pair("TARGET_INFO_SYSTEM_ENV", "Hostname", "node7")
 	pair("TARGET_INFO_SYSTEM_ENV", "DeviceEnvironment", secret)
 	const first = 1<<48 | 700<<24
 	for i, name := range []string{"sglang::scheduler_TP0", "sglang::scheduler_TP1", "bash", "bash", "nsys"} {
-		p := db.Table("PROCESSES")
-		p.Int("globalPid", first+int64(i)<<24)
-		p.Text("name", name)
-		p.Insert()
+		db.Insert("PROCESSES", "globalPid", first+int64(i)<<24, "name", name)
 	}
 	for i := range int64(2) {
-		gpu := db.Table("TARGET_INFO_GPU")
-		gpu.Int("id", i)
-		gpu.Text("name", "NVIDIA H100 80GB HBM3")
-		gpu.Insert()
-		device := db.Table("TARGET_INFO_CUDA_DEVICE")
-		device.Int("gpuId", i)
-		device.Int("pid", 700+i)
-		device.Insert()
+		db.Insert("TARGET_INFO_GPU", "id", i, "name", "NVIDIA H100 80GB HBM3")
+		db.Insert("TARGET_INFO_CUDA_DEVICE", "gpuId", i, "pid", 700+i)
 	}
 	kernel := db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
 	for i := range int64(5) {
-		kernel.Int("start", 1e9+i*1e6)
-		kernel.Int("end", 1e9+i*1e6+500)
-		kernel.Int("globalPid", first)
-		kernel.ID("demangledName", "gemm")
-		kernel.Insert()
+		kernel.Insert("start", 1e9+i*1e6, "end", 1e9+i*1e6+500, "globalPid", first, "demangledName", nsys.ID("gemm"))
 	}
-	streams := db.Table("ProcessStreams")
-	streams.ID("contentId", secret)
-	streams.Insert()
+	db.Insert("ProcessStreams", "contentId", nsys.ID(secret))
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -175,30 +175,17 @@ func TestCrowdOfProcesses(t *testing.T) {
 		{"META_DATA_EXPORT", "EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems"}, {"TARGET_INFO_SYSTEM_ENV", "Hostname", "node0"},
 	} {
 		about := db.Table(set.table)
-		about.Text("name", set.name)
-		about.Text("value", set.value)
-		about.Insert()
+		about.Insert("name", set.name, "value", set.value)
 	}
 	start := db.Table("TARGET_INFO_SESSION_START_TIME")
-	start.Int("utcEpochNs", 1_780_000_000_000_000_000)
-	start.Insert()
+	start.Insert("utcEpochNs", 1_780_000_000_000_000_000)
 	process, thread, kernel := db.Table("PROCESSES"), db.Table("ThreadNames"), db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
 	for i := range n {
 		pid, name := i+2, "worker"+strconv.Itoa(i)
-		process.Int("globalPid", nsys.GlobalPID(pid))
-		process.Int("pid", int64(pid))
-		process.Text("name", name)
-		process.Insert()
-		thread.ID("nameId", name)
-		thread.Int("globalTid", nsys.GlobalTID(pid, pid))
-		thread.Insert()
-		kernel.Int("start", 1_000_000)
-		kernel.Int("end", 1_000_000+int64(i))
-		kernel.Int("streamId", 7)
-		kernel.Int("globalPid", nsys.GlobalPID(pid))
-		kernel.ID("demangledName", "gemm")
-		kernel.ID("shortName", "gemm")
-		kernel.Insert()
+		process.Insert("globalPid", nsys.GlobalPID(pid), "pid", int64(pid), "name", name)
+		thread.Insert("nameId", nsys.ID(name), "globalTid", nsys.GlobalTID(pid, pid))
+		kernel.Insert("start", 1_000_000, "end", 1_000_000+int64(i), "streamId", 7, "globalPid", nsys.GlobalPID(pid),
+			"demangledName", nsys.ID("gemm"), "shortName", nsys.ID("gemm"))
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

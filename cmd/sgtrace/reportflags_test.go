@@ -154,20 +154,15 @@ func smallExport(t *testing.T, path string, from int64) {
 		t.Fatal(err)
 	}
 	start := db.Table("TARGET_INFO_SESSION_START_TIME")
-	start.Int("utcEpochNs", from)
-	start.Insert()
+	start.Insert("utcEpochNs", from)
 	for rank := range int64(2) {
 		pid := rank + 700
-		process := db.Table("PROCESSES")
-		process.Int("globalPid", pid<<24)
-		process.Text("name", fmt.Sprintf("sglang::scheduler_TP%d", rank))
-		process.Insert()
+		db.Insert("PROCESSES", "globalPid", pid<<24, "name", fmt.Sprintf("sglang::scheduler_TP%d", rank))
 		row := func(table string, at, took int64, name map[string]string) *nsys.Table {
 			x := db.Table(table)
-			x.Int("start", at)
-			x.Int("end", at+took)
+			x.Set("start", at, "end", at+took)
 			for column, text := range name {
-				x.ID(column, text)
+				x.Set(column, nsys.ID(text))
 			}
 			return x
 		}
@@ -175,29 +170,18 @@ func smallExport(t *testing.T, path string, from int64) {
 			at := 1.4e9 + i*10e6 + rank*1e6
 			name := fmt.Sprintf("gemm_%d", i%3)
 			kernel := row("CUPTI_ACTIVITY_KIND_KERNEL", at, 1000*(9-3*(i%3)), map[string]string{"demangledName": name, "shortName": name})
-			kernel.Int("globalPid", pid<<24)
-			kernel.Int("correlationId", i+1)
-			kernel.Insert()
+			kernel.Insert("globalPid", pid<<24, "correlationId", i+1)
 			call := row("CUPTI_ACTIVITY_KIND_RUNTIME", at-900, 500+100*(i%2), map[string]string{"nameId": []string{"cudaLaunchKernel_v7000", "cuLaunchKernelEx"}[i%2]})
-			call.Int("globalTid", pid<<24|pid)
-			call.Int("correlationId", i+1)
-			call.Insert()
+			call.Insert("globalTid", pid<<24|pid, "correlationId", i+1)
 			memcpy := row("CUPTI_ACTIVITY_KIND_MEMCPY", at+20000, 500+200*(i%2), nil)
-			memcpy.Int("globalPid", pid<<24)
-			memcpy.Int("correlationId", i+101)
-			memcpy.Int("bytes", 4096)
-			memcpy.Int("copyKind", 2-i%2)
-			memcpy.Insert()
+			memcpy.Insert("globalPid", pid<<24, "correlationId", i+101, "bytes", 4096, "copyKind", 2-i%2)
 		}
 		for i, name := range []string{"load", "step", "open"} {
 			x := row("NVTX_EVENTS", 1.4e9+int64(i)*60e6-2000, 50e6+int64(i)*1e6, nil)
 			if name == "open" {
-				x.Null("end")
+				x.Set("end", nil)
 			}
-			x.Int("eventType", 59)
-			x.Int("globalTid", pid<<24|pid)
-			x.Text("text", name)
-			x.Insert()
+			x.Insert("eventType", 59, "globalTid", pid<<24|pid, "text", name)
 		}
 	}
 	if err := db.Close(); err != nil {

@@ -78,10 +78,7 @@ func (db *DB) StringID(text string) int64 {
 	if !ok {
 		id = int64(len(db.ids))
 		db.ids[text] = id
-		t := db.Table("StringIds")
-		t.Int("id", id)
-		t.Text("value", text)
-		t.Insert()
+		db.Insert("StringIds", "id", id, "value", text)
 	}
 	return id
 }
@@ -99,9 +96,11 @@ func (db *DB) Table(name string) *Table {
 	return t
 }
 
-// A Table is one that rows are added to. The methods named after types set a
-// column of the next row; a column that the table does not have in this generation
-// is left out. Columns keep their values from row to row.
+// Insert adds a row to a table: see [Table.Insert].
+func (db *DB) Insert(table string, values ...any) { db.Table(table).Insert(values...) }
+
+// A Table is one that rows are added to. A column that the table does not have in this
+// generation is left out. Columns keep their values from row to row.
 type Table struct {
 	db      *DB
 	name    string
@@ -110,34 +109,35 @@ type Table struct {
 	stmt    *sqlite.Stmt   // nil until a column is set
 }
 
-// Int sets a column to an integer.
-func (t *Table) Int(column string, v int64) {
-	if at := t.parameter(column); at != 0 {
-		t.stmt.BindInt64(at, v)
-	}
-}
+// An ID is a text of which a column has the number in StringIds.
+type ID string
 
-// Text sets a column to a text.
-func (t *Table) Text(column, v string) {
-	if at := t.parameter(column); at != 0 {
-		t.stmt.BindText(at, v)
-	}
-}
-
-// ID sets a column to the number of a text in StringIds.
-func (t *Table) ID(column, v string) { t.Int(column, t.db.StringID(v)) }
-
-// Bytes sets a column to a blob.
-func (t *Table) Bytes(column string, v []byte) {
-	if at := t.parameter(column); at != 0 {
-		t.stmt.BindBytes(at, v)
-	}
-}
-
-// Null sets a column to NULL, which it is at the beginning if it can be.
-func (t *Table) Null(column string) {
-	if at := t.parameter(column); at != 0 {
-		t.stmt.BindNull(at)
+// Set sets columns of the next row. Names of columns and their values take turns: int, int64,
+// string, [ID], []byte, and nil, which is NULL, as all columns are at the beginning that can be.
+func (t *Table) Set(values ...any) {
+	for i := 0; i < len(values); i += 2 {
+		v := values[i+1]
+		if id, ok := v.(ID); ok {
+			v = t.db.StringID(string(id))
+		}
+		at := t.parameter(values[i].(string))
+		if at == 0 {
+			continue
+		}
+		switch v := v.(type) {
+		case int:
+			t.stmt.BindInt64(at, int64(v))
+		case int64:
+			t.stmt.BindInt64(at, v)
+		case string:
+			t.stmt.BindText(at, v)
+		case []byte:
+			t.stmt.BindBytes(at, v)
+		case nil:
+			t.stmt.BindNull(at)
+		default:
+			panic(fmt.Sprintf("nsys: %s of %s is a %T", values[i], t.name, v))
+		}
 	}
 }
 
@@ -174,8 +174,9 @@ func (t *Table) create() {
 	}
 }
 
-// Insert adds the row.
-func (t *Table) Insert() {
+// Insert sets columns and adds the row.
+func (t *Table) Insert(values ...any) {
+	t.Set(values...)
 	if t.stmt == nil || t.db.err != nil {
 		return
 	}

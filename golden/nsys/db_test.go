@@ -58,7 +58,7 @@ func all(t *testing.T, schema nsys.Schema, names []string) map[string]string {
 		table := db.Table(name)
 		for _, column := range []string{"start", "id", "name", "globalPid", "nameId", "timestamp", "streamId", "processId",
 			"utcEpochNs", "duration", "pid", "typeId", "domainId", "globalVid", "vmId"} {
-			table.Int(column, 1)
+			table.Set(column, 1)
 		}
 		table.Insert()
 	}
@@ -116,12 +116,9 @@ func TestColumnsKeepTheirValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := db.Table("CUPTI_ACTIVITY_KIND_MEMSET")
-	table.Int("bytes", 17)
-	table.Insert()
-	table.Int("graphNodeId", 5)
-	table.Insert()
-	table.Null("graphNodeId")
-	table.Insert()
+	table.Insert("bytes", 17)
+	table.Insert("graphNodeId", 5)
+	table.Insert("graphNodeId", nil)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +145,9 @@ func TestWhatIsMissingSwallows(t *testing.T) {
 		t.Fatal(err)
 	}
 	processes := db.Table("PROCESSES") // since 2022
-	processes.Int("pid", 1)
-	processes.Insert()
+	processes.Insert("pid", 1)
 	memory := db.Table("CUPTI_ACTIVITY_KIND_MEMCPY")
-	memory.Int("virtualAddress", 1) // since 2022
+	memory.Set("virtualAddress", 1) // since 2022
 	memory.Insert()
 	db.Table("OSRT_API").Insert() // no column was set
 	if err := db.Close(); err != nil {
@@ -176,7 +172,7 @@ func TestErrors(t *testing.T) {
 	}
 	process := db.Table("ANALYSIS_FILE")
 	for range 2 {
-		process.Int("id", 7) // the primary key
+		process.Set("id", 7) // the primary key
 		process.Insert()
 	}
 	process.Insert()

@@ -14,10 +14,7 @@
 // about what is in them:
 //
 //	db, err := nsys.Create("node0.sqlite", nsys.Schema2024)
-//	kernels := db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
-//	kernels.Int("start", 17)
-//	kernels.ID("shortName", "gemm")
-//	kernels.Insert()
+//	db.Insert("CUPTI_ACTIVITY_KIND_KERNEL", "start", 17, "shortName", nsys.ID("gemm"))
 //	err = db.Close()
 //
 // Tables and columns that a generation does not have swallow what is written to

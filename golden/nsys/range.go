@@ -140,21 +140,16 @@ func (w *writer) ranges() {
 	w.domains(t)
 	for _, o := range inOrder(w.piece, func(p *process) []nvtxRange { return p.ranges }, w.hasRange) {
 		r := o.event
-		t.Int("start", w.time(r.start))
-		t.Int("end", w.time(min(r.end, w.to))) // an open range ends with the session
-		t.Int("eventType", eventPushPop)
-		if t.Null("rangeId"); r.id != 0 {
-			t.Int("eventType", eventStartEnd)
-			t.Int("rangeId", r.id)
+		// An open range ends with the session.
+		t.Set("start", w.time(r.start), "end", w.time(min(r.end, w.to)), "eventType", eventPushPop)
+		if t.Set("rangeId", nil); r.id != 0 {
+			t.Set("eventType", eventStartEnd, "rangeId", r.id)
 		}
-		t.Int("globalTid", GlobalTID(o.process.pid, o.process.pid))
-		t.Int("domainId", r.domain)
-		t.Null("text")
-		t.Null("textId")
+		t.Set("globalTid", GlobalTID(o.process.pid, o.process.pid), "domainId", r.domain, "text", nil, "textId", nil)
 		if r.registered {
-			t.ID("textId", r.text)
+			t.Set("textId", ID(r.text))
 		} else {
-			t.Text("text", r.text)
+			t.Set("text", r.text)
 		}
 		w.payload(t, r)
 		t.Insert()
@@ -169,13 +164,8 @@ func (w *writer) domains(t *Table) {
 			continue
 		}
 		// Libraries are loaded before the session begins.
-		t.Int("start", w.time(w.from-int64(i+1)*ms))
-		t.Null("end")
-		t.Int("eventType", eventDomain)
-		t.Text("text", "NCCL")
-		t.Int("globalTid", GlobalTID(p.pid, p.pid))
-		t.Int("domainId", ncclDomainID)
-		t.Insert()
+		t.Insert("start", w.time(w.from-int64(i+1)*ms), "end", nil, "eventType", eventDomain, "text", "NCCL",
+			"globalTid", GlobalTID(p.pid, p.pid), "domainId", ncclDomainID)
 		if w.host.config.Payloads {
 			w.layouts()
 		}
@@ -185,20 +175,12 @@ func (w *writer) domains(t *Table) {
 func (w *writer) layouts() {
 	schemas, entries := w.db.Table("NVTX_PAYLOAD_SCHEMAS"), w.db.Table("NVTX_PAYLOAD_SCHEMA_ENTRIES")
 	for _, l := range payloadLayouts {
-		schemas.Int("domainId", ncclDomainID)
-		schemas.Int("schemaId", int64(l.id))
-		schemas.Int("type", payloadSimple)
-		schemas.Int("numEntries", int64(len(l.fields)))
-		schemas.Int("payloadSize", int64(l.size))
-		schemas.Insert()
+		schemas.Insert("domainId", ncclDomainID, "schemaId", int64(l.id), "type", payloadSimple, "numEntries", int64(len(l.fields)),
+			"payloadSize", int64(l.size))
 		for i, f := range l.fields {
-			entries.Int("domainId", ncclDomainID)
-			entries.Int("schemaId", int64(l.id))
-			entries.Int("idx", int64(i))
-			entries.Int("type", int64(f.kind))
-			entries.Text("name", f.name)
-			if entries.Null("offset"); f.offset != 0 {
-				entries.Int("offset", int64(f.offset))
+			entries.Set("domainId", ncclDomainID, "schemaId", int64(l.id), "idx", int64(i), "type", int64(f.kind), "name", f.name)
+			if entries.Set("offset", nil); f.offset != 0 {
+				entries.Set("offset", int64(f.offset))
 			}
 			entries.Insert()
 		}
@@ -212,13 +194,12 @@ func (s *piece) tells(r *nvtxRange) bool {
 
 // payload sets the payload of a range.
 func (w *writer) payload(t *Table, r *nvtxRange) {
-	t.Null("jsonText")
-	t.Null("binaryData")
+	t.Set("jsonText", nil, "binaryData", nil)
 	switch {
 	case !w.tells(r):
 	case w.db.Schema >= Schema2026:
-		t.Bytes("binaryData", r.payload.binary())
+		t.Set("binaryData", r.payload.binary())
 	default:
-		t.Text("jsonText", r.payload.json())
+		t.Set("jsonText", r.payload.json())
 	}
 }

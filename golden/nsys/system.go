@@ -127,31 +127,19 @@ func (w *writer) system() {
 	calls := w.db.Table("OSRT_API")
 	for _, o := range inOrder(w.piece, func(p *process) []osCall { return p.os }, holds[osCall](w.piece)) {
 		w.times(calls, o.event.interval)
-		calls.Int("eventClass", classOS)
-		calls.Int("globalTid", GlobalTID(o.process.pid, o.process.pid+o.event.thread))
-		calls.ID("nameId", o.event.name)
-		calls.Int("nestingLevel", 0)
-		calls.Insert()
+		calls.Insert("eventClass", classOS, "globalTid", GlobalTID(o.process.pid, o.process.pid+o.event.thread), "nameId", ID(o.event.name),
+			"nestingLevel", 0)
 	}
 	scheds := w.db.Table("SCHED_EVENTS")
 	for _, o := range inOrder(w.piece, func(p *process) []sched { return p.scheds }, holds[sched](w.piece)) {
-		scheds.Int("start", w.time(o.event.start))
-		scheds.Int("cpu", int64(o.event.cpu))
-		scheds.Int("isSchedIn", bit(o.event.in))
-		scheds.Int("globalTid", GlobalTID(o.process.pid, o.process.pid))
-		scheds.Insert()
+		scheds.Insert("start", w.time(o.event.start), "cpu", int64(o.event.cpu), "isSchedIn", bit(o.event.in),
+			"globalTid", GlobalTID(o.process.pid, o.process.pid))
 	}
 	events := w.db.Table("CUDA_GPU_MEMORY_USAGE_EVENTS")
 	for _, o := range inOrder(w.piece, func(p *process) []memory { return p.memory }, holds[memory](w.piece)) {
-		events.Int("start", w.time(o.event.start))
-		events.Int("globalPid", GlobalPID(o.process.pid))
-		events.Int("deviceId", int64(o.process.device()))
-		events.Int("contextId", cudaContext)
-		events.Int("address", o.event.address)
-		events.Int("bytes", o.event.bytes)
-		events.Int("memKind", deviceMemory)
-		events.Int("memoryOperationType", bit(o.event.free))
-		events.Insert()
+		events.Insert("start", w.time(o.event.start), "globalPid", GlobalPID(o.process.pid), "deviceId", int64(o.process.device()),
+			"contextId", cudaContext, "address", o.event.address, "bytes", o.event.bytes, "memKind", deviceMemory,
+			"memoryOperationType", bit(o.event.free))
 	}
 }
 
@@ -172,12 +160,8 @@ func (w *writer) metrics() {
 	for _, p := range w.host.processes {
 		gpu := p.capture.Device()
 		for m := range metricTable {
-			names.Int("typeId", metricSource(gpu))
-			names.Int("sourceId", metricSource(0))
-			names.Text("typeName", gpuLabel("GPU Metrics", gpu))
-			names.Int("metricId", int64(m))
-			names.Text("metricName", metricTable[m].name)
-			names.Insert()
+			names.Insert("typeId", metricSource(gpu), "sourceId", metricSource(0), "typeName", gpuLabel("GPU Metrics", gpu), "metricId", int64(m),
+				"metricName", metricTable[m].name)
 		}
 	}
 	for i := range w.host.samples {
@@ -185,12 +169,8 @@ func (w *writer) metrics() {
 		if !w.has(x.interval) {
 			continue
 		}
-		samples.Int("rawTimestamp", w.time(x.start))
-		samples.Int("timestamp", w.time(x.start))
-		samples.Int("typeId", metricSource(x.gpu))
-		samples.Int("metricId", int64(x.metric))
-		samples.Int("value", x.value)
-		samples.Insert()
+		samples.Insert("rawTimestamp", w.time(x.start), "timestamp", w.time(x.start), "typeId", metricSource(x.gpu),
+			"metricId", int64(x.metric), "value", x.value)
 	}
 }
 

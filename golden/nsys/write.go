@@ -41,18 +41,13 @@ func (h *host) write(path string) ([]FileTruth, error) {
 
 // times sets the start and the end of a row.
 func (w *writer) times(t *Table, s interval) {
-	t.Int("start", w.time(s.start))
-	t.Int("end", w.time(s.end))
+	t.Set("start", w.time(s.start), "end", w.time(s.end))
 }
 
 // place sets where an operation ran.
 func (w *writer) place(t *Table, p *process, stream int64, correlation int) {
-	t.Int("deviceId", int64(p.device()))
-	t.Int("contextId", cudaContext)
-	t.Int("greenContextId", 0)
-	t.Int("streamId", stream)
-	t.Int("correlationId", int64(correlation))
-	t.Int("globalPid", GlobalPID(p.pid))
+	t.Set("deviceId", int64(p.device()), "contextId", cudaContext, "greenContextId", 0, "streamId", stream,
+		"correlationId", int64(correlation), "globalPid", GlobalPID(p.pid))
 }
 
 // cudaContext is the primary context of every process.
@@ -73,11 +68,8 @@ func (w *writer) calls() {
 			class = classDriver
 		}
 		w.times(t, k.interval)
-		t.Int("eventClass", class)
-		t.Int("globalTid", GlobalTID(o.process.pid, o.process.pid))
-		t.Int("correlationId", int64(k.correlation))
-		t.ID("nameId", callNames[k.api])
-		t.Insert()
+		t.Insert("eventClass", class, "globalTid", GlobalTID(o.process.pid, o.process.pid), "correlationId", int64(k.correlation),
+			"nameId", ID(callNames[k.api]))
 		if !k.syncs() {
 			continue
 		}
@@ -87,10 +79,7 @@ func (w *writer) calls() {
 		}
 		w.times(sync, k.interval)
 		w.place(sync, o.process, stream, k.correlation)
-		sync.Int("syncType", kind)
-		sync.Int("eventId", event)
-		sync.Int("eventSyncId", event)
-		sync.Insert()
+		sync.Insert("syncType", kind, "eventId", event, "eventSyncId", event)
 	}
 }
 
@@ -101,9 +90,9 @@ func (w *writer) kernels() {
 		"launchType": 1, "cacheConfig": 1, "gridY": 1, "gridZ": 1, "blockY": 1, "blockZ": 1, "localMemoryTotal": 250_871_808,
 		"sharedMemoryLimitConfig": 0, "clusterSchedulingPolicy": 1, "maxPotentialClusterSize": 0, "maxActiveClusters": 0,
 	} {
-		t.Int(column, v)
+		t.Set(column, v)
 	}
-	t.Text("tensorSizeMinusOneElements", "[]")
+	t.Set("tensorSizeMinusOneElements", "[]")
 	works := inOrder(w.piece, func(p *process) []work { return p.work }, w.isKernel)
 	for i, o := range works {
 		k := o.event
@@ -111,23 +100,15 @@ func (w *writer) kernels() {
 		shape, short := launchShapes[row.Details], shortName(row.Kernel)
 		w.times(t, k.interval)
 		w.place(t, o.process, int64(row.Stream), k.correlation)
-		t.ID("demangledName", row.Kernel)
-		t.ID("shortName", short)
-		t.ID("mangledName", "_Z"+short)
-		t.Int("registersPerThread", shape.registers)
-		t.Int("gridX", shape.grid)
-		t.Int("blockX", shape.block)
-		t.Int("dynamicSharedMemory", shape.shared)
-		t.Int("sharedMemoryExecuted", max(shape.shared, 16_384))
-		t.Int("gridId", int64(i+1))
-		t.Int("clusterX", shape.cluster)
-		t.Int("clusterY", min(shape.cluster, 1))
-		t.Int("clusterZ", min(shape.cluster, 1))
-		if t.Null("graphNodeId"); k.node != 0 {
-			t.Int("graphNodeId", o.process.graphNode(k.node))
+		t.Set("demangledName", ID(row.Kernel), "shortName", ID(short), "mangledName", ID("_Z"+short),
+			"registersPerThread", shape.registers, "gridX", shape.grid, "blockX", shape.block, "dynamicSharedMemory", shape.shared,
+			"sharedMemoryExecuted", max(shape.shared, 16_384), "gridId", int64(i+1), "clusterX", shape.cluster,
+			"clusterY", min(shape.cluster, 1), "clusterZ", min(shape.cluster, 1))
+		if t.Set("graphNodeId", nil); k.node != 0 {
+			t.Set("graphNodeId", o.process.graphNode(k.node))
 		}
-		if t.Null("graphId"); k.node != 0 {
-			t.Int("graphId", graphID)
+		if t.Set("graphId", nil); k.node != 0 {
+			t.Set("graphId", graphID)
 		}
 		t.Insert()
 	}
@@ -154,12 +135,7 @@ func (w *writer) copies() {
 		}
 		w.times(t, k.interval)
 		w.place(t, o.process, int64(torch.OpTable[k.op].Stream), k.correlation)
-		t.Int("bytes", int64(k.bytes))
-		t.Int("copyKind", kind)
-		t.Int("srcKind", from)
-		t.Int("dstKind", to)
-		t.Int("copyCount", 1)
-		t.Insert()
+		t.Insert("bytes", int64(k.bytes), "copyKind", kind, "srcKind", from, "dstKind", to, "copyCount", 1)
 	}
 }
 
@@ -172,9 +148,7 @@ func (w *writer) graphs() {
 	for _, o := range runs {
 		w.times(t, o.event.interval)
 		w.place(t, o.process, torch.ComputeStream, o.event.correlation)
-		t.Int("graphId", graphID)
-		t.Int("graphExecId", graphExecID)
-		t.Insert()
+		t.Insert("graphId", graphID, "graphExecId", graphExecID)
 	}
 	nodes := w.db.Table("CUDA_GRAPH_NODE_EVENTS")
 	for _, p := range w.host.processes {
@@ -189,11 +163,8 @@ func (w *writer) graphs() {
 				continue
 			}
 			w.times(nodes, made)
-			nodes.Int("eventClass", classGraphNode)
-			nodes.Int("globalTid", GlobalTID(p.pid, p.pid))
-			nodes.ID("nameId", "Graph Node Creation")
-			nodes.Int("graphNodeId", p.graphNode(n+1))
-			nodes.Insert()
+			nodes.Insert("eventClass", classGraphNode, "globalTid", GlobalTID(p.pid, p.pid), "nameId", ID("Graph Node Creation"),
+				"graphNodeId", p.graphNode(n+1))
 		}
 	}
 }

@@ -36,22 +36,15 @@ func (w *writer) about() {
 	w.private()
 	t := w.db.Table("DIAGNOSTIC_EVENT")
 	for i, m := range c.Messages {
-		t.Int("timestamp", w.time(w.from+int64(i)*ms))
-		t.Int("timestampType", 1)
-		t.Int("source", 3)
-		t.Int("severity", int64(m.Severity))
-		t.Text("text", m.Text)
-		t.Int("globalPid", -1<<57) // no process
+		t.Set("timestamp", w.time(w.from+int64(i)*ms), "timestampType", 1, "source", 3, "severity", int64(m.Severity), "text", m.Text)
+		t.Set("globalPid", -1<<57) // no process
 		t.Insert()
 	}
 }
 
 // pair adds a row to a table of names and values.
 func (w *writer) pair(table, name, value string) {
-	t := w.db.Table(table)
-	t.Text("name", name)
-	t.Text("value", value)
-	t.Insert()
+	w.db.Insert(table, "name", name, "value", value)
 }
 
 // session writes when the session was.
@@ -63,21 +56,13 @@ func (w *writer) session() {
 	}
 	start += int64(w.host.config.Shift)
 	t := w.db.Table("ANALYSIS_DETAILS")
-	t.Int("globalVid", GlobalVID())
-	t.Int("duration", w.to-w.from)
-	t.Int("startTime", start)
-	t.Int("stopTime", start+w.to-w.from)
-	t.Insert()
+	t.Insert("globalVid", GlobalVID(), "duration", w.to-w.from, "startTime", start, "stopTime", start+w.to-w.from)
 	if !w.clocked() {
 		return
 	}
 	t = w.db.Table("TARGET_INFO_SESSION_START_TIME")
 	text := time.Unix(0, w.from).UTC().Format("2006-01-02T15:04:05")
-	t.Int("utcEpochNs", w.from)
-	t.Text("utcTime", text)
-	t.Text("localTime", text)
-	t.Int("systemClockNs", w.systemClock())
-	t.Insert()
+	t.Insert("utcEpochNs", w.from, "utcTime", text, "localTime", text, "systemClockNs", w.systemClock())
 }
 
 // systemClock returns what a clock that began with the machine shows at the start.
@@ -100,12 +85,7 @@ func (w *writer) private() {
 		if x.value == "" {
 			continue
 		}
-		env.Int("globalVid", GlobalVID())
-		env.Text("devStateName", "Local (CLI)")
-		env.Text("name", x.name)
-		env.Int("nameEnum", x.number)
-		env.Text("value", x.value)
-		env.Insert()
+		env.Insert("globalVid", GlobalVID(), "devStateName", "Local (CLI)", "name", x.name, "nameEnum", x.number, "value", x.value)
 	}
 	w.pair("META_DATA_CAPTURE", "PROCESS_0:COMMAND", "python3 -m sglang.launch_server")
 	w.pair("META_DATA_CAPTURE", "PROCESS_0:ARGUMENT", "--api-key="+secret)
@@ -114,15 +94,8 @@ func (w *writer) private() {
 	for i, p := range w.host.processes {
 		name := fmt.Sprintf("/tmp/nvidia/nsight_systems/streams/pid_%d_stdout.log", p.pid)
 		output := fmt.Sprintf("server_args=ServerArgs(api_key='%s', rank='%s')\n", secret, p.capture.Process().Rank)
-		streams.Int("globalPid", GlobalPID(p.pid))
-		streams.ID("filenameId", name)
-		streams.ID("contentId", output)
-		streams.Insert()
-		files.Int("id", int64(i))
-		files.Text("filename", name)
-		files.ID("contentId", output)
-		files.Int("globalPid", GlobalPID(p.pid))
-		files.Insert()
+		streams.Insert("globalPid", GlobalPID(p.pid), "filenameId", ID(name), "contentId", ID(output))
+		files.Insert("id", int64(i), "filename", name, "contentId", ID(output), "globalPid", GlobalPID(p.pid))
 	}
 }
 
@@ -139,10 +112,7 @@ func (w *writer) target() {
 	for _, l := range gpuLabels {
 		t := w.db.Table(l.table)
 		for i, label := range l.labels {
-			t.Int("id", int64(i))
-			t.Text("name", fmt.Sprintf("%s_%d", l.table, i))
-			t.Text("label", label)
-			t.Insert()
+			t.Insert("id", int64(i), "name", fmt.Sprintf("%s_%d", l.table, i), "label", label)
 		}
 	}
 }
@@ -166,25 +136,11 @@ func (w *writer) gpu(p *process) {
 	id := p.capture.Device()
 	uuid := fmt.Sprintf("%08x-6060-4242-8a8a-%012x", w.host.at, id)
 	t := w.db.Table("TARGET_INFO_GPU")
-	t.Int("vmId", GlobalVID())
-	t.Int("id", int64(id))
-	t.Text("name", "NVIDIA H100 80GB HBM3")
-	t.Text("busLocation", fmt.Sprintf("0000:%02X:00.0", 0x18+0x11*id))
-	t.Int("isDiscrete", 1)
-	t.Int("totalMemory", 85_520_809_984)
-	t.Int("smCount", 132)
-	t.Text("uuid", uuid)
-	t.Text("chipName", "GH100")
-	t.Int("computeMajor", 9)
-	t.Int("computeMinor", 0)
-	t.Insert()
+	t.Insert("vmId", GlobalVID(), "id", int64(id), "name", "NVIDIA H100 80GB HBM3",
+		"busLocation", fmt.Sprintf("0000:%02X:00.0", 0x18+0x11*id), "isDiscrete", 1, "totalMemory", 85_520_809_984,
+		"smCount", 132, "uuid", uuid, "chipName", "GH100", "computeMajor", 9, "computeMinor", 0)
 	t = w.db.Table("TARGET_INFO_CUDA_DEVICE")
-	t.Int("gpuId", int64(id))
-	t.Int("cudaId", int64(p.device()))
-	t.Int("pid", int64(p.pid))
-	t.Text("uuid", uuid)
-	t.Int("numMultiprocessors", 132)
-	t.Insert()
+	t.Insert("gpuId", int64(id), "cudaId", int64(p.device()), "pid", int64(p.pid), "uuid", uuid, "numMultiprocessors", 132)
 }
 
 // process writes the names of a process and its threads. A process that the
@@ -192,43 +148,26 @@ func (w *writer) gpu(p *process) {
 func (w *writer) process(p *process) {
 	t := w.db.Table("PROCESSES")
 	for _, name := range []string{"nsys-launcher", p.capture.Title()} {
-		t.Int("globalPid", GlobalPID(p.pid))
-		t.Int("pid", int64(p.pid))
-		t.Text("name", w.host.named(name))
-		t.Insert()
+		t.Insert("globalPid", GlobalPID(p.pid), "pid", int64(p.pid), "name", w.host.named(name))
 	}
 	t = w.db.Table("ThreadNames")
 	for _, x := range []struct {
 		tid  int
 		name string
 	}{{0, p.capture.Title()}, {ioThread, "ZMQbg/IO/0"}, {watchdogThread, "pt_nccl_watchdg"}} {
-		t.ID("nameId", w.host.named(x.name))
-		t.Int("priority", 20)
-		t.Int("globalTid", GlobalTID(p.pid, p.pid+x.tid))
-		t.Insert()
+		t.Insert("nameId", ID(w.host.named(x.name)), "priority", 20, "globalTid", GlobalTID(p.pid, p.pid+x.tid))
 	}
 }
 
 // streams writes the streams of a process, the first of which is the default one.
 func (w *writer) streams(p *process) {
 	for _, name := range []string{"TARGET_INFO_CUDA_NULL_STREAM", "TARGET_INFO_CUDA_CONTEXT_INFO"} { // by generation
-		t := w.db.Table(name)
-		t.Int("streamId", torch.ComputeStream)
-		t.Int("nullStreamId", torch.ComputeStream)
-		t.Int("vmId", 1)
-		t.Int("processId", int64(p.pid))
-		t.Int("deviceId", int64(p.device()))
-		t.Int("contextId", cudaContext)
-		t.Insert()
+		w.db.Insert(name, "streamId", torch.ComputeStream, "nullStreamId", torch.ComputeStream, "vmId", 1, "processId", int64(p.pid),
+			"deviceId", int64(p.device()), "contextId", cudaContext)
 	}
 	t := w.db.Table("TARGET_INFO_CUDA_STREAM")
 	for _, stream := range []int64{torch.CommStream, torch.CopyStream} {
-		t.Int("streamId", stream)
-		t.Int("vmId", 1)
-		t.Int("processId", int64(p.pid))
-		t.Int("contextId", cudaContext)
-		t.Int("priority", bit(stream == torch.CommStream)*-5)
-		t.Int("flag", 2)
-		t.Insert()
+		t.Insert("streamId", stream, "vmId", 1, "processId", int64(p.pid), "contextId", cudaContext,
+			"priority", bit(stream == torch.CommStream)*-5, "flag", 2)
 	}
 }

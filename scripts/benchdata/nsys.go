@@ -70,40 +70,17 @@ func exportHead(db *nsys.DB, launches int) {
 	meta := db.Table("META_DATA_EXPORT")
 	for _, kv := range [][2]string{{"EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems"}, {"EXPORT_PRODUCT_VERSION", product},
 		{"EXPORT_SCHEMA_VERSION", schema}, {"EXPORT_CONFIG_TIME_SHIFT", "0"}} {
-		meta.Text("name", kv[0])
-		meta.Text("value", kv[1])
-		meta.Insert()
+		meta.Insert("name", kv[0], "value", kv[1])
 	}
-	capture := db.Table("META_DATA_CAPTURE")
-	capture.Text("name", "CUDA_GRAPH_TRACE_OPTIONS:MODE")
-	capture.Text("value", "Node")
-	capture.Insert()
-	env := db.Table("TARGET_INFO_SYSTEM_ENV")
-	env.Text("name", "Hostname")
-	env.Text("value", "node0")
-	env.Insert()
-	start := db.Table("TARGET_INFO_SESSION_START_TIME")
-	start.Int("utcEpochNs", 1_780_000_000_123_456_789)
-	start.Int("systemClockNs", 86_400_000_000_000)
-	start.Insert()
-	details := db.Table("ANALYSIS_DETAILS")
-	details.Int("globalVid", nsys.GlobalVID())
-	details.Int("duration", callStart(launches, 0)+1_000_000_000)
-	details.Int("startTime", 86_400_000_000_000)
-	details.Int("stopTime", 86_400_000_000_000+callStart(launches, 0)+1_000_000_000)
-	details.Insert()
+	db.Insert("META_DATA_CAPTURE", "name", "CUDA_GRAPH_TRACE_OPTIONS:MODE", "value", "Node")
+	db.Insert("TARGET_INFO_SYSTEM_ENV", "name", "Hostname", "value", "node0")
+	db.Insert("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 1_780_000_000_123_456_789, "systemClockNs", 86_400_000_000_000)
+	db.Insert("ANALYSIS_DETAILS", "globalVid", nsys.GlobalVID(), "duration", callStart(launches, 0)+1_000_000_000, "startTime", 86_400_000_000_000,
+		"stopTime", 86_400_000_000_000+callStart(launches, 0)+1_000_000_000)
 	for rank := range exportRanks {
 		name := fmt.Sprintf("sglang::scheduler_TP%d", rank)
-		process := db.Table("PROCESSES")
-		process.Int("globalPid", globalPID(rank))
-		process.Int("pid", int64(pidOf(rank)))
-		process.Text("name", name)
-		process.Insert()
-		thread := db.Table("ThreadNames")
-		thread.ID("nameId", name)
-		thread.Int("priority", 20)
-		thread.Int("globalTid", globalTID(rank))
-		thread.Insert()
+		db.Insert("PROCESSES", "globalPid", globalPID(rank), "pid", int64(pidOf(rank)), "name", name)
+		db.Insert("ThreadNames", "nameId", nsys.ID(name), "priority", 20, "globalTid", globalTID(rank))
 	}
 }
 
@@ -117,18 +94,13 @@ func exportCalls(db *nsys.DB, launches int) {
 	for i := range launches {
 		for rank := range exportRanks {
 			start, r := callStart(i, rank), mix(i, rank)
-			t.Int("start", start)
-			t.Int("end", start+2_500+r%2_000)
+			t.Set("start", start, "end", start+2_500+r%2_000)
 			class := int64(0)
 			if i%3 == 0 {
 				class = 1 // of the driver
 			}
-			t.Int("eventClass", class)
-			t.Int("globalTid", globalTID(rank))
-			t.Int("correlationId", int64(i+1000))
-			t.Int("nameId", names[i%3])
-			t.Int("callchainId", int64(i*exportRanks+rank+1))
-			t.Insert()
+			t.Insert("eventClass", class, "globalTid", globalTID(rank), "correlationId", int64(i+1000), "nameId", names[i%3],
+				"callchainId", int64(i*exportRanks+rank+1))
 		}
 	}
 }
@@ -146,9 +118,9 @@ func exportKernels(db *nsys.DB, launches int) {
 		"blockZ": 1, "localMemoryTotal": 250_871_808, "sharedMemoryLimitConfig": 0, "clusterX": 0, "clusterY": 0,
 		"clusterZ": 0, "clusterSchedulingPolicy": 1, "maxPotentialClusterSize": 0, "maxActiveClusters": 0,
 	} {
-		t.Int(column, v)
+		t.Set(column, v)
 	}
-	t.Text("tensorSizeMinusOneElements", "[]")
+	t.Set("tensorSizeMinusOneElements", "[]")
 	for i := range launches {
 		for rank := range exportRanks {
 			exportKernel(t, i, rank, ids)
@@ -163,22 +135,10 @@ func exportKernel(t *nsys.Table, i, rank int, names [][3]int64) {
 	if i%collectiveOf == 0 {
 		name, stream, took = names[0], 20, 9_000+r%30_000
 	}
-	t.Int("start", start)
-	t.Int("end", start+took)
-	t.Int("deviceId", int64(rank))
-	t.Int("streamId", stream)
-	t.Int("correlationId", int64(i+1000))
-	t.Int("globalPid", globalPID(rank))
-	t.Int("demangledName", name[0])
-	t.Int("shortName", name[1])
-	t.Int("mangledName", name[2])
-	t.Int("registersPerThread", 32+8*(name[0]%20))
-	t.Int("gridX", 132+4*(name[0]%300))
-	t.Int("blockX", 128<<(name[0]%3))
-	t.Int("dynamicSharedMemory", 1024*(name[0]%200))
-	t.Int("gridId", int64(i+1000))
-	t.Int("sharedMemoryExecuted", 1024*(name[0]%200)+16_384)
-	t.Insert()
+	t.Insert("start", start, "end", start+took, "deviceId", int64(rank), "streamId", stream, "correlationId", int64(i+1000),
+		"globalPid", globalPID(rank), "demangledName", name[0], "shortName", name[1], "mangledName", name[2],
+		"registersPerThread", 32+8*(name[0]%20), "gridX", 132+4*(name[0]%300), "blockX", 128<<(name[0]%3),
+		"dynamicSharedMemory", 1024*(name[0]%200), "gridId", int64(i+1000), "sharedMemoryExecuted", 1024*(name[0]%200)+16_384)
 }
 
 // exportStacks writes the stacks of the launches. Each launch of a step comes from a place of
@@ -189,7 +149,7 @@ func exportStacks(db *nsys.DB, launches int) {
 	symbols := exportFunctions(db, t)
 	for i := range launches {
 		for rank := range exportRanks {
-			t.Int("id", int64(i*exportRanks+rank+1))
+			t.Set("id", int64(i*exportRanks+rank+1))
 			exportStack(t, symbols, i%launchesStep, callFrames)
 		}
 	}
@@ -201,8 +161,7 @@ func exportFunctions(db *nsys.DB, t *nsys.Table) []int64 {
 	for i := range 500 {
 		symbols = append(symbols, db.StringID(fmt.Sprintf("at::native::dispatch_%d(at::Tensor const&)", i)))
 	}
-	t.ID("module", "/usr/local/lib/python3.12/dist-packages/torch/lib/libtorch_cuda.so")
-	t.Int("unwindMethod", 2)
+	t.Set("module", nsys.ID("/usr/local/lib/python3.12/dist-packages/torch/lib/libtorch_cuda.so"), "unwindMethod", 2)
 	return symbols
 }
 
@@ -210,10 +169,7 @@ func exportFunctions(db *nsys.DB, t *nsys.Table) []int64 {
 func exportStack(t *nsys.Table, symbols []int64, place, frames int) {
 	for depth := range frames {
 		symbol := (place*3 + depth*11) % len(symbols)
-		t.Int("symbol", symbols[symbol])
-		t.Int("originalIP", 0x7f1c_0000_0000+int64(symbol)*256)
-		t.Int("stackDepth", int64(depth))
-		t.Insert()
+		t.Insert("symbol", symbols[symbol], "originalIP", 0x7f1c_0000_0000+int64(symbol)*256, "stackDepth", int64(depth))
 	}
 }
 
@@ -223,14 +179,9 @@ func exportSamples(db *nsys.DB, launches, samples int) {
 	symbols := exportFunctions(db, chains)
 	for i := range samples {
 		at := int64(float64(i) / float64(samples) * float64(callStart(launches, 0)-firstLaunch))
-		events.Int("id", int64(i+1))
-		events.Int("start", firstLaunch+at)
-		events.Int("cpu", int64(i%exportRanks))
-		events.Int("threadState", 1)
-		events.Int("globalTid", globalTID(i%exportRanks))
-		events.Int("cpuCycles", 1_000_000)
-		events.Insert()
-		chains.Int("id", int64(i+1))
+		events.Insert("id", int64(i+1), "start", firstLaunch+at, "cpu", int64(i%exportRanks), "threadState", 1,
+			"globalTid", globalTID(i%exportRanks), "cpuCycles", 1_000_000)
+		chains.Set("id", int64(i+1))
 		exportStack(chains, symbols, int(mix(i, 0)%launchesStep), sampleFrames)
 	}
 }
@@ -238,15 +189,13 @@ func exportSamples(db *nsys.DB, launches, samples int) {
 // exportRanges writes steps, layers and halves of layers.
 func exportRanges(db *nsys.DB, launches int) {
 	t := db.Table("NVTX_EVENTS")
-	t.Int("eventType", 59)
-	t.Int("domainId", 0)
+	t.Set("eventType", 59, "domainId", 0)
 	half := int64(launchesLayer / 2 * launchEvery)
 	texts := [...]int64{db.StringID("self_attn"), db.StringID("mlp")}
 	for i := 0; i < launches; i += launchesLayer / 2 {
 		for rank := range exportRanks {
 			start := callStart(i, rank)
-			t.Int("globalTid", globalTID(rank))
-			t.Null("textId")
+			t.Set("globalTid", globalTID(rank), "textId", nil)
 			if i%launchesStep == 0 {
 				exportRange(t, fmt.Sprintf("step[DECODE bs=%d]", 1+i/launchesStep%256), start-900, start+60*half-4_000)
 			}
@@ -254,20 +203,13 @@ func exportRanges(db *nsys.DB, launches int) {
 				exportRange(t, fmt.Sprintf("model.layers.%d", i/launchesLayer%30), start-700, start+2*half-5_000)
 			}
 			// Registered strings are in StringIds.
-			t.Int("textId", texts[i/(launchesLayer/2)%2])
-			t.Null("text")
-			t.Int("start", start-500)
-			t.Int("end", start+half-6_000)
-			t.Insert()
+			t.Insert("textId", texts[i/(launchesLayer/2)%2], "text", nil, "start", start-500, "end", start+half-6_000)
 		}
 	}
 }
 
 func exportRange(t *nsys.Table, text string, start, end int64) {
-	t.Text("text", text)
-	t.Int("start", start)
-	t.Int("end", end)
-	t.Insert()
+	t.Insert("text", text, "start", start, "end", end)
 }
 
 type kernelName struct{ demangled, short, mangled string }
