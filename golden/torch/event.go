@@ -74,18 +74,25 @@ func (t *writer) flush(now bool) {
 	t.buf = t.buf[:0]
 }
 
-func (t *writer) text(s string) { t.buf = append(t.buf, s...) }
+func (t *writer) text(s string) *writer {
+	t.buf = append(t.buf, s...)
+	return t
+}
 
-func (t *writer) integer(n int64) { t.buf = strconv.AppendInt(t.buf, n, 10) }
+func (t *writer) integer(n int64) *writer {
+	t.buf = strconv.AppendInt(t.buf, n, 10)
+	return t
+}
 
 // time writes a true time as the clock shows it.
-func (t *writer) time(at int64) { t.micros(t.shown(at) - t.base) }
+func (t *writer) time(at int64) *writer { return t.micros(t.shown(at) - t.base) }
 
 // micros writes ns as µs, always with three digits after the point.
-func (t *writer) micros(ns int64) {
+func (t *writer) micros(ns int64) *writer {
 	rest := ns % 1000
 	t.buf = strconv.AppendInt(t.buf, ns/1000, 10)
 	t.buf = append(t.buf, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+	return t
 }
 
 // slice begins a slice; its arguments and end follow. The name must need no
@@ -96,19 +103,9 @@ func (t *writer) slice(cat Category, name string, pid, tid int, start, end int64
 		t.first = start
 	}
 	t.last = max(t.last, end)
-	t.text("  {\n    \"ph\": \"X\", \"cat\": \"")
-	t.text(categoryNames[cat])
-	t.text("\", \"name\": \"")
-	t.text(name)
-	t.text("\", \"pid\": ")
-	t.integer(int64(pid))
-	t.text(", \"tid\": ")
-	t.integer(int64(tid))
-	t.text(",\n    \"ts\": ")
-	t.time(start)
-	t.text(", \"dur\": ")
-	t.micros(t.shown(end) - t.shown(start))
-	t.text(",\n    \"args\": {\n      ")
+	t.text("  {\n    \"ph\": \"X\", \"cat\": \"").text(categoryNames[cat]).text(`", "name": "`).text(name).
+		text(`", "pid": `).integer(int64(pid)).text(`, "tid": `).integer(int64(tid)).text(",\n    \"ts\": ").time(start).
+		text(`, "dur": `).micros(t.shown(end) - t.shown(start)).text(",\n    \"args\": {\n      ")
 }
 
 // end ends an event with arguments.
@@ -120,9 +117,7 @@ func (t *writer) end() {
 // annotation writes a record_function of the scheduler.
 func (t *writer) annotation(name string, external int, start, end int64) {
 	t.slice(catUserAnnotation, name, t.pid, t.pid, start, end)
-	t.text("\"External id\": ")
-	t.integer(int64(external))
-	t.text(", \"Record function id\": 0, ")
+	t.text(`"External id": `).integer(int64(external)).text(`, "Record function id": 0, `)
 	t.eventIndex()
 }
 
@@ -136,16 +131,13 @@ func (t *writer) operator(name string, external int, args string, start, end int
 // openOperator begins an operator, of which more arguments follow.
 func (t *writer) openOperator(name string, external int, start, end int64) {
 	t.slice(catCPUOp, name, t.pid, t.pid, start, end)
-	t.text("\"External id\": ")
-	t.integer(int64(external))
-	t.text(", \"Record function id\": 0, ")
+	t.text(`"External id": `).integer(int64(external)).text(`, "Record function id": 0, `)
 }
 
 // eventIndex writes the last argument of what PyTorch itself has recorded, and
 // ends the event.
 func (t *writer) eventIndex() {
-	t.text("\"Ev Idx\": ")
-	t.integer(int64(t.index))
+	t.text(`"Ev Idx": `).integer(int64(t.index))
 	t.index++
 	t.end()
 }
@@ -156,10 +148,7 @@ func (t *writer) runtime(api APIKind, external, correlation int, start, end int6
 	row := &APITable[api]
 	t.slice(row.In, row.name, t.pid, t.pid, start, end)
 	t.externalID(external)
-	t.text("\"cbid\": ")
-	t.integer(int64(row.cbid))
-	t.text(", \"correlation\": ")
-	t.integer(int64(correlation))
+	t.text(`"cbid": `).integer(int64(row.cbid)).text(`, "correlation": `).integer(int64(correlation))
 	t.end()
 	t.flow(row.launches, correlation, t.pid, t.pid, start)
 }
@@ -168,9 +157,7 @@ func (t *writer) runtime(api APIKind, external, correlation int, start, end int6
 // follows is set off as by the line breaks that libkineto replaces.
 func (t *writer) externalID(external int) {
 	if external != 0 {
-		t.text("\"External id\": ")
-		t.integer(int64(external))
-		t.text(",      ")
+		t.text(`"External id": `).integer(int64(external)).text(",      ")
 	}
 }
 
@@ -181,18 +168,9 @@ func (t *writer) flow(start bool, id, pid, tid int, at int64) {
 	if start {
 		phase, end = "s", "\n  },\n"
 	}
-	t.text("  {\n    \"ph\": \"")
-	t.text(phase)
-	t.text("\", \"id\": ")
-	t.integer(int64(id))
-	t.text(", \"pid\": ")
-	t.integer(int64(pid))
-	t.text(", \"tid\": ")
-	t.integer(int64(tid))
-	t.text(", \"ts\": ")
-	t.time(at)
-	t.text(",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"")
-	t.text(end)
+	t.text("  {\n    \"ph\": \"").text(phase).text(`", "id": `).integer(int64(id)).text(`, "pid": `).integer(int64(pid)).
+		text(`, "tid": `).integer(int64(tid)).text(`, "ts": `).time(at).text(",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"").
+		text(end)
 }
 
 // python writes a frame of the Python stack, 0 being no parent, and returns its id.
@@ -203,65 +181,49 @@ func (t *writer) python(name string, parent int, start, end int64) int {
 // pythonOn is python on another thread.
 func (t *writer) pythonOn(tid int, name string, parent int, start, end int64) int {
 	t.slice(catPython, name, t.pid, tid, start, end)
-	t.text("\"Python parent id\": ")
+	t.text(`"Python parent id": `)
 	if parent == 0 {
 		t.text("null")
 	} else {
 		t.integer(int64(parent))
 	}
 	id := t.counts[catPython]
-	t.text(", \"Python id\": ")
-	t.integer(int64(id))
-	t.text(", ")
+	t.text(`, "Python id": `).integer(int64(id)).text(", ")
 	t.eventIndex()
 	return id
 }
 
 // kernel writes the arguments of a kernel; details come from CUPTI.
 func (t *writer) kernel(stream, correlation int, details string) {
-	t.onDevice("\"queued\": 0, ", stream, correlation)
+	t.onDevice(`"queued": 0, `, stream, correlation)
 	t.text(details)
 }
 
 // copied writes the arguments of a copy that took a time.
 func (t *writer) copied(stream, correlation, bytes int, took int64) {
 	t.onDevice("", stream, correlation)
-	t.text("      \"bytes\": ")
-	t.integer(int64(bytes))
-	t.text(", \"memory bandwidth (GB/s)\": ")
+	t.text(`      "bytes": `).integer(int64(bytes)).text(`, "memory bandwidth (GB/s)": `)
 	t.buf = strconv.AppendFloat(t.buf, float64(bytes)/float64(took), 'g', -1, 64)
 }
 
 // onDevice writes the arguments that say where something ran, and a comma.
 func (t *writer) onDevice(queued string, stream, correlation int) {
-	t.text(queued)
-	t.text("\"device\": ")
-	t.integer(int64(t.gpu))
-	t.text(", \"context\": 1,      \"stream\": ")
-	t.integer(int64(stream))
-	t.text(", \"correlation\": ")
-	t.integer(int64(correlation))
-	t.text(",")
+	t.text(queued).text(`"device": `).integer(int64(t.gpu)).text(`, "context": 1,      "stream": `).integer(int64(stream)).
+		text(`, "correlation": `).integer(int64(correlation)).text(",")
 }
 
 // gpuAnnotation writes an annotation of the CPU as a stream of the GPU has it.
 func (t *writer) gpuAnnotation(name string, external, stream int, start, end int64) {
 	t.slice(catGPUAnnotation, name, t.gpu, stream, start, end)
-	t.text("\"External id\": ")
-	t.integer(int64(external))
+	t.text(`"External id": `).integer(int64(external))
 	t.end()
 }
 
 // metadata writes an event of phase M about a row of a process, or a process.
 func (t *writer) metadata(name, key string, value any, pid, tid int, at int64) {
 	t.counts[catMetadata]++
-	t.text("  {\n    \"name\": \"" + name + "\", \"ph\": \"M\", \"ts\": ")
-	t.time(at)
-	t.text(", \"pid\": ")
-	t.integer(int64(pid))
-	t.text(", \"tid\": ")
-	t.integer(int64(tid))
-	t.text(",\n    \"args\": {\n      \"" + key + "\": ")
+	t.text("  {\n    \"name\": \"" + name + `", "ph": "M", "ts": `).time(at).text(`, "pid": `).integer(int64(pid)).
+		text(`, "tid": `).integer(int64(tid)).text(",\n    \"args\": {\n      \"" + key + `": `)
 	switch v := value.(type) {
 	case string:
 		t.buf = ground.AppendText(t.buf, v)

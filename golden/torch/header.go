@@ -30,14 +30,12 @@ func (c *Capture) header(t *writer) {
 	if c.config().Stacks > 0 {
 		t.text("  \"with_stack\": 1,\n")
 	}
-	t.text("  \"trace_id\": \"" + strings.ToUpper(ground.HexDigits(rng, 32)) + "\",\n")
-	t.text("  \"distributedInfo\": " + c.distributed() + ",\n")
+	t.text(`  "trace_id": "` + strings.ToUpper(ground.HexDigits(rng, 32)) + "\",\n").
+		text(`  "distributedInfo": ` + c.distributed() + ",\n")
 	if c.config().RecordHost {
-		t.text("  \"host_name\": \"" + c.run().Hosts[c.Process().Host].Name + "\",\n")
+		t.text(`  "host_name": "` + c.run().Hosts[c.Process().Host].Name + "\",\n")
 	}
-	t.text("  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": ")
-	t.integer(t.base)
-	t.text(",\n  \"traceEvents\": [\n")
+	t.text("  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": ").integer(t.base).text(",\n  \"traceEvents\": [\n")
 }
 
 // deviceProperties is a GPU of the deployment.
@@ -87,23 +85,19 @@ func (c *Capture) trailer(t *writer, from, to int64) {
 		c.processRow(t, gpu, fmt.Sprintf("GPU %d", gpu), 5_000_000+gpu, from)
 	}
 	t.counts[catTrace]++
-	t.text("  {\n    \"ph\": \"X\", \"cat\": \"Trace\", \"ts\": ")
-	t.time(from)
-	t.text(", \"dur\": ")
-	t.micros(t.shown(to) - t.shown(from))
-	t.text(",\n    \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\",\n    \"name\": \"PyTorch Profiler (0)\",\n    \"args\": {\n      \"Op count\": 0")
+	t.text("  {\n    \"ph\": \"X\", \"cat\": \"Trace\", \"ts\": ").time(from).text(`, "dur": `).
+		micros(t.shown(to) - t.shown(from)).
+		text(",\n    \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\",\n    \"name\": \"PyTorch Profiler (0)\",\n    \"args\": {\n      \"Op count\": 0")
 	t.end()
 	t.counts[catMetadata]++
-	t.text("  {\n    \"name\": \"process_sort_index\", \"ph\": \"M\", \"ts\": ")
-	t.time(from)
-	t.text(", \"pid\": \"Spans\", \"tid\": 0,\n    \"args\": {\n      \"sort_index\": 536870912")
+	t.text("  {\n    \"name\": \"process_sort_index\", \"ph\": \"M\", \"ts\": ").time(from).
+		text(", \"pid\": \"Spans\", \"tid\": 0,\n    \"args\": {\n      \"sort_index\": 536870912")
 	t.end()
 	t.counts[catInstant] += 2
-	t.text("  {\n    \"name\": \"Iteration Start: PyTorch Profiler\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"Traces\", \"tid\": \"Trace PyTorch Profiler\", \"ts\": ")
-	t.time(from)
-	t.text("\n  },\n  {\n    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"\", \"tid\": \"\", \"ts\": ")
-	t.time(to)
-	t.text("\n  }\n  ],\n  \"traceName\": \"/tmp/tmp" + strings.TrimSuffix(c.name(), ".gz") + "\"\n}\n")
+	t.text("  {\n    \"name\": \"Iteration Start: PyTorch Profiler\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"Traces\", \"tid\": \"Trace PyTorch Profiler\", \"ts\": ").
+		time(from).
+		text("\n  },\n  {\n    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\",\n    \"pid\": \"\", \"tid\": \"\", \"ts\": ").
+		time(to).text("\n  }\n  ],\n  \"traceName\": \"/tmp/tmp" + strings.TrimSuffix(c.name(), ".gz") + "\"\n}\n")
 }
 
 // processRow writes the metadata of a process, which a GPU counts as too.

@@ -99,9 +99,9 @@ func (c *Capture) operators(t *writer, p *Pass) {
 func (c *Capture) collective(t *writer, text *opText, seq uint64) {
 	t.text(text.collective)
 	if c.config().WithSeq {
-		t.text(", \"Seq\": ")
+		t.text(`, "Seq": `)
 		t.buf = strconv.AppendUint(t.buf, seq, 10)
-		t.text(", \"Comms Id\": ")
+		t.text(`, "Comms Id": `)
 		t.buf = strconv.AppendUint(t.buf, c.Group.commsID(seq), 10)
 	}
 }
@@ -140,8 +140,7 @@ func (c *Capture) works(t *writer, p *Pass) {
 		} else {
 			t.kernel(row.Stream, from.Correlation, row.Details)
 			if c.config().WithSeq && k.Node != 0 {
-				t.text(",      \"graph id\": 21,      \"graph node id\": ")
-				t.integer(int64(k.Node))
+				t.text(`,      "graph id": 21,      "graph node id": `).integer(int64(k.Node))
 			}
 			if from.Seq != 0 {
 				t.text(", ")
