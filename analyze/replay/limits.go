@@ -182,11 +182,11 @@ func (p *pool) size() (kv int64, sure bool) {
 		}
 	}
 	above, explained, best := refused, refused, -1 // refused ones with more tokens than kv; all that kv explains
-	next := false                                  // kv is what was given, and who is refused next says how much more there can be
+	next := false                                  // kv is what was given; who is refused next says how much more there can be, a little if few ask
 	for _, x := range p.rooms {
 		if !x.given {
 			if next && x.tokens > kv {
-				kv, next = kv+(x.tokens-1-kv)/2, false
+				kv, next = kv+min((x.tokens-1-kv)/2, kv/100), false
 			}
 			explained--
 			above--

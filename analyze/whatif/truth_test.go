@@ -149,6 +149,14 @@ func saves(actual, without, truth float64) bool {
 	return math.Abs(without-truth) <= max(0.1*math.Abs(actual-truth), 0.02*actual)
 }
 
+// named is a row of docs/RATES.md. The replay was looked at with the first seeds; others have rows of their own.
+func named(what string) string {
+	if os.Getenv("SGTRACE_FIRST_SEED") != "" {
+		what += ", with seeds never looked at"
+	}
+	return "savings: " + what
+}
+
 // What a fix saves is what the same run without the plant saves: within a tenth of the true saving, or 2 %
 // of the metric, in E2E and TTFT, p50 and p99, and in goodput; and the interval covers it. Runs of the
 // simulator with other luck say how far that is possible at all.
@@ -158,16 +166,16 @@ func TestRateOfSavings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const least = 80 // the simulator agrees with itself in 88 to 99 of 100
+	const least = 90 // the simulator agrees with itself in 88 to 99 of 100
 	for i := range counterfactuals {
 		p := &counterfactuals[i]
 		t.Run(p.name, func(t *testing.T) {
 			var n tally
 			testset.EachSeed(seeds, func(seed uint64) { n.judge(t, p, seed, objectives) })
-			testset.Rate(t, "savings: "+p.name, n.right, n.all, least)
-			testset.Rate(t, "savings: "+p.name+": the interval covers it", n.covered, n.all, 90)
+			testset.Rate(t, named(p.name), n.right, n.all, least)
+			testset.Rate(t, named(p.name+": the interval covers it"), n.covered, n.all, 90)
 			if n.again > 0 {
-				t.Logf("rate: savings: %s: true of the simulator with other luck: right in %d of %d", p.name, n.lucky, n.again)
+				t.Logf("rate: %s: right in %d of %d", named(p.name+": true of the simulator with other luck"), n.lucky, n.again)
 			}
 			if n.unanswered > len(seeds)/4 { // some have nothing to find
 				t.Errorf("no answer in %d of %d", n.unanswered, len(seeds))
@@ -227,7 +235,7 @@ func TestRateOfOtherSchedulers(t *testing.T) {
 			testset.EachSeed(seeds, func(seed uint64) { n.judge(t, p, seed, nil) })
 			const metrics = 4
 			t.Logf("refused %d of %d", n.refused, len(seeds))
-			testset.Rate(t, "savings: "+p.name+", which the replay does not know: no answer, or the interval covers it", n.covered+metrics*n.refused, n.all+metrics*n.refused, 90)
+			testset.Rate(t, named(p.name+", which the replay does not know: no answer, or the interval covers it"), n.covered+metrics*n.refused, n.all+metrics*n.refused, 90)
 		})
 	}
 }
@@ -274,7 +282,7 @@ func TestRateOfHealthySavings(t *testing.T) {
 			mu.Unlock()
 		}
 	})
-	testset.Rate(t, "savings: none in healthy runs", right, all, 90)
+	testset.Rate(t, named("none in healthy runs"), right, all, 90)
 }
 
 // blames are what can be taken away without a finding, and each rank as if it were late.
