@@ -208,8 +208,11 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 	if len(servers) < 2 {
 		return RoundRobin
 	}
-	open := make([][]trace.Time, len(servers))
-	last, turns, least, n := -1, 0, 0, 0
+	open, after := make([][]trace.Time, len(servers)), make([][]int, len(servers))
+	for s := range after {
+		after[s] = make([]int, len(servers)) // how often each other one was next
+	}
+	last, least, n := -1, 0, 0
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		if before != 0 && q.Arrival >= before {
@@ -228,8 +231,8 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 				open[s] = slices.DeleteFunc(open[s], func(t trace.Time) bool { return t <= q.Arrival })
 				fewest = min(fewest, len(open[s]))
 			}
-			if n++; last >= 0 && (at-last+len(servers))%len(servers) == 1 {
-				turns++
+			if n++; last >= 0 {
+				after[last][at]++
 			}
 			if len(open[at]) == fewest {
 				least++
@@ -240,12 +243,27 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 	}
 	const most = 0.8
 	switch {
-	case n > 0 && float64(turns) >= most*float64(n):
+	case n > 0 && float64(inTurn(after)) >= most*float64(n):
 		return RoundRobin
 	case n > 0 && float64(least) >= 0.95*float64(n):
 		return LeastLoaded
 	}
 	return Random
+}
+
+// inTurn returns how often the server was next that mostly is after the one before, given how often each one was
+// next after each other; 0 if these are not all of them, each once. Nobody knows in which order a router has them.
+func inTurn(after [][]int) (turns int) {
+	next := map[int]bool{}
+	for s, counts := range after {
+		most := slices.Max(counts)
+		at := slices.Index(counts, most)
+		if turns += most; at == s || next[at] {
+			return 0
+		}
+		next[at] = true
+	}
+	return turns
 }
 
 // TypicalTransfers lets no KV cache take longer than its size explains. It returns how many do.

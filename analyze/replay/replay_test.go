@@ -97,3 +97,20 @@ func TestFitModel(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// A router that serves in turn does so in an order of its own.
+func TestInTurn(t *testing.T) {
+	for _, c := range []struct {
+		after [][]int
+		turns int
+	}{
+		{[][]int{{0, 9}, {8, 1}}, 17},
+		{[][]int{{0, 1, 9}, {9, 0, 0}, {0, 8, 1}}, 26}, // 0, 2, 1
+		{[][]int{{9, 1, 0}, {0, 9, 1}, {1, 0, 9}}, 0},  // the same one again
+		{[][]int{{0, 9, 0}, {9, 0, 0}, {9, 1, 0}}, 0},  // one is left out
+	} {
+		if got := inTurn(c.after); got != c.turns {
+			t.Errorf("%v: %d in turn, want %d", c.after, got, c.turns)
+		}
+	}
+}

@@ -47,22 +47,24 @@ func scheduled(how simulator.Scheduling, modes []simulator.Mode, plant func(c *s
 	}
 }
 
-// slowPrefill plays the other simulator, of which one of two prefill servers is slow. It has no luck.
-func slowPrefill(t testing.TB, seed uint64, planted bool, _ uint64) *request.Set {
-	c := cluster.Find("healthy_pd").Config(seed)
-	c.Level, c.Pools[0].Rate = 3, 8
-	if planted {
-		c.Faults = []cluster.Fault{{Name: "slow steps", Server: 0, Size: 2, At: 40 * time.Second}}
+// clustered plays the other simulator, which has no luck.
+func clustered(scenario string, set func(c *cluster.Config), fault cluster.Fault) func(t testing.TB, seed uint64, planted bool, luck uint64) *request.Set {
+	return func(t testing.TB, seed uint64, planted bool, _ uint64) *request.Set {
+		c := cluster.Find(scenario).Config(seed)
+		c.Level = 3
+		if set(&c); planted {
+			c.Faults = []cluster.Fault{fault}
+		}
+		run, err := cluster.Play(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dump bytes.Buffer
+		if err := cluster.Write(&dump, run); err != nil {
+			t.Fatal(err)
+		}
+		return testset.BuildSet(t, fault.Name, &dump)
 	}
-	run, err := cluster.Play(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
-	return testset.BuildSet(t, "slow prefill", &dump)
 }
 
 // fix takes away what was found.
@@ -101,7 +103,18 @@ var counterfactuals = []counterfactual{
 	{"memory", planted(testset.AllModes, short), fix("retractions")},
 	{"burst", planted(testset.AllModes, burst), fix("onset")},
 	{"fewer decode servers", planted(testset.DisaggregatedModes, func(c *simulator.Config) { c.Decode.DP = 1 }), twoServers},
-	{"slow prefill server", slowPrefill, fix("straggler")},
+}
+
+// ofClusters are those of the other simulator: one of two prefill servers, or of three others, is slow, decode steps
+// take 50 % longer from some time on, and a router sends 62 % of the requests to one of four servers.
+var ofClusters = []counterfactual{
+	{"slow prefill server", clustered("healthy_pd", func(c *cluster.Config) { c.Pools[0].Rate = 8 },
+		cluster.Fault{Name: "slow steps", Server: 0, Size: 2, At: 40 * time.Second}), fix("straggler")},
+	{"slow server", clustered("healthy", func(*cluster.Config) {}, cluster.Fault{Name: "slow steps", Server: 1, Size: 1.5}), fix("straggler")},
+	{"slow decode steps", clustered("healthy", func(*cluster.Config) {},
+		cluster.Fault{Name: "slow decode", Server: cluster.All, At: 60 * time.Second, Size: 1.5}), fix("onset")},
+	{"skewed routing", clustered("healthy", func(c *cluster.Config) { c.Pools[0].Servers = 4 },
+		cluster.Fault{Name: "skewed routing", At: 40 * time.Second, Share: 0.5}), fix("routing")},
 }
 
 // Luck of the recorded run stays where the draws show that it would, and no further.
@@ -142,6 +155,7 @@ func truth(s *request.Set, objectives []slo.Objective) (list []float64) {
 type tally struct {
 	sync.Mutex
 	all, right, covered, lucky, again, unanswered, refused int
+	lucks                                                  bool // whether the simulator is asked once more, with other luck
 }
 
 // saves reports whether a saving is the true one: within a tenth of it, or 2 % of the metric.
@@ -170,7 +184,7 @@ func TestRateOfSavings(t *testing.T) {
 	for i := range counterfactuals {
 		p := &counterfactuals[i]
 		t.Run(p.name, func(t *testing.T) {
-			var n tally
+			n := tally{lucks: os.Getenv("SGTRACE_SEEDS") != ""}
 			testset.EachSeed(seeds, func(seed uint64) { n.judge(t, p, seed, objectives) })
 			testset.Rate(t, named(p.name), n.right, n.all, least)
 			testset.Rate(t, named(p.name+": the interval covers it"), n.covered, n.all, 90)
@@ -181,6 +195,22 @@ func TestRateOfSavings(t *testing.T) {
 				t.Errorf("no answer in %d of %d", n.unanswered, len(seeds))
 			}
 		})
+	}
+}
+
+// The same holds of the other simulator, of all its faults together.
+func TestRateOfClusterSavings(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 1)
+	var n tally
+	for i := range ofClusters {
+		p, right, all := &ofClusters[i], n.right, n.all
+		testset.EachSeed(seeds, func(seed uint64) { n.judge(t, p, seed, nil) })
+		t.Logf("rate: %s: right in %d of %d", named("clusters: "+p.name), n.right-right, n.all-all)
+	}
+	testset.Rate(t, named("clusters"), n.right, n.all, 90)
+	testset.Rate(t, named("clusters: the interval covers it"), n.covered, n.all, 90)
+	if n.unanswered > 0 {
+		t.Errorf("no answer in %d of %d", n.unanswered, len(ofClusters)*len(seeds))
 	}
 }
 
@@ -201,7 +231,7 @@ func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives [
 	}
 	want := truth(p.play(t, seed, false, 0), objectives)
 	var lucky []float64
-	if os.Getenv("SGTRACE_SEEDS") != "" && p.name != "slow prefill server" {
+	if n.lucks {
 		lucky = truth(p.play(t, seed, false, 1), objectives)
 	}
 	for i := range answer {
