@@ -59,43 +59,44 @@ type placeTime struct {
 	kernel  string
 	kind    profile.Kind
 	kernels int64
-	total   int64         // ns
-	blocks  map[int]int64 // ns, by block
+	total   int64   // ns
+	blocks  []int64 // ns, by block; 0 is none
 }
 
-// count counts a node for its place.
-func (l *Layers) count(m *matcher, r *repetition, launch *Launch, node int) {
+// placeOf returns the place of a node, and its block; nil is in no block.
+func (c *layerCounter) placeOf(r *repetition, launch *Launch, node int) (p *placeTime, block int) {
 	place, block, ok := r.at(node)
 	if !ok {
-		return
+		return nil, 0
 	}
-	n := &launch.Nodes[node]
-	key := blockPlace{r.period, place, n.Name}
-	p := l.places[key]
-	if p == nil {
-		p = &placeTime{blockPlace: key, kernel: m.syms.Name(n.Name), kind: m.kind(n.Name), blocks: map[int]int64{}}
-		l.places[key] = p
+	name := launch.Nodes[node].Name
+	key := blockPlace{r.period, place, name}
+	if c.places[key] == nil {
+		c.places[key] = &placeTime{blockPlace: key, kernel: c.Name(name), kind: c.kind(name)}
 	}
+	return c.places[key], block
+}
+
+// add counts a node.
+func (p *placeTime) add(block int, dur int64) {
 	p.kernels++
-	p.total = distribution.AddTimes(p.total, n.Dur)
-	p.blocks[block] = distribution.AddTimes(p.blocks[block], n.Dur)
+	p.total = distribution.AddTimes(p.total, dur)
+	if n := block + 1 - len(p.blocks); n > 0 {
+		p.blocks = append(p.blocks, make([]int64, n)...)
+	}
+	p.blocks[block] = distribution.AddTimes(p.blocks[block], dur)
 }
 
 // slowest returns the block whose nodes at a place took longest, and how many times as long as the median block.
 func (p *placeTime) slowest() (block int, ratio float64) {
-	times := make([]int64, 0, len(p.blocks))
-	for _, ns := range p.blocks {
-		times = append(times, ns)
+	times := slices.Sorted(slices.Values(p.blocks))
+	from := slices.IndexFunc(times, func(ns int64) bool { return ns > 0 })
+	if from < 0 {
+		return 0, 1 // the clock saw none of them run
 	}
-	slices.Sort(times)
+	times = times[from:]
 	most := times[len(times)-1]
-	block = -1
-	for b, ns := range p.blocks {
-		if ns == most && (block < 0 || b < block) {
-			block = b
-		}
-	}
-	return block, distribution.Fraction(most, times[len(times)/2])
+	return slices.Index(p.blocks, most), distribution.Fraction(most, times[len(times)/2])
 }
 
 // Any reports whether some graph repeats a block.
@@ -103,10 +104,8 @@ func (l *Layers) Any() bool { return len(l.places) > 0 }
 
 // BlockReport returns the table of places in the blocks that graphs repeat.
 func (l *Layers) BlockReport() *table.Table {
-	var rows []*placeTime
-	all := int64(0)
-	for _, p := range l.places {
-		rows = append(rows, p)
+	rows, all := slices.Clone(l.places), int64(0)
+	for _, p := range rows {
 		all = distribution.AddTimes(all, p.total)
 	}
 	slices.SortFunc(rows, func(a, b *placeTime) int {

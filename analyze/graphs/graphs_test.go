@@ -289,13 +289,18 @@ func TestSlowPlaceOfABlock(t *testing.T) {
 		p.replay(model, 16)
 	}
 	const slow = 1 + 4*8 + 6 // silu of the fifth layer
+	for i := range p.rows.KernelRows {
+		if k := &p.rows.KernelRows[i]; i%len(model)%8 == 1 {
+			k.End = k.Start // shorter than the clock can tell
+		}
+	}
 	for i := slow; i < len(p.rows.KernelRows); i += len(model) {
 		p.rows.KernelRows[i].End = p.rows.KernelRows[i].Start + 15
 	}
 	got := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).Layers(walk.Options{})
 	for _, place := range got.places {
 		block, ratio := place.slowest()
-		if is := place.place == 6; is != (block == 4) || is != (ratio == 3) {
+		if is := place.place == 6; is != (block == 4) || is != (ratio == 3) || place.place == 0 && ratio != 1 {
 			t.Errorf("place %d, %s: slowest in block %d, %g times", place.place, place.kernel, block, ratio)
 		}
 	}

@@ -29,7 +29,7 @@ type Layers struct {
 	all  int64
 	// Blocks say what repeats: "47 x 13 kernels", by graph that was looked at.
 	Blocks []string
-	places map[blockPlace]*placeTime
+	places []*placeTime // of blocks
 	spread layerSpread
 }
 
@@ -52,64 +52,126 @@ func ReadReplays(set *profile.Set) *Graphs {
 	return g
 }
 
-// Layers sums up the time of kernels by layer and kind.
+// Layers sums up the time of kernels by layer and kind, and by place in what repeats.
 func (g *Graphs) Layers(opt walk.Options) *Layers {
-	m := newMatcher(g.set.Syms)
-	out := &Layers{places: map[blockPlace]*placeTime{}}
-	type key struct {
-		layer string
-		kind  profile.Kind
-	}
-	rows, bySequence := map[key]*LayerTime{}, map[int32]*repetition{}
-	numbers := map[string]int{}
+	c := &layerCounter{Graphs: g, matcher: newMatcher(g.set.Syms), out: &Layers{}, repetitions: map[int32]*repetition{}, known: map[countedBy]*counted{},
+		rows: map[layerKind]*LayerTime{}, numbers: map[string]int{}, places: map[blockPlace]*placeTime{}}
 	for _, s := range g.Streams {
 		for i := range s.Launches {
-			l := &s.Launches[i]
-			repeated := bySequence[l.Sequence]
-			if repeated == nil {
-				repeated = m.repetitionOf(l)
-				bySequence[l.Sequence] = repeated
-				if p := repeated.period; p > 0 {
-					out.Blocks = append(out.Blocks, fmt.Sprintf("%d x %d of %s", (repeated.to-repeated.from)/p, p, words.Counted(len(l.Nodes), "kernel")))
-				}
-			}
-			times := map[string]int64{}
-			for node := range l.Nodes {
-				e := l.Event(node)
-				if !opt.Keeps(&e) {
-					continue
-				}
-				out.count(m, repeated, l, node)
-				layer, number := "", repeated.layers[node]
-				if place, ok := l.Place(node); ok && place.Layer != 0 {
-					layer = g.Name(place.Layer)
-				} else if number >= 0 {
-					layer = fmt.Sprintf("layer %d by order", number)
-				} else {
-					continue
-				}
-				if _, ok := numbers[layer]; !ok {
-					numbers[layer] = len(numbers)
-				}
-				k := key{layer, m.kind(l.Nodes[node].Name)}
-				if rows[k] == nil {
-					rows[k] = &LayerTime{Layer: layer, Number: numbers[layer], Kind: k.kind}
-				}
-				rows[k].Kernels++
-				rows[k].Total = distribution.AddTimes(rows[k].Total, l.Nodes[node].Dur)
-				out.all = distribution.AddTimes(out.all, l.Nodes[node].Dur)
-				times[layer] += l.Nodes[node].Dur
-			}
-			out.compare(times)
+			c.count(&s.Launches[i], &opt)
 		}
 	}
-	for _, r := range rows {
-		out.Rows = append(out.Rows, *r)
+	for _, r := range c.rows {
+		if r.Kernels > 0 {
+			c.out.Rows = append(c.out.Rows, *r)
+		}
 	}
-	slices.SortFunc(out.Rows, func(a, b LayerTime) int {
+	slices.SortFunc(c.out.Rows, func(a, b LayerTime) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Kind, b.Kind))
 	})
-	return out
+	for _, p := range c.places {
+		if p.kernels > 0 {
+			c.out.places = append(c.out.places, p)
+		}
+	}
+	return c.out
+}
+
+// A layerCounter sums up layers.
+type layerCounter struct {
+	*Graphs
+	*matcher
+	out         *Layers
+	repetitions map[int32]*repetition // by sequence
+	known       map[countedBy]*counted
+	rows        map[layerKind]*LayerTime
+	numbers     map[string]int // of layers, in the order of the graph
+	layers      []string       // by number
+	places      map[blockPlace]*placeTime
+	times       []int64 // of a replay, by layer, ns
+}
+
+// A layerKind is the kernels of one kind in a layer.
+type layerKind struct {
+	layer int
+	kind  profile.Kind
+}
+
+// countedBy tells replays apart whose nodes count for different rows.
+type countedBy struct {
+	sequence int32
+	capture  *Capture
+	pairs    *Pairs
+}
+
+// A counted says for what the nodes of a replay count.
+type counted struct {
+	rows   []*LayerTime // nil is of no layer
+	places []*placeTime // nil is in no block
+	blocks []int
+}
+
+// countedOf finds out for what the nodes of a replay count.
+func (c *layerCounter) countedOf(l *Launch) *counted {
+	key := countedBy{l.Sequence, l.Capture, l.Pairs}
+	if of := c.known[key]; of != nil {
+		return of
+	}
+	repeated := c.repetitions[l.Sequence]
+	if repeated == nil {
+		repeated = c.repetitionOf(l)
+		c.repetitions[l.Sequence] = repeated
+		if p := repeated.period; p > 0 {
+			c.out.Blocks = append(c.out.Blocks, fmt.Sprintf("%d x %d of %s", (repeated.to-repeated.from)/p, p, words.Counted(len(l.Nodes), "kernel")))
+		}
+	}
+	n := len(l.Nodes)
+	of := &counted{make([]*LayerTime, n), make([]*placeTime, n), make([]int, n)}
+	for node := range l.Nodes {
+		of.places[node], of.blocks[node] = c.placeOf(repeated, l, node)
+		layer := ""
+		if place, ok := l.Place(node); ok && place.Layer != 0 {
+			layer = c.Name(place.Layer)
+		} else if number := repeated.layers[node]; number >= 0 {
+			layer = fmt.Sprintf("layer %d by order", number)
+		} else {
+			continue
+		}
+		number, ok := c.numbers[layer]
+		if !ok {
+			number = len(c.layers)
+			c.numbers[layer], c.layers = number, append(c.layers, layer)
+		}
+		k := layerKind{number, c.kind(l.Nodes[node].Name)}
+		if c.rows[k] == nil {
+			c.rows[k] = &LayerTime{Layer: layer, Number: number, Kind: k.kind}
+		}
+		of.rows[node] = c.rows[k]
+	}
+	c.known[key] = of
+	return of
+}
+
+// count counts the nodes of a replay.
+func (c *layerCounter) count(l *Launch, opt *walk.Options) {
+	of := c.countedOf(l)
+	c.times = append(c.times[:0], make([]int64, len(c.layers))...)
+	for node := range l.Nodes {
+		e, dur := l.Event(node), l.Nodes[node].Dur
+		if !opt.Keeps(&e) {
+			continue
+		}
+		if p := of.places[node]; p != nil {
+			p.add(of.blocks[node], dur)
+		}
+		if r := of.rows[node]; r != nil {
+			r.Kernels++
+			r.Total = distribution.AddTimes(r.Total, dur)
+			c.out.all = distribution.AddTimes(c.out.all, dur)
+			c.times[r.Number] += dur
+		}
+	}
+	c.out.compare(c.times, c.layers)
 }
 
 // layersOf tells for each node of a replay which layer it is of, from the order alone: none is of no layer.
@@ -191,20 +253,23 @@ func period(nodes []Node) (p, from, to int) {
 	return p, from, to
 }
 
-// compare looks for the layer that differs most from the others of one replay.
-func (l *Layers) compare(times map[string]int64) {
-	if len(times) < 4 {
-		return
-	}
-	all := make([]int64, 0, len(times))
+// compare looks for the layer that differs most from the others of one replay. times are ns, by layer; 0 is
+// not in the replay.
+func (l *Layers) compare(times []int64, layers []string) {
+	var all []int64
 	for _, t := range times {
-		all = append(all, t)
+		if t > 0 {
+			all = append(all, t)
+		}
+	}
+	if len(all) < 4 {
+		return
 	}
 	slices.Sort(all)
 	median := all[len(all)/2]
-	for layer, t := range times {
-		if off := t - median; off > l.spread.time-l.spread.median || off == l.spread.time-l.spread.median && layer < l.spread.layer {
-			l.spread = layerSpread{layer, t, median}
+	for i, t := range times {
+		if off := t - median; off > l.spread.time-l.spread.median || off == l.spread.time-l.spread.median && layers[i] < l.spread.layer {
+			l.spread = layerSpread{layers[i], t, median}
 		}
 	}
 }
