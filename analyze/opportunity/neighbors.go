@@ -30,6 +30,7 @@ type lane struct {
 type kernelKind struct {
 	kind  profile.Kind
 	lower string
+	bare  string // without what it was called with
 }
 
 // kernelKinds know names. Each is looked at once.
@@ -42,7 +43,7 @@ func (k *kernelKinds) of(name trace.Sym) kernelKind {
 	known, ok := k.known[name]
 	if !ok {
 		text := k.syms.Name(name)
-		known = kernelKind{profile.KindOf(text), strings.ToLower(text)}
+		known = kernelKind{profile.KindOf(text), strings.ToLower(text), profile.BareName(text)}
 		k.known[name] = known
 	}
 	return known
@@ -161,7 +162,7 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 	names := make([]string, len(kernels))
 	total, longest := int64(0), int64(0)
 	for i, k := range kernels {
-		names[i] = profile.BareName(x.kinds.syms.Name(k.name))
+		names[i] = x.kinds.of(k.name).bare
 		total = distribution.AddTimes(total, k.dur)
 		longest = max(longest, k.dur)
 	}
