@@ -6,10 +6,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Categories of what kernels were launched in.
+// Categories of what kernels were launched in. They are not those of operators and modules that ran: who reads the
+// timeline as an input must not count them.
 const (
-	moduleCategory   = "module"
-	operatorCategory = profile.OperatorCategory
+	moduleCategory   = "graph_module"
+	operatorCategory = "graph_operator"
 )
 
 // nest prepares a file for what its kernels were launched in.
