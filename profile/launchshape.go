@@ -14,7 +14,10 @@ type LaunchShape struct {
 
 // LaunchArguments are the arguments of kernels, and of the calls that launch them, which tell
 // what is launched, how, and which node of a graph it is.
-var LaunchArguments = []string{launchedKernel, "grid", "block", registersArgument, sharedArgument, "graph node id"}
+var LaunchArguments = []string{launchedKernel, "grid", "block", registersArgument, sharedArgument, NodeArgument}
+
+// NodeArgument is the argument of kernels that tells which node of a graph they are.
+const NodeArgument = "graph node id"
 
 const (
 	launchedKernel    = "kernel" // of calls into HIP
@@ -44,7 +47,7 @@ func newLaunchArgs(syms *trace.Symbols, args *trace.Args) launchArgs {
 		sym, _ := syms.Lookup(name)
 		return sym
 	}
-	return launchArgs{args, find(launchedKernel), find("grid"), find("block"), find(registersArgument), find(sharedArgument), find("graph node id")}
+	return launchArgs{args, find(launchedKernel), find("grid"), find("block"), find(registersArgument), find(sharedArgument), find(NodeArgument)}
 }
 
 // A launched is what arguments say of a launch.

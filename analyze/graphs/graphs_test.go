@@ -46,6 +46,8 @@ type plant struct {
 	now   trace.Time
 	corr  int64
 	named bool // calls at capture say which kernel they launch
+
+	numbered bool // kernels have the numbers of their nodes
 }
 
 func (p *plant) event(name string, from, to trace.Time) profile.Event {
@@ -95,10 +97,12 @@ func (p *plant) replay(model []planted, batch int) {
 	from := p.now
 	launch := p.call("cudaGraphLaunch").Correlation
 	at := p.now
-	for _, l := range model {
+	for i, l := range model {
 		e := p.event(l.kernel, at, at+5)
 		k := profile.Kernel{Event: e, Stream: 7}
-		k.Correlation = launch
+		if k.Correlation = launch; p.numbered {
+			k.Node = 9<<32 + int64(i) + 1
+		}
 		if at += 6; l.side {
 			k.Stream, k.Start, k.End = 9, k.Start-8, k.End-8
 			at -= 6
@@ -221,18 +225,22 @@ func TestEqualLengthsAreNoProof(t *testing.T) {
 	}
 }
 
-// Kernels of a second stream run before others that were launched earlier.
+// Kernels of a second stream run before others that were launched earlier. Names tell which are which, and so do
+// the numbers of nodes, which are in the order of capture.
 func TestStreamsThatRunAtOnce(t *testing.T) {
 	model := layers(6, 16)
 	for i := 3; i < len(model); i += 8 {
 		model[i].side = true
 	}
-	captures, replays := newPlant(true), newPlant(false)
-	captures.capture(model, 16)
-	replays.replay(model, 16)
-	g := Collect(sets(captures, replays))
-	if right, open := tally(t, g, &g.Streams[0].Launches[0], model); open > 0 {
-		t.Errorf("%d right, %d open", right, open)
+	for _, named := range []bool{true, false} {
+		captures, replays := newPlant(named), newPlant(false)
+		replays.numbered = !named
+		captures.capture(model, 16)
+		replays.replay(model, 16)
+		g := Collect(sets(captures, replays))
+		if right, open := tally(t, g, &g.Streams[0].Launches[0], model); open > 0 {
+			t.Errorf("named %v: %d right, %d open", named, right, open)
+		}
 	}
 }
 

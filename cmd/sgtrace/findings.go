@@ -155,6 +155,10 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 			return nil, nil, err
 		}
 	}
+	if len(captures) > 0 && what.events.Args == profile.ArgsMin {
+		what.events.ArgCats = append(slices.Clone(what.events.ArgCats), profile.KernelCategory)
+		what.events.ArgNames = append(slices.Clone(what.events.ArgNames), profile.NodeArgument)
+	}
 	e, err := c.readFound(ctx, sel, files, what)
 	if err == nil && len(captures) > 0 {
 		err = c.addCaptures(ctx, e, captures)
