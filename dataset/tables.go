@@ -56,7 +56,7 @@ type spanRow struct {
 	Kind       int32  `parquet:"kind,dict" doc:"1 internal, 2 server, 3 client, 4 producer, 5 consumer"`
 	Line       int64  `parquet:"line,delta" doc:"line in the original; 0 if it has no lines"`
 	Offset     int64  `parquet:"byte_offset,delta,optional" unit:"bytes" doc:"position of the frame or document, if the original has no lines"`
-	Attributes string `parquet:"attributes,dict,optional" redact:"own" doc:"attributes as a JSON object, without likely secrets"`
+	Attributes string `parquet:"attributes,optional" redact:"own" doc:"attributes as a JSON object, without likely secrets"`
 }
 
 // An eventRow is a point in time that a span reports.
@@ -64,7 +64,7 @@ type eventRow struct {
 	Span       int64  `parquet:"span,delta" doc:"row of the span in spans, from 0"`
 	Time       int64  `parquet:"time,delta" unit:"ns" doc:"Unix time on the host's clock"`
 	Name       string `parquet:"name,dict" redact:"structural" doc:"event name"`
-	Attributes string `parquet:"attributes,dict,optional" redact:"own" doc:"attributes as a JSON object"`
+	Attributes string `parquet:"attributes,optional" redact:"own" doc:"attributes as a JSON object"`
 }
 
 // A linkRow names another span.
