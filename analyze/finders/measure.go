@@ -110,11 +110,13 @@ func Measure(in Inputs) Measured {
 			func() {
 				m.Tail = tail.New(peers(), tail.Options{})
 				m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
+				m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
 			},
 			func() { m.RankLoads = rank.Measure(peers()) },
 			func() { m.Limits = limit.Find(peers().Ranks) },
 			func() { m.Front = limit.FindFront(in.Requests) },
-			func() { m.Loss = requests.FindLoss(in.Requests) })
+			func() { m.Loss = requests.FindLoss(in.Requests) },
+			func() { m.Stages, m.Steps = traced(in.Requests) })
 	}
 	if in.Series != nil {
 		steps = append(steps, func() {
@@ -161,9 +163,7 @@ func Measure(in Inputs) Measured {
 		m.waits = newWaits(&m, collector)
 	}
 	if in.Requests != nil {
-		m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
 		m.changed = m.Changes.Findings(m.Costs)
-		m.Stages, m.Steps = traced(in.Requests)
 	}
 	return m
 }
