@@ -14,9 +14,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/measured"
 	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 )
@@ -111,6 +113,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu"}, migrations},
 	{finding.GPU, "GPUs that run nothing but kernels of one block of threads for a quarter of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--kernels"}, singleBlocks},
+	{finding.GPU, "kernels of layers that one kernel, or a switch of the server, could do in a twentieth less of their time", Profiles,
+		finding.Info, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--kernels", "--table", "kernels.opportunities"}, couldBeFaster},
 	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline", "--table", "timeline.gpuchanges"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
@@ -343,6 +347,15 @@ func migrations(m *Measured) ([]finding.Finding, finding.Judged) {
 func singleBlocks(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).SingleBlocks)
 }
+
+// couldBeFaster tells of the one thing that would save most, of models with attention.
+func couldBeFaster(m *Measured) ([]finding.Finding, finding.Judged) {
+	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return profile.KindOf(k.Name) == profile.KindAttention }) {
+		return (&opportunity.Opportunities{}).Finding()
+	}
+	return opportunity.FromKernels(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()
+}
+
 func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)

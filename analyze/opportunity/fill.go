@@ -41,6 +41,8 @@ type Fills struct {
 	Rows         []Fill
 	Under, Known int64 // ns of kernels with fewer blocks than units, and of those whose blocks are known
 	All          int64 // ns of all kernels
+	// shapes are how the kernels of each name were launched.
+	shapes map[string]map[profile.LaunchShape]bool
 }
 
 // A fillKey says what a Fill is of.
@@ -140,7 +142,7 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 			row.Total = distribution.AddTimes(row.Total, dur)
 		}
 	})
-	all := &Fills{}
+	all := &Fills{shapes: map[string]map[profile.LaunchShape]bool{}}
 	rows := map[fillKey]*Fill{}
 	for _, x := range streams {
 		all.All = distribution.AddTimes(all.All, x.f.All)
@@ -153,6 +155,10 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 		}
 	}
 	for key, row := range rows {
+		if all.shapes[row.Kernel] == nil {
+			all.shapes[row.Kernel] = map[profile.LaunchShape]bool{}
+		}
+		all.shapes[row.Kernel][row.Shape] = true
 		all.add(row, key.gpu)
 	}
 	slices.SortFunc(all.Rows, func(a, b Fill) int {

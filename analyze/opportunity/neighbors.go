@@ -20,12 +20,6 @@ type ran struct {
 	step  profile.StepKind
 }
 
-// A lane is a stream of a device.
-type lane struct {
-	rank, device int32
-	stream       uint32
-}
-
 // A kernelKind is what a name says.
 type kernelKind struct {
 	kind  profile.Kind
@@ -66,37 +60,49 @@ type seeker struct {
 	amd    bool
 	all    map[string]*found
 	blocks [numSteps]int64 // how often attention is computed, by kind of step
+	steps  int64           // of servers
+	time   int64           // ns of all kernels
+
+	overlaps map[profile.StepKind]*overlap
 }
 
 const numSteps = profile.StepDecode + 1
 
-// findNeighbors finds what neighbors on the streams of some processes one kernel could do.
-func findNeighbors(set *profile.Set, s profile.Stream, of server, opt *walk.Options) map[string]*found {
-	lanes := map[lane][]ran{}
+// seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
+func seek(set *profile.Set, s profile.Stream, of server, opt *walk.Options) *seeker {
 	steps := walk.ReadKernelSteps(set, s)
+	x := &seeker{steps: steps.CountServer(opt), kinds: &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}, of: of, all: map[string]*found{}}
+	devices := map[device][]span{}
 	for k := range s.Kernels {
 		if opt.Keeps(&k.Event) && !k.Graph {
-			at := lane{k.Rank, k.Device, k.Stream}
 			kind, _ := steps.Kind(&k.Event)
-			lanes[at] = append(lanes[at], ran{k.Start, k.Dur(), k.Name, kind})
+			x.time = distribution.AddTimes(x.time, k.Dur())
+			name, at := x.kinds.of(k.Name), device{k.Rank, k.Device}
+			devices[at] = append(devices[at], span{ran{k.Start, k.Dur(), k.Name, kind}, name.kind, name.lower, k.Stream})
 		}
 	}
-	x := &seeker{kinds: &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}, of: of, all: map[string]*found{}}
-	for at, kernels := range lanes {
+	for at, all := range devices {
 		x.amd = strings.Contains(set.GPU(at.rank), "AMD")
-		slices.SortFunc(kernels, func(a, b ran) int { return cmp.Compare(a.start, b.start) })
-		x.countAttention(kernels)
-		for i := 0; i < len(kernels); {
-			i += x.step(kernels[i:])
+		slices.SortFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stream, b.stream)) })
+		lanes := map[uint32][]ran{}
+		for i := range all {
+			lanes[all[i].stream] = append(lanes[all[i].stream], all[i].ran)
+		}
+		for _, kernels := range lanes {
+			x.countAttention(kernels)
+			for i := 0; i < len(kernels); {
+				i += x.step(kernels[i:])
+			}
 		}
 	}
+	x.overlaps = findOverlaps(set, devices)
 	// What comes less often than in every second layer is of no layer: sampling, or the beginning of a step.
 	often := map[string]int64{}
 	for _, f := range x.all {
 		often[f.whole()] += f.n
 	}
 	maps.DeleteFunc(x.all, func(_ string, f *found) bool { return x.blocks[f.step] == 0 || 2*often[f.whole()] < x.blocks[f.step] })
-	return x.all
+	return x
 }
 
 // whole is what counts together: kernels of one pattern have other names for other sizes.

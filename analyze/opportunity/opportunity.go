@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/roof"
@@ -29,9 +30,10 @@ type Opportunity struct {
 
 // Opportunities are what could be faster, that which saves most first.
 type Opportunities struct {
-	List  []Opportunity
-	all   int64 // ns of all kernels
-	steps int64 // of all ranks; 0 is not known
+	List   []Opportunity
+	all    int64 // ns of all kernels
+	steps  int64 // of all ranks; 0 is not known
+	layers int64 // how often attention was computed
 }
 
 // small parts are not worth a row: of the time of all kernels, the part that something could save.
@@ -39,45 +41,77 @@ const leastSaved = 0.005
 
 // Find finds what could be faster. g is nil without captures of graphs.
 func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt walk.Options) *Opportunities {
-	o := &Opportunities{all: fills.All}
-	inPattern := o.neighbors(set, &opt)
-	o.overlaps(set, &opt)
+	o := &Opportunities{}
+	inPattern := o.seekAll(set, &opt)
 	o.padding(g)
 	o.farFromRoof(roofs, fills, inPattern)
 	o.singleThreads(fills)
+	o.finish()
+	return o
+}
+
+// finish leaves out what is small, and orders the rest.
+func (o *Opportunities) finish() {
 	o.List = slices.DeleteFunc(o.List, func(x Opportunity) bool { return !(distribution.Fraction(x.Saves, o.all) >= leastSaved) })
 	slices.SortFunc(o.List, func(a, b Opportunity) int {
 		return cmp.Or(cmp.Compare(b.Saves, a.Saves), strings.Compare(a.What, b.What), strings.Compare(a.Where, b.Where), cmp.Compare(a.Step, b.Step))
 	})
-	return o
+}
+
+// operatorsOf are operators that only one server has, in layers of all models.
+var operatorsOf = map[server][]string{
+	sglang: {"sglang::unified_attention_with_output", "sglang::inplace_all_reduce", "sgl_kernel::rmsnorm", "sgl_kernel::fused_add_rmsnorm", "sgl_kernel::silu_and_mul", "sgl_kernel::rotary_embedding"},
+	vllm:   {"vllm::unified_attention_with_output", "vllm::unified_attention", "vllm::all_reduce", "_C::rotary_embedding", "_C::silu_and_mul", "_C_cache_ops::reshape_and_cache_flash"},
 }
 
 // serverOf tells which server was traced, by what it calls its operators and steps.
 func serverOf(set *profile.Set) server {
-	of := anyServer
-	for _, name := range set.Syms.Names() {
-		switch {
-		case strings.HasPrefix(name, "sglang::"), strings.HasPrefix(name, "sgl_kernel::"), strings.HasPrefix(name, "step["), strings.Contains(name, "sglang/srt/"):
-			return sglang
-		case strings.HasPrefix(name, "vllm::"), strings.Contains(name, "vllm/"), strings.HasPrefix(name, "void vllm::"):
-			of = vllm
+	for _, of := range []server{sglang, vllm} { // SGLang may call operators of vLLM
+		for _, name := range operatorsOf[of] {
+			if _, any := set.Syms.Lookup(name); any {
+				return of
+			}
 		}
 	}
-	return of
+	found := make([]server, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		for r := range s.Ranges {
+			switch name := set.Syms.Name(r.Name); {
+			case strings.HasPrefix(name, "step["):
+				found[i] = sglang
+				return
+			case strings.HasPrefix(name, "execute_") || strings.HasPrefix(name, "gpu_model_runner:"):
+				found[i] = vllm
+				return
+			}
+		}
+	})
+	for _, of := range found {
+		if of != anyServer {
+			return of
+		}
+	}
+	return anyServer
 }
 
-// neighbors adds what one kernel could do instead of several, and returns the names of their kernels. It counts
-// steps, too.
-func (o *Opportunities) neighbors(set *profile.Set, opt *walk.Options) map[string]bool {
-	streams, of, counts := make([]map[string]*found, len(set.Streams)), serverOf(set), make([]int64, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
-		streams[i] = findNeighbors(set, s, of, opt)
-		counts[i] = walk.ReadKernelSteps(set, s).CountServer(opt)
-	})
+// seekAll adds what the order of kernels tells, and returns the names of those that one could replace.
+func (o *Opportunities) seekAll(set *profile.Set, opt *walk.Options) map[string]bool {
+	streams, of := make([]*seeker, len(set.Streams)), serverOf(set)
+	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = seek(set, s, of, opt) })
+	o.overlaps(streams)
+	return o.neighbors(streams)
+}
+
+// neighbors adds what one kernel could do instead of several, and returns the names of their kernels.
+func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
 	all, kernels := map[string]*found{}, map[string]bool{}
-	for i, some := range streams {
-		o.steps += counts[i]
-		for _, f := range some {
+	for _, x := range streams {
+		o.steps += x.steps
+		o.all = distribution.AddTimes(o.all, x.time)
+		for _, n := range x.blocks {
+			o.layers += n
+		}
+		for _, f := range x.all {
 			for name := range strings.SplitSeq(f.kernels, ", ") {
 				kernels[name] = true
 			}
@@ -100,13 +134,11 @@ func (o *Opportunities) neighbors(set *profile.Set, opt *walk.Options) map[strin
 }
 
 // overlaps adds layers whose shared experts could run while tokens are exchanged.
-func (o *Opportunities) overlaps(set *profile.Set, opt *walk.Options) {
-	streams := make([]map[profile.StepKind]*overlap, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = findOverlaps(set, s, opt) })
+func (o *Opportunities) overlaps(streams []*seeker) {
 	for kind := range numSteps {
 		sum := overlap{}
-		for _, some := range streams {
-			if x := some[kind]; x != nil && x.layers > 0 {
+		for _, s := range streams {
+			if x := s.overlaps[kind]; x != nil && x.layers > 0 {
 				sum.layers += x.layers
 				sum.total, sum.saves = distribution.AddTimes(sum.total, x.total), distribution.AddTimes(sum.saves, x.saves)
 				sum.other, sum.shared = x.other, x.shared
@@ -164,7 +196,7 @@ func (o *Opportunities) padding(g *graphs.Graphs) {
 func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, inPattern map[string]bool) {
 	few := map[string]*Fill{}
 	for i := range fills.Rows {
-		if f := &fills.Rows[i]; !f.Persistent && f.Few() && few[f.Kernel] == nil {
+		if f := &fills.Rows[i]; !f.Persistent && f.Few() && len(fills.shapes[f.Kernel]) == 1 {
 			few[f.Kernel] = f
 		}
 	}
@@ -181,11 +213,14 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 			how += "; weights or caches of fewer bits lower the roof itself"
 		}
 		if r.Work.Type == "" && r.Bound == roof.ByMemory {
-			if inPattern[profile.BareName(r.Kernel)] || r.Instances == 1 {
+			each := r.Time / r.Instances
+			kind := profile.KindOf(r.Kernel)
+			plain := kind == profile.KindElementwise || kind == profile.KindCopy || kind == profile.KindReduction
+			if r.Instances == 1 || inPattern[profile.BareName(r.Kernel)] && (each < launchSized || plain) {
 				continue
 			}
 			how = "one kernel with a neighbor, or one that reads and writes in larger pieces"
-			if each := r.Time / r.Instances; each < launchSized {
+			if each < launchSized {
 				what = fmt.Sprintf("%s each, for work of %s", words.Nearly(each), words.Nearly(int64(r.Roof)/r.Instances))
 				how = "one kernel with a neighbor: to start it takes longer than its work"
 			} else if strings.HasPrefix(r.Kernel, "triton_") {
@@ -220,6 +255,60 @@ func (o *Opportunities) singleThreads(fills *Fills) {
 		}
 	}
 }
+
+// Lead says in a sentence what would save most; "" is nothing.
+func (o *Opportunities) Lead() string {
+	if len(o.List) == 0 {
+		return ""
+	}
+	x := &o.List[0]
+	return fmt.Sprintf("The most, at most %.1f %% of the time of kernels: %s (%s).", 100*distribution.Fraction(x.Saves, o.all), x.title(), table.Shorten([]string{x.Where}, mostWhere)[0])
+}
+
+// mostWhere is how many letters of where something is a sentence has.
+const mostWhere = 70
+
+// title says what was seen, in which steps.
+func (x *Opportunity) title() string {
+	if x.Step == profile.StepOther {
+		return x.What
+	}
+	return x.What + ", in " + walk.StepKinds[x.Step] + " steps"
+}
+
+// FromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
+// could run at once. It needs neither shapes nor captures.
+func FromKernels(set *profile.Set, opt walk.Options) *Opportunities {
+	o := &Opportunities{}
+	o.seekAll(set, &opt)
+	o.finish()
+	return o
+}
+
+// muchSaved is the part of the time of kernels that is worth a finding.
+const muchSaved = 0.05
+
+// Finding tells of that which would save most, if it is much. That nothing would is not said: what the kernels
+// of layers could be is not known.
+func (o *Opportunities) Finding() ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "kernels that one could do together", Of: "layer", N: int(o.layers), Needed: leastBlocks}
+	share := 0.0
+	if len(o.List) > 0 {
+		share = distribution.Fraction(o.List[0].Saves, o.all)
+	}
+	if judged.State() != finding.LookedAt || !(share >= muchSaved) {
+		judged.Reason = "no kernels that follow each other in layers take much time"
+		return nil, judged
+	}
+	x := &o.List[0]
+	text := fmt.Sprintf("kernels would take at most %.0f %% less without this, in every layer: %s. %s", 100*share, x.title(), x.How)
+	f := finding.Finding{Topic: "faster", Text: text, Metric: finding.Metric{Name: "time of kernels that could be saved", Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s, %s in all: %s", words.Counted(int(x.Instances), "time"), words.Nearly(x.Total), table.Shorten([]string{x.Where}, mostWhere)[0])}
+	return []finding.Finding{f}, judged
+}
+
+// leastBlocks is in how many layers kernels are looked at before anything is said of each.
+const leastBlocks = 8
 
 // Report returns the table.
 func (o *Opportunities) Report() *table.Table {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -159,5 +160,28 @@ func TestSwitches(t *testing.T) {
 	set.Syms.Intern("sglang::unified_attention_with_output")
 	if o, _ := find(set); len(o.List) != 0 {
 		t.Errorf("SGLang: %+v", o.List)
+	}
+	set = modelSet(8, 1000, "nvjet_tst", "flash_fwd_kernel", "nvjet_tst", "silu_and_mul_kernel", "per_token_group_quant_8bit_kernel")
+	set.Streams[0].(*testset.RowStream).RangeRows = []profile.Range{{Event: profile.Event{Name: set.Syms.Intern("step[DECODE bs=8]"), Start: 1, End: 2}}}
+	if o, _ := find(set); len(o.List) != 0 {
+		t.Errorf("SGLang by its steps: %+v", o.List)
+	}
+}
+
+// Much that could be saved is a finding, one only, and the largest; little is none, and nothing is said of it.
+func TestFinding(t *testing.T) {
+	for _, c := range []struct {
+		kernels []string
+		want    string
+	}{
+		{[]string{"flash_fwd_kernel", "nvjet_tst", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "rms_norm_kernel", "nvjet_tst"}, "all-reduce, then norm"},
+		{[]string{"flash_fwd_kernel", "nvjet_tst"}, ""},
+	} {
+		found, judged := FromKernels(modelSet(8, 1000, c.kernels...), walk.Options{}).Finding()
+		switch {
+		case c.want == "" && len(found) == 0 && judged.State() == finding.NotApplicable:
+		case c.want == "" || len(found) != 1 || !strings.Contains(found[0].Text, c.want):
+			t.Errorf("%v: %+v %+v, want %q", c.kernels, found, judged, c.want)
+		}
 	}
 }

@@ -1,12 +1,10 @@
 package opportunity
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -35,22 +33,11 @@ type overlap struct {
 	other, shared string
 }
 
-// findOverlaps finds layers in which the GPU waits for the exchange of tokens, with nothing else on it, or computes
-// routed experts, and computes shared experts before or after.
-func findOverlaps(set *profile.Set, s profile.Stream, opt *walk.Options) map[profile.StepKind]*overlap {
-	devices := map[device][]span{}
-	steps := walk.ReadKernelSteps(set, s)
-	kinds := &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}
-	for k := range s.Kernels {
-		if opt.Keeps(&k.Event) && !k.Graph {
-			of, at := kinds.of(k.Name), device{k.Rank, k.Device}
-			kind, _ := steps.Kind(&k.Event)
-			devices[at] = append(devices[at], span{ran{k.Start, k.Dur(), k.Name, kind}, of.kind, of.lower, k.Stream})
-		}
-	}
+// findOverlaps finds layers in which the GPU waits for the exchange of tokens, with nothing else on it, and computes
+// shared experts before or after.
+func findOverlaps(set *profile.Set, devices map[device][]span) map[profile.StepKind]*overlap {
 	found := map[profile.StepKind]*overlap{}
 	for _, all := range devices {
-		slices.SortFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stream, b.stream)) })
 		for from := 0; from < len(all); {
 			to := from + 1
 			for to < len(all) && !(all[to].kind == profile.KindAttention && all[to-1].kind != profile.KindAttention) {

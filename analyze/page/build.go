@@ -47,7 +47,11 @@ func Overview(o *overview.Overview, made Made, shorten func([]*table.Table)) (Pa
 		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
 	if o.Profiles != nil {
-		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}, graphs.Collect(o.Profiles)), src))
+		captured := graphs.Collect(o.Profiles)
+		if s := Faster(o, captured, src); len(s.Figures) > 0 {
+			sections = append(sections, s)
+		}
+		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}, captured), src))
 	}
 	if shorten != nil {
 		shortenTables(sections, shorten)

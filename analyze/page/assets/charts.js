@@ -186,6 +186,50 @@ const hoverHeat = (svg, groups) => {
 	});
 };
 
+// Pieces of rows: the one under the pointer; arrow keys move.
+const hoverStrip = (svg, data) => {
+	const cross = svgElement(svg, "g", { class: "cross" });
+	let list = null, chosen = null;
+	const pieces = () => {
+		if (list) return list;
+		const n = unpack(data.pieces);
+		let row = 0;
+		list = [];
+		for (let i = 0; i < n.length; i += 5) list.push({ row: row += n[i], from: n[i + 2] / 1e6, ms: n[i + 3] / 1e6, text: data.texts[n[i + 4]] });
+		return list;
+	};
+	const leave = () => { cross.replaceChildren(); hideTip(); };
+	const show = (piece, x, y) => {
+		const f = framesOf(svg)[0], high = f.height / data.strip.length, span = +svg.dataset.span;
+		chosen = piece;
+		cross.replaceChildren();
+		const left = Math.max(f.left, f.x(piece.from / span)), right = Math.min(f.right, f.x((piece.from + piece.ms) / span));
+		if (right > left) svgElement(cross, "rect", { class: "at", x: left, y: f.top + piece.row * high, width: right - left, height: high });
+		showTip(x, y, data.strip[piece.row], [{ name: piece.text, value: durationText(piece.ms * 1e6) }]);
+	};
+	svg.addEventListener("pointermove", (e) => {
+		const q = toDrawing(svg, e), f = framesOf(svg)[0];
+		if (q.x < f.left || q.x > f.right || q.y < f.top || q.y >= f.bottom) return leave();
+		const row = Math.floor((q.y - f.top) / f.height * data.strip.length), at = f.part(q.x) * svg.dataset.span;
+		const found = pieces().find((p) => p.row === row && p.from <= at && at < p.from + p.ms);
+		if (found) show(found, e.clientX, e.clientY);
+		else leave();
+	});
+	svg.addEventListener("pointerleave", leave);
+	svg.addEventListener("blur", leave);
+	svg.addEventListener("keydown", (e) => {
+		const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
+		if (!move || e.shiftKey) return;
+		e.preventDefault();
+		const all = pieces(), i = all.indexOf(chosen);
+		let next = all[Math.max(0, i + move[1])];
+		if (chosen && move[0]) next = all.filter((p) => p.row === chosen.row + move[0]).reduce((best, p) => (!best || Math.abs(p.from - chosen.from) < Math.abs(best.from - chosen.from) ? p : best), null);
+		if (!next) return;
+		const f = framesOf(svg)[0], q = toScreen(svg, f.x((next.from + next.ms / 2) / svg.dataset.span), f.top + (next.row + 1) * f.height / data.strip.length);
+		show(next, q.x, q.y);
+	});
+};
+
 // takeTitle removes the title of an element, which the browser would show late and
 // small, and returns its text.
 const takeTitle = (e) => {
@@ -212,6 +256,7 @@ for (const figure of all("figure")) {
 		if (data && data.lines) hoverCurves(figure, svg, data);
 		else if (data && data.groups) hoverDots(figure, svg, data);
 		else if (data && data.heat) hoverHeat(svg, data.heat);
+		else if (data && data.strip) hoverStrip(svg, data);
 		else if (data) hoverCells(svg, data);
 		hoverTitles(svg);
 	}

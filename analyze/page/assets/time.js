@@ -30,22 +30,25 @@ const parseTime = (text) => {
 	return Date.parse(text) + (micros ? micros[1].padEnd(3, "0") / 1000 : 0);
 };
 
-// drawTicks replaces the lines and labels of an axis of time.
-const drawTicks = (group, frame, from, to) => {
+// sinceText writes a time since something began, given in ms.
+const sinceText = (ms, step) => (step < 1 ? Math.round(ms * 1000) + " us" : ms + " ms");
+
+// drawTicks replaces the lines and labels of an axis of time; since tells that it is no clock.
+const drawTicks = (group, frame, from, to, since) => {
 	group.replaceChildren();
 	const count = Math.max(2, Math.floor(frame.width / 98));
 	const step = clockSteps.find((s) => to - from <= count * s) || 864e5;
 	const { top, bottom, labels } = group.dataset;
-	const offset = zoneOffset(from); // ticks are round on the clock that people read
+	const offset = since ? 0 : zoneOffset(from); // ticks are round on the clock that people read
 	for (let t = Math.ceil((from + offset) / step) * step - offset; t <= to; t += step) {
 		const x = frame.left + (t - from) / (to - from) * frame.width;
 		svgElement(group, "line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom });
-		if (labels === "true") svgElement(group, "text", { class: "mid", x: Math.min(x, frame.right - 20), y: +bottom + 16 }).textContent = timeText(t, step);
+		if (labels === "true") svgElement(group, "text", { class: "mid", x: Math.min(x, frame.right - 20), y: +bottom + 16 }).textContent = since ? sinceText(t, step) : timeText(t, step);
 	}
 };
 
 // zoom shows a range in a chart, as far as the chart reaches.
-const zoom = ({ svg, from, to }, r) => {
+const zoom = ({ svg, from, to, since }, r) => {
 	let a = r ? Math.max(from, r.from) : from, b = r ? Math.min(to, r.to) : to;
 	const outside = !(b > a);
 	if (outside) [a, b] = [from, to];
@@ -58,7 +61,7 @@ const zoom = ({ svg, from, to }, r) => {
 	}
 	if (!views.length || !(to > from)) return;
 	const frame = frameOf(views[0]);
-	for (const group of all(".ticks", svg)) drawTicks(group, frame, a, b);
+	for (const group of all(".ticks", svg)) drawTicks(group, frame, a, b, since);
 	for (const pin of all(".pin", svg)) {
 		const x = frame.x(+pin.dataset.at);
 		pin.classList.toggle("off", x < frame.left || x > frame.right);
@@ -100,9 +103,13 @@ document.getElementById("time-copy").addEventListener("click", (e) => {
 	setTimeout(() => { e.target.textContent = "copy"; }, 1500);
 });
 
-for (const chart of timeCharts) {
+// Charts of what begins again in each row zoom by themselves.
+const rowCharts = all("svg[data-span]").map((svg) => ({ svg, from: 0, to: +svg.dataset.span, since: true, now: null }));
+
+for (const chart of timeCharts.concat(rowCharts)) {
 	const { svg, from, to } = chart;
 	if (!(to > from)) continue;
+	const choose = chart.since ? (r) => { chart.now = r; zoom(chart, r); } : setRange;
 	const frame = () => frameOf(svg.querySelector("svg.view"));
 	const timeAt = (x) => from + frame().part(x) * (to - from);
 	let start = null, brush = null;
@@ -133,18 +140,18 @@ for (const chart of timeCharts) {
 	svg.addEventListener("pointerup", () => {
 		const chosen = brush && [0, +brush.getAttribute("width")].map((more) => timeAt(+brush.getAttribute("x") + more));
 		stop();
-		if (chosen) setRange({ from: chosen[0], to: chosen[1] });
+		if (chosen) choose({ from: chosen[0], to: chosen[1] });
 	});
 	svg.addEventListener("pointercancel", stop);
-	svg.addEventListener("dblclick", () => setRange(null));
+	svg.addEventListener("dblclick", () => choose(null));
 	svg.addEventListener("keydown", (e) => {
-		const now = range || { from, to }, span = now.to - now.from;
+		const now = (chart.since ? chart.now : range) || { from, to }, span = now.to - now.from;
 		const next = {
 			"+": [now.from + span / 4, now.to - span / 4], "-": [now.from - span / 2, now.to + span / 2],
 			ArrowLeft: e.shiftKey && [now.from - span / 4, now.to - span / 4], ArrowRight: e.shiftKey && [now.from + span / 4, now.to + span / 4],
 		}[e.key];
-		if (e.key === "0") setRange(null);
-		else if (next) setRange({ from: next[0], to: next[1] });
+		if (e.key === "0") choose(null);
+		else if (next) choose({ from: next[0], to: next[1] });
 		else return;
 		e.preventDefault();
 		e.stopImmediatePropagation();

@@ -115,6 +115,14 @@ type OneRun struct {
 	Profiles *profile.Set // nil if there are none
 }
 
+// Drawn returns the report as a page needs it, which has the shapes of operators and how kernels were launched, too.
+func (r *Report) Drawn() *Report {
+	d := *r
+	d.Arguments = slices.Concat(r.Arguments, operatorCategories, launchEvents)
+	d.ArgNames = slices.Concat(r.ArgNames, []string{profile.ConcreteInputs}, profile.LaunchArguments)
+	return &d
+}
+
 // Schema returns the schema of its documents: "sgtrace.report.kernels/v2".
 func (r *Report) Schema() string { return "sgtrace.report." + cmp.Or(r.As, r.Name) + "/v2" }
 

@@ -1,0 +1,137 @@
+package chart
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Strip has a row for each of several that do the same one after another, such as the layers of a model: what
+// each does, from its own beginning on. The script zooms it to what is chosen with the pointer.
+type Strip struct {
+	Parts []Part
+	Rows  []StripRow
+}
+
+// A StripRow is what one does, in order.
+type StripRow struct {
+	Name   string
+	Pieces []StripPiece
+}
+
+// A StripPiece is something that a row does, in ns since it began.
+type StripPiece struct {
+	Part     int
+	From, To int64
+	Text     string
+}
+
+func (c *Strip) Draw() (Drawing, error) {
+	d := Drawing{Markup: twice(c.svg), Wide: true, Numbers: c.numbers(), Hover: c.hover()}
+	for i, p := range c.Parts {
+		d.Legend = append(d.Legend, LegendEntry{colorClass(p.Color), table.Printable(p.Name), i})
+	}
+	return d, nil
+}
+
+// hoverStrip is what the script shows of pieces.
+type hoverStrip struct {
+	Strip []string `json:"strip"` // names of rows
+	Texts []string `json:"texts"` // of pieces
+	// Pieces are packed: how many rows further, the part, the beginning and the length in ns, and the text.
+	Pieces string `json:"pieces"`
+}
+
+func (c *Strip) hover() hoverStrip {
+	h, known, row := hoverStrip{Texts: []string{}}, map[string]int64{}, 0
+	var list []int64
+	for i, r := range c.Rows {
+		h.Strip = append(h.Strip, table.Printable(r.Name))
+		for _, p := range r.Pieces {
+			at, ok := known[p.Text]
+			if !ok {
+				at = int64(len(h.Texts))
+				known[p.Text] = at
+				h.Texts = append(h.Texts, table.Printable(p.Text))
+			}
+			list = append(list, int64(i-row), int64(p.Part), p.From, p.To-p.From, at)
+			row = i
+		}
+	}
+	h.Pieces = Pack(list)
+	return h
+}
+
+// span is how long the longest row takes, in ns.
+func (c *Strip) span() int64 {
+	most := int64(1)
+	for _, r := range c.Rows {
+		for _, p := range r.Pieces {
+			most = max(most, p.To)
+		}
+	}
+	return most
+}
+
+func (c *Strip) svg(width float64) template.HTML {
+	const high = 11
+	names := make([]string, len(c.Rows))
+	for i, r := range c.Rows {
+		names[i] = r.Name
+	}
+	names = table.Shorten(names, lettersIn(width))
+	f := frame{left: float64(longestName(names))*letter + 18, top: 8, height: float64(len(c.Rows)) * high}
+	f.width = width - f.left - 24
+	x := linear{0, float64(c.span()), table.Duration, f.ticksIn(80)}
+	s := &svg{width: width}
+	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(f.bottom()+24), "role", "img", "aria-label", "A row for each layer: drag, or press + and -, to zoom; the table below has the numbers", "tabindex", "0",
+		"data-span", Milliseconds(trace.Time(c.span())))
+	f.vertical(s, x, true)
+	const every = 2 // of which rows there is room for names
+	for i := 0; i < len(c.Rows); i += every {
+		s.name(f.left-8, f.top+(float64(i)+0.9)*high, names[i], c.Rows[i].Name)
+	}
+	s.view(f)
+	in := f.inside()
+	for k, p := range c.Parts {
+		s.open("g", "class", "strip "+colorClass(p.Color), "data-s", strconv.Itoa(k))
+		var path strings.Builder
+		for i, r := range c.Rows {
+			for _, piece := range r.Pieces {
+				if piece.Part == k {
+					from, to := in.x(x.at(float64(piece.From))), in.x(x.at(float64(piece.To)))
+					path.WriteString("M" + px(from) + " " + px(float64(i)*high+1) + "h" + px(max(0.2, to-from)) + "v" + px(high-2) + "H" + px(from) + "z")
+				}
+			}
+		}
+		s.empty("path", "d", path.String())
+		s.close("g")
+	}
+	s.close("svg")
+	return s.finish()
+}
+
+// numbers has a row for each row, and a column for each part.
+func (c *Strip) numbers() *Numbers {
+	n := &Numbers{Head: []string{""}}
+	for _, p := range c.Parts {
+		n.Head = append(n.Head, p.Name)
+	}
+	n.Head = append(n.Head, "all")
+	for _, r := range c.Rows {
+		sums, all := make([]int64, len(c.Parts)), int64(0)
+		for _, p := range r.Pieces {
+			sums[p.Part] += p.To - p.From
+			all += p.To - p.From
+		}
+		row := []string{r.Name}
+		for _, sum := range append(sums, all) {
+			row = append(row, InUnit(table.Duration, float64(sum)))
+		}
+		n.add(row...)
+	}
+	return n
+}

@@ -1,0 +1,162 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/graphs"
+	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/opportunity"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/roof"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Sizes of the figures of what could be faster.
+const (
+	mostOperators = 150
+	mostLayers    = 128
+	mostFaster    = 20 // rows of its tables
+
+	leastDot = 0.001 // of the time of kernels: what takes less is not drawn
+)
+
+// Faster makes the section about what of the work of GPUs could be faster. captured is nil without
+// captures of graphs.
+func Faster(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
+	s := Section{ID: "faster", Title: "What could be faster"}
+	opt := walk.Options{From: o.Devices.From, To: o.Devices.To}
+	fills := opportunity.SumFills(o.Profiles, opt)
+	roofs := operators.SumRooflines(o.Profiles, captured, roof.RoutedOf(o.Of.Experts), opt)
+	found := opportunity.Find(o.Profiles, captured, roofs, fills, opt)
+	if len(found.List) > 0 {
+		s.Lead = found.Lead()
+	}
+	if f := roofFigure(roofs, o.Profiles, src); f != nil {
+		s.Figures = append(s.Figures, f)
+	}
+	replays := captured
+	if replays == nil {
+		replays = graphs.ReadReplays(o.Profiles)
+	}
+	if f := layerFigure(replays, src); f != nil {
+		s.Figures = append(s.Figures, f)
+	}
+	for _, r := range []*table.Table{found.Report(), roofs.Report(), fills.Report()} {
+		if r.Len() > 0 {
+			s.Figures = append(s.Figures, TableOf(r, mostFaster, "What could be faster", src.Command("--kernels", tableFlag(r))))
+		}
+	}
+	return s
+}
+
+// roofFigure shows how near operators come to what the GPU can do; nil if that is known of none, or the GPUs differ.
+func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figure {
+	g, ok := roof.GPUOf(set.GPU(walk.NoRank))
+	if !ok {
+		return nil
+	}
+	body := &chart.Roofline{Bandwidth: g.Bandwidth}
+	for _, p := range []chart.Peak{{Name: "16 bits", TFLOPs: g.Half}, {Name: "8 bits", TFLOPs: g.Eight}, {Name: "4 bits", TFLOPs: g.Four}} {
+		if p.TFLOPs > 0 {
+			body.Peaks = append(body.Peaks, p)
+		}
+	}
+	body.Groups = []chart.RoofGroup{{Name: "bound by memory", Color: 0}, {Name: "bound by compute", Color: 1}, {Name: "above the roof: a wrong model, or a cache", Color: 5}}
+	all, drawn, time := 0, 0, 0.0
+	for i := range roofs.Rows {
+		r := &roofs.Rows[i]
+		if !(r.Work.FLOPs > 0) || math.IsNaN(r.Of()) || r.Bound == roof.ByLink || r.Share < leastDot {
+			continue
+		}
+		if all++; drawn == mostOperators {
+			continue
+		}
+		drawn++
+		time += r.Share
+		group := &body.Groups[0]
+		switch {
+		case r.Of() > 1:
+			group = &body.Groups[2]
+		case r.Bound == roof.ByCompute:
+			group = &body.Groups[1]
+		}
+		group.Dots = append(group.Dots, chart.RoofDot{Name: words.JoinNonEmpty(" ", r.Row.Name, r.Shapes), Intensity: r.Work.FLOPs / r.Work.Bytes, TFLOPs: r.Work.FLOPs / float64(r.Time) / 1e3,
+			Time: durationText(r.Time), Share: r.Of()})
+	}
+	if drawn == 0 {
+		return nil
+	}
+	f := &Figure{ID: "roofline", Title: "Roofline", Defined: "What could be faster", Command: src.Command("--kernels", "--table=kernels.roof"), Body: body,
+		Caption: fmt.Sprintf("Operators of one shape, by how many operations they need for each byte, and how many they do in a second. Lines are what a %s can do at most, by its data sheet: what its memory feeds, and what it computes. "+
+			"The farther a dot is below the line of its numbers, the more could be gained.", g.Name),
+		Notes: []string{fmt.Sprintf("drawn are operators with a formula that compute something: %.0f %% of the time of kernels", 100*time)}}
+	if all > drawn {
+		f.Notes = append(f.Notes, roomNote(drawn, all, "operators"))
+	}
+	return f
+}
+
+// mostKinds is how many kinds of kernels of layers have a color of their own.
+const mostKinds = 8
+
+// layerFigure shows the layers of one replay; nil if there are none.
+func layerFigure(replays *graphs.Graphs, src Source) *Figure {
+	list, what := replays.OneReplay()
+	if list == nil {
+		return nil
+	}
+	body := &chart.Strip{}
+	parts := kindParts(body, list)
+	rows := map[string]int{}
+	for i := range list {
+		k := &list[i]
+		row, known := rows[k.Layer]
+		if !known {
+			if len(body.Rows) == mostLayers {
+				continue
+			}
+			row = len(body.Rows)
+			rows[k.Layer] = row
+			body.Rows = append(body.Rows, chart.StripRow{Name: k.Layer})
+		}
+		r := &body.Rows[row]
+		r.Pieces = append(r.Pieces, chart.StripPiece{Part: parts[k.Kind], From: k.From, To: k.To,
+			Text: k.Kind.String() + ": " + table.Shorten([]string{k.Name}, mostStripName)[0]})
+	}
+	return &Figure{ID: "layers", Title: "Layers of a CUDA graph", Defined: "What could be faster", Command: src.Command("--kernels", "--table=kernels.layers"), Body: body,
+		Caption: "The layers of one replay (" + what + "), below each other: what each runs from its beginning on, by the kind of kernel. The replay is the median of the graph that took the most time. Drag to zoom."}
+}
+
+// mostStripName is how many letters of the name of a kernel a layer has.
+const mostStripName = 40
+
+// kindParts gives the kinds of kernels their colors, those that take most time first, and returns which part each kind is.
+func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[profile.Kind]int {
+	times := map[profile.Kind]int64{}
+	for i := range list {
+		times[list[i].Kind] += list[i].To - list[i].From
+	}
+	var kinds []profile.Kind
+	for kind := range times {
+		kinds = append(kinds, kind)
+	}
+	slices.SortFunc(kinds, func(a, b profile.Kind) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) })
+	parts := map[profile.Kind]int{}
+	for i, kind := range kinds {
+		parts[kind] = min(i, mostKinds)
+		switch {
+		case i < mostKinds:
+			body.Parts = append(body.Parts, chart.Part{Name: kind.String(), Color: i})
+		case i == mostKinds:
+			body.Parts = append(body.Parts, chart.Part{Name: "others", Color: chart.Gray})
+		}
+	}
+	return parts
+}
