@@ -121,8 +121,28 @@ func samplePage(t testing.TB) Page {
 		{Title: "Dots " + hostile[1], Command: hostile[1], Notes: hostile, Body: dots},
 		{Title: "Panels", Body: panels},
 		{Title: "Lateness", Body: heatOf(hostile)},
+		{Title: "Roofline", Body: roofOf(hostile)},
+		{Title: "Layers", Body: stripOf(hostile)},
 	}})
 	return p
+}
+
+// roofOf is a roofline with a dot of each name.
+func roofOf(names []string) *chart.Roofline {
+	r := &chart.Roofline{Bandwidth: 3.35, Peaks: []chart.Peak{{Name: "16 bits", TFLOPs: 989.5}, {Name: "8 bits", TFLOPs: 1979}}}
+	for i, name := range names {
+		r.Groups = append(r.Groups, chart.RoofGroup{Name: name, Color: i, Dots: []chart.RoofDot{{Name: name, Intensity: float64(1 + i), TFLOPs: float64(1+i) * 2, Time: "1ms", Share: 0.6}}})
+	}
+	return r
+}
+
+// stripOf has a layer for each name, of two pieces of 10 and 30 us.
+func stripOf(names []string) *chart.Strip {
+	s := &chart.Strip{Parts: []chart.Part{{Name: "norm"}, {Name: "GEMM", Color: 1}}}
+	for _, name := range names {
+		s.Rows = append(s.Rows, chart.StripRow{Name: name, Pieces: []chart.StripPiece{{From: 0, To: 10_000, Text: name}, {Part: 1, From: 10_000, To: 40_000, Text: "GEMM: " + name}}})
+	}
+	return s
 }
 
 // measured is an overview of some requests that has what finders look at, and no findings.

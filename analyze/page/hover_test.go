@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
@@ -155,6 +156,31 @@ func TestRangeIsSaidInBrowser(t *testing.T) {
 	want(t, "brushes after Escape", eval[int](t, b, `document.querySelectorAll(".brush").length`), 0)
 	mouse("mouseReleased", 0.5)
 	want(t, "range after Escape while drawing", eval[string](t, b, `location.hash`), "")
+}
+
+// Layers zoom by themselves to what is dragged over, with times since they began, and tell the kernel under the pointer.
+func TestLayers(t *testing.T) {
+	b, open := browse(t)
+	open(Page{Title: "p", Sections: []Section{{Title: "s", Figures: []*Figure{{ID: "layers", Title: "Layers", Body: stripOf([]string{"layer 0", "layer 1"})}}}}})
+	frame := eval[[]float64](t, b, `(() => { const r = document.querySelector("#layers .for-wide svg.view").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`)
+	mouse := func(kind string, part float64) {
+		must(t, b.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": frame[0] + part*frame[2], "y": frame[1] + 0.75*frame[3], "button": "left", "buttons": 1, "clickCount": 1}, nil))
+	}
+	must(t, b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": frame[0] + 0.6*frame[2], "y": frame[1] + 0.75*frame[3]}, nil))
+	want(t, "tip", eval[bool](t, b, `document.body.textContent.includes("GEMM: layer 1") && document.body.textContent.includes("30us")`), true)
+	mouse("mousePressed", 0.5)
+	mouse("mouseMoved", 0.6)
+	mouse("mouseMoved", 0.75)
+	mouse("mouseReleased", 0.75)
+	box := eval[[]float64](t, b, `(() => { const v = document.querySelector("#layers .for-wide svg.view"), w = +v.getAttribute("width"); return [v.viewBox.baseVal.x / w, v.viewBox.baseVal.width / w]; })()`)
+	if math.Abs(box[0]-0.5) > 0.01 || math.Abs(box[1]-0.25) > 0.01 {
+		t.Errorf("shown are %v of the layers, want a quarter from their half on", box)
+	}
+	want(t, "ticks", eval[bool](t, b, `Array.from(document.querySelectorAll("#layers .for-wide .ticks text")).every(e => /^\d+(\.\d+)? us$/.test(e.textContent)) && document.querySelectorAll("#layers .for-wide .ticks text").length > 1`), true)
+	want(t, "range of the page", eval[string](t, b, `location.hash`), "")
+	must(t, b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "x": frame[0] + 0.5*frame[2], "y": frame[1] + 5, "button": "left", "buttons": 1, "clickCount": 2}, nil))
+	must(t, b.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": frame[0] + 0.5*frame[2], "y": frame[1] + 5, "button": "left", "clickCount": 2}, nil))
+	want(t, "shown after a double click", eval[float64](t, b, `document.querySelector("#layers .for-wide svg.view").viewBox.baseVal.x`), 0)
 }
 
 // Every table has a caption.

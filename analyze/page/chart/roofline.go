@@ -42,7 +42,7 @@ type RoofDot struct {
 func (r *Roofline) Draw() (Drawing, error) {
 	d := Drawing{Markup: twice(r.svg), Wide: true, Numbers: &Numbers{Head: []string{"", "time", "operations per byte", "TFLOP/s", "of the roof"}}}
 	for i, g := range r.Groups {
-		d.Legend = append(d.Legend, LegendEntry{colorClass(g.Color), fmt.Sprintf("%s (%d)", g.Name, len(g.Dots)), i})
+		d.Legend = append(d.Legend, LegendEntry{colorClass(g.Color), fmt.Sprintf("%s (%d)", table.Printable(g.Name), len(g.Dots)), i})
 		for _, dot := range g.Dots {
 			d.Numbers.add(dot.Name, dot.Time, threeDigits(dot.Intensity), threeDigits(dot.TFLOPs), InUnit(table.Share, dot.Share))
 		}
