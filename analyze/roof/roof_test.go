@@ -61,6 +61,8 @@ func TestUnknownWork(t *testing.T) {
 		{"aten::mm", "[[4,8],[9,4]]", `["float","float"]`},
 		{"aten::mm", "[[4,8],[8,4]]", `["a new type","float"]`},
 		{"aten::sort", "[[4,8]]", `["float"]`},
+		{"aten::addmm", "[[4,4],[4,8],[9,4]]", `["float","float","float"]`}, // no sum of two of its inputs
+		{"aten::max_pool2d", "[[4,8]]", `["float"]`},
 		{"_C::rms_norm", "", ""},
 	} {
 		if w, ok := WorkOf(c[0], ParseInputs(c[1], c[2]), Setting{}); ok {

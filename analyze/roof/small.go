@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A rule says what an operator does whose name has some text.
+// A rule says what an operator does whose name has some text; those of PyTorch itself are called that.
 type rule struct {
 	text string
 	work func(name string, in *Inputs) Work
@@ -27,8 +27,16 @@ var rules = []rule{
 	{"aten::add_", inPlace}, {"aten::mul_", inPlace}, {"aten::div_", inPlace},
 	{"aten::add", binary}, {"aten::mul", binary}, {"aten::div", binary}, {"aten::sub", binary},
 	{"aten::silu", unary}, {"aten::gelu", unary}, {"aten::sigmoid", unary}, {"aten::rsqrt", unary}, {"aten::neg", unary}, {"aten::pow", unary}, {"aten::tanh", unary},
-	{"aten::_softmax", unary}, {"aten::clamp_m", unary},
+	{"aten::_softmax", unary}, {"aten::clamp_min", unary}, {"aten::clamp_max", unary},
 	{"aten::mean", reduce}, {"aten::sum", reduce}, {"aten::amax", reduce}, {"aten::max", reduce}, {"aten::min", reduce}, {"aten::argmax", reduce},
+}
+
+// fits reports whether the rule is for an operator.
+func (r *rule) fits(name string) bool {
+	if strings.HasPrefix(r.text, "aten::") {
+		return name == r.text
+	}
+	return strings.Contains(name, r.text)
 }
 
 // unknown is the work of operators whose shapes do not say what they do.

@@ -3,7 +3,6 @@ package roof
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -68,7 +67,7 @@ func WorkOf(name string, in Inputs, s Setting) (w Work, ok bool) {
 	if a, ok := attentionOf(name, &in, s); ok {
 		return a, a.known()
 	}
-	i := slices.IndexFunc(rules, func(r rule) bool { return strings.Contains(name, r.text) })
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.fits(name) })
 	if i < 0 {
 		return Work{}, false
 	}
