@@ -274,8 +274,6 @@ func (j joiner) row(row *int32, k *kept) bool {
 	return *row != outside
 }
 
-// track is row for tables that the timeline has, too.
-
 // time moves a time to the clock of the file. It returns false if the time was
 // lost.
 func (j joiner) time(t *trace.Time, k *kept) bool {
