@@ -150,7 +150,7 @@ func TestDriftOfLongDumps(t *testing.T) {
 			t.Fatal(err)
 		}
 		read, _ := readAll(t, inputs.Options{Walk: true}, dir+"/otel.jsonl")
-		e, err := ForReports(read.in, read.of, ReportOptions{SyncPoints: true})
+		e, err := ForReports(read.in, read.of, ReportOptions{MatchCollectives: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,8 +68,8 @@ func TestSyncPointsOfWantedRanks(t *testing.T) {
 	if len(names) != 2 || len(some) != len(all) || len(some) == 0 {
 		t.Fatalf("%d meetings of %v, %d of all", len(some), names, len(all))
 	}
-	slices.SortFunc(all, func(a, b profile.SyncPoint) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
-	slices.SortFunc(some, func(a, b profile.SyncPoint) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
+	slices.SortFunc(all, func(a, b profile.CollectiveMatch) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
+	slices.SortFunc(some, func(a, b profile.CollectiveMatch) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
 	for i, x := range some {
 		whole := all[i].Arrivals
 		want := []profile.Arrival{{Rank: 0, Start: whole[0].Start, End: whole[0].End}, {Rank: 1, Start: whole[3].Start, End: whole[3].End}}
@@ -82,7 +82,7 @@ func TestSyncPointsOfWantedRanks(t *testing.T) {
 	}
 }
 
-func readSyncPoints(t *testing.T, want ranks.Options, globs ...string) ([]profile.SyncPoint, []string) {
+func readSyncPoints(t *testing.T, want ranks.Options, globs ...string) ([]profile.CollectiveMatch, []string) {
 	t.Helper()
 	var paths []string
 	for _, glob := range globs {
@@ -97,13 +97,13 @@ func readSyncPoints(t *testing.T, want ranks.Options, globs ...string) ([]profil
 		t.Fatal(err)
 	}
 	var diags trace.Diags
-	e, err := readEvidence(files, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, want, ReportOptions{SyncPoints: true}, &diags)
+	e, err := readEvidence(files, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, want, ReportOptions{MatchCollectives: true}, &diags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	var list []profile.SyncPoint
-	for x := range e.Profiles.SyncPoints(true) {
+	var list []profile.CollectiveMatch
+	for x := range e.Profiles.Matches(true) {
 		x := *x
 		x.Arrivals = slices.Clone(x.Arrivals)
 		list = append(list, x)

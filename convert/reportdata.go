@@ -27,8 +27,8 @@ type ReportData struct {
 	Flight   *flight.Set  // of flight recorders and the like; nil without any
 	Heap     *heap.Set    // of snapshots of memory; nil without any
 	Experts  *experts.Set // of recorders of expert distributions; nil without any
-	// Clocks tell how the clocks of hosts relate, if ReportOptions.SyncPoints asked for
-	// it; else nil. All times but those of sync points stay on the clocks of their hosts.
+	// Clocks tell how the clocks of hosts relate, if ReportOptions.MatchCollectives asked for
+	// it; else nil. All times but those of collectives on several ranks stay on the clocks of their hosts.
 	Clocks *clocks.Report
 	Walked []Walked // inputs of which rows are walked
 	// First and Last are the bounds of captures and requests, as their hosts stamped them.
@@ -51,9 +51,9 @@ type Walked struct {
 type ReportOptions struct {
 	// Attribute tells that work will be attributed to ranges: see WithoutDuplicates.
 	Attribute bool
-	// SyncPoints tells to put the clocks of hosts on one and to find the same collective on
+	// MatchCollectives tells to put the clocks of hosts on one and to find the same collective on
 	// several ranks.
-	SyncPoints bool
+	MatchCollectives bool
 }
 
 // ForReports prepares what was read, with [inputs.Options.Walk], for reports. It closes in if
@@ -67,8 +67,8 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		p.Flight = in.Flight
 	}
 	// Logs, metrics, and dumps of what is in flight have no clocks that could be related.
-	opt.SyncPoints = opt.SyncPoints && (in.Requests != nil || len(of.Tracks) > 0)
-	if opt.SyncPoints {
+	opt.MatchCollectives = opt.MatchCollectives && (in.Requests != nil || len(of.Tracks) > 0)
+	if opt.MatchCollectives {
 		clocks.ReadCollectives(in, of)
 		var err error
 		if p.aligned, err = clocks.Relate(in, of, clocks.Options{Find: true}); err != nil {
@@ -82,8 +82,8 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		p.Profiles.MissingRanks = of.MissingRanks()
 	}
 	of.LeaveOut(in.Requests)
-	if opt.SyncPoints {
-		p.Profiles.Meetings = p.aligned.Meetings(of)
+	if opt.MatchCollectives {
+		p.Profiles.Collectives = p.aligned.CollectiveMatches(of)
 	}
 	if in.Requests != nil {
 		p.First, p.Last, _ = in.Requests.Bounds()
@@ -114,7 +114,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	}
 	p.Profiles.Recorded, p.Profiles.GraphCapture = of.ProfilerOverhead()
 	p.Profiles.GPUs, p.Profiles.Placements = of.GPUs(), of.Placements()
-	if opt.SyncPoints {
+	if opt.MatchCollectives {
 		p.Profiles.ClockOffsets = p.aligned.ClockOffsets(of)
 	}
 	p.Profiles.Streams, p.Profiles.Files = heldStreams(in, of)
@@ -124,7 +124,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		}
 	}
 	p.walk(everything, opt.Attribute)
-	if opt.SyncPoints {
+	if opt.MatchCollectives {
 		p.aligned.ForgetMatches()
 	}
 	of.ForgetCollectives()
@@ -224,7 +224,7 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 	if len(of.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: in.Spans.Syms, Meetings: aligned.Meetings(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
+	p := &profile.Set{Syms: in.Spans.Syms, Collectives: aligned.CollectiveMatches(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
 	p.Streams, p.Files = heldStreams(in, of)
 	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {
@@ -263,7 +263,7 @@ func (p *ReportData) Close() error {
 	return p.in.Close()
 }
 
-// ClockOf says which clock a capture is on, if ReportOptions.SyncPoints asked for clocks.
+// ClockOf says which clock a capture is on, if ReportOptions.MatchCollectives asked for clocks.
 func (p *ReportData) ClockOf(c *ranks.Capture) string { return p.aligned.HostClocks[c.Clock].Label() }
 
 // pids tells which rank a process of a machine is. Processes that the input does

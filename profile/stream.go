@@ -18,8 +18,8 @@ type Set struct {
 	// Captures are recordings of the capture of CUDA graphs that Streams may replay; nil is none.
 	Captures *GraphCaptures
 	GPUs     []string // by rank: what its accelerators are called; "" is unknown, or several
-	// Meetings are the collectives of all ranks; nil unless they were asked for.
-	Meetings Meetings
+	// Collectives are those of all ranks; nil unless they were asked for.
+	Collectives CollectiveMatches
 	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	MissingRanks []MissingRanks

@@ -65,7 +65,7 @@ func Read(set *profile.Set) *Run {
 	undated, played := false, int64(0)
 	ends := make([]trace.Time, len(set.Ranks))
 	beside, all := 0, 0
-	for x := range set.SyncPoints(false) {
+	for x := range set.Matches(false) {
 		undated = undated || x.Blur == math.MaxInt64
 		if !x.Sync || x.Apart && (x.Bound < 0 || x.Bound > serial) || int(x.GroupSize) > len(x.Arrivals) {
 			continue
@@ -99,12 +99,12 @@ func Read(set *profile.Set) *Run {
 }
 
 // besideOthers reports whether a rank was still in another collective when it came.
-func besideOthers(x *profile.SyncPoint, ends []trace.Time) bool {
+func besideOthers(x *profile.CollectiveMatch, ends []trace.Time) bool {
 	return slices.ContainsFunc(x.Arrivals, func(a profile.Arrival) bool { return a.Start+serial < ends[a.Rank] })
 }
 
 // add adds a collective, and returns how long its ranks were in it, in ns.
-func (r *Run) add(x *profile.SyncPoint, ends []trace.Time) (took int64) {
+func (r *Run) add(x *profile.CollectiveMatch, ends []trace.Time) (took int64) {
 	p := point{component: x.Component, step: x.Step, apart: x.Apart}
 	p.arrivals[0] = int32(len(r.arrivals))
 	for _, a := range x.Arrivals {

@@ -33,9 +33,9 @@ func (s *server) draw(of, rank, step, segment int) float64 {
 // play runs the server, and returns what profilers record of it.
 func (s *server) play() *profile.Set {
 	set := testset.SetOf(trace.NewSymbols(), nil)
-	rows, meetings := &testset.RowStream{}, &testset.Meetings{}
+	rows, meetings := &testset.RowStream{}, &testset.CollectiveMatches{}
 	kernel, launch, wait := set.Syms.Intern("ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), set.Syms.Intern("cudaLaunchKernel"), set.Syms.Intern("cudaStreamSynchronize")
-	set.Streams, set.Meetings = []profile.Stream{rows}, meetings
+	set.Streams, set.Collectives = []profile.Stream{rows}, meetings
 	host, device := make([]float64, s.ranks), make([]float64, s.ranks)
 	for r := range s.ranks {
 		set.Ranks = append(set.Ranks, fmt.Sprintf("TP%d", r))
@@ -45,7 +45,7 @@ func (s *server) play() *profile.Set {
 	for step := range s.steps {
 		asked := make([]float64, s.ranks)
 		for segment := range s.segments {
-			point := profile.SyncPoint{Name: kernel, Sync: true, Step: profile.StepDecode, GroupSize: int32(s.ranks)}
+			point := profile.CollectiveMatch{Name: kernel, Sync: true, Step: profile.StepDecode, GroupSize: int32(s.ranks)}
 			come := make([]float64, s.ranks)
 			last := 0.
 			for r := range s.ranks {
@@ -67,7 +67,7 @@ func (s *server) play() *profile.Set {
 				point.Arrivals = append(point.Arrivals, a)
 				event := profile.Event{Start: a.Start, End: a.End, Correlation: correlation, Name: kernel, Rank: int32(r)}
 				rows.KernelRows = append(rows.KernelRows, profile.Kernel{Event: event})
-				meetings.Kernels = append(meetings.Kernels, profile.Part{Rank: int32(r), Met: true, Collective: profile.Collective{Time: a.Start, Dur: int64(a.End - a.Start)}})
+				meetings.Kernels = append(meetings.Kernels, profile.Part{Rank: int32(r), Matched: true, Collective: profile.Collective{Time: a.Start, Dur: int64(a.End - a.Start)}})
 				event.Start, event.Name = trace.Time(asked[r]), launch
 				event.End = event.Start + 3000
 				rows.CallRows = append(rows.CallRows, profile.Call{Event: event})
@@ -151,32 +151,32 @@ func TestRefused(t *testing.T) {
 	s := server{seed: 1, ranks: 2, steps: 10, segments: 10, compute: 50e3, launch: 9e3, transfer: 8e3, factor: 1, lag: 1}
 	for _, c := range []struct {
 		why  string
-		what func(set *profile.Set, m *testset.Meetings)
+		what func(set *profile.Set, m *testset.CollectiveMatches)
 	}{
-		{"2 of 4 ranks are not in the files, and nobody knows when these came", func(set *profile.Set, m *testset.Meetings) {
+		{"2 of 4 ranks are not in the files, and nobody knows when these came", func(set *profile.Set, m *testset.CollectiveMatches) {
 			set.MissingRanks = []profile.MissingRanks{{Seen: 2, Size: 4}}
 		}},
-		{"no collectives of several ranks were recorded at which all wait for the last one", func(set *profile.Set, m *testset.Meetings) { m.Points = nil }},
-		{"no collectives of several ranks were recorded at which all wait for the last one", func(set *profile.Set, m *testset.Meetings) {
+		{"no collectives of several ranks were recorded at which all wait for the last one", func(set *profile.Set, m *testset.CollectiveMatches) { m.Points = nil }},
+		{"no collectives of several ranks were recorded at which all wait for the last one", func(set *profile.Set, m *testset.CollectiveMatches) {
 			for i := range m.Points {
 				m.Points[i].GroupSize = 4
 			}
 		}},
-		{"nobody knows when the collectives were", func(set *profile.Set, m *testset.Meetings) { m.Points[3].Blur = math.MaxInt64 }},
-		{"40 collectives are too few to tell what is usual", func(set *profile.Set, m *testset.Meetings) { m.Points = m.Points[:40] }},
-		{"collectives run beside others of the same rank, and which of them steps wait for is not known", func(set *profile.Set, m *testset.Meetings) {
+		{"nobody knows when the collectives were", func(set *profile.Set, m *testset.CollectiveMatches) { m.Points[3].Blur = math.MaxInt64 }},
+		{"40 collectives are too few to tell what is usual", func(set *profile.Set, m *testset.CollectiveMatches) { m.Points = m.Points[:40] }},
+		{"collectives run beside others of the same rank, and which of them steps wait for is not known", func(set *profile.Set, m *testset.CollectiveMatches) {
 			for i := range m.Points {
 				m.Points[i].Arrivals[0].Start -= trace.Time(i%2) * 90e3
 			}
 		}},
-		{"only 50 % of the time in collectives is in those at which all ranks were recorded and wait for the last one", func(set *profile.Set, m *testset.Meetings) {
+		{"only 50 % of the time in collectives is in those at which all ranks were recorded and wait for the last one", func(set *profile.Set, m *testset.CollectiveMatches) {
 			for i := range m.Points {
 				m.Points[i].Sync = i%2 == 0
 			}
 		}},
 	} {
 		set := s.play()
-		c.what(set, set.Meetings.(*testset.Meetings))
+		c.what(set, set.Collectives.(*testset.CollectiveMatches))
 		if got := Read(set).Refused; got != c.why {
 			t.Errorf("got %q, want %q", got, c.why)
 		}

@@ -44,7 +44,7 @@ func TestAbsentRanks(t *testing.T) {
 		t.Errorf("of unknown size, and 15 times as long: it may have more to send: %+v", found)
 	}
 	for i := range s.met.Kernels {
-		s.met.Kernels[i].Met = true
+		s.met.Kernels[i].Matched = true
 	}
 	if _, judged := Measure(s.Set, 0, 0).Absent(devices(20)); judged.State() != finding.NotApplicable {
 		t.Errorf("all ranks are there: %+v", judged)

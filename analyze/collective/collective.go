@@ -116,12 +116,12 @@ func MeasureRanks(set *profile.Set, from, to trace.Time) *Collectives {
 }
 
 // within passes the sync points that overlap [from, to]; 0 is open.
-func within(set *profile.Set, from, to trace.Time) iter.Seq[*profile.SyncPoint] {
+func within(set *profile.Set, from, to trace.Time) iter.Seq[*profile.CollectiveMatch] {
 	if from == 0 && to == 0 {
-		return set.SyncPoints(false)
+		return set.Matches(false)
 	}
-	return func(yield func(*profile.SyncPoint) bool) {
-		for x := range set.SyncPoints(false) {
+	return func(yield func(*profile.CollectiveMatch) bool) {
+		for x := range set.Matches(false) {
 			start, end := bounds(x)
 			if (from == 0 || end >= from) && (to == 0 || start <= to) && !yield(x) {
 				return
@@ -131,7 +131,7 @@ func within(set *profile.Set, from, to trace.Time) iter.Seq[*profile.SyncPoint] 
 }
 
 // bounds returns when a sync point began and ended.
-func bounds(x *profile.SyncPoint) (start, end trace.Time) {
+func bounds(x *profile.CollectiveMatch) (start, end trace.Time) {
 	start, end = x.Arrivals[0].Start, x.Arrivals[0].End
 	for _, a := range x.Arrivals[1:] {
 		start, end = min(start, a.Start), max(end, a.End)
@@ -171,7 +171,7 @@ func (w *collectiveWalk) walk(set *profile.Set, from, to trace.Time) {
 	w.settle()
 }
 
-func (w *collectiveWalk) add(x *profile.SyncPoint) {
+func (w *collectiveWalk) add(x *profile.CollectiveMatch) {
 	if x.Component != w.component {
 		w.settle()
 		w.component = x.Component
@@ -248,7 +248,7 @@ type rankTimes struct {
 // addWaits adds a sync point at which ranks wait to the sums of its ranks.
 func addWaits(ranks []rankTimes, e *encounter) {
 	median := e.median()
-	for i, a := range e.SyncPoint.Arrivals {
+	for i, a := range e.Match.Arrivals {
 		r := &ranks[a.Rank]
 		r.Sync++
 		r.late.add(e.arrivals[i] - median)
@@ -260,7 +260,7 @@ func addWaits(ranks []rankTimes, e *encounter) {
 		case i:
 			r.Last++
 		default:
-			last := &ranks[e.SyncPoint.Arrivals[e.last].Rank]
+			last := &ranks[e.Match.Arrivals[e.last].Rank]
 			last.Blame = distribution.AddTimes(last.Blame, e.wait(i))
 		}
 	}

@@ -21,17 +21,17 @@ import (
 // durations in ns, of rank 0, 1, ...; a start of -1 is a rank that was not there.
 type syncPointsOf struct {
 	*profile.Set
-	met *testset.Meetings // of the set
+	met *testset.CollectiveMatches // of the set
 }
 
 func newSyncPoints(ranks ...string) syncPointsOf {
-	met := &testset.Meetings{}
-	return syncPointsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks, Meetings: met}, met}
+	met := &testset.CollectiveMatches{}
+	return syncPointsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks, Collectives: met}, met}
 }
 
 // meet adds an all-reduce of 1000 elements of two bytes.
-func (s syncPointsOf) meet(startsAndDurations ...int64) *profile.SyncPoint {
-	x := profile.SyncPoint{
+func (s syncPointsOf) meet(startsAndDurations ...int64) *profile.CollectiveMatch {
+	x := profile.CollectiveMatch{
 		Name: s.Syms.Intern("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
 		Op:   s.Syms.Intern("allreduce"), Dtype: s.Syms.Intern("BFloat16"), Group: s.Syms.Intern("tp"),
 		In: 1000, Out: 1000, GroupSize: int32(len(s.Ranks)), Sync: true,
@@ -224,7 +224,7 @@ func TestBusBandwidth(t *testing.T) {
 	} {
 		x := s.meet(slices.Repeat([]int64{0, 1000}, 8)...)
 		x.Op, x.Dtype, x.In, x.Out = s.Syms.Intern(c.op), s.Syms.Intern(c.dtype), c.in, c.out
-		k := Measure(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, Meetings: &testset.Meetings{Points: []profile.SyncPoint{*x}}}, 0, 0).Kinds[0]
+		k := Measure(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, Collectives: &testset.CollectiveMatches{Points: []profile.CollectiveMatch{*x}}}, 0, 0).Kinds[0]
 		if k.Bytes != c.bytes || k.BusBandwidth() != c.busbw {
 			t.Errorf("%s of %s: %d bytes, %v GB/s, want %d, %v", c.op, c.dtype, k.Bytes, k.BusBandwidth(), c.bytes, c.busbw)
 		}

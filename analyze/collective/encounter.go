@@ -19,7 +19,7 @@ const nobody = -1
 
 // An encounter is a sync point and who came to it when.
 type encounter struct {
-	SyncPoint *profile.SyncPoint
+	Match *profile.CollectiveMatch
 	// byClock tells that arrivals are starts. Where the clocks of hosts are known less
 	// well than that ranks leave together, a rank arrived the earlier the longer its
 	// kernel ran: then arrivals are the times from an end that all share, negative.
@@ -27,7 +27,7 @@ type encounter struct {
 	// waits tells that ranks wait for the last one, and that it is known who that is. Those
 	// that leave apart show it by clocks alone.
 	waits    bool
-	arrivals []int64 // of SyncPoint.Arrivals, ns
+	arrivals []int64 // of Match.Arrivals, ns
 	took     []int64 // by these: how long the kernel of the rank ran, ns
 	last     int     // index of the one after all others, or nobody
 	latest   int64   // arrival of the last
@@ -38,8 +38,8 @@ type encounter struct {
 
 // look takes in a sync point. It is false for one that cannot be: at which ranks wait
 // for each other, and yet one was gone before the last one came.
-func (e *encounter) look(x *profile.SyncPoint) bool {
-	e.SyncPoint = x
+func (e *encounter) look(x *profile.CollectiveMatch) bool {
+	e.Match = x
 	e.byClock = x.Bound >= 0 && x.Bound <= endSpread
 	e.waits = x.Sync && (e.byClock || !x.Apart)
 	e.arrivals, e.took = e.arrivals[:0], e.took[:0]
@@ -76,7 +76,7 @@ func (e *encounter) look(x *profile.SyncPoint) bool {
 // waited until then at most.
 func (e *encounter) wait(i int) int64 {
 	wait := e.latest - e.arrivals[i]
-	if e.SyncPoint.Apart {
+	if e.Match.Apart {
 		wait = min(wait, e.took[i])
 	}
 	return wait

@@ -105,7 +105,7 @@ func newKindTable(set *profile.Set) *kindTable {
 }
 
 // of returns the kind of a sync point of a group with a certain first rank.
-func (t *kindTable) of(x *profile.SyncPoint, first int32) *kindTimes {
+func (t *kindTable) of(x *profile.CollectiveMatch, first int32) *kindTimes {
 	like := kindLike{x.Name, x.Op, x.Dtype, x.Group, x.In, x.Out, x.GroupSize, first}
 	if t.known == nil || like != t.like {
 		t.like, t.known = like, t.find(x, first)
@@ -113,7 +113,7 @@ func (t *kindTable) of(x *profile.SyncPoint, first int32) *kindTimes {
 	return t.known
 }
 
-func (t *kindTable) find(x *profile.SyncPoint, first int32) *kindTimes {
+func (t *kindTable) find(x *profile.CollectiveMatch, first int32) *kindTimes {
 	name := t.set.Syms.Name
 	op, dtype := name(x.Op), name(x.Dtype)
 	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, sizeOf(op, dtype, x.In, x.Out, x.GroupSize), max(-1, x.GroupSize), first}
@@ -133,11 +133,11 @@ func (t *kindTable) find(x *profile.SyncPoint, first int32) *kindTimes {
 }
 
 func (t *kindTable) add(e *encounter, first int32) {
-	k := t.of(e.SyncPoint, first)
+	k := t.of(e.Match, first)
 	k.N++
-	k.Ranks = max(k.Ranks, len(e.SyncPoint.Arrivals))
+	k.Ranks = max(k.Ranks, len(e.Match.Arrivals))
 	k.transfers.Add(e.transfer, distribution.NoLimit)
-	if int(e.SyncPoint.GroupSize) <= len(e.SyncPoint.Arrivals) {
+	if int(e.Match.GroupSize) <= len(e.Match.Arrivals) {
 		k.whole.Add(e.transfer, distribution.NoLimit)
 	}
 	for _, took := range e.took {
@@ -148,13 +148,13 @@ func (t *kindTable) add(e *encounter, first int32) {
 	}
 	k.Sync++
 	latest := slices.Index(e.arrivals, e.latest)
-	for i := range e.SyncPoint.Arrivals {
+	for i := range e.Match.Arrivals {
 		if i != latest {
 			k.waits.Add(e.wait(i), distribution.NoLimit)
 		}
 	}
 	if e.last != nobody {
-		k.last[e.SyncPoint.Arrivals[e.last].Rank]++
+		k.last[e.Match.Arrivals[e.last].Rank]++
 	}
 }
 

@@ -16,10 +16,10 @@ type passing struct {
 	n   int
 }
 
-func (p passing) SyncPoints(bool) iter.Seq[*profile.SyncPoint] {
-	return func(yield func(*profile.SyncPoint) bool) {
+func (p passing) Matches(bool) iter.Seq[*profile.CollectiveMatch] {
+	return func(yield func(*profile.CollectiveMatch) bool) {
 		r := rand.New(rand.NewPCG(1, 2))
-		x := profile.SyncPoint{Op: p.set.Syms.Intern("allreduce"), In: 1000, Out: 1000, GroupSize: 8, Sync: true, Arrivals: make([]profile.Arrival, len(p.set.Ranks))}
+		x := profile.CollectiveMatch{Op: p.set.Syms.Intern("allreduce"), In: 1000, Out: 1000, GroupSize: 8, Sync: true, Arrivals: make([]profile.Arrival, len(p.set.Ranks))}
 		for i := range p.n {
 			end := trace.Time(1<<60 + i*2_000_000)
 			for rank := range x.Arrivals {
@@ -37,7 +37,7 @@ func (p passing) Parts() iter.Seq[*profile.Part] {
 		for rank := range p.set.Ranks {
 			for i := range p.n {
 				c := profile.Collective{Op: p.set.Syms.Intern("allreduce"), OnGPU: true, In: 1000, Out: 1000, GroupSize: 8, Time: trace.Time(i * 2_000_000), Dur: 400_000 + int64(i%100)}
-				if !yield(&profile.Part{Collective: c, Rank: int32(rank), Met: true}) {
+				if !yield(&profile.Part{Collective: c, Rank: int32(rank), Matched: true}) {
 					return
 				}
 			}
@@ -50,7 +50,7 @@ func (p passing) Parts() iter.Seq[*profile.Part] {
 func TestMemoryOfArrivals(t *testing.T) {
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
 	live := func(n int) int64 {
-		set.Meetings = passing{set, n}
+		set.Collectives = passing{set, n}
 		return testinput.HeldBy(func() any {
 			c := Measure(set, 0, 0)
 			if c.Counts.Sync != n || len(c.Ranks) != len(set.Ranks) || c.Counts.kernels != n*len(set.Ranks) {
@@ -69,7 +69,7 @@ func TestMemoryOfArrivals(t *testing.T) {
 func BenchmarkMeasureRanks(b *testing.B) {
 	const n = 5_000
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
-	set.Meetings = passing{set, n}
+	set.Collectives = passing{set, n}
 	for b.Loop() {
 		if c := MeasureRanks(set, 0, 0); len(c.Stragglers(nil)) != 0 {
 			b.Fatal("a rank is late")

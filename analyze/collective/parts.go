@@ -133,7 +133,7 @@ func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 			exchange.add(p)
 		}
 		k.took.Add(max(0, p.Dur), distribution.NoLimit)
-		if !p.Met {
+		if !p.Matched {
 			k.alone.Add(max(0, p.Dur), distribution.NoLimit)
 		}
 	}
@@ -163,7 +163,7 @@ func (n *collectiveCounts) addPart(p *profile.Part) {
 	switch {
 	case p.Refused:
 		n.refused++
-	case !p.Met:
+	case !p.Matched:
 		n.alone++
 		n.ranAlone = distribution.AddTimes(n.ranAlone, max(0, p.Dur))
 	}

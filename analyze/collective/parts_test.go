@@ -11,7 +11,7 @@ import (
 
 // part adds a kernel of an operation of 1000 elements of two bytes on eight ranks.
 func (s syncPointsOf) part(rank int32, op string, start, dur int64, met bool) *profile.Part {
-	s.met.Kernels = append(s.met.Kernels, profile.Part{Rank: rank, Met: met, Collective: profile.Collective{
+	s.met.Kernels = append(s.met.Kernels, profile.Part{Rank: rank, Matched: met, Collective: profile.Collective{
 		Name: s.Syms.Intern("ncclDevKernel_" + op), Op: s.Syms.Intern(op), Dtype: s.Syms.Intern("BFloat16"), Group: s.Syms.Intern("tp"),
 		In: 1000, Out: 1000, GroupSize: 8, Time: trace.Time(start), Dur: dur, OnGPU: true,
 	}})

@@ -49,7 +49,7 @@ type peerGroupTable struct {
 }
 
 // keyOf returns the ranks of a sync point as bytes, which hold until the next call.
-func (t *peerGroupTable) keyOf(x *profile.SyncPoint) []byte {
+func (t *peerGroupTable) keyOf(x *profile.CollectiveMatch) []byte {
 	t.key = t.key[:0]
 	for i := range x.Arrivals {
 		t.key = binary.BigEndian.AppendUint32(t.key, uint32(x.Arrivals[i].Rank))
@@ -58,7 +58,7 @@ func (t *peerGroupTable) keyOf(x *profile.SyncPoint) []byte {
 }
 
 // newPeerGroupTable finds the peer groups of all sync points.
-func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.SyncPoint]) *peerGroupTable {
+func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.CollectiveMatch]) *peerGroupTable {
 	type subset struct {
 		ranks []int32
 		key   string
@@ -149,7 +149,7 @@ func inList(names []string) string {
 }
 
 // groupOf returns the peer group that meets; nil if ranks do not wait in any such sync point.
-func (t *peerGroupTable) groupOf(x *profile.SyncPoint) *peerGroup {
+func (t *peerGroupTable) groupOf(x *profile.CollectiveMatch) *peerGroup {
 	if !slices.EqualFunc(x.Arrivals, t.knownOf, func(a profile.Arrival, rank int32) bool { return a.Rank == rank }) {
 		t.known, t.knownOf = t.of[string(t.keyOf(x))], t.knownOf[:0]
 		for i := range x.Arrivals {
@@ -161,7 +161,7 @@ func (t *peerGroupTable) groupOf(x *profile.SyncPoint) *peerGroup {
 
 // first returns the first rank of the peer group that meets, or of those that were seen
 // where ranks do not wait.
-func (t *peerGroupTable) first(x *profile.SyncPoint) int32 {
+func (t *peerGroupTable) first(x *profile.CollectiveMatch) int32 {
 	if c := t.groupOf(x); c != nil {
 		return c.ranks[0]
 	}
@@ -171,25 +171,25 @@ func (t *peerGroupTable) first(x *profile.SyncPoint) int32 {
 // add hands a sync point at which ranks wait to its peer group. The time that the peer group was
 // at it goes back to the sync point before, unless there was a pause in between.
 func (t *peerGroupTable) add(e *encounter) {
-	c := t.groupOf(e.SyncPoint)
+	c := t.groupOf(e.Match)
 	t.arrivals, t.stays = t.arrivals[:0], t.stays[:0]
 	there := 0
 	for _, rank := range c.ranks {
 		arrival, stay := int64(straggler.NoArrival), int64(0)
-		if there < len(e.SyncPoint.Arrivals) && e.SyncPoint.Arrivals[there].Rank == rank {
+		if there < len(e.Match.Arrivals) && e.Match.Arrivals[there].Rank == rank {
 			arrival, stay = e.arrivals[there], e.took[there]
 			there++
 		}
 		t.arrivals, t.stays = append(t.arrivals, arrival), append(t.stays, stay)
 	}
 	if e.byClock {
-		c.bound = max(c.bound, e.SyncPoint.Bound)
+		c.bound = max(c.bound, e.Match.Bound)
 	}
 	// Ends are nearly the same; by the rank that is nearly always there, times
 	// between them do not depend on clocks.
-	end := e.SyncPoint.Arrivals[0].End
+	end := e.Match.Arrivals[0].End
 	took := int64(0)
-	c.gathering.Blur = max(c.gathering.Blur, e.SyncPoint.Blur)
+	c.gathering.Blur = max(c.gathering.Blur, e.Match.Blur)
 	if c.gathering.Undated() {
 		took = slices.Max(e.took)
 	} else if c.end != 0 && end > c.end {
@@ -198,7 +198,7 @@ func (t *peerGroupTable) add(e *encounter) {
 	c.end = max(c.end, end)
 	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))
 	c.gathering.Meet(end, t.arrivals, took)
-	if e.SyncPoint.Apart {
+	if e.Match.Apart {
 		c.gathering.Leave(t.stays)
 	}
 }

@@ -62,7 +62,7 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := convert.ForReports(in, of, convert.ReportOptions{SyncPoints: true})
+	e, err := convert.ForReports(in, of, convert.ReportOptions{MatchCollectives: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,7 +285,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diff
 func (d *Collected) addCollectives(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
 	groups := map[diffKey]*diffGroup{}
 	var starts []trace.Time
-	for x := range set.SyncPoints(false) {
+	for x := range set.Matches(false) {
 		if !x.Sync {
 			continue
 		}

@@ -140,7 +140,7 @@ func Measure(in Inputs) Measured {
 			if in.Played {
 				m.Chain = chain.Read(in.Profiles)
 			}
-			in.Profiles.Meetings = nil
+			in.Profiles.Collectives = nil
 		})
 	}
 	if in.Flight != nil {

@@ -19,8 +19,8 @@ import (
 // if byHost; and of so much of the communication nobody knows who met.
 func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
 	const us = 1000
-	met := &testset.Meetings{}
-	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"TP0", "TP1", "TP2"}, Meetings: met}
+	met := &testset.CollectiveMatches{}
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"TP0", "TP1", "TP2"}, Collectives: met}
 	name := set.Syms.Intern("void (anonymous namespace)::all_reduce_two_shot_kernel<bf16>(Params)")
 	collector := gaps.Collect(set)
 	m := &Measured{Of: Inputs{Profiles: set}, GPUs: &gpu.GPUs{}, Gaps: &gaps.Gaps{}}
@@ -37,12 +37,12 @@ func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
 				}
 			}
 			if rank == 0 {
-				met.Points = append(met.Points, profile.SyncPoint{Name: name, In: -1, Out: -1, GroupSize: -1, Sync: true})
+				met.Points = append(met.Points, profile.CollectiveMatch{Name: name, In: -1, Out: -1, GroupSize: -1, Sync: true})
 			}
 			x := &met.Points[i]
 			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: rank, Start: start, End: end})
 			known := float64(i) >= unmatched*200
-			met.Kernels = append(met.Kernels, profile.Part{Rank: rank, Met: known, Collective: profile.Collective{Name: name, Time: start, Dur: int64(end - start), OnGPU: true}})
+			met.Kernels = append(met.Kernels, profile.Part{Rank: rank, Matched: known, Collective: profile.Collective{Name: name, Time: start, Dur: int64(end - start), OnGPU: true}})
 			g.Running[1<<profile.ClassCommunication] += int64(end - start)
 		}
 		g.Running[1<<profile.ClassCompute] = 200_000*us - g.Running[1<<profile.ClassCommunication]

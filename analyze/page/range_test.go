@@ -167,8 +167,8 @@ func TestPackedDurationsInBrowser(t *testing.T) {
 // where the range is the whole time.
 func TestWaitsOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
-	met := &testset.Meetings{}
-	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}, Meetings: met}
+	met := &testset.CollectiveMatches{}
+	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"a", "b", "c"}, Collectives: met}
 	random := rand.New(rand.NewPCG(5, 6))
 	const step = 10_000_000 // ns from one collective to the next; they end 2 ms into it
 	begin := trace.Time(1_787_000_000_000_000_000)
@@ -176,7 +176,7 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 	var waits [n][3]int64 // of each rank for the last, which is collective modulo 3
 	for i := range n {
 		at := begin + trace.Time(i*step)
-		x := profile.SyncPoint{Name: set.Syms.Intern("ncclDevKernel_AllReduce"), Op: set.Syms.Intern("allreduce"), GroupSize: 3, Sync: true}
+		x := profile.CollectiveMatch{Name: set.Syms.Intern("ncclDevKernel_AllReduce"), Op: set.Syms.Intern("allreduce"), GroupSize: 3, Sync: true}
 		for r := range 3 {
 			if r != i%3 {
 				waits[i][r] = 1000 + random.Int64N(1_000_000)

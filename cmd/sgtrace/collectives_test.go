@@ -38,7 +38,7 @@ func TestTablesOfCollectivesAlone(t *testing.T) {
 		t.Fatalf("%d tables", len(all))
 	}
 	for _, r := range reports.All {
-		for _, name := range r.Meetings {
+		for _, name := range r.CollectiveTables {
 			if alone := tables(command + " --table " + name); alone[name] != all[name] || len(alone) > 1 {
 				t.Errorf("%s: %d tables, %s\nwant %s", name, len(alone), alone[name], all[name])
 			}

@@ -294,7 +294,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Win
 	}
 	files := &inventory.Inventory{}
 	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, within: within, inventory: files, captures: ops, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
-		data: convert.ReportOptions{SyncPoints: true, Attribute: ops || gaps}})
+		data: convert.ReportOptions{MatchCollectives: true, Attribute: ops || gaps}})
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 
 // neededBy is what a report needs of what profilers recorded.
 func neededBy(ctx *cli.Context, r *reports.Report) needed {
-	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: r.OfMeetings(ctx)}
+	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: r.OfCollectives(ctx)}
 	if r.OfMain(ctx) {
 		events.Cats = r.MainEvents
 		return needed{events: events}
@@ -105,7 +105,7 @@ func neededBy(ctx *cli.Context, r *reports.Report) needed {
 	if r.Arguments != nil {
 		events.Args, events.ArgCats, events.ArgNames = profile.ArgsMin, r.Arguments, r.ArgNames
 	}
-	return needed{events: events, captures: r.Takes("captures"), data: convert.ReportOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints}}
+	return needed{events: events, captures: r.Takes("captures"), data: convert.ReportOptions{Attribute: r.Attribute, MatchCollectives: r.MatchCollectives}}
 }
 
 // readEverything reads inputs of any kind.

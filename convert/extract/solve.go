@@ -40,7 +40,7 @@ func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solve
 	if err != nil {
 		return r, err
 	}
-	e, err := convert.ForReports(in, of, convert.ReportOptions{SyncPoints: true})
+	e, err := convert.ForReports(in, of, convert.ReportOptions{MatchCollectives: true})
 	if err != nil {
 		return r, err
 	}
@@ -83,7 +83,7 @@ func (s *solution) writeClocks() {
 func (s *solution) writeArrivals() {
 	e := s.evidence
 	n := int64(0)
-	for p := range e.Profiles.SyncPoints(true) {
+	for p := range e.Profiles.Matches(true) {
 		first := p.FirstArrival()
 		row := dataset.ArrivalRow{Collective: n, Name: e.Profiles.Syms.Name(p.Name), Op: e.Profiles.Syms.Name(p.Op), Group: e.Profiles.Syms.Name(p.Group), Size: p.GroupSize,
 			Dtype: e.Profiles.Syms.Name(p.Dtype), Elements: p.In, Step: dataset.StepKind(p.Step), Sync: p.Sync, Bound: p.Bound}

@@ -55,19 +55,19 @@ func Rank(t testing.TB, text string) trace.Rank {
 	return r
 }
 
-// Meetings are collectives that are held.
-type Meetings struct {
-	Points  []profile.SyncPoint // by first arrival
-	Kernels []profile.Part      // by rank and start
+// CollectiveMatches are collectives that are held.
+type CollectiveMatches struct {
+	Points  []profile.CollectiveMatch // by first arrival
+	Kernels []profile.Part            // by rank and start
 }
 
-// SyncPoints implements [profile.Meetings].
-func (m *Meetings) SyncPoints(bool) iter.Seq[*profile.SyncPoint] {
+// Matches implements [profile.CollectiveMatches].
+func (m *CollectiveMatches) Matches(bool) iter.Seq[*profile.CollectiveMatch] {
 	return each(m.Points)
 }
 
-// Parts implements [profile.Meetings].
-func (m *Meetings) Parts() iter.Seq[*profile.Part] {
+// Parts implements [profile.CollectiveMatches].
+func (m *CollectiveMatches) Parts() iter.Seq[*profile.Part] {
 	return each(slices.SortedStableFunc(slices.Values(m.Kernels), func(a, b profile.Part) int { return cmp.Compare(a.Rank, b.Rank) }))
 }
 

@@ -36,13 +36,13 @@ var ofProfiles = []string{"by-rank", "sort", "limit", "all-ranks", "hosts"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o", "fail-on", "slo", "all-findings", "evidence", "whatif", "mute", "mute-file", "all-ranks", "hosts"}, Tables: summaryTables,
-		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Parse: parseSummary},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), MatchCollectives: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
-		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, Meetings: collectiveTables,
-		Events: rankEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
+		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, CollectiveTables: collectiveTables,
+		Events: rankEvents, MatchCollectives: true, Most: mostKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
 		Options: []string{"bucket", "slo", "hosts"}, Tables: timelineTables,
-		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
+		Events: timelineEvents, Arguments: sampledEvents, MatchCollectives: true, Parse: parseTimeline},
 
 	{Name: "hang", Usage: "which rank keeps the others in a collective that does not end, and where it stands",
 		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks", "hang.last", "hang.stacks"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(hangs)},
@@ -56,7 +56,7 @@ var All = []*Report{
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
 		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
-		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), SyncPoints: true, Runs: true, Most: mostKernels, Parse: parseFleet},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), MatchCollectives: true, Runs: true, Most: mostKernels, Parse: parseFleet},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},

@@ -39,17 +39,17 @@ type Report struct {
 	Formats []table.Format
 	NoMain  bool // no table matters more: for CSV, --table must choose one
 
-	Events     []string // categories of events that it walks over, in PyTorch's terms
-	Arguments  []string // categories of events whose arguments it needs: sizes of copies, shapes of operators
-	ArgNames   []string // of these, those that it needs besides the usual ones
-	Attribute  bool     // work is attributed to the ranges that launched it
-	SyncPoints bool     // collectives are matched across ranks
+	Events           []string // categories of events that it walks over, in PyTorch's terms
+	Arguments        []string // categories of events whose arguments it needs: sizes of copies, shapes of operators
+	ArgNames         []string // of these, those that it needs besides the usual ones
+	Attribute        bool     // work is attributed to the ranges that launched it
+	MatchCollectives bool     // collectives are matched across ranks
 	// MainEvents are those that the main table alone needs, where that is less: nothing else is read
 	// where only it is printed.
 	MainEvents []string
-	// Meetings are tables that are made of collectives alone: where --table asks for one, no
+	// CollectiveTables are tables that are made of collectives alone: where --table asks for one, no
 	// event is read.
-	Meetings []string
+	CollectiveTables []string
 
 	// Runs tells that it looks at one run after another, by [Reading.EachRun].
 	Runs bool
@@ -137,9 +137,9 @@ func (r *Report) Flag() cli.Flag {
 	return &cli.BoolFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs], DisableDefaultText: true}
 }
 
-// OfMeetings reports whether the flags ask for a table that is made of collectives alone.
-func (r *Report) OfMeetings(ctx *cli.Context) bool {
-	return slices.Contains(r.Meetings, ctx.String("table"))
+// OfCollectives reports whether the flags ask for a table that is made of collectives alone.
+func (r *Report) OfCollectives(ctx *cli.Context) bool {
+	return slices.Contains(r.CollectiveTables, ctx.String("table"))
 }
 
 // OfMain reports whether the flags ask for the main table alone, of a report whose others need more.

@@ -6,21 +6,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Meetings are the collectives of some ranks: what each rank did, and which of that is one
+// CollectiveMatches are the collectives of some ranks: what each rank did, and which of that is one
 // collective. There may be tens of millions: they are passed one by one, and what is passed
 // is valid until the next.
-type Meetings interface {
-	// SyncPoints passes the collectives that were seen on several ranks, on one clock. Those
+type CollectiveMatches interface {
+	// Matches passes the collectives that were seen on several ranks, on one clock. Those
 	// of ranks that meet are together, by their first arrival, as they are held; byTime asks
 	// for all by their first arrival.
-	SyncPoints(byTime bool) iter.Seq[*SyncPoint]
+	Matches(byTime bool) iter.Seq[*CollectiveMatch]
 	// Parts passes the kernels of collectives of all ranks, by rank and start.
 	Parts() iter.Seq[*Part]
 }
 
-// A SyncPoint is one collective as its ranks saw it: the kernels that ran on
+// A CollectiveMatch is one collective as its ranks saw it: the kernels that ran on
 // each of them, on one clock.
-type SyncPoint struct {
+type CollectiveMatch struct {
 	Name trace.Sym // of the kernel, on the rank with the lowest index
 	// What the producer says, as in [Collective]: 0 and -1 are unknown.
 	Op, Dtype, Group trace.Sym
@@ -32,7 +32,7 @@ type SyncPoint struct {
 	Sync, Apart bool
 	Step        StepKind  // of the step that asked for it, StepOther if nobody knows
 	Arrivals    []Arrival // by rank; two at least
-	// Component numbers the ranks that meet each other, directly or not. Sync points of a component
+	// Component numbers the ranks that meet each other, directly or not. Matches of a component
 	// follow each other, unless all were asked for by time.
 	Component int32
 	// Bound is how far the clocks of its ranks may be off each other, in ns: 0 on one
@@ -43,7 +43,7 @@ type SyncPoint struct {
 }
 
 // FirstArrival returns when the first rank came.
-func (x *SyncPoint) FirstArrival() trace.Time {
+func (x *CollectiveMatch) FirstArrival() trace.Time {
 	first := x.Arrivals[0].Start
 	for _, a := range x.Arrivals[1:] {
 		first = min(first, a.Start)
@@ -55,29 +55,29 @@ func (x *SyncPoint) FirstArrival() trace.Time {
 type Part struct {
 	Collective       // on the clock of its host
 	Rank       int32 // index into Set.Ranks
-	Met        bool  // it is an arrival of a SyncPoint, or one side of a transfer
+	Matched    bool  // it is an arrival of a CollectiveMatch, or one side of a transfer
 	// Refused tells that others seemed to be there, which their clocks contradict.
 	Refused bool
 }
 
-// An Arrival is when one rank came to a sync point and when it left.
+// An Arrival is when one rank came to a collective and when it left.
 type Arrival struct {
 	Rank       int32 // index into Set.Ranks
 	Start, End trace.Time
 }
 
-// SyncPoints passes those of s.Meetings; see there.
-func (s *Set) SyncPoints(byTime bool) iter.Seq[*SyncPoint] {
-	if s.Meetings == nil {
-		return func(func(*SyncPoint) bool) {}
+// Matches passes those of s.Collectives; see there.
+func (s *Set) Matches(byTime bool) iter.Seq[*CollectiveMatch] {
+	if s.Collectives == nil {
+		return func(func(*CollectiveMatch) bool) {}
 	}
-	return s.Meetings.SyncPoints(byTime)
+	return s.Collectives.Matches(byTime)
 }
 
-// Parts passes those of s.Meetings; see there.
+// Parts passes those of s.Collectives; see there.
 func (s *Set) Parts() iter.Seq[*Part] {
-	if s.Meetings == nil {
+	if s.Collectives == nil {
 		return func(func(*Part) bool) {}
 	}
-	return s.Meetings.Parts()
+	return s.Collectives.Parts()
 }

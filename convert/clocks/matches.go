@@ -14,14 +14,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Meetings returns the collectives of the wanted ranks. Those that the clocks contradict are
+// CollectiveMatches returns the collectives of the wanted ranks. Those that the clocks contradict are
 // left out.
-func (m *Alignment) Meetings(of *ranks.Assignment) profile.Meetings {
+func (m *Alignment) CollectiveMatches(of *ranks.Assignment) profile.CollectiveMatches {
 	index := map[*ranks.Track]int32{}
 	for i, r := range of.Tracks {
 		index[r] = int32(i)
 	}
-	x := &meetings{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, m.Matches.Len())}
+	x := &collectiveMatches{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, m.Matches.Len())}
 	for i, r := range m.AlignOf {
 		rank, wanted := index[r]
 		if !wanted {
@@ -44,8 +44,8 @@ func (m *Alignment) Meetings(of *ranks.Assignment) profile.Meetings {
 	return x
 }
 
-// meetings tells from the matches and the collectives of ranks how these met.
-type meetings struct {
+// collectiveMatches tells from the matches and the collectives of ranks which of these are one.
+type collectiveMatches struct {
 	calls   []*rankCalls
 	rank    []int32 // of each of calls, in the set; -1 is not wanted
 	whats   []profile.Collective
@@ -55,16 +55,16 @@ type meetings struct {
 	refused []bool // of matches: the clocks contradict them
 
 	component       func() []int32 // of each of calls; see components
-	byRanks, byTime func() []int32 // orders of sync points, as indexes of matches
+	byRanks, byTime func() []int32 // orders of matches
 }
 
 // counts reports whether a match is one that ranks came to, as far as they are wanted.
-func (m *meetings) counts(match int, kind matching.Kind) bool {
+func (m *collectiveMatches) counts(match int, kind matching.Kind) bool {
 	return !m.refused[match] && kind != matching.KindSend
 }
 
 // components numbers the sets of ranks that meet, directly or not, by calls.
-func (m *meetings) components() []int32 {
+func (m *collectiveMatches) components() []int32 {
 	component := make([]int32, len(m.calls))
 	for i := range component {
 		component[i] = int32(i)
@@ -96,7 +96,7 @@ func (m *meetings) components() []int32 {
 }
 
 // order returns the matches that count, by the component of their ranks and by first arrival.
-func (m *meetings) order(component []int32) []int32 {
+func (m *collectiveMatches) order(component []int32) []int32 {
 	type place struct {
 		first     trace.Time
 		component int32
@@ -133,21 +133,21 @@ func (m *meetings) order(component []int32) []int32 {
 }
 
 // onReference returns a time of a capture on the reference clock.
-func (m *meetings) onReference(t *captureCalls, at trace.Time) trace.Time {
+func (m *collectiveMatches) onReference(t *captureCalls, at trace.Time) trace.Time {
 	if fit := m.moved[t.Capture.Clock]; fit != nil {
 		return trace.Time(fit.ToReference(int64(at)))
 	}
 	return at
 }
 
-// SyncPoints implements [profile.Meetings].
-func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
-	return func(yield func(*profile.SyncPoint) bool) {
+// Matches implements [profile.CollectiveMatches].
+func (m *collectiveMatches) Matches(byTime bool) iter.Seq[*profile.CollectiveMatch] {
+	return func(yield func(*profile.CollectiveMatch) bool) {
 		order := m.byRanks
 		if byTime {
 			order = m.byTime
 		}
-		w := syncPointWalk{meetings: m, component: m.component()}
+		w := matchWalk{collectiveMatches: m, component: m.component()}
 		for _, i := range order() {
 			if !yield(w.look(m.matches.At(int(i)))) {
 				return
@@ -156,17 +156,17 @@ func (m *meetings) SyncPoints(byTime bool) iter.Seq[*profile.SyncPoint] {
 	}
 }
 
-// A syncPointWalk makes sync points of matches, one after another in the same place.
-type syncPointWalk struct {
-	*meetings
+// A matchWalk makes what is passed of matches, one after another in the same place.
+type matchWalk struct {
+	*collectiveMatches
 	component []int32 // of each of calls
-	at        profile.SyncPoint
+	at        profile.CollectiveMatch
 	clocks    []int // of the members at hand
 }
 
-func (w *syncPointWalk) look(match matching.Match) *profile.SyncPoint {
+func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 	x := &w.at
-	*x = profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
+	*x = profile.CollectiveMatch{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet,
 		In: -1, Out: -1, GroupSize: -1, Component: w.component[match.Members[0].Rank], Arrivals: x.Arrivals[:0]}
 	w.clocks = w.clocks[:0]
 	what := int32(-1)
@@ -198,7 +198,7 @@ func (w *syncPointWalk) look(match matching.Match) *profile.SyncPoint {
 }
 
 // merge adds what one rank says about a collective.
-func merge(x *profile.SyncPoint, p *profile.Collective) {
+func merge(x *profile.CollectiveMatch, p *profile.Collective) {
 	x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
 	x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
 	x.Name, x.Step = cmp.Or(x.Name, p.Name), cmp.Or(x.Step, p.Step)
@@ -206,7 +206,7 @@ func merge(x *profile.SyncPoint, p *profile.Collective) {
 
 // apart returns how far some clocks may be off each other about the time t of the
 // reference: the sum of the two largest bounds, align.Unknown if one is not known.
-func (m *meetings) apart(clocks []int, t int64) int64 {
+func (m *collectiveMatches) apart(clocks []int, t int64) int64 {
 	if len(clocks) < 2 {
 		return 0
 	}
@@ -239,8 +239,8 @@ const (
 	isRefused
 )
 
-// Parts implements [profile.Meetings].
-func (m *meetings) Parts() iter.Seq[*profile.Part] {
+// Parts implements [profile.CollectiveMatches].
+func (m *collectiveMatches) Parts() iter.Seq[*profile.Part] {
 	return func(yield func(*profile.Part) bool) {
 		met := m.met()
 		order := make([]int, len(m.calls))
@@ -261,7 +261,7 @@ func (m *meetings) Parts() iter.Seq[*profile.Part] {
 					like, p.Collective = of, t.Collectives.Kinds()[of.kind]
 				}
 				t.Collectives.Tell(row, &p.Collective)
-				p.Met, p.Refused = how == hasMet, how == isRefused
+				p.Matched, p.Refused = how == hasMet, how == isRefused
 				if !yield(&p) {
 					return
 				}
@@ -277,7 +277,7 @@ type callKind struct {
 }
 
 // met returns how each call of each rank met others that are wanted.
-func (m *meetings) met() [][]uint8 {
+func (m *collectiveMatches) met() [][]uint8 {
 	met := make([][]uint8, len(m.calls))
 	for r, calls := range m.calls {
 		met[r] = memory.Make[uint8](calls.Len())

@@ -62,7 +62,7 @@ func (m *Alignment) ClockOffsets(of *ranks.Assignment) []int64 {
 	return ahead
 }
 
-// ForgetMatches gives up which collectives are the same: [Alignment.Meetings] has all that
+// ForgetMatches gives up which collectives are the same: [Alignment.CollectiveMatches] has all that
 // reports want of them.
 func (m *Alignment) ForgetMatches() {
 	m.AlignOf, m.Calls, m.Matches, m.whats = nil, nil, matching.Matches{}, nil
