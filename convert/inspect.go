@@ -21,9 +21,9 @@ import (
 // cannot be used is reported to diags and left out; the error is for when none is left.
 func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *inventory.Inventory) (requests *request.Set, read []inputs.Input, err error) {
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
-	opt.Each = func(x *inputs.Indexed) {
-		if x.Source.Inventory != nil {
-			x.Source.Inventory(in, sizeOf(x), x.Identities())
+	opt.Each = func(x *inputs.Source) {
+		if x.Content.Inventory != nil {
+			x.Content.Inventory(in, sizeOf(x), x.Identities())
 		}
 	}
 	m, err := inputs.Load(files, opt, diags)
@@ -151,7 +151,7 @@ func addNew(list []string, name string) []string {
 }
 
 // sizeOf returns the size of an input; -1 if that is unknown.
-func sizeOf(x *inputs.Indexed) int64 {
+func sizeOf(x *inputs.Source) int64 {
 	size, _ := x.Input.Size()
 	return size
 }

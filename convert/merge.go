@@ -34,7 +34,7 @@ func Read(files []inputs.Input, opt inputs.Options, want ranks.Options, diags *t
 // overlap [from, to] on the common clock; 0 is open. Load must have been told to read the index
 // only.
 func ReadWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, from, to trace.Time) error {
-	bySource := map[*inputs.Indexed][]*inputs.Recording{}
+	bySource := map[*inputs.Source][]*inputs.ProcessProfile{}
 	for _, f := range of.Files {
 		if f.Source.Once {
 			return fmt.Errorf("%s: %w", f.Name, inputs.ErrOnce)
@@ -63,9 +63,9 @@ func ReadWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignme
 
 // windowsOf returns when the given times are on the clock of each recording that is drawn, or
 // was put into one.
-func windowsOf(of *ranks.Assignment, aligned *clocks.Alignment, from, to trace.Time) map[*inputs.Recording]inputs.Extent {
-	windows := map[*inputs.Recording]inputs.Extent{}
-	add := func(f *inputs.Recording, local inputs.Extent) {
+func windowsOf(of *ranks.Assignment, aligned *clocks.Alignment, from, to trace.Time) map[*inputs.ProcessProfile]inputs.Extent {
+	windows := map[*inputs.ProcessProfile]inputs.Extent{}
+	add := func(f *inputs.ProcessProfile, local inputs.Extent) {
 		if w, ok := windows[f]; ok { // a merged file, whose parts are of several hosts
 			local = inputs.Extent{From: min(w.From, local.From), To: max(w.To, local.To)}
 		}

@@ -133,7 +133,7 @@ func TestNsysStepsAndCollectives(t *testing.T) {
 	}
 }
 
-func checkSteps(t *testing.T, m *merged, f *inputs.Recording, p *nsys.ProcessTruth) {
+func checkSteps(t *testing.T, m *merged, f *inputs.ProcessProfile, p *nsys.ProcessTruth) {
 	t.Helper()
 	type sum struct {
 		n    int
@@ -160,7 +160,7 @@ func checkSteps(t *testing.T, m *merged, f *inputs.Recording, p *nsys.ProcessTru
 	}
 }
 
-func checkMessages(t *testing.T, m *merged, f *inputs.Recording, p *nsys.ProcessTruth) {
+func checkMessages(t *testing.T, m *merged, f *inputs.ProcessProfile, p *nsys.ProcessTruth) {
 	t.Helper()
 	var bytes uint64
 	seqs := map[int64]bool{}

@@ -21,7 +21,7 @@ func Learn(in *inputs.Loaded, of *ranks.Assignment, r *redact.Redactor) {
 	}
 	learnSeries(in.Series, r)
 	for _, f := range of.Files {
-		for _, x := range append([]*inputs.Recording{f}, f.Duplicates...) {
+		for _, x := range append([]*inputs.ProcessProfile{f}, f.Duplicates...) {
 			r.LearnFile(x.Name)
 		}
 	}

@@ -387,7 +387,7 @@ func TestJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			rank.Global = k.global
-			f := &inputs.Recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, Source: &inputs.Indexed{Format: chrometrace.Format}}
+			f := &inputs.ProcessProfile{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, Source: &inputs.Source{Format: chrometrace.Format}}
 			m.Tracks = append(m.Tracks, &ranks.Track{Rank: rank, Host: k.host, Run: k.run, Role: k.role,
 				Captures: []*ranks.Capture{{File: f, First: k.from, Last: k.from + 100}}})
 		}

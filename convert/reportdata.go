@@ -42,7 +42,7 @@ type ReportData struct {
 
 // Walked is an input of which rows are walked.
 type Walked struct {
-	Source  *inputs.Indexed
+	Source  *inputs.Source
 	All     profile.Stream // its rows
 	Counted profile.Stream // those that no other input has; All if no input has any
 }
@@ -119,7 +119,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	}
 	p.Profiles.Streams, p.Profiles.Files = heldStreams(in, of)
 	for _, f := range of.Files {
-		if f.Source.Source.Rows == nil {
+		if f.Source.Content.Rows == nil {
 			p.Profiles.Lanes = append(p.Profiles.Lanes, f.LaneTimes(p.Profiles.Syms, in.Spans.Args)...)
 		}
 	}
@@ -133,16 +133,16 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 
 // walk adds the inputs of which rows are walked: all, or those that ranks have captures of.
 func (p *ReportData) walk(everything, attribute bool) {
-	others := map[*inputs.Indexed]string{}
+	others := map[*inputs.Source]string{}
 	if everything {
 		others = p.of.NameOthers(p.in.Sources)
 	}
 	held := len(p.Profiles.Streams) > 0
 	for _, x := range p.in.Sources {
-		if x.Source.Rows == nil || !everything && !p.tracks(x) {
+		if x.Content.Rows == nil || !everything && !p.tracks(x) {
 			continue
 		}
-		all := x.Source.Rows(p.pids(x, others[x]))
+		all := x.Content.Rows(p.pids(x, others[x]))
 		st := p.of.WithoutDuplicates(x, all, attribute)
 		p.Walked = append(p.Walked, Walked{x, all, st})
 		if held {
@@ -154,7 +154,7 @@ func (p *ReportData) walk(everything, attribute bool) {
 }
 
 // tracks reports whether any rank has a capture of an input.
-func (p *ReportData) tracks(x *inputs.Indexed) bool {
+func (p *ReportData) tracks(x *inputs.Source) bool {
 	return slices.ContainsFunc(p.of.Tracks, func(r *ranks.Track) bool {
 		return slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return c.File.Source == x })
 	})
@@ -180,7 +180,7 @@ func (p *ReportData) LeaveOutside(from, to trace.Time) {
 }
 
 // outside reports whether all of an input was recorded far off a window of time.
-func outside(of *ranks.Assignment, x *inputs.Indexed, from, to trace.Time) bool {
+func outside(of *ranks.Assignment, x *inputs.Source, from, to trace.Time) bool {
 	known := false
 	for _, f := range of.Files {
 		if f.Source != x || f.Total == 0 {
@@ -198,14 +198,14 @@ func outside(of *ranks.Assignment, x *inputs.Indexed, from, to trace.Time) bool 
 func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream, files []string) {
 	ranksOf := of.RanksOf()
 	for _, f := range of.Files {
-		if f.Source.Source.Rows != nil {
+		if f.Source.Content.Rows != nil {
 			continue
 		}
 		placeOf := ranksOf(f)
 		st := f.Stream(in.Spans.Syms, in.Spans.Args, placeOf)
-		if f.Source.Source.Observed != nil && len(f.Rows) > 0 {
+		if f.Source.Content.Observed != nil && len(f.Rows) > 0 {
 			rank, _ := placeOf(f.Rows[0].Part)
-			st = profile.WithObserved(st, f.Source.Source.Observed(func(pid int32) int32 {
+			st = profile.WithObserved(st, f.Source.Content.Observed(func(pid int32) int32 {
 				if pid == int32(f.Rows[0].PID) {
 					return rank
 				}
@@ -268,7 +268,7 @@ func (p *ReportData) ClockOf(c *ranks.Capture) string { return p.aligned.HostClo
 
 // pids tells which rank a process of a machine is. Processes that the input does
 // not name, short-lived children, are one rank together, others; "" leaves them out.
-func (p *ReportData) pids(x *inputs.Indexed, others string) func(pid int32) int32 {
+func (p *ReportData) pids(x *inputs.Source, others string) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
 	for i, r := range p.of.Tracks {
 		for _, c := range r.Captures {

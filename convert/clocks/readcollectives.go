@@ -17,10 +17,10 @@ func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 		return // nobody to meet, and no sizes
 	}
 	type process struct {
-		source *inputs.Indexed
+		source *inputs.Source
 		pid    int64
 	}
-	byProcess := map[process]*inputs.Recording{}
+	byProcess := map[process]*inputs.ProcessProfile{}
 	for _, r := range of.Tracks {
 		if slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return !c.IsBeside() }) {
 			continue
@@ -31,7 +31,7 @@ func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 	}
 	parallel.Each(len(in.Sources), func(i int) {
 		x := in.Sources[i]
-		if x.Source.Rows == nil {
+		if x.Content.Rows == nil {
 			return
 		}
 		profiles, err := in.Collectives(x)

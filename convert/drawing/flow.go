@@ -262,7 +262,7 @@ const manyEvents = 1 << 20
 
 // finish draws the arrows within a file, once all of its events are drawn, and
 // gives up the events.
-func (m *merging) finish(f *inputs.Recording) {
+func (m *merging) finish(f *inputs.ProcessProfile) {
 	m.linkLaunches(f)
 	m.linkArrows(f)
 	d := m.drawn[f]
@@ -280,7 +280,7 @@ func (m *merging) finish(f *inputs.Recording) {
 
 // linkLaunches joins launches and work by correlation id. One launch may start
 // hundreds of kernels (CUDA graphs), each with an arrow of its own.
-func (m *merging) linkLaunches(f *inputs.Recording) {
+func (m *merging) linkLaunches(f *inputs.ProcessProfile) {
 	parts, d := f.Parts(), m.drawn[f]
 	name := m.b.Intern("launch")
 	for _, part := range parts {
@@ -306,7 +306,7 @@ type arrowKey struct {
 	own                 bool
 }
 
-func (m *merging) arrowKey(f *inputs.Recording, a *profile.Arrow) arrowKey {
+func (m *merging) arrowKey(f *inputs.ProcessProfile, a *profile.Arrow) arrowKey {
 	return arrowKey{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID), a.Event != profile.NoEvent}
 }
 
@@ -316,7 +316,7 @@ func (k arrowKey) compare(o arrowKey) int {
 }
 
 // linkArrows draws the flows of the file.
-func (m *merging) linkArrows(f *inputs.Recording) {
+func (m *merging) linkArrows(f *inputs.ProcessProfile) {
 	slices.SortStableFunc(f.Arrows, func(a, b profile.Arrow) int {
 		return cmp.Or(m.arrowKey(f, &a).compare(m.arrowKey(f, &b)), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
 	})
@@ -352,7 +352,7 @@ func phaseOrder(p profile.FlowPhase) int {
 // bindArrows returns the event that each flow event belongs to: the innermost one
 // around its time on its row, or for an end without bp:"e" the next one to start;
 // NoEvent if there is none.
-func bindArrows(f *inputs.Recording) []int32 {
+func bindArrows(f *inputs.ProcessProfile) []int32 {
 	bound := make([]int32, len(f.Arrows))
 	byLine := map[int32][]int32{}
 	for i := range f.Arrows {
@@ -373,7 +373,7 @@ func bindArrows(f *inputs.Recording) []int32 {
 
 // bindToLane sweeps over a lane and the flow events of its line, both by time. Of
 // events of several lanes, the one that starts last wins.
-func bindToLane(f *inputs.Recording, arrows []int32, lane []uint32, bound []int32) {
+func bindToLane(f *inputs.ProcessProfile, arrows []int32, lane []uint32, bound []int32) {
 	var open []uint32 // events under way, innermost last
 	next := 0
 	for _, i := range arrows {
@@ -399,7 +399,7 @@ func bindToLane(f *inputs.Recording, arrows []int32, lane []uint32, bound []int3
 }
 
 // over takes off what has ended before t.
-func over(f *inputs.Recording, open []uint32, t trace.Time) []uint32 {
+func over(f *inputs.ProcessProfile, open []uint32, t trace.Time) []uint32 {
 	for len(open) > 0 && f.Events[open[len(open)-1]].End() < t {
 		open = open[:len(open)-1]
 	}

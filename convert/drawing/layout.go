@@ -207,7 +207,7 @@ func (l *layout) room() trace.Room {
 }
 
 // describe notes what the trace was made from.
-func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inputs.Recording) {
+func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inputs.ProcessProfile) {
 	var names []string
 	if set != nil {
 		for _, f := range set.Files {
@@ -222,7 +222,7 @@ func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inp
 		}
 	}
 	for _, f := range files {
-		for _, x := range append([]*inputs.Recording{f}, f.Duplicates...) {
+		for _, x := range append([]*inputs.ProcessProfile{f}, f.Duplicates...) {
 			if !slices.Contains(names, x.Name) { // an export is one recording for every process
 				names = append(names, x.Name)
 			}

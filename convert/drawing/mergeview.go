@@ -48,7 +48,7 @@ type merging struct {
 	layout  RankLayout
 	classes *classifier
 	compare [roles]trace.TrackID // the groups of "Side by side"; 0 is none
-	drawn   map[*inputs.Recording]*drawnFile
+	drawn   map[*inputs.ProcessProfile]*drawnFile
 	nestKey trace.Sym // of the argument that has shapes
 }
 
@@ -98,7 +98,7 @@ func joinable(f *profile.Profile) joinedSlices {
 // traces are given up on the way: they can be drawn once.
 func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options) *trace.Trace {
 	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
-	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
+	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.ProcessProfile]*drawnFile{}}
 	used := of.CapturesByFile()
 	for i, f := range of.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}

@@ -37,7 +37,7 @@ func TestProfilerRows(t *testing.T) {
 
 // Lines that are joined keep all events, in lanes in which none overlaps in part.
 func TestJoinLines(t *testing.T) {
-	f := &inputs.Recording{Profile: &profile.Profile{Events: []profile.Slice{{Time: 10, Dur: 90}, {Time: 20, Dur: 20}, {Time: 50, Dur: 100}, {Time: 110, Dur: 5}}}}
+	f := &inputs.ProcessProfile{Profile: &profile.Profile{Events: []profile.Slice{{Time: 10, Dur: 90}, {Time: 20, Dur: 20}, {Time: 50, Dur: 100}, {Time: 110, Dur: 5}}}}
 	a := &inputs.Line{Lanes: [][]uint32{{0, 3}}, Instants: []int32{4}}
 	b := &inputs.Line{Lanes: [][]uint32{{1, 2}}, Instants: []int32{1, 2}}
 	got := joinLines(f, a, b)

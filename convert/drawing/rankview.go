@@ -313,7 +313,7 @@ func asProfilerRow(l *inputs.Line) *inputs.Line {
 }
 
 // joinLines returns one line with the events of two of a file, in lanes in which they nest.
-func joinLines(f *inputs.Recording, a, b *inputs.Line) *inputs.Line {
+func joinLines(f *inputs.ProcessProfile, a, b *inputs.Line) *inputs.Line {
 	var events []uint32
 	for _, l := range [...]*inputs.Line{a, b} {
 		for _, lane := range l.Lanes {

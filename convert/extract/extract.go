@@ -134,7 +134,7 @@ func (opt *Options) mine(files []inputs.Input) (mine []inputs.Input, err error) 
 // An extraction is that of one input.
 type extraction struct {
 	*Options
-	x     *inputs.Indexed
+	x     *inputs.Source
 	diags *trace.Diags
 	done  *Done
 	// pseudonyms are made for this input alone, so that it does not matter which others are in
@@ -204,7 +204,7 @@ func (e *extraction) write(dir string, about *dataset.About) error {
 	case e.x.Format.Requests:
 		content.Spans = m.Spans
 	default:
-		content.Source, content.Are = e.x.Source, e.x.Identities()
+		content.Source, content.Are = e.x.Content, e.x.Identities()
 		about.Print = content.Source.Print
 		e.list(about, content)
 		err = e.collectives(m, content)

@@ -13,7 +13,7 @@ import (
 // writePlaces writes which rank the rows of captures are of: by thread where profiles were held,
 // by process where rows are walked.
 func (s *solution) writePlaces() {
-	captures := map[*inputs.Recording]map[string]*ranks.Capture{}
+	captures := map[*inputs.ProcessProfile]map[string]*ranks.Capture{}
 	tracks := map[*ranks.Capture]int{}
 	for i, r := range s.of.Tracks {
 		for _, c := range r.Captures {
@@ -23,7 +23,7 @@ func (s *solution) writePlaces() {
 			captures[c.File][c.Part], tracks[c] = c, i
 		}
 	}
-	processes := map[*inputs.Indexed]int32{} // of which files were seen
+	processes := map[*inputs.Source]int32{} // of which files were seen
 	for _, f := range s.of.Files {
 		process := processes[f.Source]
 		processes[f.Source]++
@@ -43,7 +43,7 @@ func (s *solution) writePlaces() {
 }
 
 // place returns a row for a rank.
-func (s *solution) place(x *inputs.Indexed, rank int) dataset.PlaceRow {
+func (s *solution) place(x *inputs.Source, rank int) dataset.PlaceRow {
 	row := dataset.PlaceRow{Capture: x.Input.Capture().ID(), Process: -1, Thread: -1, PID: -1, Rank: s.evidence.Profiles.Ranks[rank], RankOrder: int32(rank)}
 	if rank < len(s.of.Tracks) {
 		row.Host = s.hostOf(rank)

@@ -12,16 +12,16 @@ import (
 // Recognize looks at inputs, and returns those that can be read, each by itself: dumps and logs,
 // what profilers recorded, and what is neither. What cannot be used is reported to diags. The caller closes
 // all of them.
-func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Indexed {
+func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Source {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	known := m.recognize(inputs)
 	return slices.Concat(known.dumps, known.recordings, known.aside)
 }
 
 // Apart reads an input into tables of its own. The error says that nothing of it can be used.
-func (x *Indexed) Apart(opt Options, diags *trace.Diags) (*Loaded, error) {
+func (x *Source) Apart(opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := newLoaded(opt, diags)
-	m.Sources = []*Indexed{x}
+	m.Sources = []*Source{x}
 	err := x.index(m.options(opt.Filter, 0))
 	m.finishSeries()
 	m.Spans.ReportOther()
@@ -42,4 +42,4 @@ func (in Input) Files() (paths []string, err error) {
 }
 
 // Close gives up an input.
-func (x *Indexed) Close() error { return errors.Join(x.closeStream(), x.close()) }
+func (x *Source) Close() error { return errors.Join(x.closeStream(), x.close()) }

@@ -42,7 +42,7 @@ func (g globs) inDataset(dir string) (inputs []Input, err error) {
 }
 
 // recognizeCapture takes the format of the original.
-func (x *Indexed) recognizeCapture() error {
+func (x *Source) recognizeCapture() error {
 	name := x.Input.capture.Format
 	if name == "" {
 		return errors.New(x.Input.capture.Unusable)
@@ -56,7 +56,7 @@ func (x *Indexed) recognizeCapture() error {
 }
 
 // indexCapture reads what a dataset has of the input.
-func (x *Indexed) indexCapture(in *format.Input, opt *format.Options) (*format.Source, error) {
+func (x *Source) indexCapture(in *format.Input, opt *format.Options) (*format.Source, error) {
 	original := x.original
 	if x.closed {
 		original = nil
@@ -108,7 +108,7 @@ func Unchanged(c *dataset.Capture) error {
 }
 
 // original reads the original of a capture, for what a dataset does not have.
-func (x *Indexed) original(opt *format.Options) (*format.Source, error) {
+func (x *Source) original(opt *format.Options) (*format.Source, error) {
 	c := x.Input.capture
 	in, err := Original(c)
 	if err != nil {
@@ -119,7 +119,7 @@ func (x *Indexed) original(opt *format.Options) (*format.Source, error) {
 	}
 	in.unpacked = in.Path()
 	in.Name, in.Label, in.Search = x.Input.Name, x.Input.Label, x.Input.Search
-	o := &Indexed{Input: in}
+	o := &Source{Input: in}
 	x.reopened = append(x.reopened, o)
 	if err := o.recognize(false); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (x *Indexed) original(opt *format.Options) (*format.Source, error) {
 	if err := o.index(opt); err != nil {
 		return nil, err
 	}
-	source := *o.Source
+	source := *o.Content
 	source.Close = nil // of o
 	return &source, nil
 }

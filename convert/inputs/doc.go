@@ -10,6 +10,6 @@
 //   - [Runs] divides inputs of weeks into runs, which can be read one after another.
 //
 // Dumps of requests become one [request.Set], whatever their number; what a profiler
-// recorded becomes a [Recording] for each process or file. Which recording is of which
+// recorded becomes a [ProcessProfile] for each process or file. Which recording is of which
 // rank is decided by package ranks.
 package inputs

@@ -7,11 +7,11 @@ import (
 )
 
 // Identities finds out which ranks the parts of each profile of an input are, by itself.
-func (x *Indexed) Identities() (all [][]profile.Identity) {
-	for _, p := range x.Source.Profiles {
-		f := &Recording{Profile: p, Source: x}
+func (x *Source) Identities() (all [][]profile.Identity) {
+	for _, p := range x.Content.Profiles {
+		f := &ProcessProfile{Profile: p, Source: x}
 		if !x.Format.Machine {
-			f = NewRecording(p, x)
+			f = NewProcessProfile(p, x)
 		}
 		var parts []profile.Identity
 		for _, name := range f.Parts() {
@@ -24,7 +24,7 @@ func (x *Indexed) Identities() (all [][]profile.Identity) {
 
 // identify finds out which rank a part of a file is, by itself: other files may tell
 // more.
-func identify(f *Recording, part string) profile.Identity {
+func identify(f *ProcessProfile, part string) profile.Identity {
 	all, _ := tracename.Resolve([]tracename.Input{f.Describe(part)})
 	known := &all[0]
 	is := profile.Identity{Part: part, Rank: known.Rank, RankFrom: known.From, Host: known.Host}

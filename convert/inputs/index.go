@@ -70,7 +70,7 @@ type Options struct {
 
 	// Each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
-	Each func(x *Indexed)
+	Each func(x *Source)
 }
 
 // Loaded is what was read of some inputs.
@@ -93,10 +93,10 @@ type Loaded struct {
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
 	opt       Options
-	Used      []Input      // what was recognized and asked for, as it was given
-	Both      bool         // there are recordings of two profilers, which tell about each other
-	Files     []*Recording // in the order of their names
-	Sources   []*Indexed   // of the files
+	Used      []Input           // what was recognized and asked for, as it was given
+	Both      bool              // there are recordings of two profilers, which tell about each other
+	Files     []*ProcessProfile // in the order of their names
+	Sources   []*Source         // of the files
 }
 
 // newSpans returns an empty table that reports to diags. Unless keepSecrets, attributes that
@@ -127,7 +127,7 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := newLoaded(opt, diags)
 	known := m.recognize(inputs)
 	dumps, recordings := known.dumps, known.recordings
-	beside := func(x *Indexed) bool { return x.Format.Beside }
+	beside := func(x *Source) bool { return x.Format.Beside }
 	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
 	switch {
@@ -160,8 +160,8 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	return nil, ErrNoEvents
 }
 
-func allOf(list []*Indexed, is func(*Indexed) bool) bool {
-	return !slices.ContainsFunc(list, func(x *Indexed) bool { return !is(x) })
+func allOf(list []*Source, is func(*Source) bool) bool {
+	return !slices.ContainsFunc(list, func(x *Source) bool { return !is(x) })
 }
 
 // finishSeries puts what logs and metrics say on Unix time, and makes spans of the requests that
@@ -240,7 +240,7 @@ func (m *Loaded) Close() error {
 
 // keepWork makes sure that the index has what devices did, by which two profilers that
 // recorded one process are recognized.
-func (m *Loaded) keepWork(recordings []*Indexed) {
+func (m *Loaded) keepWork(recordings []*Source) {
 	f := &m.opt.Filter
 	switch {
 	case !m.Both:
@@ -249,7 +249,7 @@ func (m *Loaded) keepWork(recordings []*Indexed) {
 	case m.opt.Walk || f.KeepsWork():
 	default:
 		// Of what can be read once only, ranks still tell what is of one process.
-		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Indexed) bool { return x.Once })
+		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Source) bool { return x.Once })
 	}
 }
 
@@ -260,7 +260,7 @@ func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
 }
 
 // indexRequests reads the dumps, one after another: each is parsed on all cores.
-func (m *Loaded) indexRequests(dumps []*Indexed) {
+func (m *Loaded) indexRequests(dumps []*Source) {
 	for _, x := range dumps {
 		if err := x.index(m.options(m.opt.Filter, 0)); err != nil {
 			m.unusable(x.Input, err)
@@ -270,7 +270,7 @@ func (m *Loaded) indexRequests(dumps []*Indexed) {
 }
 
 // indexAside reads what processes have in flight and what experts got, several inputs at once.
-func (m *Loaded) indexAside(list []*Indexed) {
+func (m *Loaded) indexAside(list []*Source) {
 	errs := make([]error, len(list))
 	parallel.Each(len(list), func(i int) { errs[i] = list[i].index(m.options(m.opt.Filter, 1)) })
 	for i, err := range errs {
@@ -300,34 +300,34 @@ func Readers(n int) (together, workers int) {
 
 // indexRecordings reads what profilers recorded and orders the events, several inputs at
 // once: decompressing one takes a core.
-func (m *Loaded) indexRecordings(recordings []*Indexed) {
+func (m *Loaded) indexRecordings(recordings []*Source) {
 	together, workers := Readers(len(recordings))
-	files := make([][]*Recording, len(recordings))
+	files := make([][]*ProcessProfile, len(recordings))
 	parallel.Few(together, len(recordings), func(i int) {
 		x := recordings[i]
 		if !m.indexRecording(x, workers) {
 			return
 		}
-		files[i] = make([]*Recording, len(x.Source.Profiles))
+		files[i] = make([]*ProcessProfile, len(x.Content.Profiles))
 		// Of the processes of a machine, several can be put in order at a time.
-		some := func(k int) { files[i][k] = NewRecording(x.Source.Profiles[k], x) }
+		some := func(k int) { files[i][k] = NewProcessProfile(x.Content.Profiles[k], x) }
 		if len(recordings) >= together {
-			for k := range x.Source.Profiles {
+			for k := range x.Content.Profiles {
 				some(k)
 			}
 		} else {
-			parallel.Each(len(x.Source.Profiles), some)
+			parallel.Each(len(x.Content.Profiles), some)
 		}
-		x.Source.Profiles = nil // recordings give them up when they are drawn
+		x.Content.Profiles = nil // recordings give them up when they are drawn
 	})
 	for i, x := range recordings {
-		if x.Source == nil {
+		if x.Content == nil {
 			continue
 		}
-		list := x.Source.Inventory
-		x.Source.Inventory = nil // it holds profiles, too
-		if x.Source.Print != "" {
-			same := slices.IndexFunc(m.Sources, func(o *Indexed) bool { return o.Format == x.Format && o.Source.Print == x.Source.Print })
+		list := x.Content.Inventory
+		x.Content.Inventory = nil // it holds profiles, too
+		if x.Content.Print != "" {
+			same := slices.IndexFunc(m.Sources, func(o *Source) bool { return o.Format == x.Format && o.Content.Print == x.Content.Print })
 			if same >= 0 {
 				m.Diags.Add(trace.CaptureRepeated.Of(x.Input.Name, "it", "session and rows", m.Sources[same].Input.Name))
 				x.close()
@@ -353,7 +353,7 @@ func Unidentified(n int) [][]profile.Identity {
 }
 
 // showEach reads one recording after another, and gives each up.
-func (m *Loaded) showEach(recordings []*Indexed) {
+func (m *Loaded) showEach(recordings []*Source) {
 	for _, x := range recordings {
 		if m.indexRecording(x, 0) {
 			m.opt.Each(x)
@@ -361,19 +361,19 @@ func (m *Loaded) showEach(recordings []*Indexed) {
 				m.unusable(x.Input, err)
 				continue
 			}
-			x.Source = &format.Source{}
+			x.Content = &format.Source{}
 			m.Sources = append(m.Sources, x)
 		}
 	}
 }
 
 // indexRecording reads one input, and reports whether it can be used.
-func (m *Loaded) indexRecording(x *Indexed, workers int) bool {
+func (m *Loaded) indexRecording(x *Source, workers int) bool {
 	filter := m.opt.Filter
 	filter.IndexOnly = filter.IndexOnly || !m.Both && m.isOut(x)
 	err := x.index(m.options(filter, workers))
 	if err != nil {
-		x.Source = nil
+		x.Content = nil
 		m.unusable(x.Input, err)
 	}
 	return err == nil
@@ -381,7 +381,7 @@ func (m *Loaded) indexRecording(x *Indexed, workers int) bool {
 
 // isOut reports whether the name or label of an input says that it is of no rank that is
 // wanted: then its events need not be kept.
-func (m *Loaded) isOut(x *Indexed) bool { return !x.Format.Machine && m.opt.unwanted(x.Input) }
+func (m *Loaded) isOut(x *Source) bool { return !x.Format.Machine && m.opt.unwanted(x.Input) }
 
 // unwanted reports whether the name or label of an input says that it is of no rank
 // that is wanted: then its events need not be kept.

@@ -15,7 +15,7 @@ var leastPicked = int64(8 << 20)
 
 // canPick reports whether all dumps can be outlined, and may be so large that it pays to look
 // which traces to read: how large a pipe is, nobody knows.
-func canPick(dumps []*Indexed) bool {
+func canPick(dumps []*Source) bool {
 	size, once := int64(0), false
 	for _, x := range dumps {
 		if x.Format.Outline == nil && !x.Input.Extracted() {
@@ -27,7 +27,7 @@ func canPick(dumps []*Indexed) bool {
 }
 
 // size is that of a dump on the disk, or of what came through a pipe.
-func (x *Indexed) size() int64 {
+func (x *Source) size() int64 {
 	if x.spool != nil {
 		return x.spool.Size()
 	}
@@ -41,7 +41,7 @@ func (x *Indexed) size() int64 {
 // indexPicked reads those traces of the dumps that Options.Pick chooses. If they turn out not
 // to be enough, it reads again. Messages are about what is read at last. Pipes are kept until
 // then.
-func (m *Loaded) indexPicked(dumps []*Indexed) error {
+func (m *Loaded) indexPicked(dumps []*Source) error {
 	o, size := spantable.NewOutline(m.opt.Pick.Prescan()), int64(0)
 	for _, x := range dumps {
 		if x.Once {
@@ -62,7 +62,7 @@ func (m *Loaded) indexPicked(dumps []*Indexed) error {
 }
 
 // indexSelected is indexPicked behind the look.
-func (m *Loaded) indexSelected(dumps []*Indexed, o *spantable.Outline) error {
+func (m *Loaded) indexSelected(dumps []*Source, o *spantable.Outline) error {
 	told := m.Diags
 	for {
 		chosen, err := m.opt.Pick.Choose(o)
@@ -93,7 +93,7 @@ func (m *Loaded) indexSelected(dumps []*Indexed, o *spantable.Outline) error {
 }
 
 // outline looks at the spans of a dump.
-func (x *Indexed) outline(o *spantable.Outline) error {
+func (x *Source) outline(o *spantable.Outline) error {
 	if c := x.Input.capture; c != nil {
 		return c.Outline(x.asked().Name, o)
 	}

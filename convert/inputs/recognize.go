@@ -14,7 +14,7 @@ import (
 // A recognition sorts inputs by what they are.
 type recognition struct {
 	into                     *Loaded
-	dumps, recordings, aside []*Indexed
+	dumps, recordings, aside []*Source
 	// others counts recordings where requests are asked for; named lists those that no
 	// search led to.
 	others   int
@@ -36,7 +36,7 @@ func (m *Loaded) recognize(inputs []Input) *recognition {
 	r := &recognition{into: m, accounts: map[*Search]*account{}}
 	most := mostOpen()
 	for i, in := range inputs {
-		x := &Indexed{Input: in, stdin: m.opt.Stdin, meter: m.opt.Meter, closed: m.opt.WithoutOriginals}
+		x := &Source{Input: in, stdin: m.opt.Stdin, meter: m.opt.Meter, closed: m.opt.WithoutOriginals}
 		if err := r.add(x, x.recognize(i < most)); err != nil {
 			m.unusable(in, errors.Join(err, x.closeStream()))
 		}
@@ -62,7 +62,7 @@ func (m *Loaded) recognize(inputs []Input) *recognition {
 
 // add takes an input, or leaves it out. The error is what is wrong with it, which is err
 // if recognizing it failed.
-func (r *recognition) add(x *Indexed, err error) error {
+func (r *recognition) add(x *Source, err error) error {
 	opt, f := &r.into.opt, x.Format
 	if x.Input.Search != nil {
 		if why, left := r.leaves(x, err); left {
@@ -89,7 +89,7 @@ func (r *recognition) add(x *Indexed, err error) error {
 }
 
 // take adds an input to those that will be read.
-func (r *recognition) take(x *Indexed) {
+func (r *recognition) take(x *Source) {
 	in, f := x.Input, x.Format
 	if in.As != nil && f != in.As {
 		r.into.Diags.Add(trace.InputOtherKind.Of(in.Name, in.As.Name, f.Name))
@@ -112,7 +112,7 @@ func (r *recognition) take(x *Indexed) {
 
 // leaves reports whether a file that a search led to is left out, and why: it is none that
 // the user meant. err says why it cannot be read, if that is so.
-func (r *recognition) leaves(x *Indexed, err error) (why reason, left bool) {
+func (r *recognition) leaves(x *Source, err error) (why reason, left bool) {
 	var other foreignError
 	opt, f := &r.into.opt, x.Format
 	switch {

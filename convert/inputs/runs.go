@@ -77,7 +77,7 @@ func Runs(files []Input, opt Options, diags *trace.Diags) ([]Run, error) {
 
 // extent returns when an input begins and ends; 0 is unknown. What is wrong with the input is
 // reported when its run is read.
-func extent(x *Indexed, opt Options) (from, to trace.Time) {
+func extent(x *Source, opt Options) (from, to trace.Time) {
 	if c := x.Input.Capture(); c != nil {
 		return c.First, c.Last
 	}
@@ -86,7 +86,7 @@ func extent(x *Indexed, opt Options) (from, to trace.Time) {
 	if err != nil {
 		return 0, 0
 	}
-	content := dataset.Content{Source: x.Source}
+	content := dataset.Content{Source: x.Content}
 	if x.Format.Requests {
 		content = dataset.Content{Spans: m.Spans}
 	}

@@ -19,7 +19,7 @@ const (
 
 // unpack copies the content of the input to a temporary file, and returns its path. Of what
 // is damaged everything before is used.
-func (x *Indexed) unpack(diags *trace.Diags) (path string, err error) {
+func (x *Source) unpack(diags *trace.Diags) (path string, err error) {
 	content, err := x.open()
 	if err != nil {
 		return "", err

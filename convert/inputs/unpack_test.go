@@ -39,7 +39,7 @@ func TestUnpack(t *testing.T) {
 		if err := os.WriteFile(name, packed.Bytes()[:packed.Len()-cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		x := &Indexed{Input: Input{Name: name}}
+		x := &Source{Input: Input{Name: name}}
 		if err := x.recognize(true); err != nil || x.Format != nsysexport.Format || !x.unpacked {
 			t.Fatalf("recognized as %v, %v", x.Format, err)
 		}

@@ -6,8 +6,8 @@ import (
 )
 
 // Window reads the recordings of an input once more, for a window of time on its clock.
-func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
-	if x.Source.Stream == nil {
+func (m *Loaded) Window(x *Source, files []*ProcessProfile, w Extent, workers int) {
+	if x.Content.Stream == nil {
 		return
 	}
 	filter := m.opt.Filter
@@ -15,7 +15,7 @@ func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
 	opt := m.options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
-	profiles, err := x.Source.Stream(opt)
+	profiles, err := x.Content.Stream(opt)
 	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
 		m.unusable(x.Input, err)
 		return
@@ -31,10 +31,10 @@ func (m *Loaded) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 
 // Collectives reads the collectives of an input whose rows are walked, of each of its profiles.
 // What is wrong with the input was reported when it was opened.
-func (m *Loaded) Collectives(x *Indexed) ([]*profile.Profile, error) {
+func (m *Loaded) Collectives(x *Source) ([]*profile.Profile, error) {
 	opt := m.options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
 	opt.Diags, opt.Args = &trace.Diags{}, nil
-	return x.Source.Stream(opt)
+	return x.Content.Stream(opt)
 }
 
 // An Extent is the time that a timeline covers.

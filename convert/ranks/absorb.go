@@ -39,7 +39,7 @@ func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
 		m.noteExportClock(n, into, pairs[0])
 	}
 	gone := func(c *Capture) bool { return byExport[c] != nil }
-	m.Files = slices.DeleteFunc(m.Files, func(f *inputs.Recording) bool {
+	m.Files = slices.DeleteFunc(m.Files, func(f *inputs.ProcessProfile) bool {
 		return slices.ContainsFunc(exports, func(c *Capture) bool { return c.File == f })
 	})
 	return slices.DeleteFunc(captures, gone)
@@ -48,7 +48,7 @@ func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
 // heldPairs divides pairs into those whose events are held on clocks that are related, and others.
 func heldPairs(pairs []*pair) (held, others []*pair) {
 	for _, p := range pairs {
-		if p.duplicates != nil && p.export.File.Source.Source.Rows == nil {
+		if p.duplicates != nil && p.export.File.Source.Content.Rows == nil {
 			held = append(held, p)
 		} else {
 			others = append(others, p)
@@ -91,9 +91,9 @@ func (c *Capture) processText() string {
 
 // An absorption puts what an export has of a process into a trace of it.
 type absorption struct {
-	into   *inputs.Recording
+	into   *inputs.ProcessProfile
 	part   string
-	from   *inputs.Recording
+	from   *inputs.ProcessProfile
 	pairs  []*pair // the first one is that of into
 	syms   *trace.Symbols
 	number int64 // among those into the same trace, from 1
@@ -251,7 +251,7 @@ func (a *absorption) addCollectives() {
 	names := profile.NewBareNames(a.syms)
 	var found []*search
 	var known [][]int32
-	var traces []*inputs.Recording
+	var traces []*inputs.ProcessProfile
 	for _, p := range a.pairs {
 		if p.duplicates == nil {
 			continue

@@ -16,7 +16,7 @@ import (
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Assignment) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
+func (m *Assignment) WithoutDuplicates(x *inputs.Source, st profile.Stream, attribute bool) profile.Stream {
 	u := &deduplicated{Stream: st, wholeWork: attribute, syms: m.syms, of: map[int32]*duplicateRank{}}
 	for i, r := range m.Tracks {
 		var pairs []*pair

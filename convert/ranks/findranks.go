@@ -22,7 +22,7 @@ var ErrNothing = errors.New("the inputs have no events")
 // does not want stay until the clocks are aligned: they know about them, too.
 func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 	m := &Assignment{Files: slices.Clone(in.Files), want: opt, syms: in.Spans.Syms, diags: in.Diags,
-		absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
+		absorbed: map[*inputs.ProcessProfile][]*absorption{}, synced: map[*inputs.Source]*exportClock{}}
 	captures, conflicts := m.resolveCaptures(in.Complete())
 	if err := rankExports(captures, opt.Given); err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func (m *Assignment) giveUpFiles() {
 }
 
 // CapturesByFile counts the captures that ranks have of each file.
-func (m *Assignment) CapturesByFile() map[*inputs.Recording]int {
-	used := map[*inputs.Recording]int{}
+func (m *Assignment) CapturesByFile() map[*inputs.ProcessProfile]int {
+	used := map[*inputs.ProcessProfile]int{}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
 			used[c.File]++

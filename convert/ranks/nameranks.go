@@ -128,22 +128,22 @@ func (r *Track) process() naming.Process {
 }
 
 // NameOthers names the processes of each of the sources whose rows are walked that are not among the tracks.
-func (m *Assignment) NameOthers(sources []*inputs.Indexed) map[*inputs.Indexed]string {
-	hosts := map[*inputs.Indexed]string{}
+func (m *Assignment) NameOthers(sources []*inputs.Source) map[*inputs.Source]string {
+	hosts := map[*inputs.Source]string{}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
 			hosts[c.File.Source] = r.Host
 		}
 	}
-	var exports []*inputs.Indexed
+	var exports []*inputs.Source
 	var others []naming.Process
 	for _, x := range sources {
-		if x.Source.Rows != nil {
+		if x.Content.Rows != nil {
 			exports = append(exports, x)
 			others = append(others, naming.Process{Name: "other processes", Host: hosts[x], File: x.Input.Name})
 		}
 	}
-	names := map[*inputs.Indexed]string{}
+	names := map[*inputs.Source]string{}
 	for i, name := range m.Names.Processes(others) {
 		names[exports[i]] = name
 	}

@@ -92,10 +92,10 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 
 // walkFingerprints finds out what devices did in the recordings beside of which rows are
 // walked, and which may be of the same process as one of the traces.
-func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*inputs.Indexed) {
-	wanted := map[*inputs.Indexed]bool{}
+func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*inputs.Source) {
+	wanted := map[*inputs.Source]bool{}
 	for _, n := range captures {
-		if x := n.File.Source; n.IsBeside() && x.Source.Rows != nil && !wanted[x] {
+		if x := n.File.Source; n.IsBeside() && x.Content.Rows != nil && !wanted[x] {
 			wanted[x] = slices.ContainsFunc(traces, func(t *Capture) bool { return t.mayBe(n) })
 		}
 	}
@@ -104,7 +104,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 		if !wanted[x] {
 			return
 		}
-		var files []*inputs.Recording
+		var files []*inputs.ProcessProfile
 		index := map[int32]int32{} // of processes in files
 		for _, f := range m.Files {
 			if f.Source == x {
@@ -112,7 +112,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 				files = append(files, f)
 			}
 		}
-		rows := x.Source.Rows(func(pid int32) int32 {
+		rows := x.Content.Rows(func(pid int32) int32 {
 			if at, ok := index[pid]; ok {
 				return at
 			}

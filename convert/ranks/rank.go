@@ -17,7 +17,7 @@ import (
 
 // Capture is what one file says about one rank.
 type Capture struct {
-	File *inputs.Recording
+	File *inputs.ProcessProfile
 	Part string // of a merged file
 	// whole tells that the file has no other parts.
 	whole bool
@@ -286,7 +286,7 @@ func (r *Track) overlaps(o *Track) bool {
 func (r *Track) Source() string {
 	by := map[*format.Format][]string{}
 	for _, c := range r.Captures {
-		for _, f := range append([]*inputs.Recording{c.File}, c.File.Duplicates...) {
+		for _, f := range append([]*inputs.ProcessProfile{c.File}, c.File.Duplicates...) {
 			by[f.Source.Format] = append(by[f.Source.Format], f.Name)
 		}
 	}

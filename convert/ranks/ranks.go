@@ -11,8 +11,8 @@ import (
 type place struct{ rank, pid int32 }
 
 // RanksOf tells for a recording which rank and process each of its parts is; -1 is none.
-func (m *Assignment) RanksOf() func(f *inputs.Recording) func(part string) (rank, pid int32) {
-	places := map[*inputs.Recording]map[string]place{}
+func (m *Assignment) RanksOf() func(f *inputs.ProcessProfile) func(part string) (rank, pid int32) {
+	places := map[*inputs.ProcessProfile]map[string]place{}
 	for i, r := range m.Tracks {
 		for _, c := range r.Captures {
 			if places[c.File] == nil {
@@ -21,7 +21,7 @@ func (m *Assignment) RanksOf() func(f *inputs.Recording) func(part string) (rank
 			places[c.File][c.Part] = place{int32(i), int32(c.pid())}
 		}
 	}
-	return func(f *inputs.Recording) func(part string) (rank, pid int32) {
+	return func(f *inputs.ProcessProfile) func(part string) (rank, pid int32) {
 		return func(part string) (rank, pid int32) {
 			if p, ok := places[f][part]; ok {
 				return p.rank, p.pid
@@ -40,17 +40,17 @@ type Options struct {
 
 // An Assignment says which rank each of the recordings of some inputs is of.
 type Assignment struct {
-	Files    []*inputs.Recording // by name, without those that were put into others
+	Files    []*inputs.ProcessProfile // by name, without those that were put into others
 	want     Options
 	syms     *trace.Symbols
 	diags    *trace.Diags
-	pairs    []*pair                             // recordings of one process by two profilers
-	absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
-	synced   map[*inputs.Indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
-	Placed   []*exportClock                      // recordings whose clock was matched with that of one beside
-	Tracks   []*Track                            // in the order of the timeline
-	First    *Track                              // whose clock is the reference where there are no requests
-	Names    *naming.Names                       // of ranks and hosts, also of the requests
+	pairs    []*pair                                  // recordings of one process by two profilers
+	absorbed map[*inputs.ProcessProfile][]*absorption // what was put into a recording, in this order
+	synced   map[*inputs.Source]*exportClock          // of inputs whose clock was matched with that of a recording beside
+	Placed   []*exportClock                           // recordings whose clock was matched with that of one beside
+	Tracks   []*Track                                 // in the order of the timeline
+	First    *Track                                   // whose clock is the reference where there are no requests
+	Names    *naming.Names                            // of ranks and hosts, also of the requests
 	// bothRoles tells that some ranks prefill, and others decode. Without that, one that
 	// does only one of the two in a short capture may well do both.
 	bothRoles bool
@@ -61,7 +61,7 @@ func (m *Assignment) Everything() bool { return len(m.want.Ranks) == 0 && len(m.
 
 // EachAbsorbed calls do for each recording that was put into f, and for when times of f are on
 // its clock; 0 is open.
-func (m *Assignment) EachAbsorbed(f *inputs.Recording, w inputs.Extent, do func(from *inputs.Recording, w inputs.Extent)) {
+func (m *Assignment) EachAbsorbed(f *inputs.ProcessProfile, w inputs.Extent, do func(from *inputs.ProcessProfile, w inputs.Extent)) {
 	for _, a := range m.absorbed[f] {
 		do(a.from, a.window(w))
 	}

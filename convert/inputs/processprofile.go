@@ -12,7 +12,7 @@ import (
 )
 
 // Parts returns the parts that a file has events of, in order.
-func (f *Recording) Parts() []string {
+func (f *ProcessProfile) Parts() []string {
 	seen := map[string]bool{}
 	for i := range f.Rows {
 		seen[f.Rows[i].Part] = true
@@ -28,12 +28,12 @@ func (f *Recording) Parts() []string {
 	return parts
 }
 
-func (f *Recording) hasEvents(part string) bool {
+func (f *ProcessProfile) hasEvents(part string) bool {
 	return slices.ContainsFunc(f.Lines, func(l Line) bool { return l.Key.Part == part && !l.Empty() })
 }
 
 // Describe returns the facts about a part of f before ranks are compared.
-func (f *Recording) Describe(part string) tracename.Input {
+func (f *ProcessProfile) Describe(part string) tracename.Input {
 	in := tracename.Input{Path: f.Name, Said: f.Source.Input.said(), Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
 	if part != "" {
 		// The header of a merged file is that of its first rank.
@@ -52,40 +52,40 @@ func (f *Recording) Describe(part string) tracename.Input {
 	return in
 }
 
-// Recording is a profile under way to the timeline.
-type Recording struct {
+// ProcessProfile is a profile under way to the timeline.
+type ProcessProfile struct {
 	*profile.Profile
-	Source *Indexed
+	Source *Source
 	Lines  []Line
 	LineOf []int32 // of each row
 	// Tolerance is by how much an event may reach over the one around it.
 	Tolerance trace.Time
 	// Duplicates are recordings of the same process by another profiler, whose events were
 	// put into this one.
-	Duplicates []*Recording
+	Duplicates []*ProcessProfile
 }
 
-// NewRecording brings the events of p in order.
-func NewRecording(p *profile.Profile, source *Indexed) *Recording {
-	t := &Recording{Source: source}
+// NewProcessProfile brings the events of p in order.
+func NewProcessProfile(p *profile.Profile, source *Source) *ProcessProfile {
+	t := &ProcessProfile{Source: source}
 	t.Replace(p)
 	return t
 }
 
 // Replace puts f in the place of what was read before from the same file.
-func (t *Recording) Replace(f *profile.Profile) {
+func (t *ProcessProfile) Replace(f *profile.Profile) {
 	t.Profile = f
 	t.Tolerance = toleranceOf(f)
 	t.Lines, t.LineOf = sortLines(f, t.Tolerance)
 }
 
 // GiveUp forgets what a file holds, once it is known that nothing of it is drawn.
-func (f *Recording) GiveUp() {
+func (f *ProcessProfile) GiveUp() {
 	f.Replace(&profile.Profile{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
 }
 
 // Formats are those of the files that the events of a recording are from.
-func (f *Recording) Formats() []*format.Format {
+func (f *ProcessProfile) Formats() []*format.Format {
 	all := []*format.Format{f.Source.Format}
 	for _, t := range f.Duplicates {
 		all = append(all, t.Source.Format)

@@ -11,25 +11,25 @@ import (
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
-// Indexed is an input that was recognized, and what its format made of it.
-type Indexed struct {
-	Source *format.Source
-	Input  Input
-	Format *format.Format
-	names  []string // of the files in it, if it is a folder
-	Once   bool     // what can be opened once only
-	stream *Stream  // whose head was looked at; nil if it was closed or is read
-	meter  Meter    // of the first time that it is read; nil from then on
-	stdin  io.Reader
-	spool  *temporary.Spool // of what can be opened once only and is read twice; nil otherwise
-	zeros  bool             // the head is nothing else
+// Source is an input that was recognized, and what its format made of it.
+type Source struct {
+	Content *format.Source
+	Input   Input
+	Format  *format.Format
+	names   []string // of the files in it, if it is a folder
+	Once    bool     // what can be opened once only
+	stream  *Stream  // whose head was looked at; nil if it was closed or is read
+	meter   Meter    // of the first time that it is read; nil from then on
+	stdin   io.Reader
+	spool   *temporary.Spool // of what can be opened once only and is read twice; nil otherwise
+	zeros   bool             // the head is nothing else
 	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
 	// which remove removes.
 	unpacked bool
 	remove   func() error
-	own      *reason    // sgtrace wrote it
-	reopened []*Indexed // the originals of what a dataset has
-	closed   bool       // originals are not opened
+	own      *reason   // sgtrace wrote it
+	reopened []*Source // the originals of what a dataset has
+	closed   bool      // originals are not opened
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
@@ -38,7 +38,7 @@ const fewOpen = 8
 
 // recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
-func (x *Indexed) recognize(keep bool) error {
+func (x *Source) recognize(keep bool) error {
 	if x.Input.capture != nil {
 		return x.recognizeCapture()
 	}
@@ -79,7 +79,7 @@ type silent struct{ Meter }
 
 func (silent) File(string) {}
 
-func (x *Indexed) recognizeFolder() error {
+func (x *Source) recognizeFolder() error {
 	entries, err := os.ReadDir(x.Input.Path())
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (x *Indexed) recognizeFolder() error {
 	return nil
 }
 
-func (x *Indexed) closeStream() error {
+func (x *Source) closeStream() error {
 	if x.stream == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (x *Indexed) closeStream() error {
 
 // open returns the content of the input: the stream whose head was looked at, or the
 // file opened anew, as for a window of time.
-func (x *Indexed) open() (io.ReadCloser, error) {
+func (x *Source) open() (io.ReadCloser, error) {
 	if x.spool != nil && x.spool.Full() {
 		return x.spool.Open()
 	}
@@ -131,7 +131,7 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 }
 
 // paths are those of the files in a folder; nil of a file.
-func (x *Indexed) paths() (paths []string) {
+func (x *Source) paths() (paths []string) {
 	for _, name := range x.names {
 		paths = append(paths, filepath.Join(x.Input.Path(), name))
 	}
@@ -139,15 +139,15 @@ func (x *Indexed) paths() (paths []string) {
 }
 
 // name is what messages call the input.
-func (x *Indexed) name() string { return messageName(x.Input.Name) }
+func (x *Source) name() string { return messageName(x.Input.Name) }
 
 // asked is the input as its format sees it.
-func (x *Indexed) asked() *format.Input {
+func (x *Source) asked() *format.Input {
 	return &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
 }
 
 // index reads the input.
-func (x *Indexed) index(opt *format.Options) error {
+func (x *Source) index(opt *format.Options) error {
 	in := x.asked()
 	var err error
 	if x.unpacked {
@@ -156,9 +156,9 @@ func (x *Indexed) index(opt *format.Options) error {
 	switch {
 	case err != nil:
 	case x.Input.capture != nil:
-		x.Source, err = x.indexCapture(in, opt)
+		x.Content, err = x.indexCapture(in, opt)
 	default:
-		x.Source, err = x.Format.Index(in, opt)
+		x.Content, err = x.Format.Index(in, opt)
 	}
 	err = errors.Join(err, x.closeStream())
 	if err != nil {
@@ -168,10 +168,10 @@ func (x *Indexed) index(opt *format.Options) error {
 }
 
 // close closes what rows are read from, and removes what was unpacked for it.
-func (x *Indexed) close() error {
+func (x *Source) close() error {
 	var errs []error
-	if x.Source != nil && x.Source.Close != nil {
-		errs = append(errs, x.Source.Close())
+	if x.Content != nil && x.Content.Close != nil {
+		errs = append(errs, x.Content.Close())
 	}
 	if x.remove != nil {
 		errs = append(errs, x.remove())
