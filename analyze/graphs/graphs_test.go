@@ -213,6 +213,24 @@ func TestMissingLaunchesCostThemselves(t *testing.T) {
 	}
 }
 
+// An operator that Inductor compiled has the name of its kernel: it stays with that where its neighbors are of no
+// known kind, and one of them is missing.
+func TestCompiledOperatorsHaveTheNameOfTheirKernel(t *testing.T) {
+	model := layers(1, 16)
+	for i := range 6 {
+		name := fmt.Sprintf("triton_poi_fused_%d", i)
+		model = append(model, planted{name, name, "[[16]]", "GraphModule_0", false})
+	}
+	captures, replays := newPlant(false), newPlant(false)
+	captures.capture(model, 16)
+	left := without(model, len(model)-3)
+	replays.replay(left, 16)
+	g := Collect(sets(captures, replays))
+	if right, open := tally(t, g, &g.Streams[0].Launches[0], left); open > 0 {
+		t.Errorf("%d right, %d open", right, open)
+	}
+}
+
 // Where as many are missing on one side as on the other, equal lengths are no proof.
 func TestEqualLengthsAreNoProof(t *testing.T) {
 	model := layers(8, 16)

@@ -163,6 +163,8 @@ func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) 
 	is := setOf(kind)
 	operator, repeats := m.repeats[n.Name]
 	switch {
+	case c.operatorName(launch) == n.Name: // Inductor calls an operator as the kernel that it compiled
+		return kindred + related, ByKind
 	case repeats && operator == c.operatorName(launch):
 		return kindred + related, ByRepeat
 	case repeats:
