@@ -182,55 +182,31 @@ func TestGraphsOfExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	const pid = int64(1<<48 | 700<<24)
-	process := db.Table("PROCESSES")
-	process.Int("globalPid", pid)
-	process.Text("name", "sglang::scheduler_TP0")
-	process.Insert()
-	kernels, calls, nodes, ranges := db.Table("CUPTI_ACTIVITY_KIND_KERNEL"), db.Table("CUPTI_ACTIVITY_KIND_RUNTIME"), db.Table("CUDA_GRAPH_NODE_EVENTS"), db.Table("NVTX_EVENTS")
+	db.Insert("PROCESSES", "globalPid", pid, "name", "sglang::scheduler_TP0")
 	span := func(text string, from, to int64) {
-		ranges.Int("start", from)
-		ranges.Int("end", to)
-		ranges.Int("eventType", 59)
-		ranges.Text("text", text)
-		ranges.Int("globalTid", pid|700)
-		ranges.Insert()
+		db.Insert("NVTX_EVENTS", "start", from, "end", to, "eventType", 59, "text", text, "globalTid", pid|700)
 	}
 	model := graphModel(3, 8)
 	for i, k := range model {
 		at := int64(1e9) + int64(i)*1000
 		span(fmt.Sprintf("{'Module': 'model.layers.%d.part%d', 'TrainableParams': {}}", i/8, i%8), at, at+900)
 		span(fmt.Sprintf("%s, op_id = %d, sizes = %s", k.operator, i, strings.ReplaceAll(k.shapes, ",", ", ")), at+100, at+800)
-		for copied, of := range []int64{2<<32 + int64(i) + 1, 3<<32 + int64(i) + 1} {
-			nodes.Int("start", at+400+int64(copied)*1e6)
-			nodes.Int("end", at+500+int64(copied)*1e6)
-			nodes.Int("eventClass", 77)
-			nodes.Int("globalTid", pid|700)
-			nodes.ID("nameId", "Graph Node Creation")
-			nodes.Int("graphNodeId", of)
-			if nodes.Null("originalGraphNodeId"); copied > 0 {
-				nodes.Int("originalGraphNodeId", of-1<<32)
-			}
-			nodes.Insert()
+		node, copied := int64(2<<32+i+1), int64(3<<32+i+1)
+		created := func(at, id int64, of any) {
+			db.Insert("CUDA_GRAPH_NODE_EVENTS", "start", at, "end", at+100, "eventClass", 77, "globalTid", pid|700,
+				"nameId", nsys.ID("Graph Node Creation"), "graphNodeId", id, "originalGraphNodeId", of)
 		}
+		created(at+400, node, nil)
+		created(at+400+1e6, copied, node)
 	}
 	const replays = 3
 	for r := range int64(replays) {
 		at := int64(2e9) + r*1e6
-		calls.Int("start", at)
-		calls.Int("end", at+5000)
-		calls.Int("globalTid", pid|700)
-		calls.Int("correlationId", r+1)
-		calls.ID("nameId", "cudaGraphLaunch_v10000")
-		calls.Insert()
+		db.Insert("CUPTI_ACTIVITY_KIND_RUNTIME", "start", at, "end", at+5000, "globalTid", pid|700, "correlationId", r+1, "nameId", nsys.ID("cudaGraphLaunch_v10000"))
 		for i, k := range model {
-			kernels.Int("start", at+10000+int64(i)*10000)
-			kernels.Int("end", at+10000+int64(i)*10000+9000)
-			kernels.Int("globalPid", pid)
-			kernels.Int("correlationId", r+1)
-			kernels.Int("graphNodeId", 3<<32+int64(i)+1)
-			kernels.ID("demangledName", k.name)
-			kernels.ID("shortName", k.name)
-			kernels.Insert()
+			start := at + 10000 + int64(i)*10000
+			db.Insert("CUPTI_ACTIVITY_KIND_KERNEL", "start", start, "end", start+9000, "globalPid", pid, "correlationId", r+1,
+				"graphNodeId", int64(3<<32+i+1), "demangledName", nsys.ID(k.name), "shortName", nsys.ID(k.name))
 		}
 	}
 	if err := db.Close(); err != nil {
