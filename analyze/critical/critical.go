@@ -15,6 +15,7 @@ import (
 type Part struct {
 	Why      replay.Why
 	At       string // the rank that was waited for; "" is none
+	From     string // the one that sent it a KV cache; "" is none
 	Other    string // ID of the request that has most of the batch that was waited for; "" is its own
 	Tokens   int64  // that it has there at most
 	Ns       int64
@@ -25,9 +26,9 @@ type Part struct {
 
 // key tells parts apart.
 type key struct {
-	why   replay.Why
-	place int
-	other int
+	why         replay.Why
+	place, from int
+	other       int
 }
 
 // A sum adds up segments.
@@ -43,7 +44,7 @@ type sum struct {
 func (s *sum) add(q int, names bool) {
 	at := s.run.Requests[q].Arrival
 	for _, x := range s.run.Path(q) {
-		k := key{x.Why, x.Place, replay.None}
+		k := key{x.Why, x.Place, x.From, replay.None}
 		if names {
 			k.other = x.Other
 		}
@@ -51,7 +52,7 @@ func (s *sum) add(q int, names bool) {
 		if !ok {
 			i = len(s.list)
 			s.index[k] = i
-			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), First: at}
+			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), From: s.run.PlaceName(x.From), First: at}
 			if names {
 				p.Other = s.run.RID(x.Other)
 			}
@@ -90,6 +91,7 @@ func Of(r *replay.Run, index int) *Path {
 // A Summary is what the slow requests waited for.
 type Summary struct {
 	Requests, All int    // how many are slow, of how many that have a path
+	Untraced      int    // of Requests: those whose decode steps the dump does not have
 	Ns            int64  // what they took together
 	Parts         []Part // the longest first
 	Missing       string // why there is nothing; "" is that there is something
@@ -100,7 +102,7 @@ const slowOneIn = 10
 
 // Slow sums up what the slowest tenth of the requests waited for.
 func Slow(r *replay.Run) *Summary {
-	list := r.Measured()
+	list := r.Whole()
 	out := &Summary{All: len(list)}
 	if len(list) == 0 {
 		out.Missing = "no finished request has all of its spans, with the ranks that served it"
@@ -111,6 +113,9 @@ func Slow(r *replay.Run) *Summary {
 	s := sum{run: r, index: map[key]int{}}
 	for _, q := range list {
 		s.add(q, false)
+		if r.Untraced(q) {
+			out.Untraced++
+		}
 		out.Ns += r.E2E(q)
 	}
 	slices.SortStableFunc(s.list, func(a, b Part) int { return cmp.Compare(b.Ns, a.Ns) })
@@ -132,11 +137,19 @@ var texts = map[replay.Why]string{
 	replay.Returning:    "way back to the user",
 }
 
+// where names the rank, or the pair of ranks, that is waited for.
+func (p *Part) where() string {
+	if p.From != "" {
+		return p.From + " → " + p.At
+	}
+	return p.At
+}
+
 // fields are the columns of parts; total is what their shares are of.
 func fields(total int64, names bool) []table.Field[Part] {
 	list := []table.Field[Part]{
 		table.TextColumn("waits for", "what is waited for", func(p *Part) string { return p.Why.String() }),
-		table.TextColumn("rank", "whose steps they are, or the one that is late", func(p *Part) string { return p.At }),
+		table.TextColumn("rank", "whose steps they are, or the one that is late; to which it is dispatched; between which its KV cache goes", (*Part).where),
 		table.NsColumn("time", "for how long, in all", func(p *Part) int64 { return p.Ns }),
 		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the E2E of these requests"}, Cell: func(p *Part) table.Cell { return table.ShareCell(p.Ns, total) }},
 		table.CountColumn("pieces", "how often", func(p *Part) int64 { return int64(p.Pieces) }),
@@ -163,6 +176,9 @@ func (s *Summary) Report() *table.Table {
 		return t
 	}
 	t.Note("the slowest %s of %d; the parts add up to their E2E", words.Counted(s.Requests, "request"), s.All)
+	if s.Untraced > 0 {
+		t.Note("the dump has no decode steps of %s: what these waited for between them is not known; trace level 3 tells", words.Counted(s.Untraced, "request"))
+	}
 	return t
 }
 

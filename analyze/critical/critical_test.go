@@ -1,6 +1,7 @@
 package critical
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -50,36 +51,107 @@ func TestPathsAddUp(t *testing.T) {
 	addsUp(t, s)
 }
 
-// Who is waited for is who was planted: the rank that is late, and transfers that are slow.
+// Without trace level 3, decoding is no way back to the user.
+func TestDecodingWithoutSteps(t *testing.T) {
+	c := testset.Calm(3)
+	c.Level = 2
+	s, _ := testset.Simulated(t, c)
+	r := addsUp(t, s)
+	out := Slow(r)
+	decode, back := most(out, replay.Decoding), most(out, replay.Returning)
+	if out.Untraced != out.Requests || decode == nil || decode.At == "" || back != nil && 10*back.Ns > decode.Ns {
+		t.Errorf("%d of %d requests have no steps; decode %+v, return %+v", out.Untraced, out.Requests, decode, back)
+	}
+}
+
+// planted are faults, and who is to blame for what slow requests wait for.
+var planted = []struct {
+	name  string
+	why   replay.Why
+	play  func(t *testing.T, seed uint64, plant bool) (s *request.Set, hosts []string)
+	blame func(s *request.Set, first *Part, hosts []string) bool
+}{
+	{"late rank", replay.LateRank, simulated(func(c *simulator.Config) {
+		c.Straggler = simulator.Straggler{TP: 1, DP: 1, Factor: 1.2}
+	}), func(_ *request.Set, p *Part, _ []string) bool { return p.At == "decode DP1 TP1" || p.At == "DP1 TP1" }},
+	{"slow transfers", replay.Transferring, simulated(func(c *simulator.Config) {
+		c.SlowTransfers, c.Mode = 0.1, simulator.PDGateway
+	}), func(_ *request.Set, p *Part, _ []string) bool { return strings.HasPrefix(p.From, "prefill") }},
+	{"long prompts", replay.HeldUp, alone(simulated(func(c *simulator.Config) {
+		c.LongPrompts, c.LongTokens, c.KVTokens, c.Mode = 0.03, 8192, 1<<17, simulator.Unified
+	})), func(s *request.Set, p *Part, _ []string) bool { return promptOf(s, p.Other) == 8192 }},
+	{"tokenizer", replay.Dispatching, alone(clustered("slow_tokenizer")), atHost},
+	{"gateway", replay.Dispatching, clustered("gateway_holds"), func(*request.Set, *Part, []string) bool { return true }},
+	{"slow pair", replay.Transferring, alone(clustered("slow_pair")), func(_ *request.Set, p *Part, hosts []string) bool {
+		return strings.Contains(p.From, hosts[0]) && strings.Contains(p.At, hosts[1]) || strings.Contains(p.From, hosts[1]) && strings.Contains(p.At, hosts[0])
+	}},
+	{"slow server", replay.Decoding, alone(clustered("one_slower_always")), atHost},
+}
+
+// simulated plays a run of the simulator, with or without a plant.
+func simulated(plant func(c *simulator.Config)) func(*testing.T, uint64, bool) (*request.Set, []string) {
+	return func(t *testing.T, seed uint64, planted bool) (*request.Set, []string) {
+		c := testset.Calm(seed)
+		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
+		if planted {
+			plant(&c)
+		}
+		s, _ := testset.Simulated(t, c)
+		return s, nil
+	}
+}
+
+// clustered plays a scenario; without its plant, one of healthy servers.
+func clustered(name string) func(*testing.T, uint64, bool) (*request.Set, []string) {
+	return func(t *testing.T, seed uint64, planted bool) (*request.Set, []string) {
+		if !planted {
+			s, _ := testset.Clustered(t, cluster.Find("healthy"), seed)
+			return s, nil
+		}
+		s, truth := testset.Clustered(t, cluster.Find(name), seed)
+		return s, truth.Hosts
+	}
+}
+
+// alone plays no run without a plant, which who is to blame does not need.
+func alone(play func(*testing.T, uint64, bool) (*request.Set, []string)) func(*testing.T, uint64, bool) (*request.Set, []string) {
+	return func(t *testing.T, seed uint64, planted bool) (*request.Set, []string) {
+		if !planted {
+			return nil, nil
+		}
+		return play(t, seed, true)
+	}
+}
+
+func atHost(_ *request.Set, p *Part, hosts []string) bool { return strings.Contains(p.At, hosts[0]) }
+
+// promptOf is how many tokens the prompt of a request has.
+func promptOf(s *request.Set, rid string) int64 {
+	for i := range s.Requests {
+		if s.Text(s.Requests[i].RID) == rid {
+			return s.Requests[i].Metrics.PromptTokens
+		}
+	}
+	return 0
+}
+
+// Who is waited for is who was planted.
 func TestRateOfBlame(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
-	for _, p := range []struct {
-		name  string
-		why   replay.Why
-		plant func(c *simulator.Config)
-		is    func(p *Part) bool
-	}{
-		{"late rank", replay.LateRank, func(c *simulator.Config) {
-			c.Straggler = simulator.Straggler{TP: 1, DP: 1, Factor: 1.2}
-		}, func(p *Part) bool { return p.At == "decode DP1 TP1" || p.At == "DP1 TP1" }},
-		{"slow transfers", replay.Transferring, func(c *simulator.Config) {
-			c.SlowTransfers, c.Mode = 0.1, simulator.PDGateway
-		}, func(p *Part) bool { return p.Ns > 0 }},
-	} {
+	for _, p := range planted {
 		t.Run(p.name, func(t *testing.T) {
 			var right atomic.Int64
 			testset.EachSeed(seeds, func(seed uint64) {
-				c := testset.Calm(seed)
-				c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
-				calm, _ := testset.Simulated(t, c)
-				p.plant(&c)
-				s, _ := testset.Simulated(t, c)
-				first := most(Slow(replay.Read(s)), p.why)
-				usual := most(Slow(replay.Read(calm)), p.why)
-				if first != nil && p.is(first) && (usual == nil || first.Ns > 3*usual.Ns) {
+				s, hosts := p.play(t, seed, true)
+				first := mostNamed(replay.Read(s), p.why)
+				usual := (*Part)(nil)
+				if calm, _ := p.play(t, seed, false); calm != nil {
+					usual = mostNamed(replay.Read(calm), p.why)
+				}
+				if first != nil && p.blame(s, first, hosts) && (usual == nil || first.Ns > 3*usual.Ns) {
 					right.Add(1)
 				} else {
-					t.Logf("seed %d: %+v, without %+v", seed, first, usual)
+					t.Logf("seed %d: %+v of %v, without %+v", seed, first, hosts, usual)
 				}
 			})
 			testset.Rate(t, p.name+" is what slow requests wait for", int(right.Load()), len(seeds), 95)
@@ -87,12 +159,22 @@ func TestRateOfBlame(t *testing.T) {
 	}
 }
 
+// mostNamed is the largest part of a kind of the slow requests, by request that is waited for.
+func mostNamed(r *replay.Run, why replay.Why) *Part {
+	s := sum{run: r, index: map[key]int{}}
+	list := r.Whole()
+	for _, q := range list[:len(list)/slowOneIn] {
+		s.add(q, why == replay.HeldUp)
+	}
+	return most(&Summary{Parts: s.list}, why)
+}
+
 // most is the largest part of a kind.
-func most(s *Summary, why replay.Why) *Part {
+func most(s *Summary, why replay.Why) (part *Part) {
 	for i := range s.Parts {
-		if s.Parts[i].Why == why {
-			return &s.Parts[i]
+		if p := &s.Parts[i]; p.Why == why && (part == nil || p.Ns > part.Ns) {
+			part = p
 		}
 	}
-	return nil
+	return part
 }

@@ -36,6 +36,7 @@ type Segment struct {
 	Why   Why
 	Until trace.Time
 	Place int // whose rank is waited for, of [Run.PlaceName]; None
+	From  int // which rank sends the KV cache that is waited for; None
 	// Other is the request that has most tokens in the batch that is waited for, in
 	// Run.Requests, and Tokens how many it has there; None if it is its own batch.
 	Other  int
@@ -67,20 +68,21 @@ type pathWalk struct {
 	out     []Segment
 	at, end trace.Time
 	request int
+	from    int // see [Segment]
 }
 
-// Path returns the critical path of a request of Run.Requests that is measured: what it waited
+// Path returns the critical path of a request of Run.Requests that has one, see [Run.Whole]: what it waited
 // for, from its arrival to its end. Its pieces add up to E2E.
 func (r *Run) Path(q int) []Segment {
 	req := &r.Requests[q]
-	w := &pathWalk{Run: r, at: req.Arrival, request: q}
+	w := &pathWalk{Run: r, at: req.Arrival, request: q, from: None}
 	w.end = req.Arrival + trace.Time(r.E2E(q))
 	first, answer := req.jobs[0], r.answer(req)
 	if first == None {
 		first = answer
 	}
 	a, b := &r.jobs[first], &r.jobs[answer]
-	w.add(Segment{Why: Dispatching, Until: a.reach, Place: None, Other: None})
+	w.add(Segment{Why: Dispatching, Until: a.reach, Place: int(a.engine), Other: None})
 	if a != b && b.booked != 0 && r.Coupled {
 		w.add(Segment{Why: Booking, Until: b.booked, Place: int(b.engine), Other: None})
 	}
@@ -89,19 +91,35 @@ func (r *Run) Path(q int) []Segment {
 		w.prefill(a)
 	}
 	if a != b {
-		w.add(Segment{Why: Transferring, Until: b.enter, Place: int(b.engine), Other: None})
+		arrived := b.enter
+		if b.tokens == 0 { // nobody looked when it could be put into a batch
+			arrived = b.queued
+		}
+		w.from = int(a.engine)
+		w.add(Segment{Why: Transferring, Until: arrived, Place: int(b.engine), Other: None})
+		w.from = None
 		w.add(Segment{Why: Joining, Until: b.first, Place: int(b.engine), Other: None})
 	}
 	if b.from != None {
 		w.decode(b)
 	}
+	if w.Untraced(q) {
+		w.add(Segment{Why: Decoding, Until: w.set.Threads[b.thread].End, Place: int(b.engine), Other: None})
+	}
 	w.add(Segment{Why: Returning, Until: w.end, Place: None, Other: None})
 	return w.out
 }
 
+// Untraced reports whether a request gives tokens whose steps the dump does not have: it takes trace
+// level 3.
+func (r *Run) Untraced(q int) bool {
+	j := &r.jobs[r.answer(&r.Requests[q])]
+	return j.tokens <= 1 && r.set.Parts[j.part].CompletionTokens > int64(j.tokens)
+}
+
 // add adds a piece, which ends no later than the request.
 func (w *pathWalk) add(s Segment) {
-	s.Until = min(s.Until, w.end)
+	s.Until, s.From = min(s.Until, w.end), w.from
 	if s.Until <= w.at {
 		return
 	}
@@ -191,11 +209,12 @@ func (w *pathWalk) decode(j *job) {
 	w.add(Segment{Why: Decoding, Until: j.last, Place: int(j.engine), Other: None})
 }
 
-// Measured returns the requests that have a path, the slowest first.
-func (r *Run) Measured() []int {
+// Whole returns the requests that have a path, the slowest first: those of which all spans are there,
+// but for those of decode steps.
+func (r *Run) Whole() []int {
 	var list []int
 	for i := range r.Requests {
-		if r.Requests[i].Measured {
+		if r.Requests[i].whole {
 			list = append(list, i)
 		}
 	}
@@ -205,5 +224,5 @@ func (r *Run) Measured() []int {
 
 // Find returns a request of the set in Run.Requests, if it has a path; None else.
 func (r *Run) Find(index int) int {
-	return slices.IndexFunc(r.Requests, func(q Request) bool { return q.Index == index && q.Measured })
+	return slices.IndexFunc(r.Requests, func(q Request) bool { return q.Index == index && q.whole })
 }

@@ -49,6 +49,7 @@ type Request struct {
 	Arrival  trace.Time
 	jobs     [2]int32 // unified or prefill, then decode; None
 	Measured bool     // it finished, so that its latencies count
+	whole    bool     // it has a path: see Run.Whole
 	first    trace.Time
 	last     trace.Time
 }
@@ -185,6 +186,7 @@ func (r *Run) addRequest(i int) {
 	} else if out.jobs[0] == None {
 		out.Measured = false // nothing tells when its KV cache was there
 	}
+	out.whole = out.Measured && q.Complete()
 	out.Measured = out.Measured && r.jobs[at].tokens > 0
 	out.first, out.last = r.jobs[at].first, r.jobs[at].last
 	if !q.Complete() && out.Measured {
