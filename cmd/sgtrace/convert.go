@@ -197,7 +197,7 @@ func (c *command) collectEarly() {
 func contents(t *trace.Trace, size int64) string {
 	logged := ""
 	if name := t.Syms.Intern(profile.Logged); slices.ContainsFunc(t.Tracks, func(x trace.Track) bool { return x.Name == name }) {
-		logged = count(len(t.Samples), "sample") + ", " + count(len(t.Instants), "instant") + " and "
+		logged = count(len(t.Samples), "sample") + ", " + count(len(t.Instants), "instant") + ", and "
 	}
 	return fmt.Sprintf("%s%s on %s, %s, %s", logged, count(len(t.Slices)-1, "slice"), count(len(t.Tracks)-1, "track"), count(len(t.Flows), "arrow"), bytesText(size))
 }
