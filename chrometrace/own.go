@@ -55,7 +55,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		case profile.SideBySide:
 			count++
 			fallthrough
-		case strings.TrimSpace(profile.Findings), strings.TrimSpace(profile.Load): // whoever draws them anew says the same
+		case strings.TrimSpace(profile.Findings), strings.TrimSpace(profile.CriticalPath), strings.TrimSpace(profile.Load): // whoever draws them anew says the same
 			repeats[i] = true
 		}
 	}

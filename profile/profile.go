@@ -221,9 +221,10 @@ type Arrow struct {
 // one time, which repeats rows of the former; and what logs and metrics say. A viewer sorts groups by name, so that a
 // blank puts a group in front.
 const (
-	Findings   = " Findings"
-	Load       = " Load"
-	ByRank     = "By rank"
-	SideBySide = "Side by side"
-	Logged     = "Logs and metrics"
+	Findings     = " Findings"
+	CriticalPath = " Critical path" // what slow requests waited for
+	Load         = " Load"
+	ByRank       = "By rank"
+	SideBySide   = "Side by side"
+	Logged       = "Logs and metrics"
 )

@@ -226,3 +226,28 @@ func (r *Run) Whole() []int {
 func (r *Run) Find(index int) int {
 	return slices.IndexFunc(r.Requests, func(q Request) bool { return q.Index == index && q.whole })
 }
+
+// Stage returns the row of the set that ends with a segment of a request: of the request that is waited
+// for, on the rank that is waited for. It is request.None where none does.
+func (r *Run) Stage(q int, s *Segment) int {
+	if s.Place == None || s.Why == Dispatching || s.Why == Returning {
+		return request.None
+	}
+	if s.Other != None {
+		q = s.Other
+	}
+	found, nearest := request.None, trace.Time(handling)
+	for _, p := range r.set.PartsOf(&r.set.Requests[r.Requests[q].Index]) {
+		for _, t := range r.set.ThreadsOf(&r.set.Parts[p]) {
+			if int(r.ranks.Of[r.set.Threads[t].Proc]) != s.Place {
+				continue
+			}
+			r.set.EachStage(r.set.StagesOf(t), func(i int) {
+				if off := r.set.Row(i).End - s.Until; max(off, -off) < nearest {
+					found, nearest = i, max(off, -off)
+				}
+			})
+		}
+	}
+	return found
+}

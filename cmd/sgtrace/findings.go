@@ -11,10 +11,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/critical"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
@@ -25,6 +27,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -49,12 +52,37 @@ func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []f
 	for i := range result.Findings {
 		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
 	}
+	if in.Requests != nil {
+		addPaths(opt, in.Requests)
+	}
 	if m.Lives == nil {
 		return
 	}
 	for i := range m.Lives.Events {
 		e := &m.Lives.Events[i]
 		opt.Events = append(opt.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
+	}
+}
+
+// addPaths adds what the slowest requests waited for.
+func addPaths(opt *drawing.Options, set *request.Set) {
+	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
+	for _, c := range critical.Slowest(replay.Read(set)) {
+		q := &set.Requests[c.Index]
+		path := drawing.Path{Name: fmt.Sprintf("%.8s%s%s", set.Text(q.RID), naming.Separator, words.Nearly(q.Metrics.E2E))}
+		for i := range c.Pieces {
+			x := &c.Pieces[i]
+			name := x.Why.String()
+			if x.Rank != "" {
+				name += naming.Separator + x.Rank
+			}
+			record := []drawing.Field{text("for", x.What)}
+			if x.Other != "" {
+				record = append(record, text("behind", x.Other), drawing.Field{Key: "tokens", Number: float64(x.Tokens)})
+			}
+			path.Pieces = append(path.Pieces, drawing.Piece{From: x.First, Until: x.Until, Name: name, Record: record, Stage: x.Stage})
+		}
+		opt.Paths = append(opt.Paths, path)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 
 // Places of the groups that say what was found, in front of all others.
 const (
-	findingsOrder = -3
+	findingsOrder = -4
+	pathsOrder    = -3
 	loadOrder     = -2
 	loggedOrder   = -1
 )
@@ -54,7 +55,7 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 		if of.To < of.From {
 			continue
 		}
-		s := trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Name: b.Intern(f.Title), Args: record(b, f.Record)}
+		s := trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Name: b.Intern(f.Title), Args: fields(b, "finding_", f.Record)}
 		subject := b.Subject(trace.Subject{ID: b.Intern(f.Severity)})
 		if len(head) < mostInHead && nestsIn(head, &s) {
 			s.Track = top
@@ -110,12 +111,12 @@ func failures(set *request.Set, within inputs.Extent) (list []*request.Request) 
 	return list
 }
 
-// record returns the facts of a finding as arguments. Their names say so: those of
-// redacted files keep what is not secret in them.
-func record(b *trace.Builder, fields []Field) trace.ArgsID {
+// fields returns facts as arguments. Their names say of what: those of redacted files keep what is
+// not secret in them.
+func fields(b *trace.Builder, of string, record []Field) trace.ArgsID {
 	var list trace.ArgList
-	for _, f := range fields {
-		key := b.Intern("finding_" + f.Key)
+	for _, f := range record {
+		key := b.Intern(of + f.Key)
 		if f.Text == "" && !math.IsNaN(f.Number) {
 			list = list.Float(key, f.Number)
 		} else if f.Text != "" {

@@ -60,7 +60,8 @@ type layout struct {
 	phases   [request.DecodePhase + 1]trace.Sym // category of stages of each phase
 	names    layoutNames
 	scopes   scopes
-	outlined bool // views of very many spans have an outline
+	waits    []drawnPiece // of critical paths
+	outlined bool         // views of very many spans have an outline
 }
 
 type layoutNames struct {
@@ -75,6 +76,7 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	l.noteClocks(b)
 	describe(b, set, nil, nil)
 	drawFindings(b, &opt, set, l.extentOf(), inputs.Extent{})
+	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, nil)
 	t := l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
 	return noteOpening(t, opt.Findings, inputs.Extent{})
@@ -95,11 +97,12 @@ func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more fu
 		draw, own = l.drawRequests, byRequest
 	}
 	own.Slices++ // the outline
+	own.Flows += len(l.waits)
 	byRequest.Slices++
 	room = trace.Room{Slices: own.Slices + room.Slices, Instants: own.Instants + room.Instants, Flows: own.Flows + room.Flows}
 	if view != ViewBoth {
 		b.Grow(room.Slices, room.Instants, room.Flows)
-		more(draw(b, own.Slices))
+		l.drawMain(draw(b, own.Slices), more)
 		return b.Finish()
 	}
 	fork := b.Fork(room, byRequest)
@@ -108,10 +111,16 @@ func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more fu
 		l.drawRequests(fork.Builder, byRequest.Slices)
 		fork.Finish()
 	})
-	more(draw(b, own.Slices))
+	l.drawMain(draw(b, own.Slices), more)
 	b.Finish()
 	wg.Wait()
 	return fork.Join()
+}
+
+// drawMain draws what goes with a view.
+func (l *layout) drawMain(d *drawing, more func(d *drawing)) {
+	d.linkPaths()
+	more(d)
 }
 
 // fewSpans is how many spans the viewer draws fast in a closed group.

@@ -128,6 +128,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	}
 	l := newLayout(in.Requests, b, opt)
 	drawFindings(b, &opt, in.Requests, l.extentOf(), cmp.Or(profiles, l.extentOf()))
+	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, d)
 	drawLogged(b, in.Series, aligned, &opt)
 	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {

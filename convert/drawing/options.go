@@ -20,6 +20,8 @@ type Options struct {
 	Requests int
 	// Findings are what stands out, the one that costs most first.
 	Findings []Finding
+	// Paths are what slow requests waited for, the slowest first.
+	Paths []Path
 	// Events are what happened to servers, in order.
 	Events []Event
 	// Nested are what the kernels of graphs were launched in, by file of the ranks.
