@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/critical"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -51,8 +53,9 @@ func Waterfalls(set *request.Set, found []finding.Finding, t *tail.Tail, src Sou
 	s := Section{ID: "requests", Title: "Requests"}
 	causes := mainCauses(t)
 	list := &RequestList{}
+	run := replay.Read(set)
 	for _, c := range chooseRequests(set, found) {
-		list.List = append(list.List, newRequestView(set, c, causes[c.index], src))
+		list.List = append(list.List, newRequestView(set, run, c, causes[c.index], src))
 	}
 	if len(list.List) == 0 {
 		s.Lead = "No request has a known end."
@@ -105,8 +108,9 @@ func One(set *request.Set, found []int, id string, inputs []string, made Made) P
 	p := Page{Title: "Request " + id, Made: made}
 	list := &RequestList{}
 	var falls []*requests.Waterfall
+	run := replay.Read(set)
 	for _, i := range found {
-		v := newRequestView(set, chosenRequest{index: i}, "", src)
+		v := newRequestView(set, run, chosenRequest{index: i}, "", src)
 		v.Open = true
 		list.List = append(list.List, v)
 		falls = append(falls, requests.NewWaterfall(set, i))
@@ -220,7 +224,7 @@ func startedAt(r *request.Request) string {
 	return words.Clock(r.Start).Format(words.DateLayout) + " " + words.ZoneAt(r.Start)
 }
 
-func newRequestView(set *request.Set, c chosenRequest, cause string, src Source) RequestView {
+func newRequestView(set *request.Set, run *replay.Run, c chosenRequest, cause string, src Source) RequestView {
 	r := &set.Requests[c.index]
 	w := requests.NewWaterfall(set, c.index)
 	v := RequestView{
@@ -228,6 +232,9 @@ func newRequestView(set *request.Set, c chosenRequest, cause string, src Source)
 		Arrived: words.At(r.Start, words.ClockLayout), From: w.From, To: w.To,
 		Commands: []string{src.requestCommand(set.Text(r.RID)), src.aroundCommand(set.Text(r.RID))},
 		Notes:    w.ClockNotes, Fall: waterfallOf(w),
+	}
+	if path := critical.ChainOf(run, c.index); path != nil {
+		v.Fall.Lanes = slices.Insert(v.Fall.Lanes, 0, laneOf(path))
 	}
 	if cause != "" {
 		c.why = append([]string{cause}, c.why...)
@@ -286,6 +293,34 @@ func waterfallOf(w *requests.Waterfall) chart.Waterfall {
 		out.Lanes = append(out.Lanes, lane)
 	}
 	return out
+}
+
+// phaseOfWhy is in the color of which phase a piece of a critical path is drawn.
+var phaseOfWhy = map[replay.Why]request.Phase{
+	replay.Dispatching: request.DispatchPhase, replay.Booking: request.BootstrapPhase, replay.Queueing: request.QueuePhase, replay.Prefilling: request.PrefillPhase,
+	replay.Transferring: request.TransferPhase, replay.Joining: request.QueuePhase, replay.Decoding: request.DecodePhase, replay.HeldUp: request.PrefillPhase,
+	replay.LateRank: request.OtherPhase, replay.Returning: request.RoutePhase,
+}
+
+// laneOf is the critical path of a request, above what its threads did: a row for each thing that it
+// waited for, on each rank. Its bars follow each other, and add up to E2E.
+func laneOf(path *critical.Chain) chart.Lane {
+	lane := chart.Lane{Name: "Critical path"}
+	at, sums := map[string]int{}, []int64{}
+	for i := range path.Pieces {
+		p := &path.Pieces[i]
+		name := words.JoinNonEmpty(" · ", p.Why.String(), p.Rank)
+		k, known := at[name]
+		if !known {
+			k = len(lane.Rows)
+			at[name] = k
+			lane.Rows, sums = append(lane.Rows, chart.WaterfallRow{Name: name, Color: phaseColors[phaseOfWhy[p.Why]]}), append(sums, 0)
+		}
+		sums[k] += p.Ns
+		lane.Rows[k].Spans = append(lane.Rows[k].Spans, chart.Span{From: p.First, To: p.Until})
+		lane.Rows[k].Text = durationText(sums[k])
+	}
+	return lane
 }
 
 func (l *RequestList) Draw() (chart.Drawing, error) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -55,5 +57,38 @@ func TestAnchors(t *testing.T) {
 		if got := anchorOf(rid, 7); got != want {
 			t.Errorf("%q is at %s, want %s", rid, got, want)
 		}
+	}
+}
+
+// The critical path of a request is its first lane: bars that follow each other, from its start to its end.
+func TestLaneOfCriticalPath(t *testing.T) {
+	o, _ := incident(t)
+	set := o.Requests
+	run := replay.Read(set)
+	lanes := 0
+	for _, c := range chooseRequests(set, o.Findings)[:slowest] {
+		v := newRequestView(set, run, c, "", Source{})
+		if v.Fall.Lanes[0].Name != "Critical path" {
+			continue
+		}
+		lanes++
+		var bars []chart.Span
+		for _, row := range v.Fall.Lanes[0].Rows {
+			bars = append(bars, row.Spans...)
+		}
+		slices.SortFunc(bars, func(a, b chart.Span) int { return int(a.From - b.From) })
+		at := set.Requests[c.index].Start
+		for _, bar := range bars {
+			if bar.From != at || bar.To <= bar.From {
+				t.Fatalf("%s: a bar from %d to %d follows %d", v.RID, bar.From, bar.To, at)
+			}
+			at = bar.To
+		}
+		if e2e := int64(at - set.Requests[c.index].Start); e2e != set.Requests[c.index].Metrics.E2E {
+			t.Errorf("%s: bars take %d ns, E2E is %d", v.RID, e2e, set.Requests[c.index].Metrics.E2E)
+		}
+	}
+	if lanes < slowest/2 {
+		t.Errorf("%d of %d requests have a critical path", lanes, slowest)
 	}
 }
