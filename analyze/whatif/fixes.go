@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -147,17 +148,27 @@ func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
 	return &Answer{change, metrics}, err
 }
 
+// unknown says of kinds of findings why nobody can tell how a run would have been without them.
+var unknown = map[finding.Kind]string{
+	finding.Errors:    "a replay cannot tell what requests would have done that never ended",
+	finding.Hang:      "a replay cannot tell what ranks would have done that never went on",
+	finding.Lifecycle: "a replay cannot tell what servers would have done that were not there",
+	finding.Loss:      "what was lost is not there to be replayed",
+	finding.Tail:      "it says what requests suffer from, and not what to change",
+	finding.Common:    "it says what requests suffer from, and not what to change",
+	finding.Load:      "it says what requests suffer from, and not what to change",
+	finding.Front:     "a replay keeps the way of requests to the schedulers as it was recorded",
+	finding.Pipeline:  "a pipeline has several batches under way, which cannot be replayed",
+	finding.GPU:       "it says what devices wait for, and nobody knows when hosts would have launched more",
+	finding.Repeat:    "it is about several runs, and a replay is of one",
+}
+
 // NoCounterfactual says why nobody can tell how a run would have been without a finding.
 func NoCounterfactual(f *finding.Finding) string {
-	switch f.Kind {
-	case finding.Errors, finding.Lifecycle, finding.Hang:
-		return "a replay cannot tell what requests would have done that never ended"
-	case finding.Loss:
-		return "what was lost is not there to be replayed"
-	case finding.Tail, finding.Common, finding.Load:
-		return "it says what requests suffer from, and not what to change"
+	if f.Kind == finding.Change && (f.Metric.Name == change.OutputLength || f.Metric.Name == change.PromptLength) {
+		return "a replay keeps the lengths of prompts and answers"
 	}
-	return "the replay has no change for it"
+	return cmp.Or(unknown[f.Kind], "the replay has no change for it")
 }
 
 // withoutStraggler lets a rank end its steps with its peers, or gives a server the steps of its
