@@ -37,7 +37,7 @@ func (c *Capture) Index(f *format.Format, in *format.Input, opt *format.Options,
 // untabled reads what captures have no tables of from the original: what logs and metrics say over time,
 // and what is in flight. Without it there are the requests that records tell of, as spans.
 func (c *Capture) untabled(f *format.Format, in *format.Input, opt *format.Options, original func(*format.Options) (*format.Source, error)) (*format.Source, error) {
-	err := errors.New("datasets have no tables of what a " + f.Noun + " tells, and without its original nothing has it")
+	err := errors.New("reports need the original of a " + f.Noun + ", and it is gone or has changed")
 	if original != nil {
 		var source *format.Source
 		if source, err = original(opt); err == nil {

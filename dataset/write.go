@@ -7,8 +7,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset/pseudonym"
+	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,6 +28,9 @@ type Content struct {
 	Are    [][]profile.Identity
 	// Collectives are the profiles once more, with the collectives, of recordings that are walked.
 	Collectives []*profile.Profile
+	// Series is what logs and metrics tell, and Flight what processes have in flight; nil is nothing.
+	Series *series.Set
+	Flight *flight.Set
 	// Pseudonyms are given to all texts; nil leaves them as they are. Of what [About] says they
 	// were given before.
 	Pseudonyms *pseudonym.Maker
@@ -44,6 +49,8 @@ func Write(dir string, a *About, c *Content) error {
 		c.learn()
 	}
 	w.spans()
+	w.said()
+	w.entered()
 	w.recorded()
 	w.walked()
 	w.diagnostics()

@@ -20,7 +20,7 @@ var (
 	InputOtherKind       = message("input-other-kind", Notice, "was given as {format}, but is {format}; read as the latter", "nothing, if the file belongs here; otherwise fix the glob: `--torch`, `--nsys`, and `--otel` say what to expect")
 	InputSkipped         = message("input-skipped", Notice, "{why the file, found in a folder, cannot be read}", "follow the message if the file holds captures; other inputs are used")
 	InputsFound          = message("inputs-found", Info, "{what was taken from a folder, by kind; what was left out}", "nothing; `--exclude` leaves out more, and a file that you name is always read")
-	DatasetUntabled      = message("dataset-untabled", Notice, "datasets have no tables of what a {noun} tells, but for its requests: reports read the original", "keep the original where it is; SQL sees requests only")
+	DatasetUntabled      = message("dataset-untabled", Notice, "of a {noun}, reports read the original, or its requests alone where that is gone; the dataset has tables of the rest for SQL", "keep the original where it is")
 	DatasetIncomplete    = message("dataset-incomplete", DataLoss, "{which shards of its inputs it lacks}", "rerun the `extract --shard` tasks that it names; all of them is fine, too: what is there is skipped")
 	MemorySpilled        = message("memory-spilled", Notice, "{size} did not fit in {size} of memory and went to a temporary file; this takes longer", "nothing, or allow more with `--max-memory`")
 	SecretLeftOut        = message("secret-left-out", Info, "{kind of value} {name%q} may hold a prompt or credentials; left out (--keep-secrets keeps it)", "nothing; if the output stays private, `--keep-secrets` keeps prompts, credentials, and environments")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 )
 
@@ -170,8 +173,27 @@ func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
 	return by
 }
 
-// A dataset of logs and records tells what they do: reports read the originals, for which it has no
-// tables. A redacted one says that it cannot.
+// floatsOf reads a column of floating point numbers.
+func floatsOf(t *testing.T, path, name string) (cells []float64) {
+	t.Helper()
+	f, err := columnar.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := f.Column(f.Find(name), 0)
+	defer r.Close()
+	for b, err := r.Next(); err != io.EOF; b, err = r.Next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, b.Reals[:b.N]...)
+	}
+	return cells
+}
+
+// A dataset of logs and records tells what they do: reports read the originals, and SQL has tables of
+// what was logged. A redacted one says that it cannot.
 func TestDatasetOfLogs(t *testing.T) {
 	x := leave(t, "healthy_direct", 3, cluster.Logging{Layout: cluster.Layouts[0]})
 	set := filepath.Join(t.TempDir(), "set")
@@ -183,6 +205,26 @@ func TestDatasetOfLogs(t *testing.T) {
 		if got, want := loggedRows(t, append(args, set)...), loggedRows(t, append(args, x.logs, x.records)...); len(want) == 0 || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v: %v, want %v", args, got, want)
 		}
+	}
+	computed, want := 0, 0
+	for _, path := range glob(t, set, dataset.Version, "capture=*", "values-0"+columnar.Suffix) {
+		metrics, units := columnOf(t, path, "metric"), columnOf(t, path, "unit")
+		values := floatsOf(t, path, "value")
+		for i, metric := range metrics {
+			if metric == "new tokens" && units[i] == "tokens" {
+				computed += int(values[i])
+			}
+		}
+	}
+	for _, s := range x.run.Servers {
+		for _, b := range s.Batches {
+			if b.At <= x.run.End {
+				want += b.NewTokens
+			}
+		}
+	}
+	if computed != want {
+		t.Errorf("tables of values have %d new tokens, want %d", computed, want)
 	}
 	r := sgtrace(t, x.logs, "extract", "--redact", "-o", set+"2", x.logs)
 	if !strings.Contains(r.err, "a redacted one does not know its originals") {

@@ -215,15 +215,16 @@ func (e *extraction) write(dir string, about *dataset.About) error {
 	return dataset.Write(dir, about, content)
 }
 
-// untabled says that tables have no place for what the input tells, but for requests. A redacted
-// dataset does not know its original, which has all of it.
+// untabled keeps what logs, metrics, and dumps of what is in flight tell, for engines, and says that reports read the
+// original: they need more than tables have. A redacted dataset does not know its original.
 func (e *extraction) untabled(about *dataset.About, m *inputs.Loaded, content *dataset.Content) {
 	if e.pseudonyms != nil && m.Spans.Len() == 0 {
-		about.Unusable = "datasets have no tables of what a " + e.x.Format.Noun + " tells, and a redacted one does not know its originals"
+		about.Unusable = "reports need the original of a " + e.x.Format.Noun + ", and a redacted one does not know its originals"
 		return
 	}
 	content.Diags.Add(trace.DatasetUntabled.Of(e.x.Input.Name, e.x.Format.Noun))
 	content.Note(dataset.DuringIndex)
+	content.Series, content.Flight = m.Series, m.Flight
 	if e.x.Format.Requests {
 		content.Spans = m.Spans
 	}
