@@ -237,8 +237,20 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 func parted(list []float64, times float64) (k int, ok bool) {
 	const few, wrong = 4, 0.15 // of the numbers of each side
 	best := 2 * wrong
-	for i := few; i+few <= len(list); i++ {
-		before, after := middle(list[:i]), middle(list[i:])
+	var left []float64 // both sides in order
+	right := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
+	slices.Sort(right)
+	for i := 1; i+few <= len(list); i++ {
+		if v := list[i-1]; !math.IsNaN(v) {
+			at, _ := slices.BinarySearch(left, v)
+			left = slices.Insert(left, at, v)
+			at, _ = slices.BinarySearch(right, v)
+			right = slices.Delete(right, at, at+1)
+		}
+		if i < few || len(left) == 0 || len(right) == 0 {
+			continue
+		}
+		before, after := order.SortedMedian(left), order.SortedMedian(right)
 		if after <= times*before {
 			continue
 		}
