@@ -1,5 +1,10 @@
 package profile
 
+import (
+	"math"
+	"strconv"
+)
+
 // An Attention says what the inputs of an operator that computes attention are.
 type Attention struct {
 	Query int // the first of query, key, and value
@@ -7,6 +12,9 @@ type Attention struct {
 	// heads, dim].
 	HeadsFirst bool
 	Causal     int // which input tells whether attention is causal
+	// Windowed tells that the two inputs behind that one are the window: how many keys before and
+	// behind its own a token attends to; -1 is all.
+	Windowed bool
 	// Paged tells that keys and values are in a cache, or that sequences are put together,
 	// so that shapes do not tell how long these are.
 	Paged bool
@@ -18,24 +26,24 @@ var attentions = map[string]Attention{
 	"aten::_scaled_dot_product_flash_attention":     {HeadsFirst: true, Causal: 4},
 	"aten::_scaled_dot_product_efficient_attention": {HeadsFirst: true, Causal: 6},
 	"aten::_scaled_dot_product_cudnn_attention":     {HeadsFirst: true, Causal: 6},
-	"flash_attn::_flash_attn_forward":               {Causal: 5},
+	"flash_attn::_flash_attn_forward":               {Causal: 5, Windowed: true},
 	"FlashAttnFunc":                                 {Causal: 5},
-	"flash_attn_3::fwd":                             {Causal: 24},
-	"aiter::_flash_attn_forward":                    {Causal: 5},
-	"aiter::mha_fwd":                                {Causal: 5},
-	"aiter::fmha_v3_fwd":                            {Causal: 5},
+	"flash_attn_3::fwd":                             {Causal: 24, Windowed: true},
+	"aiter::_flash_attn_forward":                    {Causal: 5, Windowed: true},
+	"aiter::mha_fwd":                                {Causal: 5, Windowed: true},
+	"aiter::fmha_v3_fwd":                            {Causal: 5, Windowed: true},
 	"aiter::wrapper_fmha_v3_fwd":                    {Query: 1, Causal: 6}, // its first input is the output
 
-	"aiter::mha_batch_prefill":               {Paged: true},
+	"aiter::mha_batch_prefill":               {Paged: true, Causal: 12, Windowed: true},
 	"aiter::paged_attention_ragged":          {Query: 2, Paged: true}, // behind the output and a workspace
 	"aiter::pa_fwd_asm":                      {Paged: true},
-	"flash_attn::_flash_attn_varlen_forward": {Paged: true},
-	"sgl_kernel::fwd":                        {Paged: true}, // FlashAttention 3 of SGLang
+	"flash_attn::_flash_attn_varlen_forward": {Paged: true, Causal: 9, Windowed: true},
+	"sgl_kernel::fwd":                        {Paged: true, Causal: 24, Windowed: true}, // FlashAttention 3 of SGLang
 	"sglang::unified_attention_with_output":  {Paged: true},
 	"vllm::unified_attention":                {Paged: true},
 	"vllm::unified_attention_with_output":    {Paged: true},
-	"_vllm_fa2_C::varlen_fwd":                {Paged: true},
-	"_vllm_fa3_C::fwd":                       {Paged: true},
+	"_vllm_fa2_C::varlen_fwd":                {Paged: true, Causal: 15, Windowed: true},
+	"_vllm_fa3_C::fwd":                       {Paged: true, Causal: 24, Windowed: true},
 }
 
 // AttentionOf returns the inputs of an operator by its name; ok is false if it computes none.
@@ -55,3 +63,37 @@ const (
 
 // String returns "yes" or "no", "" if it is unknown.
 func (c Causality) String() string { return [...]string{"", "no", "yes"}[c] }
+
+// A Mask says which keys a token attends to.
+type Mask struct {
+	Causal Causality
+	Window int32 // keys that it attends to at most, its own with them; 0 is all, or unknown
+}
+
+// maskOf returns the mask that the texts of three inputs give: whether attention is causal, and
+// how many keys before and behind its own a token attends to.
+func maskOf(causal, before, behind string) (m Mask) {
+	switch causal {
+	case "True":
+		m.Causal = Causal
+	case "False":
+		m.Causal = Bidirectional
+	default:
+		return m
+	}
+	left, err1 := strconv.ParseInt(before, 10, 32)
+	right, err2 := strconv.ParseInt(behind, 10, 32)
+	if err1 != nil || err2 != nil {
+		return m
+	}
+	if right == 0 {
+		m.Causal = Causal
+	}
+	if m.Causal == Causal {
+		right = 0
+	}
+	if left >= 0 && right >= 0 && left+right < math.MaxInt32 {
+		m.Window = int32(left + right + 1)
+	}
+	return m
+}

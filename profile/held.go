@@ -145,7 +145,7 @@ func (h *held) Frames(yield func(*Frame) bool) {
 		f = Frame{Event: e, TID: row.TID, Kind: frameKinds[s.Place.Kind()]}
 		if f.Kind == OperatorFrame {
 			f.Shapes, f.Types = inputs.of(h.argsOf(&e))
-			f.Causal = inputs.causality(s.Name, h.argsOf(&e))
+			f.Mask = inputs.mask(s.Name, h.argsOf(&e))
 		}
 		return yield(&f)
 	})

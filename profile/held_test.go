@@ -87,8 +87,8 @@ func TestParseCopy(t *testing.T) {
 	}
 }
 
-// Whether attention is causal is told by an input, which is another one for each operator.
-func TestCausality(t *testing.T) {
+// Whether attention is causal, and to a window, is told by inputs, which are others for each operator.
+func TestMask(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()
 	inputs := func(values ...string) trace.ArgsID {
@@ -101,18 +101,28 @@ func TestCausality(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		inputs trace.ArgsID
-		want   Causality
+		want   Mask
 	}{
-		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "True", "False", "0.125"), Causal},
-		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "False", "True", "0.125"), Bidirectional},
-		{"aten::_scaled_dot_product_efficient_attention", inputs("", "", "", "", "False", "0.", "True", ""), Causal},
-		{"aten::_scaled_dot_product_flash_attention", inputs("", "", ""), UnknownCausality},
-		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "", "", "True"), UnknownCausality},
-		{"aten::_scaled_dot_product_flash_attention", 0, UnknownCausality},
-		{"aten::mm", inputs("", "", "", "0.", "True"), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "True", "False", "0.125"), Mask{Causal, 0}},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "False", "True", "0.125"), Mask{Bidirectional, 0}},
+		{"aten::_scaled_dot_product_efficient_attention", inputs("", "", "", "", "False", "0.", "True", ""), Mask{Causal, 0}},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", ""), Mask{}},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "", "", "True"), Mask{}},
+		{"aten::_scaled_dot_product_flash_attention", 0, Mask{}},
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "True", "127", "0", "0."), Mask{Causal, 128}},
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "True", "-1", "-1", "0."), Mask{Causal, 0}},
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "127", "0", "0."), Mask{Causal, 128}}, // nothing behind
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "100", "27", "0."), Mask{Bidirectional, 128}},
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "False", "100", "-1", "0."), Mask{Bidirectional, 0}}, // all behind
+		{"flash_attn::_flash_attn_forward", inputs("", "", "", "0.", "0.125", "True", "a", "", ""), Mask{Causal, 0}},
+		{"_vllm_fa3_C::fwd", inputs(append(make([]string, 24), "True", "127", "0", "0", "0.")...), Mask{Causal, 128}},
+		{"sgl_kernel::fwd", inputs(append(make([]string, 24), "True", "4095", "0", "0", "0.")...), Mask{Causal, 4096}},
+		{"_vllm_fa2_C::varlen_fwd", inputs(append(make([]string, 15), "True", "1023", "0", "0.")...), Mask{Causal, 1024}},
+		{"vllm::unified_attention_with_output", inputs("", "", "", "", "", "", "", ""), Mask{}}, // its window is the layer's
+		{"aten::mm", inputs("", "", "", "0.", "True"), Mask{}},
 	} {
 		name := syms.Intern(c.name)
-		if got := newInputTexts(syms, args).causality(name, c.inputs); got != c.want {
+		if got := newInputTexts(syms, args).mask(name, c.inputs); got != c.want {
 			t.Errorf("%s, %d: %v, want %v", c.name, c.inputs, got, c.want)
 		}
 	}

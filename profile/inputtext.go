@@ -34,31 +34,27 @@ func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
 // tensors.
 const ConcreteInputs = "Concrete Inputs"
 
-// causality returns what the arguments of an operator of a name say about it.
-func (t *inputTexts) causality(name trace.Sym, id trace.ArgsID) Causality {
+// mask returns what the arguments of an operator of a name say about which keys a token attends to.
+func (t *inputTexts) mask(name trace.Sym, id trace.ArgsID) Mask {
 	rule, ok := t.attentions[name]
-	if !ok || rule.Paged {
-		return UnknownCausality
+	if !ok {
+		return Mask{}
 	}
 	list, ok := t.args.Find(id, t.concrete)
 	if !ok || list.Kind != trace.ArgArray {
-		return UnknownCausality
+		return Mask{}
 	}
+	var texts [3]string // of the causality and of both sides of the window
 	input := 0
 	for value := range list.Elems {
-		if input++; input-1 < rule.Causal {
-			continue
+		if at := input - rule.Causal; at == 0 || rule.Windowed && at > 0 && at < len(texts) {
+			if value.Kind == trace.ArgString {
+				texts[at] = string(value.Bytes())
+			}
 		}
-		switch {
-		case value.Kind != trace.ArgString:
-		case string(value.Bytes()) == "True":
-			return Causal
-		case string(value.Bytes()) == "False":
-			return Bidirectional
-		}
-		break
+		input++
 	}
-	return UnknownCausality
+	return maskOf(texts[0], texts[1], texts[2])
 }
 
 // of returns what the arguments of an operator say about its inputs, 0 where they do not.

@@ -240,8 +240,8 @@ type Frame struct {
 	// them: "[[8,4096],[4096,1024]]", "[\"c10::BFloat16\",\"c10::BFloat16\"]". 0 is not
 	// recorded, or not asked for.
 	Shapes, Types trace.Sym
-	// Causal is known of operators that compute attention, where [ConcreteInputs] were asked for.
-	Causal Causality
+	// Mask is known of operators that compute attention, where [ConcreteInputs] were asked for.
+	Mask Mask
 }
 
 // A CounterValue is the value of a counter at a moment.

@@ -61,7 +61,7 @@ type Frame struct {
 	Kind          profile.FrameKind
 	Name          trace.Sym
 	Shapes, Types trace.Sym // of the inputs of an operator; 0 is unknown. See [Capture.ShapesOf]
-	Causal        profile.Causality
+	Mask          profile.Mask
 }
 
 // A process tells the processes of a stream apart.
@@ -267,7 +267,7 @@ func (r *captureReader) addFrame(f *profile.Frame) {
 		if w.pass && f.Start < w.from {
 			continue
 		}
-		w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Causal}, f.Start, max(f.End, f.Start+1)})
+		w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Mask}, f.Start, max(f.End, f.Start+1)})
 	}
 }
 

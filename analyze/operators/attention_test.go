@@ -21,7 +21,7 @@ func TestAttentionOfTraceLens(t *testing.T) {
 		t.Fatalf("%d rows", len(all))
 	}
 	a := all[0]
-	if a.B != 16 || a.Queries != 559 || a.Heads != 16 || a.Keys != 559 || a.KVHeads != 16 || a.Dim != 64 || a.ValueDim != 64 || a.Causal != profile.Causal || a.Working != 24 {
+	if a.B != 16 || a.Queries != 559 || a.Heads != 16 || a.Keys != 559 || a.KVHeads != 16 || a.Dim != 64 || a.ValueDim != 64 || a.Mask.Causal != profile.Causal || a.Working != 24 {
 		t.Errorf("%+v", a)
 	}
 	if gflop := a.FLOPs / 24 / 1e9; math.Abs(gflop-10.239377408) > 1e-9 || math.Abs(float64(a.GPU)/1e3-2722.704) > 0.01 || math.Abs(a.Achieved()/a.Peak()-0.0912) > 1e-4 {
@@ -52,7 +52,7 @@ func TestAttentionOfShapes(t *testing.T) {
 		{"vllm::unified_attention_with_output", "[[5,4,8],[7,2,8],[7,2,6]]", unknown, true, -1, -1, -1},
 		{"aten::scaled_dot_product_attention", "[[3,4,5,8],[3,2,7,8],[3,2,7,6]]", no, false, 0, 0, 0},
 	} {
-		a, ok := attentionOf(&Row{Row: walk.Row{Name: c.name}, Shapes: c.shapes, Causal: c.causal, Working: 2, GPU: 1000}, "")
+		a, ok := attentionOf(&Row{Row: walk.Row{Name: c.name}, Shapes: c.shapes, Mask: profile.Mask{Causal: c.causal}, Working: 2, GPU: 1000}, "")
 		flops := a.FLOPs
 		if math.IsNaN(flops) {
 			flops = -1

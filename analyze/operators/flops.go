@@ -152,19 +152,21 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 	return a, true
 }
 
-// each returns the FLOPs of one call: those of the two products, of which causal attention
-// needs half. It is NaN if that is unknown, also for causal attention with other queries than
-// keys: which keys a query attends to differs between libraries.
+// each returns the FLOPs of one call: those of the two products.
 func (a *Attention) each() float64 {
-	scores := float64(a.B) * float64(a.Heads) * float64(a.Queries) * float64(a.Keys)
-	both := 2 * scores * float64(a.Dim+a.ValueDim)
-	switch {
-	case a.Causal == profile.Bidirectional:
-		return both
-	case a.Causal == profile.Causal && a.Queries == a.Keys:
-		return both / 2
-	}
-	return math.NaN()
+	return 2 * float64(a.B) * float64(a.Heads) * roof.Pairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
+}
+
+// windowColumn is how many keys a token attends to.
+func windowColumn[T any](of func(*T) profile.Mask) table.Field[T] {
+	c := table.CountColumn("window", "of attention: keys that a token attends to at most, its own with them; empty is all, or unknown", func(r *T) int64 {
+		if w := of(r).Window; w > 0 {
+			return int64(w)
+		}
+		return request.Unknown
+	})
+	c.Detail = true
+	return c
 }
 
 func (o *Operators) attentionReport() *table.Table {
@@ -177,7 +179,8 @@ func (o *Operators) attentionReport() *table.Table {
 		table.CountColumn("keys", "tokens that they attend to", func(a *Attention) int64 { return a.Keys }),
 		table.CountColumn("dim", "numbers in a query or key of a head", func(a *Attention) int64 { return a.Dim }),
 		table.CountColumn("value dim", "numbers in a value of a head", func(a *Attention) int64 { return a.ValueDim }),
-		table.TextColumn("causal", "whether tokens attend only to those before them", func(a *Attention) string { return a.Causal.String() }),
+		table.TextColumn("causal", "whether tokens attend only to those before them", func(a *Attention) string { return a.Mask.Causal.String() }),
+		windowColumn(func(a *Attention) profile.Mask { return a.Mask }),
 	}))
 	o.noteLengths(t)
 	notePeak(o, t, o.Attention, of)

@@ -17,7 +17,7 @@ import (
 type Row struct {
 	Row           walk.Row
 	Shapes, Types string // of the inputs; "" is not recorded, or pooled
-	Causal        profile.Causality
+	Mask          profile.Mask
 	Calls         int64
 	SelfCPU, CPU  int64 // without and with operators in it; an operator in one of its own row counts once
 	SelfGPU, GPU  int64 // of kernels and copies launched by it, and by operators in it, too
@@ -119,7 +119,7 @@ func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(clas
 			Calls: s.calls, Work: s.work, Working: s.working, SelfCPU: s.cpu.self, CPU: s.cpu.name, SelfGPU: s.gpu.self, GPU: s.gpu.name}
 		if shapes {
 			row.CPU, row.GPU = s.cpu.class, s.gpu.class
-			row.Shapes, row.Types, row.Causal = nameOf(set, p.Key.shapes), nameOf(set, p.Key.types), p.Key.causal
+			row.Shapes, row.Types, row.Mask = nameOf(set, p.Key.shapes), nameOf(set, p.Key.types), p.Key.mask
 		}
 		rows = append(rows, row)
 	}
@@ -161,7 +161,7 @@ func (o *Operators) pooled(c class) class {
 }
 
 func (c class) compare(o class) int {
-	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.causal, o.causal), cmp.Compare(c.rank, o.rank))
+	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.mask.Causal, o.mask.Causal), cmp.Compare(c.mask.Window, o.mask.Window), cmp.Compare(c.rank, o.rank))
 }
 
 // nameOf returns a text that may not have been recorded.
@@ -183,7 +183,7 @@ func finish(rows []Row) {
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.SelfGPU, a.SelfGPU), a.Row.Compare(&b.Row, a.SelfCPU, b.SelfCPU),
-			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types), cmp.Compare(a.Causal, b.Causal))
+			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types), cmp.Compare(a.Mask.Causal, b.Mask.Causal), cmp.Compare(a.Mask.Window, b.Mask.Window))
 	})
 }
 

@@ -35,7 +35,8 @@ func (o *Operators) shapeReport() *table.Table {
 	shapes := []table.Field[Row]{
 		table.TextColumn("types", "types of the inputs", func(r *Row) string { return r.Types }),
 		table.TextColumn("shapes", "shapes of the inputs", func(r *Row) string { return r.Shapes }),
-		table.TextColumn("causal", "of attention: whether tokens attend only to those before them", func(r *Row) string { return r.Causal.String() }),
+		table.TextColumn("causal", "of attention: whether tokens attend only to those before them", func(r *Row) string { return r.Mask.Causal.String() }),
+		windowColumn(func(r *Row) profile.Mask { return r.Mask }),
 	}
 	shapes[0].Most, shapes[1].Most, shapes[2].Detail = mostTypes, mostShapes, true
 	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields("operator", shapes))

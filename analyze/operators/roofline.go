@@ -21,6 +21,7 @@ type Roofed struct {
 	Row           walk.Row // Name is the operator; "" is unknown
 	Kernel        string   // the longest of an operator
 	Shapes, Types string
+	Mask          profile.Mask     // of attention
 	Step          profile.StepKind // StepOther is unknown, or both
 	Instances     int64
 	Time          int64     // ns of their kernels, each from when the one before it on its stream ended
@@ -140,7 +141,7 @@ func (r *roofs) hasModel(c class) bool {
 	known, ok := r.model[c]
 	if !ok {
 		if c.name != 0 {
-			_, known = roof.WorkOf(r.set.Syms.Name(c.name), r.of(c), roof.Setting{Lengths: &someLengths, Causal: c.causal})
+			_, known = roof.WorkOf(r.set.Syms.Name(c.name), r.of(c), roof.Setting{Lengths: &someLengths, Mask: c.mask})
 		}
 		r.model[c] = known
 	}
@@ -166,7 +167,7 @@ func (r *roofs) modeled(i *instance) modeled {
 	nan := math.NaN()
 	m = modeled{work: roof.Work{FLOPs: nan, Bytes: nan}, roof: nan}
 	if key.name != 0 {
-		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Causal: key.causal, Routed: r.routed}); ok {
+		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Mask: key.mask, Routed: r.routed}); ok {
 			if key.among > 0 {
 				w = w.AmongGPUs(key.among)
 			}
@@ -312,7 +313,7 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, routed *roof.Routed, opt w
 	total := int64(0)
 	for _, p := range walk.Pools(all, roofKey.compare) {
 		row := Roofed{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks), Kernel: nameOf(set, p.Key.kernel),
-			Shapes: nameOf(set, p.Key.shapes), Types: nameOf(set, p.Key.types), Step: p.Key.step}
+			Shapes: nameOf(set, p.Key.shapes), Types: nameOf(set, p.Key.types), Mask: p.Key.mask, Step: p.Key.step}
 		if p.Key.name == 0 {
 			row.Row.Name = ""
 		}
@@ -329,7 +330,7 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, routed *roof.Routed, opt w
 	}
 	slices.SortFunc(o.Rows, func(a, b Roofed) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Step, b.Step), strings.Compare(a.Kernel, b.Kernel), strings.Compare(a.Row.Name, b.Row.Name), strings.Compare(a.Shapes, b.Shapes),
-			strings.Compare(a.Types, b.Types), strings.Compare(a.Row.Rank, b.Row.Rank))
+			strings.Compare(a.Types, b.Types), cmp.Compare(a.Mask.Window, b.Mask.Window), strings.Compare(a.Row.Rank, b.Row.Rank))
 	})
 	return o
 }
@@ -381,7 +382,7 @@ func (o *Rooflines) Report() *table.Table {
 		table.ShareColumn("roof share", "time in which the GPU can do it at best, as part of the total; above 100 %, the work is not what the formula says", func(r *Roofed) float64 { return r.Of() }),
 	)
 	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
-	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, step, operator, shapes, types, kernel))
+	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, step, operator, shapes, types, windowColumn(func(r *Roofed) profile.Mask { return r.Mask }), kernel))
 	o.note(t)
 	return t
 }

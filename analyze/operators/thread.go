@@ -12,7 +12,7 @@ import (
 type class struct {
 	rank                int32
 	name, shapes, types trace.Sym
-	causal              profile.Causality
+	mask                profile.Mask
 }
 
 // A frame is an operator that a thread was in.
@@ -129,7 +129,7 @@ func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
 
 // add adds an operator under a name.
 func (t *threads) add(f *profile.Frame, name trace.Sym) {
-	at := t.classOf(class{f.Rank, name, f.Shapes, f.Types, f.Causal})
+	at := t.classOf(class{f.Rank, name, f.Shapes, f.Types, f.Mask})
 	in := t.list[t.of(&f.Event, f.TID, true)]
 	in.frames = append(in.frames, frame{start: f.Start, end: f.Start + trace.Time(f.Dur()), class: at, around: none})
 }

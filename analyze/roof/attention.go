@@ -17,17 +17,17 @@ func attentionOf(name string, in *Inputs, s Setting) (w Work, ok bool) {
 		return w, false
 	}
 	if !rule.Paged {
-		return apart(rule, in, s.Causal)
+		return apart(rule, in, s.Mask)
 	}
 	if s.Lengths == nil {
 		return w, false
 	}
-	return paged(rule, in, s.Lengths)
+	return paged(rule, in, s.Lengths, s.Mask)
 }
 
 // apart returns the work of attention whose sequences have a dimension of their own. Of causal attention,
 // half of the pairs count.
-func apart(rule profile.Attention, in *Inputs, causal profile.Causality) (w Work, ok bool) {
+func apart(rule profile.Attention, in *Inputs, m profile.Mask) (w Work, ok bool) {
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
 	if len(query) != 4 || len(key) != 4 || len(value) != 4 {
 		return w, false
@@ -36,11 +36,8 @@ func apart(rule profile.Attention, in *Inputs, causal profile.Causality) (w Work
 	if rule.HeadsFirst {
 		heads, tokens = 1, 2
 	}
-	pairs := float64(query[0]) * float64(query[heads]) * float64(query[tokens]) * float64(key[tokens])
-	switch {
-	case causal == profile.Causal && query[tokens] == key[tokens]:
-		pairs /= 2
-	case causal != profile.Bidirectional:
+	pairs := float64(query[0]) * float64(query[heads]) * Pairs(query[tokens], key[tokens], m)
+	if math.IsNaN(pairs) {
 		return w, false
 	}
 	w.Type = in.Type(rule.Query)
@@ -50,6 +47,23 @@ func apart(rule profile.Attention, in *Inputs, causal profile.Causality) (w Work
 	return w, true
 }
 
+// Pairs returns for how many pairs of a token and a key of a sequence a head computes. It is NaN if that is
+// unknown, also for causal attention with other queries than keys: which keys a query attends to differs
+// between libraries.
+func Pairs(queries, keys int64, m profile.Mask) float64 {
+	q, k, window := float64(queries), float64(keys), float64(m.Window)
+	if window == 0 || window > k {
+		window = k
+	}
+	switch {
+	case m.Causal == profile.Bidirectional:
+		return q * window
+	case m.Causal == profile.Causal && queries == keys:
+		return window * (k - window/2) // the first ones have fewer before them
+	}
+	return math.NaN()
+}
+
 // pairs returns for how many pairs of a token and a key a head computes a step: of a chunk of a prompt, half
 // of its own square is masked.
 func pairs(l *profile.Lengths) (context, generation float64) {
@@ -57,9 +71,9 @@ func pairs(l *profile.Lengths) (context, generation float64) {
 }
 
 // paged returns the work of attention over a cache of keys and values. These are inputs: those of the tokens
-// of the step, or the cache itself, with a dimension of pages. Attention to a window needs less: shapes do
-// not tell of it, and it then seems to be faster than memory can be.
-func paged(rule profile.Attention, in *Inputs, l *profile.Lengths) (w Work, ok bool) {
+// of the step, or the cache itself, with a dimension of pages. Attention to a window whose arguments were not
+// recorded needs less: it then seems to be faster than memory can be.
+func paged(rule profile.Attention, in *Inputs, l *profile.Lengths, m profile.Mask) (w Work, ok bool) {
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
 	n := len(key)
 	if n != 3 && n != 4 || len(value) != n {
@@ -77,10 +91,49 @@ func paged(rule profile.Attention, in *Inputs, l *profile.Lengths) (w Work, ok b
 	}
 	w.Type = in.Type(rule.Query)
 	context, generation := pairs(l)
-	w.FLOPs = 2 * heads * dims * (context + generation)
 	tokens, keys := float64(l.ContextTokens+l.GenerationTokens), float64(l.ContextKeys+l.GenerationKeys)
+	if m.Window > 0 {
+		c := batch{float64(l.ContextTokens), float64(l.ContextKeys), float64(l.ContextSquares)}
+		g := batch{float64(l.GenerationTokens), float64(l.GenerationKeys), float64(l.GenerationSquares)}
+		window := float64(m.Window)
+		context, generation = min(context, c.pairs(window)), min(generation, g.tokens*window)
+		keys = c.read(window) + g.read(window)
+	}
+	w.FLOPs = 2 * heads * dims * (context + generation)
 	w.Bytes = tokens*heads*dims*sizeOf(w.Type) + keys*kv*dims*sizeOf(in.Type(rule.Query+1))
 	return w, true
+}
+
+// A batch is requests of a step of which only sums are known: they count as if each were like any other.
+type batch struct {
+	tokens, keys float64
+	squares      float64 // of the tokens of each
+}
+
+// requests returns how many there are.
+func (b *batch) requests() float64 {
+	if b.squares == 0 {
+		return 0
+	}
+	return b.tokens * b.tokens / b.squares
+}
+
+// read returns how many keys are read for attention to a window: the tokens of a request have their own each,
+// and those of the first one before.
+func (b *batch) read(window float64) float64 {
+	return min(b.keys, b.tokens+b.requests()*(window-1))
+}
+
+// pairs returns for how many pairs of a token and a key a head computes, of chunks of prompts: the first tokens
+// of a prompt have fewer keys before them than the window.
+func (b *batch) pairs(window float64) float64 {
+	n := b.requests()
+	if n == 0 {
+		return 0
+	}
+	tokens, before := b.tokens/n, (b.keys-b.tokens)/n
+	fewer := max(0, min(tokens, window-before))
+	return n * (fewer*before + fewer*fewer/2 + (tokens-fewer)*window)
 }
 
 // A latent is attention over a cache that has one compressed row for each token, which all heads

@@ -139,6 +139,42 @@ func TestPagedAttention(t *testing.T) {
 	}
 }
 
+// Attention to a window of 128 keys reads 128 of each sequence, and no more: of decoding, of chunks of prompts,
+// and where sequences have a dimension of their own. The pairs of tokens and keys are counted one by one.
+func TestSlidingWindow(t *testing.T) {
+	const heads, kv, dims, window, typ = 64.0, 8.0, 128.0, 128, `"c10::BFloat16"`
+	mask := profile.Mask{Causal: profile.Causal, Window: window}
+	counted := func(before, tokens int64) (pairs float64) {
+		for i := range tokens {
+			pairs += float64(min(before+i+1, window))
+		}
+		return pairs
+	}
+	in := ParseInputs("[[32,64,64],[4000,16,8,64],[4000,16,8,64]]", "["+typ+","+typ+","+typ+"]")
+	for _, c := range []struct {
+		name                string
+		l                   profile.Lengths
+		tokens, keys, pairs float64
+	}{
+		{"decode", profile.Lengths{GenerationTokens: 32, GenerationKeys: 55086, GenerationSquares: 32, GenerationPairs: 55086}, 32, 32 * window, 32 * window},
+		{"decode below the window", profile.Lengths{GenerationTokens: 32, GenerationKeys: 3200, GenerationSquares: 32, GenerationPairs: 3200}, 32, 3200, 3200},
+		{"two prompts", profile.Lengths{ContextTokens: 2000, ContextKeys: 2000, ContextSquares: 2e6, ContextPairs: 2e6}, 2000, 2000, 2 * counted(0, 1000)},
+		{"a later chunk", profile.Lengths{ContextTokens: 1000, ContextKeys: 9000, ContextSquares: 1e6, ContextPairs: 9e6}, 1000, 1127, counted(8000, 1000)},
+	} {
+		w, ok := WorkOf("_vllm_fa3_C::fwd", in, Setting{Lengths: &c.l, Mask: mask})
+		flop, bytes := 2*heads*dims*c.pairs, c.tokens*heads*dims*2+c.keys*kv*dims*2
+		if !ok || math.Abs(w.FLOPs/flop-1) > 0.005 || w.Bytes != bytes {
+			t.Errorf("%s: %v %.0f FLOP, %.0f bytes, want %.0f, %.0f", c.name, ok, w.FLOPs, w.Bytes, flop, bytes)
+		}
+	}
+	if n, want := Pairs(1000, 1000, mask), counted(0, 1000); math.Abs(n/want-1) > 0.005 {
+		t.Errorf("%.0f pairs, want %.0f", n, want)
+	}
+	if n := Pairs(100, 100, mask); n != 5000 { // all that causal attention needs
+		t.Errorf("%.0f pairs", n)
+	}
+}
+
 // Where a record tells that a few experts get all tokens, only these are read.
 func TestRoutedExperts(t *testing.T) {
 	d := &experts.Dump{Layers: 1, Experts: 128, Passes: []int64{1}, Counts: make([]uint32, 128)}

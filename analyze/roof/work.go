@@ -46,8 +46,8 @@ func (w *Work) Roof(g *GPU) (ns float64, by Bound) {
 
 // A Setting is what operators do not say of their work.
 type Setting struct {
-	Lengths *profile.Lengths  // of the sequences of their step; nil is unknown
-	Causal  profile.Causality // of attention
+	Lengths *profile.Lengths // of the sequences of their step; nil is unknown
+	Mask    profile.Mask     // of attention
 	// Routed are how tokens were spread over experts where that was recorded beside; nil is unknown.
 	Routed *Routed
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +59,50 @@ func TestRealGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkGraph(t, folder+" as of CUDA", truth, like, replay)
+	}
+}
+
+// gpt-oss attends to a window of 128 keys in every second layer. Where arguments do not tell of it, the row of these
+// layers is faster than memory can be, and counts as not known; with the arguments of FlashAttention, it is
+// as far from the roof as 32 x 128 keys are.
+func TestRealSlidingWindow(t *testing.T) {
+	folder := testinput.Shared(t, "data", "graphs", "vllm_gptoss_decode")
+	capture, replay := filepath.Join(folder, "capture.json.zst"), filepath.Join(folder, "replay.json.zst")
+	roofs := func(capture string) (rows []map[string]string) {
+		r := sgtrace(t, t.TempDir(), "report", "--kernels", "--table", "kernels.roof", "--format", "csv", "--captures", capture, replay)
+		for _, row := range readCSV(t, r.out) {
+			if strings.Contains(row["operator"], "attn") || strings.Contains(row["operator"], "attention") {
+				rows = append(rows, row)
+			}
+		}
+		return rows
+	}
+	over := func(row map[string]string) bool {
+		share, err := strconv.ParseFloat(row["roof_share"], 64)
+		return err == nil && share > 1
+	}
+	if rows := roofs(capture); len(rows) != 2 || over(rows[0]) || !over(rows[1]) || rows[1]["window"] != "" {
+		t.Errorf("without arguments: %v", rows)
+	}
+	layer := 0
+	planted := regexp.MustCompile(`"vllm::unified_attention_with_output"((?s:.*?))"Concrete Inputs": \[[^\]]*\]`).ReplaceAllFunc(testinput.ReadZstd(t, capture), func(b []byte) []byte {
+		left := []string{"127", "-1"}[layer%2]
+		layer++
+		b = bytes.Replace(b, []byte("vllm::unified_attention_with_output"), []byte("_vllm_fa3_C::fwd"), 1)
+		at := bytes.LastIndexByte(b, '[')
+		return append(b[:at:at], "["+strings.Repeat(`"", `, 24)+`"True", "`+left+`", "`+[]string{"0", "-1"}[(layer+1)%2]+`"]`...)
+	})
+	like := filepath.Join(t.TempDir(), "capture.json")
+	if err := os.WriteFile(like, planted, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows := roofs(like)
+	if layer != 24 || len(rows) != 2 || over(rows[0]) || over(rows[1]) || rows[1]["window"] != "128" || rows[1]["instances"] != "12" {
+		t.Fatalf("%d layers: %v", layer, rows)
+	}
+	const heads, kv, dims, tokens, window = 64, 8, 128, 32, 128
+	if want := strconv.Itoa(12 * (tokens*heads*dims + tokens*window*kv*dims) * 2); rows[1]["bytes"] != want {
+		t.Errorf("%s bytes, want %s", rows[1]["bytes"], want)
 	}
 }
 
