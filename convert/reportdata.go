@@ -104,7 +104,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		for _, c := range r.Captures {
 			in.Heap.Name(c.File.Name, r.Name)
 		}
-		p.Profiles.Ranks = append(p.Profiles.Ranks, r.Name)
+		p.Profiles.Ranks, p.Profiles.Numbers = append(p.Profiles.Ranks, r.Name), append(p.Profiles.Numbers, r.Global())
 		for _, c := range r.Captures {
 			if p.First == 0 || c.First < p.First {
 				p.First = c.First
@@ -231,7 +231,7 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 		p.MissingRanks = of.MissingRanks()
 	}
 	for _, r := range of.Tracks {
-		p.Ranks = append(p.Ranks, r.Name)
+		p.Ranks, p.Numbers = append(p.Ranks, r.Name), append(p.Numbers, r.Global())
 	}
 	return p
 }

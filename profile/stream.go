@@ -17,7 +17,11 @@ type Set struct {
 	Files []string
 	// Captures are recordings of the capture of CUDA graphs that Streams may replay; nil is none.
 	Captures *GraphCaptures
-	GPUs     []string // by rank: what its accelerators are called; "" is unknown, or several
+	// Annotations are what programs called the nodes of the graphs in Streams.
+	Annotations []NodeAnnotations
+	// Numbers are those of the ranks in their world; -1 is unknown.
+	Numbers []int32
+	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
 	// Collectives are those of all ranks; nil unless they were asked for.
 	Collectives CollectiveMatches
 	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were

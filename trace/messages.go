@@ -107,6 +107,12 @@ var (
 	TraceUnmatchedEnd     = message("trace-unmatched-end", DataLoss, "an event ends a slice that did not begin in this file; left out", "nothing: it began before the recording")
 )
 
+// Annotations of nodes of CUDA graphs.
+var (
+	AnnotationsDamaged = message("annotations-damaged", DataLoss, "annotations of nodes of CUDA graphs end here: {error}; everything before this is used", copyAgain)
+	AnnotationsOdd     = message("annotations-odd", DataLoss, "annotations that do not say what a node of a CUDA graph is called were left out", "check what wrote the file: keys are numbers of nodes, and values lists of texts or objects")
+)
+
 // Nsight Systems.
 var (
 	NsysTruncated       = message("nsys-truncated", DataLoss, "the file is cut off after {n} of {n} bytes, and rows in the missing part are lost; copy it again, or run nsys export again", exportAgain)

@@ -53,6 +53,7 @@ func Collect(set *profile.Set) *Graphs {
 	g.describeAll(g.Captures)
 	c := &chooser{Graphs: g, matcher: newMatcher(g.set.Syms), known: map[tried]*Pairs{}, aligned: map[tried]*Pairs{}, seqs: sequences{index: map[string]int32{}}}
 	c.choose()
+	g.annotate()
 	if !c.choosePasses() && len(g.Captures) == 0 && !g.exact {
 		return nil
 	}

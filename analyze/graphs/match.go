@@ -12,18 +12,19 @@ import (
 type By uint8
 
 const (
-	ByNothing   By = iota
-	ByAmbiguity    // several launches that say different things fit equally well
-	ByOrder        // it comes where a pass without a graph launched a kernel of the same kind
-	ByPlace        // nothing speaks against it, and both sides have as many
-	ByRepeat       // elsewhere in the graph, kernels of its name are of the same operator
-	ByKind         // the operator computes what the name of the kernel says
-	ByGrid         // the grid and the block are the same
-	ByName         // the name is the same
-	ByNode         // the recording tells which call made the node
+	ByNothing    By = iota
+	ByAmbiguity     // several launches that say different things fit equally well
+	ByOrder         // it comes where a pass without a graph launched a kernel of the same kind
+	ByPlace         // nothing speaks against it, and both sides have as many
+	ByRepeat        // elsewhere in the graph, kernels of its name are of the same operator
+	ByKind          // the operator computes what the name of the kernel says
+	ByGrid          // the grid and the block are the same
+	ByName          // the name is the same
+	ByAnnotation    // the program said what the node is called
+	ByNode          // the recording tells which call made the node
 )
 
-var byNames = [...]string{"", "ambiguous", "order", "position", "repeat", "kind", "grid", "name", "node"}
+var byNames = [...]string{"", "ambiguous", "order", "position", "repeat", "kind", "grid", "name", "annotation", "node"}
 
 func (b By) String() string { return byNames[b] }
 

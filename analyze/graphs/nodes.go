@@ -28,9 +28,10 @@ func (n numbered) of() executable { return executable{n.process, n.node >> 32} }
 
 // A recorded is an executable graph as it was captured.
 type recorded struct {
-	*window
+	*window // nil is not known
 	capture *Capture
 	launch  map[int64]int32 // by number of the node; absent is not known
+	by      By
 }
 
 // chooseRecorded finds what made the nodes of the replays of a stream, where the recording has that: the
@@ -71,7 +72,7 @@ func (g *Graphs) chooseRecorded(stream int, s profile.Stream) {
 		}
 		r := graphs[id.of()]
 		if r == nil {
-			r = &recorded{window: newWindow(id.process, call.at, call.at+1)}
+			r = &recorded{window: newWindow(id.process, call.at, call.at+1), by: ByNode}
 			graphs[id.of()] = r
 		}
 		r.from, r.to = min(r.from, call.at), max(r.to, call.at+1)
@@ -124,7 +125,7 @@ func (r *recorded) pairs(l *Launch) *Pairs {
 			p.Launch[i] = none
 			continue
 		}
-		p.Launch[i], p.By[i] = at, ByNode
+		p.Launch[i], p.By[i] = at, r.by
 	}
 	p.count(r.capture)
 	return p

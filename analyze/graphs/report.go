@@ -59,7 +59,7 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 		shapes, types,
 		text("module", "innermost nn.Module around that, or NVTX range", func(p Place) trace.Sym { return p.Module }),
 		text("layer", "the module that is a layer of the model", func(p Place) trace.Sym { return p.Layer }),
-		table.TextColumn("matched by", "how it is known which launch at capture is its own: node (the recording tells which call made the node), name (the same), grid (the same, and of the block), kind (the operator computes what the name says), repeat (elsewhere in the graph, kernels of its name are of that operator), position (as many, and nothing speaks against it), order (of kinds, in a pass that ran without a graph), ambiguous (several fit)", func(r *row) string {
+		table.TextColumn("matched by", "how it is known which launch at capture is its own: node (the recording tells which call made the node), annotation (the program named the node, and a file of PyTorch says how), name (the same), grid (the same, and of the block), kind (the operator computes what the name says), repeat (elsewhere in the graph, kernels of its name are of that operator), position (as many, and nothing speaks against it), order (of kinds, in a pass that ran without a graph), ambiguous (several fit)", func(r *row) string {
 			if r.launch.Capture == nil {
 				return ""
 			}
@@ -117,7 +117,11 @@ func (g *Graphs) note(t *table.Table, rows []row) {
 	if n := by[ByNode]; n > 0 {
 		t.Note("%d of %d were made by a call in the same recording", n, len(rows))
 	}
-	if known -= by[ByOrder] + by[ByNode]; known > 0 || by[ByOrder]+by[ByNode] == 0 {
+	if n := by[ByAnnotation]; n > 0 {
+		t.Note("%d of %d have the name that the program gave their nodes", n, len(rows))
+	}
+	if other := by[ByOrder] + by[ByAnnotation] + by[ByNode]; known > other || other == 0 {
+		known -= other
 		t.Note("%d of %d have an operator from a capture: %d by name, %d by grid, %d by kind, %d by position alone", known, len(rows), by[ByName], by[ByGrid], by[ByKind]+by[ByRepeat], by[ByPlace])
 	}
 	if by[ByNothing] > 0 {

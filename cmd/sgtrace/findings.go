@@ -183,6 +183,9 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 			return nil, nil, err
 		}
 	}
+	if what.events.Args == profile.ArgsNone && len(inputs.Annotations(captures)) > 0 { // only numbers of nodes lead to these
+		what.events.Args = profile.ArgsMin
+	}
 	if len(captures) > 0 && what.events.Args == profile.ArgsMin {
 		what.events.ArgCats = append(slices.Clone(what.events.ArgCats), profile.KernelCategory)
 		what.events.ArgNames = append(slices.Clone(what.events.ArgNames), profile.NodeArgument)
@@ -199,9 +202,11 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []inputs.Input, err error) {
 	others, captures = inputs.SplitCaptures(files)
 	if given := ctx.StringSlice("captures"); len(given) > 0 {
+		annotations := inputs.Annotations(captures)
 		if captures, err = inputs.Find(given, ctx.StringSlice("exclude")...); err != nil {
 			return nil, nil, err
 		}
+		captures = inputs.Unique(append(captures, annotations...))
 		// What is named as an input is one, even if it lies in the folder of the captures.
 		captures = slices.DeleteFunc(captures, func(in inputs.Input) bool {
 			same := func(arg string) bool { return filepath.Clean(arg) == filepath.Clean(in.Name) }
@@ -218,7 +223,7 @@ var captureEvents = profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsM
 
 // addCaptures reads recordings of the capture of CUDA graphs.
 func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []inputs.Input) error {
-	captures, err := c.readGraphCaptures(ctx, files)
+	captures, err := c.readGraphCaptures(ctx, files, &e.Profiles)
 	if err != nil {
 		return errors.Join(err, e.Close())
 	}
@@ -228,9 +233,13 @@ func (c *command) addCaptures(ctx *cli.Context, e *convert.ReportData, files []i
 	return nil
 }
 
-// readGraphCaptures reads recordings of the capture of CUDA graphs; nil if they hold nothing. What cannot be read
-// of them is reported, and graphs then stay without operators.
-func (c *command) readGraphCaptures(ctx *cli.Context, files []inputs.Input) (*convert.ReportData, error) {
+// readGraphCaptures reads recordings of the capture of CUDA graphs; nil if they hold nothing. The annotations of nodes
+// among them go to set. What cannot be read of them is reported, and graphs then stay without operators.
+func (c *command) readGraphCaptures(ctx *cli.Context, files []inputs.Input, set *profile.Set) (*convert.ReportData, error) {
+	c.read = append(c.read, inputs.Annotations(files)...)
+	if files, set.Annotations = inputs.ReadAnnotations(files, &c.diags); len(files) == 0 {
+		return nil, nil
+	}
 	opt := inputs.Options{Filter: captureEvents, Walk: true, Zone: c.givenZone(ctx)}
 	in, of, err := convert.Read(files, opt, ranks.Options{}, &c.diags)
 	if errors.Is(err, inputs.ErrNoEvents) {
@@ -250,7 +259,7 @@ func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile
 	}
 	c.screen.Doing("looking for the operators of CUDA graphs")
 	if len(files) > 0 {
-		captures, err := c.readGraphCaptures(ctx, files)
+		captures, err := c.readGraphCaptures(ctx, files, set)
 		if err != nil {
 			return err
 		}

@@ -277,6 +277,129 @@ func TestGraphsOfExports(t *testing.T) {
 	}
 }
 
+// annotatedTrace writes the trace of a rank that replays the graph of graphModel twice, with the numbers of its
+// nodes, and a kernel without a graph.
+func annotatedTrace(t *testing.T, path string, rank, graph int) (numbers []int64) {
+	t.Helper()
+	var events []string
+	event := func(cat, name string, ts, dur int, args string, tid int) {
+		events = append(events, fmt.Sprintf(`{"ph":"X","cat":%q,"name":%q,"pid":%d,"tid":%d,"ts":%d,"dur":%d,"args":{%s}}`, cat, name, 10+rank, tid, ts, dur, args))
+	}
+	at := 1_770_000_100_000_000
+	event("cuda_runtime", "cudaLaunchKernel", at, 5, `"correlation":9`, 10)
+	event("kernel", "warm_up", at+10, 50, `"device":0,"stream":7,"correlation":9,"graph node id":0`, 7)
+	for replay := range 2 {
+		at += 10_000
+		event("cuda_runtime", "cudaGraphLaunch", at, 5, fmt.Sprintf(`"correlation":%d`, 10+replay), 10)
+		for i, k := range graphModel(2, 8) {
+			number := int64(graph)<<32 | int64(i+1)
+			if replay == 0 {
+				numbers = append(numbers, number)
+			}
+			event("kernel", k.name, at+20+i*120, 100, fmt.Sprintf(`"device":0,"stream":7,"correlation":%d,"graph node id":%d`, 10+replay, number), 7)
+		}
+	}
+	text := fmt.Sprintf(`{"schemaVersion":1,"distributedInfo":{"backend":"nccl","rank":%d,"world_size":2},"traceEvents":[%s]}`, rank, strings.Join(events, ",\n"))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	return numbers
+}
+
+// Kernels of a graph are called what the program said of their nodes at capture, rank by rank: the numbers
+// of nodes are those of a process. The truth is what was written.
+func TestAnnotationsOfNodes(t *testing.T) {
+	dir := t.TempDir()
+	want := map[[2]string]string{} // by rank and index
+	for rank := range 2 {
+		numbers := annotatedTrace(t, filepath.Join(dir, "traces", "step_14", fmt.Sprintf("%d.77.pt.trace.json", rank)), rank, 3)
+		var lines []string
+		for i, n := range numbers {
+			name, value := "", ""
+			switch i % 8 {
+			case 0: // nothing is said
+				continue
+			case 1:
+				name, value = fmt.Sprintf("rank %d qkv", rank), fmt.Sprintf(`["outer", "rank %d qkv"]`, rank)
+			case 2:
+				name, value = fmt.Sprintf("rope layer=%d", i/8), fmt.Sprintf(`[{"str": "rope", "stream": 7}, {"layer": %d}]`, i/8)
+			default:
+				name, value = fmt.Sprintf("part%d", i), fmt.Sprintf(`[{"name": "part%d", "stream": 60}]`, i)
+			}
+			want[[2]string{fmt.Sprint(rank), fmt.Sprint(i)}] = name
+			lines = append(lines, fmt.Sprintf("%q: %s", fmt.Sprint(n), value))
+		}
+		path := filepath.Join(dir, "traces", fmt.Sprintf("kernel_annotations_rank%d_42.json", rank))
+		if err := os.WriteFile(path, []byte("{"+strings.Join(lines, ",\n")+"}"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := []string{"report", "--ops", "--table", "ops.graphkernels", "--format", "csv"}
+	check := func(what string, args ...string) {
+		t.Helper()
+		r := sgtrace(t, dir, append(ask, args...)...)
+		rows := readCSV(t, r.out)
+		if len(rows) != 2*2*16 {
+			t.Fatalf("%s: %d rows: %s", what, len(rows), r.err)
+		}
+		for _, got := range rows {
+			name := want[[2]string{got["rank"][len(got["rank"])-1:], got["index"]}]
+			by := ""
+			if name != "" {
+				by = "annotation"
+			}
+			if got["module"] != name || got["matched_by"] != by || got["operator"] != "" {
+				t.Errorf("%s: %v, want %q", what, got, name)
+			}
+		}
+	}
+	check("of the folder", "traces")
+	check("beside the folder", filepath.Join("traces", "step_14"))
+	moved := filepath.Join(dir, "elsewhere")
+	if err := os.Mkdir(moved, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 2 {
+		name := fmt.Sprintf("kernel_annotations_rank%d_42.json", rank)
+		if err := os.Rename(filepath.Join(dir, "traces", name), filepath.Join(moved, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("that --captures names", "--captures", moved, "traces")
+	if out := sgtrace(t, dir, "report", "--stacks", "--table", "stacks.gpu", "--format", "folded", "--captures", moved, "traces").out; !strings.Contains(out, "rank 1 qkv;nvjet_tst_64x8_qkv") {
+		t.Errorf("stacks:\n%s", out)
+	}
+	if r := sgtrace(t, dir, "merge", "--captures", moved, "traces", "-o", "out.json"); !strings.Contains(r.file, `"cat":"graph_module","name":"rank 1 qkv"`) {
+		t.Errorf("no row of modules: %s", r.err)
+	}
+
+	// A file by another name is known by its content, and counts for the only rank there is.
+	one := filepath.Join(dir, "traces", "step_14", "1.77.pt.trace.json")
+	other := filepath.Join(dir, "names.json")
+	if err := os.Rename(filepath.Join(moved, "kernel_annotations_rank1_42.json"), other); err != nil {
+		t.Fatal(err)
+	}
+	if out := sgtrace(t, dir, append(ask, one, other)...).out; !strings.Contains(out, "rank 1 qkv") {
+		t.Errorf("by content:\n%s", out)
+	}
+	text, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []struct{ text, says string }{
+		{string(text[:len(text)-20]), "names.json: data loss: annotations of nodes of CUDA graphs end here: at byte "},
+		{`{"12": [7], "x": ["a"], ` + string(text[1:]), "annotations that do not say what a node of a CUDA graph is called were left out [annotations-odd] (2 times; this is the first)"},
+	} {
+		if err := os.WriteFile(other, []byte(bad.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := sgtrace(t, dir, append(ask, one, other)...)
+		if r.status != exitPartial || !strings.Contains(r.err, bad.says) || !strings.Contains(r.out, "rank 1 qkv") {
+			t.Errorf("%s\n%s, want %s", r.err, r.out, bad.says)
+		}
+	}
+}
+
 // A launch that the capture lacks costs that launch, and what is around it at most: of the real graph, as CUDA
 // would have written it, at least 99 % of the kernels are right, and none is wrong.
 func TestRealGraphWithoutALaunch(t *testing.T) {

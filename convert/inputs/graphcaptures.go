@@ -24,8 +24,8 @@ var (
 // captureList is the file of vLLM that says for how many tokens each capture is.
 const captureList = "execution_details.json"
 
-// SplitCaptures takes the captures of graphs out of the inputs of a search, and adds those that lie
-// in folders beside the others.
+// SplitCaptures takes the captures of graphs out of the inputs of a search, and annotations of their nodes
+// out of all inputs, and adds those that lie in folders beside the others.
 func SplitCaptures(files []Input) (others, captures []Input) {
 	listed, folders := map[string]map[string]bool{}, map[string]bool{}
 	for _, in := range files {
@@ -37,6 +37,8 @@ func SplitCaptures(files []Input) (others, captures []Input) {
 			}
 		}
 		switch name := filepath.Base(in.Path()); {
+		case in.annotates():
+			captures = append(captures, in)
 		case in.Search != nil && (slices.Contains(captureFolders, filepath.Base(dir)) || captureFiles.MatchString(name) || listed[dir][name]):
 			captures = append(captures, in)
 		default:
@@ -48,6 +50,7 @@ func SplitCaptures(files []Input) (others, captures []Input) {
 		return files, nil // they are what is asked for
 	}
 	for dir := range folders {
+		captures = append(captures, annotationsIn(dir)...)
 		for _, name := range captureFolders {
 			if found, err := (globs{}).find(filepath.Join(dir, name)); err == nil {
 				captures = append(captures, found...)
