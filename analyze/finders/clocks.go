@@ -8,6 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/series"
 )
 
 // slowClocks finds GPUs whose clocks are lower, and the ranks of recordings that they are of.
@@ -16,18 +18,21 @@ func slowClocks(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 
 // uses are the GPUs that ranks used, of those that used one only.
-func (m *Measured) uses() (list []hardware.Use) {
-	if m.GPUs == nil {
+func (m *Measured) uses() []hardware.Use { return usesOf(m.Of.Profiles, m.GPUs) }
+
+// usesOf are the GPUs that ranks used, of those that used one only; gpus is nil if there are none.
+func usesOf(set *profile.Set, gpus *gpu.GPUs) (list []hardware.Use) {
+	if gpus == nil {
 		return nil
 	}
-	for i := range m.GPUs.GPUs {
-		g := &m.GPUs.GPUs[i]
+	for i := range gpus.GPUs {
+		g := &gpus.GPUs[i]
 		k := int(g.RankIndex)
 		other := func(o gpu.GPU) bool { return o.RankIndex == g.RankIndex && o.Device != g.Device }
-		if k >= len(m.Of.Profiles.Placements) || slices.ContainsFunc(m.GPUs.GPUs, other) {
+		if k >= len(set.Placements) || slices.ContainsFunc(gpus.GPUs, other) {
 			continue
 		}
-		at := &m.Of.Profiles.Placements[k]
+		at := &set.Placements[k]
 		u := hardware.Use{Rank: g.Rank, Host: at.Host, UUID: at.UUID, GPU: int(at.GPU), From: g.First, To: g.Last}
 		if at.GPU < 0 { // PyTorch counts as its process does
 			u.GPU, u.Sees = int(g.Device), at.Devices
@@ -35,6 +40,20 @@ func (m *Measured) uses() (list []hardware.Use) {
 		list = append(list, u)
 	}
 	return list
+}
+
+// SMClocks returns what metrics have of the clock of each rank's GPU while it was recorded, in MHz, by rank; 0 is
+// unknown. It is nil where metrics have no clocks.
+func SMClocks(metrics *series.Set, set *profile.Set, opt gpu.Options) []float64 {
+	if metrics == nil || !slices.ContainsFunc(metrics.List, func(x series.Series) bool { return x.Metric == series.SMClock }) {
+		return nil
+	}
+	byRank := hardware.ClocksOf(metrics, usesOf(set, gpu.Measure(set, opt)))
+	clocks := make([]float64, len(set.Ranks))
+	for i, rank := range set.Ranks {
+		clocks[i] = byRank[rank]
+	}
+	return clocks
 }
 
 // besideClocks adds to ranks that come late what metrics have of the clocks of their GPUs: a cause that

@@ -117,6 +117,18 @@ func Beside(set *series.Set, uses []Use, rank place.Where) (text string, equal b
 		d.name(), d.by, number(own), words.Counted(len(peers), "other"), number(usual)), own >= lower*usual
 }
 
+// ClocksOf returns what metrics have of the clock of GPUs while their ranks were recorded, in MHz, by rank.
+func ClocksOf(set *series.Set, uses []Use) map[string]float64 {
+	devices, clocks := Devices(set), map[string]float64{}
+	join(devices, uses)
+	for _, d := range devices {
+		if d.use != nil {
+			clocks[d.use.Rank] = d.clockIn(d.use)
+		}
+	}
+	return clocks
+}
+
 // clockIn is the clock while a rank was recorded: of scrapes in that time, and of one on either side,
 // where the GPU worked; 0 is unknown.
 func (d *Device) clockIn(u *Use) float64 {

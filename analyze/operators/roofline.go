@@ -2,6 +2,7 @@ package operators
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -45,9 +46,9 @@ func (r *Roofed) Known() bool { return r.Of() <= 1 }
 type Rooflines struct {
 	Rows   []Roofed // the longest time first
 	ByRank bool
-	gpus   []string // that are known, by rank; "" is unknown
+	gpus   []string  // that are known, by rank; "" is unknown
+	clocks []float64 // of their units, MHz; 0 is unknown
 	ranks  int
-	routed bool // tokens were spread over experts as was recorded
 }
 
 // A roofKey says what a row is of.
@@ -96,6 +97,7 @@ type modeled struct {
 type roofs struct {
 	set    *profile.Set
 	routed *roof.Routed
+	clocks []float64 // of the GPU of each rank, MHz; 0 is unknown
 	steps  *walk.KernelSteps
 	sums   map[roofKey]*roofSum
 	inputs map[class]roof.Inputs
@@ -110,8 +112,8 @@ type laneID struct {
 	stream       uint32
 }
 
-func newRoofs(set *profile.Set, s profile.Stream, routed *roof.Routed) *roofs {
-	return &roofs{set, routed, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}}
+func newRoofs(set *profile.Set, s profile.Stream, routed *roof.Routed, clocks []float64) *roofs {
+	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -173,6 +175,7 @@ func (r *roofs) modeled(i *instance) modeled {
 			}
 			m.work = w
 			if g, ok := roof.GPUOf(r.set.GPU(key.rank)); ok {
+				g = g.AtClock(r.clocks[key.rank])
 				m.roof, m.bound = w.Roof(&g)
 			}
 		}
@@ -287,19 +290,19 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 	}
 }
 
-// SumRooflines finds how near kernels come to what their GPUs can do. g is nil without captures of graphs, and
-// routed where it was not recorded which experts tokens went to.
-func SumRooflines(set *profile.Set, g *graphs.Graphs, routed *roof.Routed, opt walk.Options) *Rooflines {
+// SumRooflines finds how near kernels come to what their GPUs can do. g is nil without captures of graphs.
+func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt walk.Options) *Rooflines {
+	clocks := clocksOf(set, beside.Clocks, &opt)
 	streams := make([]map[roofKey]*roofSum, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		r := newRoofs(set, s, routed)
+		r := newRoofs(set, s, beside.Routed, clocks)
 		collect(set, i, s, &opt, pass{selected: selectOperators(set.Syms), graphs: g, roofs: r})
 		for _, x := range r.eager {
 			r.finish(x)
 		}
 		streams[i] = r.sums
 	})
-	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs, routed: routed != nil}
+	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs, clocks: clocks}
 	var all []walk.Member[roofKey, roofSum]
 	for _, sums := range streams {
 		for key, s := range sums {
@@ -321,6 +324,9 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, routed *roof.Routed, opt w
 		row.reached = 1
 		if g, ok := roof.GPUOf(set.GPU(p.Key.rank)); ok {
 			row.reached = g.Reached(row.Bound)
+			if row.Bound == roof.ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
+				row.reached = 1
+			}
 		}
 		total = distribution.AddTimes(total, row.Time)
 		o.Rows = append(o.Rows, row)
@@ -392,6 +398,34 @@ func (o *Rooflines) Any() bool {
 	return slices.ContainsFunc(o.Rows, func(r Roofed) bool { return !math.IsNaN(r.Of()) })
 }
 
+// atClock says at which clock the peaks of a GPU are.
+func (o *Rooflines) atClock(name string, g *roof.GPU) string {
+	least, most, unknown := math.Inf(1), 0.0, false
+	for rank, clock := range o.clocks {
+		switch {
+		case rank >= len(o.gpus) || o.gpus[rank] != name:
+		case clock == 0:
+			unknown = true
+		default:
+			least, most = min(least, clock), max(most, clock)
+		}
+	}
+	switch {
+	case most == 0:
+		return ", at boost clock: that of its units was not recorded"
+	case g.Rated() == 0:
+		return ", at boost clock: which that is, is not known"
+	}
+	text := fmt.Sprintf("; TFLOP/s are scaled from %.0f MHz to the clock that was measured, %.0f", g.Rated(), least)
+	if most > least {
+		text += fmt.Sprintf(" to %.0f", most)
+	}
+	if unknown {
+		text += ", except of ranks without one"
+	}
+	return text
+}
+
 // farFromRoof is from where on kernels are said to be far from the roof. Large kernels that are written
 // well reach 75 to 95 %.
 const farFromRoof = 0.4
@@ -419,7 +453,7 @@ func (o *Rooflines) note(t *table.Table) {
 	}
 	for name := range names {
 		if g, ok := roof.GPUOf(name); ok {
-			t.Note("%s: %g TFLOP/s of 16-bit numbers, %g TB/s, by its data sheet (%s)", name, g.Half, g.Bandwidth, g.Source)
+			t.Note("%s: %g TFLOP/s of 16-bit numbers, %g TB/s, by its data sheet (%s)%s", name, g.Half, g.Bandwidth, g.Source, o.atClock(name, &g))
 		} else if name == "" {
 			t.Note("no roof: the files do not name the GPU")
 		} else {

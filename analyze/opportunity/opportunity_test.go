@@ -34,7 +34,7 @@ func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 func find(set *profile.Set) (*Opportunities, *Fills) {
 	opt := walk.Options{}
 	fills := SumFills(set, opt)
-	return Find(set, nil, operators.SumRooflines(set, nil, nil, opt), fills, opt), fills
+	return Find(set, nil, operators.SumRooflines(set, nil, operators.Beside{}, opt), fills, opt), fills
 }
 
 // Each pattern is found where its kernels follow each other in every layer, with the time of all but the

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
@@ -33,7 +35,8 @@ func Faster(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
 	opt := walk.Options{From: o.Devices.From, To: o.Devices.To}
 	fills := opportunity.SumFills(o.Profiles, opt)
-	roofs := operators.SumRooflines(o.Profiles, captured, roof.RoutedOf(o.Of.Experts), opt)
+	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
+	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: roof.RoutedOf(o.Of.Experts), Clocks: clocks}, opt)
 	found := opportunity.Find(o.Profiles, captured, roofs, fills, opt)
 	if len(found.List) > 0 {
 		s.Lead = found.Lead()

@@ -13,6 +13,8 @@ type GPU struct {
 	Name string // words in that of the device
 	// Units are its streaming multiprocessors, or compute units.
 	Units int64
+	// PerClock are operations on 16-bit numbers of dense matrices that a unit does in a cycle of its clock.
+	PerClock int64
 	// Half, Eight and Four are TFLOP/s of dense matrices of numbers of 16, 8, and 4 bits.
 	Half, Eight, Four float64
 	Bandwidth         float64 // of its memory, TB/s
@@ -33,26 +35,43 @@ func (g *GPU) Reached(by Bound) float64 {
 	return 1
 }
 
+// Rated returns the clock of units, in MHz, at which a GPU reaches the peaks of its data sheet; 0 is unknown.
+func (g *GPU) Rated() float64 {
+	if g.PerClock == 0 {
+		return 0
+	}
+	return g.Half * 1e6 / float64(g.Units*g.PerClock)
+}
+
+// AtClock returns what a GPU is made for while its units have a clock, in MHz: they compute as much slower, or
+// faster, and memory and links do not. Without a clock, it is that of the data sheet.
+func (g GPU) AtClock(mhz float64) GPU {
+	if rated := g.Rated(); mhz > 0 && rated > 0 {
+		g.Half, g.Eight, g.Four = g.Half*mhz/rated, g.Eight*mhz/rated, g.Four*mhz/rated
+	}
+	return g
+}
+
 // gpus are of the data sheets, at boost clock and without sparsity, for which most sheets of NVIDIA
 // give twice as much. The first one whose name fits counts.
 var gpus = []GPU{
-	{"GB300", 152, 2500, 5000, 15000, 8.0, 900, "NVIDIA GB300 NVL72: a 72nd, dense"},
-	{"B300", 148, 2250, 4500, 14000, 8.0, 900, "NVIDIA HGX B300: an eighth, dense"},
-	{"B200", 148, 2250, 4500, 9000, 8.0, 900, "NVIDIA DGX B200: 36 and 72 PFLOPS for 8, with sparsity"},
-	{"H200 NVL", 132, 835.5, 1670.5, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
-	{"H200", 132, 989.5, 1979, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
-	{"H100 NVL", 132, 835.5, 1670.5, 0, 3.9, 300, "NVIDIA H100 Tensor Core GPU"},
-	{"H100 PCIe", 114, 756.5, 1513, 0, 2.0, 300, "NVIDIA H100 Tensor Core GPU, first edition"},
-	{"H100", 132, 989.5, 1979, 0, 3.35, 450, "NVIDIA H100 Tensor Core GPU: SXM"},
-	{"H20", 78, 148, 296, 0, 4.0, 450, "NVIDIA H20"},
-	{"A100 SXM4 40GB", 108, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
-	{"A100 PCIE 40GB", 108, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
-	{"A100", 108, 312, 0, 0, 2.039, 300, "NVIDIA A100 Tensor Core GPU, 80 GB"},
-	{"L40S", 142, 362, 733, 0, 0.864, 32, "NVIDIA L40S"},
-	{"L4", 58, 121, 242.5, 0, 0.3, 32, "NVIDIA L4"},
-	{"MI355X", 256, 2516.6, 5033.2, 10066, 8.0, 537.6, "AMD Instinct MI355X"},
-	{"MI325X", 304, 1307.4, 2614.9, 0, 6.0, 448, "AMD Instinct MI325X"},
-	{"MI300X", 304, 1307.4, 2614.9, 0, 5.3, 448, "AMD Instinct MI300X"},
+	{"GB300", 152, 8192, 2500, 5000, 15000, 8.0, 900, "NVIDIA GB300 NVL72: a 72nd, dense"},
+	{"B300", 148, 8192, 2250, 4500, 14000, 8.0, 900, "NVIDIA HGX B300: an eighth, dense"},
+	{"B200", 148, 8192, 2250, 4500, 9000, 8.0, 900, "NVIDIA DGX B200: 36 and 72 PFLOPS for 8, with sparsity"},
+	{"H200 NVL", 132, 4096, 835.5, 1670.5, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
+	{"H200", 132, 4096, 989.5, 1979, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
+	{"H100 NVL", 132, 4096, 835.5, 1670.5, 0, 3.9, 300, "NVIDIA H100 Tensor Core GPU"},
+	{"H100 PCIe", 114, 4096, 756.5, 1513, 0, 2.0, 300, "NVIDIA H100 Tensor Core GPU, first edition"},
+	{"H100", 132, 4096, 989.5, 1979, 0, 3.35, 450, "NVIDIA H100 Tensor Core GPU: SXM"},
+	{"H20", 78, 0, 148, 296, 0, 4.0, 450, "NVIDIA H20"},
+	{"A100 SXM4 40GB", 108, 2048, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
+	{"A100 PCIE 40GB", 108, 2048, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
+	{"A100", 108, 2048, 312, 0, 0, 2.039, 300, "NVIDIA A100 Tensor Core GPU, 80 GB"},
+	{"L40S", 142, 1024, 362, 733, 0, 0.864, 32, "NVIDIA L40S"},
+	{"L4", 58, 1024, 121, 242.5, 0, 0.3, 32, "NVIDIA L4"},
+	{"MI355X", 256, 4096, 2516.6, 5033.2, 10066, 8.0, 537.6, "AMD Instinct MI355X"},
+	{"MI325X", 304, 2048, 1307.4, 2614.9, 0, 6.0, 448, "AMD Instinct MI325X"},
+	{"MI300X", 304, 2048, 1307.4, 2614.9, 0, 5.3, 448, "AMD Instinct MI300X"},
 }
 
 // multiprocessor is what one of NVIDIA's holds at once.

@@ -201,6 +201,20 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
+// The clock at which the peaks of data sheets hold is the boost clock that these give for matrices.
+func TestRatedClocks(t *testing.T) {
+	for name, mhz := range map[string]float64{"NVIDIA A100-SXM4-80GB": 1410, "NVIDIA H100 80GB HBM3": 1830, "NVIDIA H100 PCIe": 1620, "NVIDIA L4": 2040,
+		"AMD Instinct MI300X": 2100, "AMD Instinct MI325X": 2100, "AMD Instinct MI355X": 2400} {
+		g, ok := GPUOf(name)
+		if !ok || math.Abs(g.Rated()-mhz) > 4 {
+			t.Errorf("%s: %.1f MHz, want %.0f", name, g.Rated(), mhz)
+		}
+		if h := g.AtClock(mhz / 2); math.Abs(h.Half/g.Half-0.5) > 0.001 || h.Bandwidth != g.Bandwidth {
+			t.Errorf("%s: %+v", name, h)
+		}
+	}
+}
+
 // How many blocks a multiprocessor holds is what NVIDIA's occupancy calculator says.
 func TestResident(t *testing.T) {
 	g, _ := GPUOf("NVIDIA H100 80GB HBM3")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
@@ -124,7 +125,8 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		opt := walk.Options{ByRank: byRank, From: in.From, To: in.To}
 		fills := opportunity.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
-		roofs := operators.SumRooflines(in.Profiles, captured, roof.RoutedOf(in.Experts), opt)
+		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
+		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: roof.RoutedOf(in.Experts), Clocks: clocks}, opt)
 		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil

@@ -1,0 +1,61 @@
+package operators
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// productSet is a large product of matrices that one kernel computes in 1 ms on an H100.
+func productSet(typ, kernel string) (*profile.Set, *testset.RowStream) {
+	syms := trace.NewSymbols()
+	in := syms.Intern("[[4096,4096],[4096,4096]]")
+	s := &testset.RowStream{}
+	s.FrameRows = []profile.Frame{{Event: profile.Event{Start: 1000, End: 9000, Name: syms.Intern("aten::mm"), PID: 1}, TID: 1, Shapes: in, Types: syms.Intern(`["` + typ + `","` + typ + `"]`)}}
+	s.CallRows = []profile.Call{{Event: profile.Event{Start: 2000, End: 3000, Name: syms.Intern("cudaLaunchKernel"), PID: 1, Correlation: 5}, TID: 1}}
+	s.KernelRows = []profile.Kernel{{Event: profile.Event{Start: 10_000, End: 1_010_000, Name: syms.Intern(kernel), PID: 1, Correlation: 5}, Stream: 7}}
+	set := testset.SetOf(syms, []string{"rank 0"}, s)
+	set.GPUs = []string{"NVIDIA H100 80GB HBM3"}
+	return set, s
+}
+
+// roofOf returns the only row, and the notes.
+func roofOf(t *testing.T, set *profile.Set, beside Beside) (*Roofed, string) {
+	t.Helper()
+	o := SumRooflines(set, nil, beside, walk.Options{})
+	if len(o.Rows) != 1 {
+		t.Fatalf("%d rows: %+v", len(o.Rows), o.Rows)
+	}
+	return &o.Rows[0], strings.Join(o.Report().Footnotes, "\n")
+}
+
+// At half the clock, a product takes twice as long at best, wherever the clock was measured. What the recording
+// sampled itself leads.
+func TestClockOfRoof(t *testing.T) {
+	const flop, boost, half = 2 * 4096.0 * 4096 * 4096, 989.5, 915.1
+	want := func(row *Roofed, clock float64) bool {
+		return math.Abs(row.Roof/(flop/(boost*clock/1830.1)/1e3)-1) < 1e-3
+	}
+	set, s := productSet("c10::BFloat16", "nvjet_tst")
+	if row, note := roofOf(t, set, Beside{}); !want(row, 1830.1) || !strings.Contains(note, "at boost clock") {
+		t.Errorf("%v ns: %s", row.Roof, note)
+	}
+	if row, note := roofOf(t, set, Beside{Clocks: []float64{half}}); !want(row, half) || !strings.Contains(note, "from 1830 MHz to the clock that was measured, 915") {
+		t.Errorf("%v ns: %s", row.Roof, note)
+	}
+	for i, v := range []float64{1400, 1410, 345} {
+		s.CounterRows = append(s.CounterRows, profile.CounterValue{Time: trace.Time(10_000 + i), Source: set.Syms.Intern("GPU 0"), Name: set.Syms.Intern("GPC Clock Frequency"), Unit: set.Syms.Intern("MHz"), Value: v, Kind: profile.DeviceCounter})
+	}
+	if row, note := roofOf(t, set, Beside{Clocks: []float64{half}}); !want(row, 1400) {
+		t.Errorf("%v ns: %s", row.Roof, note)
+	}
+	s.CounterRows[1].Source = set.Syms.Intern("GPU 1") // which of both the rank uses is not known
+	if row, note := roofOf(t, set, Beside{}); !want(row, 1830.1) {
+		t.Errorf("%v ns: %s", row.Roof, note)
+	}
+}
