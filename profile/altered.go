@@ -6,7 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// WithObserved returns a stream of the events of st, and of what was observed meanwhile.
+// WithObserved returns a stream of the events of st, and of what was observed meanwhile,
+// the nodes of graphs included.
 func WithObserved(st, observed Stream) Stream { return withObserved{st, observed} }
 
 type withObserved struct {
@@ -18,7 +19,11 @@ func (b withObserved) Samples(yield func(*Sample) bool) { b.observed.Samples(yie
 func (b withObserved) Backtraces(wanted func(*Sample) bool) iter.Seq[*Sample] {
 	return b.observed.Backtraces(wanted)
 }
-func (b withObserved) Runs(yield func(*Run) bool) { b.observed.Runs(yield) }
+func (b withObserved) Runs(yield func(*Run) bool)             { b.observed.Runs(yield) }
+func (b withObserved) GraphNodes(yield func(*GraphNode) bool) { GraphNodes(b.observed)(yield) }
+
+// NodeRanges are those of what was observed: a timeline holds NVTX ranges as slices of no kind.
+func (b withObserved) NodeRanges(yield func(*Range) bool) { b.observed.Ranges(yield) }
 func (b withObserved) CounterValues(yield func(*CounterValue) bool) {
 	b.observed.CounterValues(yield)
 }

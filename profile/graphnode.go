@@ -22,3 +22,13 @@ func GraphNodes(s Stream) iter.Seq[*GraphNode] {
 		}
 	}
 }
+
+// NodeRanges yields the ranges of a stream that threads may have been in while they made nodes of graphs.
+func NodeRanges(s Stream) iter.Seq[*Range] {
+	if n, ok := s.(interface {
+		NodeRanges(yield func(*Range) bool)
+	}); ok {
+		return n.NodeRanges
+	}
+	return s.Ranges
+}

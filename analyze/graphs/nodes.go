@@ -135,7 +135,7 @@ func (r *recorded) pairs(l *Launch) *Pairs {
 // modules.
 func (r *captureReader) readRanges(s profile.Stream) {
 	emitted := profile.NewOperatorRanges(r.syms)
-	for a := range s.Ranges {
+	for a := range profile.NodeRanges(s) {
 		f, ok := emitted.Of(a)
 		if !ok {
 			if a.Open || a.Style != profile.PushPop {

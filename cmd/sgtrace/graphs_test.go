@@ -258,6 +258,16 @@ func TestGraphsOfExports(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	merged := sgtrace(t, dir, "merge", export, "-o", "out.json")
+	for i, k := range model {
+		module := fmt.Sprintf("model.layers.%d.part%d", i/8, i%8)
+		if got := strings.Count(merged.file, `"cat":"graph_module","name":"`+module+`"`); got != replays {
+			t.Errorf("timeline: %s is there %d times, want %d: %s", module, got, replays, merged.err)
+		}
+		if !strings.Contains(merged.file, `"cat":"graph_operator","name":"`+k.operator+`"`) {
+			t.Errorf("timeline: %s is not there", k.operator)
+		}
+	}
 	rows := readCSV(t, sgtrace(t, dir, "report", "--ops", "--table", "ops.graphkernels", "--format", "csv", export).out)
 	if len(rows) != replays*len(model) {
 		t.Fatalf("%d rows, want %d", len(rows), replays*len(model))
