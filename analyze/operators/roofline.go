@@ -83,7 +83,8 @@ type instance struct {
 type modelKey struct {
 	class
 	lengths profile.Lengths
-	among   int // GPUs
+	among   int       // GPUs
+	kernel  trace.Sym // 0 if its name does not matter
 }
 
 // A modeled is the work of an operator, and the shortest time in which its GPU can do it.
@@ -160,7 +161,11 @@ func (r *roofs) modeled(i *instance) modeled {
 		key.lengths = *i.lengths
 	}
 	if i.key.kernel != 0 {
-		key.among = roof.GPUsOf(r.set.Syms.Name(i.key.kernel))
+		kernel := r.set.Syms.Name(i.key.kernel)
+		key.among = roof.GPUsOf(kernel)
+		if roof.NamesUnits(kernel) {
+			key.kernel = i.key.kernel
+		}
 	}
 	m, ok := r.known[key]
 	if ok {
@@ -172,6 +177,9 @@ func (r *roofs) modeled(i *instance) modeled {
 		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Mask: key.mask, Routed: r.routed}); ok {
 			if key.among > 0 {
 				w = w.AmongGPUs(key.among)
+			}
+			if key.kernel != 0 {
+				w = w.On(r.set.Syms.Name(key.kernel))
 			}
 			m.work = w
 			if g, ok := roof.GPUOf(r.set.GPU(key.rank)); ok {

@@ -34,6 +34,28 @@ func roofOf(t *testing.T, set *profile.Set, beside Beside) (*Roofed, string) {
 	return &o.Rows[0], strings.Join(o.Report().Footnotes, "\n")
 }
 
+// Which peak products of 32-bit numbers have, the name of the kernel tells; else it is unknown.
+func TestRoofOfSingles(t *testing.T) {
+	const flop = 2 * 4096.0 * 4096 * 4096
+	for _, c := range []struct {
+		typ, kernel string
+		peak        float64 // TFLOP/s; 0 is unknown
+	}{
+		{"float", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", 494.7},
+		{"float", "cutlass_80_tensorop_s1688gemm_256x128_16x4_tn_align4", 494.7},
+		{"float", "ampere_sgemm_128x64_tn", 66.9},
+		{"float", "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4", 66.9},
+		{"float", "some_gemm", 0},
+		{"c10::BFloat16", "ampere_bf16_s1688gemm_bf16_128x128_ldg8_f2f_tn", 989.5},
+	} {
+		set, _ := productSet(c.typ, c.kernel)
+		row, _ := roofOf(t, set, Beside{})
+		if want := flop / c.peak / 1e3; c.peak == 0 && !math.IsNaN(row.Roof) || c.peak != 0 && math.Abs(row.Roof/want-1) > 1e-9 {
+			t.Errorf("%s: %v ns, want %v", c.kernel, row.Roof, want)
+		}
+	}
+}
+
 // At half the clock, a product takes twice as long at best, wherever the clock was measured. What the recording
 // sampled itself leads.
 func TestClockOfRoof(t *testing.T) {

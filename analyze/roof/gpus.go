@@ -17,7 +17,10 @@ type GPU struct {
 	PerClock int64
 	// Half, Eight and Four are TFLOP/s of dense matrices of numbers of 16, 8, and 4 bits.
 	Half, Eight, Four float64
-	Bandwidth         float64 // of its memory, TB/s
+	// TF32 is of dense matrices whose numbers of 32 bits are rounded to 19 (XF32 of AMD), and Single of those of 32
+	// bits as they are, on whatever units are fastest.
+	TF32, Single float64
+	Bandwidth    float64 // of its memory, TB/s
 	// Link is what it can send to other GPUs of its host, GB/s: half of what sheets give for both directions.
 	Link   float64
 	Source string
@@ -47,7 +50,9 @@ func (g *GPU) Rated() float64 {
 // faster, and memory and links do not. Without a clock, it is that of the data sheet.
 func (g GPU) AtClock(mhz float64) GPU {
 	if rated := g.Rated(); mhz > 0 && rated > 0 {
-		g.Half, g.Eight, g.Four = g.Half*mhz/rated, g.Eight*mhz/rated, g.Four*mhz/rated
+		for _, peak := range []*float64{&g.Half, &g.Eight, &g.Four, &g.TF32, &g.Single} {
+			*peak *= mhz / rated
+		}
 	}
 	return g
 }
@@ -55,23 +60,23 @@ func (g GPU) AtClock(mhz float64) GPU {
 // gpus are of the data sheets, at boost clock and without sparsity, for which most sheets of NVIDIA
 // give twice as much. The first one whose name fits counts.
 var gpus = []GPU{
-	{"GB300", 152, 8192, 2500, 5000, 15000, 8.0, 900, "NVIDIA GB300 NVL72: a 72nd, dense"},
-	{"B300", 148, 8192, 2250, 4500, 14000, 8.0, 900, "NVIDIA HGX B300: an eighth, dense"},
-	{"B200", 148, 8192, 2250, 4500, 9000, 8.0, 900, "NVIDIA DGX B200: 36 and 72 PFLOPS for 8, with sparsity"},
-	{"H200 NVL", 132, 4096, 835.5, 1670.5, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
-	{"H200", 132, 4096, 989.5, 1979, 0, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
-	{"H100 NVL", 132, 4096, 835.5, 1670.5, 0, 3.9, 300, "NVIDIA H100 Tensor Core GPU"},
-	{"H100 PCIe", 114, 4096, 756.5, 1513, 0, 2.0, 300, "NVIDIA H100 Tensor Core GPU, first edition"},
-	{"H100", 132, 4096, 989.5, 1979, 0, 3.35, 450, "NVIDIA H100 Tensor Core GPU: SXM"},
-	{"H20", 78, 0, 148, 296, 0, 4.0, 450, "NVIDIA H20"},
-	{"A100 SXM4 40GB", 108, 2048, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
-	{"A100 PCIE 40GB", 108, 2048, 312, 0, 0, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
-	{"A100", 108, 2048, 312, 0, 0, 2.039, 300, "NVIDIA A100 Tensor Core GPU, 80 GB"},
-	{"L40S", 142, 1024, 362, 733, 0, 0.864, 32, "NVIDIA L40S"},
-	{"L4", 58, 1024, 121, 242.5, 0, 0.3, 32, "NVIDIA L4"},
-	{"MI355X", 256, 4096, 2516.6, 5033.2, 10066, 8.0, 537.6, "AMD Instinct MI355X"},
-	{"MI325X", 304, 2048, 1307.4, 2614.9, 0, 6.0, 448, "AMD Instinct MI325X"},
-	{"MI300X", 304, 2048, 1307.4, 2614.9, 0, 5.3, 448, "AMD Instinct MI300X"},
+	{"GB300", 152, 8192, 2500, 5000, 15000, 1250, 80, 8.0, 900, "NVIDIA GB300 NVL72: a 72nd, dense"},
+	{"B300", 148, 8192, 2250, 4500, 14000, 1125, 75, 8.0, 900, "NVIDIA HGX B300: an eighth, dense"},
+	{"B200", 148, 8192, 2250, 4500, 9000, 1125, 75, 8.0, 900, "NVIDIA DGX B200: 36 and 72 PFLOPS for 8, with sparsity"},
+	{"H200 NVL", 132, 4096, 835.5, 1670.5, 0, 417.5, 60, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
+	{"H200", 132, 4096, 989.5, 1979, 0, 494.7, 66.9, 4.8, 450, "NVIDIA H200 Tensor Core GPU"},
+	{"H100 NVL", 132, 4096, 835.5, 1670.5, 0, 417.5, 60, 3.9, 300, "NVIDIA H100 Tensor Core GPU"},
+	{"H100 PCIe", 114, 4096, 756.5, 1513, 0, 378, 51.2, 2.0, 300, "NVIDIA H100 Tensor Core GPU, first edition"},
+	{"H100", 132, 4096, 989.5, 1979, 0, 494.7, 66.9, 3.35, 450, "NVIDIA H100 Tensor Core GPU: SXM"},
+	{"H20", 78, 0, 148, 296, 0, 74, 44, 4.0, 450, "NVIDIA H20"},
+	{"A100 SXM4 40GB", 108, 2048, 312, 0, 0, 156, 19.5, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
+	{"A100 PCIE 40GB", 108, 2048, 312, 0, 0, 156, 19.5, 1.555, 300, "NVIDIA A100 Tensor Core GPU"},
+	{"A100", 108, 2048, 312, 0, 0, 156, 19.5, 2.039, 300, "NVIDIA A100 Tensor Core GPU, 80 GB"},
+	{"L40S", 142, 1024, 362, 733, 0, 183, 91.6, 0.864, 32, "NVIDIA L40S"},
+	{"L4", 58, 1024, 121, 242.5, 0, 60, 30.3, 0.3, 32, "NVIDIA L4"},
+	{"MI355X", 256, 4096, 2516.6, 5033.2, 10066, 0, 157.3, 8.0, 537.6, "AMD Instinct MI355X"},
+	{"MI325X", 304, 2048, 1307.4, 2614.9, 0, 653.7, 163.4, 6.0, 448, "AMD Instinct MI325X"},
+	{"MI300X", 304, 2048, 1307.4, 2614.9, 0, 653.7, 163.4, 5.3, 448, "AMD Instinct MI300X"},
 }
 
 // multiprocessor is what one of NVIDIA's holds at once.
@@ -137,7 +142,7 @@ func GPUOf(name string) (g GPU, ok bool) {
 }
 
 // Peak returns the TFLOP/s for a type of numbers, as PyTorch writes it; NaN is unknown. Of 32-bit numbers
-// it is: whether TF32 is used is not recorded.
+// it is, until [Work.On] tells which units a kernel uses.
 func (g *GPU) Peak(typ string) float64 {
 	of := 0.0
 	switch {
@@ -147,6 +152,10 @@ func (g *GPU) Peak(typ string) float64 {
 		of = g.Eight
 	case strings.HasPrefix(typ, "c10::Float4_"):
 		of = g.Four
+	case typ == roundedType:
+		of = g.TF32
+	case typ == singleType:
+		of = g.Single
 	}
 	if of == 0 {
 		return math.NaN()

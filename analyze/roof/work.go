@@ -3,6 +3,7 @@ package roof
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -17,6 +18,41 @@ type Work struct {
 // Add adds the work of another.
 func (w *Work) Add(o Work) {
 	w.FLOPs, w.Bytes, w.Sent, w.Type = w.FLOPs+o.FLOPs, w.Bytes+o.Bytes, w.Sent+o.Sent, o.Type
+}
+
+// Types of 32-bit numbers by the units that multiply them.
+const (
+	roundedType = "float on TF32 units"
+	singleType  = "float on FP32 units"
+)
+
+// unitWords are in names of kernels of cuBLAS, CUTLASS, and Tensile that multiply 32-bit numbers, in lower case: the
+// first ones round them to TF32. "s1688gemm" is the instruction of tensor cores for these.
+var unitWords = []struct{ word, typ string }{
+	{"tf32", roundedType}, {"xf32", roundedType}, {"s1688gemm", roundedType},
+	{"sgemm", singleType}, {"simt", singleType}, {"ffma", singleType}, {"gemv", singleType}, {"f32f32_f32f32", singleType},
+}
+
+// On returns the work as a kernel does it whose name says on which units: of 32-bit numbers, operators do not
+// tell whether they are rounded.
+func (w Work) On(kernel string) Work {
+	if typ := unitsOf(kernel); w.Type == "float" && typ != "" {
+		w.Type = typ
+	}
+	return w
+}
+
+// NamesUnits reports whether [Work.On] may depend on the name of a kernel.
+func NamesUnits(kernel string) bool { return unitsOf(kernel) != "" }
+
+func unitsOf(kernel string) string {
+	kernel = strings.ToLower(kernel)
+	for _, u := range unitWords {
+		if strings.Contains(kernel, u.word) {
+			return u.typ
+		}
+	}
+	return ""
 }
 
 // Bound is which roof some work meets first.
