@@ -20,7 +20,7 @@ import (
 const full = 90
 
 // fewLimited is in how many intervals a queue must be there to be more than a few requests that came
-// together.
+// together. Of a prefill server, whose queue comes and goes with each long prompt, these follow each other.
 const fewLimited = 4
 
 // Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
@@ -75,28 +75,33 @@ func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
 	return out
 }
 
-// during are the buckets in which something holds, the first and the last one, and how many
-// buckets had lines at all.
-func (l *Logged) during(r *Rank, holds func(b int) bool) (n, all, first, last int) {
-	first = -1
+// A lasting says in how many buckets something holds, of those that had lines at all, how many of
+// them follow each other, and which are the first and the last one.
+type lasting struct{ n, all, inARow, first, last int }
+
+func (l *Logged) during(r *Rank, holds func(b int) bool) (d lasting) {
+	row := 0
 	for b := range l.Grid.N() {
 		if p := r.points[series.Queued]; p == nil || p[b].n == 0 {
 			continue
 		}
-		all++
-		if holds(b) {
-			if first < 0 {
-				first = b
-			}
-			n, last = n+1, b
+		d.all++
+		if !holds(b) {
+			row = 0
+			continue
 		}
+		if d.n == 0 {
+			d.first = b
+		}
+		row++
+		d.n, d.last, d.inARow = d.n+1, b, max(d.inARow, row)
 	}
-	return n, all, first, last
+	return d
 }
 
 // span says when buckets were.
-func (l *Logged) span(first, last int) string {
-	from, to := clock(l.Grid.Start(first)), clock(l.Grid.Start(last)+trace.Time(l.Grid.Bucket))
+func (l *Logged) span(d lasting) string {
+	from, to := clock(l.Grid.Start(d.first)), clock(l.Grid.Start(d.last)+trace.Time(l.Grid.Bucket))
 	return fmt.Sprintf("between %s and %s", from, to)
 }
 
@@ -116,15 +121,15 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 		p := r.points[series.Preallocated]
 		return p != nil && p[b].most > 0
 	}
-	n, all, first, last := l.during(r, func(b int) bool { return usage[b].most >= full && waiting(b) })
-	if all < fewBuckets || n < 2 {
+	d := l.during(r, func(b int) bool { return usage[b].most >= full && waiting(b) })
+	if d.all < fewBuckets || d.n < 2 {
 		return f, false
 	}
 	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Topic: kvTopic, At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+	f = finding.Finding{Topic: kvTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
-		r.Where.String(), words.InPercent(full/100.0), n, all, words.Nearly(l.Grid.Bucket), most, l.span(first, last))
+		r.Where.String(), words.InPercent(full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, l.span(d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.ThreeDigits(r.Most(series.KVUsage))))
 	return f, true
 }
@@ -143,16 +148,16 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 		return f, false
 	}
 	most := r.Most(series.Running)
-	n, all, first, last := l.during(r, func(b int) bool {
+	d := l.during(r, func(b int) bool {
 		return running[b].n > 0 && running[b].most > 0.97*most && r.points[series.Queued][b].mean() >= 1
 	})
-	if all < fewBuckets || n < fewLimited || most < 2 {
+	if d.all < fewBuckets || d.n < fewLimited || most < 2 {
 		return f, false
 	}
-	f = finding.Finding{Topic: runningTopic, At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+	f = finding.Finding{Topic: runningTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?) in %d of %d intervals of %s while up to %.0f wait, %s",
-		most, r.Where.String(), n, all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(first, last))
+		most, r.Where.String(), d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
 	if u := r.Most(series.KVUsage); !math.IsNaN(u) {
 		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(u)))
 	}
@@ -165,21 +170,21 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 	if r.Where.Role != request.Prefill {
 		return f, false
 	}
-	n, all, first, last := l.during(r, func(b int) bool { return r.points[series.Queued][b].mean() >= 1 && r.load(b) > 0 })
-	if all < fewBuckets || n < fewLimited {
+	d := l.during(r, func(b int) bool { return r.points[series.Queued][b].mean() >= 1 && r.load(b) > 0 })
+	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Topic: prefillTopic, At: r.Where, Since: l.Grid.Start(first), Cost: float64(n) / float64(l.Grid.N()),
+	f = finding.Finding{Topic: prefillTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
-		r.Where.String(), r.mostQueued(), n, all, words.Nearly(l.Grid.Bucket), l.span(first, last))
+		r.Where.String(), r.mostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), l.span(d))
 	room := true
 	for i := range l.Ranks {
-		if d := &l.Ranks[i]; d.Where.Role == request.Decode {
-			if u := d.Most(series.KVUsage); u >= full || zero(d.Mean(series.Preallocated)) >= 1 {
+		if decode := &l.Ranks[i]; decode.Where.Role == request.Decode {
+			if u := decode.Most(series.KVUsage); u >= full || zero(decode.Mean(series.Preallocated)) >= 1 {
 				room = false
 			} else if !math.IsNaN(u) {
-				f.Evidence = append(f.Evidence, finding.Sentence("%s has room: its KV cache is %s %% full at most", d.Where.String(), words.ThreeDigits(u)))
+				f.Evidence = append(f.Evidence, finding.Sentence("%s has room: its KV cache is %s %% full at most", decode.Where.String(), words.ThreeDigits(u)))
 			}
 		}
 	}
