@@ -75,7 +75,7 @@ func TestRemark(t *testing.T) {
 		{Finding{Confidence: Likely, Cost: 0.001, Whose: GPUTime}, "likely; accounts for less than 1 % of total GPU time"},
 		{Finding{Confidence: Certain, Cost: 0.03, Whose: Requests}, "certain; affects 3 % of requests"},
 		{Finding{Confidence: Certain, Whose: Requests}, "certain; affects no requests"},
-		{Finding{Confidence: Likely, Whose: RequestTime}, "likely; costs no request time"},
+		{Finding{Confidence: Likely, Whose: RequestTime}, "likely; no known cost"},
 	} {
 		if got := test.f.Remark(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

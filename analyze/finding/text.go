@@ -16,7 +16,7 @@ func (f *Finding) CostText() string {
 	case f.Cost == 0 && counts:
 		return fmt.Sprintf("affects no %s", f.Whose)
 	case f.Cost == 0:
-		return fmt.Sprintf("costs no %s", f.Whose)
+		return "no known cost" // many things that are good to know are not measured in time
 	case f.Cost < 0.005:
 		part = "less than 1 %"
 	}

@@ -301,7 +301,7 @@ func (o *Opportunities) Finding() ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	x := &o.List[0]
-	text := fmt.Sprintf("kernels would take at most %.0f %% less without this, in every layer: %s. %s", 100*share, x.title(), x.How)
+	text := fmt.Sprintf("up to %.0f %% of kernel time could be saved, in every layer: %s. %s", 100*share, x.title(), x.How)
 	f := finding.Finding{Topic: "faster", Text: text, Metric: finding.Metric{Name: "time of kernels that could be saved", Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s, %s in all: %s", words.Counted(int(x.Instances), "time"), words.Nearly(x.Total), table.Shorten([]string{x.Where}, mostWhere)[0])}
 	return []finding.Finding{f}, judged
