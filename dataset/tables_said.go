@@ -8,6 +8,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// An aboutRow is what a value or an event is about.
+type aboutRow struct {
+	Server string `parquet:"server,dict" redact:"host" doc:"server: its pod, its log, or its address; empty is unknown"`
+	Host   string `parquet:"host,dict" redact:"host" doc:"empty is unknown"`
+	Role   string `parquet:"role,dict" redact:"own" doc:"prefill, decode, unified, router; empty is unknown"`
+	Rank   string `parquet:"rank,dict" redact:"own" doc:"rank: DP0 TP0; empty is none"`
+	GPU    int32  `parquet:"gpu,dict" doc:"GPU of the host; -1 is none"`
+	UUID   string `parquet:"uuid,dict" redact:"own" doc:"of the GPU; empty is unknown"`
+}
+
 // A valueRow is a value that logs or metrics tell.
 type valueRow struct {
 	Time   int64   `parquet:"time,delta" unit:"ns" doc:"Unix time"`
@@ -18,12 +28,7 @@ type valueRow struct {
 	Kind   string  `parquet:"kind,dict" redact:"own" doc:"gauge, counter (grows), amount (since the value before), bucket (a counter of what is at most le), mean"`
 	Label  string  `parquet:"label,dict" doc:"what else its producer tells series apart by: stage=prefill_forward"`
 	Le     float64 `parquet:"le,optional" doc:"of a bucket: the most that it counts"`
-	Server string  `parquet:"server,dict" redact:"host" doc:"server: its pod, its log, or its address; empty is unknown"`
-	Host   string  `parquet:"host,dict" redact:"host" doc:"empty is unknown"`
-	Role   string  `parquet:"role,dict" redact:"own" doc:"prefill, decode, unified, router; empty is unknown"`
-	Rank   string  `parquet:"rank,dict" redact:"own" doc:"rank: DP0 TP0; empty is none"`
-	GPU    int32   `parquet:"gpu,dict" doc:"GPU of the host; -1 is none"`
-	UUID   string  `parquet:"uuid,dict" redact:"own" doc:"of the GPU; empty is unknown"`
+	aboutRow
 }
 
 // A happenedRow is what logs, kernels, or an orchestrator say that happened.
@@ -35,12 +40,7 @@ type happenedRow struct {
 	Stack  string `parquet:"stack,dict" doc:"functions, innermost first, a line each"`
 	N      int64  `parquet:"n" doc:"requests or repetitions that it is about"`
 	Line   int64  `parquet:"line" doc:"line in the original; 0 if it has no lines"`
-	Server string `parquet:"server,dict" redact:"host" doc:"server: its pod, its log, or its address; empty is unknown"`
-	Host   string `parquet:"host,dict" redact:"host" doc:"empty is unknown"`
-	Role   string `parquet:"role,dict" redact:"own" doc:"prefill, decode, unified, router; empty is unknown"`
-	Rank   string `parquet:"rank,dict" redact:"own" doc:"rank: DP0 TP0; empty is none"`
-	GPU    int32  `parquet:"gpu,dict" doc:"GPU of the host; -1 is none"`
-	UUID   string `parquet:"uuid,dict" redact:"own" doc:"of the GPU; empty is unknown"`
+	aboutRow
 }
 
 // An enteredRow is a collective, a send, or a receive that a process entered.
@@ -73,9 +73,7 @@ func (w *writer) said() {
 	for i := range set.List {
 		s := &set.List[i]
 		of := set.Metric(s.Metric)
-		row := valueRow{Metric: of.Name, Unit: of.Unit, Kind: of.Kind.String(), Label: w.name(s.Label)}
-		p, server := about(set, s.Place)
-		row.Server, row.Host, row.Role, row.Rank, row.GPU, row.UUID = server.Called(), server.Host, server.Role, rankText(p.Rank), p.GPU, p.UUID
+		row := valueRow{Metric: of.Name, Unit: of.Unit, Kind: of.Kind.String(), Label: w.name(s.Label), aboutRow: about(set, s.Place)}
 		if of.Kind == series.Bucket && !math.IsInf(s.Most, 0) {
 			row.Le = s.Most
 		}
@@ -86,19 +84,18 @@ func (w *writer) said() {
 	}
 	for i := range set.Instants {
 		x := &set.Instants[i]
-		p, server := about(set, x.Place)
 		happened.write(happenedRow{Time: int64(x.Time), Within: 1000 * int64(x.Within), Kind: x.Kind.String(), Text: w.name(x.Text), Stack: w.name(x.Stack),
-			N: int64(x.Count), Line: int64(x.Line),
-			Server: server.Called(), Host: server.Host, Role: server.Role, Rank: rankText(p.Rank), GPU: p.GPU, UUID: p.UUID})
+			N: int64(x.Count), Line: int64(x.Line), aboutRow: about(set, x.Place)})
 	}
 	values.close()
 	happened.close()
 }
 
-// about is the place of an index of Places, and its server.
-func about(set *series.Set, place int32) (*series.Place, *series.Server) {
+// about is the place of an index of Places.
+func about(set *series.Set, place int32) aboutRow {
 	p := &set.Places[place]
-	return p, &set.Servers[p.Server]
+	server := &set.Servers[p.Server]
+	return aboutRow{server.Called(), server.Host, server.Role, rankText(p.Rank), p.GPU, p.UUID}
 }
 
 // rankText is a rank, "" of what is none.
