@@ -45,8 +45,9 @@ func IsWorker(f *finding.Finding) bool { return strings.HasPrefix(f.Topic, worke
 
 // WithoutWorker says what a step would take, and how long stages would be idle, without a finding of
 // [Workers]: with a worker as fast as those of its stage, or with stages that compute the same. It names
-// the change, and what that takes for granted.
-func WithoutWorker(set *profile.Set, f *finding.Finding) (out []finding.Without, name, assumed string, err error) {
+// the change, and what that takes for granted. model is by which part of what is saved the model of pipelines
+// may be wrong, 0 to 1: the interval has that.
+func WithoutWorker(set *profile.Set, f *finding.Finding, model float64) (out []finding.Without, name, assumed string, err error) {
 	p := pipelinesOf(set.Lanes)
 	if len(p.list) < fewWorkers || len(p.steps) < fewSteps {
 		return nil, "", "", errors.New("the steps of the workers are not known")
@@ -75,7 +76,6 @@ func WithoutWorker(set *profile.Set, f *finding.Finding) (out []finding.Without,
 		return nil, "", "", fmt.Errorf("played again without a change, steps are %s %% off what was recorded: their stages wait for more than the slowest of them", words.InPercent(off))
 	}
 	saved := recorded - changed
-	const model = 0.1 // see whatif
 	half := model*math.Abs(saved) + math.Abs(played-recorded)
 	step := finding.Without{Metric: finding.Step, Unit: table.Duration, Actual: whole, Without: whole - saved, Low: max(0, whole-saved-half), High: whole - saved + half}
 	bubble := finding.Without{Metric: finding.Bubble, Unit: table.Share, Actual: idle, Without: idleChanged}

@@ -147,7 +147,7 @@ func TestRateOfEvenPipelines(t *testing.T) {
 			x.factor = 1
 			_, even := x.play()
 			want := (even-x.optimize)*c.even + x.optimize
-			got, _, _, err := WithoutWorker(set, &found[0])
+			got, _, _, err := WithoutWorker(set, &found[0], 0.1)
 			if err != nil || math.Abs(got[0].Actual-is) > 1e6 {
 				t.Errorf("%s, seed %d: %v, %v, is %.0f", c.name, seed, err, got, is)
 				return false
@@ -169,7 +169,7 @@ func TestPipelinesThatWait(t *testing.T) {
 	lanes, _ := x.play()
 	set := &profile.Set{Lanes: lanes}
 	found, _ := Workers(set)
-	_, _, _, err := WithoutWorker(set, &found[0])
+	_, _, _, err := WithoutWorker(set, &found[0], 0.1)
 	if err == nil || !strings.HasPrefix(err.Error(), "played again without a change, steps are 13 % off what was recorded") {
 		t.Error(err)
 	}

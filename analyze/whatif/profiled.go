@@ -40,7 +40,7 @@ func (s *Steps) Without(f *finding.Finding) (*Answer, error) {
 	rank := s.chain.Rank(f.Rank)
 	switch {
 	case straggler.IsWorker(f):
-		metrics, name, assumed, err := straggler.WithoutWorker(s.set, f)
+		metrics, name, assumed, err := straggler.WithoutWorker(s.set, f, model)
 		return &Answer{&Change{Name: name, Assumed: []string{assumed}}, metrics}, err
 	case f.Kind != finding.Straggler || f.Rank == "":
 		return nil, errors.New(NoCounterfactual(f))
