@@ -74,13 +74,19 @@ func (b *Bars) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// numbers has a row for each bar, and a column for each part.
-func (b *Bars) numbers() *Numbers {
+// numbersOf are numbers of some parts, and of all of them, without a row.
+func numbersOf(parts []Part) *Numbers {
 	n := &Numbers{Head: []string{""}}
-	for _, p := range b.Parts {
+	for _, p := range parts {
 		n.Head = append(n.Head, p.Name)
 	}
 	n.Head = append(n.Head, "all")
+	return n
+}
+
+// numbers has a row for each bar, and a column for each part.
+func (b *Bars) numbers() *Numbers {
+	n := numbersOf(b.Parts)
 	for i := range b.Rows {
 		r := &b.Rows[i]
 		row := []string{r.Name}

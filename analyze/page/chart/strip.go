@@ -116,11 +116,7 @@ func (c *Strip) svg(width float64) template.HTML {
 
 // numbers has a row for each row, and a column for each part.
 func (c *Strip) numbers() *Numbers {
-	n := &Numbers{Head: []string{""}}
-	for _, p := range c.Parts {
-		n.Head = append(n.Head, p.Name)
-	}
-	n.Head = append(n.Head, "all")
+	n := numbersOf(c.Parts)
 	for _, r := range c.Rows {
 		sums, all := make([]int64, len(c.Parts)), int64(0)
 		for _, p := range r.Pieces {
