@@ -34,8 +34,10 @@ var attentions = map[string]Attention{
 	"aiter::fmha_v3_fwd":                            {Causal: 5, Windowed: true},
 	"aiter::wrapper_fmha_v3_fwd":                    {Query: 1, Causal: 6}, // its first input is the output
 
-	"aiter::mha_batch_prefill":               {Paged: true, Causal: 12, Windowed: true},
-	"aiter::paged_attention_ragged":          {Query: 2, Paged: true}, // behind the output and a workspace
+	"aiter::mha_batch_prefill":      {Paged: true, Causal: 12, Windowed: true},
+	"aiter::paged_attention_ragged": {Query: 2, Paged: true}, // behind the output and a workspace
+	// SGLang's profiler calls it that for its shapes.
+	"sglang_profiler::attention_paged_attention_ragged": {Query: 2, Paged: true},
 	"aiter::pa_fwd_asm":                      {Paged: true},
 	"flash_attn::_flash_attn_varlen_forward": {Paged: true, Causal: 9, Windowed: true},
 	"sgl_kernel::fwd":                        {Paged: true, Causal: 24, Windowed: true}, // FlashAttention 3 of SGLang

@@ -146,6 +146,7 @@ func (h *held) Frames(yield func(*Frame) bool) {
 		if f.Kind == OperatorFrame {
 			f.Shapes, f.Types = inputs.of(h.argsOf(&e))
 			f.Mask = inputs.mask(s.Name, h.argsOf(&e))
+			f.Values = inputs.values(s.Name, h.argsOf(&e))
 		}
 		return yield(&f)
 	})

@@ -14,6 +14,7 @@ type inputTexts struct {
 	shapes, types, concrete trace.Sym               // names of the arguments
 	known                   map[string]trace.Sym    // by what is encoded of the list
 	attentions              map[trace.Sym]Attention // by name, of operators that compute attention
+	valued                  map[trace.Sym]bool      // names of operators whose values are asked for
 }
 
 func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
@@ -27,8 +28,17 @@ func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
 			t.attentions[sym] = a
 		}
 	}
+	t.valued = map[trace.Sym]bool{}
+	for _, name := range valued {
+		if sym, ok := syms.Lookup(name); ok {
+			t.valued[sym] = true
+		}
+	}
 	return t
 }
+
+// valued are the operators whose work shapes alone do not tell: strides, and whether they train.
+var valued = []string{"aten::convolution", "aten::native_batch_norm", "aten::miopen_batch_norm", "aten::cudnn_batch_norm"}
 
 // ConcreteInputs is the argument of an operator that has the values of its inputs that are no
 // tensors.
@@ -55,6 +65,18 @@ func (t *inputTexts) mask(name trace.Sym, id trace.ArgsID) Mask {
 		input++
 	}
 	return maskOf(texts[0], texts[1], texts[2])
+}
+
+// values returns [Frame.Values] of an operator of a name.
+func (t *inputTexts) values(name trace.Sym, id trace.ArgsID) trace.Sym {
+	if !t.valued[name] {
+		return 0
+	}
+	list, ok := t.args.Find(id, t.concrete)
+	if !ok || list.Kind != trace.ArgArray {
+		return 0
+	}
+	return t.text(list)
 }
 
 // of returns what the arguments of an operator say about its inputs, 0 where they do not.

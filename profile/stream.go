@@ -246,6 +246,9 @@ type Frame struct {
 	Shapes, Types trace.Sym
 	// Mask is known of operators that compute attention, where [ConcreteInputs] were asked for.
 	Mask Mask
+	// Values are those of the inputs of a convolution or a batch norm that are no tensors, in their places:
+	// "[\"\",\"\",\"\",\"[16, 16]\",...]". 0 is another operator, or not recorded.
+	Values trace.Sym
 }
 
 // A CounterValue is the value of a counter at a moment.

@@ -62,6 +62,7 @@ type Frame struct {
 	Name          trace.Sym
 	Shapes, Types trace.Sym // of the inputs of an operator; 0 is unknown. See [Capture.ShapesOf]
 	Mask          profile.Mask
+	Values        trace.Sym // [profile.Frame.Values]
 }
 
 // A process tells the processes of a stream apart.
@@ -267,7 +268,7 @@ func (r *captureReader) addFrame(f *profile.Frame) {
 		if w.pass && f.Start < w.from {
 			continue
 		}
-		w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Mask}, f.Start, max(f.End, f.Start+1)})
+		w.threads[f.TID] = append(w.threads[f.TID], threadFrame{Frame{none, f.Kind, f.Name, f.Shapes, f.Types, f.Mask, f.Values}, f.Start, max(f.End, f.Start+1)})
 	}
 }
 
@@ -349,6 +350,7 @@ func (c *Capture) translate(from, to *trace.Symbols) {
 		in(&f.Name)
 		in(&f.Shapes)
 		in(&f.Types)
+		in(&f.Values)
 	}
 }
 

@@ -161,7 +161,7 @@ func (o *Operators) pooled(c class) class {
 }
 
 func (c class) compare(o class) int {
-	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.mask.Causal, o.mask.Causal), cmp.Compare(c.mask.Window, o.mask.Window), cmp.Compare(c.rank, o.rank))
+	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.mask.Causal, o.mask.Causal), cmp.Compare(c.mask.Window, o.mask.Window), cmp.Compare(c.values, o.values), cmp.Compare(c.rank, o.rank))
 }
 
 // nameOf returns a text that may not have been recorded.

@@ -53,7 +53,7 @@ func (c *collector) classesOf(capture *graphs.Capture, rank int32) *capturedClas
 		if !ok {
 			continue
 		}
-		of.class[i] = c.classOf(class{rank, name, capture.ShapesOf(int32(i)), f.Types, f.Mask})
+		of.class[i] = c.classOf(class{rank, name, capture.ShapesOf(int32(i)), f.Types, f.Mask, f.Values})
 		for at := f.Around; at != none; at = capture.Frames[at].Around {
 			if of.class[at] != none {
 				of.nested[i] |= c.likeness(of.class[i], of.class[at])

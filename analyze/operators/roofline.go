@@ -144,7 +144,7 @@ func (r *roofs) hasModel(c class) bool {
 	known, ok := r.model[c]
 	if !ok {
 		if c.name != 0 {
-			_, known = roof.WorkOf(r.set.Syms.Name(c.name), r.of(c), roof.Setting{Lengths: &someLengths, Mask: c.mask})
+			_, known = roof.WorkOf(r.set.Syms.Name(c.name), r.of(c), roof.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
 		}
 		r.model[c] = known
 	}
@@ -174,7 +174,7 @@ func (r *roofs) modeled(i *instance) modeled {
 	nan := math.NaN()
 	m = modeled{work: roof.Work{FLOPs: nan, Bytes: nan}, roof: nan}
 	if key.name != 0 {
-		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Mask: key.mask, Routed: r.routed}); ok {
+		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
 			if key.among > 0 {
 				w = w.AmongGPUs(key.among)
 			}

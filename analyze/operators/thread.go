@@ -13,6 +13,7 @@ type class struct {
 	rank                int32
 	name, shapes, types trace.Sym
 	mask                profile.Mask
+	values              trace.Sym // [profile.Frame.Values]
 }
 
 // A frame is an operator that a thread was in.
@@ -129,7 +130,7 @@ func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
 
 // add adds an operator under a name.
 func (t *threads) add(f *profile.Frame, name trace.Sym) {
-	at := t.classOf(class{f.Rank, name, f.Shapes, f.Types, f.Mask})
+	at := t.classOf(class{f.Rank, name, f.Shapes, f.Types, f.Mask, f.Values})
 	in := t.list[t.of(&f.Event, f.TID, true)]
 	in.frames = append(in.frames, frame{start: f.Start, end: f.Start + trace.Time(f.Dur()), class: at, around: none})
 }

@@ -234,3 +234,29 @@ func TestResident(t *testing.T) {
 		}
 	}
 }
+
+// Layers whose values tell their work have that of TraceLens, which leaves the bias of a convolution out: the patches of a
+// vision model, a convolution of an image decoder, and a batch norm.
+func TestLayersWithValues(t *testing.T) {
+	for _, c := range []struct {
+		name, shapes, values string
+		flops, bytes         float64
+	}{
+		{"aten::convolution", "[[128,3,224,224],[768,3,16,16],[768],[],[],[],[],[],[]]", `["","","","[16, 16]","[0, 0]","[1, 1]","False","[0, 0]","1"]`,
+			2*3*16*16*128*768*14*14 + 128*768*14*14, 2 * (128*3*224*224 + 768*3*16*16 + 768 + 128*768*14*14)},
+		{"aten::convolution", "[[1,8,5,5],[8,4,3,3],[],[],[],[],[],[],[]]", `["","","","[2, 2]","[1, 1]","[1, 1]","True","[1, 1]","2"]`,
+			2 * 4 * 3 * 3 * 8 * 5 * 5, 2 * (8*5*5 + 8*4*3*3 + 8*10*10)},
+		{"aten::native_batch_norm", "[[10,64,56,56],[64],[64],[64],[64],[],[],[]]", `["","","","","","False","0.1","1e-05"]`, 2*10*64*56*56 + 6*64, 2 * (2*10*64*56*56 + 4*64)},
+		{"aten::native_group_norm", "[[1,128,64,64],[128],[128],[],[],[],[],[]]", "", 5 * 128 * 64 * 64, 2 * (2*128*64*64 + 2*128)},
+	} {
+		w, ok := WorkOf(c.name, ParseInputs(c.shapes, `["c10::BFloat16","c10::BFloat16","c10::BFloat16"]`), Setting{Values: c.values})
+		if !ok || w.FLOPs != c.flops || w.Bytes != c.bytes {
+			t.Errorf("%s %s: %.0f operations, %.0f bytes, want %.0f, %.0f", c.name, c.shapes, w.FLOPs, w.Bytes, c.flops, c.bytes)
+		}
+	}
+	for _, values := range []string{"", "[]", `["","","","[0, 0]","[0, 0]","[1, 1]","False","[0, 0]","1"]`, "[1,2,3]"} {
+		if w, ok := WorkOf("aten::convolution", ParseInputs("[[1,3,9,9],[3,3,3,3],[]]", `["float","float",""]`), Setting{Values: values}); ok {
+			t.Errorf("values %q: %+v", values, w)
+		}
+	}
+}

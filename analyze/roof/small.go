@@ -26,6 +26,9 @@ var rules = []rule{
 	{"aten::copy_", func(_ string, in *Inputs) Work { return Work{Bytes: in.bytes(0) + in.count(0)*sizeOf(in.Type(1))} }},
 	{"aten::add_", inPlace}, {"aten::mul_", inPlace}, {"aten::div_", inPlace},
 	{"aten::add", binary}, {"aten::mul", binary}, {"aten::div", binary}, {"aten::sub", binary},
+	{"groupnorm", groupNorm}, {"aten::native_group_norm", groupNorm}, {"aten::linalg_vector_norm", reduce}, {"aten::threshold_backward", binary},
+	{"aten::clamp_min_", unary}, {"aten::relu", unary}, {"aten::relu_", unary}, {"aten::exp", unary}, {"aten::sqrt", unary}, {"aten::cos", unary}, {"aten::sin", unary},
+	{"aten::abs", unary}, {"aten::reciprocal", unary}, {"aten::cumsum", unary}, {"aten::clamp", unary},
 	{"aten::silu", unary}, {"aten::gelu", unary}, {"aten::sigmoid", unary}, {"aten::rsqrt", unary}, {"aten::neg", unary}, {"aten::pow", unary}, {"aten::tanh", unary},
 	{"aten::_softmax", unary}, {"aten::clamp_min", unary}, {"aten::clamp_max", unary},
 	{"aten::mean", reduce}, {"aten::sum", reduce}, {"aten::amax", reduce}, {"aten::max", reduce}, {"aten::min", reduce}, {"aten::argmax", reduce},
@@ -61,6 +64,15 @@ func addNorm(name string, in *Inputs) Work {
 func layerNorm(_ string, in *Inputs) Work {
 	n, c := in.count(0), in.width(0)
 	return Work{FLOPs: 5*n + 6*n/c, Bytes: 2*in.bytes(0) + 2*c*sizeOf(in.Type(0))}
+}
+
+// groupNorm normalizes groups of channels, and reads a weight and a bias of each channel.
+func groupNorm(_ string, in *Inputs) Work {
+	n, channels := in.count(0), 0.0
+	if d := in.Dims(0); len(d) > 1 {
+		channels = float64(d[1])
+	}
+	return Work{FLOPs: 5 * n, Bytes: 2*in.bytes(0) + 2*channels*sizeOf(in.Type(0))}
 }
 
 // gate computes the activation of one half of its input, and multiplies it by the other one.

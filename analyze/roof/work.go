@@ -84,6 +84,7 @@ func (w *Work) Roof(g *GPU) (ns float64, by Bound) {
 type Setting struct {
 	Lengths *profile.Lengths // of the sequences of their step; nil is unknown
 	Mask    profile.Mask     // of attention
+	Values  string           // of inputs that are no tensors, as [profile.Frame.Values] has them; "" is unknown
 	// Routed are how tokens were spread over experts where that was recorded beside; nil is unknown.
 	Routed *Routed
 }
@@ -102,6 +103,9 @@ func WorkOf(name string, in Inputs, s Setting) (w Work, ok bool) {
 	}
 	if a, ok := attentionOf(name, &in, s); ok {
 		return a, a.known()
+	}
+	if w, ok := layerOf(name, &in, s.Values); ok {
+		return w, w.known()
 	}
 	i := slices.IndexFunc(rules, func(r rule) bool { return r.fits(name) })
 	if i < 0 {
