@@ -50,6 +50,7 @@ type Captured struct {
 	Work  Work
 	Shape profile.LaunchShape
 	Frame int32 // the innermost one around it, an index of Frames; none
+	part  int32 // the frame of the part of its operator that it is, which is around nothing; none, or 0
 }
 
 // none is no frame, and no launch.
@@ -128,7 +129,7 @@ func readCaptures(syms *trace.Symbols, ranks []string, s profile.Stream) []*Capt
 		if len(w.launches) == 0 {
 			continue // a warm-up that captures nothing
 		}
-		c := w.capture()
+		c := w.capture(r.syms)
 		c.Rank = ranks[w.rank]
 		key := group{c.Rank, c.Tokens}
 		c.Number = numbers[key]
@@ -247,7 +248,7 @@ func (r *captureReader) readLaunches(s profile.Stream) {
 				break
 			}
 			seen[w.process][c.Correlation] = true
-			w.launches = append(w.launches, launchCall{Captured{c.Kernel, of.work, c.Shape, none}, c.Start, c.TID, c.Correlation})
+			w.launches = append(w.launches, launchCall{Captured{c.Kernel, of.work, c.Shape, none, none}, c.Start, c.TID, c.Correlation})
 			break
 		}
 	}
@@ -273,7 +274,7 @@ func (r *captureReader) addFrame(f *profile.Frame) {
 }
 
 // capture puts together what a window has. Of the frames, those around launches stay.
-func (w *window) capture() *Capture {
+func (w *window) capture(syms *trace.Symbols) *Capture {
 	slices.SortStableFunc(w.launches, func(a, b launchCall) int { return cmp.Compare(a.at, b.at) })
 	c := &Capture{Tokens: w.tokens, Mode: w.mode, batch: w.batch}
 	stacks := map[int64]*openFrames{}
@@ -283,10 +284,13 @@ func (w *window) capture() *Capture {
 		})
 		stacks[tid] = &openFrames{frames: frames}
 	}
+	parts := NewParts(syms)
 	for i := range w.launches {
 		l := &w.launches[i]
 		if stack := stacks[l.tid]; stack != nil {
 			l.Frame = stack.at(l.at, c)
+			l.part = stack.part(stack.launched, parts, c)
+			stack.launched = l.at
 		}
 		c.Launches = append(c.Launches, l.Captured)
 	}
@@ -299,6 +303,8 @@ type openFrames struct {
 	next   int
 	open   []int   // indices of frames
 	kept   []int32 // of each that is open: its index in the capture; none so far
+	// launched is when the launch before was.
+	launched trace.Time
 }
 
 // at returns the innermost frame at a time, and puts it and those around it into the capture.

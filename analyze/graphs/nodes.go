@@ -92,7 +92,7 @@ func (g *Graphs) recorded(stream int, s profile.Stream, graphs map[executable]*r
 	r.readRanges(s)
 	var captures []*Capture
 	for _, x := range graphs {
-		x.capture = x.window.capture()
+		x.capture = x.window.capture(g.set.Syms)
 		x.capture.Rank = g.set.Ranks[x.rank]
 		if stream < len(g.set.Files) {
 			x.capture.File = g.set.Files[stream]

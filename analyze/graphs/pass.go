@@ -31,7 +31,7 @@ func passesOf(set *profile.Set) []*Capture {
 			if len(w.launches) == 0 {
 				continue
 			}
-			c := w.capture()
+			c := w.capture(r.syms)
 			c.Rank, c.Eager = set.Ranks[w.rank], true
 			if i < len(set.Files) {
 				c.File = set.Files[i]

@@ -67,18 +67,19 @@ type place struct {
 // A collector sums up one stream.
 type collector struct {
 	*threads
-	opt    *walk.Options
-	graphs walk.NamesWith
-	ranks  []walk.Paged[place] // by rank and correlation
-	sums   []sum               // by class
-	others [][numOutside]sum   // by rank
-	python bool                // functions of Python were recorded
-	whole  int64               // ns of CUDA graphs whose kernels were not recorded
-	calls  *copyCalls          // nil if nobody asks for them
-	copies map[copyKey]*walk.Copied
-	visit  *Visitor // nil if nobody asks
-	replay *replay  // nil without captures of graphs
-	roofs  *roofs   // nil if nobody asks
+	opt      *walk.Options
+	graphs   walk.NamesWith
+	launches walk.NamesWith
+	ranks    []walk.Paged[place] // by rank and correlation
+	sums     []sum               // by class
+	others   [][numOutside]sum   // by rank
+	python   bool                // functions of Python were recorded
+	whole    int64               // ns of CUDA graphs whose kernels were not recorded
+	calls    *copyCalls          // nil if nobody asks for them
+	copies   map[copyKey]*walk.Copied
+	visit    *Visitor // nil if nobody asks
+	replay   *replay  // nil without captures of graphs
+	roofs    *roofs   // nil if nobody asks
 }
 
 // A pass says what is asked for of a stream.
@@ -113,7 +114,7 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 // collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
 // there are functions of Python.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, asked pass) *collector {
-	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
+	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms), launches: walk.NamesWith{Syms: set.Syms, Text: "Launch"},
 		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
@@ -193,6 +194,9 @@ func (c *collector) call(call *profile.Call) {
 	}
 	if n := c.of(&call.Event, call.TID, false); n != none {
 		p.thread, p.frame = n+1, c.list[n].at(call.Start)
+		if c.roofs != nil && p.frame != none && c.launches.Has(call.Name) {
+			c.notePart(call, n, p.frame)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/roof"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -106,6 +107,14 @@ type roofs struct {
 	model  map[class]bool // whether a formula may be known
 	eager  map[[2]int32]*instance
 	ends   map[laneID]trace.Time // of the last kernel of each stream
+	parts  *graphs.Parts
+	part   map[launchID]class // what calls launched parts of operators
+}
+
+// A launchID is a call that launched something.
+type launchID struct {
+	rank        int32
+	correlation int64
 }
 
 type laneID struct {
@@ -114,7 +123,7 @@ type laneID struct {
 }
 
 func newRoofs(set *profile.Set, s profile.Stream, routed *roof.Routed, clocks []float64) *roofs {
-	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}}
+	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -221,12 +230,46 @@ func (r *roofs) finish(i *instance) {
 	s.bound[m.bound] += m.roof
 }
 
+// isProduct reports whether a kernel multiplies matrices.
+func (r *roofs) isProduct(kernel trace.Sym) bool {
+	kind := profile.KindOf(r.set.Syms.Name(kernel))
+	return kind == profile.KindExperts || kind == profile.KindGEMM
+}
+
+// notePart notes which part of its operator a call launches.
+func (c *collector) notePart(call *profile.Call, thread, at int32) {
+	t := c.list[thread]
+	operator := c.threads.classes[t.frames[at].class]
+	since := t.launched
+	t.launched = call.Start
+	if !c.roofs.parts.Has(operator.name) {
+		return
+	}
+	in := [][2]trace.Sym{{operator.shapes, operator.types}}
+	for i := t.before(call.Start); i > int(at) && t.frames[i].start > since; i-- {
+		if of := &c.threads.classes[t.frames[i].class]; of.shapes != 0 {
+			in = append(in, [2]trace.Sym{of.shapes, of.types})
+		}
+	}
+	if len(in) == 1 {
+		return
+	}
+	part := class{rank: operator.rank, name: operator.name}
+	if part.shapes, part.types = c.roofs.parts.Inputs(in); c.roofs.hasModel(part) {
+		c.roofs.part[launchID{call.Rank, call.Correlation}] = part
+	}
+}
+
 // countEager counts a kernel for the innermost operator around its call of which a formula is known. Where there is
 // none, it counts by itself for the innermost one.
 func (c *collector) countEager(k *profile.Kernel, p *place) {
 	time := c.roofs.alone(k)
 	if p == nil || p.frame == none {
 		c.roofs.single(k, time, class{rank: k.Rank})
+		return
+	}
+	if part, ok := c.roofs.part[launchID{k.Rank, k.Correlation}]; ok && c.roofs.isProduct(k.Name) {
+		c.roofs.single(k, time, part)
 		return
 	}
 	t := c.list[p.thread-1]
@@ -283,6 +326,11 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 			}
 		}
 		if chosen == none {
+			if at := l.Part(node); at > 0 && of.class[at] != none && c.roofs.isProduct(n.Name) {
+				if part := c.threads.classes[of.class[at]]; c.roofs.hasModel(part) {
+					inner = part
+				}
+			}
 			c.roofs.single(&k, time, inner)
 			continue
 		}
@@ -434,6 +482,23 @@ func (o *Rooflines) atClock(name string, g *roof.GPU) string {
 	return text
 }
 
+// faster says of attention that is faster than its roof how much of its keys it has time for, and which layers of the same
+// shapes attend to all; "" is that there are none.
+func (o *Rooflines) faster(r *Roofed) string {
+	if _, attends := profile.AttentionOf(r.Row.Name); !attends || !(r.Of() > 1) || r.Bound != roof.ByMemory {
+		return ""
+	}
+	i := slices.IndexFunc(o.Rows, func(a Roofed) bool {
+		return a.Known() && a.Row.Name == r.Row.Name && a.Shapes == r.Shapes && a.Step == r.Step && a.Row.Rank == r.Row.Rank && a.Kernel != r.Kernel
+	})
+	if i < 0 {
+		return ""
+	}
+	all := &o.Rows[i]
+	return fmt.Sprintf("%s: %s of %s have time to read at most %.0f %% of the keys; layers of the same shapes run %s, %.1f times as long each. It attends to a window, whose size was not recorded",
+		r.Row.Name, words.Counted(int(r.Instances), "call"), profile.BareName(r.Kernel), 100/r.Of(), profile.BareName(all.Kernel), float64(all.Time)/float64(all.Instances)/(float64(r.Time)/float64(r.Instances)))
+}
+
 // farFromRoof is from where on kernels are said to be far from the roof. Large kernels that are written
 // well reach 75 to 95 %.
 const farFromRoof = 0.4
@@ -471,5 +536,10 @@ func (o *Rooflines) note(t *table.Table) {
 	t.Note("%.0f %% of the time is in kernels below %.0f %% of their roof; of %.0f %% it is not known", 100*far, 100*farFromRoof, 100*unknown)
 	if over > 0 {
 		t.Note("rows faster than their roof: %d. They have less to do than the formula says, such as attention to a window, or read from a cache, and count as not known", over)
+		for i := range o.Rows {
+			if text := o.faster(&o.Rows[i]); text != "" {
+				t.Note("%s", text)
+			}
+		}
 	}
 }

@@ -81,3 +81,41 @@ func TestClockOfRoof(t *testing.T) {
 		t.Errorf("%v ns: %s", row.Roof, note)
 	}
 }
+
+// A product of experts has the weights that its operator makes a view of just before it is launched, and no kernel
+// but a product has.
+func TestRoofOfExpertProducts(t *testing.T) {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	frame := func(from, to trace.Time, name, shapes, types string) {
+		s.FrameRows = append(s.FrameRows, profile.Frame{Event: profile.Event{Start: from, End: to, Name: syms.Intern(name), PID: 1}, TID: 1, Shapes: syms.Intern(shapes), Types: syms.Intern(types)})
+	}
+	const bf16 = `"c10::BFloat16"`
+	frame(1000, 9000, "vllm::moe_forward", "[[4,64],[4,8],[],[]]", "["+bf16+","+bf16+`,"",""]`)
+	launch := func(at trace.Time, id int64, kernel string) {
+		s.CallRows = append(s.CallRows, profile.Call{Event: profile.Event{Start: at, End: at + 10, Name: syms.Intern("hipModuleLaunchKernel"), PID: 1, Correlation: id}, TID: 1})
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: profile.Event{Start: 10_000 * trace.Time(id), End: 10_000*trace.Time(id) + 5000, Name: syms.Intern(kernel), PID: 1, Correlation: id}, Stream: 7})
+	}
+	frame(1100, 1110, "aten::view", "[[8,64,96],[]]", `["c10::BFloat16","ScalarList"]`)
+	frame(1200, 1210, "aten::view", "[[1,8,48],[]]", `["c10::BFloat16","ScalarList"]`)
+	launch(1300, 1, "_matmul_ogs_NNT_bf16xbf16xbf16_16x128x256x1_swiglu")
+	launch(1400, 2, "_matmul_ogs_NNT_bf16xbf16xbf16_16x128x256x1") // nothing was seen since
+	frame(1500, 1510, "aten::view", "[[8,64,96],[]]", `["c10::BFloat16","ScalarList"]`)
+	frame(1520, 1530, "aten::view", "[[1,8,48],[]]", `["c10::BFloat16","ScalarList"]`)
+	launch(1600, 3, "_finalize_matmul_scatter_bf16")
+	set := testset.SetOf(syms, []string{"rank 0"}, s)
+	set.GPUs = []string{"AMD Instinct MI300X"}
+	known := 0
+	for _, r := range SumRooflines(set, nil, Beside{}, walk.Options{}).Rows {
+		switch {
+		case math.IsNaN(r.Of()):
+		case !strings.HasSuffix(r.Kernel, "_swiglu") || r.Work.FLOPs != 2*8*64*96 || r.Row.Name != "vllm::moe_forward":
+			t.Errorf("%+v", r)
+		default:
+			known++
+		}
+	}
+	if known != 1 {
+		t.Errorf("%d products are known, want 1", known)
+	}
+}

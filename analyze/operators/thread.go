@@ -47,6 +47,8 @@ type threadID struct {
 type thread struct {
 	frames []frame
 	last   int // frame that the last call was after
+	// launched is when the call before was that launched something.
+	launched trace.Time
 }
 
 // settle puts the frames in order and finds the operator around each. What begins with
@@ -93,6 +95,12 @@ func (t *thread) at(start trace.Time) int32 {
 	}
 	t.last = i
 	return t.open(int32(i)-1, start)
+}
+
+// before returns the last operator that began by a time; none.
+func (t *thread) before(at trace.Time) int {
+	i, _ := slices.BinarySearchFunc(t.frames, at+1, func(f frame, to trace.Time) int { return cmp.Compare(f.start, to) })
+	return i - 1
 }
 
 // threads are those of a stream, with the classes of their operators.

@@ -110,3 +110,67 @@ func expertsOf(name string, in *Inputs, routed *Routed) (w Work, ok bool) {
 	}
 	return w, true
 }
+
+// expertProduct returns the work of one product of experts, whose inputs are those of the operator that launches it, tokens
+// and what the router says of each expert, and the tensors that it makes views of before: the weights of all experts, and rows,
+// one for each expert that a token goes to. As many results as the weights have columns are written, or half of these where an
+// activation multiplies both halves. A scale for each block of a weight is not among them, and counts as nothing.
+func expertProduct(name string, in *Inputs, routed *Routed) (w Work, ok bool) {
+	lower := strings.ToLower(name)
+	tokens, router := in.Dims(0), in.Dims(1)
+	if !strings.Contains(lower, "moe") && !strings.Contains(lower, "experts") || len(tokens) != 2 || len(router) != 2 || router[0] != tokens[0] {
+		return w, false
+	}
+	experts := router[1]
+	weights := -1
+	for i, d := range in.dims {
+		if len(d) != 3 || d[0] != experts || math.IsNaN(in.bytes(i)) {
+			continue
+		}
+		if weights >= 0 {
+			return w, false // of several, which one this is, is not known
+		}
+		weights = i
+	}
+	if weights < 0 {
+		return w, false
+	}
+	d, packing := in.Dims(weights), int64(1)
+	if in.isPacked(weights) {
+		packing = 2
+	}
+	for _, side := range [...][2]int64{{d[1] * packing, d[2]}, {d[2] * packing, d[1]}} {
+		k, columns := side[0], side[1]
+		read, _ := in.rowsOf(weights, k)
+		written, width := in.rowsOf(weights, columns, columns/2)
+		rows := max(read, written)
+		if read == 0 || written == 0 || rows%tokens[0] != 0 || rows/tokens[0] > experts {
+			continue
+		}
+		w.Type = in.Type(weights)
+		if packing > 1 { // kernels for inputs of more bits convert the weights
+			w.Type = in.Type(0)
+		}
+		part := routed.hit(float64(tokens[0]), float64(rows/tokens[0]), float64(experts)) / float64(experts)
+		w.FLOPs = 2 * float64(rows) * float64(k) * float64(columns)
+		w.Bytes = part*in.bytes(weights) + (float64(read)*float64(k)+float64(rows)*float64(width))*sizeOf(in.Type(0))
+		return w, true
+	}
+	return w, false
+}
+
+// rowsOf returns how many rows the largest matrix but one has whose rows have one of some widths, and that width; 0 is
+// none. The first width counts if there is one of it.
+func (in *Inputs) rowsOf(but int, widths ...int64) (rows, width int64) {
+	for _, width = range widths {
+		for i, d := range in.dims {
+			if n := len(d); i != but && n >= 2 && d[n-1] == width {
+				rows = max(rows, int64(product(d[:n-1])))
+			}
+		}
+		if rows > 0 {
+			return rows, width
+		}
+	}
+	return 0, 0
+}

@@ -260,3 +260,27 @@ func TestLayersWithValues(t *testing.T) {
 		}
 	}
 }
+
+// The two products of gpt-oss's experts, as its capture shows their weights: FLOPs and bytes are counted by hand. What
+// does not fit is not known.
+func TestExpertProduct(t *testing.T) {
+	const operator = "[[32,3072],[32,32],[],[],"
+	types := `["c10::BFloat16","c10::BFloat16","","","unsigned char","c10::BFloat16","c10::BFloat16"]`
+	hit := 1 - math.Pow(28.0/32, 32) // of the experts, by 32 tokens that go to 4 each
+	for _, c := range []struct {
+		views        string
+		flops, bytes float64
+	}{
+		{"[32,1536,5888],[32,3072],[1,128,2944]]", 2 * 128 * 3072 * 5888, hit*32*1536*5888 + 2*(32*3072+128*2944)},
+		{"[32,1472,3072],[128,2944],[1,32,3072]]", 2 * 128 * 2944 * 3072, hit*32*1472*3072 + 2*(128*2944+128*3072)},
+		{"[16,1472,3072],[128,2944],[1,32,3072]]", 0, 0},    // weights of other experts
+		{"[32,1472,3072],[130,2944],[1,32,3072]]", 0, 0},    // rows that are no choices of tokens
+		{"[32,1472,3072],[32,1536,5888],[128,2944]]", 0, 0}, // two weights
+		{"[32,1472,3072],[128,2900],[1,32,3072]]", 0, 0},    // rows of another width
+	} {
+		w, ok := WorkOf("vllm::moe_forward", ParseInputs(operator+c.views, types), Setting{})
+		if ok != (c.flops > 0) || w.FLOPs != c.flops || math.Abs(w.Bytes-c.bytes) > 1 {
+			t.Errorf("%s: %.0f operations, %.0f bytes, want %.0f, %.0f", c.views, w.FLOPs, w.Bytes, c.flops, c.bytes)
+		}
+	}
+}

@@ -101,6 +101,9 @@ func WorkOf(name string, in Inputs, s Setting) (w Work, ok bool) {
 	if experts, ok := expertsOf(name, &in, s.Routed); ok {
 		return experts, experts.known()
 	}
+	if part, ok := expertProduct(name, &in, s.Routed); ok {
+		return part, part.known()
+	}
 	if a, ok := attentionOf(name, &in, s); ok {
 		return a, a.known()
 	}

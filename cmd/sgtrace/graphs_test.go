@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -104,6 +105,26 @@ func TestRealSlidingWindow(t *testing.T) {
 	const want = 12 * (tokens*heads*dims + tokens*window*kv*dims) * 2
 	if got, err := strconv.ParseFloat(rows[1]["bytes"], 64); err != nil || got < 0.99999*want || got > 1.00001*want {
 		t.Errorf("%s bytes, want %d", rows[1]["bytes"], want)
+	}
+}
+
+// The products of gpt-oss's experts have the weights that the capture shows. TraceLens takes their inner size to be the
+// hidden one, 3,072, and not 2,944.
+func TestRealExperts(t *testing.T) {
+	folder := testinput.Shared(t, "data", "graphs", "vllm_gptoss_decode")
+	r := sgtrace(t, t.TempDir(), "report", "--kernels", "--table", "kernels.roof", "--format", "csv", "--captures", filepath.Join(folder, "capture.json.zst"), filepath.Join(folder, "replay.json.zst"))
+	want := map[string]float64{"_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu": 24 * 2 * 128 * 3072 * 5888, "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1": 24 * 2 * 128 * 2944 * 3072}
+	found := 0
+	for _, row := range readCSV(t, r.out) {
+		if flops, ok := want[row["kernel"]]; ok {
+			found++
+			if got, err := strconv.ParseFloat(row["flops"], 64); err != nil || math.Abs(got/flops-1) > 1e-5 || row["operator"] != "vllm::moe_forward" || row["bound"] != "memory" {
+				t.Errorf("%v, want %.0f operations", row, flops)
+			}
+		}
+	}
+	if found != len(want) {
+		t.Errorf("%d of %d products", found, len(want))
 	}
 }
 

@@ -1,0 +1,119 @@
+package graphs
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Parts make the inputs of parts of operators. An operator that launches the products of its experts one by one
+// (vllm::moe_forward) has none of their weights among its inputs. What it makes views of before each launch tells
+// them.
+type Parts struct {
+	syms    *trace.Symbols
+	experts map[trace.Sym]bool
+	known   map[string][2]trace.Sym
+}
+
+// NewParts returns parts of operators of some symbols.
+func NewParts(syms *trace.Symbols) *Parts {
+	return &Parts{syms, map[trace.Sym]bool{}, map[string][2]trace.Sym{}}
+}
+
+// Has reports whether an operator computes experts, and so may have parts.
+func (p *Parts) Has(operator trace.Sym) bool {
+	is, ok := p.experts[operator]
+	if !ok {
+		is = profile.KindOf(p.syms.Name(operator)) == profile.KindExperts
+		p.experts[operator] = is
+	}
+	return is
+}
+
+// Inputs returns the tensors that several operators have: those of the first one, as they are, and matrices and larger
+// ones of the others, each once. in are shapes and types by operator.
+func (p *Parts) Inputs(in [][2]trace.Sym) (shapes, types trace.Sym) {
+	key := make([]byte, 0, 8*len(in))
+	for _, x := range in {
+		for _, sym := range x {
+			key = append(key, byte(sym), byte(sym>>8), byte(sym>>16), byte(sym>>24))
+		}
+	}
+	found, ok := p.known[string(key)]
+	if !ok {
+		found = p.join(in)
+		p.known[string(key)] = found
+	}
+	return found[0], found[1]
+}
+
+func (p *Parts) join(in [][2]trace.Sym) [2]trace.Sym {
+	var dims []json.RawMessage
+	var types []string
+	seen := map[string]bool{}
+	for i, x := range in {
+		var d []json.RawMessage
+		var t []string
+		if x[0] == 0 || x[1] == 0 || json.Unmarshal([]byte(p.syms.Name(x[0])), &d) != nil || json.Unmarshal([]byte(p.syms.Name(x[1])), &t) != nil || len(d) != len(t) {
+			if i == 0 {
+				return [2]trace.Sym{}
+			}
+			continue
+		}
+		for k := range d {
+			if i > 0 {
+				var sizes []int64
+				id := string(d[k]) + t[k]
+				if json.Unmarshal(d[k], &sizes) != nil || len(sizes) < 2 || slices.Contains(sizes, 0) || seen[id] {
+					continue
+				}
+				seen[id] = true
+			}
+			dims, types = append(dims, d[k]), append(types, t[k])
+		}
+	}
+	shapes, _ := json.Marshal(dims) // of texts, and of what was JSON
+	names, _ := json.Marshal(types)
+	return [2]trace.Sym{p.syms.Intern(string(shapes)), p.syms.Intern(string(names))}
+}
+
+// part puts the part of the innermost operator that a launch is of into the capture, and returns its frame; none if
+// that computes no experts, or shows nothing since the launch before.
+func (o *openFrames) part(since trace.Time, parts *Parts, c *Capture) int32 {
+	at := len(o.open) - 1
+	for at >= 0 && o.frames[o.open[at]].Kind != profile.OperatorFrame {
+		at--
+	}
+	if at < 0 {
+		return none
+	}
+	operator := &o.frames[o.open[at]]
+	if !parts.Has(operator.Name) {
+		return none
+	}
+	in := [][2]trace.Sym{{operator.Shapes, operator.Types}}
+	for i := o.next - 1; i > o.open[at] && o.frames[i].from > since; i-- {
+		if f := &o.frames[i]; f.Kind == profile.OperatorFrame && f.Shapes != 0 {
+			in = append(in, [2]trace.Sym{f.Shapes, f.Types})
+		}
+	}
+	if len(in) == 1 {
+		return none
+	}
+	f := Frame{Around: o.kept[at], Kind: profile.OperatorFrame, Name: operator.Name}
+	f.Shapes, f.Types = parts.Inputs(in)
+	c.Frames = append(c.Frames, f)
+	return int32(len(c.Frames) - 1)
+}
+
+// Part returns the frame of the part of its operator that a node's launch was of at capture; none is not known, or
+// all.
+func (l *Launch) Part(node int) int32 {
+	c := l.Of(node)
+	if c == nil || l.Pairs.ModuleOnly(node) || c.part == 0 {
+		return none
+	}
+	return c.part
+}
