@@ -34,6 +34,7 @@ type Fill struct {
 	Resident  int64   // blocks that a multiprocessor holds at once; 0 is unknown
 	Occupancy float64 // part of its threads that these are
 	Limit     roof.Limit
+	amd       bool
 }
 
 // Fills are how kernels fill the GPU.
@@ -69,6 +70,14 @@ func (f *Fill) Waves() float64 {
 		return math.NaN()
 	}
 	return float64(f.Shape.Blocks) / float64(f.Units*f.Resident)
+}
+
+// unitsName is what the units of a GPU are called.
+func (f *Fill) unitsName() string {
+	if f.amd {
+		return "compute units"
+	}
+	return "multiprocessors"
 }
 
 // Few reports whether there are fewer blocks than multiprocessors.
@@ -174,7 +183,7 @@ func (f *Fills) add(row *Fill, gpu string) {
 	if !ok {
 		return
 	}
-	row.Units = g.Units
+	row.Units, row.amd = g.Units, strings.HasPrefix(g.Source, "AMD")
 	row.Persistent = isPersistent(row.Kernel)
 	switch profile.KindOf(row.Kernel) {
 	case profile.KindGEMM, profile.KindExperts, profile.KindAttention:

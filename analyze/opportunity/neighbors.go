@@ -139,15 +139,48 @@ func (x *seeker) step(kernels []ran) int {
 			return len(p.kinds)
 		}
 	}
+	if n := x.attentionInPieces(kernels); n > 0 {
+		x.blocks[kernels[0].step]++
+		x.count(inPieces, "scaled_dot_product_attention of PyTorch, or FlashAttention: one kernel that writes no scores to memory", "", kernels[:n])
+		return n
+	}
 	n := 0
 	for n < len(kernels) && small[x.kinds.of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
 		n++
 	}
 	if n >= leastRun && !compiled(kernels[:n], x.kinds) {
-		x.count("run of small kernels", "torch.compile, or one kernel for all: each reads what the one before wrote", "", kernels[:n])
+		x.count("run of small kernels", "torch.compile, or one kernel for all, where each reads what the one before wrote", "", kernels[:n])
 	}
 	return max(1, n)
 }
+
+// inPieces is attention of several kernels.
+const inPieces = "attention in pieces: product, softmax, product"
+
+// mostBetween is how many kernels that scale, mask, and convert scores are between the products and the softmax.
+const mostBetween = 6
+
+// attentionInPieces returns how many of some kernels compute the scores of attention with one product, their softmax, and
+// the result with another product; 0 is that they do not begin so.
+func (x *seeker) attentionInPieces(kernels []ran) int {
+	n := 0
+	for _, kind := range [...]profile.Kind{profile.KindGEMM, profile.KindSoftmax, profile.KindGEMM} {
+		for between := 0; n > 0 && n < len(kernels) && between < mostBetween && plain[x.kinds.of(kernels[n].name).kind]; between++ {
+			n++
+		}
+		if n >= len(kernels) || x.kinds.of(kernels[n].name).kind != kind {
+			return 0
+		}
+		n++
+	}
+	if !together(kernels[:n]) {
+		return 0
+	}
+	return n
+}
+
+// plain are kinds of kernels that change each number, or move it.
+var plain = map[profile.Kind]bool{profile.KindElementwise: true, profile.KindCopy: true}
 
 // begins reports whether a pattern begins with some kernels.
 func (x *seeker) begins(kernels []ran) bool {
@@ -163,7 +196,8 @@ func together(kernels []ran) bool {
 	return true
 }
 
-// count counts an occurrence. Of one kernel for all, the longest of them is what it takes at least.
+// count counts an occurrence. Of one kernel for all, the longest of them is what it takes at least; of attention in
+// pieces, each may be slow for what it writes between.
 func (x *seeker) count(what, how, source string, kernels []ran) {
 	names := make([]string, len(kernels))
 	total, longest := int64(0), int64(0)
@@ -181,5 +215,8 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 	}
 	f.n++
 	f.total = distribution.AddTimes(f.total, total)
+	if what == inPieces {
+		longest = 0
+	}
 	f.saves = distribution.AddTimes(f.saves, total-longest)
 }

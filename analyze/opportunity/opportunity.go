@@ -34,6 +34,8 @@ type Opportunities struct {
 	all    int64 // ns of all kernels
 	steps  int64 // of all ranks; 0 is not known
 	layers int64 // how often attention was computed
+	// pieces are names of kernels that attention was computed with in pieces.
+	pieces map[string]bool
 }
 
 // small parts are not worth a row: of the time of all kernels, the part that something could save.
@@ -41,7 +43,7 @@ const leastSaved = 0.005
 
 // Find finds what could be faster. g is nil without captures of graphs.
 func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt walk.Options) *Opportunities {
-	o := &Opportunities{}
+	o := &Opportunities{pieces: map[string]bool{}}
 	inPattern := o.seekAll(set, &opt)
 	o.padding(g)
 	o.farFromRoof(roofs, fills, inPattern)
@@ -114,6 +116,9 @@ func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
 		for _, f := range x.all {
 			for name := range strings.SplitSeq(f.kernels, ", ") {
 				kernels[name] = true
+				if f.what == inPieces {
+					o.pieces[name] = true
+				}
 			}
 			sum := all[f.whole()]
 			if sum == nil {
@@ -205,16 +210,13 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 		if !r.Known() || r.Of() >= farOff*r.Reached() {
 			continue
 		}
-		what, how := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound), "a kernel, or a setting of it, for these sizes: tiles, split-K"
-		switch r.Bound {
-		case roof.ByLink:
-			how = "waits for other ranks count: see --collectives; else another algorithm for this size"
-		case roof.ByMemory:
-			how += "; weights or caches of fewer bits lower the roof itself"
+		kind := profile.KindOf(r.Kernel)
+		if o.pieces[profile.BareName(r.Kernel)] && (kind == profile.KindSoftmax || strings.HasSuffix(r.Row.Name, "bmm")) {
+			continue // of attention that one kernel could do
 		}
+		what, how := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound), howOf(r)
 		if r.Work.Type == "" && r.Bound == roof.ByMemory {
 			each := r.Time / r.Instances
-			kind := profile.KindOf(r.Kernel)
 			plain := kind == profile.KindElementwise || kind == profile.KindCopy || kind == profile.KindReduction
 			if r.Instances == 1 || inPattern[profile.BareName(r.Kernel)] && (each < launchSized || plain) {
 				continue
@@ -228,11 +230,29 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 			}
 		}
 		if f := few[r.Kernel]; f != nil {
-			what += fmt.Sprintf(", %s for %d multiprocessors", words.Counted(int(f.Shape.Blocks), "block"), f.Units)
+			what += fmt.Sprintf(", %s for %d %s", words.Counted(int(f.Shape.Blocks), "block"), f.Units, f.unitsName())
 		}
 		where := words.JoinNonEmpty(" ", r.Row.Name, r.Shapes)
 		o.List = append(o.List, Opportunity{what, where, r.Step, r.Instances, r.Time, r.Time - int64(r.Roof), how, ""})
 	}
+}
+
+// howOf says what brings operators nearer to their roof that multiply matrices, or send.
+func howOf(r *operators.Roofed) string {
+	attention, attends := profile.AttentionOf(r.Row.Name)
+	switch {
+	case r.Bound == roof.ByLink:
+		return "waits for other ranks count: see --by-rank; else another algorithm for this size"
+	case r.Row.Name == "aten::convolution":
+		return "another algorithm: torch.backends.cudnn.benchmark tries them, also those of MIOpen"
+	case attends && attention.Paged && r.Bound == roof.ByMemory && !strings.Contains(r.Types, "Float8"):
+		return "another kernel of attention, or more parts of the keys at once; a cache of 8 bits lowers the roof itself"
+	case attends:
+		return "another kernel of attention, or more parts of the keys at once"
+	case r.Bound == roof.ByMemory && !strings.HasSuffix(r.Row.Name, "bmm") && !strings.Contains(r.Types, "Float4") && !strings.Contains(r.Types, "unsigned char"):
+		return "a kernel, or a setting of it, for these sizes: tiles, split-K; weights of fewer bits lower the roof itself"
+	}
+	return "a kernel, or a setting of it, for these sizes: tiles, split-K"
 }
 
 // launchSized is about how long a kernel takes, in ns, that has next to nothing to do: to start, to read, and
@@ -279,7 +299,7 @@ func (x *Opportunity) title() string {
 // FromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
 // could run at once. It needs neither shapes nor captures.
 func FromKernels(set *profile.Set, opt walk.Options) *Opportunities {
-	o := &Opportunities{}
+	o := &Opportunities{pieces: map[string]bool{}}
 	o.seekAll(set, &opt)
 	o.finish()
 	return o

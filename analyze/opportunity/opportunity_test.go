@@ -71,6 +71,20 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", strings.Join(c.kernels, " "), o.List, c.want)
 		}
 	}
+	for _, c := range []struct {
+		kernels []string
+		found   bool
+	}{
+		{[]string{gemm, "vectorized_elementwise_kernel", "softmax_warp_forward", "elementwise_kernel", gemm}, true},
+		{[]string{gemm, "softmax_warp_forward", gemm}, true},
+		{[]string{gemm, "softmax_warp_forward", "moe_topk_kernel", gemm}, false}, // of a router
+		{[]string{gemm, "softmax_warp_forward", "rms_norm_kernel", gemm}, false},
+	} {
+		o, _ := find(modelSet(8, 1000, append(c.kernels, "some_kernel")...))
+		if found := len(o.List) == 1 && o.List[0].What == inPieces && o.List[0].Instances == 8 && o.List[0].Saves == o.List[0].Total; found != c.found || !found && len(o.List) > 0 {
+			t.Errorf("%s: %+v", strings.Join(c.kernels, " "), o.List)
+		}
+	}
 	var often []string
 	for range 8 {
 		often = append(often, attention, gemm)

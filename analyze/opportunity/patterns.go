@@ -67,7 +67,7 @@ var patterns = []pattern{
 		vllm: switches{"pass_config fuse_act_quant", "pass_config fuse_act_quant"}},
 	{name: "attention, then quantization", kinds: []profile.Kind{profile.KindAttention, profile.KindQuantization},
 		vllm: switches{"pass_config fuse_attn_quant", "pass_config fuse_attn_quant"}},
-	{name: "residual add, then norm", kinds: []profile.Kind{profile.KindElementwise, profile.KindNorm}, names: []string{"add", ""}, without: []string{"fused_add", "add_rms", "triton_"},
+	{name: "residual add, then norm", kinds: []profile.Kind{profile.KindElementwise, profile.KindNorm}, names: []string{"add", "rms"}, without: []string{"fused_add", "add_rms", "triton_"},
 		sglang: addNorm, vllm: addNorm},
 }
 
