@@ -106,6 +106,9 @@ func Slow(r *replay.Run) *Summary {
 	out := &Summary{All: len(list)}
 	if len(list) == 0 {
 		out.Missing = "no finished request has all of its spans, with the ranks that served it"
+		if r.Missing.Bare {
+			out.Missing = "the servers have a span for each request, and none for its stages: nothing tells what it waited for"
+		}
 		return out
 	}
 	list = list[:max(1, len(list)/slowOneIn)]
@@ -177,7 +180,7 @@ func (s *Summary) Report() *table.Table {
 	}
 	t.Note("the slowest %s of %d; the parts add up to their E2E", words.Counted(s.Requests, "request"), s.All)
 	if s.Untraced > 0 {
-		t.Note("the dump has no decode steps of %s: what these waited for between them is not known; trace level 3 tells", words.Counted(s.Untraced, "request"))
+		t.Note("the dump has no decode steps of %s: what these waited for between them is not known; trace level 3 records them", words.Counted(s.Untraced, "request"))
 	}
 	return t
 }

@@ -10,31 +10,51 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// addsUp checks that the parts of each request add up to its E2E, to the ns.
-func addsUp(t *testing.T, s *request.Set) *replay.Run {
+// addUp checks that the parts of each request add up to its E2E, and that its pieces follow each other from its
+// start to its end, to the ns. It returns how many requests have a path.
+func addUp(t *testing.T, s *request.Set, r *replay.Run) (n int) {
 	t.Helper()
-	r := replay.Read(s)
-	n := 0
 	for i := range s.Requests {
-		p := Of(r, i)
-		if p == nil {
+		path, chain, q := Of(r, i), ChainOf(r, i), &s.Requests[i]
+		if (path == nil) != (chain == nil) {
+			t.Fatalf("request %d: path %v, chain %v", i, path, chain)
+		}
+		if path == nil {
 			continue
 		}
 		n++
 		sum := int64(0)
-		for k := range p.Parts {
-			if p.Parts[k].Ns <= 0 {
-				t.Errorf("%s of %d ns", p.Parts[k].Why, p.Parts[k].Ns)
+		for k := range path.Parts {
+			if path.Parts[k].Ns <= 0 {
+				t.Errorf("%s of %d ns", path.Parts[k].Why, path.Parts[k].Ns)
 			}
-			sum += p.Parts[k].Ns
+			sum += path.Parts[k].Ns
 		}
-		if sum != s.Requests[i].Metrics.E2E {
-			t.Fatalf("request %d: parts take %d ns, E2E is %d", i, sum, s.Requests[i].Metrics.E2E)
+		if sum != q.Metrics.E2E {
+			t.Fatalf("request %d: parts take %d ns, E2E is %d", i, sum, q.Metrics.E2E)
+		}
+		at := q.Start
+		for _, p := range chain.Pieces {
+			if p.First != at || p.Until <= at || int64(p.Until-at) != p.Ns {
+				t.Fatalf("request %d: %s from %d to %d takes %d ns, and the piece before ends at %d", i, p.Why, p.First, p.Until, p.Ns, at)
+			}
+			at = p.Until
+		}
+		if at != q.Start+trace.Time(q.Metrics.E2E) {
+			t.Fatalf("request %d: the last piece ends at %d, the request at %d", i, at, q.End)
 		}
 	}
-	if 10*n < 9*len(s.Requests) {
+	return n
+}
+
+// addsUp is addUp of nearly all requests.
+func addsUp(t *testing.T, s *request.Set) *replay.Run {
+	t.Helper()
+	r := replay.Read(s)
+	if n := addUp(t, s, r); 10*n < 9*len(s.Requests) {
 		t.Errorf("%d of %d requests have a path", n, len(s.Requests))
 	}
 	return r
@@ -43,12 +63,19 @@ func addsUp(t *testing.T, s *request.Set) *replay.Run {
 func TestPathsAddUp(t *testing.T) {
 	for i, mode := range testset.AllModes {
 		c := simulator.DefaultConfig(uint64(i + 1))
-		c.Mode = mode
+		c.Mode, c.Requests = mode, 1000
 		s, _ := testset.Simulated(t, c)
 		addsUp(t, s)
 	}
-	s, _ := testset.Clustered(t, cluster.Find("healthy_pd"), 2)
-	addsUp(t, s)
+	n := 0
+	for _, name := range []string{"healthy_pd", "healthy", "caches_and_drafts", "small_burst"} {
+		s, _ := testset.Clustered(t, cluster.Find(name), 2)
+		addsUp(t, s)
+		n += len(s.Requests)
+	}
+	if n < 1000 {
+		t.Errorf("%d requests of the other simulator", n)
+	}
 }
 
 // Without trace level 3, decoding is no way back to the user.

@@ -56,8 +56,8 @@ const (
 
 var titles = map[string]string{PrefillStep: "prefill step", DecodeStep: "decode step", Span: "all steps", Bubble: "bubbles"}
 
-// title is what people call a metric: "TTFT p99", "decode step".
-func (w *Without) title() string {
+// Title is what people call a metric: "TTFT p99", "decode step".
+func (w *Without) Title() string {
 	if title := titles[w.Metric]; title != "" {
 		return title
 	}
@@ -70,5 +70,5 @@ func (w *Without) title() string {
 
 // String is the metric for people: "TTFT p99 1,554 ms → 612 ms (580 ms to 640 ms)".
 func (w *Without) String() string {
-	return fmt.Sprintf("%s %s → %s (%s to %s)", w.title(), w.Value(w.Actual), w.Value(w.Without), w.Value(w.Low), w.Value(w.High))
+	return fmt.Sprintf("%s %s → %s (%s to %s)", w.Title(), w.Value(w.Actual), w.Value(w.Without), w.Value(w.Low), w.Value(w.High))
 }

@@ -106,16 +106,20 @@ func (p *player) join(v *serving, at trace.Time) (n int64) {
 		if x.held == 0 {
 			p.hold(v, x, int64(j.prompt)+x.produced(j))
 		}
-		if x.out == 0 && j.prebuilt != 0 {
-			p.emit(v, i, at+trace.Time(j.prebuilt))
-			if x.out == j.tokens {
-				continue
-			}
+		if p.prebuilt(v, i, at); x.out == j.tokens {
+			continue
 		}
 		v.running = append(v.running, i)
 		v.context += float64(j.prompt) + float64(x.produced(j))
 	}
 	return n
+}
+
+// prebuilt lets the first token of a decode half out, which its prefill server has computed.
+func (p *player) prebuilt(v *serving, i int32, at trace.Time) {
+	if j := &p.Run.jobs[i]; p.jobs[i].out == 0 && j.prebuilt != 0 {
+		p.emit(v, i, at+trace.Time(j.prebuilt))
+	}
 }
 
 // emit lets a token of a job out, and ends the job with its last one.

@@ -150,6 +150,30 @@ func (r *Run) findLimits() {
 	}
 }
 
+// Most returns how many tokens of prompts the recorded steps computed at most, and how many requests they decoded.
+func (r *Run) Most() (tokens, running int64) {
+	for i := range r.Engines {
+		for k := range r.Engines[i].Steps {
+			if st := &r.Engines[i].Steps[k]; st.Kind == Decode {
+				running = max(running, st.Requests)
+			} else {
+				tokens = max(tokens, st.New)
+			}
+		}
+	}
+	return tokens, running
+}
+
+// KV returns how many tokens the KV cache of a server holds that requests had to wait for.
+func (r *Run) KV() (tokens int64) {
+	for i := range r.Engines {
+		if kv := r.Engines[i].limits.kv; kv != unlimited {
+			tokens = max(tokens, kv)
+		}
+	}
+	return tokens
+}
+
 // ScaleKV makes the KV caches of all servers that have a limit larger or smaller than what was found.
 func (r *Run) ScaleKV(factor float64) {
 	for i := range r.Engines {

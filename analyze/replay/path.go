@@ -224,7 +224,10 @@ func (r *Run) Whole() []int {
 
 // Find returns a request of the set in Run.Requests, if it has a path; None else.
 func (r *Run) Find(index int) int {
-	return slices.IndexFunc(r.Requests, func(q Request) bool { return q.Index == index && q.whole })
+	if q := int(r.places[index]); q != None && r.Requests[q].whole {
+		return q
+	}
+	return None
 }
 
 // Stage returns the row of the set that ends with a segment of a request: of the request that is waited

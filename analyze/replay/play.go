@@ -25,6 +25,7 @@ const (
 	enters              // a job can be put into a batch
 	leaves              // a job that never gets a token
 	ends                // a step of a server
+	wakes               // the loop of a server
 )
 
 func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
@@ -100,6 +101,7 @@ type serving struct {
 	index   int // of player.servers
 	cursors [kinds]cursor
 	busy    bool
+	woken   bool // it does nothing, and will look at what has come
 
 	inbox    []int32 // decode halves that the scheduler has not seen
 	pending  []int32 // decode halves without memory
@@ -169,12 +171,16 @@ func (p *player) run() {
 			v.load--
 			p.release(v, x)
 			p.wake(v, e.at)
+		case wakes:
+			x := &p.servers[e.of]
+			x.woken = false
+			p.iterate(x, e.at)
 		case ends:
 			x := &p.servers[e.of]
 			p.complete(x, e.at)
 			p.iterate(x, e.at)
 			if len(x.unseen) > 0 {
-				if x.see(); !x.busy {
+				if p.see(x, e.at); !x.busy {
 					p.iterate(x, e.at)
 				}
 			}
@@ -285,7 +291,12 @@ func (v *serving) line(p *player, i int32, at trace.Time) {
 }
 
 // see puts what has come into the queue, from which the step after the next one is formed.
-func (v *serving) see() {
+func (p *player) see(v *serving, at trace.Time) {
+	for _, i := range v.unseen {
+		if p.Run.jobs[i].early {
+			p.prebuilt(v, i, at)
+		}
+	}
 	v.waiting = append(v.waiting, v.unseen...)
 	v.unseen = v.unseen[:0]
 }
@@ -358,8 +369,10 @@ func (p *player) release(v *serving, x *playing) {
 	x.held = 0
 }
 
+// wake lets a loop that does nothing look at what has come, all that comes at the same time.
 func (p *player) wake(v *serving, at trace.Time) {
-	if !v.busy {
-		p.iterate(v, at)
+	if !v.busy && !v.woken {
+		v.woken = true
+		p.agenda.add(at, wakes, v.index)
 	}
 }

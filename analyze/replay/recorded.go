@@ -25,13 +25,14 @@ type Run struct {
 	polled bool  // memory of decode servers is given at boundaries only
 	shakes int64 // what the handshake for it usually takes, in ns
 
-	set   *request.Set
-	ranks *place.RankSet
-	jobs  []job
-	marks []mark               // by engine and end
-	pools map[string]timing    // of engines together, by kind and engines
-	ends  []trace.Time         // scratch
-	sizes distribution.SizeFit // of KV caches
+	set    *request.Set
+	ranks  *place.RankSet
+	places []int32 // of requests of the set in Requests; None
+	jobs   []job
+	marks  []mark               // by engine and end
+	pools  map[string]timing    // of engines together, by kind and engines
+	ends   []trace.Time         // scratch
+	sizes  distribution.SizeFit // of KV caches
 	// From and To are the first arrival and the last end.
 	From, To trace.Time
 }
@@ -39,7 +40,8 @@ type Run struct {
 // Missing counts what keeps requests from being replayed.
 type Missing struct {
 	NoRank, NoSteps, Incomplete int // requests whose scheduler, tokens, or spans are not known
-	Pipelines, Bare             bool
+	Pipelines                   bool
+	Bare                        bool // servers have a span for each request, and none for what they did
 	Level                       bool // no decode steps at all, as they need trace level 3
 }
 
@@ -85,6 +87,7 @@ type job struct {
 	sent     int64 // from the end of prefill to the KV cache on the decode server, ns
 	stays    int64 // from booking to where it leaves without ever having had a token, or from arrival if it gave up, ns
 	prebuilt int64 // from the boundary at which it joins to its first token, ns
+	early    bool  // its first token comes when it is seen, and not when it joins, where a batch is formed ahead
 }
 
 // A mark is where a step ended for a job.
@@ -121,6 +124,7 @@ func Read(s *request.Set) *Run {
 	peers := place.Of(s)
 	r := &Run{set: s, ranks: peers.Ranks, pools: map[string]timing{}}
 	r.addEngines(peers)
+	r.Missing.Bare = !slices.ContainsFunc(s.Procs, func(p request.Proc) bool { return p.Schedules })
 	for i := range s.AllRequests() {
 		r.addRequest(i)
 	}
@@ -391,8 +395,10 @@ func tidy(own []mark) []mark {
 // sortRequests puts requests in order of their arrival.
 func (r *Run) sortRequests() {
 	slices.SortStableFunc(r.Requests, func(x, y Request) int { return cmp.Compare(x.Arrival, y.Arrival) })
+	r.places = slices.Repeat([]int32{None}, len(r.set.Requests))
 	for i := range r.Requests {
 		q := &r.Requests[i]
+		r.places[q.Index] = int32(i)
 		for _, j := range q.jobs {
 			if j != None {
 				r.jobs[j].request = int32(i)

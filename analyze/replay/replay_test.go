@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -77,6 +78,35 @@ func TestPlaysOverlapped(t *testing.T) {
 	}
 	if r := Read(s); r.Engines[0].lag != 1 {
 		t.Errorf("lag %d, want 1: the overlap scheduler ran", r.Engines[0].lag)
+	}
+	for _, name := range []string{"otel/b_pd_smg_tp2.jsonl.zst", "otel2/prefill_node_dead.jsonl.zst"} {
+		s := testset.LoadFile(t, testinput.Shared(t, "data", name))
+		if by := off(t, s); by > 0.05 {
+			t.Errorf("%s: off by %.1f %%", name, 100*by)
+		}
+	}
+}
+
+// Where batches are formed ahead, the results of one are told one after another: who was in a batch that was formed
+// before the last step began was in that step, and not in one that took no time.
+func TestFollows(t *testing.T) {
+	steps := []Step{{End: 90e6}, {End: 185e6}}
+	last := mark{from: 90e6, end: 185e6, kind: prefillEnd}
+	for _, c := range []struct {
+		what string
+		m    mark
+		want bool
+	}{
+		{"formed ahead", mark{from: 1e6, end: 185.2e6, kind: chunkEnd}, true},
+		{"formed with it", mark{from: 90.05e6, end: 185.2e6, kind: prefillEnd}, true},
+		{"formed later", mark{from: 92e6, end: 185.2e6, kind: prefillEnd}, false},
+		{"formed ahead, and told much later", mark{from: 1e6, end: 188e6, kind: prefillEnd}, false},
+		{"told together", mark{from: 92e6, end: 185.05e6, kind: prefillEnd}, true},
+		{"another decode step", mark{from: 1e6, end: 185.2e6, kind: decodeEnd}, false},
+	} {
+		if got := c.m.follows(&last, steps); got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func (r *Run) gatherEngine(e *Engine, batch []int32) {
 			kind = Decode
 		}
 		n := int32(len(e.Steps))
-		if n == 0 || e.Steps[n-1].Kind != kind || !m.follows(&r.marks[last]) || batch[m.job] == n {
+		if n == 0 || e.Steps[n-1].Kind != kind || !m.follows(&r.marks[last], e.Steps) || batch[m.job] == n {
 			e.Steps = append(e.Steps, Step{Kind: kind, marks: [2]int32{int32(i), int32(i)}})
 			n++
 		}
@@ -105,12 +105,20 @@ func (r *Run) gatherEngine(e *Engine, batch []int32) {
 	}
 }
 
-// follows reports whether a mark is of the same step as the one before it: they end together, or
-// their batch was formed at one time and the scheduler took a while to tell of it.
-func (m *mark) follows(last *mark) bool {
+// follows reports whether a mark is of the same step as the one before it, which is of the last of the steps:
+// they end together, or the scheduler took a while to tell of both, and the batch of this one was formed with
+// that one, or while the step before was still running. No scheduler forms batches two steps ahead.
+func (m *mark) follows(last *mark, steps []Step) bool {
 	const telling = 20 * request.SameBatch
-	gap, formed := m.end-last.end, max(m.from-last.from, last.from-m.from)
-	return gap <= request.SameBatch || m.kind != decodeEnd && formed <= request.SameBatch && gap <= telling
+	gap := m.end - last.end
+	switch {
+	case gap <= request.SameBatch:
+		return true
+	case m.kind == decodeEnd || gap > telling:
+		return false
+	}
+	together := max(m.from-last.from, last.from-m.from) <= request.SameBatch
+	return together || len(steps) > 1 && m.from < steps[len(steps)-2].End
 }
 
 // add takes in that a step ended for a job.
@@ -344,7 +352,7 @@ func (r *Run) keep() {
 		switch j.role {
 		case request.Decode:
 			if j.peer != None {
-				j.sent = max(0, int64(j.enter-r.jobs[j.peer].ended))
+				j.sent = max(0, int64(j.enter-r.told(&r.jobs[j.peer])))
 			} else {
 				j.way = int64(j.enter - arrival)
 			}
@@ -362,13 +370,24 @@ func (r *Run) keep() {
 			if r.marks[m].kind == joinEnd {
 				j := &r.jobs[r.marks[m].job]
 				joins := e.next(j.enter)
-				if j.from != None && e.Steps[j.from].Start <= r.marks[m].end {
-					joins = e.Steps[j.from].Start
+				if j.early = e.lag > 0; j.from != None && e.Steps[j.from].Start <= r.marks[m].end {
+					joins, j.early = e.Steps[j.from].Start, false
 				}
-				j.prebuilt = min(max(0, int64(r.marks[m].end-joins)), 5*handling)
+				j.prebuilt = min(max(1, int64(r.marks[m].end-joins)), 5*handling)
 			}
 		}
 	}
+}
+
+// told returns when the lead rank ended the step in which the prompt of a job was done. The scheduler
+// goes through the requests of a batch one after another, so that the job itself may have ended earlier.
+func (r *Run) told(j *job) trace.Time {
+	e := &r.Engines[j.engine]
+	k := sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].End >= j.ended })
+	if k < len(e.Steps) && e.Steps[k].Kind == Prefill && e.Steps[k].Start < j.ended {
+		return e.Steps[k].End
+	}
+	return j.ended
 }
 
 // next returns when a loop gets to what comes at a time: at once if it does nothing, else at

@@ -10,7 +10,8 @@ import (
 // A Count is how many requests meet an objective.
 type Count struct{ Met, Missed, Undecided int64 }
 
-func (c *Count) add(s State) {
+// Add counts a request.
+func (c *Count) Add(s State) {
 	switch s {
 	case Met:
 		c.Met++
@@ -56,14 +57,14 @@ func Measure(s *request.Set, objectives []Objective) *Goodput {
 	for i := range s.Requests {
 		r := &s.Requests[i]
 		g.states[i] = Judge(objectives, r)
-		g.All.add(g.states[i])
+		g.All.Add(g.states[i])
 		for k := range objectives {
-			g.Each[k].add(objectives[k].Of(r))
+			g.Each[k].Add(objectives[k].Of(r))
 		}
 		for _, p := range s.PartsOf(r) {
 			if part := &s.Parts[p]; part.Serves() {
 				if rank := ranks.Route(part); rank != request.None {
-					counts[rank].add(g.states[i])
+					counts[rank].Add(g.states[i])
 				}
 			}
 		}

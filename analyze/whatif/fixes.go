@@ -96,16 +96,38 @@ func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 		if f.ID() != name {
 			continue
 		}
-		x := FixFor(f)
-		if x == nil {
-			return nil, fmt.Errorf("--fix %s: %s", name, NoCounterfactual(f))
+		c, err := r.change(f)
+		if err != nil {
+			return nil, fmt.Errorf("--fix %s: %w", name, err)
 		}
-		if c := x.Make(r, f); c != nil {
-			return c, nil
-		}
-		return nil, fmt.Errorf("--fix %s: the replay has nothing to take away there", name)
+		return c, nil
 	}
 	return nil, fmt.Errorf("--fix %s: no fix has this name, and no finding this ID", name)
+}
+
+// Changes makes the changes that take away what was found, and says of which findings it has none, and why.
+func (r *Run) Changes(found []finding.Finding) (list []*Change, left []string) {
+	for i := range found {
+		change, err := r.change(&found[i])
+		if err != nil {
+			left = append(left, fmt.Sprintf("no answer for %s: %v", found[i].ID(), err))
+			continue
+		}
+		list = append(list, change)
+	}
+	return list, left
+}
+
+// change makes the change that takes a finding away.
+func (r *Run) change(f *finding.Finding) (*Change, error) {
+	fix := FixFor(f)
+	if fix == nil {
+		return nil, errors.New(NoCounterfactual(f))
+	}
+	if change := fix.Make(r, f); change != nil {
+		return change, nil
+	}
+	return nil, errors.New("the replay has nothing to take away there")
 }
 
 // Explain says of each finding what would have been without it, or why nobody knows.
@@ -129,20 +151,19 @@ func Explain(m *finders.Measured, found []finding.Finding, objectives []slo.Obje
 // without says what would have been without a finding: of requests, or what steps would take if
 // profiles tell of it. r and steps are nil without these.
 func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
-	fix := FixFor(f)
 	switch {
 	case steps != nil && (f.Rank != "" || straggler.IsWorker(f)):
 		return steps.Without(f)
-	case fix == nil:
+	case FixFor(f) == nil:
 		return nil, errors.New(NoCounterfactual(f))
 	case r == nil:
 		return nil, errors.New("no input has requests")
 	case r.Refused != "":
 		return nil, errors.New(r.Refused)
 	}
-	change := fix.Make(r, f)
-	if change == nil {
-		return nil, errors.New("the replay has nothing to take away there")
+	change, err := r.change(f)
+	if err != nil {
+		return nil, err
 	}
 	metrics, err := r.Ask(change)
 	return &Answer{change, metrics}, err
@@ -223,7 +244,7 @@ func (r *Run) quickTransfers(f *finding.Finding) *Change {
 		return nil
 	}
 	return &Change{Name: "no slow transfers", do: func(p *replay.Plan) { r.TypicalTransfers(p, &f.At, f.Since) },
-		Assumed: []string{fmt.Sprintf("each of %s takes as long as its size explains", words.Counted(n, "slow KV transfer"))}}
+		Assumed: []string{fmt.Sprintf("no KV transfer takes longer than its size explains; %s took over twice as long", words.Thousands(int64(n)))}}
 }
 
 // roomForAll takes the limit of the KV cache away.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -21,8 +22,14 @@ type Setting struct {
 // Settings are all of them.
 var Settings = []Setting{
 	{"kv", "FACTOR", "KV cache of FACTOR times its size", setKV},
-	{"chunk", "TOKENS", "prefill steps of TOKENS of prompts at most", setNumber("chunk", func(p *replay.Plan, n int64) { p.Chunk(n) })},
-	{"max-running", "N", "decode batches of N requests at most", setNumber("max-running", func(p *replay.Plan, n int64) { p.MaxRunning(n) })},
+	{"chunk", "TOKENS", "prefill steps of TOKENS of prompts at most", setNumber("chunk", (*replay.Plan).Chunk, func(r *Run) string {
+		tokens, _ := r.Most()
+		return fmt.Sprintf("the recorded steps computed %s tokens of prompts at most", words.Thousands(tokens))
+	})},
+	{"max-running", "N", "decode batches of N requests at most", setNumber("max-running", (*replay.Plan).MaxRunning, func(r *Run) string {
+		_, running := r.Most()
+		return fmt.Sprintf("the recorded batches decoded %s requests at most", words.Thousands(running))
+	})},
 	{"servers", "ROLE=N", "N servers of a role, such as decode=4", setServers},
 	{"scale", "KIND=FACTOR", "prefill or decode steps that take FACTOR times as long, such as decode=0.9", setScale},
 }
@@ -32,11 +39,14 @@ func setKV(r *Run, value string) ([]*Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kv %s: %w", value, err)
 	}
-	if !r.Plan(0).KV(f) && f >= 1 {
+	switch waited := r.Plan(0).KV(f); {
+	case !waited && f >= 1:
 		return nil, fmt.Errorf("--kv %s: no request ever waited for KV cache, so that more of it changes nothing", value)
+	case !waited:
+		return nil, fmt.Errorf("--kv %s: no request ever waited for KV cache, and nothing tells how large it is", value)
 	}
 	return []*Change{{Name: "KV cache × " + value, do: func(p *replay.Plan) { p.KV(f) },
-		Assumed: []string{"the KV cache holds as many tokens as it was ever seen to hold"}}}, nil
+		Assumed: []string{fmt.Sprintf("the recorded KV cache holds %s tokens on each server: who had to wait for room tells", words.Thousands(r.KV()))}}}, nil
 }
 
 func factor(text string) (float64, error) {
@@ -47,14 +57,14 @@ func factor(text string) (float64, error) {
 	return f, nil
 }
 
-func setNumber(name string, set func(p *replay.Plan, n int64)) func(r *Run, value string) ([]*Change, error) {
-	return func(_ *Run, value string) ([]*Change, error) {
+func setNumber(name string, set func(p *replay.Plan, n int64), was func(*Run) string) func(r *Run, value string) ([]*Change, error) {
+	return func(r *Run, value string) ([]*Change, error) {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 {
 			return nil, fmt.Errorf("--%s %s: want a number above 0", name, value)
 		}
 		return []*Change{{Name: name + " " + value, do: func(p *replay.Plan) { set(p, n) },
-			Assumed: []string{"steps with other work than was seen take what the model says"}}}, nil
+			Assumed: []string{"steps with other work than was seen take what the model says", was(r)}}}, nil
 	}
 }
 

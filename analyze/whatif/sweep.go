@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -110,7 +109,7 @@ func (r *Run) Sweep(axes []Axis) ([]Point, error) {
 	}
 }
 
-// markKnee marks the smallest deployment beyond which more servers bring little.
+// markKnee marks the smallest deployment beyond which more servers bring little, if there are larger ones.
 func markKnee(points []Point) {
 	better := func(p, q *Point) bool { // q is better enough to pay for
 		const time, share = 0.95, 0.01
@@ -120,8 +119,9 @@ func markKnee(points []Point) {
 		}
 		return q.Metrics[1].Without < time*p.Metrics[1].Without
 	}
-	best := -1
+	best, most := -1, 0
 	for i := range points {
+		most = max(most, points[i].total())
 		p := &points[i]
 		if slices.ContainsFunc(points, func(q Point) bool { return q.total() > p.total() && better(p, &q) }) {
 			continue
@@ -130,7 +130,7 @@ func markKnee(points []Point) {
 			best = i
 		}
 	}
-	if best >= 0 {
+	if best >= 0 && points[best].total() < most {
 		points[best].Knee = true
 	}
 }
@@ -169,8 +169,26 @@ func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 	}))
 	t := table.New("sgtrace.report.whatif.sweep/v1", "Deployments", points, fields).Stay("knee")
 	t.Note("requests go to the server with the fewest; new servers take what those that there were take on average")
+	t.Note("%s", r.deployed(axes))
+	if !slices.ContainsFunc(points, func(p Point) bool { return p.Knee }) {
+		t.Note("no knee: more servers than these may bring more")
+	}
 	t.Note("%s", r.Fit())
 	return t
+}
+
+// deployed says how many servers the recorded run had, and what its latencies were.
+func (r *Run) deployed(axes []Axis) string {
+	var servers, values []string
+	for i := range axes {
+		n := r.Servers(r.Plan(0), axes[i].Role, 1, replay.LeastLoaded)
+		servers = append(servers, fmt.Sprintf("%s=%d", axes[i].Role, n))
+	}
+	for _, m := range r.metrics() {
+		w := finding.Without{Metric: m.name, Unit: m.unit}
+		values = append(values, w.Title()+" "+w.Value(m.of(r.recorded)))
+	}
+	return fmt.Sprintf("recorded: %s, routed as they were: %s; each DP rank is a server here", strings.Join(servers, ","), strings.Join(values, ", "))
 }
 
 // bar draws a share.
@@ -211,6 +229,6 @@ func (r *Run) ModelReport() *table.Table {
 		number("join", "ns if requests join the batch", func(m *row) float64 { return m.Joined }),
 		table.ShareColumn("off", "median error of the model, as a part of the step", func(m *row) float64 { return m.Off }),
 	})
-	t.Note("%s", words.Counted(len(rows), "model"))
+	t.Note("new token, request, context token, and join are in ns")
 	return t
 }

@@ -24,6 +24,7 @@ type Run struct {
 
 	set      *request.Set
 	slo      []slo.Objective
+	others   slo.Count // requests that are not played
 	recorded []replay.Latency
 	base     [][]replay.Latency // played without a change, by draw
 }
@@ -53,6 +54,7 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	if r.recorded = r.Recorded(); r.thin() {
 		return r
 	}
+	r.judgeOthers()
 	r.fitKV()
 	for seed := uint64(len(r.base)); seed < r.plays(); seed++ {
 		out, ok := r.Play(r.Plan(seed))
@@ -64,6 +66,19 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	}
 	r.check()
 	return r
+}
+
+// judgeOthers counts the requests that are not played.
+func (r *Run) judgeOthers() {
+	played := make([]bool, len(r.set.Requests))
+	for i := range r.recorded {
+		played[r.Requests[r.recorded[i].Request].Index] = true
+	}
+	for i := range r.set.Requests {
+		if !played[i] && r.slo != nil {
+			r.others.Add(slo.Judge(r.slo, &r.set.Requests[i]))
+		}
+	}
 }
 
 // sizes are how far off the size of a KV cache may be that follows from who got room.
@@ -95,20 +110,27 @@ func (r *Run) fitKV() {
 
 // thin says what is missing, and reports whether something is.
 func (r *Run) thin() bool {
-	finished := 0
+	finished, untraced := 0, 0
 	for i := range r.set.Requests {
 		if q := &r.set.Requests[i]; q.Status == request.Finished && q.Metrics.E2E >= 0 {
 			finished++
 		}
 	}
+	for i := range r.recorded {
+		if r.Untraced(r.recorded[i].Request) {
+			untraced++
+		}
+	}
 	m := &r.Missing
 	switch {
 	case m.Bare:
-		r.Refused = "the servers tell of no stages, so that nobody knows when they computed what"
+		r.Refused = "the servers have a span for each request, and none for its stages: nothing tells when they computed what"
 	case m.Pipelines:
 		r.Refused = "a pipeline has several batches under way, which cannot be replayed"
 	case m.Level, r.stepless():
 		r.Refused = "the dump has no decode steps: it takes trace level 3 (SGLANG_TRACE_LEVEL=3)"
+	case 10*untraced > len(r.recorded):
+		r.Refused = fmt.Sprintf("%d of %d finished requests have no decode steps in the dump, and what these did to the others is not known: it takes trace level 3 for all (SGLANG_TRACE_LEVEL=3)", untraced, finished)
 	case len(r.recorded) < fewRequests:
 		r.Refused = fmt.Sprintf("%s of %d finished can be replayed, and percentiles take %d", words.Counted(len(r.recorded), "request"), finished, fewRequests)
 		if m.Incomplete+m.NoRank+m.NoSteps > 0 {
@@ -209,9 +231,10 @@ func (r *Run) metrics() []metric {
 	return list
 }
 
-// goodput is the share of the requests that would meet the objectives.
+// goodput is the share of the requests that would meet the objectives. Those that are not played, such as
+// requests that failed, are judged as they were recorded.
 func (r *Run) goodput(list []replay.Latency) float64 {
-	met, judged := 0, 0
+	count := r.others
 	for i := range list {
 		q := r.set.Requests[r.Requests[list[i].Request].Index]
 		m := &q.Metrics
@@ -220,18 +243,9 @@ func (r *Run) goodput(list []replay.Latency) float64 {
 		}
 		m.TTFT = max(0, m.TTFT+list[i].TTFT-m.UserTTFT)
 		m.E2E, m.UserTTFT = list[i].E2E, list[i].TTFT
-		switch slo.Judge(r.slo, &q) {
-		case slo.Met:
-			met++
-			judged++
-		case slo.Missed:
-			judged++
-		}
+		count.Add(slo.Judge(r.slo, &q))
 	}
-	if judged == 0 {
-		return math.NaN()
-	}
-	return float64(met) / float64(judged)
+	return count.Share()
 }
 
 // A Change is what is done to a plan, in words, and how.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -94,7 +95,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 		return c.write(d, how)
 	}
 	found := finders.Measure(finders.Inputs{Requests: in.Requests, Diags: &c.diags})
-	changes, err := chosenChanges(ctx, run, found.Look(finders.All).Findings)
+	changes, left, err := chosenChanges(ctx, run, found.Look(finders.All).Findings)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,11 @@ func (c *command) whatif(ctx *cli.Context) error {
 		}
 		answers = append(answers, whatif.Answer{Change: change, Metrics: metrics})
 	}
-	d := document.Of(run.Report(answers), run.ModelReport())
+	table := run.Report(answers)
+	for _, why := range left {
+		table.Note("%s", why)
+	}
+	d := document.Of(table, run.ModelReport())
 	d.Schema = "sgtrace.whatif/v2"
 	return c.write(d, how)
 }
@@ -132,12 +137,12 @@ func (c *command) whatifSteps(ctx *cli.Context, in *reports.Reading, how printed
 	return c.write(d, how)
 }
 
-// chosenChanges are the changes that flags ask for; without any, those of all findings.
-func chosenChanges(ctx *cli.Context, run *whatif.Run, found []finding.Finding) (list []*whatif.Change, err error) {
+// chosenChanges are the changes that flags ask for; without any, those of all findings, and which of these have none, and why.
+func chosenChanges(ctx *cli.Context, run *whatif.Run, found []finding.Finding) (list []*whatif.Change, left []string, err error) {
 	for _, name := range ctx.StringSlice("fix") {
 		change, err := run.Fix(name, found)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		list = append(list, change)
 	}
@@ -146,26 +151,19 @@ func chosenChanges(ctx *cli.Context, run *whatif.Run, found []finding.Finding) (
 		for _, value := range ctx.StringSlice(s.Name) {
 			changes, err := s.Make(run, value)
 			if err != nil {
-				return nil, commandline.Usage("%v", err)
+				return nil, nil, commandline.Usage("%v", err)
 			}
 			list = append(list, changes...)
 		}
 	}
-	if ctx.Bool("together") && len(list) > 0 {
-		return []*whatif.Change{whatif.Together(list)}, nil
-	}
-	if len(list) > 0 {
-		return list, nil
-	}
-	for i := range found {
-		if fix := whatif.FixFor(&found[i]); fix != nil {
-			if change := fix.Make(run, &found[i]); change != nil {
-				list = append(list, change)
-			}
+	if len(list) == 0 {
+		if list, left = run.Changes(found); len(list) == 0 {
+			why := append([]string{"nothing was found that a replay could take away; --servers, --kv, --scale, and others change what there was"}, left...)
+			return nil, nil, errors.New(strings.Join(why, "; "))
 		}
 	}
-	if len(list) == 0 {
-		return nil, errors.New("nothing was found that a replay could take away; --servers, --kv, --scale, and others change what there was")
+	if ctx.Bool("together") {
+		list = []*whatif.Change{whatif.Together(list)}
 	}
-	return list, nil
+	return list, left, nil
 }

@@ -35,13 +35,21 @@ func LoadDump(t testing.TB, name string) *request.Set {
 	if s, ok := loaded.Load(name); ok {
 		return s.(*request.Set)
 	}
+	s := LoadFile(t, path)
+	loaded.Store(name, s)
+	return s
+}
+
+// LoadFile reads an OTLP dump.
+func LoadFile(t testing.TB, path string) *request.Set {
+	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	var r io.Reader = f
-	if strings.HasSuffix(name, ".zst") {
+	if strings.HasSuffix(path, ".zst") {
 		z, err := zstd.NewReader(f)
 		if err != nil {
 			t.Fatal(err)
@@ -49,9 +57,7 @@ func LoadDump(t testing.TB, name string) *request.Set {
 		defer z.Close()
 		r = z
 	}
-	s := BuildSet(t, name, r)
-	loaded.Store(name, s)
-	return s
+	return BuildSet(t, filepath.Base(path), r)
 }
 
 // BuildSet makes a set of one OTLP dump, on one clock, as reports see it.
