@@ -73,7 +73,7 @@ func (m *Memory) holderTable() *table.Table {
 			return "end"
 		}),
 		bytesOf("allocated", "in use, as asked for", func(h *Holder) int64 { return h.Bytes }, nil),
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of all that was in use then"}, Cell: func(h *Holder) table.Cell { return table.ShareCell(h.Bytes, h.Of) }},
+		table.PartColumn("share", "of all that was in use then", func(h *Holder) (int64, int64) { return h.Bytes, h.Of }),
 		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "blocks"}, Cell: func(h *Holder) table.Cell { return table.Cell{N: h.N, Unknown: h.N == 0} }},
 		table.TextColumn("where", "the innermost function of the allocation that is not PyTorch's", m.holderName),
 	})

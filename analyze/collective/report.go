@@ -36,13 +36,13 @@ func (c *Collectives) Reports() []*table.Table {
 func (c *Collectives) RankReport() *table.Table {
 	type row = Rank
 	count := func(name, doc string, of func(*row) int) table.Field[row] {
-		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *row) table.Cell { return table.Cell{N: int64(of(r))} }}
+		return table.CountColumn(name, doc, func(r *row) int64 { return int64(of(r)) })
 	}
 	time := func(name, scale, doc string, of func(*row) int64) table.Field[row] {
 		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(r *row) table.Cell { return table.Cell{N: of(r), Unknown: r.Sync == 0} }}
 	}
 	part := func(name, doc string, part, whole func(*row) int64) table.Field[row] {
-		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc}, Cell: func(r *row) table.Cell { return table.ShareCell(part(r), whole(r)) }}
+		return table.PartColumn(name, doc, func(r *row) (int64, int64) { return part(r), whole(r) })
 	}
 	last := func(r *row) int64 { return int64(r.Last) }
 	sync := func(r *row) int64 { return int64(r.Sync) }
@@ -51,7 +51,7 @@ func (c *Collectives) RankReport() *table.Table {
 	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.SyncPoints })
 	all.Detail = true
 	r := table.New("sgtrace.report.collectives.ranks/v1", "Collectives by rank", c.Ranks, []table.Field[row]{
-		{Column: table.Column{Name: "rank", Doc: "rank"}, Cell: func(r *row) table.Cell { return table.TextCell(r.Rank) }},
+		table.TextColumn("rank", "rank", func(r *row) string { return r.Rank }),
 		all,
 		count("n", "collectives at which ranks wait for the last one, and other ranks were seen, too", func(r *row) int { return r.Sync }),
 		count("last", "to how many the rank came after all others", func(r *row) int { return r.Last }),
@@ -108,10 +108,10 @@ func (c *Collectives) WaitReport() *table.Table {
 	}
 	slices.SortStableFunc(rows, func(a, b waitRow) int { return cmp.Compare(b.wait, a.wait) })
 	return table.New("sgtrace.report.collectives.waits/v1", "Who waits for whom in collectives", rows, []table.Field[waitRow]{
-		{Column: table.Column{Name: "rank", Doc: "rank that waits"}, Cell: func(r *waitRow) table.Cell { return table.TextCell(r.rank) }},
-		{Column: table.Column{Name: "for", Doc: "rank that came last"}, Cell: func(r *waitRow) table.Cell { return table.TextCell(r.last) }},
-		{Column: table.Column{Name: "wait", Unit: table.Duration, Doc: "sum over the collectives to which that rank came after all others"}, Cell: func(r *waitRow) table.Cell { return table.Cell{N: r.wait} }},
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of all such waits"}, Cell: func(r *waitRow) table.Cell { return table.ShareCell(r.wait, r.all) }},
+		table.TextColumn("rank", "rank that waits", func(r *waitRow) string { return r.rank }),
+		table.TextColumn("for", "rank that came last", func(r *waitRow) string { return r.last }),
+		table.NsColumn("wait", "sum over the collectives to which that rank came after all others", func(r *waitRow) int64 { return r.wait }),
+		table.PartColumn("share", "part of all such waits", func(r *waitRow) (int64, int64) { return r.wait, r.all }),
 	})
 }
 
@@ -121,8 +121,7 @@ func (c *Collectives) KindReport() *table.Table {
 	fields := append(columns.what(c.Kinds), columns.times()...)
 	fields = append(fields,
 		columns.text("last", "rank that came last most often", func(k *Kind) string { return k.Last }),
-		table.Field[Kind]{Column: table.Column{Name: "last share", Unit: table.Share, Doc: "at how many of those where ranks wait it did"},
-			Cell: func(k *Kind) table.Cell { return table.ShareCell(int64(k.LastN), int64(k.Sync)) }},
+		table.PartColumn("last share", "at how many of those where ranks wait it did", func(k *Kind) (int64, int64) { return int64(k.LastN), int64(k.Sync) }),
 		table.Field[Kind]{Column: table.Column{Name: "busbw", Unit: table.Number, Doc: "bus bandwidth at the median transfer of those that were seen on all ranks, GB/s as nccl-tests define it"},
 			Cell: func(k *Kind) table.Cell {
 				return table.Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0}
@@ -153,11 +152,11 @@ func (c *Collectives) notePartial(r *table.Table) {
 type kindColumns struct{}
 
 func (kindColumns) text(name, doc string, of func(*Kind) string) table.Field[Kind] {
-	return table.Field[Kind]{Column: table.Column{Name: name, Doc: doc}, Cell: func(k *Kind) table.Cell { return table.TextCell(of(k)) }}
+	return table.TextColumn(name, doc, of)
 }
 
 func (kindColumns) count(name, doc string, of func(*Kind) int64) table.Field[Kind] {
-	return table.Field[Kind]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(k *Kind) table.Cell { return table.NumberCell(of(k)) }}
+	return table.CountColumn(name, doc, of)
 }
 
 // what says which collectives, of whom, and how many.
@@ -176,8 +175,7 @@ func (c kindColumns) what(kinds []Kind) []table.Field[Kind] {
 	return []table.Field[Kind]{
 		name, kernel,
 		c.text("dtype", "type of the elements", func(k *Kind) string { return k.Dtype }),
-		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "what a rank has where each has all, all parts together where each has one; as in nccl-tests"},
-			Cell: func(k *Kind) table.Cell { return table.NumberCell(k.Bytes) }},
+		table.BytesColumn("size", "what a rank has where each has all, all parts together where each has one; as in nccl-tests", func(k *Kind) int64 { return k.Bytes }),
 		group, first,
 		c.count("ranks", "ranks of the group", func(k *Kind) int64 { return int64(k.GroupSize) }),
 		seen,
@@ -195,7 +193,7 @@ func (kindColumns) times() []table.Field[Kind] {
 		}}
 	}
 	return []table.Field[Kind]{
-		{Column: table.Column{Name: "took", Unit: table.Duration, Doc: "sum of the durations on all ranks"}, Cell: func(k *Kind) table.Cell { return table.Cell{N: k.Took} }},
+		table.NsColumn("took", "sum of the durations on all ranks", func(k *Kind) int64 { return k.Took }),
 		time("transfer p50", "shortest duration of all ranks, that of the rank that waited least: median, nearest rank",
 			func(k *Kind) (*distribution.Summary, int64) { return &k.Transfer, k.Transfer.P50 }),
 		time("transfer p99", "shortest duration of all ranks: 99th percentile, nearest rank",
@@ -223,7 +221,7 @@ func (c *Collectives) StepReport() *table.Table {
 		table.CountColumn("last", "to how many the rank came after all others", func(r *row) int64 { return int64(r.Last) }),
 		ns("took", "sum of the durations of its kernels", func(r *row) int64 { return r.Took }),
 		ns("wait", "of took: until the last rank came", func(r *row) int64 { return r.Wait }),
-		{Column: table.Column{Name: "wait share", Unit: table.Share, Doc: "wait of took"}, Cell: func(r *row) table.Cell { return table.ShareCell(r.Wait, r.Took) }},
+		table.PartColumn("wait share", "wait of took", func(r *row) (int64, int64) { return r.Wait, r.Took }),
 		ns("transfer", "of took: the shortest duration of all ranks", func(r *row) int64 { return r.Transfer }),
 		ns("blame", "how long all others together waited for it where it came last", func(r *row) int64 { return r.Blame }),
 	}).Stay("wait share", "blame").Leave("last", "transfer")
@@ -238,8 +236,7 @@ func (c *Collectives) PartReport() *table.Table {
 		f.Column.Scale = "kernel"
 		return f
 	}
-	bytes := table.Field[row]{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "what a rank has where each has all, all parts together where each has one; as in nccl-tests"},
-		Cell: func(r *row) table.Cell { return table.NumberCell(r.Bytes) }}
+	bytes := table.BytesColumn("size", "what a rank has where each has all, all parts together where each has one; as in nccl-tests", func(r *row) int64 { return r.Bytes })
 	busbw := table.Field[row]{Column: table.Column{Name: "busbw most", Unit: table.Number, Doc: "bus bandwidth of the shortest kernel, GB/s as nccl-tests define it: none was faster"},
 		Cell: func(r *row) table.Cell { return table.Cell{Share: r.BusBandwidth(), Unknown: r.BusBandwidth() == 0} }}
 	name := table.TextColumn("collective", "operation as the producer calls it; where it tells none, as in CUDA graphs, the name of the kernel without ncclDevKernel_", (*row).Name)
@@ -277,9 +274,8 @@ func (c *Collectives) AllToAllReport() *table.Table {
 		table.TextColumn("group", "process group, or communicator", func(r *row) string { return r.Group }),
 		table.CountColumn("to", "number, in the group, of the rank that receives", func(r *row) int64 { return int64(r.To) }),
 		table.CountColumn("n", "all-to-alls", func(r *row) int64 { return int64(r.N) }),
-		{Column: table.Column{Name: "bytes", Unit: table.Bytes, Doc: "sum; equal parts where the producer tells no other"}, Cell: func(r *row) table.Cell { return table.NumberCell(r.Bytes) }},
-		{Column: table.Column{Name: "of mean", Unit: table.Factor, Doc: "what the receiver gets from all ranks in the files, divided by the mean over the receivers of the group"},
-			Cell: func(r *row) table.Cell { return table.RealCell(r.Imbalance) }},
+		table.BytesColumn("bytes", "sum; equal parts where the producer tells no other", func(r *row) int64 { return r.Bytes }),
+		table.FactorColumn("of mean", "what the receiver gets from all ranks in the files, divided by the mean over the receivers of the group", func(r *row) float64 { return r.Imbalance }),
 	}).Stay("of mean")
 }
 

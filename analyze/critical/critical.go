@@ -154,7 +154,7 @@ func fields(total int64, names bool) []table.Field[Part] {
 		table.TextColumn("waits for", "what is waited for", func(p *Part) string { return p.Why.String() }),
 		table.TextColumn("rank", "whose steps they are, or the one that is late; to which it is dispatched; between which its KV cache goes", (*Part).where),
 		table.NsColumn("time", "for how long, in all", func(p *Part) int64 { return p.Ns }),
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the E2E of these requests"}, Cell: func(p *Part) table.Cell { return table.ShareCell(p.Ns, total) }},
+		table.PartColumn("share", "of the E2E of these requests", func(p *Part) (int64, int64) { return p.Ns, total }),
 		table.CountColumn("pieces", "how often", func(p *Part) int64 { return int64(p.Pieces) }),
 		table.CountColumn("requests", "how many wait for it", func(p *Part) int64 { return int64(p.Requests) }),
 		table.TextColumn("what", "the same in words", func(p *Part) string { return texts[p.Why] }),

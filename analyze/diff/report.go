@@ -41,13 +41,11 @@ func (d *Diff) table(schema, title string, rows []Row) *table.Table {
 // fields are the columns of some rows.
 func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	fields := []table.Field[Row]{
-		{Column: table.Column{Name: "of", Doc: kindsInWords()},
-			Cell: func(r *Row) table.Cell { return table.TextCell(r.Kind.String()) }},
-		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", Most: table.MostName},
-			Cell: func(r *Row) table.Cell { return table.TextCell(r.Name) }},
+		table.TextColumn("of", kindsInWords(), func(r *Row) string { return r.Kind.String() }),
+		table.TextColumn("name", "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", func(r *Row) string { return r.Name }).AtMost(table.MostName),
 	}
 	if d.byRank {
-		fields = append(fields, table.Field[Row]{Column: table.Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, Cell: func(r *Row) table.Cell { return table.TextCell(r.Rank) }})
+		fields = append(fields, table.TextColumn("rank", "thread and rank, or rank, without its host", func(r *Row) string { return r.Rank }))
 	}
 	fields = append(fields, []table.Field[Row]{
 		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return r.count(&r.Before) }},
@@ -60,8 +58,7 @@ func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	return append(fields,
 		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "how much longer a request or step takes because of this change; rows are sorted by it", Detail: true},
 			Cell: func(r *Row) table.Cell { return table.Cell{N: r.Effect()} }},
-		table.Field[Row]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
-			Cell: func(r *Row) table.Cell { return table.TextCell(r.Like) }})
+		table.TextColumn("like", "kernel that only the other capture has and that may be the same: its function has the same name", func(r *Row) string { return r.Like }).AtMost(table.MostName).DetailIf(!renamed))
 }
 
 // count is how many durations a row has; there is no counting where the time of a device went.
@@ -98,8 +95,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 		}}
 	}
 	real := func(what, doc string, of func(*Change) float64) table.Field[Row] {
-		return table.Field[Row]{Column: table.Column{Name: name + " " + what, Unit: table.Number, Doc: doc, Detail: true},
-			Cell: func(r *Row) table.Cell { return table.RealCell(of(n.change(r))) }}
+		return table.NumberColumn(name+" "+what, doc, func(r *Row) float64 { return of(n.change(r)) }).InDetail()
 	}
 	return []table.Field[Row]{
 		side("before", func(r *Row) *Stat { return &r.Before }),
@@ -277,7 +273,7 @@ func (d *Diff) SideReport() *table.Table {
 			}
 			return table.TextCell(names[1])
 		}},
-		{Column: table.Column{Name: "label", Doc: "your label, or the path", Most: table.MostName}, Cell: func(s *Side) table.Cell { return table.TextCell(s.Label) }},
+		table.TextColumn("label", "your label, or the path", func(s *Side) string { return s.Label }).AtMost(table.MostName),
 		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
 		}},
@@ -293,18 +289,14 @@ func (d *Diff) SideReport() *table.Table {
 
 // LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
 func (d *Diff) LoadReport() *table.Table {
-	number := func(name, doc string, of func(*Load) float64) table.Field[Load] {
-		return table.Field[Load]{Column: table.Column{Name: name, Unit: table.Number, Doc: doc}, Cell: func(l *Load) table.Cell { return table.RealCell(of(l)) }}
-	}
 	detailed := func(name, doc string, of func(*Load) float64) table.Field[Load] {
-		return table.Detail([]table.Field[Load]{number(name, doc, of)})[0]
+		return table.Detail([]table.Field[Load]{table.NumberColumn(name, doc, of)})[0]
 	}
 	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[Load]{
-		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *Load) table.Cell { return table.TextCell(l.Name) }},
-		number("before", "mean", func(l *Load) float64 { return l.Before }),
-		number("after", "mean", func(l *Load) float64 { return l.After }),
-		{Column: table.Column{Name: "change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance"},
-			Cell: func(l *Load) table.Cell { return table.Cell{Text: l.Change.words()} }},
+		table.TextColumn("of", "what is compared", func(l *Load) string { return l.Name }),
+		table.NumberColumn("before", "mean", func(l *Load) float64 { return l.Before }),
+		table.NumberColumn("after", "mean", func(l *Load) float64 { return l.After }),
+		table.TextColumn("change", "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance", func(l *Load) string { return l.Change.words() }),
 		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Change.Ratio }),
 		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.Low }),
 		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.High }),

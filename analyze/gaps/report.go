@@ -20,7 +20,7 @@ func (g *Gaps) Reports() []*table.Table {
 func (g *Gaps) causeReport() *table.Table {
 	fields := append(g.rankFields(),
 		table.NsColumn("time", "sum over devices", func(c *Cause) int64 { return c.Time }),
-		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
+		table.PartColumn("share", "part of the time of all gaps", func(c *Cause) (int64, int64) { return c.Time, c.all }),
 		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
 		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }),
 		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.Samples, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
@@ -43,7 +43,7 @@ func (g *Gaps) causeReport() *table.Table {
 func (g *Gaps) longestReport() *table.Table {
 	fields := []table.Field[Gap]{
 		table.TextColumn("rank", "rank, or process that is none", func(g *Gap) string { return g.Rank }),
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(g *Gap) table.Cell { return table.Cell{N: int64(g.Device)} }},
+		table.CountColumn("device", "device, as the process numbers it", func(g *Gap) int64 { return int64(g.Device) }).InDetail(),
 		table.TimeColumn("from", "when the device ran dry", func(g *Gap) trace.Time { return g.Gap.From }),
 		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Gap.Length() }),
 	}
@@ -63,7 +63,7 @@ func (g *Gaps) longestReport() *table.Table {
 func (g *Gaps) drainedReport() *table.Table {
 	fields := append(g.rankFields(),
 		table.NsColumn("time", "idle time after the call, sum over devices", func(c *Cause) int64 { return c.Time }),
-		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
+		table.PartColumn("share", "part of the time of all gaps", func(c *Cause) (int64, int64) { return c.Time, c.all }),
 		table.CountColumn("calls", "how many of the calls let a device run dry", func(c *Cause) int64 { return c.Gaps }),
 		table.NsColumn("max", "longest gap after one", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, siteFields(func(c *Cause) *Cause { return c })...)

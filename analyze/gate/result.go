@@ -94,7 +94,7 @@ func (r *Result) Report() *table.Table {
 		table.TextColumn("condition", "what must not be", func(j *J) string { return j.Condition }),
 		table.TextColumn("state", "failed: it is so, and chance is ruled out; not judged: nobody can tell; passed", func(j *J) string { return string(j.State) }),
 		table.TextColumn("measured", "before -> after, and the change with its 95 % confidence interval; or how many findings", func(j *J) string { return j.Measured }),
-		{Column: table.Column{Name: "reason", Doc: "what was found, or why it cannot be judged", Most: mostReason}, Cell: func(j *J) table.Cell { return table.TextCell(j.Reason) }},
+		table.TextColumn("reason", "what was found, or why it cannot be judged", func(j *J) string { return j.Reason }).AtMost(mostReason),
 		detail(table.TextColumn("unit", "of before and after: ns or number", func(j *J) string {
 			switch {
 			case math.IsNaN(j.Before) && math.IsNaN(j.After):

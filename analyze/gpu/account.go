@@ -162,7 +162,7 @@ func part[T any](name, doc, wholeName string, whole, of func(*T) int64) []table.
 	time := table.NsColumn(name, doc, of)
 	time.Detail = true
 	return []table.Field[T]{
-		{Column: table.Column{Name: name, Unit: table.Share, Doc: doc + ", part of " + wholeName}, Cell: func(r *T) table.Cell { return table.ShareCell(of(r), whole(r)) }},
+		table.PartColumn(name, doc+", part of "+wholeName, func(r *T) (int64, int64) { return of(r), whole(r) }),
 		time,
 	}
 }

@@ -25,16 +25,14 @@ type gpuColumns struct{ gpus *GPUs }
 
 func (c gpuColumns) first() []table.Field[GPU] {
 	return []table.Field[GPU]{
-		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"},
-			Cell: func(g *GPU) table.Cell { return table.TextCell(c.gpus.gpuLabel(g)) }},
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true},
-			Cell: func(g *GPU) table.Cell { return table.Cell{N: int64(g.Device)} }},
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(g *GPU) string { return c.gpus.gpuLabel(g) }),
+		table.CountColumn("device", "device, as the process numbers it", func(g *GPU) int64 { return int64(g.Device) }).InDetail(),
 	}
 }
 
 // time is a duration.
 func (gpuColumns) time(name, doc string, of func(*GPU) int64) table.Field[GPU] {
-	return table.Field[GPU]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(g *GPU) table.Cell { return table.Cell{N: of(g)} }}
+	return table.NsColumn(name, doc, of)
 }
 
 // part is a duration for programs, and its part of the length for people.
@@ -69,12 +67,10 @@ func (g *GPUs) Report() *table.Table {
 				comm := g.Time(profile.ClassCommunication)
 				return table.ShareCell(comm-g.Exposed(profile.ClassCommunication), comm)
 			}},
-		table.Field[GPU]{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels and copies", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Rows} }},
-		table.Field[GPU]{Column: table.Column{Name: "kernels", Unit: table.Count, Doc: "kernels", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Kernels} }},
-		table.Field[GPU]{Column: table.Column{Name: "early", Unit: table.Duration, Doc: "kernels had started and waited for the communication before them on their stream, sum over kernels: they neither compute nor hide it", Detail: true},
-			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Early} }},
-		table.Field[GPU]{Column: table.Column{Name: "unclassified", Unit: table.Share, Doc: "part of the time of kernels that is of names which no rule knows; they count as compute", Detail: true},
-			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.UnknownTime, g.KernelTime) }},
+		table.CountColumn("rows", "kernels and copies", func(g *GPU) int64 { return g.Rows }).InDetail(),
+		table.CountColumn("kernels", "kernels", func(g *GPU) int64 { return g.Kernels }).InDetail(),
+		table.NsColumn("early", "kernels had started and waited for the communication before them on their stream, sum over kernels: they neither compute nor hide it", func(g *GPU) int64 { return g.Early }).InDetail(),
+		table.PartColumn("unclassified", "part of the time of kernels that is of names which no rule knows; they count as compute", func(g *GPU) (int64, int64) { return g.UnknownTime, g.KernelTime }).InDetail(),
 	)
 	r := table.New("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
 	r.Stay("busy", "idle").Leave("captured", "length")
@@ -123,8 +119,7 @@ func (g *GPUs) IdleReport() *table.Table {
 	fields := append(c.first(), c.time(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
 	for cause, name := range causeNames {
 		fields = append(fields, c.part(name, causeDocs[cause], func(g *GPU) int64 { return g.Idle.Time[cause] })...)
-		fields = append(fields, table.Field[GPU]{Column: table.Column{Name: name + " gaps", Unit: table.Count, Doc: "how many gaps of this cause", Detail: true},
-			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Idle.Gaps[cause]} }})
+		fields = append(fields, table.CountColumn(name+" gaps", "how many gaps of this cause", func(g *GPU) int64 { return g.Idle.Gaps[cause] }).InDetail())
 	}
 	delay := func(name, doc string, detail bool, of func(*distribution.Summary) int64) table.Field[GPU] {
 		return table.Field[GPU]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: "delay", Detail: detail},
@@ -136,11 +131,9 @@ func (g *GPUs) IdleReport() *table.Table {
 		delay("delay p99", from+"99th percentile, nearest rank", false, func(s *distribution.Summary) int64 { return s.P99 }),
 		delay("delay mean", from+"arithmetic mean", true, func(s *distribution.Summary) int64 { return s.Mean }),
 		delay("delay max", from+"longest", true, func(s *distribution.Summary) int64 { return s.Max }),
-		table.Field[GPU]{Column: table.Column{Name: "launches", Unit: table.Count, Doc: "kernels and copies whose call is known", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Called} }},
-		table.Field[GPU]{Column: table.Column{Name: "graphs", Unit: table.Share, Doc: "part of the time of kernels that is of launches of CUDA graphs"},
-			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.GraphTime, g.KernelTime) }},
-		table.Field[GPU]{Column: table.Column{Name: "graph kernels", Unit: table.Share, Doc: "part of the kernels that are of launches of CUDA graphs", Detail: true},
-			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.GraphKernels, g.Kernels) }},
+		table.CountColumn("launches", "kernels and copies whose call is known", func(g *GPU) int64 { return g.Called }).InDetail(),
+		table.PartColumn("graphs", "part of the time of kernels that is of launches of CUDA graphs", func(g *GPU) (int64, int64) { return g.GraphTime, g.KernelTime }),
+		table.PartColumn("graph kernels", "part of the kernels that are of launches of CUDA graphs", func(g *GPU) (int64, int64) { return g.GraphKernels, g.Kernels }).InDetail(),
 		table.Field[GPU]{Column: table.Column{Name: metric.LaunchQueue.Name, Unit: table.Count, Tenths: true, Doc: metric.LaunchQueue.Doc, Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Queue, Unknown: g.Called == 0} }},
 	)
@@ -194,9 +187,9 @@ func (g *GPUs) OverlapReport() *table.Table {
 		rows[i].all = all
 	}
 	r := table.New("sgtrace.report.gpu.overlap/v1", "What ran at the same time", rows, []table.Field[runningRow]{
-		{Column: table.Column{Name: "running", Doc: "classes of kernels that ran at once, and no other"}, Cell: func(r *runningRow) table.Cell { return table.TextCell(r.what) }},
-		{Column: table.Column{Name: "time", Unit: table.Duration, Doc: "sum over all devices"}, Cell: func(r *runningRow) table.Cell { return table.Cell{N: r.time} }},
-		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time in which anything ran"}, Cell: func(r *runningRow) table.Cell { return table.ShareCell(r.time, r.all) }},
+		table.TextColumn("running", "classes of kernels that ran at once, and no other", func(r *runningRow) string { return r.what }),
+		table.NsColumn("time", "sum over all devices", func(r *runningRow) int64 { return r.time }),
+		table.PartColumn("share", "part of the time in which anything ran", func(r *runningRow) (int64, int64) { return r.time, r.all }),
 	})
 	_ = r.Sort("time", true) // there is such a column
 	return r
@@ -228,26 +221,22 @@ func (g *GPUs) StreamReport() *table.Table {
 		}
 	}
 	length := func(r *streamRow) int64 { return r.Length() }
-	time := func(name, doc string, of func(*streamRow) int64) table.Field[streamRow] {
-		return table.Field[streamRow]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: of(r)} }}
-	}
 	parts := func(name, doc string, of func(*streamRow) int64) []table.Field[streamRow] {
 		list := part(name, doc, "length", length, of)
 		slices.Reverse(list)
 		return list
 	}
 	fields := []table.Field[streamRow]{
-		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"}, Cell: func(r *streamRow) table.Cell { return table.TextCell(g.gpuLabel(r.gpu)) }},
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: int64(r.gpu.Device)} }},
-		{Column: table.Column{Name: "stream", Unit: table.Count, Doc: "number of the stream"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Stream} }},
-		{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels, and copies whose stream is known"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Rows} }},
-		time("length", "from the first start to the last end", length),
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *streamRow) string { return g.gpuLabel(r.gpu) }),
+		table.CountColumn("device", "device, as the process numbers it", func(r *streamRow) int64 { return int64(r.gpu.Device) }).InDetail(),
+		table.CountColumn("stream", "number of the stream", func(r *streamRow) int64 { return r.Stream }),
+		table.CountColumn("rows", "kernels, and copies whose stream is known", func(r *streamRow) int64 { return r.Rows }),
+		table.NsColumn("length", "from the first start to the last end", length),
 	}
 	fields = append(fields, parts("busy", "something runs", func(r *streamRow) int64 { return r.Busy })...)
 	for cause, name := range causeNames {
 		fields = append(fields, parts(name, causeDocs[cause], func(r *streamRow) int64 { return r.Idle.Time[cause] })...)
-		fields = append(fields, table.Field[streamRow]{Column: table.Column{Name: name + " gaps", Unit: table.Count, Doc: "how many gaps of this cause", Detail: true},
-			Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Idle.Gaps[cause]} }})
+		fields = append(fields, table.CountColumn(name+" gaps", "how many gaps of this cause", func(r *streamRow) int64 { return r.Idle.Gaps[cause] }).InDetail())
 	}
 	return table.New("sgtrace.report.gpu.streams/v1", "Streams by rank", rows, fields)
 }
@@ -273,14 +262,13 @@ func (g *GPUs) StepReport() *table.Table {
 	device := func(t *StepTime) *distribution.Summary { return &t.Device }
 	busy := func(t *StepTime) *distribution.Summary { return &t.Busy }
 	fields := []table.Field[StepTime]{
-		{Column: table.Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(walk.StepKinds[t.Kind]) }},
-		{Column: table.Column{Name: "batch", Doc: "requests in the batch"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Batches()) }},
-		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Rank) }},
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "steps"}, Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Host.N)} }},
+		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, ProfilerStep", func(t *StepTime) string { return walk.StepKinds[t.Kind] }),
+		table.TextColumn("batch", "requests in the batch", func(t *StepTime) string { return t.Batches() }),
+		table.TextColumn("rank", "rank, or process that is none", func(t *StepTime) string { return t.Rank }),
+		table.CountColumn("n", "steps", func(t *StepTime) int64 { return int64(t.Host.N) }),
 	}
 	fields = append(fields, sums("", "the time from begin to end of the annotation", host)...)
-	fields = append(fields, table.Field[StepTime]{Column: table.Column{Name: "gpu n", Unit: table.Count, Doc: "steps that launched a kernel or copy", Detail: true},
-		Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Device.N)} }})
+	fields = append(fields, table.CountColumn("gpu n", "steps that launched a kernel or copy", func(t *StepTime) int64 { return int64(t.Device.N) }).InDetail())
 	fields = append(fields, sums("gpu ", "the time from the first start to the last end of what the thread launched in the step", device)...)
 	work := sums("gpu busy ", "the time in which something ran that the thread launched in the step, added up over devices", busy)
 	work[0].Scale = "gpu total"
@@ -300,23 +288,23 @@ func (t *StepTime) Batches() string { return walk.BatchWords(t.MinBatch, t.MaxBa
 // KernelReport makes a table of the kernels of every rank beside those of the others.
 func (g *GPUs) KernelReport() *table.Table {
 	ns := func(name, doc, scale string, v func(*RankKernel) int64) table.Field[RankKernel] {
-		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: v(k)} }}
+		return table.NsColumn(name, doc, func(k *RankKernel) int64 { return v(k) }).OnScale(scale)
 	}
 	ratio := func(name, doc string, v func(*RankKernel) float64) table.Field[RankKernel] {
 		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Factor, Doc: doc}, Cell: func(k *RankKernel) table.Cell { return table.Cell{Share: v(k), Unknown: v(k) == unknownRatio} }}
 	}
 	r := table.New("sgtrace.report.gpu.kernels/v1", "Kernels by rank", g.Kernels, []table.Field[RankKernel]{
-		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Rank) }},
+		table.TextColumn("rank", "rank, or process that is none", func(k *RankKernel) string { return k.Rank }),
 		ns("excess", "total minus the median of the totals of the ranks that ran it; all of it if no other rank did; where ranks were captured for different times, of totals per time", "total", func(k *RankKernel) int64 { return k.Excess }),
 		ns("total", "sum", "total", func(k *RankKernel) int64 { return k.Summary.Total }),
 		ratio("of median", "total, or total per time, divided by that median", func(k *RankKernel) float64 { return k.RelTotal }),
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "kernels"}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: int64(k.Summary.N)} }},
+		table.CountColumn("n", "kernels", func(k *RankKernel) int64 { return int64(k.Summary.N) }),
 		ns("p50", "median, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P50 }),
 		ns("p99", "99th percentile, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P99 }),
 		table.Detail([]table.Field[RankKernel]{ratio("p50 of median", "p50 divided by the median of the p50 of the ranks that ran it", func(k *RankKernel) float64 { return k.RelP50 })})[0],
-		{Column: table.Column{Name: "ranks", Unit: table.Count, Doc: "ranks that ran it", Detail: true}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: int64(k.Ranks)} }},
-		{Column: table.Column{Name: "class", Doc: "what it does", Detail: true}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Class.String()) }},
-		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
+		table.CountColumn("ranks", "ranks that ran it", func(k *RankKernel) int64 { return int64(k.Ranks) }).InDetail(),
+		table.TextColumn("class", "what it does", func(k *RankKernel) string { return k.Class.String() }).InDetail(),
+		table.TextColumn("kernel", "name of the kernel", func(k *RankKernel) string { return k.Name }).AtMost(table.MostName),
 	})
 	r.Stay("excess", "of median").Leave("total", "n")
 	r.Note("of median: 1 is the median of the ranks that ran the kernel")

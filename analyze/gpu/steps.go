@@ -157,7 +157,7 @@ func (g *GPUs) StepShareReport() *table.Table {
 		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return walk.StepKinds[r.Kind] }),
 		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.gpuLabel(r.gpu) }),
 		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
-		{Column: table.Column{Name: "of length", Unit: table.Share, Doc: "part of the length of the device"}, Cell: func(r *row) table.Cell { return table.ShareCell(r.Total(), r.gpu.Length()) }},
+		table.PartColumn("of length", "part of the length of the device", func(r *row) (int64, int64) { return r.Total(), r.gpu.Length() }),
 	}
 	fields = append(fields, partsOf((*row).did, (*row).Total, "time", computeTime, commTime, exposedComm, exposedCopy, idleTime)...)
 	for cause, name := range causeNames {

@@ -44,14 +44,14 @@ func reportExports(rows []inventory.Export) *table.Table {
 	type E = inventory.Export
 	return table.New("sgtrace.inspect.exports/v1", "Nsight Systems exports", rows, []table.Field[E]{
 		table.FileField(func(e *E) string { return e.File }),
-		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Size) }},
+		table.BytesColumn("size", "of the file", func(e *E) int64 { return e.Size }),
 		table.TextColumn("product", "version of nsys that wrote the export", func(e *E) string { return e.Product }),
 		table.TextColumn("schema", "version of the schema", func(e *E) string { return e.Schema }),
 		table.TextColumn("host", "that was profiled", func(e *E) string { return e.Host }),
 		table.TextColumn("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
 			func(e *E) string { return clockWord(e.Absolute) }),
 		table.TimeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.Start, e.Absolute }),
-		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "of the session"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Duration) }},
+		table.NsColumn("duration", "of the session", func(e *E) int64 { return e.Duration }),
 		table.TextColumn("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
 		table.TextColumn("driver", "version of the driver of the GPUs", func(e *E) string { return e.Driver }),
 		table.TextColumn("only tables", "the only ones that nsys export was told to export; the report may have more", func(e *E) string { return e.PartialTables }),
@@ -63,7 +63,7 @@ func reportTraces(rows []inventory.Trace) *table.Table {
 	type T = inventory.Trace
 	return table.New("sgtrace.inspect.traces/v1", "Traces", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
-		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file, compressed if it is"}, Cell: func(t *T) table.Cell { return table.NumberCell(t.Size) }},
+		table.BytesColumn("size", "of the file, compressed if it is", func(t *T) int64 { return t.Size }),
 		table.TextColumn("producer", "what wrote it: PyTorch profiler, rocpd, another producer of Chrome JSON", func(t *T) string { return t.Producer }),
 		table.TextColumn("schema", "schemaVersion", func(t *T) string { return t.Schema }),
 		table.TextColumn("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),

@@ -8,16 +8,13 @@ import (
 
 func reportFiles(files []request.File) *table.Table {
 	type F = request.File
-	count := func(name, doc string, of func(*F) int64) table.Field[F] {
-		return table.Field[F]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(f *F) table.Cell { return table.NumberCell(of(f)) }}
-	}
 	return table.New("sgtrace.inspect.files/v1", "Files", files, []table.Field[F]{
-		{Column: table.Column{Name: "file", Doc: "the name that you gave"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Name) }},
-		{Column: table.Column{Name: "encoding", Doc: "after decompression"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Encoding) }},
-		count("bytes", "after decompression", func(f *F) int64 { return f.Bytes }),
-		count("documents", "export requests", func(f *F) int64 { return int64(f.Documents) }),
-		count("spans", "spans in them", func(f *F) int64 { return int64(f.Rows) }),
-		count("other", "documents of other signals (logs, metrics), skipped", func(f *F) int64 { return int64(f.Other) }),
+		table.TextColumn("file", "the name that you gave", func(f *F) string { return f.Name }),
+		table.TextColumn("encoding", "after decompression", func(f *F) string { return f.Encoding }),
+		table.CountColumn("bytes", "after decompression", func(f *F) int64 { return f.Bytes }),
+		table.CountColumn("documents", "export requests", func(f *F) int64 { return int64(f.Documents) }),
+		table.CountColumn("spans", "spans in them", func(f *F) int64 { return int64(f.Rows) }),
+		table.CountColumn("other", "documents of other signals (logs, metrics), skipped", func(f *F) int64 { return int64(f.Other) }),
 	})
 }
 
@@ -29,7 +26,7 @@ func extentFields[T any](of func(*T) *extent) []table.Field[T] {
 		}}
 	}
 	return []table.Field[T]{
-		{Column: table.Column{Name: "spans", Unit: table.Count, Doc: "how many"}, Cell: func(row *T) table.Cell { return table.Cell{N: int64(of(row).spans)} }},
+		table.CountColumn("spans", "how many", func(row *T) int64 { return int64(of(row).spans) }),
 		at("first", "earliest start, Unix time", func(e *extent) trace.Time { return e.first }),
 		at("last", "latest end, Unix time", func(e *extent) trace.Time { return e.last }),
 	}
@@ -37,36 +34,29 @@ func extentFields[T any](of func(*T) *extent) []table.Field[T] {
 
 func reportServices(rows []serviceRow) *table.Table {
 	type S = serviceRow
-	text := func(name, doc string, of func(*S) string) table.Field[S] {
-		return table.Field[S]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *S) table.Cell { return table.TextCell(of(r)) }}
-	}
 	return table.New("sgtrace.inspect.services/v1", "Services", rows, append([]table.Field[S]{
-		text("service", "service.name", func(r *S) string { return r.service }),
-		text("layout", "how the producer arranges its spans; see docs/METRICS.md", func(r *S) string { return r.layouts.String() }),
-		text("language", "telemetry.sdk.language", func(r *S) string { return r.language }),
-		text("sdk", "telemetry.sdk.name", func(r *S) string { return r.sdk }),
-		text("version", "telemetry.sdk.version", func(r *S) string { return r.version }),
-		{Column: table.Column{Name: "instances", Unit: table.Count, Doc: "different service.instance.id: one per start of a process"},
-			Cell: func(r *S) table.Cell { return table.NumberCell(int64(r.instances)) }},
+		table.TextColumn("service", "service.name", func(r *S) string { return r.service }),
+		table.TextColumn("layout", "how the producer arranges its spans; see docs/METRICS.md", func(r *S) string { return r.layouts.String() }),
+		table.TextColumn("language", "telemetry.sdk.language", func(r *S) string { return r.language }),
+		table.TextColumn("sdk", "telemetry.sdk.name", func(r *S) string { return r.sdk }),
+		table.TextColumn("version", "telemetry.sdk.version", func(r *S) string { return r.version }),
+		table.CountColumn("instances", "different service.instance.id: one per start of a process", func(r *S) int64 { return int64(r.instances) }),
 	}, extentFields(func(r *S) *extent { return &r.extent })...))
 }
 
 func reportRanks(rows []rankRow) *table.Table {
 	type R = rankRow
-	text := func(name, doc string, of func(*R) string) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
-	}
-	instance := text("instance", "service.instance.id", func(r *R) string { return r.Proc.Instance })
+	instance := table.TextColumn("instance", "service.instance.id", func(r *R) string { return r.Proc.Instance })
 	instance.Detail = true
 	return table.New("sgtrace.inspect.ranks/v1", "Ranks", rows, append([]table.Field[R]{
-		text("host", "name of the machine, or the beginning of its id", func(r *R) string { return r.host }),
-		text("label", "what the thread is", func(r *R) string { return r.Proc.Label }),
-		text("rank", "place in the parallel groups", func(r *R) string { return r.rank }),
-		text("role", "what its server does", func(r *R) string { return r.Proc.Role.String() }),
+		table.TextColumn("host", "name of the machine, or the beginning of its id", func(r *R) string { return r.host }),
+		table.TextColumn("label", "what the thread is", func(r *R) string { return r.Proc.Label }),
+		table.TextColumn("rank", "place in the parallel groups", func(r *R) string { return r.rank }),
+		table.TextColumn("role", "what its server does", func(r *R) string { return r.Proc.Role.String() }),
 		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread ID"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Proc.PID, Unknown: r.Proc.PID == 0} }},
-		text("service", "service.name", func(r *R) string { return r.Proc.Service }),
+		table.TextColumn("service", "service.name", func(r *R) string { return r.Proc.Service }),
 		instance,
-		{Column: table.Column{Name: "parts", Unit: table.Count, Doc: "parts of requests that it worked on"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.threads)} }},
+		table.CountColumn("parts", "parts of requests that it worked on", func(r *R) int64 { return int64(r.threads) }),
 	}, append(extentFields(func(r *R) *extent { return &r.extent }),
 		table.NumberColumn("spans_per_second", "in its busiest ten seconds", func(r *R) float64 { return r.tracing.PerSecond }),
 		table.ShareColumn("tracing", "estimated part of that time that writing them took, at 40 us each", func(r *R) float64 { return r.tracing.Share() }))...))
@@ -99,22 +89,19 @@ func reportGaps(ranks []rankRow) *table.Table {
 
 func reportCounts(rows []countRow) *table.Table {
 	return table.New("sgtrace.inspect.counts/v1", "Counts", rows, []table.Field[countRow]{
-		{Column: table.Column{Name: "of", Doc: "what is counted"}, Cell: func(c *countRow) table.Cell { return table.TextCell(c.of) }},
-		{Column: table.Column{Name: "what", Doc: "which of them"}, Cell: func(c *countRow) table.Cell { return table.TextCell(c.what) }},
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many"}, Cell: func(c *countRow) table.Cell { return table.Cell{N: int64(c.n)} }},
+		table.TextColumn("of", "what is counted", func(c *countRow) string { return c.of }),
+		table.TextColumn("what", "which of them", func(c *countRow) string { return c.what }),
+		table.CountColumn("n", "how many", func(c *countRow) int64 { return int64(c.n) }),
 	})
 }
 
 func reportDiags(diags []trace.Diag) *table.Table {
 	type D = trace.Diag
-	text := func(name, doc string, of func(*D) string) table.Field[D] {
-		return table.Field[D]{Column: table.Column{Name: name, Doc: doc}, Cell: func(d *D) table.Cell { return table.TextCell(of(d)) }}
-	}
 	return table.New("sgtrace.inspect.diagnostics/v1", "Diagnostics", diags, []table.Field[D]{
-		text("code", "stable name", func(d *D) string { return d.Code }),
-		text("severity", "what it means for the result", func(d *D) string { return d.Severity.String() }),
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many times"}, Cell: func(d *D) table.Cell { return table.Cell{N: int64(d.Count)} }},
-		text("place", "of the first", func(d *D) string { return d.Pos.String() }),
-		text("message", "of the first", func(d *D) string { return d.Msg }),
+		table.TextColumn("code", "stable name", func(d *D) string { return d.Code }),
+		table.TextColumn("severity", "what it means for the result", func(d *D) string { return d.Severity.String() }),
+		table.CountColumn("n", "how many times", func(d *D) int64 { return int64(d.Count) }),
+		table.TextColumn("place", "of the first", func(d *D) string { return d.Pos.String() }),
+		table.TextColumn("message", "of the first", func(d *D) string { return d.Msg }),
 	}).Stay("message").Leave("severity", "n")
 }

@@ -138,10 +138,8 @@ func (s *NameSums) resultFields() []table.Field[NameSum] {
 	}
 	none := !slices.ContainsFunc(s.Rows, func(r NameSum) bool { return r.results.Failed() > 0 })
 	return []table.Field[NameSum]{
-		{Column: table.Column{Name: "failed", Unit: table.Count, Doc: "how many returned an error", Detail: none},
-			Cell: func(r *NameSum) table.Cell { return table.NumberCell(r.results.Failed()) }},
-		{Column: table.Column{Name: "errors", Doc: "what they returned, the most frequent first", Detail: none},
-			Cell: func(r *NameSum) table.Cell { return table.TextCell(r.results.String()) }},
+		table.CountColumn("failed", "how many returned an error", func(r *NameSum) int64 { return r.results.Failed() }).DetailIf(none),
+		table.TextColumn("errors", "what they returned, the most frequent first", func(r *NameSum) string { return r.results.String() }).DetailIf(none),
 	}
 }
 

@@ -239,8 +239,7 @@ func (s *LaunchSums) Report() *table.Table {
 	fields := walk.RankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, walk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
-		fields = append(fields, table.Field[LaunchSum]{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it"},
-			Cell: func(r *LaunchSum) table.Cell { return table.NumberCell(int64(r.Device)) }})
+		fields = append(fields, table.CountColumn("device", "device, as the process numbers it", func(r *LaunchSum) int64 { return int64(r.Device) }))
 	}
 	for _, part := range []table.DistributionColumns[LaunchSum]{
 		{What: "launches", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, Show: []string{"total", "instances", "avg", "med", "max", "p99"}},
@@ -253,7 +252,7 @@ func (s *LaunchSums) Report() *table.Table {
 	}
 	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
-		table.Field[LaunchSum]{Column: table.Column{Name: "call", Doc: "name of the call"}, Cell: func(r *LaunchSum) table.Cell { return table.TextCell(r.CallName) }},
+		table.TextColumn("call", "name of the call", func(r *LaunchSum) string { return r.CallName }),
 		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.launches/v1", "Kernel launches", s.Rows, fields)
 	if s.Orphans > 0 {

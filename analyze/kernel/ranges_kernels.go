@@ -401,11 +401,11 @@ func (s *RangeKernelSums) Report() *table.Table {
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
-		table.Field[RangeKernelSum]{Column: table.Column{Name: "ranges", Unit: table.Count, Doc: "how many of the ranges launched the kernel"}, Cell: func(r *RangeKernelSum) table.Cell { return table.Cell{N: r.Ranges} }})
+		table.CountColumn("ranges", "how many of the ranges launched the kernel", func(r *RangeKernelSum) int64 { return r.Ranges }))
 	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		walk.StyleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
-		table.Field[RangeKernelSum]{Column: table.Column{Name: "range", Doc: "name of the ranges", Most: table.MostName}, Cell: func(r *RangeKernelSum) table.Cell { return table.TextCell(r.Range) }},
+		table.TextColumn("range", "name of the ranges", func(r *RangeKernelSum) string { return r.Range }).AtMost(table.MostName),
 		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
 	if s.Outside > 0 {

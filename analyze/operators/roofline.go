@@ -422,9 +422,6 @@ func (r *Roofed) sum(parts []*roofSum) {
 // Report returns the table.
 func (o *Rooflines) Report() *table.Table {
 	row := func(r *Roofed) *walk.Row { return &r.Row }
-	number := func(name, doc string, of func(*Roofed) float64) table.Field[Roofed] {
-		return table.NumberColumn(name, doc, of)
-	}
 	shapes := table.TextColumn("shapes", "shapes of the inputs of the operator", func(r *Roofed) string { return r.Shapes })
 	types := table.TextColumn("types", "types of these", func(r *Roofed) string { return r.Types })
 	operator := table.TextColumn("operator", "operator that launched it: the innermost one of which a formula is known", func(r *Roofed) string { return r.Row.Name })
@@ -435,11 +432,11 @@ func (o *Rooflines) Report() *table.Table {
 		walk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
 		table.NsColumn("total", "of its kernels, each from when the one before it on its stream ended", func(r *Roofed) int64 { return r.Time }),
 		table.CountColumn("instances", "how many calls of the operator", func(r *Roofed) int64 { return r.Instances }),
-		number("flops", "floating-point operations of all", func(r *Roofed) float64 { return r.Work.FLOPs }),
-		number("bytes", "that these have to move at least", func(r *Roofed) float64 { return r.Work.Bytes }),
-		number("tflops", "10^12 operations per second", func(r *Roofed) float64 { return r.Work.FLOPs / float64(r.Time) / 1e3 }),
-		number("tb per s", "10^12 bytes per second", func(r *Roofed) float64 { return r.Work.Bytes / float64(r.Time) / 1e3 }),
-		number("intensity", "operations per byte", func(r *Roofed) float64 { return r.Work.FLOPs / r.Work.Bytes }),
+		table.NumberColumn("flops", "floating-point operations of all", func(r *Roofed) float64 { return r.Work.FLOPs }),
+		table.NumberColumn("bytes", "that these have to move at least", func(r *Roofed) float64 { return r.Work.Bytes }),
+		table.NumberColumn("tflops", "10^12 operations per second", func(r *Roofed) float64 { return r.Work.FLOPs / float64(r.Time) / 1e3 }),
+		table.NumberColumn("tb per s", "10^12 bytes per second", func(r *Roofed) float64 { return r.Work.Bytes / float64(r.Time) / 1e3 }),
+		table.NumberColumn("intensity", "operations per byte", func(r *Roofed) float64 { return r.Work.FLOPs / r.Work.Bytes }),
 		table.TextColumn("bound", "which takes the GPU longer: computing, moving bytes to and from its memory, or sending them to other GPUs (link)", func(r *Roofed) string { return string(r.Bound) }),
 		table.ShareColumn("roof share", "time in which the GPU can do it at best, as part of the total; above 100 %, the work is not what the formula says", func(r *Roofed) float64 { return r.Of() }),
 	)

@@ -204,16 +204,13 @@ func (f *Fills) Report() *table.Table {
 	count := func(name, doc string, of func(*Fill) int64) table.Field[Fill] {
 		return table.Field[Fill]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *Fill) table.Cell { n := of(r); return table.Cell{N: n, Unknown: n == 0} }}
 	}
-	text := func(name, doc string, of func(*Fill) string) table.Field[Fill] {
-		return table.TextColumn(name, doc, of)
-	}
-	kernel := text("kernel", "name of the kernel", func(r *Fill) string { return r.Kernel })
+	kernel := table.TextColumn("kernel", "name of the kernel", func(r *Fill) string { return r.Kernel })
 	kernel.Most = table.MostName
 	t := table.New("sgtrace.report.kernels.fill/v1", "Kernels that do not fill the GPU", f.Rows, []table.Field[Fill]{
 		table.ShareColumn("time", "part of the time of all kernels", func(r *Fill) float64 { return distribution.Fraction(r.Total, f.All) }),
 		table.NsColumn("total", "sum of the durations", func(r *Fill) int64 { return r.Total }),
 		table.CountColumn("instances", "how many ran", func(r *Fill) int64 { return r.Instances }),
-		text("why", "one thread; few blocks: fewer than multiprocessors; last wave: a fifth of the time or more goes to a last wave that is not full; low occupancy: registers or shared memory leave room for a quarter of the threads", (*Fill).why),
+		table.TextColumn("why", "one thread; few blocks: fewer than multiprocessors; last wave: a fifth of the time or more goes to a last wave that is not full; low occupancy: registers or shared memory leave room for a quarter of the threads", (*Fill).why),
 		count("blocks", "of the grid", func(r *Fill) int64 { return r.Shape.Blocks }),
 		count("units", "multiprocessors, or compute units, of the GPU", func(r *Fill) int64 { return r.Units }),
 		table.NumberColumn("waves", "how many times the blocks fill all multiprocessors, as many as fit in each", (*Fill).Waves),
@@ -224,11 +221,11 @@ func (f *Fills) Report() *table.Table {
 			}
 			return r.Occupancy
 		}),
-		text("limited by", "what bounds that: threads, registers, shared memory, blocks", func(r *Fill) string { return string(r.Limit) }),
+		table.TextColumn("limited by", "what bounds that: threads, registers, shared memory, blocks", func(r *Fill) string { return string(r.Limit) }),
 		count("threads", "of a block", func(r *Fill) int64 { return int64(r.Shape.Threads) }),
 		count("registers", "of a thread", func(r *Fill) int64 { return int64(r.Shape.Registers) }),
 		count("shared", "bytes of shared memory of a block", func(r *Fill) int64 { return int64(r.Shape.Shared) }),
-		text("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Fill) string { return walk.StepKinds[r.Step] }),
+		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Fill) string { return walk.StepKinds[r.Step] }),
 		table.NumberColumn("fills at", "how many times the blocks fill the GPU", (*Fill).fillsAt),
 		table.NumberColumn("fills at batch", "requests of a decode step at which its blocks would be as many as multiprocessors, if they grow with the batch", func(r *Fill) float64 {
 			if r.Step != profile.StepDecode || r.Batch <= 0 {
@@ -236,7 +233,7 @@ func (f *Fills) Report() *table.Table {
 			}
 			return math.Ceil(float64(r.Batch) * r.fillsAt())
 		}),
-		text("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) string {
+		table.TextColumn("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) string {
 			if r.Persistent {
 				return "yes"
 			}

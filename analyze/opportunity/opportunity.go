@@ -332,12 +332,9 @@ const leastBlocks = 8
 
 // Report returns the table.
 func (o *Opportunities) Report() *table.Table {
-	text := func(name, doc string, of func(*Opportunity) string) table.Field[Opportunity] {
-		return table.TextColumn(name, doc, of)
-	}
-	where := text("where", "the operator and its shapes, or the names of the kernels", func(x *Opportunity) string { return x.Where })
-	how := text("how", "what would make it faster", func(x *Opportunity) string { return x.How })
-	source := text("source", "where that is written", func(x *Opportunity) string { return x.Source })
+	where := table.TextColumn("where", "the operator and its shapes, or the names of the kernels", func(x *Opportunity) string { return x.Where })
+	how := table.TextColumn("how", "what would make it faster", func(x *Opportunity) string { return x.How })
+	source := table.TextColumn("source", "where that is written", func(x *Opportunity) string { return x.Source })
 	where.Most, how.Most, source.Detail = 80, 80, true
 	t := table.New("sgtrace.report.kernels.opportunities/v1", "What could be faster", o.List, []table.Field[Opportunity]{
 		table.ShareColumn("saves", "at most, as part of the time of all kernels", func(x *Opportunity) float64 { return distribution.Fraction(x.Saves, o.all) }),
@@ -350,8 +347,8 @@ func (o *Opportunities) Report() *table.Table {
 		}),
 		table.NsColumn("total", "what it takes", func(x *Opportunity) int64 { return x.Total }),
 		table.CountColumn("instances", "how many there are", func(x *Opportunity) int64 { return x.Instances }),
-		text("step", "kind of the step: prefill, decode; other is unknown, or both", func(x *Opportunity) string { return walk.StepKinds[x.Step] }),
-		text("what", "what was seen", func(x *Opportunity) string { return x.What }),
+		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(x *Opportunity) string { return walk.StepKinds[x.Step] }),
+		table.TextColumn("what", "what was seen", func(x *Opportunity) string { return x.What }),
 		where, how, source,
 	})
 	if len(o.List) > 0 {

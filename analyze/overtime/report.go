@@ -36,8 +36,7 @@ func (t *Timeline) Report() *table.Table {
 		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *cellRow) string { return t.Name(device(r)) }),
 		table.TimeColumn("time", "start of the bucket", func(r *cellRow) trace.Time { return t.Start(int(r.bucket)) }),
 		table.NsColumn("recorded", "the part of the bucket in which the rank was recorded: from its first call, annotation, kernel or copy to the end of the last", func(r *cellRow) int64 { return cell(r).Recorded }),
-		{Column: table.Column{Name: "partial", Doc: "yes: not all of the bucket was recorded; no changes are looked for in it"},
-			Cell: func(r *cellRow) table.Cell { return table.YesCell(cell(r).Recorded < t.Bucket) }},
+		table.YesColumn("partial", "yes: not all of the bucket was recorded; no changes are looked for in it", func(r *cellRow) bool { return cell(r).Recorded < t.Bucket }),
 		share(metric.Busy, func(c *Cell) int64 { return c.Busy }),
 		share(metric.Compute, func(c *Cell) int64 { return c.Compute }),
 		share(metric.Comm, func(c *Cell) int64 { return c.Comm }),
@@ -118,24 +117,21 @@ func (t *Timeline) CounterReport() *table.Table {
 
 // ChangeReport makes a table of the changes.
 func (t *Timeline) ChangeReport() *table.Table {
-	text := func(name, doc string, of func(*Change) string) table.Field[Change] {
-		return table.TextColumn(name, doc, of)
-	}
 	fields := []table.Field[Change]{
-		text("part", "change; with load: there is more or less to do, too; back: it undoes an earlier one; ramp-up, drain: perhaps how the load begins or ends", (*Change).part),
+		table.TextColumn("part", "change; with load: there is more or less to do, too; back: it undoes an earlier one; ramp-up, drain: perhaps how the load begins or ends", (*Change).part),
 		table.TimeColumn("time", "start of the first bucket after it", func(c *Change) trace.Time { return c.Time }),
 		table.NsColumn("within", "how far off the time may be, with a confidence of 95 %", func(c *Change) int64 { return int64(max(c.Time-c.First, c.Last-c.Time)) }),
-		text("what", "what changed", func(c *Change) string { return c.What }),
-		text("where", "devices, or sources of counters, that changed at about that time", func(c *Change) string { return strings.Join(c.Where, ", ") }),
-		text("before", "mean before, since the change before it", func(c *Change) string { return c.metric.text(c.Before) }),
-		text("after", "mean after, until the next change", func(c *Change) string { return c.metric.text(c.After) }),
+		table.TextColumn("what", "what changed", func(c *Change) string { return c.What }),
+		table.TextColumn("where", "devices, or sources of counters, that changed at about that time", func(c *Change) string { return strings.Join(c.Where, ", ") }),
+		table.TextColumn("before", "mean before, since the change before it", func(c *Change) string { return c.metric.text(c.Before) }),
+		table.TextColumn("after", "mean after, until the next change", func(c *Change) string { return c.metric.text(c.After) }),
 		table.NumberColumn("p", "probability that there is such a change in any of the series if nothing happens", func(c *Change) float64 { return c.P }),
 	}
 	fields = append(fields, table.Detail([]table.Field[Change]{
 		table.NumberColumn("value before", "as before, as a number; shares from 0 to 1", func(c *Change) float64 { return c.Before }),
 		table.NumberColumn("value after", "as after, as a number", func(c *Change) float64 { return c.After }),
 		table.TimeField("until", "when it was undone; empty if never", func(c *Change) (trace.Time, bool) { return c.Until, c.Until != 0 }),
-		text("sentence", "what happened, in words", t.Sentence),
+		table.TextColumn("sentence", "what happened, in words", t.Sentence),
 	})...)
 	out := table.New("sgtrace.report.timeline.gpuchanges/v1", "Changes of GPUs and counters", t.Changes, fields)
 	if t.judged == 0 && len(t.Devices) > 0 {

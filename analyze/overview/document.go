@@ -134,7 +134,7 @@ func (o *Overview) stepOf(c *HostClock) *request.ClockStep {
 func latencyReport(list []requests.Latency) *table.Table {
 	const scale = "duration"
 	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
-		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
+		return table.NsColumn(name, doc, of).OnScale(scale)
 	}
 	fields := []table.Field[requests.Latency]{
 		table.TextColumn("metric", strings.Join(metric.Names(metric.At(metric.Headline)), ", ")+" of finished requests; "+metric.UserTTFT.Name+" where there is a gateway", func(l *requests.Latency) string { return l.Metric }),

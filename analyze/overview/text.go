@@ -200,7 +200,7 @@ func (o *Overview) kernelReport() *table.Table {
 	name := table.TextColumn("kernel", "its name", func(k *K) string { return k.name })
 	name.Most = table.MostName
 	return table.New("sgtrace.report.summary.kernels/v1", "Kernels that take most", list, []table.Field[K]{
-		{Column: table.Column{Name: "of kernels", Unit: table.Share, Doc: "part of the time of all kernels"}, Cell: func(k *K) table.Cell { return table.ShareCell(k.total, all) }},
+		table.PartColumn("of kernels", "part of the time of all kernels", func(k *K) (int64, int64) { return k.total, all }),
 		total, count,
 		table.TextColumn("class", "what it does: compute, communication, memory, other", func(k *K) string { return k.class.String() }),
 		name,

@@ -68,7 +68,7 @@ func (r *Ranks) loadReport() *table.Table {
 	fields = append(fields, table.Detail([]table.Field[R]{
 		table.NsColumn("step", "median of decode_loop", func(l *R) int64 { return l.Step }),
 		table.NumberColumn("prompt rate", "prompt tokens per s of the whole time", func(l *R) float64 { return perSecond(l.Prompt) }),
-		{Column: table.Column{Name: "lead", Doc: "yes: the rank stands for those that do the same work beside it"}, Cell: func(l *R) table.Cell { return table.YesCell(l.Lead) }},
+		table.YesColumn("lead", "yes: the rank stands for those that do the same work beside it", func(l *R) bool { return l.Lead }),
 	})...)
 	out := table.New("sgtrace.report.ranks/v1", "Ranks", r.Loads, fields)
 	out.Stay("requests", "busy", "output rate").Leave("prompt tokens", "output tokens", "aborted", "failed", "retracted")

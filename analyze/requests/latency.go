@@ -88,9 +88,8 @@ func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 func (l *Latencies) Report() *table.Table {
 	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
 	fields := append([]table.Field[Latency]{
-		{Column: table.Column{Name: "of", Doc: "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request"},
-			Cell: func(l *Latency) table.Cell { return table.TextCell(l.Of) }},
-		{Column: table.Column{Name: "metric", Doc: "see docs/METRICS.md"}, Cell: func(l *Latency) table.Cell { return table.TextCell(l.Metric) }},
+		table.TextColumn("of", "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request", func(l *Latency) string { return l.Of }),
+		table.TextColumn("metric", "see docs/METRICS.md", func(l *Latency) string { return l.Metric }),
 	}, table.SummaryFields(summary)...)
 	r := table.New("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
 	for status := request.Aborted; status <= request.Unfinished; status++ {
@@ -136,7 +135,7 @@ func (s *Stages) Report() *table.Table {
 		if d.Name != "stage" {
 			title += " by " + d.Name
 		}
-		fields = append(fields, table.Field[Group]{Column: table.Column{Name: d.Name, Doc: d.Doc, Most: table.MostName}, Cell: func(g *Group) table.Cell { return table.TextCell(g.Key[i]) }})
+		fields = append(fields, table.TextColumn(d.Name, d.Doc, func(g *Group) string { return g.Key[i] }).AtMost(table.MostName))
 	}
 	summary := func(g *Group) *distribution.Summary { return &g.Summary }
 	fields = append(fields, table.SummaryFields(summary)...)

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // List is Requests, with some of them: indexes into s.Requests.
@@ -45,14 +46,8 @@ func listOf(s *request.Set, rows []request.Request) *table.Table {
 // requestFields are the columns of the list, in the order of a request's life.
 func requestFields(s *request.Set) []table.Field[request.Request] {
 	type R = request.Request
-	text := func(name, doc string, of func(*R) string) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
-	}
-	count := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
-	}
 	ns := func(name, scale, doc string, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: scale, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
+		return table.NsColumn(name, doc, of).OnScale(scale)
 	}
 	of := func(m *metric.Metric, scale string) table.Field[R] {
 		return ns(m.Name, scale, m.Doc, func(r *R) int64 { return m.Of(&r.Metrics) })
@@ -62,43 +57,37 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		return f
 	}
 	return []table.Field[R]{
-		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.Start) }},
-		text("rid", "the user's id where known, else the server's", func(r *R) string { return s.Text(r.RID) }),
-		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
+		table.TimeColumn("time", "start of the outermost span, Unix time", func(r *R) trace.Time { return r.Start }),
+		table.TextColumn("rid", "the user's id where known, else the server's", func(r *R) string { return s.Text(r.RID) }),
+		table.TextColumn("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
 		of(metric.Queue, "request"), of(metric.Prefill, "request"), of(metric.Transfer, "request"), of(metric.Decode, "request"),
-		count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
+		table.CountColumn("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
 		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
 		ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 }),
 		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
 		detail(ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max })),
 		detail(of(metric.TPOT, "token")), of(metric.TTFT, "request"), of(metric.E2E, "request"), detail(of(metric.Unaccounted, "request")),
-		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
+		table.TextColumn("status", "how it ended", func(r *R) string { return r.Status.String() }),
 		reasonField(s),
-		text("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
-		detail(count("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
-		detail(count("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
+		table.TextColumn("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
+		detail(table.CountColumn("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
+		detail(table.CountColumn("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
 		retractionsField(s),
-		detail(text("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
-		detail(text("room", "bootstrap room, hex", func(r *R) string { return s.Text(r.Room) })),
+		detail(table.TextColumn("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
+		detail(table.TextColumn("room", "bootstrap room, hex", func(r *R) string { return s.Text(r.Room) })),
 	}
 }
 
 // retractionsField is the column with retractions, which people see where there are any.
 func retractionsField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Metrics.Retractions > 0 })
-	return table.Field[request.Request]{
-		Column: table.Column{Name: "retractions", Unit: table.Count, Doc: "how often it was thrown out of the batch", Detail: none},
-		Cell:   func(r *request.Request) table.Cell { return table.NumberCell(r.Metrics.Retractions) },
-	}
+	return table.CountColumn("retractions", "how often it was thrown out of the batch", func(r *request.Request) int64 { return r.Metrics.Retractions }).DetailIf(none)
 }
 
 // reasonField is the column with reasons, which people see where there are any.
 func reasonField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != 0 })
-	return table.Field[request.Request]{
-		Column: table.Column{Name: "reason", Doc: "why it did not finish", Detail: none, Most: 48},
-		Cell:   func(r *request.Request) table.Cell { return table.TextCell(s.Syms.Name(r.Reason)) },
-	}
+	return table.TextColumn("reason", "why it did not finish", func(r *request.Request) string { return s.Syms.Name(r.Reason) }).AtMost(48).DetailIf(none)
 }
 
 // RequestIDs returns all that r can be asked for by.

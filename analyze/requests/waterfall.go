@@ -291,20 +291,16 @@ func WaterfallTable(list []*Waterfall) *table.Table {
 	if len(list) == 1 {
 		title = "Request " + list[0].set.Text(list[0].Request.RID)
 	}
-	text := func(name, doc string, of func(*shownSpan) string) table.Field[shownSpan] {
-		return table.Field[shownSpan]{Column: table.Column{Name: name, Doc: doc}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(of(s)) }}
-	}
 	return table.New("sgtrace.request/v1", title, spans, []table.Field[shownSpan]{
-		text("role", "what the server does", func(s *shownSpan) string { return s.of.role(s.lane) }),
-		text("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
-		text("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
-		text("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
-		{Column: table.Column{Name: "depth", Unit: table.Count, Doc: "how many stages are around it"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.row.Depth)} }},
-		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "its start, Unix time"}, Cell: func(s *shownSpan) table.Cell { return table.InstantCell(s.from) }},
-		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start relative to the request", Scale: "duration"},
-			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.of.Request.Start)} }},
-		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "how long it took", Scale: "duration"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: s.dur} }},
-		{Column: table.Column{Name: "rid", Doc: "id of the request", Detail: len(list) == 1}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(s.of.set.Text(s.of.Request.RID)) }},
+		table.TextColumn("role", "what the server does", func(s *shownSpan) string { return s.of.role(s.lane) }),
+		table.TextColumn("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
+		table.TextColumn("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
+		table.TextColumn("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
+		table.CountColumn("depth", "how many stages are around it", func(s *shownSpan) int64 { return int64(s.row.Depth) }),
+		table.TimeColumn("time", "its start, Unix time", func(s *shownSpan) trace.Time { return s.from }),
+		table.NsColumn("offset", "its start relative to the request", func(s *shownSpan) int64 { return int64(s.from - s.of.Request.Start) }).OnScale("duration"),
+		table.NsColumn("duration", "how long it took", func(s *shownSpan) int64 { return s.dur }).OnScale("duration"),
+		table.TextColumn("rid", "id of the request", func(s *shownSpan) string { return s.of.set.Text(s.of.Request.RID) }).DetailIf(len(list) == 1),
 	})
 }
 

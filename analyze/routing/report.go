@@ -30,10 +30,6 @@ func fileOf[T any](of func(*T) *Source) table.Field[T] {
 	return table.FileField(func(x *T) string { return of(x).Name })
 }
 
-func part[T any](name, doc string, of func(*T) float64) table.Field[T] {
-	return table.Field[T]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc}, Cell: func(x *T) table.Cell { return table.RealCell(of(x)) }}
-}
-
 func factor[T any](name, doc string, of func(*T) float64) table.Field[T] {
 	return table.Field[T]{Column: table.Column{Name: name, Unit: table.Factor, Doc: doc}, Cell: func(x *T) table.Cell {
 		v := of(x)
@@ -81,22 +77,22 @@ func (r *Routing) sourceTable() *table.Table {
 		count("experts", "experts of a layer that are counted", func(s **Source) int64 { return known((*s).Experts) }),
 		count("ep", "GPUs that share the experts", func(s **Source) int64 { return known((*s).EP) }),
 		table.TextColumn("ep by", "how that is known", func(s **Source) string { return (*s).By }),
-		part("balancedness", "mean over passes and layers, "+loggedDoc, func(s **Source) float64 {
+		table.ShareColumn("balancedness", "mean over passes and layers, "+loggedDoc, func(s **Source) float64 {
 			if (*s).EP == 0 && (*s).Recording != nil {
 				return math.NaN()
 			}
 			return (*s).Logged
 		}),
-		part("lowest", "the balancedness of the least even pass", func(s **Source) float64 {
+		table.ShareColumn("lowest", "the balancedness of the least even pass", func(s **Source) float64 {
 			if (*s).EP == 0 && (*s).Recording != nil {
 				return math.NaN()
 			}
 			return (*s).Lowest
 		}),
-		part("waits", waitsDoc, func(s **Source) float64 { return (*s).of((*s).Waits()) }),
-		part("by chance", chanceDoc, func(s **Source) float64 { return (*s).of((*s).Chance()) }),
-		part("excess", "what chance does not explain", func(s **Source) float64 { return (*s).of((*s).Excess()) }),
-		part("waits placed", "the same with experts placed by what they got, those with most first: a bound", func(s **Source) float64 { return (*s).of((*s).Placed) }),
+		table.ShareColumn("waits", waitsDoc, func(s **Source) float64 { return (*s).of((*s).Waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(s **Source) float64 { return (*s).of((*s).Chance()) }),
+		table.ShareColumn("excess", "what chance does not explain", func(s **Source) float64 { return (*s).of((*s).Excess()) }),
+		table.ShareColumn("waits placed", "the same with experts placed by what they got, those with most first: a bound", func(s **Source) float64 { return (*s).of((*s).Placed) }),
 		table.TextColumn("hottest", "the rank that got most", func(s **Source) string { return ep((*s).Hot) }),
 		factor("of mean", timesDoc, func(s **Source) float64 {
 			if (*s).Hot < 0 {
@@ -104,7 +100,7 @@ func (r *Routing) sourceTable() *table.Table {
 			}
 			return (*s).ByRank[(*s).Hot].Times
 		}),
-		part("alone", "by how much MoE time would be shorter if that rank got no more than the one behind it", func(s **Source) float64 { return (*s).of((*s).Single) }),
+		table.ShareColumn("alone", "by how much MoE time would be shorter if that rank got no more than the one behind it", func(s **Source) float64 { return (*s).of((*s).Single) }),
 	})
 	for _, s := range r.Sources {
 		s.notes(t)
@@ -155,9 +151,9 @@ func (r *Routing) layerTable() *table.Table {
 		fileOf(func(x **Layer) *Source { return (*x).Of }),
 		table.TextColumn("layer", "of the model", func(x **Layer) string { return fmt.Sprint((*x).Layer) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Layer) int64 { return (*x).Tokens }),
-		part("balancedness", "mean over passes, "+loggedDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Logged) }),
-		part("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Waits()) }),
-		part("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Chance()) }),
+		table.ShareColumn("balancedness", "mean over passes, "+loggedDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Logged) }),
+		table.ShareColumn("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Chance()) }),
 		table.TextColumn("hottest", "the rank that got most in all passes", func(x **Layer) string { return ep((*x).Hot) }),
 		factor("of mean", timesDoc, func(x **Layer) float64 { return (*x).Times }),
 		count("expert", "the expert that got most", func(x **Layer) int64 { return int64((*x).Top.Expert) }),
@@ -216,8 +212,8 @@ func (r *Routing) passTable() *table.Table {
 		fileOf(func(x **Pass) *Source { return (*x).Of }),
 		table.TextColumn("pass", "its number in the server; of a file of the mode stat, a place in its buffer", func(x **Pass) string { return fmt.Sprint((*x).Pass) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Pass) int64 { return (*x).Tokens }),
-		part("balancedness", loggedDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Logged) }),
-		part("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Waits()) }),
-		part("by chance", chanceDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Chance()) }),
+		table.ShareColumn("balancedness", loggedDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Logged) }),
+		table.ShareColumn("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Chance()) }),
 	})
 }

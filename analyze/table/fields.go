@@ -90,12 +90,54 @@ func ShareColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
+// PartColumn is a column of the share that a part has in a whole; of nothing it is unknown.
+func PartColumn[T any](name, doc string, of func(*T) (part, whole int64)) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return ShareCell(of(row)) }}
+}
+
 func NsColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
 func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}
+}
+
+// BytesColumn is a column of sizes; request.Unknown is unknown.
+func BytesColumn[T any](name, doc string, of func(*T) int64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Bytes, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
+}
+
+// FactorColumn is a column of how many times something else a value is; NaN and infinite
+// ones are unknown.
+func FactorColumn[T any](name, doc string, of func(*T) float64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Factor, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
+}
+
+// YesColumn is a column that says yes or nothing.
+func YesColumn[T any](name, doc string, of func(*T) bool) Field[T] {
+	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return YesCell(of(row)) }}
+}
+
+// OnScale returns the column printed in one unit with all others of the scale.
+func (f Field[T]) OnScale(scale string) Field[T] {
+	f.Scale = scale
+	return f
+}
+
+// InDetail returns the column for CSV and JSON only.
+func (f Field[T]) InDetail() Field[T] { return f.DetailIf(true) }
+
+// DetailIf returns the column, for CSV and JSON only if detail is true.
+func (f Field[T]) DetailIf(detail bool) Field[T] {
+	f.Detail = detail
+	return f
+}
+
+// AtMost returns the column with texts cut to a width for people.
+func (f Field[T]) AtMost(width int) Field[T] {
+	f.Most = width
+	return f
 }
 
 // ShareCell is unknown of nothing.

@@ -115,22 +115,19 @@ func (t *Traits) Report(all bool) *table.Table {
 		}
 		rows = rows[:min(len(rows), standing+maxRows)]
 	}
-	ns := func(name, doc string, of func(*C) int64) table.Field[C] {
-		return table.Field[C]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(c *C) table.Cell { return table.Cell{N: of(c)} }}
-	}
 	r := table.New("sgtrace.report.common/v1", t.Verdict(), rows, []table.Field[C]{
 		table.TextColumn("metric", "ttft: from the start of the outermost span to the first token; tpot: per further token", func(c *C) string { return c.Metric.Name }),
 		table.TextColumn("attribute", "of requests, as the dump calls it", func(c *C) string { return c.Attribute }),
 		table.TextColumn("value", "that they have", func(c *C) string { return c.Value }),
-		{Column: table.Column{Name: "among", Doc: "what sets the requests that are compared apart from those that ask for other work; empty if all ask for the same", Detail: true}, Cell: func(c *C) table.Cell { return table.TextCell(c.Population) }},
+		table.TextColumn("among", "what sets the requests that are compared apart from those that ask for other work; empty if all ask for the same", func(c *C) string { return c.Population }).InDetail(),
 		table.CountColumn("requests", "that have it", func(c *C) int64 { return int64(c.N) }),
-		{Column: table.Column{Name: "of all", Unit: table.Share, Doc: "part of the requests that have it"}, Cell: func(c *C) table.Cell { return table.Cell{Share: float64(c.N) / float64(c.All)} }},
-		{Column: table.Column{Name: "of slowest", Unit: table.Share, Doc: "part of the slowest twentieth that has it"}, Cell: func(c *C) table.Cell { return table.Cell{Share: c.Slowest} }},
-		ns("p50", "median of those that have it, nearest rank", func(c *C) int64 { return c.With }),
-		ns("others p50", "median of the others, nearest rank", func(c *C) int64 { return c.Others }),
+		table.ShareColumn("of all", "part of the requests that have it", func(c *C) float64 { return float64(c.N) / float64(c.All) }),
+		table.ShareColumn("of slowest", "part of the slowest twentieth that has it", func(c *C) float64 { return c.Slowest }),
+		table.NsColumn("p50", "median of those that have it, nearest rank", func(c *C) int64 { return c.With }),
+		table.NsColumn("others p50", "median of the others, nearest rank", func(c *C) int64 { return c.Others }),
 		{Column: table.Column{Name: "p", Unit: table.Number, Doc: "probability that they are so slow by chance, beyond what size explains, with all that was compared"},
 			Cell: func(c *C) table.Cell { return table.Cell{Share: c.P, Unknown: c.P != c.P} }},
-		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding"}, Cell: func(c *C) table.Cell { return table.YesCell(c.StandsOut) }},
+		table.YesColumn("stands out", "yes if it is a finding", func(c *C) bool { return c.StandsOut }),
 	})
 	r.Stay("of slowest", "p50", "p").Leave("of all", "requests")
 	if n := len(t.List) - len(rows); n > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Delays are the requests that one cause alone has delayed by as much as a median
@@ -161,22 +162,22 @@ func (d *Delays) Verdict() string {
 func (t *Tail) delaysReport() *table.Table {
 	d := t.Delays
 	ns := func(name, doc string, of func(*Delay) int64) table.Field[Delay] {
-		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *Delay) table.Cell { return table.Cell{N: of(x)} }}
+		return table.NsColumn(name, doc, of).OnScale("duration")
 	}
 	start := func(name, doc string, of func(*Delay) int) table.Field[Delay] {
-		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Instant, Doc: doc}, Cell: func(x *Delay) table.Cell { return table.InstantCell(t.set.Requests[of(x)].Start) }}
+		return table.TimeColumn(name, doc, func(x *Delay) trace.Time { return t.set.Requests[of(x)].Start })
 	}
 	r := table.New("sgtrace.report.delays/v1", d.Verdict(), d.Rows, []table.Field[Delay]{
-		{Column: table.Column{Name: "cause", Doc: "what delayed them; docs/METRICS.md defines it"}, Cell: func(x *Delay) table.Cell { return table.Cell{Text: x.Cause.String()} }},
-		{Column: table.Column{Name: "requests", Unit: table.Count, Doc: "that it delayed more than any other cause did"}, Cell: func(x *Delay) table.Cell { return table.Cell{N: int64(len(x.Requests))} }},
-		{Column: table.Column{Name: "of all", Unit: table.Share, Doc: "part of the finished requests"}, Cell: func(x *Delay) table.Cell { return table.Cell{Share: float64(len(x.Requests)) / float64(d.N)} }},
+		table.TextColumn("cause", "what delayed them; docs/METRICS.md defines it", func(x *Delay) string { return x.Cause.String() }),
+		table.CountColumn("requests", "that it delayed more than any other cause did", func(x *Delay) int64 { return int64(len(x.Requests)) }),
+		table.ShareColumn("of all", "part of the finished requests", func(x *Delay) float64 { return float64(len(x.Requests)) / float64(d.N) }),
 		ns("mean", "beyond what is usual", func(x *Delay) int64 { return x.Total / int64(len(x.Requests)) }),
 		ns("max", "beyond what is usual", func(x *Delay) int64 { return x.Max }),
-		{Column: table.Column{Name: "where", Doc: "the rank that has most of it"}, Cell: func(x *Delay) table.Cell { return table.TextCell(x.Where.Name) }},
+		table.TextColumn("where", "the rank that has most of it", func(x *Delay) string { return x.Where.Name }),
 		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"}, Cell: func(x *Delay) table.Cell { return x.Where.cell() }},
 		start("first", "start of the first of them, Unix time", func(x *Delay) int { return x.Requests[0] }),
 		start("last", "start of the last of them, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
-		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, Cell: func(x *Delay) table.Cell { return table.YesCell(x.StandsOut) }},
+		table.YesColumn("stands out", "yes if it is a finding", func(x *Delay) bool { return x.StandsOut }).InDetail(),
 	})
 	r.Stay("mean", "where").Leave("max", "first", "last")
 	r.Note("usual: the median over all finished requests; for decode, interference, and slow ranks, the mean per token")

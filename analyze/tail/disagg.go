@@ -138,17 +138,14 @@ func (d *Disaggregation) verdict(article string) string {
 func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 	type R = FirstTokenShare
 	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
-	}
-	part := func(name, doc string, of func(*R) float64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{Share: of(x)} }}
+		return table.NsColumn(name, doc, of).OnScale("duration")
 	}
 	r := table.New("sgtrace.report.firsttoken/v1", d.Verdict(), d.Rows, []table.Field[R]{
-		{Column: table.Column{Name: "cause", Doc: "in the order of a request's way; docs/METRICS.md defines it"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
+		table.TextColumn("cause", "in the order of a request's way; docs/METRICS.md defines it", func(x *R) string { return x.Cause.String() }),
 		ns("mean", "over all requests", func(x *R) int64 { return x.Mean }),
-		part("share", "of the time to the first token of all requests", func(x *R) float64 { return x.Share }),
+		table.ShareColumn("share", "of the time to the first token of all requests", func(x *R) float64 { return x.Share }),
 		ns("slow mean", "over the slowest", func(x *R) int64 { return x.SlowMean }),
-		part("slow share", "of the time to the first token of the slowest", func(x *R) float64 { return x.SlowShare }),
+		table.ShareColumn("slow share", "of the time to the first token of the slowest", func(x *R) float64 { return x.SlowShare }),
 	})
 	r.Note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",
 		d.Slow, d.N, d.Percent, words.Nearly(d.Value))
@@ -157,20 +154,17 @@ func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 
 func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 	type R = SideRank
-	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
-	}
 	return table.New("sgtrace.report.sides/v1", "Prefill and decode ranks", d.Ranks, []table.Field[R]{
-		{Column: table.Column{Name: "side", Doc: "what the server does"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Role.String()} }},
-		{Column: table.Column{Name: "rank", Doc: "host and lead rank"}, Cell: func(x *R) table.Cell { return table.TextCell(t.rankName(int32(x.Proc))) }},
-		{Column: table.Column{Name: "requests", Unit: table.Count, Doc: "that it worked on"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.Requests)} }},
-		{Column: table.Column{Name: "busy", Unit: table.Share, Doc: "of the time, prefilling; else decoding requests, of the most that did at once on a rank of the side"}, Cell: func(x *R) table.Cell { return table.RealCell(x.Busy) }},
+		table.TextColumn("side", "what the server does", func(x *R) string { return x.Role.String() }),
+		table.TextColumn("rank", "host and lead rank", func(x *R) string { return t.rankName(int32(x.Proc)) }),
+		table.CountColumn("requests", "that it worked on", func(x *R) int64 { return int64(x.Requests) }),
+		table.ShareColumn("busy", "of the time, prefilling; else decoding requests, of the most that did at once on a rank of the side", func(x *R) float64 { return x.Busy }),
 		{Column: table.Column{Name: "waiting", Unit: table.Count, Tenths: true, Doc: "requests that waited for it at a time, on average"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(math.Round(10 * x.Waiting))} }},
-		{Column: table.Column{Name: "waited", Unit: table.Duration, Detail: true, Doc: "sum of the waits"}, Cell: func(x *R) table.Cell { return table.Cell{N: x.Waited} }},
-		{Column: table.Column{Name: "most", Unit: table.Count, Doc: "requests that waited for it at worst"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.Most)} }},
+		table.NsColumn("waited", "sum of the waits", func(x *R) int64 { return x.Waited }).InDetail(),
+		table.CountColumn("most", "requests that waited for it at worst", func(x *R) int64 { return int64(x.Most) }),
 		{Column: table.Column{Name: "at", Unit: table.Instant, Doc: "when that was first so, Unix time"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.At), Unknown: x.Most == 0} }},
-		ns("wait p50", "of the requests' waits for it: median, nearest rank", func(x *R) int64 { return x.P50 }),
-		ns("wait p99", "of the requests' waits for it: 99th percentile, nearest rank", func(x *R) int64 { return x.P99 }),
+		table.NsColumn("wait p50", "of the requests' waits for it: median, nearest rank", func(x *R) int64 { return x.P50 }),
+		table.NsColumn("wait p99", "of the requests' waits for it: 99th percentile, nearest rank", func(x *R) int64 { return x.P99 }),
 	}).Stay("busy", "wait p50").Leave("most", "at")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Reports returns the tables, each with its verdict as the title: what delays
@@ -95,26 +96,26 @@ func together(rows []tailRow) tailRow {
 func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	type R = tailRow
 	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
+		return table.NsColumn(name, doc, of).OnScale("duration")
 	}
 	bound := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail},
 			Cell: func(x *R) table.Cell { return table.Cell{N: of(x), Unknown: x.whole} }}
 	}
 	r := table.New(Schema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
-		{Column: table.Column{Name: "metric", Doc: "what the tail is of", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: c.Metric.Name} }},
-		{Column: table.Column{Name: "cause", Doc: "what the time went into; docs/METRICS.md defines it"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.name} }},
+		table.TextColumn("metric", "what the tail is of", func(*R) string { return c.Metric.Name }).InDetail(),
+		table.TextColumn("cause", "what the time went into; docs/METRICS.md defines it", func(x *R) string { return x.name }),
 		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),
 		ns("usual", "mean over those from the p40 to the p60", func(x *R) int64 { return x.Around }),
 		ns("more", "slow less usual", func(x *R) int64 { return x.More }),
 		bound("at least", "lower end of the 95 % confidence interval of more", false, func(x *R) int64 { return x.Low }),
 		bound("at most", "upper end of it", true, func(x *R) int64 { return x.High }),
 		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the time that causes add; unknown if this one takes less"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.More) }},
-		{Column: table.Column{Name: "main", Unit: table.Count, Doc: "slow requests to which it adds most", Detail: c.Metric == metric.ITL}, Cell: func(x *R) table.Cell { return table.NumberCell(int64(x.Main)) }},
-		{Column: table.Column{Name: "where", Doc: "the rank that has most of it among the slow ones"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
+		table.CountColumn("main", "slow requests to which it adds most", func(x *R) int64 { return int64(x.Main) }).DetailIf(c.Metric == metric.ITL),
+		table.TextColumn("where", "the rank that has most of it among the slow ones", func(x *R) string { return x.Where.Name }),
 		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"},
 			Cell: func(x *R) table.Cell { return table.Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
-		{Column: table.Column{Name: "stands out", Doc: "yes if the cause is a finding", Detail: true}, Cell: func(x *R) table.Cell { return table.YesCell(x.StandsOut) }},
+		table.YesColumn("stands out", "yes if the cause is a finding", func(x *R) bool { return x.StandsOut }).InDetail(),
 	})
 	r.Stay("more", "share", "where").Leave("at least", "main")
 	r.Part = c.Metric.Name
@@ -212,26 +213,23 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 	type R = SlowRequest
 	req := func(x *R) *request.Request { return &t.set.Requests[x.Request] }
 	ns := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
+		return table.NsColumn(name, doc, of).OnScale("duration").DetailIf(detail)
 	}
 	of := func(m *metric.Metric) table.Field[R] {
 		return ns(m.Name, m.Doc, c.Metric != m, func(x *R) int64 { return m.Of(&req(x).Metrics) })
 	}
-	count := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
-	}
 	out := table.New("sgtrace.report.slowest/v1", "Slowest requests by "+c.Metric.Title, c.Slowest, []table.Field[R]{
-		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: c.Metric.Name} }},
-		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(x *R) table.Cell { return table.InstantCell(req(x).Start) }},
-		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(t.set.Text(req(x).RID)) }},
+		table.TextColumn("metric", "by which they are the slowest", func(*R) string { return c.Metric.Name }).InDetail(),
+		table.TimeColumn("time", "start of the outermost span, Unix time", func(x *R) trace.Time { return req(x).Start }),
+		table.TextColumn("rid", "the user's id where known, else the server's", func(x *R) string { return t.set.Text(req(x).RID) }),
 		of(metric.TTFT), of(metric.E2E),
-		{Column: table.Column{Name: "cause", Doc: "of which it has most more than those around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
+		table.TextColumn("cause", "of which it has most more than those around the median", func(x *R) string { return x.Cause.String() }),
 		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),
 		ns("usual", "mean of that around the median", true, func(x *R) int64 { return x.Usual }),
 		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "took less usual, of the time that all causes add to the request"}, Cell: func(x *R) table.Cell { return shareCell(x.Share, x.Took-x.Usual) }},
-		{Column: table.Column{Name: "where", Doc: "host and rank"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
-		count("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
-		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
+		table.TextColumn("where", "host and rank", func(x *R) string { return x.Where.Name }),
+		table.CountColumn("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
+		table.CountColumn("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
 	})
 	out.Stay("ttft", "e2e", "cause").Leave("prompt", "tokens")
 	out.Part = c.Metric.Name

@@ -350,14 +350,14 @@ func (t *Tail) stallsReport() *table.Table {
 	ofCulprit := func(r *R, n int64) table.Cell { return table.Cell{N: n, Unknown: r.Culprit == request.None} }
 	title := fmt.Sprintf("Prefills held up decoding %d times for %s or more", len(x.List), words.Nearly(x.Limit))
 	out := table.New("sgtrace.report.stalls/v1", title, rows, []table.Field[R]{
-		{Column: table.Column{Name: "stall", Doc: "its number, the one that cost most first", Detail: true}, Cell: func(r *R) table.Cell { return table.TextCell(strconv.Itoa(r.number)) }},
-		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "last token before it, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.From) }},
-		{Column: table.Column{Name: "where", Doc: "host and rank"}, Cell: func(r *R) table.Cell { return table.TextCell(t.rankName(int32(r.Proc))) }},
-		{Column: table.Column{Name: "held", Unit: table.Count, Doc: "decodes that were held up"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(len(r.Held))} }},
-		{Column: table.Column{Name: "longest", Unit: table.Duration, Scale: "duration", Doc: "that one of them was"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Longest} }},
-		{Column: table.Column{Name: "total", Unit: table.Duration, Scale: "duration", Doc: "that all of them were"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Total} }},
-		{Column: table.Column{Name: "prompts", Unit: table.Count, Doc: "that were prefilled meanwhile"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.Prompts)} }},
-		{Column: table.Column{Name: "tokens", Unit: table.Count, Doc: "that were computed for them"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Tokens} }},
+		table.TextColumn("stall", "its number, the one that cost most first", func(r *R) string { return strconv.Itoa(r.number) }).InDetail(),
+		table.TimeColumn("time", "last token before it, Unix time", func(r *R) trace.Time { return r.From }),
+		table.TextColumn("where", "host and rank", func(r *R) string { return t.rankName(int32(r.Proc)) }),
+		table.CountColumn("held", "decodes that were held up", func(r *R) int64 { return int64(len(r.Held)) }),
+		table.NsColumn("longest", "that one of them was", func(r *R) int64 { return r.Longest }).OnScale("duration"),
+		table.NsColumn("total", "that all of them were", func(r *R) int64 { return r.Total }).OnScale("duration"),
+		table.CountColumn("prompts", "that were prefilled meanwhile", func(r *R) int64 { return int64(r.Prompts) }),
+		table.CountColumn("tokens", "that were computed for them", func(r *R) int64 { return r.Tokens }),
 		{Column: table.Column{Name: "longest prompt of", Doc: "rid of the request that most of these tokens were for"}, Cell: func(r *R) table.Cell {
 			if r.Culprit == request.None {
 				return table.TextCell("")

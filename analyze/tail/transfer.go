@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Transfers is how long requests waited for their KV cache after it was computed.
@@ -135,13 +136,13 @@ func (t *Tail) transfersReport() *table.Table {
 	x := t.Transfers
 	type P = TransferPair
 	ns := func(name, doc string, of func(*P) int64) table.Field[P] {
-		return table.Field[P]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(p *P) table.Cell { return table.Cell{N: of(p)} }}
+		return table.NsColumn(name, doc, of).OnScale("duration")
 	}
 	r := table.New("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []table.Field[P]{
-		{Column: table.Column{Name: "from", Doc: "lead rank that prefilled"}, Cell: func(p *P) table.Cell { return table.TextCell(t.rankName(p.From)) }},
-		{Column: table.Column{Name: "to", Doc: "lead rank that decodes"}, Cell: func(p *P) table.Cell { return table.TextCell(t.rankName(p.To)) }},
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many"}, Cell: func(p *P) table.Cell { return table.Cell{N: int64(p.N)} }},
-		{Column: table.Column{Name: "slow", Unit: table.Count, Doc: "how many took far longer than their size explains"}, Cell: func(p *P) table.Cell { return table.Cell{N: int64(p.Slow)} }},
+		table.TextColumn("from", "lead rank that prefilled", func(p *P) string { return t.rankName(p.From) }),
+		table.TextColumn("to", "lead rank that decodes", func(p *P) string { return t.rankName(p.To) }),
+		table.CountColumn("n", "how many", func(p *P) int64 { return int64(p.N) }),
+		table.CountColumn("slow", "how many took far longer than their size explains", func(p *P) int64 { return int64(p.Slow) }),
 		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
@@ -157,17 +158,17 @@ func (t *Tail) slowTransfersReport() *table.Table {
 	type S = SlowTransfer
 	req := func(s *S) *request.Request { return &t.set.Requests[s.Request] }
 	ns := func(name, doc string, of func(*S) int64) table.Field[S] {
-		return table.Field[S]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(s *S) table.Cell { return table.Cell{N: of(s)} }}
+		return table.NsColumn(name, doc, of).OnScale("duration")
 	}
 	return table.New("sgtrace.report.slowtransfers/v1", "Slow KV transfers", x.Slow, []table.Field[S]{
 		table.TextColumn("from", "lead rank that prefilled", func(s *S) string { return t.rankName(s.From) }),
 		table.TextColumn("to", "lead rank that decodes", func(s *S) string { return t.rankName(s.To) }),
 		table.TextColumn("from host", "machine that prefilled", func(s *S) string { return t.hostName(s.From) }),
 		table.TextColumn("to host", "machine that decodes", func(s *S) string { return t.hostName(s.To) }),
-		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the request, Unix time"}, Cell: func(s *S) table.Cell { return table.InstantCell(req(s).Start) }},
+		table.TimeColumn("time", "start of the request, Unix time", func(s *S) trace.Time { return req(s).Start }),
 		table.TextColumn("rid", "the user's id where known, else the server's", func(s *S) string { return t.set.Text(req(s).RID) }),
 		ns("took", "how long the request waited for its KV cache", func(s *S) int64 { return s.Took }),
 		ns("beyond", "longer than is usual for the prompt", func(s *S) int64 { return s.Beyond }),
-		{Column: table.Column{Name: "prompt", Unit: table.Count, Doc: "tokens of the prompt"}, Cell: func(s *S) table.Cell { return table.NumberCell(req(s).Metrics.PromptTokens) }},
+		table.CountColumn("prompt", "tokens of the prompt", func(s *S) int64 { return req(s).Metrics.PromptTokens }),
 	}).Stay("took", "beyond").Leave("from host", "to host", "rid", "prompt")
 }

@@ -235,7 +235,7 @@ func RankFields[T any](byRank bool, of func(*T) *Row) []table.Field[T] {
 	if !byRank {
 		return nil
 	}
-	return []table.Field[T]{{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(row *T) table.Cell { return table.TextCell(of(row).Rank) }}}
+	return []table.Field[T]{table.TextColumn("rank", "rank, or process that is none", func(row *T) string { return of(row).Rank })}
 }
 
 // RanksFields count the ranks of a row that pools them. Of one rank there is
@@ -244,17 +244,16 @@ func RanksFields[T any](byRank bool, all int, of func(*T) *Row) []table.Field[T]
 	if byRank {
 		return nil
 	}
-	return []table.Field[T]{{Column: table.Column{Name: "ranks", Unit: table.Count, Doc: "how many ranks have any", Detail: all < 2},
-		Cell: func(row *T) table.Cell { return table.Cell{N: int64(of(row).Ranks)} }}}
+	return []table.Field[T]{table.CountColumn("ranks", "how many ranks have any", func(row *T) int64 { return int64(of(row).Ranks) }).DetailIf(all < 2)}
 }
 
 func ShareField[T any](doc string, of func(*T) float64) table.Field[T] {
-	return table.Field[T]{Column: table.Column{Name: "time", Unit: table.Share, Doc: doc}, Cell: func(row *T) table.Cell { return table.Cell{Share: of(row)} }}
+	return table.ShareColumn("time", doc, of)
 }
 
 // NameField is the last column, since names are long.
 func NameField[T any](what string, of func(*T) *Row) table.Field[T] {
-	return table.Field[T]{Column: table.Column{Name: what, Doc: "name of the " + what, Most: table.MostName}, Cell: func(row *T) table.Cell { return table.TextCell(of(row).Name) }}
+	return table.TextColumn(what, "name of the "+what, func(row *T) string { return of(row).Name }).AtMost(table.MostName)
 }
 
 // ThreadFields name the thread of a row.
@@ -272,7 +271,7 @@ func ThreadFields[T any](of func(*T) (pid int32, tid int64)) []table.Field[T] {
 }
 
 func StyleField[T any](of func(*T) profile.RangeStyle) table.Field[T] {
-	return table.Field[T]{Column: table.Column{Name: "style", Doc: "PushPop nests, StartEnd need not"}, Cell: func(row *T) table.Cell { return table.TextCell(of(row).String()) }}
+	return table.TextColumn("style", "PushPop nests, StartEnd need not", func(row *T) string { return of(row).String() })
 }
 
 // NoteGraphs says how much GPU time is of CUDA graphs of which only the whole was recorded, ns.

@@ -215,18 +215,15 @@ func (r *Run) ModelReport() *table.Table {
 			}
 		}
 	}
-	number := func(name, doc string, of func(*row) float64) table.Field[row] {
-		return table.NumberColumn(name, doc, of)
-	}
 	t := table.New("sgtrace.report.whatif.models/v1", "Step times", rows, []table.Field[row]{
 		table.TextColumn("server", "whose steps they are", func(m *row) string { return m.where }),
 		table.TextColumn("kind", "prefill or decode", func(m *row) string { return m.kind }),
 		table.CountColumn("steps", "to which the model is fitted", func(m *row) int64 { return int64(m.Steps) }),
 		table.NsColumn("base", "what a step takes besides", func(m *row) int64 { return int64(m.Base) }),
-		number("new token", "ns for each token of a prompt that is computed", func(m *row) float64 { return m.New }),
-		number("request", "ns for each request in the batch", func(m *row) float64 { return m.Requests }),
-		number("context token", "ns for each token that its requests have so far", func(m *row) float64 { return m.Context }),
-		number("join", "ns if requests join the batch", func(m *row) float64 { return m.Joined }),
+		table.NumberColumn("new token", "ns for each token of a prompt that is computed", func(m *row) float64 { return m.New }),
+		table.NumberColumn("request", "ns for each request in the batch", func(m *row) float64 { return m.Requests }),
+		table.NumberColumn("context token", "ns for each token that its requests have so far", func(m *row) float64 { return m.Context }),
+		table.NumberColumn("join", "ns if requests join the batch", func(m *row) float64 { return m.Joined }),
 		table.ShareColumn("off", "median error of the model, as a part of the step", func(m *row) float64 { return m.Off }),
 	})
 	t.Note("new token, request, context token, and join are in ns")

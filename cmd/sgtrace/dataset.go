@@ -120,9 +120,6 @@ func (c *command) listDataset(ctx *cli.Context) error {
 		}
 		rows = append(rows, listed{x, stored, n})
 	}
-	size := func(name, doc string, of func(*listed) int64) table.Field[listed] {
-		return table.Field[listed]{Column: table.Column{Name: name, Unit: table.Bytes, Doc: doc}, Cell: func(l *listed) table.Cell { return table.NumberCell(of(l)) }}
-	}
 	t := table.New("sgtrace.dataset.captures/v1", "captures", rows, []table.Field[listed]{
 		table.FileField(func(l *listed) string { return l.Capture.About.Name }),
 		table.TextColumn("label", "that the user gave it", func(l *listed) string { return l.Capture.About.Label }),
@@ -130,8 +127,8 @@ func (c *command) listDataset(ctx *cli.Context) error {
 		table.TimeField("first", "when what was recorded begins, Unix time on the clock of the host", func(l *listed) (trace.Time, bool) { return l.Capture.About.First, l.Capture.About.First != 0 }),
 		table.TimeField("last", "when it ends", func(l *listed) (trace.Time, bool) { return l.Capture.About.Last, l.Capture.About.Last != 0 }),
 		table.CountColumn("rows", "in all tables", func(l *listed) int64 { return l.rows }),
-		size("size", "of the original", func(l *listed) int64 { return l.Capture.About.Bytes }),
-		size("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
+		table.BytesColumn("size", "of the original", func(l *listed) int64 { return l.Capture.About.Bytes }),
+		table.BytesColumn("stored", "in the dataset", func(l *listed) int64 { return l.stored }),
 		table.TextColumn("unusable", "why nothing of it can be used", func(l *listed) string { return l.Capture.About.Unusable }),
 	})
 	return c.write(&document.Document{Schema: "sgtrace.dataset/v1", Main: t.Name(), Tables: []*table.Table{t}}, how)
