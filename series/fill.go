@@ -14,11 +14,13 @@ type Filler struct {
 	within uint32
 	grain  uint32 // of within: how often 100 ns has to be taken ten times
 	line   uint32
+	at     trace.Time // of the last sample, with the unit of its time
+	unit   uint8
 }
 
 // Fill begins an input.
 func (s *Set) Fill(name, encoding string) *Filler {
-	s.Sources = append(s.Sources, Source{Name: name, Encoding: encoding, part: span{sample: s.said.Len(), instant: len(s.Instants)}})
+	s.Sources = append(s.Sources, Source{Name: name, Encoding: encoding, part: span{instant: len(s.Instants)}})
 	return &Filler{Set: s, source: uint32(len(s.Sources) - 1)}
 }
 
@@ -114,11 +116,15 @@ func (f *Filler) Add(series int32, at trace.Time, value float64) {
 	if math.IsNaN(value) {
 		return
 	}
-	f.Saw(at)
-	f.Set.said.Push(Sample{Time: at, Value: value, Series: series, mark: f.grain<<lineBits | f.line})
-	src := f.Source()
-	src.Samples++
-	src.part.samples++
+	if at != f.at {
+		f.Saw(at)
+		f.at, f.unit = at, unitOf(at)
+	}
+	for int(series) >= len(f.Set.columns) {
+		f.Set.columns = append(f.Set.columns, column{})
+	}
+	f.Set.columns[series].add(Sample{Time: at, Value: value, Series: series, mark: f.grain<<lineBits | f.line}, f.source, f.unit)
+	f.Source().Samples++
 }
 
 // Instant adds something that happened, with its text: one line without prompts or keys.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -15,68 +14,53 @@ func (s *Set) Finish(k Known) {
 	same := s.same()
 	s.zones(k, same)
 	for i := range s.Sources {
-		s.shift(&s.Sources[i])
+		s.shift(uint32(i))
 	}
 	moved := s.join(same)
 	s.shorten()
-	s.sortSamples(moved)
+	s.gather(moved)
 	slices.SortStableFunc(s.Instants, func(a, b Instant) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(s.Sources[a.Source].Name, s.Sources[b.Source].Name), cmp.Compare(a.Line, b.Line))
 	})
 }
 
 // shift puts the times of an input on Unix time.
-func (s *Set) shift(src *Source) {
+func (s *Set) shift(source uint32) {
+	src := &s.Sources[source]
 	east := trace.Time(src.Zone.East)
 	if !src.Zone.Local || east == 0 || src.First == 0 {
 		return
 	}
 	src.First, src.Last = src.First-east, src.Last-east
-	part := src.part
-	for i := range part.samples {
-		s.said.At(part.sample + i).Time -= east
+	for i := range s.columns {
+		for k := range s.columns[i].blocks {
+			if b := &s.columns[i].blocks[k]; b.source == source {
+				b.base, b.from, b.to = b.base-east, b.from-east, b.to-east
+			}
+		}
 	}
-	for i := range part.instants {
-		if x := &s.Instants[part.instant+i]; x.Time != 0 {
+	for i := range src.part.instants {
+		if x := &s.Instants[src.part.instant+i]; x.Time != 0 {
 			x.Time -= east
 		}
 	}
 }
 
-// sortSamples puts the samples of each series together, by time; those of one time stay as they
-// came. Most are in order already: a log is written as time goes.
+// gather puts the samples of each series together, by time.
 //
 // moved is where the samples of a series belong: -1 is nowhere.
-func (s *Set) sortSamples(moved []int32) {
-	s.first = make([]int, len(s.List)+1)
-	n := 0
-	for i := range s.said.Len() {
-		if to := moved[s.said.At(i).Series]; to >= 0 {
-			s.first[to+1]++
-			n++
+func (s *Set) gather(moved []int32) {
+	columns := make([]column, len(s.List))
+	for i := range s.columns {
+		if to := moved[i]; to >= 0 {
+			c := &columns[to]
+			c.blocks, c.n = append(c.blocks, s.columns[i].blocks...), c.n+s.columns[i].n
 		}
 	}
-	for i := range s.List {
-		s.first[i+1] += s.first[i]
+	for i := range columns {
+		columns[i].sort()
 	}
-	at := slices.Clone(s.first)
-	sorted := memory.Make[Sample](n)
-	for i := range memory.Each(s.said.Len(), sampleSize) {
-		x := *s.said.At(i)
-		if x.Series = moved[x.Series]; x.Series < 0 {
-			continue
-		}
-		sorted[at[x.Series]] = x
-		at[x.Series]++
-	}
-	s.samples, s.said = sorted, memory.Column[Sample]{}
-	byTime := func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) }
-	for i := range s.List {
-		part := sorted[s.first[i]:s.first[i+1]]
-		if !slices.IsSortedFunc(part, byTime) {
-			slices.SortStableFunc(part, byTime)
-		}
-	}
+	s.columns = columns
 }
 
 // shorten cuts the folders off the names of servers, as far as names stay different.

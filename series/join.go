@@ -236,20 +236,25 @@ func (s *Set) agrees(src *Source, k Known, same map[int32]int32) (east time.Dura
 		if of != src && of.IsLog() {
 			continue
 		}
-		for n := range of.part.samples {
-			x := s.said.At(of.part.sample + n)
-			if s.List[x.Series].Metric != Running {
+		for k := range s.List {
+			if s.List[k].Metric != Running {
 				continue
 			}
-			p := &s.Places[s.List[x.Series].Place]
-			if of == src {
-				at := key{p.Server, max(0, p.Rank.DP)}
-				lines[at] = append(lines[at], level{x.Time, x.Value})
-			} else if to, ok := same[p.Server]; ok {
-				at := key{to, max(0, p.Rank.DP)}
-				scrapes[at] = append(scrapes[at], level{x.Time, x.Value})
+			p := &s.Places[s.List[k].Place]
+			to, scraped := same[p.Server]
+			for x := range s.from(uint32(i), k) {
+				if of == src {
+					at := key{p.Server, max(0, p.Rank.DP)}
+					lines[at] = append(lines[at], level{x.Time, x.Value})
+				} else if scraped {
+					at := key{to, max(0, p.Rank.DP)}
+					scrapes[at] = append(scrapes[at], level{x.Time, x.Value})
+				}
 			}
 		}
+	}
+	for _, list := range lines { // of several places
+		slices.SortStableFunc(list, func(a, b level) int { return cmp.Compare(a.at, b.at) })
 	}
 	best, next := math.Inf(1), math.Inf(1)
 	const few = 8

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,10 +19,8 @@ type Set struct {
 	Instants []Instant
 	Runs     []Run // of load generators, as their files have them
 
-	named   []Metric              // those that only their producers know, behind Metrics
-	said    memory.Column[Sample] // in the order of inputs, until the set is finished
-	samples []Sample              // in order, once it is
-	first   []int                 // of the samples of each series, once they are in order
+	named   []Metric // those that only their producers know, behind Metrics
+	columns []column // the samples of each of List
 
 	serverOf map[Server]int32
 	placeOf  map[Place]int32
@@ -86,8 +83,8 @@ func (s *Set) Logs() (n int) {
 	return n
 }
 
-// A span is where a piece of what an input says lies in the tables of a set.
-type span struct{ sample, instant, samples, instants int }
+// A span is where what an input says happened lies in Instants.
+type span struct{ instant, instants int }
 
 // A Server is one server, or a host where Name is "".
 type Server struct {
@@ -199,29 +196,8 @@ func (s *Set) Metric(id MetricID) *Metric {
 	return &s.named[id-KnownMetrics]
 }
 
-// Len is how many samples there are.
-func (s *Set) Len() int { return max(s.said.Len(), len(s.samples)) }
-
 // Empty reports whether no input says anything.
 func (s *Set) Empty() bool { return s == nil || len(s.Sources) == 0 }
-
-// sampleSize is how many bytes a walk over samples looks at in each.
-const sampleSize = 24
-
-// Each yields the samples of a series in the order of their times. The set is finished.
-func (s *Set) Each(series int) iter.Seq[Sample] {
-	return func(yield func(Sample) bool) {
-		from, to := s.first[series], s.first[series+1]
-		for i := range memory.Each(to-from, sampleSize) {
-			if !yield(s.samples[from+i]) {
-				return
-			}
-		}
-	}
-}
-
-// N is how many samples a series has. The set is finished.
-func (s *Set) N(series int) int { return s.first[series+1] - s.first[series] }
 
 // Pos returns where an instant stands.
 func (s *Set) Pos(i *Instant) trace.Pos {

@@ -1,7 +1,6 @@
 package logged
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -22,86 +21,148 @@ type stretch struct {
 	prompts, prefills float64
 }
 
+// mostStretches are kept of a rank: of longer logs, some that follow each other are one.
+const mostStretches = 1 << 16
+
 // stretches are those of a rank, in order, but for those in which it may have had nothing to do: how
-// long it did not is part of what its line calls its throughput.
-func (l *Logged) stretches(place int32, opt Options) (list []stretch) {
-	type line struct {
-		at                       trace.Time
-		number                   uint32
-		running, rate, kv, token float64
-		seqs                     bool
-	}
-	nan := math.NaN()
-	var lines []line
-	add := func(i int, set func(x *line, v float64)) {
-		for s := range l.Set.Each(i) {
-			if !opt.inside(s.Time) || s.Line() == 0 {
-				continue
-			}
-			x := line{at: s.Time, number: s.Line(), running: nan, rate: nan, kv: nan}
-			set(&x, s.Value)
-			lines = append(lines, x)
+// long it did not is part of what its line calls its throughput; n is how many there were.
+func (l *Logged) stretches(place int32, opt Options) (list []stretch, n int) {
+	out := thinned{each: 1}
+	var last, x loggedLine
+	var sum, running, prompts, prefills float64
+	for lines := l.linesOf(place, opt); lines.next(&x); {
+		if x.has(runningOf) {
+			sum, running = sum+x.values[runningOf], running+1
 		}
-	}
-	for i := range l.Set.List {
-		if l.Set.List[i].Place != place {
+		if x.has(newTokensOf) {
+			prompts, prefills = prompts+x.values[newTokensOf]/1000, prefills+1
+			if x.values[runningOf] == 0 {
+				last.at = 0 // it had nothing to decode, for who knows how long
+			}
+		}
+		rate := x.values[rateOf]
+		if math.IsNaN(rate) {
 			continue
 		}
-		switch l.Set.List[i].Metric {
-		case series.Running:
-			add(i, func(x *line, v float64) { x.running = v })
-		case series.Generation:
-			add(i, func(x *line, v float64) { x.rate = v })
-		case series.KVTokens:
-			add(i, func(x *line, v float64) { x.kv = v })
-		case series.NewTokens:
-			add(i, func(x *line, v float64) { x.token, x.seqs = v, true })
-		}
-	}
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number)) })
-	var last *line
-	var sum, n, prompts, prefills float64
-	for i := 0; i < len(lines); {
-		x := lines[i]
-		for i++; i < len(lines) && lines[i].at == x.at && lines[i].number == x.number; i++ {
-			o := &lines[i]
-			if !math.IsNaN(o.running) {
-				x.running = o.running
-			}
-			if !math.IsNaN(o.rate) {
-				x.rate = o.rate
-			}
-			if !math.IsNaN(o.kv) {
-				x.kv = o.kv
-			}
-			if o.seqs {
-				x.token, x.seqs = o.token, true
-			}
-		}
-		if !math.IsNaN(x.running) {
-			sum, n = sum+x.running, n+1
-		}
-		if x.seqs {
-			prompts, prefills = prompts+x.token/1000, prefills+1
-			if x.running == 0 {
-				last = nil // it had nothing to decode, for who knows how long
-			}
-		}
-		if math.IsNaN(x.rate) {
-			continue
-		}
-		if last != nil && last.running >= 1 && x.running >= 1 && x.rate > 0 {
-			mean := (sum + last.running) / (n + 1)
-			kv := x.kv / 1000
+		if before, now := last.values[runningOf], x.values[runningOf]; last.at != 0 && before >= 1 && now >= 1 && rate > 0 {
+			n++
+			mean := (sum + before) / (running + 1)
+			kv := x.values[kvOf] / 1000
 			if math.IsNaN(kv) {
 				kv = 0
 			}
-			list = append(list, stretch{x.at, mean / x.rate, mean, kv, prompts, prefills})
+			out.add(stretch{x.at, mean / rate, mean, kv, prompts, prefills})
 		}
-		copied := x
-		last, sum, n, prompts, prefills = &copied, 0, 0, 0, 0
+		last, sum, running, prompts, prefills = x, 0, 0, 0, 0
 	}
-	return list
+	return out.list, n
+}
+
+// thinned is a list of stretches that does not grow beyond [mostStretches]: then two that follow each other become
+// one, their mean, and so do all that come later.
+type thinned struct {
+	list    []stretch
+	each, n int // stretches that one of the list is the mean of, but for the last one, which is of n
+}
+
+func (t *thinned) add(x stretch) {
+	if t.n > 0 && t.n < t.each {
+		t.n++
+		t.list[len(t.list)-1].join(&x, 1/float64(t.n))
+		return
+	}
+	if len(t.list) == mostStretches {
+		for i := range mostStretches / 2 {
+			t.list[i] = t.list[2*i]
+			t.list[i].join(&t.list[2*i+1], 0.5)
+		}
+		t.list, t.each = t.list[:mostStretches/2], 2*t.each
+	}
+	t.list, t.n = append(t.list, x), 1
+}
+
+// join makes a stretch the mean of itself and a later one, which counts as a part of both.
+func (x *stretch) join(o *stretch, part float64) {
+	x.at = o.at
+	for _, v := range [...][2]*float64{{&x.token, &o.token}, {&x.running, &o.running}, {&x.kv, &o.kv}, {&x.prompts, &o.prompts}, {&x.prefills, &o.prefills}} {
+		*v[0] += part * (*v[1] - *v[0])
+	}
+}
+
+// What lines of batches say that stretches are made of.
+const (
+	runningOf = iota
+	rateOf
+	kvOf
+	newTokensOf
+	valuesOfLine
+)
+
+var metricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens}
+
+// A loggedLine is what a line says; NaN is what it does not.
+type loggedLine struct {
+	at     trace.Time
+	number uint32
+	values [valuesOfLine]float64
+}
+
+func (x *loggedLine) has(value int) bool { return !math.IsNaN(x.values[value]) }
+
+// loggedLines goes through the lines of a place, whose values are in several series.
+type loggedLines struct {
+	opt   Options
+	parts []linePart
+}
+
+// A linePart is a series, and its next sample.
+type linePart struct {
+	value int
+	rest  series.Cursor
+	next  series.Sample
+	ok    bool
+}
+
+func (l *Logged) linesOf(place int32, opt Options) *loggedLines {
+	x := &loggedLines{opt: opt}
+	for i := range l.Set.List {
+		if value := slices.Index(metricsOfLine[:], l.Set.List[i].Metric); value >= 0 && l.Set.List[i].Place == place {
+			p := linePart{value: value, rest: l.Set.Walk(i)}
+			x.advance(&p)
+			x.parts = append(x.parts, p)
+		}
+	}
+	return x
+}
+
+// advance goes to the next sample that a line says and that is looked at.
+func (l *loggedLines) advance(p *linePart) {
+	for {
+		if p.next, p.ok = p.rest.Next(); !p.ok || p.next.Line() != 0 && l.opt.inside(p.next.Time) {
+			return
+		}
+	}
+}
+
+// next reads the next line; it returns false behind the last one.
+func (l *loggedLines) next(x *loggedLine) bool {
+	found := false
+	for i := range l.parts {
+		p := &l.parts[i]
+		if p.ok && (!found || p.next.Time < x.at || p.next.Time == x.at && p.next.Line() < x.number) {
+			x.at, x.number, found = p.next.Time, p.next.Line(), true
+		}
+	}
+	for i := range x.values {
+		x.values[i] = math.NaN()
+	}
+	for i := range l.parts {
+		if p := &l.parts[i]; found && p.ok && p.next.Time == x.at && p.next.Line() == x.number {
+			x.values[p.value] = p.next.Value
+			l.advance(p)
+		}
+	}
+	return found
 }
 
 // A pace is what a token takes by how much there is to do: a + b·running + c·kv + d·prompts +

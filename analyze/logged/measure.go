@@ -38,8 +38,9 @@ type Rank struct {
 	From, To trace.Time
 	place    int32                       // index into Set.Places
 	points   map[series.MetricID][]point // by bucket of the grid
-	// stretches are what it did between its lines.
+	// stretches are what it did between its lines; decodes is how many there were before some became one.
 	stretches []stretch
+	decodes   int
 	// Graphs is how many batches ran as a graph, and Plain how many did not.
 	Graphs, Plain int64
 }
@@ -86,6 +87,13 @@ func (o *Options) inside(t trace.Time) bool {
 func (l *Logged) bounds(opt Options) {
 	for i := range l.Set.List {
 		if !slices.Contains(series.Batches, l.Set.List[i].Metric) {
+			continue
+		}
+		if from, to, within := l.Set.Extent(i); from != 0 && opt.inside(from) && opt.inside(to) {
+			if l.From == 0 || from < l.From {
+				l.From = from
+			}
+			l.To, l.within = max(l.To, to), max(l.within, within)
 			continue
 		}
 		for x := range l.Set.Each(i) {
@@ -141,7 +149,9 @@ func (l *Logged) measureRanks(opt Options) {
 		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
-				l.Ranks = append(l.Ranks, Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}, place: s.Place, stretches: l.stretches(s.Place, opt)})
+				r := Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}, place: s.Place}
+				r.stretches, r.decodes = l.stretches(s.Place, opt)
+				l.Ranks = append(l.Ranks, r)
 			}
 		}
 	}

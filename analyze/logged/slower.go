@@ -49,7 +49,7 @@ func (l *Logged) Slower() ([]finding.Finding, finding.Judged) {
 	var slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		judged.N += len(r.stretches)
+		judged.N += r.decodes
 		if f, ok := l.slowerThanPeers(r); ok {
 			slow = append(slow, f)
 		} else if f, ok := l.becameSlower(r); ok {
