@@ -6,7 +6,6 @@ package envelope
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
 // A Reader reads the content of a file.
@@ -173,7 +174,9 @@ const maxDockerLine = 1 << 20
 // docker reads what a program wrote of the lines that Docker made of it.
 type docker struct {
 	in   *bufio.Reader
-	rest []byte // of the line that is being read
+	line []byte // of the log, if it is longer than what in holds
+	out  []byte // that lines held, from at on not read yet
+	at   int
 	err  error
 	goes bool // the line of the program goes on in the next one of Docker
 }
@@ -182,48 +185,76 @@ func openDocker(in *bufio.Reader) (io.Reader, func(), error) {
 	return &docker{in: in}, func() {}, nil
 }
 
-func (d *docker) Read(p []byte) (int, error) {
-	for len(d.rest) == 0 {
-		if d.err != nil {
-			return 0, d.err
+func (d *docker) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if d.at == len(d.out) {
+			if d.err != nil || n > 0 && d.in.Buffered() == 0 { // more may take long to come
+				break
+			}
+			d.out, d.at = d.out[:0], 0
+			d.err = d.next()
 		}
-		d.rest, d.err = d.next()
+		copied := copy(p[n:], d.out[d.at:])
+		n, d.at = n+copied, d.at+copied
 	}
-	n := copy(p, d.rest)
-	d.rest = d.rest[n:]
+	if n == 0 && len(p) > 0 {
+		return 0, d.err
+	}
 	return n, nil
 }
 
-// next returns what the next line of the log holds. A line that begins with a local time in brackets,
+// next takes in what the next line of the log holds. A line that begins with a local time in brackets,
 // as servers log, gets Docker's before it, as kubectl writes it: else nobody knew its zone. A line that is none of Docker's, or is
 // damaged, goes to the format, which knows what to say; one that is cut off is the end.
-func (d *docker) next() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := d.in.ReadSlice('\n')
-		line = append(line, part...)
-		if err == bufio.ErrBufferFull && len(line) < maxDockerLine {
-			continue
+func (d *docker) next() error {
+	line, err := d.in.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		d.line = append(d.line[:0], line...)
+		for err == bufio.ErrBufferFull && len(d.line) < maxDockerLine {
+			line, err = d.in.ReadSlice('\n')
+			d.line = append(d.line, line...)
 		}
-		if err != nil && len(line) == 0 {
-			return nil, err
-		}
-		break
+		line = d.line
+	}
+	if err != nil && len(line) == 0 {
+		return err
 	}
 	if !isDocker(line) {
-		return line, nil
+		d.out = append(d.out, line...)
+		return nil
 	}
-	var entry struct{ Log, Time string }
-	switch err := json.Unmarshal(line, &entry); {
-	case err == nil:
-		first := !d.goes
-		d.goes = !strings.HasSuffix(entry.Log, "\n")
-		if first && strings.HasPrefix(entry.Log, "[20") && entry.Time != "" {
-			return []byte(entry.Time + " " + entry.Log), nil
+	var text, stamp []byte
+	end, err := jsonscan.Members(line, 0, func(key, value []byte) {
+		switch string(key) {
+		case "log":
+			text = jsonscan.Quoted(value)
+		case "time":
+			stamp = jsonscan.Quoted(value)
 		}
-		return []byte(entry.Log), nil
-	case line[len(line)-1] != '\n':
-		return nil, io.ErrUnexpectedEOF
+	})
+	if err != nil || len(bytes.TrimSpace(line[end:])) > 0 || !known(text) {
+		if line[len(line)-1] != '\n' {
+			return io.ErrUnexpectedEOF
+		}
+		d.out = append(d.out, line...)
+		return nil
 	}
-	return line, nil
+	first := !d.goes
+	d.goes = !bytes.HasSuffix(text, []byte(`\n`))
+	if first && bytes.HasPrefix(text, []byte("[20")) && len(stamp) > 0 {
+		d.out = append(append(d.out, stamp...), ' ')
+	}
+	d.out = jsonscan.Unescape(d.out, text)
+	return nil
+}
+
+// known reports whether JSON has all escapes of a string.
+func known(raw []byte) bool {
+	for i := bytes.IndexByte(raw, '\\'); i >= 0; i = bytes.IndexByte(raw, '\\') {
+		if raw = raw[i+1:]; len(raw) == 0 || strings.IndexByte(`"\/bfnrtu`, raw[0]) < 0 {
+			return false
+		}
+		raw = raw[1:]
+	}
+	return true
 }

@@ -76,37 +76,29 @@ var fields = map[string]field{
 	"fwd occupancy":                   {use: unused},
 }
 
-// pairs yields the pairs of a key and a value in a list divided by commas: "a: 1, #b: 2".
-func pairs(b []byte, yield func(key, value []byte)) {
-	for len(b) > 0 {
-		piece := b
-		if i := bytes.Index(b, comma); i >= 0 {
-			piece, b = b[:i], b[i+2:]
-		} else {
-			b = nil
-		}
-		for {
-			i := bytes.Index(piece, colon)
-			if i < 0 {
-				break
-			}
-			key, value := bytes.TrimLeft(piece[:i], " "), piece[i+2:]
-			// In the first layout of disaggregation a blank divides pairs, too.
-			end := bytes.IndexByte(value, ' ')
-			if end < 0 {
-				yield(key, bytes.TrimRight(value, ","))
-				break
-			}
-			yield(key, value[:end])
-			piece = value[end:]
-		}
+// nextPair returns the first pair of a list divided by commas, "a: 1, #b: 2", and what follows; key is empty
+// where there is none. In the first layout of disaggregation a blank divides pairs, too.
+func nextPair(b []byte) (key, value, rest []byte) {
+	i := bytes.Index(b, colon)
+	if i < 0 {
+		return nil, nil, nil
 	}
+	key, value = b[:i], b[i+2:]
+	if k := bytes.LastIndex(key, comma); k >= 0 { // of a list in the value before
+		key = key[k+2:]
+	}
+	end := bytes.IndexByte(value, ' ')
+	if end < 0 {
+		end = len(value)
+	}
+	return bytes.TrimLeft(key, " "), bytes.TrimRight(value[:end], ","), bytes.TrimLeft(value[end:], " ")
 }
 
 var comma, colon = []byte(", "), []byte(": ")
 
-// decimal reads a number without an exponent, "0.12" or "93.10%"; ok is false for anything else.
-func decimal(b []byte) (v float64, ok bool) {
+// decimal reads a number without an exponent, "0.12" or "93.10%", times a scale of whole units; ok is false for
+// anything else.
+func decimal(b []byte, scale float64) (v float64, ok bool) {
 	if n := len(b); n > 0 && b[n-1] == '%' {
 		b = b[:n-1]
 	}
@@ -114,28 +106,36 @@ func decimal(b []byte) (v float64, ok bool) {
 	if neg {
 		b = b[1:]
 	}
-	if len(b) == 0 || len(b) > 18 {
+	v, n := leadingDecimal(b, scale)
+	if n == 0 || n < len(b) {
 		return 0, false
-	}
-	whole, point := int64(0), -1
-	for i, c := range b {
-		switch {
-		case c >= '0' && c <= '9':
-			whole = 10*whole + int64(c-'0')
-		case c == '.' && point < 0 && i > 0:
-			point = i
-		default:
-			return 0, false
-		}
-	}
-	v = float64(whole)
-	if point >= 0 {
-		v /= powers[len(b)-1-point]
 	}
 	if neg {
 		v = -v
 	}
 	return v, true
+}
+
+// leadingDecimal reads the digits that b begins with, and a point among them; n is how many bytes they take.
+// It multiplies before it divides, so that 57 % of "0.57" is exact.
+func leadingDecimal(b []byte, scale float64) (v float64, n int) {
+	const most = 18
+	whole, point := int64(0), -1
+	for ; n < len(b) && n < most; n++ {
+		switch c := b[n]; {
+		case c >= '0' && c <= '9':
+			whole = 10*whole + int64(c-'0')
+			continue
+		case c == '.' && point < 0 && n > 0:
+			point = n
+			continue
+		}
+		break
+	}
+	if v = float64(whole) * scale; point >= 0 {
+		v /= powers[n-1-point]
+	}
+	return v, n
 }
 
 var powers = func() (p [19]float64) {
@@ -145,18 +145,17 @@ var powers = func() (p [19]float64) {
 	return p
 }()
 
-// A place in the layout of a line has a key, and what it becomes.
+// A layoutField is a key at its place in a line, and what it becomes.
 type layoutField struct {
-	key string
+	label string // the key, with its colon and blank
 	field
 }
 
-// field returns what the nth key of a line becomes. Most lines have the keys of one before: looking
-// them up takes longer than all else.
-func (r *reader) field(nth int, key []byte) field {
+// fieldOf returns what the nth key of a line becomes, and keeps it in the layout.
+func fieldOf(layout *[]layoutField, nth int, key []byte) field {
 	const most = 32
-	if nth < len(r.layout) {
-		if l := &r.layout[nth]; string(key) == l.key {
+	if nth < len(*layout) {
+		if l := &(*layout)[nth]; l.label[:len(l.label)-len(colon)] == string(key) {
 			return l.field
 		}
 	}
@@ -164,71 +163,109 @@ func (r *reader) field(nth int, key []byte) field {
 	if !known {
 		f.use = unused
 	}
-	switch l := (layoutField{string(key), f}); {
-	case nth < len(r.layout):
-		r.layout[nth] = l
-	case nth == len(r.layout) && nth < most:
-		r.layout = append(r.layout, l)
+	switch l := (layoutField{string(key) + ": ", f}); {
+	case nth < len(*layout):
+		(*layout)[nth] = l
+	case nth == len(*layout) && nth < most:
+		*layout = append(*layout, l)
 	}
 	return f
 }
 
-// batch reads what follows "Prefill batch" or "Decode batch".
+// leading reads the value that b begins with, a number or a truth value; n is how many bytes it takes, 0 if it
+// is anything else.
+func (f *field) leading(b []byte) (v float64, n int) {
+	switch {
+	case f.scale != 0 || f.use == unused:
+		return leadingDecimal(b, f.scale)
+	case bytes.HasPrefix(b, []byte("True")):
+		return 1, len("True")
+	case bytes.HasPrefix(b, []byte("False")):
+		return 0, len("False")
+	}
+	return 0, 0
+}
+
+// A batchLine is a line of a batch that is being read.
+type batchLine struct {
+	at      trace.Time
+	place   int32
+	prefill bool
+	usage   float64 // of the fullest pool; -1 is not told
+	n       int     // values that were read
+}
+
+// batch reads what follows "Prefill batch" or "Decode batch". Most lines have the keys of the one before of
+// their kind: then nothing is looked for.
 func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
 	if bytes.HasPrefix(b, []byte(" [")) { // the number of the iteration
 		_, b, _ = bytes.Cut(b, []byte("]"))
 	}
 	b = bytes.TrimLeft(b, "., ")
-	usage, n, nth := -1.0, 0, -1
-	pairs(b, func(key, value []byte) {
-		nth++
-		f := r.field(nth, key)
-		if f.use == unused {
-			return
-		}
-		v, ok := decimal(value)
-		if f.scale == 0 {
-			v, ok = 0, bytes.Equal(value, []byte("True")) || bytes.Equal(value, []byte("False"))
-			if len(value) == 4 {
-				v = 1
-			}
-		} else {
-			v *= f.scale
-		}
-		if !ok {
-			return
-		}
-		n++
-		metric := f.metric
-		switch f.use {
-		case asUsage:
-			usage = max(usage, v)
-			if metric == series.KVUsage {
-				return // once, of the fullest pool
-			}
-		case ofNewTokens:
-			if !prefill {
-				return
-			}
-		case ofPrefill:
-			r.roleIs(place, "prefill")
-		case ofDecode:
-			if prefill {
-				metric = series.Bootstrapping // what it was called until 2026-05
-				r.roleIs(place, "prefill")
-			} else {
-				r.roleIs(place, "decode")
-			}
-		}
-		r.f.Add(r.series(metric, place), at, v)
-	})
-	if usage >= 0 {
-		r.f.Add(r.series(series.KVUsage, place), at, usage)
+	line := batchLine{at: at, place: place, prefill: prefill, usage: -1}
+	layout := &r.layouts[0]
+	if prefill {
+		layout = &r.layouts[1]
 	}
-	if n == 0 {
+	for nth := 0; len(b) > 0; nth++ {
+		if nth < len(*layout) {
+			l := &(*layout)[nth]
+			if k := len(l.label); len(b) > k && string(b[:k]) == l.label {
+				v, n := l.leading(b[k:])
+				if rest := b[k+n:]; n > 0 && (len(rest) == 0 || bytes.HasPrefix(rest, comma)) {
+					r.batchValue(&line, l.field, v)
+					b = rest[min(len(rest), len(comma)):]
+					continue
+				}
+			}
+		}
+		var key, value []byte
+		if key, value, b = nextPair(b); len(key) == 0 {
+			break
+		}
+		f := fieldOf(layout, nth, key)
+		if v, n := f.leading(value); n > 0 && (n == len(value) || string(value[n:]) == "%") {
+			r.batchValue(&line, f, v)
+		}
+	}
+	if line.usage >= 0 {
+		r.f.Add(r.series(series.KVUsage, place), at, line.usage)
+	}
+	if line.n == 0 {
 		r.other++
 		return
 	}
 	r.read++
-	r.batches(place, prefill)
+	r.batches(place)
+}
+
+// batchValue adds a value of a batch line.
+func (r *reader) batchValue(x *batchLine, f field, v float64) {
+	metric := f.metric
+	switch f.use {
+	case unused:
+		return
+	case asUsage:
+		x.usage = max(x.usage, v)
+		if metric == series.KVUsage {
+			x.n++
+			return // once, of the fullest pool
+		}
+	case ofNewTokens:
+		if !x.prefill {
+			x.n++
+			return
+		}
+	case ofPrefill:
+		r.roleIs(x.place, "prefill")
+	case ofDecode:
+		if x.prefill {
+			metric = series.Bootstrapping // what it was called until 2026-05
+			r.roleIs(x.place, "prefill")
+		} else {
+			r.roleIs(x.place, "decode")
+		}
+	}
+	x.n++
+	r.f.Add(r.series(metric, x.place), x.at, v)
 }

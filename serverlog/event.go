@@ -3,6 +3,7 @@ package serverlog
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -77,29 +78,22 @@ var signs = []sign{
 	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
 }
 
-// eventWords are in all signs, so that other lines need no look at each of them.
-var eventBytes = func() (first [256][]int) {
-	for i, s := range signs {
-		first[s.text[0]] = append(first[s.text[0]], i)
+var eventWords = func() *wordSet {
+	var words []string
+	for i := range signs {
+		words = append(words, signs[i].text)
 	}
-	return first
+	return newWordSet(words...)
 }()
 
 // event reads a line that may be an event, and reports whether it is.
 func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 	const looked = 400 // at the beginning of a line: what comes later may be a prompt
-	head := b[:min(len(b), looked)]
-	best := len(signs)
-	for i, c := range head {
-		for _, s := range eventBytes[c] {
-			if s < best && bytes.HasPrefix(head[i:], []byte(signs[s].text)) {
-				best = s
-			}
-		}
-	}
-	if best == len(signs) {
+	found := eventWords.in(b[:min(len(b), looked)])
+	if found == 0 {
 		return false
 	}
+	best := bits.TrailingZeros64(found)
 	s := &signs[best]
 	x := series.Instant{Time: at, Kind: s.kind, Place: place, Line: uint32(r.line), Count: 1}
 	text := s.says
@@ -123,7 +117,7 @@ func after(b []byte, key string) (float64, bool) {
 	for end < len(b) && (b[end] >= '0' && b[end] <= '9' || b[end] == '.' || b[end] == '-') {
 		end++
 	}
-	return decimal(bytes.TrimRight(b[:end], "."))
+	return decimal(bytes.TrimRight(b[:end], "."), 1)
 }
 
 // balancedness reads how evenly the experts of GPUs got tokens: in one pass, or in several that one

@@ -287,7 +287,7 @@ func (x *rowOf) phases() {
 
 // number reads a number that may have an exponent.
 func number(b []byte) (float64, bool) {
-	if v, ok := decimal(b); ok {
+	if v, ok := decimal(b, 1); ok {
 		return v, true
 	}
 	if len(b) == 0 || len(b) > 40 {

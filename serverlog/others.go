@@ -130,19 +130,17 @@ func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 // stats reads a line of statistics.
 func (r *reader) stats(b []byte, at trace.Time, place int32) {
 	r.read++
-	r.roleUnlessKnown(place)
-	pairs(b, func(key, value []byte) {
-		f, known := statsOfVLLM[string(key)]
-		if !known {
-			return
+	r.batches(place)
+	for len(b) > 0 {
+		var key, value []byte
+		key, value, b = nextPair(b)
+		if f, known := statsOfVLLM[string(key)]; known {
+			if v, ok := decimal(bytes.TrimRight(value, "."), f.scale); ok {
+				r.f.Add(r.series(f.metric, place), at, v)
+			}
 		}
-		if v, ok := decimal(bytes.TrimRight(value, ".")); ok {
-			r.f.Add(r.series(f.metric, place), at, v*f.scale)
-		}
-	})
+	}
 }
-
-func (r *reader) roleUnlessKnown(place int32) { r.batches(place, false) }
 
 // isMonthDay reports whether b begins with "06-18 09:55:08 ".
 func isMonthDay(b []byte) bool {
@@ -213,7 +211,7 @@ func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
 		return true
 	}
 	r.read++
-	r.roleUnlessKnown(place)
+	r.batches(place)
 	r.iteration(body[k:], at, place)
 	return true
 }
@@ -238,8 +236,8 @@ func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 		if !ok || !known {
 			continue
 		}
-		if v, ok := decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms"))); ok {
-			r.f.Add(r.series(f.metric, place), at, v*f.scale)
+		if v, ok := decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms")), f.scale); ok {
+			r.f.Add(r.series(f.metric, place), at, v)
 		}
 	}
 	if v, ok := after(b, "currank_total_requests = "); ok {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,10 +43,10 @@ type reader struct {
 		of wrappedServer
 		id int32
 	}
-	layout []layoutField                // of the last line of a batch
-	ids    [][series.KnownMetrics]int32 // of series, plus one, by place
-	roles  map[int32]string             // of servers
-	engine string
+	layouts [2][]layoutField             // of the last line of a decode and of a prefill batch
+	ids     [][series.KnownMetrics]int32 // of series, plus one, by place
+	roles   map[int32]string             // of servers
+	engine  string
 
 	raised      []*raised
 	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
@@ -247,7 +246,7 @@ func (r *reader) roleIs(place int32, role string) {
 
 // batches says that the server of a place runs batches: one that does both without a word of
 // disaggregation is unified.
-func (r *reader) batches(place int32, _ bool) {
+func (r *reader) batches(place int32) {
 	server := r.f.Set.Places[place].Server
 	if _, ok := r.roles[server]; !ok {
 		r.roles[server] = "unified"
@@ -300,20 +299,18 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 }
 
 // trouble are pieces of words that lines have that tell of trouble, whoever writes them.
-var trouble = [][]byte{[]byte("rror"), []byte("RROR"), []byte("ailed"), []byte("ailure"), []byte("xception"), []byte("imeout"), []byte("imed out"), []byte("bort"), []byte("atal"), []byte("FATAL"),
-	[]byte("illed"), []byte("OOM"), []byte("ut of memory"), []byte("anic"), []byte("efused"), []byte("orrupt"), []byte("raceback"), []byte("egmentation"), []byte("rashed"), []byte("isconnect")}
+var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout", "imed out", "bort", "atal", "FATAL", "illed", "OOM", "ut of memory", "anic", "efused", "orrupt", "raceback",
+	"egmentation", "rashed", "isconnect")
 
 // soundsWorse are in lines that sound worse than they are: warnings of Python, and models that lack a
 // library, which SGLang tries all of.
-var soundsWorse = [][]byte{[]byte("Warning: "), []byte("Ignore import error when loading ")}
+var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ")
 
 // unknown counts a line of which nothing is kept: what the server or its libraries say of their start,
 // of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
 func (r *reader) unknown(b []byte) {
 	const looked = 4 << 10
-	b = b[:min(len(b), looked)]
-	has := func(word []byte) bool { return bytes.Contains(b, word) }
-	if slices.ContainsFunc(trouble, has) && !slices.ContainsFunc(soundsWorse, has) {
+	if b = b[:min(len(b), looked)]; trouble.in(b) != 0 && soundsWorse.in(b) == 0 {
 		r.other++
 		return
 	}

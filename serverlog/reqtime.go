@@ -88,11 +88,11 @@ type durations struct {
 func (d *durations) set(key string, value []byte) {
 	switch amount, unit, _ := bytes.Cut(value, []byte(" ")); {
 	case key == "transfer_speed" && string(unit) == "GB/s":
-		d.speed, _ = decimal(amount)
+		d.speed, _ = decimal(amount, 1)
 	case key == "transfer_total" && string(unit) == "MB":
-		d.total, _ = decimal(amount)
+		d.total, _ = decimal(amount, 1)
 	}
-	v, ok := decimal(bytes.TrimSuffix(value, []byte("ms")))
+	v, ok := decimal(bytes.TrimSuffix(value, []byte("ms")), 1)
 	if !ok || v < 0 || v > 1e9 {
 		return
 	}
@@ -162,7 +162,7 @@ func (d *durations) place(r *record.Row, entry trace.Time) {
 
 // count reads a number of tokens.
 func count(b []byte) int64 {
-	if v, ok := decimal(b); ok && v >= 0 && v < 1e12 {
+	if v, ok := decimal(b, 1); ok && v >= 0 && v < 1e12 {
 		return int64(v)
 	}
 	return record.Unknown

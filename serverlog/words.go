@@ -1,0 +1,32 @@
+package serverlog
+
+import "math/bits"
+
+// A wordSet finds which of at most 64 words, of three bytes or more, are in a text, in one pass over it.
+type wordSet struct {
+	words []string
+	masks [3][256]uint64 // of words that have a byte at a place
+}
+
+func newWordSet(words ...string) *wordSet {
+	s := &wordSet{words: words}
+	for i, w := range words {
+		for k := range s.masks {
+			s.masks[k][w[k]] |= 1 << i
+		}
+	}
+	return s
+}
+
+// in returns a bit for each of the words that are in b.
+func (s *wordSet) in(b []byte) (found uint64) {
+	for i := 0; i+2 < len(b); i++ {
+		for m := s.masks[0][b[i]] & s.masks[1][b[i+1]] & s.masks[2][b[i+2]] &^ found; m != 0; m &= m - 1 {
+			k := bits.TrailingZeros64(m)
+			if w := s.words[k]; len(b)-i >= len(w) && string(b[i:i+len(w)]) == w {
+				found |= 1 << k
+			}
+		}
+	}
+	return found
+}
