@@ -70,7 +70,7 @@ var layers = []layer{
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
-	{of: []string{"envelope"}, reason: "it does not know what it is around"},
+	{of: []string{"envelope"}, may: []string{"internal/jsonscan"}, reason: "it does not know what it is around"},
 	{of: []string{"otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "routerlog", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog"}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
 	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},

@@ -6,8 +6,10 @@
 // # What is odd
 //
 //   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
-//   - dmesg -T and syslog have a wall clock without a zone, syslog without a year, too: of the
-//     latter the time is left out.
+//   - dmesg -T, syslog, and the journal have a wall clock without a zone; the last two without a year, too, which
+//     is the last one before the file was written.
+//   - That a GPU has fallen off the bus may be told without an Xid, in several lines of which the first names the
+//     GPU: it counts as Xid 79, which says the same.
 //   - The fabric manager has a wall clock without a zone, too. Its messages may go on in lines without
 //     a stamp. What dmesg calls SXid is an "NVSwitch error" there.
 //   - An Xid names the GPU by its PCI bus. Its pid and name are of who met it, often nvidia-smi.
@@ -25,6 +27,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,6 +47,7 @@ var Format = &format.Format{
 var (
 	xid    = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,4}),? ?(.*)`)
 	sxid   = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
+	lost   = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
 	killed = regexp.MustCompile(`Out of memory: Killed process ([0-9]+) \(([^)]*)\)`)
 	// started is how the log of a host begins.
 	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
@@ -57,7 +61,7 @@ var (
 var isFabric = []byte("] [tid ")
 
 func sniff(head []byte) bool {
-	return xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
+	return lost.Match(head) || xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
 // A fault is what lines say again and again.
@@ -73,7 +77,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	f := opt.Series.Fill(in.Name, "kernel log")
-	d := &reader{Filler: f, seen: map[fault]int{}}
+	d := &reader{Filler: f, in: in, seen: map[fault]int{}}
 	err = d.read(bufio.NewReaderSize(r, 64<<10))
 	d.tell()
 	if err != nil {
@@ -85,6 +89,12 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 // A reader reads one log.
 type reader struct {
 	*series.Filler
+	in   *format.Input
+	year int // of stamps without one; 0 is not known yet
+	lost struct {
+		bus  string // of the GPU that a line names which may have fallen off the bus
+		line int
+	}
 	seen  map[fault]int // index into found
 	found []found
 }
@@ -122,6 +132,12 @@ func (d *reader) line(line []byte, n int) {
 		if m := sxid.FindSubmatch(line); m != nil {
 			text = words("SXid %s of switch %s", m)
 		}
+	case bytes.Contains(line, []byte("NVRM: The NVIDIA GPU")):
+		if m := lost.FindSubmatch(line); m != nil {
+			d.lost.bus, d.lost.line = string(m[1]), n
+		}
+	case bytes.Contains(line, []byte("fallen off the bus and is not responding")) && d.lost.bus != "" && n-d.lost.line <= 4:
+		text = "Xid 79 of GPU " + d.lost.bus + ": GPU has fallen off the bus"
 	case bytes.Contains(line, []byte("NVRM: Xid")):
 		if m := xid.FindSubmatch(line); m != nil {
 			text = words("Xid %s of GPU %s", m)
@@ -134,7 +150,7 @@ func (d *reader) line(line []byte, n int) {
 	if text == "" {
 		return
 	}
-	at, host, local := stamp(string(line[:min(len(line), 200)]))
+	at, host, local := d.stamp(string(line[:min(len(line), 200)]))
 	if local {
 		d.Source().Zone.Local = true
 	}
@@ -156,7 +172,7 @@ func (d *reader) ofFabric(line []byte) string {
 	if m == nil {
 		return ""
 	}
-	at, _, _ := stamp(string(line[:min(len(line), head)]))
+	at, _, _ := d.stamp(string(line[:min(len(line), head)]))
 	d.Saw(at)
 	d.Source().Zone.Local = true
 	if level := string(m[2]); level != "ERROR" && level != "CRITICAL" && level != "FATAL" {
@@ -207,12 +223,12 @@ func (d *reader) tell() {
 var (
 	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (\S+) kernel:`)
 	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
-	syslog  = regexp.MustCompile(`^[A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d (\S+) kernel:`)
+	syslog  = regexp.MustCompile(`^([A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
 )
 
 // stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
 // time is that of a wall clock.
-func stamp(line string) (at trace.Time, host string, local bool) {
+func (d *reader) stamp(line string) (at trace.Time, host string, local bool) {
 	if m := rfc3339.FindStringSubmatch(line); m != nil {
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700"} {
 			if t, err := time.Parse(layout, strings.Replace(m[1], ",", ".", 1)); err == nil {
@@ -232,7 +248,15 @@ func stamp(line string) (at trace.Time, host string, local bool) {
 		}
 	}
 	if m := syslog.FindStringSubmatch(line); m != nil {
-		return 0, m[1], false
+		t, err := time.Parse("Jan _2 15:04:05", m[1])
+		if err != nil {
+			return 0, m[2], false
+		}
+		if d.year == 0 {
+			d.year = logline.LastYear(d.in.Path, t.Month(), t.Day())
+			d.Set.Diags.Add(trace.LogNoYear.Of(d.in.Name, d.year))
+		}
+		return trace.Time(t.AddDate(d.year, 0, 0).UnixNano()), m[2], true
 	}
 	return 0, "", false
 }

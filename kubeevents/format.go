@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 var Format = &format.Format{
 	Name:   "Kubernetes events",
 	Noun:   "Kubernetes event list",
-	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON, as YAML, or as a table",
+	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON, as YAML, or as a table; the events of kubectl describe",
 	For:    "'sgtrace report'",
 	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
 	Index:  index,
@@ -62,6 +63,8 @@ type reader struct {
 	f       *series.Filler
 	written time.Time // when the file was; what ages count from
 	n, kept int
+	of      event  // what a table is about that does not say so in its rows
+	file    string // what events are about of which nothing is known
 }
 
 // index reads a file.
@@ -71,6 +74,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	r := &reader{f: opt.Series.Fill(in.Name, "Kubernetes events"), written: time.Now()}
+	r.file, _, _ = strings.Cut(filepath.Base(in.Name), ".")
 	if info, err := os.Stat(in.Path); err == nil {
 		r.written = info.ModTime()
 	}

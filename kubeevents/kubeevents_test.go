@@ -99,7 +99,7 @@ llm         58s (x2 over 2m22s)    Warning   BackOff    pod/decode-0   Back-off 
   Warning  Unhealthy  20s (x6 over 115s)   kubelet, node1     Liveness probe failed: statuscode: 500
   Normal   Killing    20s                  kubelet            Container webapp failed liveness probe, will be restarted
 `, `14:08:05 node1/ 6 Unhealthy: Liveness probe failed: statuscode: 500 (until 14:09:40)
-14:09:40 / 1 Killing: Container webapp failed liveness probe, will be restarted
+14:09:40 /events 1 Killing: Container webapp failed liveness probe, will be restarted
 `},
 	} {
 		if !sniff([]byte(c.text)) {

@@ -21,8 +21,10 @@ var (
 	// titles are those of columns: two blanks and more are between them, "LAST SEEN" has one inside.
 	titles = regexp.MustCompile(`\S+(?: \S+)*`)
 	// age is "2m37s", or "2m37s (x22 over 6m45s)".
-	age  = regexp.MustCompile(`^(\S+)(?: \(x(\d+) over (\S+)\))?`)
-	unit = regexp.MustCompile(`(\d+)([ydhms])`)
+	age = regexp.MustCompile(`^(\S+)(?: \(x(\d+) over (\S+)\))?`)
+	// described is a line of kubectl describe that says what is described.
+	described = regexp.MustCompile(`^(Name|Roles|Node):\s+(\S+)`)
+	unit      = regexp.MustCompile(`(\d+)([ydhms])`)
 )
 
 // table reads a table of kubectl, or several.
@@ -36,6 +38,17 @@ func (r *reader) table(content io.Reader) error {
 			columns = columns[:0]
 			for _, at := range titles.FindAllStringIndex(line, -1) {
 				columns = append(columns, column{strings.ToUpper(line[at[0]:at[1]]), at[0]})
+			}
+		case described.MatchString(line): // kubectl describe: what all that follows is about
+			m := described.FindStringSubmatch(line)
+			columns = columns[:0]
+			switch m[1] {
+			case "Name":
+				r.of = event{kind: "pod", name: m[2]}
+			case "Roles":
+				r.of.kind = "node"
+			case "Node":
+				r.of.host, _, _ = strings.Cut(m[2], "/")
 			}
 		case len(columns) == 0 || line == "" || strings.Trim(line, "- ") == "":
 		default:
@@ -66,11 +79,15 @@ func (r *reader) row(columns []column, line string, n int64) {
 		return
 	}
 	kind, name, ok := strings.Cut(cells["OBJECT"], "/")
-	if ok {
-		e.kind, e.name = kind, name
+	if !ok {
+		kind, name = r.of.kind, r.of.name
 	}
+	e.kind, e.name, e.host = kind, name, r.of.host
 	if _, host, ok := strings.Cut(cells["FROM"]+cells["SOURCE"], ", "); ok {
 		e.host = host
+	}
+	if e.name == "" && e.host == "" {
+		e.name = r.file
 	}
 	m := age.FindStringSubmatch(cells["LAST SEEN"] + cells["AGE"])
 	if m == nil {

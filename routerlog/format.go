@@ -57,7 +57,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		r.take(b)
 	})
 	src := r.f.Source()
-	src.Bytes, src.Lines, src.Read, src.Other = size, int(r.line), r.read, r.other
+	src.Bytes, src.Lines, src.Read, src.Other, src.FirstOther = size, int(r.line), r.read, r.other, r.first
 	if long > 0 {
 		opt.Diags.Add(trace.LogLineLong.Of(in.Name, logline.Longest>>20).Times(long))
 	}
@@ -76,6 +76,7 @@ type reader struct {
 	line    int64
 	read    int // lines of which something was kept
 	other   int // warnings and errors that nothing here knows
+	first   int // line of the first of these; 0 is none
 	places  map[string]int32
 	errors  map[int32]int32 // series of failed requests, by place
 	pending []byte
@@ -129,9 +130,16 @@ func (r *reader) take(b []byte) {
 	r.says(&x)
 }
 
+// strange counts a line that tells of trouble in words that nothing here knows.
+func (r *reader) strange() {
+	if r.other++; r.first == 0 {
+		r.first = int(r.line)
+	}
+}
+
 // unknown counts a line of something else.
 func (r *reader) unknown(b []byte) {
 	if bytes.Contains(b, []byte("panicked at")) {
-		r.other++
+		r.strange()
 	}
 }

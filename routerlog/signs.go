@@ -60,11 +60,11 @@ var signs = []lineSign{
 	{"transition: half_open -> open", series.Note, "opens a circuit breaker again: a server that the log does not name still fails", false},
 	{"transition: open -> half_open", series.Note, "tries a server again whose circuit breaker was open", false},
 	{"transition: half_open -> closed", series.Note, "closes a circuit breaker: the server gets requests again", false},
-	{"No available", series.Note, "has no server for a request", false},
-	{"No healthy", series.Note, "has no healthy server for a request", false},
-	{"Request queue is full", series.Note, "refuses a request (429): its own queue is full", false},
-	{"request timed out waiting for token", series.Note, "gives up a request that waited too long in its own queue", false},
-	{"Request already timed out in queue", series.Note, "gives up a request that waited too long in its own queue", false},
+	{"No available", series.Refusal, "the router has no server for a request", false},
+	{"No healthy", series.Refusal, "the router has no healthy server for a request", false},
+	{"Request queue is full", series.Refusal, "the router refuses a request (429): its own queue is full", false},
+	{"request timed out waiting for token", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
+	{"Request already timed out in queue", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
 	{"Drain timed out", series.Stopping, "ends, with requests still in flight", false},
 	{"Beginning graceful shutdown", series.Stopping, "was told to end", false},
 	{"Starting router", series.Starting, "starts", false},
@@ -89,7 +89,7 @@ func (r *reader) says(x *said) {
 		return
 	}
 	if l := string(x.level); l == "WARN" || l == "ERROR" {
-		r.other++
+		r.strange()
 	}
 }
 

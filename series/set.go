@@ -40,6 +40,7 @@ type Source struct {
 	// Lines are those of a file that has lines, Read those of which something was kept, and Other those
 	// that tell of trouble in words that nothing here knows; all others say nothing that is looked for.
 	Lines, Read, Other int
+	FirstOther         int  // the first line that Other counts; 0 is none
 	OnlyRecords        bool // nothing else than records of requests is in it
 	Bytes              int64
 	Samples            int
@@ -167,12 +168,14 @@ const (
 	ClientGone                        // a client went away
 	Unrouted                          // a router takes a server for ill, or takes it out
 	Routed                            // a router sends to a server, or does so again
+	Refusal                           // a router has no server for a request, or no place in its queue
+	Traceback                         // an exception that need not be the end of anything
 )
 
 // String returns the word that tables print.
 func (k InstantKind) String() string {
 	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
-		"crash", "hardware", "cluster", "client gone", "unrouted", "routed"}[k]
+		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback"}[k]
 }
 
 // An Instant is something that happened.

@@ -232,7 +232,7 @@ func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
 		r.f.Add(r.series(series.KVUsage, place), at, line.usage)
 	}
 	if line.n == 0 {
-		r.other++
+		r.strange()
 		return
 	}
 	r.read++

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,14 +41,16 @@ var signs = []sign{
 	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
 	{text: "[Expert Balancedness]", more: (*reader).balancedness},
 	{text: "Retract requests.", kind: series.Retraction, more: (*reader).retraction},
+	{text: "Decode out of memory happened.", kind: series.Retraction, more: (*reader).retraction}, // until 2025-02
 	{text: "Testing retraction"},
 	{text: "Out of memory even after retracting", kind: series.OutOfMemory, says: "out of memory even after it retracted all other requests"},
 	{text: "memory leak detected", kind: series.Exception, says: "reports a leak in its memory pool"},
 	{text: "hit an exception", kind: series.Exception, more: (*reader).exception},
-	{text: "Prefill bootstrap failed for request", kind: series.TransferFailed, more: failedTransfer("a bootstrap")},
-	{text: "Prefill transfer failed", kind: series.TransferFailed, more: failedTransfer("sending the KV cache")},
-	{text: "Decode handshake failed", kind: series.TransferFailed, more: failedTransfer("a handshake")},
-	{text: "Decode transfer failed", kind: series.TransferFailed, more: failedTransfer("receiving the KV cache")},
+	{text: "Prefill bootstrap failed for request", kind: series.TransferFailed, more: failedTransfer("prefill", "a bootstrap")},
+	{text: "Prefill transfer failed", kind: series.TransferFailed, more: failedTransfer("prefill", "sending the KV cache")},
+	{text: "Decode handshake failed", kind: series.TransferFailed, more: failedTransfer("decode", "a handshake")},
+	{text: "Decode transfer failed", kind: series.TransferFailed, more: failedTransfer("decode", "receiving the KV cache")},
+	{text: "transfer worker error for room", kind: series.TransferFailed, says: "a worker for transfers failed"},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
 	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
@@ -70,10 +73,13 @@ var signs = []sign{
 	{text: "out of memory", kind: series.OutOfMemory, more: (*reader).outOfMemory},
 
 	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
-	{text: "EngineCore encountered a fatal error", kind: series.Exception, says: "its engine failed"},
+	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
 	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
 	{text: "EngineDeadError", more: (*reader).deadEngine},
 	{text: "AsyncLLM output_handler failed", more: (*reader).deadEngine},
+	{text: "failed (engine dead)"},
+	{text: "Dumping scheduler stats"},
+	{text: "Dumping input data"},
 	{text: "is preempted by PreemptionMode", kind: series.Retraction, more: (*reader).preempted},
 	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
 }
@@ -144,7 +150,29 @@ func (r *reader) pool(b []byte, _ *series.Instant) string {
 	return "has its KV cache"
 }
 
+// A dpRank is a scheduler, of which each TP rank is a process.
+type dpRank struct {
+	server int32
+	dp     int16
+}
+
+// A retracted is what a rank said last of requests that were thrown out.
+type retracted struct {
+	place int32
+	at    trace.Time
+	text  string
+}
+
+// retraction reads how many requests were thrown out. All TP ranks of a scheduler say so: the same of another
+// one counts once.
 func (r *reader) retraction(b []byte, x *series.Instant) string {
+	p := &r.f.Set.Places[x.Place]
+	key := dpRank{p.Server, p.Rank.DP}
+	said := r.retracted[key]
+	if said.place != x.Place && string(b) == said.text && x.Time-said.at <= trace.Time(2e9) {
+		return ""
+	}
+	r.retracted[key] = retracted{x.Place, x.Time, string(b)}
 	if n, ok := after(b, "#retracted_reqs: "); ok {
 		x.Count = int32(max(1, min(n, 1e6)))
 	}
@@ -154,10 +182,11 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 	return "the KV cache is full: retracts requests"
 }
 
-// failedTransfer reads why a transfer failed. Every TP rank says it of each request: a room
-// counts once.
-func failedTransfer(what string) func(*reader, []byte, *series.Instant) string {
+// failedTransfer reads why a transfer of a server of a role failed. Every TP rank says it of each request: a
+// room counts once.
+func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) string {
 	return func(r *reader, b []byte, x *series.Instant) string {
+		r.roleIs(x.Place, role)
 		room := ""
 		if i := bytes.Index(b, []byte("bootstrap_room=")); i >= 0 {
 			digits := b[i+len("bootstrap_room="):]
@@ -174,7 +203,7 @@ func failedTransfer(what string) func(*reader, []byte, *series.Instant) string {
 			}
 			r.rooms[what+room] = true
 		}
-		reason := "for a reason that is not told"
+		reason := ""
 		switch {
 		case bytes.Contains(b, []byte("Aborted by AbortReq")):
 			x.Kind = series.ClientGone
@@ -191,6 +220,9 @@ func failedTransfer(what string) func(*reader, []byte, *series.Instant) string {
 			if i := bytes.Index(b, []byte("KVPoll.")); i >= 0 {
 				reason += " in " + word(b[i+len("KVPoll."):])
 			}
+		}
+		if reason == "" {
+			return what + " failed, and the line does not say why"
 		}
 		return what + " failed: " + reason
 	}
@@ -293,6 +325,9 @@ func (r *reader) shutdown(_ []byte, x *series.Instant) string {
 
 // deadEngine reads that vLLM's engine is dead. Behind a shutdown that is how it ends.
 func (r *reader) deadEngine(_ []byte, x *series.Instant) string {
+	if i := slices.IndexFunc(r.raised, func(e *raised) bool { return e.from == r.process && e.x.Kind == series.Traceback }); i >= 0 {
+		r.raised = slices.Delete(r.raised, i, i+1) // it ends so
+	}
 	if r.stopping {
 		return ""
 	}

@@ -25,7 +25,7 @@ var Format = &format.Format{
 var signOf = regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|` +
 	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
 	`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
-	`^\(?(?:APIServer|EngineCore)[^)]*\) (?:INFO|WARNING|ERROR) \d\d-\d\d |"event": ?"request\.(?:finished|received)`)
+	`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)`)
 
 // sniff goes by what only servers write. A dump of spans or a trace may quote a log; it begins
 // as JSON.

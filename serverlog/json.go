@@ -40,7 +40,7 @@ func (r *reader) json(b []byte, at trace.Time, place int32) bool {
 	kind := recordOf(b)
 	if kind == noRecord {
 		if at != 0 {
-			r.other++
+			r.strange()
 		}
 		return false
 	}
@@ -68,7 +68,7 @@ func (r *reader) json(b []byte, at trace.Time, place int32) bool {
 		b = b[next:]
 	}
 	if read == 0 {
-		r.other++
+		r.strange()
 	}
 	return true
 }
@@ -248,7 +248,7 @@ func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
 	if r.rows.Add(*row) {
 		r.read++
 	} else {
-		r.other++
+		r.strange()
 	}
 }
 

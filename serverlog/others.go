@@ -11,10 +11,17 @@ import (
 
 // without reads a line without a stamp in brackets, or with one of another engine.
 func (r *reader) without(b []byte, w logline.Wrapping) {
+	rest := r.around.Rest(b)
 	switch {
+	case isAccess(rest): // of vLLM: when it was, the line before tells
+		if r.now == 0 {
+			r.known++
+			return
+		}
+		r.access(rest, r.now, r.here)
 	case r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
-	case r.glog(b), r.unstamped(r.around.Rest(b)):
+	case r.glog(b), r.unstamped(rest, b[:len(b)-len(rest)]):
 		r.read++
 	default:
 		r.unknown(b)
@@ -80,12 +87,13 @@ var statsOfVLLM = map[string]field{
 // vllm reads a line of vLLM: `(APIServer pid=1) INFO 06-18 09:55:08 [loggers.py:271] Engine 000: ..`.
 func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 	var level int
+	process := ""
 	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL "} {
 		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
 		if i >= 0 && isMonthDay(b[i+len(l):]) {
 			level = i + len(l)
 			w2 := r.around.Unwrap(b[:i])
-			w.Host, w.At = w2.Host, max(w.At, w2.At)
+			w.Host, w.At, process = w2.Host, max(w.At, w2.At), w2.Server
 			break
 		}
 	}
@@ -116,15 +124,30 @@ func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 	}
 	server := r.server(logline.Wrapping{Host: w.Host})
 	place := r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
+	r.now, r.here, r.process = at, place, process
 	switch {
 	case bytes.HasPrefix(body, []byte("Avg prompt throughput")), bytes.HasPrefix(body, []byte("SpecDecoding metrics: ")):
 		r.stats(bytes.TrimPrefix(body, []byte("SpecDecoding metrics: ")), at, place)
-	case r.event(body, at, place):
+	case r.event(body, at, place), r.traced(body, process):
 		r.read++
+	case isTraceback(body):
+		r.read++
+		r.raise(series.Instant{Time: at, Kind: kindOf(process), Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
 	default:
 		r.unknown(body)
 	}
 	return true
+}
+
+// engineWords are what processes of vLLM are, by their names, as far as an exception in them ends the server.
+var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker"}
+
+// kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
+func kindOf(process string) series.InstantKind {
+	if engineWords[word([]byte(process))] != "" {
+		return series.Exception
+	}
+	return series.Traceback
 }
 
 // stats reads a line of statistics.
@@ -171,6 +194,7 @@ func (r *reader) yearOf(month time.Month, day int) int {
 // before.
 var keysOfTensorRT = map[string]field{
 	"num_scheduled_requests": {series.Running, 1, asValue},
+	"num_unscheduled":        {series.Queued, 1, asValue}, // since 2026-07
 	"kv_cache_util":          {series.KVUsage, share, asValue},
 	"prev_device_step_time":  {series.StepTime, 1e6, asValue},
 }
@@ -219,15 +243,18 @@ func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
 // iteration reads the line of an iteration.
 func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 	if i := bytes.Index(b, []byte("states = ")); i >= 0 {
-		states := b[i:]
+		states, rest := b[i:], []byte(nil)
+		if end := bytes.IndexByte(states, '}'); end >= 0 {
+			states, rest = states[:end], states[end+1:]
+		}
 		for key, metric := range map[string]series.MetricID{"'num_ctx_tokens': ": series.NewTokens, "'cached_kv_tokens': ": series.CachedTokens} {
 			if v, ok := after(states, key); ok {
 				r.f.Add(r.series(metric, place), at, v)
 			}
 		}
-		b = b[:i]
+		b = append(b[:i:i], rest...)
 	}
-	for _, piece := range bytes.Split(b, comma) {
+	for piece := range bytes.SplitSeq(b, comma) {
 		key, value, ok := bytes.Cut(piece, []byte(" = "))
 		if !ok {
 			key, value, ok = bytes.Cut(piece, colon)
@@ -238,13 +265,6 @@ func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 		}
 		if v, ok := decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms")), f.scale); ok {
 			r.f.Add(r.series(f.metric, place), at, v)
-		}
-	}
-	if v, ok := after(b, "currank_total_requests = "); ok {
-		if i := bytes.Index(b, []byte("currank_total_requests = ")); i >= 0 {
-			if total, ok := after(b[i:], "/"); ok {
-				r.f.Add(r.series(series.Queued, place), at, max(0, total-v))
-			}
 		}
 	}
 }

@@ -25,7 +25,8 @@ type reader struct {
 	line  int64  // that is read
 	read  int    // lines of which something was kept
 	known int    // lines that say nothing of interest
-	other int    // lines that nothing here knows
+	other int    // lines that tell of trouble, which nothing here knows
+	first int64  // of these; 0 is none
 
 	stamps   logline.Stamper
 	around   *logline.Unwrapper
@@ -48,10 +49,14 @@ type reader struct {
 	roles   map[int32]string             // of servers
 	engine  string
 
+	now         trace.Time // of the last line with a stamp, and whose it was
+	here        int32
+	process     string // that wrote the line, as vLLM's say; "" is not told
 	raised      []*raised
 	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
 	spy         series.Instant  // when and by whom py-spy was run last; Line is 0 before
 	rooms       map[string]bool
+	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
 	year        int // of stamps without one; 0 is not known yet
@@ -66,7 +71,7 @@ type wrappedServer struct{ host, name string }
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	return r
 }
@@ -129,7 +134,7 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	stamp, ok := r.stamps.Read(b)
 	end := bytes.IndexByte(b, ']')
 	if !ok || end < logline.DateTime {
-		r.other++
+		r.strange()
 		return
 	}
 	ns, n, grain := logline.Fraction(b[logline.DateTime:end])
@@ -275,6 +280,7 @@ var (
 // body reads what follows a stamp.
 func (r *reader) body(b []byte, at trace.Time, place int32) {
 	r.f.Saw(at)
+	r.now, r.here, r.process = at, place, ""
 	if len(b) > 0 && levels[b[0]] {
 		b = unleveled(b)
 	}
@@ -285,7 +291,7 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 		r.batch(b[len(prefillBatch):], at, place, true)
 	case bytes.HasPrefix(b, requestStats):
 		r.requestStats(b[len(requestStats):], at, place)
-	case bytes.HasPrefix(b, accessLine) && bytes.Contains(b, []byte(`" `)):
+	case isAccess(b):
 		r.access(b, at, place)
 	case len(b) > 0 && b[0] == '{':
 		r.json(b, at, place)
@@ -304,17 +310,24 @@ var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout"
 
 // soundsWorse are in lines that sound worse than they are: warnings of Python, and models that lack a
 // library, which SGLang tries all of.
-var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ")
+var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError")
 
 // unknown counts a line of which nothing is kept: what the server or its libraries say of their start,
 // of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
 func (r *reader) unknown(b []byte) {
 	const looked = 4 << 10
 	if b = b[:min(len(b), looked)]; trouble.in(b) != 0 && soundsWorse.in(b) == 0 {
-		r.other++
+		r.strange()
 		return
 	}
 	r.known++
+}
+
+// strange counts a line that tells of trouble in words that nothing here knows.
+func (r *reader) strange() {
+	if r.other++; r.first == 0 {
+		r.first = r.line
+	}
 }
 
 // levels are what words for levels begin with.
@@ -332,6 +345,11 @@ func unleveled(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// isAccess reports whether b is a line of the HTTP server.
+func isAccess(b []byte) bool {
+	return bytes.HasPrefix(b, accessLine) && bytes.Contains(b, []byte(`" `))
 }
 
 // access reads a line of the HTTP server, `INFO:     10.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK`:
@@ -365,7 +383,7 @@ func (r *reader) end() {
 		r.f.SetServer(server, role, r.engine)
 	}
 	src := r.f.Source()
-	src.Lines, src.Read, src.Other = int(r.line), r.read, r.other
+	src.Lines, src.Read, src.Other, src.FirstOther = int(r.line), r.read, r.other, int(r.first)
 	src.OnlyRecords = r.rows.N > 0 && r.read == r.rows.N
 	if r.long > 0 {
 		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, logline.Longest>>20).Times(r.long))

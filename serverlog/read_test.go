@@ -46,7 +46,7 @@ Thread 309 (idle): "MainThread"
 {"timestamp":"2025-07-18T15:33:30.123456","event":"request.finished","rid":"r1","obj":{"rid":"r1","text":"CANARY","bootstrap_room":7},"out":{"text":"CANARY","meta_info":{"id":"r1","finish_reason":{"type":"abort","message":"CANARY","status_code":500},"prompt_tokens":3,"completion_tokens":9,"cached_tokens":1,"e2e_latency":1.5}}}
 {"log":"[2025-07-18 15:33:31 TP0] ReqTimeStats(rid=r2, bootstrap_room=None, input_len=4, cached_input_len=0, output_len=8, attempts=1, type=unified): queue_duration=1.64ms, initial_prefill_elapsed=85.09ms, post_prefill_elapsed=2270.33ms, forward_duration=2355.41ms, entry_time=1752852808.500\n","stream":"stderr","time":"2025-07-18T15:33:31.9Z"}
 2026-04-27T23:03:15.250907Z  INFO metrics_reporter.report_decode_stats: Decode batch, #running-req: 5, #token: 9, token usage: 0.12, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
-[08/19/2026-14:11:49] [TRT-LLM] [I] [_torch][RANK 0] iter = 2, global_rank = 0, rank = 0, num_scheduled_requests = 3, kv_cache_util = 0.112, currank_total_requests = 0/1, host_step_time = 4.08ms, prev_device_step_time = 243.13ms, timestamp = x, states = {'num_ctx_tokens': 11, 'cached_kv_tokens': 2}
+[08/19/2026-14:11:49] [TRT-LLM] [I] [_torch][RANK 0] iter = 2, global_rank = 0, rank = 0, num_scheduled_requests = 3, kv_cache_util = 0.112, currank_total_requests = 0/1, host_step_time = 4.08ms, prev_device_step_time = 243.13ms, timestamp = x, states = {'num_ctx_tokens': 11, 'cached_kv_tokens': 2}, num_active = 4, num_fetched = 1, num_dummy = 0, num_unscheduled = 1
 `
 
 // Every line of every layout is read, and what it says is what is written there.

@@ -15,7 +15,7 @@ import (
 func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 	head, tail, ok := bytes.Cut(b, []byte("): "))
 	if !ok {
-		r.other++
+		r.strange()
 		return
 	}
 	row := record.NewRow()
@@ -49,7 +49,7 @@ func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 		d.set(string(key), value)
 	})
 	if entry == 0 {
-		r.other++
+		r.strange()
 		return
 	}
 	d.place(&row, entry)
@@ -60,7 +60,7 @@ func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 		r.roleIs(place, map[record.Role]string{record.PrefillRole: "prefill", record.DecodeRole: "decode"}[row.Role])
 	}
 	if !r.rows.Add(row) {
-		r.other++
+		r.strange()
 	}
 }
 

@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 // A raised is an exception whose traceback is not over.
 type raised struct {
 	x      series.Instant
-	who    string
+	who    string // "Scheduler: ", "" is only the server
+	from   string // the process that prints it, as its lines say; "" where they do not
 	frames []string
 }
 
@@ -27,21 +29,35 @@ func (r *reader) exception(b []byte, x *series.Instant) string {
 	if i := bytes.Index(b, []byte(" hit an exception")); i > 0 {
 		who = word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
 	}
+	r.raise(*x, who, r.process)
+	return ""
+}
+
+// raise begins an exception of which the traceback is to come.
+func (r *reader) raise(x series.Instant, who, from string) {
 	const most = 64
 	if len(r.raised) == most {
 		r.settle(r.raised[0], "an exception without an end")
 		r.raised = r.raised[1:]
 	}
-	r.raised = append(r.raised, &raised{x: *x, who: who})
-	return ""
+	if who != "" {
+		who += ": "
+	}
+	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
+}
+
+// isTraceback reports whether b begins a traceback.
+func isTraceback(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("Traceback (most recent call last)"))
 }
 
 // harmless are exceptions whose messages are about the machine, and never quote a request.
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
 	"TimeoutError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
 
-// unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else.
-func (r *reader) unstamped(b []byte) bool {
+// unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
+// around it may tell the process.
+func (r *reader) unstamped(b, around []byte) bool {
 	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
 		return true
 	}
@@ -49,19 +65,44 @@ func (r *reader) unstamped(b []byte) bool {
 	if _, ok := r.printed.NCCL(b); ok {
 		return true
 	}
-	if len(r.raised) == 0 {
+	from := ""
+	if bytes.HasPrefix(around, []byte("(")) {
+		from = string(around)
+	}
+	if r.traced(b, from) {
+		return true
+	}
+	if isTraceback(b) && r.now != 0 {
+		r.raise(series.Instant{Time: r.now, Kind: series.Traceback, Place: r.here, Line: uint32(r.line), Count: 1}, "", from)
+		return true
+	}
+	return false
+}
+
+// traced reads a line of a traceback that a process began.
+func (r *reader) traced(b []byte, from string) bool {
+	at := -1 // the first one of it, whose line with the type comes first
+	for i, e := range slices.Backward(r.raised) {
+		if e.from == from {
+			at = i
+		}
+	}
+	if at < 0 {
 		return false
 	}
 	switch {
 	case len(b) == 0:
 		return true
 	case bytes.HasPrefix(b, []byte("  File ")):
-		last := r.raised[len(r.raised)-1]
+		last := len(r.raised) - 1
+		for r.raised[last].from != from {
+			last--
+		}
 		if f := frameOf(b); f != "" {
-			last.frames = append(last.frames, f)
+			r.raised[last].frames = append(r.raised[last].frames, f)
 		}
 		return true
-	case b[0] == ' ' || bytes.HasPrefix(b, []byte("Traceback (most recent call last)")):
+	case b[0] == ' ' || isTraceback(b):
 		return true
 	}
 	name := errorName(b)
@@ -76,12 +117,14 @@ func (r *reader) unstamped(b []byte) bool {
 			break
 		}
 	}
-	first := r.raised[0]
-	if bytes.Contains(b, []byte("out of memory")) {
+	first := r.raised[at]
+	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception {
 		first.x.Kind = series.OutOfMemory
 	}
-	r.settle(first, text)
-	r.raised = r.raised[1:]
+	r.raised = slices.Delete(r.raised, at, at+1)
+	if !(first.x.Kind == series.Traceback && r.stopping) { // they all raise something as they end
+		r.settle(first, text)
+	}
 	return true
 }
 
@@ -118,7 +161,7 @@ func (r *reader) settle(e *raised, text string) {
 		turned = append(turned, frames[i])
 	}
 	e.x.Stack = r.f.Set.Syms.Intern(strings.Join(turned, "\n"))
-	r.f.Instant(e.x, e.who+": "+text)
+	r.f.Instant(e.x, e.who+strings.TrimSuffix(text, "."))
 }
 
 // stacks notes who ran py-spy, and when: its dump follows, line by line.

@@ -16,6 +16,7 @@ import (
 // Topics of findings of failures.
 const (
 	Died      = "died"
+	Raised    = "raised"
 	Transfers = "transfers"
 	HTTP      = "http"
 )
@@ -24,11 +25,13 @@ const (
 // that did not arrive, answers that are server errors.
 func (l *Logged) Failures() ([]finding.Finding, finding.Judged) {
 	judged := l.judgedLogs("logged failures")
-	out := l.exceptions()
+	out := append(l.exceptions(), l.tracebacks()...)
 	for i := range l.Events {
 		e := &l.Events[i]
 		if e.Kind == series.TransferFailed || e.Kind == series.PeerLost {
-			out = append(out, l.failure(e, Transfers))
+			f := l.failure(e, Transfers)
+			f.Cost = l.lasted(e)
+			out = append(out, f)
 		}
 	}
 	return append(out, l.serverErrors()...), judged
@@ -72,6 +75,12 @@ func (l *Logged) down(e *Event) float64 {
 	return 1
 }
 
+// lasted is the part of the time of all inputs between the first and the last time that something happened.
+func (l *Logged) lasted(e *Event) float64 {
+	from, to, _ := l.Set.Bounds()
+	return max(least, min(1, float64(e.Last-e.First)/max(1, float64(to-from))))
+}
+
 // batchAfter reports whether a server logs batches behind an event.
 func (l *Logged) batchAfter(e *Event) bool {
 	for i := range l.Ranks {
@@ -93,6 +102,10 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 		switch e := &l.Events[i]; e.Kind {
 		case series.Exception, series.OutOfMemory, series.Crash:
 			failed = append(failed, e)
+		case series.Traceback:
+			if l.ended(e) {
+				failed = append(failed, e)
+			}
 		}
 	}
 	used := make([]bool, len(failed))
@@ -107,6 +120,9 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 			}
 		}
 		lead := leading(group)
+		if lead.Kind == series.Crash && l.watched(lead) {
+			continue // told of there
+		}
 		f := l.failure(lead, Died)
 		var more []finding.Evidence
 		for _, o := range group {
@@ -126,6 +142,39 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 	return out
 }
 
+// tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
+func (l *Logged) tracebacks() (out []finding.Finding) {
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Kind != series.Traceback || l.ended(e) {
+			continue
+		}
+		f := l.failure(e, Raised)
+		f.Severity, f.Cost = finding.Info, 0
+		out = append(out, f)
+	}
+	return out
+}
+
+// ended reports whether a process of the server of an event ended about then: what else was raised is
+// evidence of that.
+func (l *Logged) ended(e *Event) bool {
+	return slices.ContainsFunc(l.Events, func(o Event) bool {
+		ends := o.Kind == series.Exception || o.Kind == series.OutOfMemory || o.Kind == series.Crash
+		return ends && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
+	})
+}
+
+// watched reports whether a watchdog of a server ended it: then that it ended is told with what hung.
+func (l *Logged) watched(crash *Event) bool {
+	return slices.ContainsFunc(l.Events, func(o Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
+}
+
+// endsSoon reports whether a crash comes with an event of its server.
+func endsSoon(e, crash *Event) bool {
+	return e.Server == crash.Server && crash.First >= e.First && crash.First-e.First <= together
+}
+
 // leading is the event that tells most of why processes ended.
 func leading(group []*Event) *Event {
 	best := group[0]
@@ -137,8 +186,12 @@ func leading(group []*Event) *Event {
 			return 1
 		case e.Kind == series.Exception:
 			return 2
+		case e.Kind == series.Traceback && isVictim(e.Text):
+			return 5
+		case e.Kind == series.Traceback:
+			return 3
 		}
-		return 3
+		return 4
 	}
 	for _, e := range group[1:] {
 		if rank(e) < rank(best) || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {
@@ -199,7 +252,9 @@ func (l *Logged) serverErrors() (out []finding.Finding) {
 				}
 			}
 		}
+		refused := l.refusals(int32(server))
 		if n == 0 {
+			out = append(out, refused...)
 			continue
 		}
 		s := &l.Set.Servers[server]
@@ -208,9 +263,25 @@ func (l *Logged) serverErrors() (out []finding.Finding) {
 		if first == last {
 			text = fmt.Sprintf("%s answers %s with a server error at %s", host(s), words.Counted(int(n), "request"), from)
 		}
-		out = append(out, finding.Finding{Topic: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
+		f := finding.Finding{Topic: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
 			Cost: max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)))), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: n},
-			Evidence: []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}})
+			Evidence: []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}}
+		for _, o := range refused {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// refusals finds requests that a router had no server for, or no place in its queue.
+func (l *Logged) refusals(server int32) (out []finding.Finding) {
+	for i := range l.Events {
+		if e := &l.Events[i]; e.Kind == series.Refusal && e.Server == server {
+			f := l.failure(e, HTTP)
+			f.Cost = l.lasted(e)
+			out = append(out, f)
+		}
 	}
 	return out
 }
@@ -243,6 +314,11 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Judged) {
 			if last := l.lastBatch(e.Server, e.First); last > 0 {
 				f.Since = last
 				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", clock(last)))
+			}
+			for k := range l.Events {
+				if o := &l.Events[k]; e.Kind == series.Timeout && o.Kind == series.Crash && endsSoon(e, o) {
+					f.Evidence = append(f.Evidence, finding.Sentence("then: %s", l.Sentence(o)))
+				}
 			}
 			out = append(out, f)
 		case series.Stopping:

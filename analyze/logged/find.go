@@ -21,11 +21,23 @@ const fewBuckets = 8
 
 // judged says how much there was to look at.
 func (l *Logged) judged(what string) finding.Judged {
-	j := finding.Judged{What: what, Of: "interval", N: l.Grid.N(), Needed: fewBuckets}
+	j := finding.Judged{What: what, Of: "interval", N: l.spoken(), Needed: fewBuckets}
 	if len(l.Ranks) == 0 {
 		j.Reason = "no log has lines of batches"
 	}
 	return j
+}
+
+// spoken is in how many intervals any rank logged a batch.
+func (l *Logged) spoken() (n int) {
+	for b := range l.Grid.N() {
+		if slices.ContainsFunc(l.Ranks, func(r Rank) bool {
+			return slices.ContainsFunc(series.Batches, func(m series.MetricID) bool { p := r.points[m]; return p != nil && p[b].n > 0 })
+		}) {
+			n++
+		}
+	}
+	return n
 }
 
 // judgedLogs says how many logs there were to look at: records of requests are none.

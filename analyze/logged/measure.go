@@ -124,8 +124,11 @@ func (l *Logged) grid(opt Options) {
 	l.Grid = curves.NewGrid(recorded, bucket)
 }
 
-// role is what a server does, as far as that is known.
+// role is what a server does, as far as that is known: of one that nothing is told of, all.
 func role(s *series.Server) request.Role {
+	if s.Role == "" {
+		return request.Unified
+	}
 	if r, ok := request.ParseRole(s.Role); ok {
 		return r
 	}

@@ -192,10 +192,13 @@ func (l *Logged) Write(w io.Writer, style table.Style) error {
 
 // Words say in one line what was logged.
 func (l *Logged) Words() string {
-	files, lines, other := 0, 0, 0
+	files, lines, other, first := 0, 0, 0, ""
 	for i := range l.Set.Sources {
 		if s := &l.Set.Sources[i]; s.IsLog() && s.Lines > 0 {
 			files, lines, other = files+1, lines+s.Lines, other+s.Other
+			if first == "" && s.FirstOther > 0 {
+				first = fmt.Sprintf("%s:%d", s.Name, s.FirstOther)
+			}
 		}
 	}
 	if files == 0 {
@@ -205,7 +208,14 @@ func (l *Logged) Words() string {
 	if lines > 0 {
 		text += ", " + words.Counted(lines, "line")
 		if other > 0 {
-			text += fmt.Sprintf(" (%s of trouble in words that sgtrace does not know)", words.Counted(other, "line"))
+			text += fmt.Sprintf(" (%s of trouble in words that sgtrace does not know", words.Counted(other, "line"))
+			switch {
+			case first != "" && other > 1:
+				text += ", such as " + first
+			case first != "":
+				text += ", " + first
+			}
+			text += ")"
 		}
 	}
 	return text + l.zoneWords()

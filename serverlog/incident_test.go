@@ -1,0 +1,91 @@
+package serverlog
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// What happened is told as an engineer would read it off the log: the keys and their order are those of
+// real logs of many releases, the values are not.
+func TestIncidents(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"all TP ranks tell of a retraction, as it was worded until 2025-02", `[2025-01-05 11:58:44 TP0] Decode out of memory happened. #retracted_reqs: 2, #new_token_ratio: 0.1000 -> 0.9000
+[2025-01-05 11:58:44 TP3] Decode out of memory happened. #retracted_reqs: 2, #new_token_ratio: 0.1000 -> 0.9000
+[2025-01-05 11:58:44 TP1] Decode out of memory happened. #retracted_reqs: 2, #new_token_ratio: 0.1000 -> 0.9000
+[2025-01-05 11:58:50 TP1] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1000 -> 0.9000
+`, `retraction TP0 2: the KV cache is full: retracts requests
+retraction TP1 1: the KV cache is full: retracts requests`},
+		{"an exception of no scheduler", `[2026-08-02 10:15:03 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+Traceback (most recent call last):
+  File "/sgl/srt/disaggregation/nixl/conn.py", line 1153, in transfer_worker
+    handles = self.send(
+  File "/sgl/srt/disaggregation/nixl/conn.py", line 2062, in send
+    raise RuntimeError(
+RuntimeError: both sides must have as many ranks.
+[2026-08-02 10:15:04 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+`, `traceback TP0 1: RuntimeError: both sides must have as many ranks in send (conn.py:2062)`},
+		{"an engine of vLLM, and who learns of it", `ERROR 07-20 13:02:07 [core.py:588] EngineCore encountered a fatal error.
+ERROR 07-20 13:02:07 [core.py:588] Traceback (most recent call last):
+ERROR 07-20 13:02:07 [core.py:588]   File "/vllm/v1/engine/core.py", line 579, in run_engine_core
+ERROR 07-20 13:02:07 [core.py:588]     engine_core.run_busy_loop()
+ERROR 07-20 13:02:07 [core.py:588] RuntimeError: CUDA error: device-side assert triggered
+ERROR 07-20 13:02:08 [async_llm.py:420] AsyncLLM output_handler failed.
+ERROR 07-20 13:02:08 [async_llm.py:420] Traceback (most recent call last):
+ERROR 07-20 13:02:08 [async_llm.py:420]   File "/vllm/v1/engine/async_llm.py", line 379, in output_handler
+ERROR 07-20 13:02:08 [async_llm.py:420] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.
+INFO:     10.0.0.1:38700 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error
+INFO:     10.0.0.1:38701 - "GET /health HTTP/1.1" 503 Service Unavailable
+`, `crash - 1: its engine failed
+traceback - 1: RuntimeError: CUDA error: device-side assert triggered in run_engine_core (core.py:579)
+crash - 1: its engine is dead; see what happened before
+crash - 1: its engine is dead; see what happened before
+server errors 1`},
+		{"processes of vLLM between each other", `(EngineCore pid=175) ERROR 05-04 14:59:18 [core.py:1150] EngineCore encountered a fatal error.
+(EngineCore pid=175) ERROR 05-04 14:59:18 [core.py:1150] Traceback (most recent call last):
+(APIServer pid=100) ERROR 05-04 14:59:18 [serving.py:1137] Traceback (most recent call last):
+(EngineCore pid=175) ERROR 05-04 14:59:18 [core.py:1150]   File "/vllm/v1/engine/core.py", line 1140, in run_engine_core
+(APIServer pid=100) ERROR 05-04 14:59:18 [serving.py:1137]   File "/vllm/serving.py", line 513, in stream
+(EngineCore pid=175) ERROR 05-04 14:59:18 [core.py:1150] torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+(EngineCore pid=175) ERROR 05-04 14:59:18 [core.py:1150] CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+(APIServer pid=100) ERROR 05-04 14:59:18 [serving.py:1137] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.
+`, `crash - 1: its engine failed
+exception - 1: the engine: torch.AcceleratorError: CUDA error: an illegal memory access was encountered in run_engine_core (core.py:1140)
+crash - 1: its engine is dead; see what happened before`},
+		{"vLLM is stopped, behind Docker Compose", `vllm-1  | (EngineCore pid=501) INFO 06-22 11:29:08 [multiproc_executor.py:426] [shutdown] Executor: waiting for worker exit count=2
+vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] AsyncLLM output_handler failed.
+vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] Traceback (most recent call last):
+vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704]   File "/vllm/v1/engine/async_llm.py", line 660, in output_handler
+vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.
+`, `stop - 1: was told to end`},
+		{"a transfer that another rank knows more of", `[2025-09-16 16:23:13 TP1] Decode transfer failed for request rank=1 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
+[2025-09-16 16:23:13 TP2] Decode transfer failed for request rank=2 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
+`, `transfer failed TP1 1: receiving the KV cache failed, and the line does not say why`},
+	} {
+		if !sniff([]byte(test.text)) {
+			t.Errorf("%s: not recognized", test.name)
+		}
+		set, _, all := readText(t, "a.log", strings.NewReader(test.text))
+		var got []string
+		for _, x := range set.Instants {
+			line := fmt.Sprintf("%s %s %d: %s", x.Kind, cmp.Or(set.Places[x.Place].Rank.String(), "-"), x.Count, set.Syms.Name(x.Text))
+			if frames := set.Syms.Name(x.Stack); frames != "" {
+				frame, _, _ := strings.Cut(frames, "\n")
+				line += " in " + frame
+			}
+			got = append(got, line)
+		}
+		if n := all[series.ServerErrors].sum; n > 0 {
+			got = append(got, fmt.Sprintf("server errors %.0f", n))
+		}
+		if set.Sources[0].Other > 0 {
+			got = append(got, fmt.Sprintf("%d unknown lines from line %d on", set.Sources[0].Other, set.Sources[0].FirstOther))
+		}
+		if text := strings.Join(got, "\n"); text != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, text, test.want)
+		}
+	}
+}
