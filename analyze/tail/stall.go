@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -139,8 +140,9 @@ func (s *Stalls) chooseChunk(usual *distribution.SizeFit) {
 type prompt struct {
 	request.Interval
 	request int
-	tokens  int64 // that were computed
-	chunks  int   // in so many pieces
+	tokens  int64      // that were computed
+	chunks  int        // in so many pieces
+	latest  trace.Time // end of it, or of one that began before it
 }
 
 // prompts lists the prefills of every proc that leads a unified server, by start.
@@ -157,7 +159,7 @@ func (t *Tail) prompts() [][]prompt {
 			row := t.set.Row(i)
 			switch list := out[proc]; {
 			case row.Means == request.Prefilling && row.Start < row.End && request.Plausible(row.Start, row.End):
-				out[proc] = append(list, prompt{request.Interval{From: row.Start, To: row.End}, p.Request, max(0, p.PromptTokens-max(0, p.CachedTokens)), 1})
+				out[proc] = append(list, prompt{Interval: request.Interval{From: row.Start, To: row.End}, request: p.Request, tokens: max(0, p.PromptTokens-max(0, p.CachedTokens)), chunks: 1})
 			case row.Means == request.PrefillingChunk && len(list) > 0 && list[len(list)-1].request == p.Request:
 				if list[len(list)-1].chunks++; row.Start <= list[len(list)-1].From+request.SameBatch { // the first one
 					list[len(list)-1].chunks = 1
@@ -165,10 +167,28 @@ func (t *Tail) prompts() [][]prompt {
 			}
 		})
 	}
-	for proc := range out {
-		slices.SortStableFunc(out[proc], func(x, y prompt) int { return cmp.Compare(x.From, y.From) })
+	for _, list := range out {
+		byStart(list)
 	}
 	return out
+}
+
+// byStart puts prefills in the order in which [within] looks for them.
+func byStart(list []prompt) {
+	slices.SortStableFunc(list, func(x, y prompt) int { return cmp.Compare(x.From, y.From) })
+	latest := trace.Time(math.MinInt64)
+	for i := range list {
+		latest = max(latest, list[i].To)
+		list[i].latest = latest
+	}
+}
+
+// within is the part of the prefills of a rank from the first that ends after a time to the last that begins
+// before another. Some in between may be over.
+func within(prompts []prompt, from, to trace.Time) []prompt {
+	begin := sort.Search(len(prompts), func(i int) bool { return prompts[i].latest > from })
+	end := sort.Search(len(prompts), func(i int) bool { return prompts[i].From >= to })
+	return prompts[begin:max(begin, end)]
 }
 
 // newStall sums up the gaps of one, given the prefills of its rank.
@@ -180,6 +200,7 @@ func newStall(gaps []heldGap, prompts []prompt) Stall {
 		x.From, x.To = min(x.From, g.from), max(x.To, g.to)
 	}
 	most := int64(0)
+	prompts = within(prompts, x.From, x.To)
 	for i := range prompts {
 		p := &prompts[i]
 		from, to := max(p.From, x.From), min(p.To, x.To)

@@ -1,6 +1,7 @@
 package tail
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // longPrompts is a busy unified server to which a few prompts of 6,000 tokens are sent, in
@@ -110,5 +113,35 @@ func TestStallsAddUp(t *testing.T) {
 	usual, enough := New(place.Of(s), Options{}).Sizes.Prompt[0], min(x.Limit/2, noticed)
 	if x.Chunk < 256 || usual.Expected(x.Chunk) > enough || usual.Expected(2*x.Chunk) <= enough {
 		t.Errorf("chunks of %d take %d, with a limit of %d", x.Chunk, usual.Expected(x.Chunk), x.Limit)
+	}
+}
+
+// The prefills that overlap a time are within it, whatever their order and however long they take.
+func TestWithin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		list := make([]prompt, rng.IntN(30))
+		for i := range list {
+			from := trace.Time(rng.IntN(100))
+			list[i].Interval = request.Interval{From: from, To: from + 1 + trace.Time(rng.IntN(1+rng.IntN(60)))}
+		}
+		byStart(list)
+		from := trace.Time(rng.IntN(120) - 10)
+		to := from + trace.Time(rng.IntN(20))
+		overlaps := func(list []prompt) (out []prompt) {
+			for _, p := range list {
+				if max(p.From, from) < min(p.To, to) {
+					out = append(out, p)
+				}
+			}
+			return out
+		}
+		found := within(list, from, to)
+		if want, got := overlaps(list), overlaps(found); !slices.Equal(got, want) {
+			t.Fatalf("from %d to %d of %v: %v, want %v", from, to, list, got, want)
+		}
+		if n := len(found); n > 0 && (found[n-1].From >= to || found[0].To <= from) {
+			t.Fatalf("from %d to %d of %v: too much, %v", from, to, list, found)
+		}
 	}
 }
