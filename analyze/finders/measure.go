@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/routing"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -46,6 +47,8 @@ type Inputs struct {
 	Diags *trace.Diags
 	// Drawn tells to measure over time what no finder looks at, for those who draw it.
 	Drawn bool
+	// Paths tells to take Requests apart meanwhile, for those who show what requests waited for.
+	Paths bool
 	// Played tells to keep what it takes to play the collectives of Profiles again.
 	Played bool
 }
@@ -75,6 +78,7 @@ type Measured struct {
 	Front     *limit.Front
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
+	Run       func() *replay.Run // the requests taken apart, once
 	// Of logs and metrics; nil without.
 	Logged *logged.Logged
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
@@ -117,6 +121,11 @@ func Measure(in Inputs) Measured {
 			func() { m.Front = limit.FindFront(in.Requests) },
 			func() { m.Loss = requests.FindLoss(in.Requests) },
 			func() { m.Stages, m.Steps = traced(in.Requests) })
+	}
+	if in.Requests != nil {
+		if m.Run = sync.OnceValue(func() *replay.Run { return replay.Read(in.Requests) }); in.Paths {
+			steps = append(steps, func() { m.Run() })
+		}
 	}
 	if in.Series != nil {
 		steps = append(steps, func() {

@@ -99,7 +99,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn, Played: in.Played})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: in.Devices, Diags: in.Diags, Drawn: in.Drawn, Paths: in.Drawn, Played: in.Played})
 	})
 	if o.Series != nil {
 		wg.Go(func() {

@@ -147,7 +147,7 @@ func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Secti
 	m, set := &o.Measured, o.Requests
 	list := []Section{
 		Timeline(timeline, m.Changes, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
-		Waterfalls(set, o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
+		Waterfalls(set, m.Run(), o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
 	for i := range list {
 		list[i].Notes = append(list[i].Notes, document.SampleNotes(o.Diags)...)

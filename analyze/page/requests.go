@@ -49,11 +49,10 @@ type RequestView struct {
 
 // Waterfalls makes the section with the slowest requests and those that findings name.
 // t may be nil; it knows what made them slow.
-func Waterfalls(set *request.Set, found []finding.Finding, t *tail.Tail, src Source) Section {
+func Waterfalls(set *request.Set, run *replay.Run, found []finding.Finding, t *tail.Tail, src Source) Section {
 	s := Section{ID: "requests", Title: "Requests"}
 	causes := mainCauses(t)
 	list := &RequestList{}
-	run := replay.Read(set)
 	for _, c := range chooseRequests(set, found) {
 		list.List = append(list.List, newRequestView(set, run, c, causes[c.index], src))
 	}

@@ -1,6 +1,7 @@
 // Package replay plays a recorded run again: the same requests arrive, are queued, batched, and
 // computed by the same servers, with a step time model that is fitted to the steps of each
-// server. [Read] takes a run apart; [Run.Play] plays it, with whatever a [Plan] changes.
+// server. [Read] takes a run apart, [Run.FitSteps] fits the model, and [Run.Play] plays the run, with whatever a
+// [Plan] changes.
 //
 // A server is a loop, as SGLang's scheduler is one: at the end of each step, a boundary, it
 // takes in what has come, forms the next batch, prefill before decode, and computes it. What

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -119,7 +120,7 @@ const (
 // computed reports whether a mark is of a step: joins and throwing out take no time of their own.
 func (k markKind) computed() bool { return k != joinEnd && k != thrownOut }
 
-// Read takes the requests of a set apart.
+// Read takes the requests of a set apart. [Run.FitSteps] makes a run of that which can be played.
 func Read(s *request.Set) *Run {
 	peers := place.Of(s)
 	r := &Run{set: s, ranks: peers.Ranks, pools: map[string]timing{}}
@@ -174,7 +175,7 @@ func (r *Run) addRequest(i int) {
 			continue
 		}
 		out.jobs[slot] = int32(len(r.jobs))
-		r.jobs = append(r.jobs, j)
+		r.jobs = memory.Append(r.jobs, j)
 	}
 	if out.jobs[0] == None && out.jobs[1] == None {
 		return
@@ -197,7 +198,7 @@ func (r *Run) addRequest(i int) {
 		r.Missing.Incomplete++
 		out.Measured = false
 	}
-	r.Requests = append(r.Requests, out)
+	r.Requests = memory.Append(r.Requests, out)
 }
 
 // newJob reads a part of a request; ok is false if it cannot be replayed.
@@ -254,7 +255,7 @@ func (r *Run) readStages(j *job) {
 	s := r.set
 	at := int32(len(r.jobs))
 	add := func(row *request.Row, k markKind) {
-		r.marks = append(r.marks, mark{from: row.Start, end: row.End, job: at, step: None, kind: k})
+		r.marks = memory.Append(r.marks, mark{from: row.Start, end: row.End, job: at, step: None, kind: k})
 	}
 	before := len(r.marks)
 	var thrown []trace.Time
@@ -303,7 +304,7 @@ func (r *Run) readStages(j *job) {
 	}
 	r.compare(j, r.marks[before:])
 	for _, t := range thrown {
-		r.marks = append(r.marks, mark{from: t, end: t, job: at, step: None, kind: thrownOut})
+		r.marks = memory.Append(r.marks, mark{from: t, end: t, job: at, step: None, kind: thrownOut})
 	}
 	own := r.marks[before:]
 	slices.SortFunc(own, func(x, y mark) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.kind, x.kind)) })

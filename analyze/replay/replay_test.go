@@ -17,6 +17,7 @@ import (
 func off(t *testing.T, s *request.Set) float64 {
 	t.Helper()
 	r := Read(s)
+	r.FitSteps()
 	recorded := r.Recorded()
 	played, ok := r.Play(r.Plan(0))
 	if !ok || len(played) != len(recorded) {

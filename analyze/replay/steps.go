@@ -184,7 +184,7 @@ func (e *Engine) between(b int) (lo, hi trace.Time) {
 // most is how long a step is believed to take, in ns.
 const most = 60_000_000_000
 
-// settle works out what steps were about, when they began, and what the replay keeps.
+// settle works out what steps were about, when they began, and what requests waited for.
 func (r *Run) settle() {
 	r.couple()
 	for i := range r.jobs {
@@ -207,6 +207,11 @@ func (r *Run) settle() {
 	r.shake()
 	r.findLimits()
 	r.fitShakes()
+}
+
+// FitSteps works out what it takes to play a run: how long its steps take, and what the replay keeps. Critical
+// paths do without.
+func (r *Run) FitSteps() {
 	r.keep()
 	for i := range r.Engines {
 		r.Engines[i].fit()

@@ -54,6 +54,7 @@ func New(s *request.Set, objectives []slo.Objective) *Run {
 	if r.recorded = r.Recorded(); r.thin() {
 		return r
 	}
+	r.FitSteps()
 	r.judgeOthers()
 	r.fitKV()
 	for seed := uint64(len(r.base)); seed < r.plays(); seed++ {

@@ -42,7 +42,7 @@ func findingFlags() []cli.Flag {
 // addFindings looks for what stands out in the inputs of a timeline, but for what is muted.
 func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
 	c.screen.Doing("looking for findings")
-	in.Diags = &c.diags
+	in.Diags, in.Paths = &c.diags, true
 	m := finders.Measure(in)
 	result := m.Look(finders.All)
 	result.Mute(mutes)
@@ -53,7 +53,7 @@ func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []f
 		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
 	}
 	if in.Requests != nil {
-		addPaths(opt, in.Requests)
+		addPaths(opt, in.Requests, m.Run())
 	}
 	if m.Lives == nil {
 		return
@@ -65,9 +65,9 @@ func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []f
 }
 
 // addPaths adds what the slowest requests waited for.
-func addPaths(opt *drawing.Options, set *request.Set) {
+func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
-	for _, c := range critical.Slowest(replay.Read(set)) {
+	for _, c := range critical.Slowest(run) {
 		q := &set.Requests[c.Index]
 		path := drawing.Path{Name: fmt.Sprintf("%.8s%s%s", set.Text(q.RID), naming.Separator, words.Nearly(q.Metrics.E2E))}
 		for i := range c.Pieces {
