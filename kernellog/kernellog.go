@@ -207,6 +207,7 @@ func words(format string, m [][]byte) string {
 		}
 	}
 	const most = 80
+	about, _, _ = strings.Cut(about, " (0x") // registers
 	if about = strings.Trim(about, " ,."); about == "" || len(about) > most {
 		return text
 	}

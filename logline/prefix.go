@@ -23,12 +23,25 @@ type Unwrapper struct {
 // New returns an unwrapper, for the lines of one file.
 func New() *Unwrapper { return &Unwrapper{words: map[string]string{}} }
 
-// Bare returns a line without colors, until the next line.
+// Bare returns a line without colors, and without the label of Slurm, until the next line.
 func (r *Unwrapper) Bare(b []byte) []byte {
 	b = bytes.TrimRight(b, "\r")
 	if bytes.IndexByte(b, 0x1b) >= 0 {
 		r.uncolored = plain(b, r.uncolored)
 		b = r.uncolored
+	}
+	return unlabeled(b)
+}
+
+// unlabeled removes what "srun --label" puts before lines, the number of a task: "12: ".
+func unlabeled(b []byte) []byte {
+	const longest = 5
+	n := 0
+	for n < len(b) && n < longest && b[n] >= '0' && b[n] <= '9' {
+		n++
+	}
+	if n > 0 && n+1 < len(b) && b[n] == ':' && b[n+1] == ' ' {
+		return b[n+2:]
 	}
 	return b
 }

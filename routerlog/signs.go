@@ -52,6 +52,7 @@ var signs = []lineSign{
 	{"Prefill worker failed to start", series.Unrouted, "does not take requests of the router", true},
 	{"Failed to send typed request", series.Unrouted, "does not take requests of the router", true},
 	{"Failed to send request to worker", series.Unrouted, "does not take requests of the router", true},
+	{"Failed to connect gRPC client for worker", series.Unrouted, "does not take requests of the router", true},
 	{"Request to worker failed", series.Unrouted, "does not take requests of the router", true},
 	{"Upstream streaming error", series.Note, "a stream of a server broke off", false},
 

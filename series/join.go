@@ -231,26 +231,29 @@ func (s *Set) agrees(src *Source, k Known, same map[int32]int32) (east time.Dura
 		dp     int16
 	}
 	lines, scrapes := map[key][]level{}, map[key][]level{} // by the server of the log
-	for i := range s.Sources {
-		of := &s.Sources[i]
-		if of != src && of.IsLog() {
-			continue
-		}
-		for k := range s.List {
-			if s.List[k].Metric != Running {
-				continue
-			}
-			p := &s.Places[s.List[k].Place]
-			to, scraped := same[p.Server]
-			for x := range s.from(uint32(i), k) {
-				if of == src {
-					at := key{p.Server, max(0, p.Rank.DP)}
-					lines[at] = append(lines[at], level{x.Time, x.Value})
-				} else if scraped {
-					at := key{to, max(0, p.Rank.DP)}
-					scrapes[at] = append(scrapes[at], level{x.Time, x.Value})
+	each := func(source int, yield func(k key, l level)) {
+		for i := range s.List {
+			if s.List[i].Metric == Running {
+				p := &s.Places[s.List[i].Place]
+				for x := range s.from(uint32(source), i) {
+					yield(key{p.Server, max(0, p.Rank.DP)}, level{x.Time, x.Value})
 				}
 			}
+		}
+	}
+	for i := range s.Sources {
+		if !s.Sources[i].IsLog() {
+			each(i, func(k key, l level) {
+				if to, ok := same[k.server]; ok {
+					k.server = to
+					scrapes[k] = append(scrapes[k], l)
+				}
+			})
+		}
+	}
+	for i := range s.Sources {
+		if &s.Sources[i] == src && len(scrapes) > 0 {
+			each(i, func(k key, l level) { lines[k] = append(lines[k], l) })
 		}
 	}
 	for _, list := range lines { // of several places

@@ -37,6 +37,9 @@ type block struct {
 // sealed is from how many bytes on a block is full; then it may lie in the file of package memory.
 const sealed = 32 << 10
 
+// longest is how many bytes a sample takes at most.
+const longest = 3 * binary.MaxVarintLen64
+
 var (
 	units  = [...]trace.Time{1, 1e3, 1e6, 1e9}
 	scales = [...]float64{1, 10, 100, 1000, 10000}
@@ -99,9 +102,12 @@ func (c *column) begin(x *Sample, source uint32, unit uint8) *block {
 				next.unit = b.unit
 			}
 		}
-		if len(b.data) >= sealed && memory.Tight(sealed) {
-			if moved := memory.Spill(b.data); moved != nil {
-				b.data = moved
+		if len(b.data) >= sealed { // the next one will be as long
+			next.data = make([]byte, 0, sealed+longest)
+			if memory.Tight(sealed) {
+				if moved := memory.Spill(b.data); moved != nil {
+					b.data, next.data = moved, b.data[:0]
+				}
 			}
 		}
 	}

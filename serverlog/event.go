@@ -57,6 +57,8 @@ var signs = []sign{
 	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
 	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
+	{text: "Timeout at NCCL work", kind: series.Timeout, says: "a collective timed out"},
+	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself"},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},

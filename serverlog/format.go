@@ -22,7 +22,7 @@ var Format = &format.Format{
 }
 
 // signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
-var signOf = regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|` +
+var signOf = regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
 	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
 	`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
 	`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)`)

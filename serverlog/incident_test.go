@@ -64,6 +64,20 @@ vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] vllm.v1.engi
 		{"a transfer that another rank knows more of", `[2025-09-16 16:23:13 TP1] Decode transfer failed for request rank=1 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
 [2025-09-16 16:23:13 TP2] Decode transfer failed for request rank=2 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
 `, `transfer failed TP1 1: receiving the KV cache failed, and the line does not say why`},
+		{"preemptions and transfers of vLLM's engines, as its statistics have them", `(APIServer pid=42) INFO 07-12 17:42:04 [loggers.py:271] Engine 001: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 5.0 tokens/s, Running: 3 reqs, Waiting: 1 reqs, Deferred: 1 reqs, Preemptions: 4, GPU KV cache usage: 99.5%, Prefix cache hit rate: 0.0%, External prefix cache hit rate: 90.0%
+(APIServer pid=42) INFO 07-12 17:42:04 [metrics.py:101] KV Transfer metrics: Num successful transfers=4, Avg xfer time (ms)=1.3, P90 xfer time (ms)=2.6, Avg MB per transfer=2.25, Throughput (MB/s)=1629.5, Num failed transfers=2
+(APIServer pid=42) INFO 07-12 17:42:14 [metrics.py:101] KV Transfer metrics: Num successful transfers=4, Avg xfer time (ms)=1.3, Num failed transfers=0
+`, `retraction DP1 4: the KV cache is full: preempts requests
+transfer failed - 2: transfers of KV caches failed, as its metrics say`},
+		{"a worker of vLLM before V1", `(VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225] Exception in worker VllmWorkerProcess while processing method start_worker_execution_loop: timed out, Traceback (most recent call last):
+(VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225]   File "/vllm/executor/multiproc_worker_utils.py", line 222, in _run_worker_process
+(VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225] RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete
+`, `exception - 1: a worker: RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete in _run_worker_process (multiproc_worker_utils.py:222)`},
+		{"vLLM under Dynamo and Slurm", `0: 2025-05-12T13:47:39.069Z  INFO metrics.log: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 30.0 tokens/s, Running: 8 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 1.4%, CPU KV cache usage: 0.0%.
+`, ``},
+		{"an engine of TensorRT-LLM in C++", `[TensorRT-LLM][INFO] MPI size: 4, MPI local size: 4, rank: 2
+[TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
+`, `exception - 1: its forward pass failed`},
 	} {
 		if !sniff([]byte(test.text)) {
 			t.Errorf("%s: not recognized", test.name)

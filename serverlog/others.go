@@ -21,6 +21,8 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		r.access(rest, r.now, r.here)
 	case r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
+	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
+		r.read++
 	case r.glog(b), r.unstamped(rest, b[:len(b)-len(rest)]):
 		r.read++
 	default:
@@ -126,8 +128,7 @@ func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 	place := r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
 	r.now, r.here, r.process = at, place, process
 	switch {
-	case bytes.HasPrefix(body, []byte("Avg prompt throughput")), bytes.HasPrefix(body, []byte("SpecDecoding metrics: ")):
-		r.stats(bytes.TrimPrefix(body, []byte("SpecDecoding metrics: ")), at, place)
+	case r.statistics(body, at, place):
 	case r.event(body, at, place), r.traced(body, process):
 		r.read++
 	case isTraceback(body):
@@ -140,7 +141,7 @@ func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 }
 
 // engineWords are what processes of vLLM are, by their names, as far as an exception in them ends the server.
-var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker"}
+var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
 
 // kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
 func kindOf(process string) series.InstantKind {
@@ -148,6 +149,27 @@ func kindOf(process string) series.InstantKind {
 		return series.Exception
 	}
 	return series.Traceback
+}
+
+// statistics reads a line of vLLM's statistics: of its batches, of drafts, or of transfers. It reports whether b
+// is one.
+func (r *reader) statistics(b []byte, at trace.Time, place int32) bool {
+	switch {
+	case bytes.HasPrefix(b, []byte("Avg prompt throughput")):
+		r.stats(b, at, place)
+	case bytes.HasPrefix(b, []byte("SpecDecoding metrics: ")):
+		r.stats(b[len("SpecDecoding metrics: "):], at, place)
+	case bytes.HasPrefix(b, []byte("KV Transfer metrics: ")):
+		r.read++
+		for _, key := range [...]string{"Num failed transfers=", "Num failed recvs="} {
+			if n, ok := after(b, key); ok && n >= 1 {
+				r.f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: place, Line: uint32(r.line), Count: int32(min(n, 1e6))}, "transfers of KV caches failed, as its metrics say")
+			}
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // stats reads a line of statistics.
@@ -160,6 +182,9 @@ func (r *reader) stats(b []byte, at trace.Time, place int32) {
 		if f, known := statsOfVLLM[string(key)]; known {
 			if v, ok := decimal(bytes.TrimRight(value, "."), f.scale); ok {
 				r.f.Add(r.series(f.metric, place), at, v)
+				if f.metric == series.Preemptions && v >= 1 {
+					r.f.Instant(series.Instant{Time: at, Kind: series.Retraction, Place: place, Line: uint32(r.line), Count: int32(min(v, 1e6))}, "the KV cache is full: preempts requests")
+				}
 			}
 		}
 	}
@@ -201,20 +226,19 @@ var keysOfTensorRT = map[string]field{
 
 // tensorRT reads a line of TensorRT-LLM: `[05/20/2026-23:24:41] [TRT-LLM] [I] iter = 1, ..`.
 func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
-	i := bytes.Index(b[:min(len(b), 200)], []byte("] [TRT-LLM]"))
-	const stamp = len("05/20/2026-23:24:41")
-	if i < stamp {
+	i := bytes.Index(b[:min(len(b), 200)], []byte("[TRT-LLM]"))
+	if i < 0 {
 		return false
 	}
-	s := b[i-stamp : i]
-	month, ok1 := logline.Digits(s, 2)
-	day, ok2 := logline.Digits(s[3:], 2)
-	year, ok3 := logline.Digits(s[6:], 4)
-	clock, ok4 := logline.ClockOf(s[11:])
-	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
+	at, ok := stampOfTensorRT(b[:i])
+	if !ok { // the line of an iteration has one of its own
+		if _, own, found := bytes.Cut(b, []byte(", timestamp = ")); found {
+			at, ok = r.stamps.Read(own)
+		}
+	}
+	if !ok {
 		return false
 	}
-	at := trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock
 	r.engine = "TensorRT-LLM"
 	r.f.Within(1e9)
 	r.f.Source().Zone.Local = true
@@ -238,6 +262,23 @@ func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
 	r.batches(place)
 	r.iteration(body[k:], at, place)
 	return true
+}
+
+// stampOfTensorRT reads the stamp in front of a line, which ends in "[05/20/2026-23:24:41] ".
+func stampOfTensorRT(b []byte) (trace.Time, bool) {
+	const length = len("05/20/2026-23:24:41] ")
+	if len(b) < length {
+		return 0, false
+	}
+	s := b[len(b)-length:]
+	month, ok1 := logline.Digits(s, 2)
+	day, ok2 := logline.Digits(s[3:], 2)
+	year, ok3 := logline.Digits(s[6:], 4)
+	clock, ok4 := logline.ClockOf(s[11:])
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
+		return 0, false
+	}
+	return trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
 }
 
 // iteration reads the line of an iteration.

@@ -293,15 +293,33 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 		r.requestStats(b[len(requestStats):], at, place)
 	case isAccess(b):
 		r.access(b, at, place)
+	case bytes.HasPrefix(b, []byte("Engine ")) || bytes.HasPrefix(b, []byte("Avg prompt throughput")): // vLLM under Dynamo
+		r.engineLine(b, at, place)
 	case len(b) > 0 && b[0] == '{':
 		r.json(b, at, place)
 	case bytes.HasPrefix(b, []byte("Receive: obj=")), bytes.HasPrefix(b, []byte("Finish: obj=")):
 		r.known++ // Python's text of a request, with its prompt
 	case r.event(b, at, place):
 		r.read++
+	case isTraceback(b):
+		r.read++
+		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", "")
 	default:
 		r.unknown(b)
 	}
+}
+
+// engineLine reads a line of vLLM's statistics that another program logs.
+func (r *reader) engineLine(b []byte, at trace.Time, place int32) {
+	p := r.f.Set.Places[place]
+	if n, ok := logline.Digits(b[min(len(b), len("Engine ")):], 3); ok && b[0] == 'E' {
+		p.Rank.DP, b = int16(n), bytes.TrimLeft(b[len("Engine 000"):], ": ")
+	}
+	if !r.statistics(b, at, r.f.Place(p)) {
+		r.unknown(b)
+		return
+	}
+	r.engine = "vLLM"
 }
 
 // trouble are pieces of words that lines have that tell of trouble, whoever writes them.

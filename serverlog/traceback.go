@@ -46,9 +46,10 @@ func (r *reader) raise(x series.Instant, who, from string) {
 	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
 }
 
-// isTraceback reports whether b begins a traceback.
+// isTraceback reports whether a traceback follows b, which may say where.
 func isTraceback(b []byte) bool {
-	return bytes.HasPrefix(b, []byte("Traceback (most recent call last)"))
+	const text = "Traceback (most recent call last)"
+	return bytes.HasPrefix(b, []byte(text)) || bytes.HasSuffix(b, []byte(text+":"))
 }
 
 // harmless are exceptions whose messages are about the machine, and never quote a request.
@@ -61,7 +62,12 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
 		return true
 	}
-	r.printed.Mismatch(b) // and an exception
+	r.printed.Mismatch(b)                                                                                                                     // and an exception
+	if i := bytes.LastIndex(b, []byte("[Rank ")); i >= 0 && bytes.Contains(b[i:], []byte("Watchdog caught collective operation timeout: ")) { // PyTorch's last words
+		if rank, ok := after(b[i:], "[Rank "); ok && rank >= 0 && rank < 1<<20 && r.printed.Watchdog(b[i:], int32(rank), r.now) {
+			return true
+		}
+	}
 	if _, ok := r.printed.NCCL(b); ok {
 		return true
 	}

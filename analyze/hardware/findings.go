@@ -139,6 +139,13 @@ var fatal = map[int]string{
 	147: "NVLink error", 148: "NVLink error", 149: "NVLink error", 150: "NVLink error",
 }
 
+// ofDevice are Xid codes that are of the GPU, too, but after which it goes on, and what they mean.
+var ofDevice = map[int]string{
+	63:  "a row of its memory is replaced, which takes effect when the GPU is reset",
+	92:  "its memory has many errors that are corrected",
+	154: "the driver says what the GPU needs to recover",
+}
+
 // soon is how much later metrics may have what a kernel said: they keep the last error, and are looked
 // at now and then.
 const soon = trace.Time(120e9)
@@ -238,6 +245,9 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 		f.Text += " at " + words.At(x.Time, "15:04:05")
 	}
 	switch means := fatal[code]; {
+	case strings.Contains(text, "Nonfatal "):
+		f.Evidence = append(f.Evidence, finding.Sentence("the driver calls it nonfatal: the GPU goes on"))
+		f.Confidence = finding.Likely
 	case kind == "SXid" && strings.Contains(strings.ToLower(text), ": fatal"):
 		f.Text += ": the switch and its GPUs need a reset"
 	case kind == "SXid":
@@ -245,6 +255,8 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 		f.Confidence = finding.Likely
 	case means != "" && !strings.Contains(text, means):
 		f.Text += ": " + means
+	case ofDevice[code] != "":
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", ofDevice[code]))
 	case means == "":
 		f.Evidence = append(f.Evidence, finding.Sentence("such an error is mostly of the program itself, or follows from another one"))
 		f.Confidence = finding.Likely
