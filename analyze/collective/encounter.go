@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -141,4 +142,31 @@ func (s *summarizer) of(x *distribution.Sample) distribution.Summary {
 	s.values = slices.Grow(s.values[:0], x.Len())
 	x.Each(func(v int64) { s.values = append(s.values, v) })
 	return s.Summarizer.Summarize(s.values)
+}
+
+// A Stall is that all ranks of a collective but one have come, and wait for that one.
+type Stall struct {
+	Match      *profile.CollectiveMatch
+	Last, Next int   // of Match.Arrivals: the one that is waited for, and the last but one
+	Ns         int64 // between them
+}
+
+// Stalls yields where ranks waited for one of them, as far as clocks tell. A stall is good until the next one.
+func Stalls(set *profile.Set) iter.Seq[*Stall] {
+	return func(yield func(*Stall) bool) {
+		if set.Collectives == nil {
+			return
+		}
+		e := &encounter{}
+		for x := range set.Matches(false) {
+			if !e.look(x) || !e.waits || e.last == nobody || x.Blur != 0 {
+				continue
+			}
+			next := e.sorted[len(e.sorted)-2]
+			s := Stall{Match: x, Last: e.last, Next: slices.Index(e.arrivals, next), Ns: e.latest - next}
+			if s.Ns > 0 && !yield(&s) {
+				return
+			}
+		}
+	}
 }

@@ -17,6 +17,7 @@ type Part struct {
 	At       string // the rank that was waited for; "" is none
 	From     string // the one that sent it a KV cache; "" is none
 	Other    string // ID of the request that has most of the batch that was waited for; "" is its own
+	Host     string // what the host of a late rank was in, as profiles tell; "" is not known
 	Tokens   int64  // that it has there at most
 	Ns       int64
 	Pieces   int
@@ -29,11 +30,13 @@ type key struct {
 	why         replay.Why
 	place, from int
 	other       int
+	did         string
 }
 
 // A sum adds up segments.
 type sum struct {
 	run   *replay.Run
+	hosts *Hosts
 	index map[key]int
 	list  []Part
 	last  []int // request that was counted last, by part
@@ -43,8 +46,8 @@ type sum struct {
 // its own.
 func (s *sum) add(q int, names bool) {
 	at := s.run.Requests[q].Arrival
-	for _, x := range s.run.Path(q) {
-		k := key{x.Why, x.Place, x.From, replay.None}
+	for _, x := range s.hosts.path(s.run, q) {
+		k := key{x.Why, x.Place, x.From, replay.None, x.did}
 		if names {
 			k.other = x.Other
 		}
@@ -52,7 +55,7 @@ func (s *sum) add(q int, names bool) {
 		if !ok {
 			i = len(s.list)
 			s.index[k] = i
-			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), From: s.run.PlaceName(x.From), First: at}
+			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), From: s.run.PlaceName(x.From), Host: x.did, First: at}
 			if names {
 				p.Other = s.run.RID(x.Other)
 			}
@@ -75,17 +78,18 @@ type Path struct {
 	E2E   int64 // ns, which the parts add up to
 	Start trace.Time
 	Parts []Part // in the order in which they began
+	hosts *Hosts
 }
 
-// Of is the chain of a request, by its index in the set; nil if the dump does not have all of it.
-func Of(r *replay.Run, index int) *Path {
+// Of is the chain of a request, by its index in the set; nil if the dump does not have all of it. Hosts may be nil.
+func Of(r *replay.Run, hosts *Hosts, index int) *Path {
 	q := r.Find(index)
 	if q == replay.None {
 		return nil
 	}
-	s := sum{run: r, index: map[key]int{}}
+	s := sum{run: r, hosts: hosts, index: map[key]int{}}
 	s.add(q, true)
-	return &Path{E2E: r.E2E(q), Start: r.Requests[q].Arrival, Parts: s.list}
+	return &Path{E2E: r.E2E(q), Start: r.Requests[q].Arrival, Parts: s.list, hosts: hosts}
 }
 
 // A Summary is what the slow requests waited for.
@@ -95,15 +99,16 @@ type Summary struct {
 	Ns            int64  // what they took together
 	Parts         []Part // the longest first
 	Missing       string // why there is nothing; "" is that there is something
+	hosts         *Hosts
 }
 
 // slowOneIn is which part of the requests are the slow ones.
 const slowOneIn = 10
 
-// Slow sums up what the slowest tenth of the requests waited for.
-func Slow(r *replay.Run) *Summary {
+// Slow sums up what the slowest tenth of the requests waited for. Hosts may be nil.
+func Slow(r *replay.Run, hosts *Hosts) *Summary {
 	list := r.Whole()
-	out := &Summary{All: len(list)}
+	out := &Summary{All: len(list), hosts: hosts}
 	if len(list) == 0 {
 		out.Missing = "no finished request has all of its spans, with the ranks that served it"
 		if r.Missing.Bare {
@@ -113,7 +118,7 @@ func Slow(r *replay.Run) *Summary {
 	}
 	list = list[:max(1, len(list)/slowOneIn)]
 	out.Requests = len(list)
-	s := sum{run: r, index: map[key]int{}}
+	s := sum{run: r, hosts: hosts, index: map[key]int{}}
 	for _, q := range list {
 		s.add(q, false)
 		if r.Untraced(q) {
@@ -137,6 +142,7 @@ var texts = map[replay.Why]string{
 	replay.Decoding:     "own decode steps",
 	replay.HeldUp:       "prefills of others between its steps",
 	replay.LateRank:     "rank that ends its steps last",
+	replay.Collective:   "collectives in which the rank comes last",
 	replay.Returning:    "way back to the user",
 }
 
@@ -158,6 +164,7 @@ func fields(total int64, names bool) []table.Field[Part] {
 		table.CountColumn("pieces", "how often", func(p *Part) int64 { return int64(p.Pieces) }),
 		table.CountColumn("requests", "how many wait for it", func(p *Part) int64 { return int64(p.Requests) }),
 		table.TextColumn("what", "the same in words", func(p *Part) string { return texts[p.Why] }),
+		table.TextColumn("host", "of a late rank, as profiles of it tell: what its host was in while its device waited for it", func(p *Part) string { return p.Host }),
 	}
 	if names {
 		list = append(list, table.TextColumn("behind", "request with the most tokens in the batch that is waited for", func(p *Part) string { return p.Other }),
@@ -182,10 +189,17 @@ func (s *Summary) Report() *table.Table {
 	if s.Untraced > 0 {
 		t.Note("the dump has no decode steps of %s: what these waited for between them is not known; trace level 3 records them", words.Counted(s.Untraced, "request"))
 	}
+	if why := s.hosts.missing(s.Parts); why != "" {
+		t.Note("%s", why)
+	}
 	return t
 }
 
 // Report is a table of what one request waited for.
 func (p *Path) Report() *table.Table {
-	return table.New("sgtrace.report.critical.request/v1", "Critical path", p.Parts, fields(p.E2E, true)).Stay("share").Leave("pieces", "requests", "what")
+	t := table.New("sgtrace.report.critical.request/v1", "Critical path", p.Parts, fields(p.E2E, true)).Stay("share").Leave("pieces", "requests", "what")
+	if why := p.hosts.missing(p.Parts); why != "" {
+		t.Note("%s", why)
+	}
+	return t
 }

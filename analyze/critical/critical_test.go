@@ -18,7 +18,7 @@ import (
 func addUp(t *testing.T, s *request.Set, r *replay.Run) (n int) {
 	t.Helper()
 	for i := range s.Requests {
-		path, chain, q := Of(r, i), ChainOf(r, i), &s.Requests[i]
+		path, chain, q := Of(r, nil, i), ChainOf(r, nil, i), &s.Requests[i]
 		if (path == nil) != (chain == nil) {
 			t.Fatalf("request %d: path %v, chain %v", i, path, chain)
 		}
@@ -84,7 +84,7 @@ func TestDecodingWithoutSteps(t *testing.T) {
 	c.Level = 2
 	s, _ := testset.Simulated(t, c)
 	r := addsUp(t, s)
-	out := Slow(r)
+	out := Slow(r, nil)
 	decode, back := most(out, replay.Decoding), most(out, replay.Returning)
 	if out.Untraced != out.Requests || decode == nil || decode.At == "" || back != nil && 10*back.Ns > decode.Ns {
 		t.Errorf("%d of %d requests have no steps; decode %+v, return %+v", out.Untraced, out.Requests, decode, back)

@@ -24,13 +24,13 @@ type Chain struct {
 // for the same reason become one.
 const mostPieces = 2000
 
-// ChainOf returns the chain of a request, by its index in the set; nil if it has none.
-func ChainOf(r *replay.Run, index int) *Chain {
+// ChainOf returns the chain of a request, by its index in the set; nil if it has none. Hosts may be nil.
+func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
 	q := r.Find(index)
 	if q == replay.None {
 		return nil
 	}
-	path := r.Path(q)
+	path := hosts.path(r, q)
 	at := r.Requests[q].Arrival
 	c := &Chain{Index: index}
 	for i := range path {
@@ -41,8 +41,8 @@ func ChainOf(r *replay.Run, index int) *Chain {
 			at = x.Until
 			continue
 		}
-		p := Piece{Part: Part{Why: x.Why, At: r.PlaceName(x.Place), From: r.PlaceName(x.From), Other: r.RID(x.Other), Tokens: x.Tokens, Ns: int64(x.Until - at), Pieces: 1, Requests: 1, First: at},
-			Until: x.Until, Stage: r.Stage(q, x), What: texts[x.Why]}
+		p := Piece{Part: Part{Why: x.Why, At: r.PlaceName(x.Place), From: r.PlaceName(x.From), Other: r.RID(x.Other), Host: x.did, Tokens: x.Tokens, Ns: int64(x.Until - at), Pieces: 1, Requests: 1, First: at},
+			Until: x.Until, Stage: r.Stage(q, &x.Segment), What: texts[x.Why]}
 		if len(path) > mostPieces {
 			p.Why = inSteps(x.Why)
 		}
@@ -64,11 +64,11 @@ func inSteps(why replay.Why) replay.Why {
 // mostChains is how many requests are drawn.
 const mostChains = 10
 
-// Slowest returns the chains of the slowest requests that have one.
-func Slowest(r *replay.Run) (list []Chain) {
+// Slowest returns the chains of the slowest requests that have one. Hosts may be nil.
+func Slowest(r *replay.Run, hosts *Hosts) (list []Chain) {
 	all := r.Whole()
 	for _, q := range all[:min(mostChains, len(all))] {
-		list = append(list, *ChainOf(r, r.Requests[q].Index))
+		list = append(list, *ChainOf(r, hosts, r.Requests[q].Index))
 	}
 	return list
 }

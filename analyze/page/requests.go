@@ -232,7 +232,7 @@ func newRequestView(set *request.Set, run *replay.Run, c chosenRequest, cause st
 		Commands: []string{src.requestCommand(set.Text(r.RID)), src.aroundCommand(set.Text(r.RID))},
 		Notes:    w.ClockNotes, Fall: waterfallOf(w),
 	}
-	if path := critical.ChainOf(run, c.index); path != nil {
+	if path := critical.ChainOf(run, nil, c.index); path != nil {
 		v.Fall.Lanes = slices.Insert(v.Fall.Lanes, 0, laneOf(path))
 	}
 	if cause != "" {

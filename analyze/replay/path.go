@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,12 +24,13 @@ const (
 	Decoding                // its own decode steps
 	HeldUp                  // others' prefills between its decode steps
 	LateRank                // a rank that ends a step after all others
+	Collective              // a rank that comes last to collectives of a step, as profiles tell; see package critical
 	Returning               // after its last token
 )
 
 // String returns the word that reports print.
 func (w Why) String() string {
-	return [...]string{"dispatch", "kv cache", "queue", "prefill", "transfer", "join", "decode", "held up", "late rank", "return"}[w]
+	return [...]string{"dispatch", "kv cache", "queue", "prefill", "transfer", "join", "decode", "held up", "late rank", "collective", "return"}[w]
 }
 
 // A Segment is a piece of the critical path of a request, from the end of the one before.
@@ -49,6 +51,38 @@ func (r *Run) PlaceName(place int) string {
 		return ""
 	}
 	return r.ranks.Places[place].String()
+}
+
+// PlaceOf returns the rank that a name in a profile means, for [Run.PlaceName], on a host if that is known ("" is
+// not); None if none does, or several.
+func (r *Run) PlaceOf(name, host string) int {
+	var all, there []int
+	named := place.Named(name)
+	for i := range r.ranks.Places {
+		at := &r.ranks.Places[i]
+		if at.String() == name {
+			return i
+		}
+		if named.Rank != trace.NoRank && named.Overlaps(at) {
+			if all = append(all, i); at.Host == host {
+				there = append(there, i)
+			}
+		}
+	}
+	for _, list := range [][]int{there, all} {
+		if len(list) == 1 {
+			return list[0]
+		}
+	}
+	return None
+}
+
+// EngineOf returns the rank whose scheduler stands for the team of a rank; None of none.
+func (r *Run) EngineOf(place int) int {
+	if list := r.In(&r.ranks.Places[place]); len(list) > 0 {
+		return list[0]
+	}
+	return None
 }
 
 // RID returns the ID of a request.

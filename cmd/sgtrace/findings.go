@@ -67,7 +67,7 @@ func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []f
 // addPaths adds what the slowest requests waited for.
 func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
-	for _, c := range critical.Slowest(run) {
+	for _, c := range critical.Slowest(run, nil) {
 		q := &set.Requests[c.Index]
 		path := drawing.Path{Name: fmt.Sprintf("%.8s%s%s", set.Text(q.RID), naming.Separator, words.Nearly(q.Metrics.E2E))}
 		for i := range c.Pieces {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -64,19 +67,25 @@ Examples:
 // criticalPaths prints what requests waited for. It takes all requests of the inputs: they
 // queue behind each other.
 func (c *command) criticalPaths(ctx *cli.Context, how printed) error {
-	set, err := c.load(ctx, ctx.Args().Tail())
+	e, _, err := c.readInputs(ctx, ctx.Args().Tail(), needed{events: profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsNone},
+		data: convert.ReportOptions{MatchCollectives: true}})
 	if err != nil {
 		return err
 	}
-	id := ctx.Args().First()
+	defer e.Close()
+	set, id := e.Requests, ctx.Args().First()
+	if set == nil {
+		return errors.New("no input has requests")
+	}
 	all := requests.Find(set, id)
 	if len(all) == 0 {
 		return fmt.Errorf("no request has the ID %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	run := replay.Read(set)
+	hosts := critical.ReadHosts(run, &e.Profiles)
 	d := &document.Document{Schema: "sgtrace.request/v2"}
 	for i, r := range all[:min(len(all), mostWaterfalls)] {
-		path := critical.Of(run, r)
+		path := critical.Of(run, hosts, r)
 		if path == nil {
 			return fmt.Errorf("%s has no critical path: it did not finish, or spans of it are missing", set.Text(set.Requests[r].RID))
 		}

@@ -69,7 +69,8 @@ var All = []*Report{
 	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
 		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
 
-	{Name: "critical-path", Usage: "what slow requests waited for: queues, ranks, transfers", Needs: Requests,
+	{Name: "critical-path", Usage: "what slow requests waited for: queues, ranks and their hosts, transfers",
+		Events: HostEvents, MatchCollectives: true,
 		Options: []string{"sort", "limit"}, Tables: []string{"critical"}, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, Parse: noOptions(criticalPath)},
 
 	{Name: "kernels", Usage: "what could be faster, and GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,

@@ -27,6 +27,7 @@ import (
 
 var (
 	errNoProfiles      = errors.New("no input is a PyTorch trace or an Nsight Systems export")
+	errNoDumps         = errors.New("no input has requests")
 	errNothingSelected = errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks, and times")
 	errOnlyInFlight    = errors.New("the inputs say where processes stand at one moment, and not what they did before; 'sgtrace report --hang' says who waits for whom")
 )

@@ -29,9 +29,13 @@ func latencies(in *Reading) (*document.Document, error) {
 	return document.Of(t), nil
 }
 
-// criticalPath is what the slow requests waited for.
+// criticalPath is what the slow requests waited for; profiles of the ranks that served them say more.
 func criticalPath(in *Reading) (*document.Document, error) {
-	return document.Of(critical.Slow(replay.Read(in.Requests)).Report()), nil
+	if in.Requests == nil {
+		return nil, errNoDumps
+	}
+	run := replay.Read(in.Requests)
+	return document.Of(critical.Slow(run, critical.ReadHosts(run, in.Profiles)).Report()), nil
 }
 
 // stageTables are the tables of reports on stages.
