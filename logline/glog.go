@@ -79,16 +79,27 @@ func (g *Glog) Time(year int) trace.Time {
 	return trace.Time(time.Date(year, time.Month(g.Month), g.Day, 0, 0, 0, 0, time.UTC).UnixNano()) + g.Clock
 }
 
-// LastYear returns the last year in which a day was before the file at path was written; a pipe,
-// whose path is "", is written now.
-func LastYear(path string, month time.Month, day int) int {
-	written := time.Now()
+// written returns when the file at path was written; a pipe, whose path is "", is written now.
+func written(path string) time.Time {
 	if info, err := os.Stat(path); err == nil {
-		written = info.ModTime()
+		return info.ModTime()
 	}
+	return time.Now()
+}
+
+// LastYear returns the last year in which a day was before the file at path was written.
+func LastYear(path string, month time.Month, day int) int {
+	written := written(path)
 	year := written.Year()
 	if time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(written.Add(24 * time.Hour)) {
 		year--
 	}
 	return year
+}
+
+// LastDay returns the midnight of the last day on which a clock showed a time before the file at path was
+// written, as if that clock were UTC.
+func LastDay(path string, clock trace.Time) trace.Time {
+	const day = trace.Time(24 * time.Hour)
+	return (trace.Time(written(path).UnixNano()) - clock) / day * day
 }

@@ -135,6 +135,12 @@ func (f *Filler) Instant(x Instant, text string) {
 	f.Source().part.instants++
 }
 
+// Shift puts all that the input has said so far later: what a log is dated by may follow its lines.
+func (f *Filler) Shift(by trace.Time) {
+	f.Set.shift(f.source, by)
+	f.at = 0
+}
+
 // Saw says that the input has a stamp, whatever else stands there: it covers that time.
 func (f *Filler) Saw(at trace.Time) {
 	src := f.Source()

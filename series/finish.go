@@ -14,7 +14,9 @@ func (s *Set) Finish(k Known) {
 	same := s.same()
 	s.zones(k, same)
 	for i := range s.Sources {
-		s.shift(uint32(i))
+		if z := &s.Sources[i].Zone; z.Local {
+			s.shift(uint32(i), -trace.Time(z.East))
+		}
 	}
 	moved := s.join(same)
 	s.shorten()
@@ -24,24 +26,23 @@ func (s *Set) Finish(k Known) {
 	})
 }
 
-// shift puts the times of an input on Unix time.
-func (s *Set) shift(source uint32) {
+// shift puts the times of an input later.
+func (s *Set) shift(source uint32, by trace.Time) {
 	src := &s.Sources[source]
-	east := trace.Time(src.Zone.East)
-	if !src.Zone.Local || east == 0 || src.First == 0 {
+	if by == 0 || src.First == 0 {
 		return
 	}
-	src.First, src.Last = src.First-east, src.Last-east
+	src.First, src.Last = src.First+by, src.Last+by
 	for i := range s.columns {
 		for k := range s.columns[i].blocks {
 			if b := &s.columns[i].blocks[k]; b.source == source {
-				b.base, b.from, b.to = b.base-east, b.from-east, b.to-east
+				b.base, b.from, b.to = b.base+by, b.from+by, b.to+by
 			}
 		}
 	}
 	for i := range src.part.instants {
 		if x := &s.Instants[src.part.instant+i]; x.Time != 0 {
-			x.Time -= east
+			x.Time += by
 		}
 	}
 }

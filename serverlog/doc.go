@@ -8,6 +8,7 @@
 //
 //   - Stamps of SGLang are local times of whole seconds without a zone. What collects logs may add
 //     a stamp of its own with a zone (kubectl --timestamps, docker, containerd); then that one counts.
+//   - Until 2024, stamps have no date. They are of the days before the file was written; a clock that goes back has passed midnight.
 //   - The first batch line after a pause has a throughput near 0: it is the mean since the line before.
 //   - Since 2025-05, batch lines end in "cuda graph: True"; on NPUs until 2026-01-22 this reads "cpu graph: True".
 //   - "Decode batch" is followed by a period until 2025-10, by a comma since, and by "[iteration]" on request. Lines of late 2025 end in a comma.

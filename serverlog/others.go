@@ -19,12 +19,14 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 			return
 		}
 		r.access(rest, r.now, r.here)
-	case r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
+	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
 		r.read++
 	case r.glog(b), r.unstamped(rest, b[:len(b)-len(rest)]):
 		r.read++
+	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
+		r.untimed++
 	default:
 		r.unknown(b)
 	}

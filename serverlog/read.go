@@ -63,6 +63,8 @@ type reader struct {
 	long        int
 	damaged     int // pieces of lines that others wrote over
 	timeless    int // records that say only how long, and not when
+	untimed     int // lines of batches without a stamp
+	undated     undated
 }
 
 // A wrappedServer is what a wrapping says of a server.
@@ -412,7 +414,11 @@ func (r *reader) end() {
 	if r.timeless > 0 {
 		r.f.Set.Diags.Add(trace.RecordTimeless.Of(r.in.Name).Times(r.timeless))
 	}
-	if r.read == 0 && r.rows.N == 0 {
+	r.dated()
+	if r.untimed > 0 {
+		r.f.Set.Diags.Add(trace.LogNoTime.Of(r.in.Name, r.untimed))
+	}
+	if r.read == 0 && r.rows.N == 0 && r.untimed == 0 {
 		r.f.Set.Diags.Add(trace.LogEmpty.Of(r.in.Name, r.line))
 	}
 }

@@ -48,6 +48,8 @@ var (
 	MetricsUntimed    = message("metrics-untimed", Notice, "values without a time: {n}, taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
 	LogZoneUnknown    = message("log-zone-unknown", Notice, "stamps have no time zone, and nothing tells which; taken for UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
 	LogNoYear         = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
+	LogNoDate         = message("log-no-date", Notice, "stamps have no date; the last one is taken for {date}, the last such time before the file was written", "touch the file with the right time if that is wrong: `touch -d '2024-08-31 05:00' FILE`")
+	LogNoTime         = message("log-no-time", DataLoss, "lines of batches do not say when they were written; left out: {n%d}", "give the log as the server wrote it, or with the stamps of `kubectl logs --timestamps`")
 	EventAges         = message("event-ages", Notice, "events have ages and no times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")
 	LogLineLong       = message("log-line-long", Notice, "a line is longer than {n} MiB; the rest of it was passed over", "nothing: such a line holds a prompt")
 	LogDamaged        = message("log-damaged", DataLoss, "pieces of records cannot be read: several processes wrote over each other", "nothing; SGLang since 2026-02 writes one record after another")

@@ -1,0 +1,66 @@
+package serverlog
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Stamps without a date are of the days up to when the file was written, across two midnights at which ranks are
+// out of order. A line without any stamp is counted.
+func TestNoDate(t *testing.T) {
+	const line = "Decode batch. #running-req: %d, #token: 10, token usage: 0.01, gen throughput (token/s): 9.00, #queue-req: 0\n"
+	text := ""
+	for i, stamp := range []string{"[23:59:58 TP0] ", "[00:00:01 TP0] ", "[23:59:59 TP1] ", "[13:00:00 TP0] ", "[04:00:00] ", "", "sglang-1  | [04:00:07 TP0] "} {
+		text += stamp + fmt.Sprintf(line, i)
+	}
+	path := filepath.Join(t.TempDir(), "old.log")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	written := time.Date(2024, 8, 31, 5, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(path, written, written); err != nil {
+		t.Fatal(err)
+	}
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}
+	if _, err := index(&format.Input{Name: "old.log", Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}, opt); err != nil {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	var got []string
+	for i := range set.List {
+		if set.List[i].Metric == series.Running {
+			for s := range set.Each(i) {
+				got = append(got, fmt.Sprintf("%s %v", time.Unix(0, int64(s.Time)).UTC().Format("01-02 15:04:05"), s.Value))
+			}
+		}
+	}
+	slices.Sort(got)
+	want := []string{"08-29 23:59:58 0", "08-29 23:59:59 2", "08-30 00:00:01 1", "08-30 13:00:00 3", "08-31 04:00:00 4", "08-31 04:00:07 6"}
+	if !slices.Equal(got[max(0, len(got)-len(want)):], want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if said := fmt.Sprint(set.Diags.All()); !strings.Contains(said, "left out: 1") || !strings.Contains(said, "2024-08-31") {
+		t.Errorf("%s", said)
+	}
+}
+
+// A stamp of a collector has the date, and says which zone the other is in.
+func TestNoDateBesideOne(t *testing.T) {
+	set, _, _ := readText(t, "old.log", strings.NewReader("2024-08-21T00:00:01.500000000Z stdout F [08:00:01 TP0] Decode batch. #running-req: 1, #token: 10, #queue-req: 0\n"))
+	if src := &set.Sources[0]; src.Zone.Name() != "UTC+8" || time.Unix(0, int64(src.First)).UTC().Format(time.DateTime) != "2024-08-21 00:00:01" {
+		t.Errorf("%v in %s", src.First, src.Zone.Name())
+	}
+}
