@@ -23,13 +23,13 @@ type Memory struct {
 
 // A Failure is an allocation that the device had no memory for.
 type Failure struct {
-	Rank     string
-	Number   int32
-	Time     trace.Time // 0 is unknown
-	Asked    int64      // bytes
-	Left     int64      // bytes that the device had
-	Where    trace.Sym  // 0 is unknown
-	heap.Use            // of the allocator at that moment
+	Rank   string
+	Number int32
+	Time   trace.Time // 0 is unknown
+	Asked  int64      // bytes
+	Left   int64      // bytes that the device had
+	Where  trace.Sym  // 0 is unknown
+	Use    heap.Use   // of the allocator at that moment
 }
 
 // A Device is what the allocator of a process had of one. All are bytes.
@@ -44,20 +44,20 @@ type Device struct {
 	// for CUDA graphs and pools.
 	Free, LargestFree, Pool int64
 	Told                    bool // by entries, and so is all that follows
-	heap.Replay
-	PeakTime trace.Time
-	Entries  int64
-	Failed   int64 // allocations that the device had no memory for
-	Full     bool
+	Replay                  heap.Replay
+	PeakTime                trace.Time
+	Entries                 int64
+	Failed                  int64 // allocations that the device had no memory for
+	Full                    bool
 }
 
 // A Holder is what one place had allocated at a moment.
 type Holder struct {
-	Rank   string
-	Number int32
-	Peak   bool // at the peak; else at the end
-	heap.Holding
-	Of int64 // bytes that were allocated then
+	Rank    string
+	Number  int32
+	Peak    bool // at the peak; else at the end
+	Holding heap.Holding
+	Of      int64 // bytes that were allocated then
 }
 
 // A Stall is a call for memory of the device.
@@ -85,7 +85,7 @@ func Measure(set *heap.Set, profiles *profile.Set) *Memory {
 	if profiles != nil {
 		m.confirm(profiles)
 	}
-	slices.SortStableFunc(m.Holders, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(m.Holders, func(a, b Holder) int { return cmp.Compare(b.Holding.Bytes, a.Holding.Bytes) })
 	slices.SortStableFunc(m.Stalls, func(a, b Stall) int { return cmp.Or(cmp.Compare(b.Most, a.Most), cmp.Compare(a.Time, b.Time)) })
 	return m
 }
@@ -113,8 +113,8 @@ func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
 		row.Replay = d.Replay()
 		row.First, row.Last = d.Entries[0].Time, d.Entries[len(d.Entries)-1].Time
 		row.PeakTime = row.First
-		if row.PeakAt >= 0 {
-			row.PeakTime = d.Entries[row.PeakAt].Time
+		if row.Replay.PeakAt >= 0 {
+			row.PeakTime = d.Entries[row.Replay.PeakAt].Time
 		}
 		m.holders(rank, d, &row.Replay, true)
 		m.stalls(rank, d, &row)
@@ -178,7 +178,7 @@ const stampedBehind = 1_000_000
 // before the stamp, and behind the entry before.
 func (m *Memory) confirm(set *profile.Set) {
 	type call struct {
-		profile.Event
+		event profile.Event
 	}
 	calls := map[string][]call{} // by rank, later by end
 	for _, st := range set.Streams {
@@ -190,17 +190,17 @@ func (m *Memory) confirm(set *profile.Set) {
 		})
 	}
 	for _, list := range calls {
-		slices.SortFunc(list, func(a, b call) int { return cmp.Compare(a.End, b.End) })
+		slices.SortFunc(list, func(a, b call) int { return cmp.Compare(a.event.End, b.event.End) })
 	}
 	for i := range m.Stalls {
 		s := &m.Stalls[i]
 		list := calls[s.Rank]
-		n := sort.Search(len(list), func(k int) bool { return list[k].End > s.Time+1000 }) // its stamp is in whole microseconds
+		n := sort.Search(len(list), func(k int) bool { return list[k].event.End > s.Time+1000 }) // its stamp is in whole microseconds
 		if n == 0 || s.Most < 0 {
 			continue
 		}
-		if c := list[n-1]; s.Time-c.End < stampedBehind && c.End >= s.Time-trace.Time(s.Most) && c.Dur() <= s.Most+1000 {
-			s.Took, s.Call = c.Dur(), c.Name
+		if c := list[n-1]; s.Time-c.event.End < stampedBehind && c.event.End >= s.Time-trace.Time(s.Most) && c.event.Dur() <= s.Most+1000 {
+			s.Took, s.Call = c.event.Dur(), c.event.Name
 		}
 	}
 }

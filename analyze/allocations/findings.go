@@ -56,7 +56,7 @@ func (m *Memory) outOfMemory(d *Device) finding.Finding {
 	}
 	say := func(format string, args ...any) { f.Evidence = append(f.Evidence, finding.Sentence(format, args...)) }
 	key := finding.Row("rank", d.Rank, "file", d.File)
-	say("PyTorch had %s of the device then, of which %s were in use", words.Size(last.Reserved), words.Size(last.Allocated))
+	say("PyTorch had %s of the device then, of which %s were in use", words.Size(last.Use.Reserved), words.Size(last.Use.Allocated))
 	f.Evidence[0] = f.Evidence[0].In("memory", key, "failed", float64(d.Failed))
 	if last.Where != 0 {
 		say("it was asked for in %s", m.syms.Name(last.Where))
@@ -64,7 +64,7 @@ func (m *Memory) outOfMemory(d *Device) finding.Finding {
 	switch {
 	case d.Free >= last.Asked && d.LargestFree < last.Asked:
 		say("fragmented: when the snapshot was taken, %s were reserved and free, in blocks of %s at most; expandable segments avoid that", words.Size(d.Free), words.Size(d.LargestFree))
-	case last.Reserved-last.Allocated < last.Asked:
+	case last.Use.Reserved-last.Use.Allocated < last.Asked:
 		say("it is not fragmentation: what PyTorch had reserved and did not use was less than what was asked for")
 	}
 	if top := m.most(d); top != "" {
@@ -77,7 +77,7 @@ func (m *Memory) outOfMemory(d *Device) finding.Finding {
 func (m *Memory) most(d *Device) string {
 	for i := range m.Holders { // most first
 		if h := &m.Holders[i]; h.Rank == d.Rank && h.Number == d.Number && h.Peak {
-			return fmt.Sprintf("at the peak of %s, %s of that were of %s", words.Size(h.Of), words.Size(h.Bytes), m.holderName(h))
+			return fmt.Sprintf("at the peak of %s, %s of that were of %s", words.Size(h.Of), words.Size(h.Holding.Bytes), m.holderName(h))
 		}
 	}
 	return ""
@@ -94,11 +94,11 @@ func (m *Memory) Words() string {
 		}
 		text := fmt.Sprintf("%s device %d: %s in use of %s reserved", d.Rank, d.Number, words.Size(d.Allocated), words.Size(d.Reserved))
 		if d.Told {
-			text += fmt.Sprintf(", peak %s", words.Size(d.Peak.Allocated))
+			text += fmt.Sprintf(", peak %s", words.Size(d.Replay.Peak.Allocated))
 			if d.PeakTime != 0 {
 				text += " at " + words.At(d.PeakTime, "15:04:05.000")
 			}
-			text += fmt.Sprintf(", %s more than before", words.Size(d.Grown))
+			text += fmt.Sprintf(", %s more than before", words.Size(d.Replay.Grown))
 		}
 		if d.LargestFree > 0 {
 			text += fmt.Sprintf(", %s free in blocks of %s at most", words.Size(d.Free), words.Size(d.LargestFree))

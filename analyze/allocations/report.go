@@ -30,10 +30,10 @@ func (m *Memory) deviceTable() *table.Table {
 		table.CountColumn("device", "as the process counts", func(d *Device) int64 { return int64(d.Number) }),
 		bytesOf("allocated", "in use when the snapshot was taken, as asked for", func(d *Device) int64 { return d.Allocated }, nil),
 		bytesOf("reserved", "what the allocator has of the device: in use or not", func(d *Device) int64 { return d.Reserved }, nil),
-		bytesOf("peak", "the most that was in use since the first entry", func(d *Device) int64 { return d.Peak.Allocated }, told),
+		bytesOf("peak", "the most that was in use since the first entry", func(d *Device) int64 { return d.Replay.Peak.Allocated }, told),
 		table.TimeField("peak_at", "when that was", when(func(d *Device) trace.Time { return d.PeakTime })),
-		bytesOf("before", "was in use before the first entry: weights and KV caches, if recording began behind loading", func(d *Device) int64 { return d.Start.Allocated }, told),
-		bytesOf("grown", "was allocated by some entry and is in use at the end", func(d *Device) int64 { return d.Grown }, told),
+		bytesOf("before", "was in use before the first entry: weights and KV caches, if recording began behind loading", func(d *Device) int64 { return d.Replay.Start.Allocated }, told),
+		bytesOf("grown", "was allocated by some entry and is in use at the end", func(d *Device) int64 { return d.Replay.Grown }, told),
 		bytesOf("free", "reserved, and in no use", func(d *Device) int64 { return d.Free }, nil),
 		bytesOf("largest_free", "the largest block of that: a larger allocation needs more of the device", func(d *Device) int64 { return d.LargestFree }, nil),
 		bytesOf("rounding", "what blocks in use take beyond what was asked for", func(d *Device) int64 { return d.Taken - d.Allocated - d.Pending }, nil),
@@ -48,7 +48,7 @@ func (m *Memory) deviceTable() *table.Table {
 	for i := range m.Devices {
 		if d := &m.Devices[i]; !d.Told {
 			silent++
-		} else if d.End.Allocated != d.Allocated+d.Pending {
+		} else if d.Replay.End.Allocated != d.Allocated+d.Pending {
 			odd++
 		}
 	}
@@ -72,9 +72,9 @@ func (m *Memory) holderTable() *table.Table {
 			}
 			return "end"
 		}),
-		bytesOf("allocated", "in use, as asked for", func(h *Holder) int64 { return h.Bytes }, nil),
-		table.PartColumn("share", "of all that was in use then", func(h *Holder) (int64, int64) { return h.Bytes, h.Of }),
-		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "blocks"}, Cell: func(h *Holder) table.Cell { return table.Cell{N: h.N, Unknown: h.N == 0} }},
+		bytesOf("allocated", "in use, as asked for", func(h *Holder) int64 { return h.Holding.Bytes }, nil),
+		table.PartColumn("share", "of all that was in use then", func(h *Holder) (int64, int64) { return h.Holding.Bytes, h.Of }),
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "blocks"}, Cell: func(h *Holder) table.Cell { return table.Cell{N: h.Holding.N, Unknown: h.Holding.N == 0} }},
 		table.TextColumn("where", "the innermost function of the allocation that is not PyTorch's", m.holderName),
 	})
 }
@@ -82,12 +82,12 @@ func (m *Memory) holderTable() *table.Table {
 // holderName says who has memory.
 func (m *Memory) holderName(h *Holder) string {
 	switch {
-	case h.Where == 0 && h.Before:
+	case h.Holding.Where == 0 && h.Holding.Before:
 		return "(allocated before recording)"
-	case h.Where == 0:
+	case h.Holding.Where == 0:
 		return "(no stack)"
 	}
-	return m.syms.Name(h.Where)
+	return m.syms.Name(h.Holding.Where)
 }
 
 func (m *Memory) stallTable() *table.Table {

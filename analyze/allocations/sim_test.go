@@ -48,7 +48,7 @@ func TestOutOfMemory(t *testing.T) {
 			t.Errorf("%s: %v", text, list[0].Cost)
 		}
 		for i, f := range m.Failed {
-			if want := run.Failures()[i]; f.Allocated != want.Allocated || f.Reserved != want.Reserved {
+			if want := run.Failures()[i]; f.Use.Allocated != want.Allocated || f.Use.Reserved != want.Reserved {
 				t.Errorf("seed %d, failure %d: %+v, want %+v", seed, i, f.Use, want)
 			}
 		}

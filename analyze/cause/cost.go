@@ -164,7 +164,7 @@ func setOf(requests []int) map[int]bool {
 // A Span is when and where something is different.
 type Span struct {
 	From, Until trace.Time // 0 is from the beginning, and to the end
-	At          place.Where
+	At          place.Location
 }
 
 // Slowed claims a part of what some causes took in a span.
@@ -303,7 +303,7 @@ func (b *Costs) window(span Span) *window {
 		team := span.At.Team()
 		w.procs = make([]bool, len(b.set.Procs))
 		for p := range w.procs {
-			w.procs[p] = team.Overlaps(new(place.NewWhere(b.set, p)))
+			w.procs[p] = team.Overlaps(new(place.NewLocation(b.set, p)))
 		}
 	}
 	return w
@@ -336,14 +336,14 @@ func (w *window) share(c Cause, a *Attribution) float64 {
 
 // WaitsFor claims the time that requests wait for the ranks at a place, and tells which
 // requests wait.
-func (b *Costs) WaitsFor(at *place.Where) (finding.Claim, finding.Affected) {
+func (b *Costs) WaitsFor(at *place.Location) (finding.Claim, finding.Affected) {
 	if b == nil {
 		return nil, finding.Affected{}
 	}
 	var waiting []int
 	for i := range Each(b.list) {
 		a := &b.list[i]
-		if a.Slow != request.None && a.E2E[SlowRank] > 0 && at.Overlaps(new(place.NewWhere(b.set, int(a.Slow)))) {
+		if a.Slow != request.None && a.E2E[SlowRank] > 0 && at.Overlaps(new(place.NewLocation(b.set, int(a.Slow)))) {
 			waiting = append(waiting, a.Request)
 		}
 	}

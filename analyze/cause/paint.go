@@ -12,16 +12,16 @@ import (
 // ranks do the same beside the lead rank.
 func (w *CauseWalk) paintPart(p *placed, answers bool) {
 	s := w.set
-	prefills := p.Role == request.Prefill || p.Role == request.Unified
+	prefills := p.part.Role == request.Prefill || p.part.Role == request.Unified
 	if p.lead != request.None && answers {
 		w.out.Answer = int32(s.Threads[p.lead].Proc)
 	}
-	if p.Root != request.None && (prefills || answers) {
-		shift := w.shift(s.ProcOf(p.Root)) + p.nudge
-		w.canvas.paint(layerInside, p.Start+shift, p.End+shift)
+	if p.part.Root != request.None && (prefills || answers) {
+		shift := w.shift(s.ProcOf(p.part.Root)) + p.nudge
+		w.canvas.paint(layerInside, p.part.Start+shift, p.part.End+shift)
 	}
 	var sent trace.Time // end of the first thread that hands the request on
-	for _, t := range s.ThreadsOf(p.Part) {
+	for _, t := range s.ThreadsOf(p.part) {
 		stages := s.StagesOf(t)
 		if len(stages) == 0 || t != p.lead && s.OnScheduler(t) {
 			continue
@@ -31,7 +31,7 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 			span := s.Row(int(i))
 			w.canvas.paint(w.layerOf(span), span.Start+shift, span.End+shift)
 		}
-		if end := s.Row(int(stages[len(stages)-1])).End + shift; t != p.lead && p.Role != request.Sender && (sent == 0 || end < sent) {
+		if end := s.Row(int(stages[len(stages)-1])).End + shift; t != p.lead && p.part.Role != request.Sender && (sent == 0 || end < sent) {
 			sent = end
 		}
 	}

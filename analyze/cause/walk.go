@@ -32,7 +32,7 @@ type CauseWalk struct {
 // A placed part has its lead rank, and what is to be added to its times beyond
 // what the clocks say.
 type placed struct {
-	*request.Part
+	part  *request.Part
 	lead  int
 	nudge trace.Time
 }
@@ -109,7 +109,7 @@ func (w *CauseWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threa
 // outermost one: what the clocks leave of it outside is their error. A part that
 // does not answer may outlast the request.
 func (w *CauseWalk) place(p *request.Part, answers bool) placed {
-	out := placed{Part: p, lead: w.set.Lead(p)}
+	out := placed{part: p, lead: w.set.Lead(p)}
 	if p.Root == request.None || p.Role == request.Router || p.Role == request.Sender {
 		return out
 	}
@@ -125,7 +125,7 @@ func (w *CauseWalk) place(p *request.Part, answers bool) placed {
 // beforeArrival moves a prefill part back until its KV cache is computed before
 // the decode part has it.
 func (w *CauseWalk) beforeArrival(p, decode *placed) {
-	if p.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
+	if p.part.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
 		return
 	}
 	forward := w.set.LastStage(p.lead, request.Prefilling)
@@ -141,7 +141,7 @@ func (w *CauseWalk) beforeArrival(p, decode *placed) {
 // first one is when the server says.
 func (w *CauseWalk) findTokens(p *placed, ttft int64) {
 	w.tokens = w.tokens[:0]
-	if p.lead != request.None && p.Role != request.Prefill && p.Role != request.Sender {
+	if p.lead != request.None && p.part.Role != request.Prefill && p.part.Role != request.Sender {
 		w.readTokens(p.lead)
 	}
 	switch n := len(w.tokens); {

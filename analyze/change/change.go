@@ -48,9 +48,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	out = append(out, falls...)
 	for i := range c.Late {
 		f := &c.Late[i]
-		claim, waiting := b.WaitsFor(&f.Where)
+		claim, waiting := b.WaitsFor(&f.Location)
 		out = append(out, finding.Finding{
-			Kind: finding.Straggler, At: f.Where, Claim: claim, Affected: waiting, Metric: f.metric(),
+			Kind: finding.Straggler, At: f.Location, Claim: claim, Affected: waiting, Metric: f.metric(),
 			Text: fmt.Sprintf("%s always ends %s late, by %s (median); its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
@@ -90,8 +90,8 @@ func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 // relieves reports whether a server gets more of the requests while another one of its role becomes slower: that has
 // less to do then, which makes nothing slower.
 func relieves(share *finding.Finding, slower *Shift) bool {
-	return share.Metric.Name == shareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Scope == place.OneRank && share.At.Scope == place.OneRank &&
-		slower.Role == share.At.Role && !slower.Where.Overlaps(&share.At)
+	return share.Metric.Name == shareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Location.Scope == place.OneRank && share.At.Scope == place.OneRank &&
+		slower.Location.Role == share.At.Role && !slower.Location.Overlaps(&share.At)
 }
 
 // shareOfRequests is the metric of findings of who gets how many.
@@ -104,7 +104,7 @@ const TokenizingTopic = "tokenizing"
 func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{
-		Kind: first.findingKind(), At: first.Where, Since: c.Time, Within: max(c.Time-c.First, c.Last-c.Time), Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: all.claim(c, b),
+		Kind: first.findingKind(), At: first.Location, Since: c.Time, Within: max(c.Time-c.First, c.Last-c.Time), Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: all.claim(c, b),
 		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}
@@ -166,11 +166,11 @@ func (f *Shift) findingKind() finding.Kind {
 		return finding.Load
 	case f.Metric == LatenessChanged:
 		return finding.Straggler
-	case f.Scope == place.Everywhere:
+	case f.Location.Scope == place.Everywhere:
 		return finding.Change
 	case phase == request.TransferPhase:
 		return finding.Transfer
-	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Role == request.Unified && f.Means == request.DecodeQueueing):
+	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Location.Role == request.Unified && f.Means == request.DecodeQueueing):
 		// On a unified server that is part of the running batch.
 		return finding.Load
 	}

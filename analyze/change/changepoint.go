@@ -42,11 +42,11 @@ type Change struct {
 
 // A Shift is a series that changed.
 type Shift struct {
-	place.Where
-	Name   string // of the place, as people call it: "decode DP1"
-	Metric Metric
-	Stage  string          // of a duration: a stage, "ttft" or "tpot"
-	Means  request.Meaning // of the stage
+	Location place.Location
+	Name     string // of the place, as people call it: "decode DP1"
+	Metric   Metric
+	Stage    string          // of a duration: a stage, "ttft" or "tpot"
+	Means    request.Meaning // of the stage
 	// Time is when it changed, and First and Last bound it with a confidence of
 	// 95 %.
 	Time, First, Last trace.Time
@@ -80,7 +80,7 @@ type Shift struct {
 
 // A PaceStep is when one of several servers became slower or faster.
 type PaceStep struct {
-	place.Where
+	Location          place.Location
 	Time, First, Last trace.Time
 }
 
@@ -225,7 +225,7 @@ func (f *Shift) sameSeries(g *Shift) bool {
 		}
 		return m
 	}
-	return f.Where == g.Where && f.Stage == g.Stage && kind(f.Metric) == kind(g.Metric)
+	return f.Location == g.Location && f.Stage == g.Stage && kind(f.Metric) == kind(g.Metric)
 }
 
 // rises reports whether what f is about became more.

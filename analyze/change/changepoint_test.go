@@ -26,7 +26,7 @@ var stageMeanings = map[string]request.Meaning{
 }
 
 func duration(stage string, at trace.Time, before, after int64) Shift {
-	f := Shift{Where: place.Where{Scope: place.OneRank, Role: request.Decode, Host: "c94b1e02", Rank: trace.Rank{TP: 0, PP: -1, DP: 1, EP: -1, Global: -1}},
+	f := Shift{Location: place.Location{Scope: place.OneRank, Role: request.Decode, Host: "c94b1e02", Rank: trace.Rank{TP: 0, PP: -1, DP: 1, EP: -1, Global: -1}},
 		Name: "decode DP1", Metric: MedianChanged, Stage: stage, Means: stageMeanings[stage], Time: at, First: at - second/2, Last: at + second/2, Searched: true, P: 1e-5,
 		Before: newLevel(100), After: newLevel(100)}
 	f.Before.P50, f.Before.P99, f.After.P50, f.After.P99 = before, before, after, after
@@ -41,7 +41,7 @@ func shareOf(at trace.Time, before, after float64) Shift {
 }
 
 func rate(at trace.Time, before, after float64) Shift {
-	f := Shift{Where: place.Where{Scope: place.Everywhere}, Name: "all", Metric: ArrivalsChanged, Time: at, First: at - second/5, Last: at + second/5,
+	f := Shift{Location: place.Location{Scope: place.Everywhere}, Name: "all", Metric: ArrivalsChanged, Time: at, First: at - second/5, Last: at + second/5,
 		Searched: true, P: 2e-8, Before: newLevel(200), After: newLevel(300)}
 	f.Before.Rate, f.After.Rate = before, after
 	return f
@@ -53,7 +53,7 @@ func exampleChanges() *Changes {
 	lead := shareOf(at, 0.25, 0.6)
 	lead.First, lead.Last, lead.P = at-second/4, at+second/10, 3e-14
 	ttft := duration("ttft", at, 90_000_000, 415_000_000)
-	ttft.Where, ttft.Name, ttft.Searched = place.Where{Scope: place.Everywhere}, "all", false
+	ttft.Location, ttft.Name, ttft.Searched = place.Location{Scope: place.Everywhere}, "all", false
 	tail := duration("decode_transferred", at+second, 0, 0)
 	tail.Metric, tail.Limit, tail.Before.Share, tail.After.Share = TailChanged, 300_000_000, 0.002, 0.17
 	late := duration("decode_loop", at, 4_250_000, 4_250_000)
@@ -190,7 +190,7 @@ func TestNames(t *testing.T) {
 	names := func(metric Metric) (got []string) {
 		s.Names = naming.New(s.Places(), nil)
 		for proc := range s.Procs {
-			f := Shift{Where: place.NewWhere(s, proc), Metric: metric}
+			f := Shift{Location: place.NewLocation(s, proc), Metric: metric}
 			got = append(got, f.name())
 		}
 		return got

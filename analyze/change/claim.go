@@ -23,9 +23,9 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	if !first.costs() || first.Sized {
 		return nil
 	}
-	behind := first.Where
+	behind := first.Location
 	if first.Metric.isLoad() {
-		behind = place.Where{Scope: place.Everywhere}
+		behind = place.Location{Scope: place.Everywhere}
 	}
 	over := all.until(first) // with it what follows
 	var claim finding.Claim
@@ -34,7 +34,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	}
 	for i := range c.Shifts {
 		if f := &c.Shifts[i]; f.costs() {
-			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Where}))
+			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location}))
 		}
 	}
 	return claim
@@ -67,7 +67,7 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 	case PaceChanged:
 		return b.Amounts(f.extraTimes(), f.causes()...)
 	case LatenessChanged:
-		claim, _ := b.WaitsFor(&f.Where)
+		claim, _ := b.WaitsFor(&f.Location)
 		return claim
 	}
 	return b.Risen(span, b.BySize, f.causes()...)
@@ -297,7 +297,7 @@ func (s *savings) search(level float64) []Shift {
 		}
 		return before >= leastYieldFactor*after
 	}})
-	like := Shift{Where: place.Where{Scope: place.Everywhere}, Metric: s.metric}
+	like := Shift{Location: place.Location{Scope: place.Everywhere}, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
 	if len(found) == 0 && s.metric.isLength() { // those of one tenant may be longer, and not most
 		limit := changepoint.Limit(values)

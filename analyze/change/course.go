@@ -145,7 +145,7 @@ func (w *observer) hidesLoad(of []*pace, c *changepoint.Course) bool {
 
 // paceShift tells what a course means for the ranks that have it.
 func (w *observer) paceShift(of []*pace, c *changepoint.Course, role request.Role, all int) Shift {
-	f := Shift{Metric: PaceChanged, Where: place.Where{Scope: place.WholeRole, Role: role}, Searched: true, Shape: c.Shape, P: c.P, Peers: all,
+	f := Shift{Metric: PaceChanged, Location: place.Location{Scope: place.WholeRole, Role: role}, Searched: true, Shape: c.Shape, P: c.P, Peers: all,
 		Time: w.from, First: w.from, Last: w.from, Before: newLevel(0), After: newLevel(0)}
 	usual := 0.0
 	for _, p := range of {
@@ -153,7 +153,7 @@ func (w *observer) paceShift(of []*pace, c *changepoint.Course, role request.Rol
 		f.Ranks = append(f.Ranks, p.rank)
 	}
 	if len(of) == 1 && all > 1 {
-		f.Where = w.ranks.Places[of[0].rank]
+		f.Location = w.ranks.Places[of[0].rank]
 	}
 	end := w.seconds(w.to)
 	before, after := c.Level, c.Level+c.Size
@@ -199,7 +199,7 @@ func oneAfterAnother(found []Shift, role request.Role) []Shift {
 			return f.Shape == changepoint.Stepped && g.Shape == f.Shape && g.rises() == f.rises() && factor(math.Abs(f.relative()), math.Abs(g.relative())) <= about
 		})
 		if k < 0 {
-			f.Steps = []PaceStep{{f.Where, f.Time, f.First, f.Last}}
+			f.Steps = []PaceStep{{f.Location, f.Time, f.First, f.Last}}
 			out = append(out, f)
 			continue
 		}
@@ -209,8 +209,8 @@ func oneAfterAnother(found []Shift, role request.Role) []Shift {
 		g.Before.P50, g.After.P50 = mean(g.Before.P50, f.Before.P50), mean(g.After.P50, f.After.P50)
 		g.Before.N, g.After.N = g.Before.N+f.Before.N, g.After.N+f.After.N
 		g.Ranks = append(g.Ranks, f.Ranks...)
-		g.Steps = append(g.Steps, PaceStep{f.Where, f.Time, f.First, f.Last})
-		g.Where = place.Where{Scope: place.WholeRole, Role: role}
+		g.Steps = append(g.Steps, PaceStep{f.Location, f.Time, f.First, f.Last})
+		g.Location = place.Location{Scope: place.WholeRole, Role: role}
 		g.P = min(g.P, f.P)
 		for r, ns := range f.Extra {
 			g.Extra[r] += ns

@@ -31,7 +31,7 @@ func (f *Shift) cause() int {
 		return 5
 	case f.Metric.isEnd():
 		return 11
-	case f.Scope == place.Everywhere:
+	case f.Location.Scope == place.Everywhere:
 		return 12
 	}
 	switch f.Means.Phase() {
@@ -91,7 +91,7 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 		return lead.Metric.isLoad() && f.First <= lead.Last+early && f.Last >= lead.First-early
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():
 		return false // more load makes nothing faster
-	case lead.Metric == ShareChanged && lead.rises() && f.rises() && f.Scope == place.OneRank && f.Role == lead.Role && f.Where != lead.Where:
+	case lead.Metric == ShareChanged && lead.rises() && f.rises() && f.Location.Scope == place.OneRank && f.Location.Role == lead.Location.Role && f.Location != lead.Location:
 		return false // nor does more on one server make others of its role slower: they get less
 	}
 	return f.First <= lead.Last+lag && f.Last >= lead.First-early
@@ -136,7 +136,7 @@ func (c *Change) sort() {
 		switch {
 		case f.Metric.isLoad():
 			return 0
-		case f.Scope == place.Everywhere:
+		case f.Location.Scope == place.Everywhere:
 			return 1
 		}
 		return 2

@@ -46,11 +46,11 @@ type route struct {
 
 // durations are how long a stage took on one place.
 type durations struct {
-	place.Where
-	metric Metric // MedianChanged, or LatenessChanged
-	stage  string
-	means  request.Meaning // of the stage
-	values []observed      // by start
+	location place.Location
+	metric   Metric // MedianChanged, or LatenessChanged
+	stage    string
+	means    request.Meaning // of the stage
+	values   []observed      // by start
 }
 
 // observed is a duration with its start.
@@ -87,10 +87,10 @@ func (w *observer) observe(from, to trace.Time) {
 	for i := range w.byRole {
 		w.byRole[i] = make([]*durations, len(request.Watched))
 	}
-	ttft := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "ttft"}
-	tpot := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
+	ttft := &durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "ttft"}
+	tpot := &durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
-	w.whole = durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
+	w.whole = durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
 	for _, r := range w.requests() {
 		w.doubt.add(w, r)
 		if w.inside(r.Start) && !arrivalDoubtful(r) {
@@ -158,7 +158,7 @@ func (w *observer) observePart(p *request.Part) {
 		switch of := w.ranks.Of[th.Proc]; {
 		case of == request.None || !p.Serves():
 			role := w.set.Procs[th.Proc].Role
-			w.observeStages(t, w.byRole[role], place.Where{Scope: place.WholeRole, Role: role})
+			w.observeStages(t, w.byRole[role], place.Location{Scope: place.WholeRole, Role: role})
 		case t == lead && w.ranks.Leads[of]:
 			w.observeStages(t, w.byRank[of], w.ranks.Places[of])
 		}
@@ -168,7 +168,7 @@ func (w *observer) observePart(p *request.Part) {
 	}
 }
 
-func (w *observer) observeStages(t int, of []*durations, at place.Where) {
+func (w *observer) observeStages(t int, of []*durations, at place.Location) {
 	w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
 		span := w.set.Row(i)
 		k := request.WatchedIndex(span)
@@ -176,7 +176,7 @@ func (w *observer) observeStages(t int, of []*durations, at place.Where) {
 			return
 		}
 		if of[k] == nil {
-			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
+			of[k] = &durations{location: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
 		}
 		of[k].add(span.Start, span.Dur())
 	})
@@ -254,7 +254,7 @@ func (w *observer) addLateness(stage int, spans []int) {
 		rank := w.ranks.Of[w.set.ProcOf(i)]
 		d := &w.late[rank][stage]
 		if *d == nil {
-			*d = &durations{Where: w.ranks.Places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
+			*d = &durations{location: w.ranks.Places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
 		}
 		(*d).add(span.Start, max(0, int64(span.End)-middle))
 	}
@@ -315,13 +315,13 @@ func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 		case ArrivalsChanged:
 			of = l.all
 		case ShareChanged:
-			rank := slices.Index(w.ranks.Places, f.Where)
+			rank := slices.Index(w.ranks.Places, f.Location)
 			of = l.byRank[rank]
 		}
 		if of == nil {
 			continue
 		}
-		r := Shift{Where: f.Where, Name: f.Name, Metric: RunningChanged, Time: c.Time, First: c.Time, Last: c.Time, P: math.NaN(),
+		r := Shift{Location: f.Location, Name: f.Name, Metric: RunningChanged, Time: c.Time, First: c.Time, Last: c.Time, P: math.NaN(),
 			Before: level(of, i), After: level(of, i+1)}
 		if factor(r.Before.Rate, r.After.Rate) >= leastRateFactor {
 			c.Shifts = append(c.Shifts, r)

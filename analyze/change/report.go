@@ -108,7 +108,7 @@ func changeDetails() []table.Field[changeRow] {
 		table.TextColumn("metric", "share, arrivals, running, cached, yield, output, prompt, aborts, refused, retracted, pace, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
 		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
 	}
-	fields = append(fields, place.WhereColumns(func(r *changeRow) *place.Where { return &r.Where })...)
+	fields = append(fields, place.LocationColumns(func(r *changeRow) *place.Location { return &r.Location })...)
 	for _, side := range []struct {
 		name string
 		of   func(*changeRow) *Level

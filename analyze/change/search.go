@@ -114,8 +114,8 @@ func (w *observer) search(load, latency float64) []Shift {
 	for i := range found {
 		f := &found[i]
 		f.Name = f.name()
-		f.Sized = f.Scope == place.OneRank && f.Means == request.Prefilling && (f.Metric == MedianChanged || f.Metric == TailChanged) &&
-			slices.ContainsFunc(w.paces.prefill, func(p pace) bool { return w.ranks.Places[p.rank] == f.Where })
+		f.Sized = f.Location.Scope == place.OneRank && f.Means == request.Prefilling && (f.Metric == MedianChanged || f.Metric == TailChanged) &&
+			slices.ContainsFunc(w.paces.prefill, func(p pace) bool { return w.ranks.Places[p.rank] == f.Location })
 	}
 	return found
 }
@@ -159,7 +159,7 @@ func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
 		Keep: func(from, k, to int) bool {
 			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= leastRateFactor
 		}})
-	return shifts(changes, at, rate, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: ArrivalsChanged})
+	return shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
 
 // shifts makes shifts of the changes of a series.
@@ -216,7 +216,7 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 		}
 		return sharesDiffer(bounds(from, k), bounds(k, to))
 	}})
-	return shifts(changes, at, share, Shift{Where: w.ranks.Places[rank], Metric: ShareChanged})
+	return shifts(changes, at, share, Shift{Location: w.ranks.Places[rank], Metric: ShareChanged})
 }
 
 // search finds changes of the level of durations, and of their tail.
@@ -246,7 +246,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 }
 
 func (d *durations) shift(m Metric) Shift {
-	return Shift{Where: d.Where, Metric: m, Stage: d.stage, Means: d.means}
+	return Shift{Location: d.location, Metric: m, Stage: d.stage, Means: d.means}
 }
 
 // floats returns the durations [from, to).
@@ -401,5 +401,5 @@ func (o *outcomes) search(w *observer, level float64) []Shift {
 		x, y := share(from, k).Share, share(k, to).Share
 		return max(x-y, y-x) >= leastShare && factor(odds(x), odds(y)) >= leastOddsFactor
 	}})
-	return shifts(changes, at, share, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: o.metric})
+	return shifts(changes, at, share, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: o.metric})
 }

@@ -42,13 +42,13 @@ var incidents = []incident{
 	{name: "skewed routing and a burst", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95,
 		finds: func(c *change.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *change.Shift) bool {
-				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
+				return f.Metric == change.ShareChanged && f.Location.Rank.DP == 1 && f.After.Share > 0.75
 			}) && found(c, onset, burst)
 		}},
 	{name: "skewed routing", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.BurstLength = 0 }, least: 95,
 		finds: func(c *change.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *change.Shift) bool {
-				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
+				return f.Metric == change.ShareChanged && f.Location.Rank.DP == 1 && f.After.Share > 0.75
 			})
 		}},
 	{name: "burst", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.DPShare = 0 }, least: 95,
@@ -60,7 +60,7 @@ var incidents = []incident{
 		},
 		finds: func(c *change.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *change.Shift) bool {
-				return f.Metric == change.LatenessChanged && f.Rank.TP == 1 && f.Rank.DP == 0 && f.After.P50 > 3_000_000
+				return f.Metric == change.LatenessChanged && f.Location.Rank.TP == 1 && f.Location.Rank.DP == 0 && f.After.P50 > 3_000_000
 			})
 		}},
 	{name: "slow transfers from the onset on", modes: testset.DisaggregatedModes, least: 95,
@@ -80,7 +80,7 @@ var incidents = []incident{
 		},
 		finds: func(c *change.Changes, _ trace.Time) bool {
 			return len(c.List) == 0 && len(c.Late) > 0 && !slices.ContainsFunc(c.Late, func(f change.Shift) bool {
-				return f.Rank.TP != 1 || f.Rank.DP != 0
+				return f.Location.Rank.TP != 1 || f.Location.Rank.DP != 0
 			})
 		}},
 }
@@ -160,7 +160,7 @@ func TestTimeOfChange(t *testing.T) {
 		if want := truth.Imbalance; share.After.Share < want.ShareAfter-0.05 || share.After.Share > want.ShareAfter+0.05 {
 			t.Errorf("seed %d: share after %.3f, want %.3f", seed, share.After.Share, want.ShareAfter)
 		}
-		if len(c.Late) != 1 || c.Late[0].Rank != testset.Rank(t, truth.Straggler.Rank) {
+		if len(c.Late) != 1 || c.Late[0].Location.Rank != testset.Rank(t, truth.Straggler.Rank) {
 			t.Errorf("seed %d: late are %+v, want %s", seed, c.Late, truth.Straggler.Rank)
 		}
 	}

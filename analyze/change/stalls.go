@@ -89,7 +89,7 @@ func (w *observer) findStallings() (out []Stalling) {
 	}
 	out = w.addPrefillStalls(out)
 	for i := range out {
-		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Role }))
+		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Location.Role }))
 	}
 	return out
 }
@@ -154,11 +154,11 @@ func (w *observer) takeStalls(list []Stalling) {
 func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
 	const same = 0.05 // period
 	k := slices.IndexFunc(out, func(o Stalling) bool {
-		if o.shift.Role != s.shift.Role || o.shift.Stage != s.shift.Stage || o.Period == 0 != (s.Period == 0) {
+		if o.shift.Location.Role != s.shift.Location.Role || o.shift.Stage != s.shift.Stage || o.Period == 0 != (s.Period == 0) {
 			return false
 		}
 		if s.Period == 0 {
-			return o.First <= s.Last+trace.Time(s.Length) && s.First <= o.Last+trace.Time(o.Length) && o.shift.Where != s.shift.Where
+			return o.First <= s.Last+trace.Time(s.Length) && s.First <= o.Last+trace.Time(o.Length) && o.shift.Location != s.shift.Location
 		}
 		return factor(o.Period, s.Period) <= 1+same
 	})
@@ -226,7 +226,7 @@ func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
 func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Stalling {
 	at := w.ranks.Places[p.rank]
 	s := Stalling{set: w.set, Period: period, P: chance, First: stalls[0].first, Last: stalls[0].last, held: map[int]int64{}, waiting: map[int]bool{},
-		shift: Shift{Where: at, Stage: decodeStalls, Ranks: []int32{p.rank}, Steps: []PaceStep{{Where: at}}}}
+		shift: Shift{Location: at, Stage: decodeStalls, Ranks: []int32{p.rank}, Steps: []PaceStep{{Location: at}}}}
 	s.shift.Name = at.DP()
 	lengths := make([]int64, len(stalls))
 	for i := range stalls {
@@ -284,7 +284,7 @@ func (s *Stalling) expected(w *observer) []trace.Time {
 func (s *Stalling) join(o *Stalling) {
 	s.shift.Ranks = append(s.shift.Ranks, o.shift.Ranks...)
 	s.shift.Steps = append(s.shift.Steps, o.shift.Steps...)
-	s.shift.Where = place.Where{Scope: place.WholeRole, Role: s.shift.Role}
+	s.shift.Location = place.Location{Scope: place.WholeRole, Role: s.shift.Location.Role}
 	if len(o.Times) > len(s.Times) {
 		s.Times, s.First, s.Last = o.Times, o.First, o.Last
 	}
@@ -303,7 +303,7 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 		until = s.Last + trace.Time(s.Length)
 	}
 	return finding.Finding{
-		Kind: finding.Change, Topic: Stalls, Until: until, At: s.shift.Where, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
+		Kind: finding.Change, Topic: Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
 		Metric:   finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)},
 		Affected: finding.AffectedOf(s.set, requests),
 		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).

@@ -133,7 +133,7 @@ func (f *Shift) isSlow() bool {
 // paceSubject says which servers a pace is of.
 func (f *Shift) paceSubject() string {
 	switch n := len(f.Ranks); {
-	case f.Scope == place.OneRank:
+	case f.Location.Scope == place.OneRank:
 		return f.Name + "'s " + f.Stage
 	case n == f.Peers && n == 2:
 		return fmt.Sprintf("%s on both %s", f.Stage, f.servers())
@@ -148,11 +148,11 @@ func (f *Shift) paceSubject() string {
 // servers is what people call several of the role.
 func (f *Shift) servers() string {
 	for i := range f.Steps {
-		if f.Steps[i].Rank.DP >= 0 {
-			return f.Role.String() + " DP ranks"
+		if f.Steps[i].Location.Rank.DP >= 0 {
+			return f.Location.Role.String() + " DP ranks"
 		}
 	}
-	return f.Role.String() + " servers"
+	return f.Location.Role.String() + " servers"
 }
 
 // hosts names the first servers of several.
@@ -164,7 +164,7 @@ func (f *Shift) hosts() string {
 			names = append(names, fmt.Sprintf("and %d more", len(f.Steps)-few))
 			break
 		}
-		names = append(names, f.Steps[i].ServerName())
+		names = append(names, f.Steps[i].Location.ServerName())
 	}
 	return strings.Join(names, ", ")
 }
@@ -215,10 +215,10 @@ func (f *Shift) rolls() bool {
 // rank, as it stands for all that work beside it, or by its role if there is no
 // other. Only a rank that is late is meant alone.
 func (f *Shift) name() string {
-	if f.Scope != place.OneRank || f.Metric == LatenessChanged {
-		return f.Where.String()
+	if f.Location.Scope != place.OneRank || f.Metric == LatenessChanged {
+		return f.Location.String()
 	}
-	return f.DP()
+	return f.Location.DP()
 }
 
 // Sentence says in plain words what happened: the first shift with its time, how
@@ -253,7 +253,7 @@ func (c *Change) Sentence() string {
 // subject says what changed.
 func (f *Shift) subject() string {
 	of := f.Name + "'s "
-	if f.Scope == place.Everywhere {
+	if f.Location.Scope == place.Everywhere {
 		of = ""
 	}
 	switch f.Metric {
@@ -262,7 +262,7 @@ func (f *Shift) subject() string {
 	case ArrivalsChanged:
 		return "arrivals"
 	case RunningChanged:
-		if f.Scope == place.Everywhere {
+		if f.Location.Scope == place.Everywhere {
 			return "requests under way"
 		}
 		return of + "running requests"

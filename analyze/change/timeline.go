@@ -39,7 +39,7 @@ func (t MarkedTimeline) Report() *table.Table {
 	}
 	series := func(r *timelineRow) *load.Series { return &t.Series[r.series] }
 	point := func(r *timelineRow) *load.Point { return &t.Series[r.series].Points[r.bucket] }
-	fields := place.WhereColumns(func(r *timelineRow) *place.Where { return &series(r).Where })
+	fields := place.LocationColumns(func(r *timelineRow) *place.Location { return &series(r).Location })
 	fields = append(fields,
 		table.TextColumn("lead", "yes: the rank stands for those that do the same work beside it, and the role is the sum of such", func(r *timelineRow) string {
 			if series(r).Lead {
@@ -175,12 +175,12 @@ func (p *timelinePrinter) blocks() {
 	for i := 0; i < len(p.Series); {
 		s := &p.Series[i]
 		i++
-		if s.Scope == place.Everywhere {
-			p.drawing.Add(s.String(), p.wholeCurves(s))
+		if s.Location.Scope == place.Everywhere {
+			p.drawing.Add(s.Location.String(), p.wholeCurves(s))
 			continue
 		}
 		from := i
-		for i < len(p.Series) && p.Series[i].Scope == place.OneRank {
+		for i < len(p.Series) && p.Series[i].Location.Scope == place.OneRank {
 			i++
 		}
 		p.roleBlocks(s, p.Series[from:i])
@@ -197,19 +197,19 @@ func (p *timelinePrinter) roleBlocks(role *load.Series, ranks []load.Series) {
 		}
 	}
 	if len(leads) == 1 {
-		p.drawing.Add(fmt.Sprintf("%s, %s", leads[0], words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
+		p.drawing.Add(fmt.Sprintf("%s, %s", &leads[0].Location, words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 		return
 	}
-	p.drawing.Add(fmt.Sprintf("%s, %d lead ranks of %s", role, len(leads), words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
+	p.drawing.Add(fmt.Sprintf("%s, %d lead ranks of %s", &role.Location, len(leads), words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 	if len(leads) > mostRanks {
 		busiest := slices.Clone(leads)
 		slices.SortStableFunc(busiest, func(x, y *load.Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
 		p.drawing.Notes = append(p.drawing.Notes, fmt.Sprintf("of the %d lead ranks of %s the %d with most running requests are drawn; CSV and JSON have all",
-			len(leads), role, mostRanks))
+			len(leads), &role.Location, mostRanks))
 		leads = slices.DeleteFunc(leads, func(s *load.Series) bool { return !slices.Contains(busiest[:mostRanks], s) })
 	}
 	for _, s := range leads {
-		p.drawing.Add(s.String(), p.rankCurves(s, false))
+		p.drawing.Add(s.Location.String(), p.rankCurves(s, false))
 	}
 }
 
@@ -272,7 +272,7 @@ func (p *timelinePrinter) rankCurves(s *load.Series, full bool) []curves.Curve {
 		}
 	}
 	if len(brief) > 0 && full {
-		p.drawing.Notes = append(p.drawing.Notes, fmt.Sprintf("not drawn, as always below 1 ms: %s of %s", strings.Join(brief, ", "), s.Role))
+		p.drawing.Notes = append(p.drawing.Notes, fmt.Sprintf("not drawn, as always below 1 ms: %s of %s", strings.Join(brief, ", "), s.Location.Role))
 	}
 	return list
 }

@@ -42,10 +42,10 @@ func seriesOf(t testing.TB, tl *load.Timeline, name string) *load.Series {
 	t.Helper()
 	var names []string
 	for i := range tl.Series {
-		if tl.Series[i].String() == name {
+		if tl.Series[i].Location.String() == name {
 			return &tl.Series[i]
 		}
-		names = append(names, tl.Series[i].String())
+		names = append(names, tl.Series[i].Location.String())
 	}
 	t.Fatalf("no series %q; there are %q", name, names)
 	return nil
@@ -152,7 +152,7 @@ func compareSums(t *testing.T, name string, tl, whole *load.Timeline, i int) {
 			}
 		}
 		if p.Busy > 1+1e-9 || p.Running < 0 {
-			t.Errorf("%s: %s: busy %g, running %g", name, s, p.Busy, p.Running)
+			t.Errorf("%s: %s: busy %g, running %g", name, &s.Location, p.Busy, p.Running)
 		}
 	}
 	for _, c := range []struct {
@@ -168,7 +168,7 @@ func compareSums(t *testing.T, name string, tl, whole *load.Timeline, i int) {
 		{"busy", sum.Busy, want.Busy},
 	} {
 		if math.IsNaN(c.got) != math.IsNaN(c.want) || math.Abs(c.got-c.want) > 1e-6*max(1, c.want) {
-			t.Errorf("%s: %s: %s is %g in all, want %g", name, s, c.what, c.got, c.want)
+			t.Errorf("%s: %s: %s is %g in all, want %g", name, &s.Location, c.what, c.got, c.want)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestTimelineSharesAndImbalance(t *testing.T) {
 	for b := range tl.N() {
 		sum, most, mean := 0.0, 0.0, 0.0
 		for i := range tl.Series {
-			if s := &tl.Series[i]; s.Lead && s.Role == request.Decode {
+			if s := &tl.Series[i]; s.Lead && s.Location.Role == request.Decode {
 				sum += s.Points[b].Share
 				most = max(most, s.Points[b].Running)
 				mean += s.Points[b].Running / 2
@@ -268,7 +268,7 @@ func TestTimelineOfLostThreads(t *testing.T) {
 	var got []string
 	tl := newTimeline(t, d.Set(t), 0)
 	for i := range tl.Series {
-		got = append(got, fmt.Sprintf("%s %v", &tl.Series[i], tl.Series[i].Lead))
+		got = append(got, fmt.Sprintf("%s %v", &tl.Series[i].Location, tl.Series[i].Lead))
 	}
 	want := "[all false unified false TP0 true TP1 false]"
 	if fmt.Sprint(got) != want {

@@ -135,7 +135,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 }
 
 func TestWhereIs(t *testing.T) {
-	for name, want := range map[string]place.Where{
+	for name, want := range map[string]place.Location{
 		"decode DP0 TP1 (node7)": {Role: request.Decode},
 		"DP0 PP0 TP1 EP0":        {Role: request.Other},
 		"prefill DP0 TP1":        {Role: request.Prefill},

@@ -162,7 +162,7 @@ func TestRateOfCollectiveStragglers(t *testing.T) {
 
 // isAt reports whether the rank that was found is the one that was planted.
 func isAt(s *straggler.Straggler, c *simulator.Config) bool {
-	at := s.Where
+	at := s.Location
 	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != simulator.Unified)
 }
 
@@ -243,7 +243,7 @@ func TestCollectivesOfTwoHosts(t *testing.T) {
 		}
 	}
 	found := got.Stragglers(gpu.Measure(set, gpu.Options{}))
-	if len(found) != 1 || found[0].Where.Rank.TP != 5 || !strings.HasPrefix(found[0].Cause, "compute-bound: its kernels run 5.9 % longer") {
+	if len(found) != 1 || found[0].Location.Rank.TP != 5 || !strings.HasPrefix(found[0].Cause, "compute-bound: its kernels run 5.9 % longer") {
 		t.Errorf("found %+v", found)
 	}
 }

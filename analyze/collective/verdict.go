@@ -54,7 +54,7 @@ func (c *Collectives) Histories(parts int) []*straggler.History {
 func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *gpu.GPUs) {
 	rank := peerGroup.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r Rank) bool { return r.rankIndex == rank })
-	s.Where = place.Named(s.Name)
+	s.Location = place.Named(s.Name)
 	s.Peers = peerGroup.peers(s.Name)
 	s.Evidence = s.Confidence()
 	if g == nil || len(g.GPUs) == 0 {
@@ -116,7 +116,7 @@ func (c *Collectives) likely() []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
 		for _, s := range slices.Concat(peerGroup.gathering.Likely(), peerGroup.gathering.LikelyOfFew(len(c.peerGroups))) {
-			s.Peers, s.Where = peerGroup.peers(s.Name), place.Named(s.Name)
+			s.Peers, s.Location = peerGroup.peers(s.Name), place.Named(s.Name)
 			s.Evidence = s.Confidence()
 			found = append(found, s)
 		}

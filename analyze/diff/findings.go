@@ -146,7 +146,7 @@ func gapName(c *gaps.Cause) string {
 
 // at is where a row changed: on the one rank on which it did, or that has it; else in the role
 // of all ranks that it is of; else everywhere.
-func (r *diffRows) at(of *Row) place.Where {
+func (r *diffRows) at(of *Row) place.Location {
 	names := []string{of.Rank}
 	if of.Rank == "" {
 		if names = r.only(of); names == nil {
@@ -155,17 +155,17 @@ func (r *diffRows) at(of *Row) place.Where {
 			}
 		}
 	}
-	var at place.Where
+	var at place.Location
 	for i, name := range names {
 		switch rank := place.Named(name); {
 		case rank.Rank == trace.NoRank && rank.Role == request.Other: // no name of a rank
-			return place.Where{}
+			return place.Location{}
 		case i == 0:
 			at = rank
 		case rank.Role != at.Role || rank.Role == request.Other:
-			return place.Where{}
+			return place.Location{}
 		default:
-			at = place.Where{Scope: place.WholeRole, Role: at.Role}
+			at = place.Location{Scope: place.WholeRole, Role: at.Role}
 		}
 	}
 	return at

@@ -49,9 +49,9 @@ func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces
 			sum, of, ok := m.Ratio(&a)
 			switch {
 			case ok && m.During:
-				d.addLoad(m, overlapping.at(a.Start), n, sum, of)
+				d.addLoad(m, overlapping.at(a.Request.Start), n, sum, of)
 			case ok:
-				d.addLoad(m, short.at(a.Start), n, sum, of)
+				d.addLoad(m, short.at(a.Request.Start), n, sum, of)
 			}
 		}
 	}

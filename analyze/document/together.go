@@ -11,7 +11,7 @@ import (
 // A Rank is one of all that there are.
 type Rank struct {
 	Name, Host string // as reports print them; no host is unknown
-	At         place.Where
+	At         place.Location
 }
 
 // A Group is ranks of hosts that belong together.
@@ -149,7 +149,7 @@ func (g *Group) tell(kind finding.Kind, of map[string][]*finding.Finding) {
 
 // Covered returns the groups of which some places cover all ranks, and those of hosts that each
 // have a rank there, the largest first.
-func (h *Hosts) Covered(places []place.Where, ranks []Rank) []Group {
+func (h *Hosts) Covered(places []place.Location, ranks []Rank) []Group {
 	c := &Ranks{Hosts: h, Named: map[string]bool{}}
 	for i := range places {
 		for _, r := range namedBy(&places[i], ranks) {
@@ -160,7 +160,7 @@ func (h *Hosts) Covered(places []place.Where, ranks []Rank) []Group {
 }
 
 // namedBy returns the ranks that a place is, or that belong to it.
-func namedBy(at *place.Where, ranks []Rank) (list []*Rank) {
+func namedBy(at *place.Location, ranks []Rank) (list []*Rank) {
 	if at.Scope != place.OneRank {
 		return nil
 	}

@@ -18,8 +18,8 @@ func TestTell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(host int, tp int16) place.Where {
-		return place.Where{Scope: place.OneRank, Role: request.Decode, Host: fmt.Sprintf("node%d", host), Rank: trace.Rank{TP: tp, PP: -1, DP: -1, EP: -1, Global: -1}}
+	at := func(host int, tp int16) place.Location {
+		return place.Location{Scope: place.OneRank, Role: request.Decode, Host: fmt.Sprintf("node%d", host), Rank: trace.Rank{TP: tp, PP: -1, DP: -1, EP: -1, Global: -1}}
 	}
 	var ranks []Rank
 	for host := range 4 {
@@ -46,7 +46,7 @@ func TestTell(t *testing.T) {
 	if n := len(found[0].Evidence); n != 1 {
 		t.Errorf("without groups, %d sentences", n)
 	}
-	groups := hosts.Covered([]place.Where{at(2, -1), at(3, -1)}, ranks)
+	groups := hosts.Covered([]place.Location{at(2, -1), at(3, -1)}, ranks)
 	if len(groups) != 1 || groups[0].String() != "all 4 ranks of rack r2" {
 		t.Errorf("two servers are %v", groups)
 	}

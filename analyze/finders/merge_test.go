@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func rankAt(role request.Role, host string, tp, dp int16) place.Where {
+func rankAt(role request.Role, host string, tp, dp int16) place.Location {
 	rank := trace.NoRank
 	rank.TP, rank.DP = tp, dp
-	return place.Where{Scope: place.OneRank, Role: role, Host: host, Rank: rank}
+	return place.Location{Scope: place.OneRank, Role: role, Host: host, Rank: rank}
 }
 
 // One thing that several finders tell of is one finding.
@@ -62,11 +62,11 @@ func TestMergeFindings(t *testing.T) {
 // several such ranks.
 func TestLoadOfHungRanks(t *testing.T) {
 	const second = 1_000_000_000
-	dp := func(n int16) place.Where { return rankAt(request.Decode, "c94b1e02", 0, n) }
+	dp := func(n int16) place.Location { return rankAt(request.Decode, "c94b1e02", 0, n) }
 	silent := func(n int16, since trace.Time, text string) finding.Finding {
 		return finding.Finding{Kind: finding.Lifecycle, Topic: lifecycle.Hang, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
 	}
-	load := func(at place.Where, since, until trace.Time, text string) finding.Finding {
+	load := func(at place.Location, since, until trace.Time, text string) finding.Finding {
 		return finding.Finding{Kind: finding.Load, Reach: finding.Everywhere, At: at, Since: since, Until: until, Text: text}
 	}
 	for _, x := range []struct {
@@ -77,7 +77,7 @@ func TestLoadOfHungRanks(t *testing.T) {
 		{[]finding.Finding{load(dp(1), 99.5*second, 0, "share rose"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent"}},
 		{[]finding.Finding{load(dp(1), 60*second, 0, "share rose before"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "share rose before"}},
 		{[]finding.Finding{load(dp(1), 0, 0, "queues all the time"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "queues all the time"}},
-		{[]finding.Finding{load(place.Where{}, 101*second, 0, "arrivals rose"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "arrivals rose"}},
+		{[]finding.Finding{load(place.Location{}, 101*second, 0, "arrivals rose"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "arrivals rose"}},
 		{[]finding.Finding{load(dp(2), 10*second, 20*second, "share rose"), load(dp(3), 60*second, 0, "share rose again"), silent(0, 50*second, "DP0 silent"), silent(1, 9*second, "DP1 silent")},
 			[]string{"DP1 silent", "DP0 silent"}},
 	} {
@@ -101,15 +101,15 @@ func sentences(list ...string) (out []finding.Evidence) {
 }
 
 func TestPlacesThatMayBeOne(t *testing.T) {
-	everywhere, decode := place.Where{}, place.Where{Scope: place.WholeRole, Role: request.Decode}
+	everywhere, decode := place.Location{}, place.Location{Scope: place.WholeRole, Role: request.Decode}
 	rank := rankAt(request.Decode, "a", 1, -1)
 	for _, test := range []struct {
-		x, y place.Where
+		x, y place.Location
 		want bool
 	}{
 		{everywhere, rank, true},
 		{decode, rank, true},
-		{place.Where{Scope: place.WholeRole, Role: request.Prefill}, rank, false},
+		{place.Location{Scope: place.WholeRole, Role: request.Prefill}, rank, false},
 		{rank, rankAt(request.Decode, "a", 1, 3), true}, // DP is not known of one
 		{rank, rankAt(request.Decode, "a", 2, -1), false},
 		{rank, rankAt(request.Decode, "b", 1, -1), false},

@@ -13,7 +13,7 @@ import (
 // A mute covers its kind, at its place and within, and nothing else; muted findings are kept
 // apart.
 func TestMute(t *testing.T) {
-	decode := place.Where{Scope: place.WholeRole, Role: request.Decode}
+	decode := place.Location{Scope: place.WholeRole, Role: request.Decode}
 	all := []finding.Finding{{Kind: finding.Straggler, At: decode, Text: "a"}, {Kind: finding.Straggler, Text: "b"}, {Kind: finding.Load, At: decode, Text: "c"}}
 	for file, want := range map[string]string{
 		"":                               "abc",

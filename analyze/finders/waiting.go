@@ -18,14 +18,14 @@ import (
 // waits follow exposed communication to its end: how much of it is waiting in collectives, for
 // whom, and what keeps that rank. Times are ns.
 type waits struct {
-	collective.Waited
+	waited                   collective.Waited
 	length, exposed, waiting int64 // of all devices; waiting is the part of exposed that is certain
 	late                     []lateRank
 }
 
 // A lateRank is why a rank was late in a spell.
 type lateRank struct {
-	*straggler.Spell
+	spell  *straggler.Spell
 	group  int // of [collective.Waited]
 	name   string
 	host   gaps.Late // what its devices waited for its host
@@ -40,7 +40,7 @@ const mostlyWaiting = 0.5
 // newWaits explains waiting; nil where communication is hidden, or mostly transfers, or too little
 // of it is known.
 func newWaits(m *Measured, collector *gaps.Collector) *waits {
-	w := &waits{Waited: m.Collectives.Waited(), length: m.GPUs.Length()}
+	w := &waits{waited: m.Collectives.Waited(), length: m.GPUs.Length()}
 	hidden := int64(0)
 	for i := range m.GPUs.GPUs {
 		g := &m.GPUs.GPUs[i]
@@ -49,9 +49,9 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 		hidden = distribution.AddTimes(hidden, g.Time(profile.ClassCommunication)-exposed)
 	}
 	// Even if all that is hidden were waiting, the rest of it is exposed.
-	w.waiting = min(max(0, w.Wait-hidden), w.exposed)
+	w.waiting = min(max(0, w.waited.Wait-hidden), w.exposed)
 	much := distribution.Fraction(w.exposed, w.length) >= m.GPUs.MuchExposed()
-	if !much || !w.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.Groups) == 0 {
+	if !much || !w.waited.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.waited.Groups) == 0 {
 		return nil
 	}
 	w.findLate(m, collector)
@@ -62,8 +62,8 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 // group, to compare.
 func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 	var windows []gaps.Window
-	for g := range w.Groups {
-		group := &w.Groups[g]
+	for g := range w.waited.Groups {
+		group := &w.waited.Groups[g]
 		for i := range group.Spells {
 			s := &group.Spells[i]
 			for _, rank := range group.Set {
@@ -72,11 +72,11 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 		}
 	}
 	hosts := collector.Late(windows)
-	for g := range w.Groups {
-		group := &w.Groups[g]
+	for g := range w.waited.Groups {
+		group := &w.waited.Groups[g]
 		for i := range group.Spells {
 			s := &group.Spells[i]
-			late := lateRank{Spell: s, group: g, name: group.Names[s.Rank], host: hosts[s.Rank]}
+			late := lateRank{spell: s, group: g, name: group.Names[s.Rank], host: hosts[s.Rank]}
 			for rank := range group.Set {
 				if rank != s.Rank {
 					late.others = distribution.AddTimes(late.others, hosts[rank].Time)
@@ -94,7 +94,7 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 
 // byHost reports whether a rank is late because its devices wait longer for their host: that makes up
 // half of how much later it comes. The others do not idle meanwhile: they wait in collectives.
-func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.Later }
+func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.spell.Later }
 
 // mostNamed is how many spells a sentence tells, and how many places in the code of a host.
 const mostNamed = 3
@@ -105,19 +105,19 @@ func (w *waits) text(devices string) string {
 	var list []string
 	for i, l := range told {
 		part := "for " + l.name
-		switch first, last := l.From == 0, l.To == 0; {
+		switch first, last := l.spell.From == 0, l.spell.To == 0; {
 		case first && last:
 		case first:
-			part += " until " + words.At(l.To, words.ClockLayout)
-		case i > 0 && told[i-1].group == l.group && told[i-1].To == l.From:
+			part += " until " + words.At(l.spell.To, words.ClockLayout)
+		case i > 0 && told[i-1].group == l.group && told[i-1].spell.To == l.spell.From:
 			part = "then " + part
 			if !last {
-				part += " until " + words.At(l.To, words.ClockLayout)
+				part += " until " + words.At(l.spell.To, words.ClockLayout)
 			}
 		case last:
-			part += " from " + words.At(l.From, words.ClockLayout) + " on"
+			part += " from " + words.At(l.spell.From, words.ClockLayout) + " on"
 		default:
-			part += " from " + words.At(l.From, words.ClockLayout) + " to " + words.At(l.To, words.ClockLayout)
+			part += " from " + words.At(l.spell.From, words.ClockLayout) + " to " + words.At(l.spell.To, words.ClockLayout)
 		}
 		if i > 0 && told[i-1].group != l.group {
 			part = "and " + part // in another group meanwhile
@@ -158,9 +158,11 @@ func (w *waits) told() []*lateRank {
 	for i := range w.late {
 		list = append(list, &w.late[i])
 	}
-	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.Lost, a.Lost) })
+	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.spell.Lost, a.spell.Lost) })
 	list = list[:min(len(list), mostNamed)]
-	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.From, b.From)) })
+	slices.SortStableFunc(list, func(a, b *lateRank) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.spell.From, b.spell.From))
+	})
 	return list
 }
 
@@ -168,9 +170,9 @@ func (w *waits) told() []*lateRank {
 func (w *waits) howMuch() string {
 	told := int64(0)
 	for _, l := range w.told() {
-		told = distribution.AddTimes(told, l.Lost)
+		told = distribution.AddTimes(told, l.spell.Lost)
 	}
-	switch part := distribution.Fraction(told, w.Wait); {
+	switch part := distribution.Fraction(told, w.waited.Wait); {
 	case part < 0.5:
 		return "for many ranks, most of all "
 	case part < 0.9:
@@ -215,7 +217,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	}
 	for _, l := range w.told() {
 		list = append(list, finding.Sentence("%s came last in %s of %s collectives then: the others waited %s for it, of %s that they waited in all; %s",
-			l.name, words.Thousands(int64(l.Last)), words.Thousands(int64(l.SyncPoints)), words.Nearly(l.Lost), words.Nearly(l.All), l.reason()))
+			l.name, words.Thousands(int64(l.spell.Last)), words.Thousands(int64(l.spell.SyncPoints)), words.Nearly(l.spell.Lost), words.Nearly(l.spell.All), l.reason()))
 	}
 	return list
 }
@@ -228,7 +230,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f.Text, f.Cost = w.text(m.GPUs.Wait()), distribution.Fraction(w.waiting, w.length)
 	f.Metric.Name, f.Metric.After = "waiting in collectives", f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
-	if !w.ByClock {
+	if !w.waited.ByClock {
 		f.Confidence = finding.Likely // who came last follows from durations
 	}
 	if !w.isOneStraggler(m) {
@@ -257,5 +259,5 @@ func (w *waits) isOneStraggler(m *Measured) bool {
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
 		lost = max(lost, s.Lost)
 	}
-	return float64(lost) >= most*float64(w.Wait)
+	return float64(lost) >= most*float64(w.waited.Wait)
 }

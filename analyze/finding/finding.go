@@ -24,7 +24,7 @@ type Finding struct {
 	Confidence Confidence
 	// At is where it is. The zero value is everywhere, or nobody knows; a part of a
 	// rank that is not known is -1, a host "".
-	At place.Where
+	At place.Location
 	// Rank is the rank of a profile.Set that is late where it meets others, by its name there; "" is
 	// none.
 	Rank string

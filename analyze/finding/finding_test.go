@@ -10,7 +10,7 @@ import (
 )
 
 func late() Finding {
-	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a", Rank: trace.Rank{TP: 1, PP: -1, DP: 0, EP: -1, Global: -1}}
+	at := place.Location{Scope: place.OneRank, Role: request.Decode, Host: "a", Rank: trace.Rank{TP: 1, PP: -1, DP: 0, EP: -1, Global: -1}}
 	return Finding{Kind: Straggler, At: at, Text: "late by 3 ms", Metric: Metric{Name: "lateness", After: 3e6}, Cost: 0.1, P: Chance(0.01)}
 }
 

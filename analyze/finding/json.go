@@ -118,7 +118,7 @@ func (e *Evidence) object() evidenceObject {
 	return v
 }
 
-func newPlaceObject(p *place.Where) placeObject {
+func newPlaceObject(p *place.Location) placeObject {
 	v := placeObject{Scope: table.JSONText(p.Scope.String())}
 	if p.Scope == place.Everywhere {
 		return v

@@ -54,12 +54,12 @@ func (f *Finding) meets(g *Finding) bool {
 }
 
 // felt is the place with all that is around it within reach.
-func (f *Finding) felt() place.Where {
+func (f *Finding) felt() place.Location {
 	switch {
 	case f.Reach == Everywhere || f.At.Scope == place.Everywhere:
-		return place.Where{}
+		return place.Location{}
 	case f.Reach == InRole:
-		return place.Where{Scope: place.WholeRole, Role: f.At.Role}
+		return place.Location{Scope: place.WholeRole, Role: f.At.Role}
 	}
 	return f.At
 }

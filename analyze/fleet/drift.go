@@ -192,8 +192,8 @@ func findDrifts(list []Day, versions []Use) {
 
 // A Version is that of some software in a run, and on how many ranks or processes it ran.
 type Version struct {
-	profile.Version
-	N int
+	Version profile.Version
+	N       int
 }
 
 // versionsOf lists the versions that inputs tell of: profilers by rank, and dumps, where
@@ -217,13 +217,15 @@ func versionsOf(m *finders.Measured) (list []Version) {
 	for v, n := range count {
 		list = append(list, Version{v, n})
 	}
-	slices.SortFunc(list, func(a, b Version) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Is, b.Is)) })
+	slices.SortFunc(list, func(a, b Version) int {
+		return cmp.Or(cmp.Compare(a.Version.Of, b.Version.Of), cmp.Compare(a.Version.Is, b.Version.Is))
+	})
 	return list
 }
 
 // A Use is when a version was seen.
 type Use struct {
-	profile.Version
+	Version     profile.Version
 	Runs        int
 	First, Last trace.Time // begin of the first and of the last of these runs; 0 is unknown
 	// Before is the version of the same software that was seen last before First; "" is none.
@@ -231,7 +233,9 @@ type Use struct {
 }
 
 // String says that the version came after another one: "GPU driver went from 550.54 to 560.28".
-func (u *Use) String() string { return fmt.Sprintf("%s went from %s to %s", u.Of, u.Before, u.Is) }
+func (u *Use) String() string {
+	return fmt.Sprintf("%s went from %s to %s", u.Version.Of, u.Before, u.Version.Is)
+}
 
 // uses lists the versions of all runs, by software and first use.
 func uses(runs []*Run) (list []Use) {
@@ -242,13 +246,13 @@ func uses(runs []*Run) (list []Use) {
 			if !ok {
 				i = len(list)
 				index[v.Version] = i
-				list = append(list, Use{Version: v.Version, First: r.From, Before: lastOf(list, v.Of)})
+				list = append(list, Use{Version: v.Version, First: r.From, Before: lastOf(list, v.Version.Of)})
 			}
 			list[i].Runs++
 			list[i].Last = r.From
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Use) int { return cmp.Compare(a.Of, b.Of) })
+	slices.SortStableFunc(list, func(a, b Use) int { return cmp.Compare(a.Version.Of, b.Version.Of) })
 	return list
 }
 
@@ -256,8 +260,8 @@ func uses(runs []*Run) (list []Use) {
 func lastOf(list []Use, of string) (before string) {
 	last := trace.Time(0)
 	for i := range list {
-		if u := &list[i]; u.Of == of && (before == "" || u.Last >= last) {
-			before, last = u.Is, u.Last
+		if u := &list[i]; u.Version.Of == of && (before == "" || u.Last >= last) {
+			before, last = u.Version.Is, u.Last
 		}
 	}
 	return before

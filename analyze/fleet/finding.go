@@ -84,8 +84,8 @@ func (o *Offender) row() []finding.Key {
 }
 
 // where is the place of the offender: a GPU of a host, a host, or the way out of it.
-func (o *Offender) where() place.Where {
-	at := place.Where{Scope: place.OneRank, Role: request.Other, Host: o.Host, Rank: trace.NoRank}
+func (o *Offender) where() place.Location {
+	at := place.Location{Scope: place.OneRank, Role: request.Other, Host: o.Host, Rank: trace.NoRank}
 	switch {
 	case o.Level == Host:
 		at.Label = "host"
@@ -143,8 +143,8 @@ func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Judged) {
 			x.Cost = 0
 		}
 		for _, u := range d.Versions {
-			x.Evidence = append(x.Evidence, finding.Sentence("%s %s, after %s, was seen in %s", u.Of, u.Is, u.Before, words.Counted(u.Runs, "run")).
-				In(versionTable, finding.Row("of", u.Of, "version", u.Is), "runs", float64(u.Runs)))
+			x.Evidence = append(x.Evidence, finding.Sentence("%s %s, after %s, was seen in %s", u.Version.Of, u.Version.Is, u.Before, words.Counted(u.Runs, "run")).
+				In(versionTable, finding.Row("of", u.Version.Of, "version", u.Version.Is), "runs", float64(u.Runs)))
 		}
 		found = append(found, x)
 	}

@@ -198,12 +198,12 @@ func TestRateOfDriftByChance(t *testing.T) {
 // Findings at different ranks add up, of those that may be at one place the largest counts, and
 // no kind costs more than there is.
 func TestLosses(t *testing.T) {
-	at := func(host string, tp int) place.Where {
+	at := func(host string, tp int) place.Location {
 		where := place.Named(fmt.Sprintf("TP%d", tp))
 		where.Host = host
 		return where
 	}
-	found := func(kind finding.Kind, where place.Where, cost float64) finding.Finding {
+	found := func(kind finding.Kind, where place.Location, cost float64) finding.Finding {
 		return finding.Finding{Kind: kind, At: where, Cost: cost, Whose: finding.GPUTime}
 	}
 	r := &Run{GPUTime: 1000}
@@ -213,8 +213,8 @@ func TestLosses(t *testing.T) {
 	}{
 		{[]finding.Finding{found(finding.Straggler, at("a", 1), 0.1), found(finding.Straggler, at("a", 2), 0.2), found(finding.Straggler, at("b", 1), 0.3)}, 600},
 		{[]finding.Finding{found(finding.Straggler, at("a", 1), 0.1), found(finding.Straggler, at("a", 1), 0.25)}, 250},
-		{[]finding.Finding{found(finding.GPU, place.Where{}, 0.5), found(finding.GPU, at("a", 1), 0.25), found(finding.GPU, at("b", 1), 0.2)}, 500},
-		{[]finding.Finding{found(finding.GPU, place.Where{}, 0.1), found(finding.GPU, at("a", 1), 0.25), found(finding.GPU, at("b", 1), 0.2)}, 450},
+		{[]finding.Finding{found(finding.GPU, place.Location{}, 0.5), found(finding.GPU, at("a", 1), 0.25), found(finding.GPU, at("b", 1), 0.2)}, 500},
+		{[]finding.Finding{found(finding.GPU, place.Location{}, 0.1), found(finding.GPU, at("a", 1), 0.25), found(finding.GPU, at("b", 1), 0.2)}, 450},
 		{[]finding.Finding{found(finding.Straggler, at("a", 1), 0.8), found(finding.Straggler, at("a", 2), 0.7)}, 1000},
 	} {
 		list := r.lose(test.found, &ranks{})
@@ -236,7 +236,7 @@ func TestVersions(t *testing.T) {
 	}
 	got := ""
 	for _, u := range New(runs).Versions {
-		got += fmt.Sprintf("%s in %d after %q; ", u.Is, u.Runs, u.Before)
+		got += fmt.Sprintf("%s in %d after %q; ", u.Version.Is, u.Runs, u.Before)
 	}
 	if want := `1 in 3 after ""; 2 in 2 after "1"; 3 in 1 after "2"; `; got != want {
 		t.Errorf("versions are %s, want %s", got, want)

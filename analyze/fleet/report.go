@@ -207,8 +207,8 @@ func (d *Drift) versions() string {
 // VersionReport makes a table of the versions that inputs tell of.
 func (f *Fleet) VersionReport() *table.Table {
 	r := table.New("sgtrace.report."+versionTable+"/v1", "Versions", f.Versions, []table.Field[Use]{
-		table.TextColumn("of", "software", func(u *Use) string { return u.Of }),
-		table.TextColumn("version", "as inputs call it", func(u *Use) string { return u.Is }),
+		table.TextColumn("of", "software", func(u *Use) string { return u.Version.Of }),
+		table.TextColumn("version", "as inputs call it", func(u *Use) string { return u.Version.Is }),
 		table.CountColumn("runs", "that had it", func(u *Use) int64 { return int64(u.Runs) }),
 		runTime("first", "when the first of them began", func(u *Use) trace.Time { return u.First }),
 		runTime("last", "when the last of them began", func(u *Use) trace.Time { return u.Last }),

@@ -124,7 +124,7 @@ func (r *Run) requestTime(f *finding.Finding) float64 {
 // than a rank may be about the same time as all of them.
 func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) float64, most float64) float64 {
 	type at struct {
-		where place.Where
+		where place.Location
 		cost  float64
 	}
 	var places []at

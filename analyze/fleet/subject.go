@@ -97,7 +97,7 @@ type seen struct {
 // A ranked is a rank of a run, and where it ran.
 type ranked struct {
 	Subject
-	where place.Where
+	where place.Location
 }
 
 // ranks are those of a run.
@@ -163,7 +163,7 @@ func (r *ranks) addProfiled(m *finders.Measured) {
 }
 
 // addServing adds a rank that worked for requests, unless it is one that a profiler recorded.
-func (r *ranks) addServing(where place.Where) {
+func (r *ranks) addServing(where place.Location) {
 	if i := r.serving(&where); i >= 0 {
 		r.list[i].where = where
 		return
@@ -176,7 +176,7 @@ func (r *ranks) addServing(where place.Where) {
 }
 
 // serving returns which rank that a profiler recorded is at a place; -1 is none, or several.
-func (r *ranks) serving(where *place.Where) int {
+func (r *ranks) serving(where *place.Location) int {
 	found := -1
 	for _, i := range r.profiled {
 		x := &r.list[i]
@@ -213,7 +213,7 @@ func (r *ranks) of(f *finding.Finding) *ranked {
 }
 
 // where returns where a finding is, with the host if only the rank's recording tells.
-func (r *ranks) where(f *finding.Finding) place.Where {
+func (r *ranks) where(f *finding.Finding) place.Location {
 	if x := r.of(f); x != nil {
 		return x.where
 	}

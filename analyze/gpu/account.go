@@ -21,7 +21,7 @@ const numWork = 4
 // far as it is exposed.
 func timeColumns() (list []timeColumn) {
 	for _, t := range []timeOf{computeTime, exposedComm, exposedCopy, exposedOther} {
-		list = append(list, timeColumn{t.Name, t.Title, t.Doc, t.of})
+		list = append(list, timeColumn{t.metric.Name, t.metric.Title, t.metric.Doc, t.of})
 	}
 	for reason := Capturing; reason < NumReasons; reason++ {
 		name := "idle: " + ReasonWords[reason]
@@ -120,8 +120,8 @@ func (g *GPU) mostly() string {
 
 // A timeOf is a metric of devices, as it is measured of what they did.
 type timeOf struct {
-	*metric.Metric
-	of func(*Activity) int64
+	metric *metric.Metric
+	of     func(*Activity) int64
 }
 
 // Times of devices.
@@ -148,9 +148,9 @@ func exposed(class profile.Class) func(*Activity) int64 {
 // partsOf are the columns of some times: the part of a whole for people, and ns.
 func partsOf[T any](did func(*T) *Activity, whole func(*T) int64, wholeName string, times ...timeOf) (fields []table.Field[T]) {
 	for _, t := range times {
-		part := part(t.Name, t.Doc, wholeName, whole, func(r *T) int64 { return t.of(did(r)) })
-		if t.Title != t.Name {
-			part = titled(t.Title, part)
+		part := part(t.metric.Name, t.metric.Doc, wholeName, whole, func(r *T) int64 { return t.of(did(r)) })
+		if t.metric.Title != t.metric.Name {
+			part = titled(t.metric.Title, part)
 		}
 		fields = append(fields, part...)
 	}

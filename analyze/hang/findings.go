@@ -45,13 +45,13 @@ func (h *Hang) finding(i int) finding.Finding {
 }
 
 // at is the rank that is the cause, if it is one.
-func (h *Hang) at(s *Stuck) place.Where {
+func (h *Hang) at(s *Stuck) place.Location {
 	for _, list := range [][]int32{s.Absent, s.Differ, s.Silent} {
 		if len(list) == 1 && !s.Even {
 			return place.Named(fmt.Sprintf("rank %d", list[0]))
 		}
 	}
-	return place.Where{}
+	return place.Location{}
 }
 
 // evidence is what else speaks for a cause.

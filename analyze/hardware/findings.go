@@ -123,7 +123,7 @@ func peers(n int) string {
 }
 
 // at is where a GPU is: its pod, which logs call as metrics do, if that is known.
-func at(d *Device) place.Where {
+func at(d *Device) place.Location {
 	w := place.Device(d.name())
 	w.Host = d.User
 	return w

@@ -189,7 +189,7 @@ func byName(a, b who) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compa
 // called is what people call a host or a pod.
 func (w who) called() string { return cmp.Or(w.pod, w.host, "a host") }
 
-func (w who) at() place.Where {
+func (w who) at() place.Location {
 	at := place.Device(w.called())
 	at.Host = w.called()
 	return at

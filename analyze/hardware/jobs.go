@@ -95,7 +95,7 @@ func (s *Slow) during() bool {
 // Beside says what metrics have of the clock of a rank's GPU while it was recorded, beside those of
 // other ranks and other GPUs of its host: equal tells that it was as high. It is "" if they have
 // nothing.
-func Beside(set *series.Set, uses []Use, rank place.Where) (text string, equal bool) {
+func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equal bool) {
 	devices := Devices(set)
 	join(devices, uses)
 	i := slices.IndexFunc(devices, func(d *Device) bool { return d.use != nil && place.Named(d.use.Rank) == rank })

@@ -26,7 +26,7 @@ const (
 type Event struct {
 	At         trace.Time
 	What       string
-	Server     place.Where
+	Server     place.Location
 	Host       string
 	PID        int64 // of the tokenizer, else of the lowest rank; 0 is unknown
 	ReplacedBy int64 // of the processes that took their place; 0 is none, or unknown
@@ -80,7 +80,7 @@ func Find(s *request.Set) *Lives {
 	return l
 }
 
-func (l *Lives) add(at trace.Time, what string, of *life, where place.Where) {
+func (l *Lives) add(at trace.Time, what string, of *life, where place.Location) {
 	e := Event{At: at, What: what, Server: where, Host: of.server.host, PID: of.pid}
 	for _, r := range l.restarts {
 		if r.old == of {
@@ -92,7 +92,7 @@ func (l *Lives) add(at trace.Time, what string, of *life, where place.Where) {
 
 // where is the place of an end: the DP rank that hangs where there are several, else the
 // server.
-func (e *end) where() place.Where {
+func (e *end) where() place.Location {
 	if e.team != nil && len(e.life.teams) > 1 {
 		return e.team.at.Team()
 	}

@@ -167,7 +167,7 @@ func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
 			how = "partly at the same time"
 		}
 	}
-	f := finding.Finding{At: place.Where{Scope: place.WholeRole, Role: role}, Topic: Restart, Confidence: finding.Certain, Since: list[0].old.last, Until: list[len(list)-1].new.first,
+	f := finding.Finding{At: place.Location{Scope: place.WholeRole, Role: role}, Topic: Restart, Confidence: finding.Certain, Since: list[0].old.last, Until: list[len(list)-1].new.first,
 		Text: fmt.Sprintf("%d of %s were restarted, %s: %s", len(list), words.Counted(all, role.String()+" server"), how, strings.Join(each, ", "))}
 	for _, r := range list {
 		f.Since = min(f.Since, r.old.last)
@@ -215,7 +215,7 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 }
 
 // name names a place with its host, also where there is no other.
-func name(at *place.Where) string {
+func name(at *place.Location) string {
 	text := at.String()
 	if host := at.ServerName(); at.Host != naming.Unknown && !strings.Contains(text, host) {
 		text += " (" + host + ")"

@@ -12,7 +12,7 @@ import (
 
 // A server is a place where processes serve requests, one after another.
 type server struct {
-	at    place.Where // all of its ranks
+	at    place.Location // all of its ranks
 	host  string
 	role  request.Role
 	lives []*life // in order
@@ -34,8 +34,8 @@ type life struct {
 // A team is the ranks of a life that work on the same requests: those of a DP rank.
 type team struct {
 	life   *life
-	number int32       // in the list of its life
-	at     place.Where // the lowest of its ranks
+	number int32          // in the list of its life
+	at     place.Location // the lowest of its ranks
 	ends   []trace.Time
 	last   trace.Time // sign of it
 	stage  int        // row that ended last
@@ -163,7 +163,7 @@ func (o *observer) findLives() {
 	}
 	for _, key := range keys {
 		procs := of[key]
-		at := place.NewWhere(s, procs[0]).Team()
+		at := place.NewLocation(s, procs[0]).Team()
 		at.Rank.DP = -1
 		x := &server{at: at, host: s.HostOf(procs[0]), role: key.role}
 		o.servers = append(o.servers, x)
@@ -285,7 +285,7 @@ func waitsForOther(role request.Role, last request.Meaning) bool {
 
 // teamOf returns the team of a proc of a life.
 func (l *life) teamOf(proc int, s *request.Set) *team {
-	at := place.NewWhere(s, proc)
+	at := place.NewLocation(s, proc)
 	i := slices.IndexFunc(l.teams, func(t *team) bool { return t.at.Rank.DP == at.Rank.DP })
 	if i < 0 {
 		i = len(l.teams)

@@ -32,7 +32,7 @@ func (l *Limits) groups() [][]*Limit {
 	var groups [][]*Limit
 	for i := range l.List {
 		x := &l.List[i]
-		k := slices.IndexFunc(groups, func(g []*Limit) bool { return g[0].Role == x.Role && g[0].Kind == x.Kind })
+		k := slices.IndexFunc(groups, func(g []*Limit) bool { return g[0].Location.Role == x.Location.Role && g[0].Kind == x.Kind })
 		if k < 0 {
 			k = len(groups)
 			groups = append(groups, nil)
@@ -45,10 +45,10 @@ func (l *Limits) groups() [][]*Limit {
 // finding is about one limit, of one server or several.
 func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	worst := same[0]
-	f := finding.Finding{Topic: worst.Kind.String(), At: worst.Where, Text: worst.Sentence(), Metric: worst.metric()}
+	f := finding.Finding{Topic: worst.Kind.String(), At: worst.Location, Text: worst.Sentence(), Metric: worst.metric()}
 	if n := len(same) - 1; n > 0 {
-		f.At = place.Where{Scope: place.WholeRole, Role: worst.Role}
-		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Role)
+		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
+		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)
 	}
 	first, last := worst, worst
 	var requests []int
@@ -86,7 +86,7 @@ func (l *Limit) causes() []cause.Cause {
 func (l *Limit) evidence() finding.Evidence {
 	mean := l.Waited / int64(len(l.Requests))
 	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
-		words.Counted(len(l.Requests), "request"), words.Nearly(mean), words.InPercent(l.Share), l.DP()).
+		words.Counted(len(l.Requests), "request"), words.Nearly(mean), words.InPercent(l.Share), l.Location.DP()).
 		In("limits", l.row(), "waited_ns", float64(l.Waited))
 }
 
@@ -108,7 +108,7 @@ func (l *Limit) metric() finding.Metric {
 
 // Sentence says which limit it is, and since when.
 func (l *Limit) Sentence() string {
-	name := l.DP()
+	name := l.Location.DP()
 	switch l.Kind {
 	case Running:
 		return fmt.Sprintf("%s is decode-bound: running is stuck at %d (max running requests?) while up to %d wait, %s", name, l.StuckAt, l.Most, l.when())
@@ -122,7 +122,7 @@ func (l *Limit) Sentence() string {
 		return fmt.Sprintf("%s is transfer-bound: up to %d KV transfers share a link, which makes each %s times as long on average, %s",
 			name, l.Most, words.ThreeDigits(l.Slowdown), l.when())
 	}
-	if l.Role == request.Unified && l.Retracted == 0 {
+	if l.Location.Role == request.Unified && l.Retracted == 0 {
 		return fmt.Sprintf("%s is decode-bound: up to %d requests wait while %s run (KV cache full?), %s", name, l.Most, l.runs(), l.when())
 	}
 	text := fmt.Sprintf("%s is decode-bound: its KV cache is full: up to %d requests wait for room while %s run, %s", name, l.Most, l.runs(), l.when())

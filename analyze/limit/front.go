@@ -18,13 +18,13 @@ type Front struct {
 	Desks  []*Desk
 
 	set   *request.Set
-	index map[place.Where]*Desk
+	index map[place.Location]*Desk
 }
 
 // A Desk is one of them: a gateway, or the tokenizer of a server.
 type Desk struct {
-	place.Where
-	Gateway bool
+	Location place.Location
+	Gateway  bool
 	// Usual is how long it keeps requests where it keeps them for the shortest time, and Limit
 	// from when on that is longer than usual explains; ns.
 	Usual, Limit int64
@@ -60,7 +60,7 @@ const (
 
 // FindFront looks at the requests of a set.
 func FindFront(s *request.Set) *Front {
-	f := &Front{set: s, index: map[place.Where]*Desk{}}
+	f := &Front{set: s, index: map[place.Location]*Desk{}}
 	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Finished && r.Complete() {
 			f.add(i, r)
@@ -129,10 +129,10 @@ func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 
 // desk returns the desk of a proc.
 func (f *Front) desk(proc int, gateway bool) *Desk {
-	at := place.NewWhere(f.set, proc)
+	at := place.NewLocation(f.set, proc)
 	d := f.index[at]
 	if d == nil {
-		d = &Desk{Where: at, Gateway: gateway}
+		d = &Desk{Location: at, Gateway: gateway}
 		f.index[at], f.Desks = d, append(f.Desks, d)
 	}
 	return d

@@ -109,7 +109,7 @@ func (f *Front) finding(d *Desk, b *cause.Costs, cost float64) finding.Finding {
 	}
 	mean := distribution.FloorDiv(d.total(), int64(len(d.kept)))
 	out := finding.Finding{
-		Topic: topic, At: d.Where, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
+		Topic: topic, At: d.Location, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
 		Metric: finding.Metric{Name: name, Unit: table.Duration, Before: float64(d.Usual), After: float64(mean)},
 	}
@@ -156,7 +156,7 @@ func (d *Desk) text(mean int64) string {
 
 // server names the server of a tokenizer.
 func (d *Desk) server() string {
-	at := d.Where
+	at := d.Location
 	at.Label, at.Rank = "", trace.NoRank
 	return at.Group()
 }

@@ -85,9 +85,9 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	slots := p.weigh(taken[Slots])
 	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == int32(places.usual()) })
 	switch {
-	case v.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
+	case v.location.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
 		return Prefills, true
-	case v.Role == request.Prefill:
+	case v.location.Role == request.Prefill:
 		return 0, false
 	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
 		return Running, true
@@ -126,13 +126,13 @@ func (v *server) within(p *spell) []held {
 	return list[from:to]
 }
 
-func compareStart(h held, t trace.Time) int { return cmp.Compare(h.From, t) }
+func compareStart(h held, t trace.Time) int { return cmp.Compare(h.time.From, t) }
 
 // left counts how often requests wait no longer before a spell is over.
 func (v *server) left(p *spell) int {
 	n := 0
 	for _, h := range v.within(p) {
-		if h.To < p.to() {
+		if h.time.To < p.to() {
 			n++
 		}
 	}
@@ -148,7 +148,7 @@ func (v *server) retractions(p *spell) int {
 
 // measure sums up the spells of a limit.
 func (v *server) measure(h *phase) Limit {
-	l := Limit{Where: v.Where, Kind: h.kind, Spells: len(h.spells), From: h.spells[0].from(), To: h.spells[len(h.spells)-1].to()}
+	l := Limit{Location: v.location, Kind: h.kind, Spells: len(h.spells), From: h.spells[0].from(), To: h.spells[len(h.spells)-1].to()}
 	l.waits = map[int]int64{}
 	whole := spell{wait: h.wait}
 	for i := range h.spells {
@@ -158,7 +158,7 @@ func (v *server) measure(h *phase) Limit {
 		l.Retracted += v.retractions(p)
 		for _, h := range v.within(p) {
 			l.Requests = append(l.Requests, int(h.request))
-			l.waits[int(h.request)] += int64(h.To - h.From)
+			l.waits[int(h.request)] += int64(h.time.To - h.time.From)
 		}
 		whole.segments = append(whole.segments, p.segments...)
 	}

@@ -9,7 +9,7 @@ import (
 
 // row names the row of l in the table.
 func (l *Limit) row() []finding.Key {
-	role, host, rank := l.Where.Parts()
+	role, host, rank := l.Location.Parts()
 	return finding.Row("role", role, "host", host, "rank", rank, "limit", l.Kind.String())
 }
 
@@ -20,7 +20,7 @@ func (l *Limits) Report() *table.Table {
 	}
 	where := func(part int) func(x *Limit) string {
 		return func(x *Limit) string {
-			role, host, rank := x.Where.Parts()
+			role, host, rank := x.Location.Parts()
 			return [...]string{role, host, rank}[part]
 		}
 	}
@@ -30,7 +30,7 @@ func (l *Limits) Report() *table.Table {
 		table.TextColumn("rank", "of its lead rank", where(2)),
 	})
 	fields = append(fields, []table.Field[Limit]{
-		table.TextColumn("server", "its ranks", func(x *Limit) string { return x.Where.DP() }),
+		table.TextColumn("server", "its ranks", func(x *Limit) string { return x.Location.DP() }),
 		table.TextColumn("limit", "what the server has no more of", func(x *Limit) string { return x.Kind.String() }),
 		table.TimeColumn("from", "when requests began to wait", func(x *Limit) trace.Time { return x.From }),
 		table.TimeColumn("to", "when they no longer waited", func(x *Limit) trace.Time { return x.To }),

@@ -26,7 +26,7 @@ const (
 
 // A held is a stretch of time in which a request was in a state.
 type held struct {
-	request.Interval
+	time    request.Interval
 	request int32 // index into Set.Requests
 	tokens  int64 // of the prompt; 0 is unknown
 }
@@ -34,7 +34,7 @@ type held struct {
 // A server is the lead rank of some ranks that schedule together, with what requests did
 // on it.
 type server struct {
-	place.Where
+	location place.Location
 	held     [states][]held // by start
 	retracts []trace.Time   // when requests were thrown out of the batch, in order
 	served   []int          // requests that it worked for, as indexes into Set.Requests, in order
@@ -56,7 +56,7 @@ func serversOf(ranks *place.RankSet) []*server {
 				continue
 			}
 			if servers[rank] == nil {
-				servers[rank] = &server{Where: ranks.Places[rank]}
+				servers[rank] = &server{location: ranks.Places[rank]}
 			}
 			servers[rank].add(s, part, thread)
 		}
@@ -64,7 +64,7 @@ func serversOf(ranks *place.RankSet) []*server {
 	servers = slices.DeleteFunc(servers, func(v *server) bool { return v == nil })
 	for _, v := range servers {
 		for of := range v.held {
-			slices.SortStableFunc(v.held[of], func(x, y held) int { return cmp.Compare(x.From, y.From) })
+			slices.SortStableFunc(v.held[of], func(x, y held) int { return cmp.Compare(x.time.From, y.time.From) })
 		}
 		slices.Sort(v.retracts)
 	}
@@ -103,7 +103,7 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 		if !ok || s.Implausible(i) || row.Start >= row.End || !request.Plausible(row.Start, row.End) {
 			return
 		}
-		h := held{Interval: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
+		h := held{time: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
 		if row.Means == request.Prefilling {
 			v.held[prefilling] = memory.Append(v.held[prefilling], h)
 		}
@@ -141,17 +141,17 @@ func (k Kind) String() string {
 
 // A Limit is what keeps requests waiting on a server.
 type Limit struct {
-	place.Where // the lead rank of the server
-	Kind        Kind
-	Spells      int        // stretches of time in which requests waited
-	From, To    trace.Time // of the first and of the last of them
-	Always      bool       // it was so from the beginning of the dump, nearly
-	Open        bool       // and until the end of it
-	Length      int64      // ns of all of them
-	Waited      int64      // ns that requests waited in them, all together
-	Requests    []int      // that waited, as indexes into Set.Requests, by start
-	Most        int        // that waited at a time, first at the instant At
-	At          trace.Time
+	Location place.Location // the lead rank of the server
+	Kind     Kind
+	Spells   int        // stretches of time in which requests waited
+	From, To trace.Time // of the first and of the last of them
+	Always   bool       // it was so from the beginning of the dump, nearly
+	Open     bool       // and until the end of it
+	Length   int64      // ns of all of them
+	Waited   int64      // ns that requests waited in them, all together
+	Requests []int      // that waited, as indexes into Set.Requests, by start
+	Most     int        // that waited at a time, first at the instant At
+	At       trace.Time
 	// StuckAt is how many places are taken for most of the waiting; 0 of other limits.
 	StuckAt int
 	// Running is how many requests ran while others waited, on average; Fewest and

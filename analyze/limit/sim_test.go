@@ -53,7 +53,7 @@ func TestRateOfLimits(t *testing.T) {
 					return false
 				}
 				l := &list[0]
-				return l.Kind == p.kind && slices.Contains(p.role, l.Role) && (l.Kind != Running || l.StuckAt == c.MaxRunning)
+				return l.Kind == p.kind && slices.Contains(p.role, l.Location.Role) && (l.Kind != Running || l.StuckAt == c.MaxRunning)
 			})
 			testset.Rate(t, "limits: "+p.name, right, len(seeds), 95)
 		})

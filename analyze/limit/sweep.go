@@ -30,7 +30,7 @@ func (v *server) segments() []segment {
 	edges := memory.Make[edge](2 * n)[:0]
 	for of := range states {
 		for _, h := range v.held[of] {
-			edges = append(edges, edge{h.From, of, 1}, edge{h.To, of, -1})
+			edges = append(edges, edge{h.time.From, of, 1}, edge{h.time.To, of, -1})
 		}
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.at, y.at) })

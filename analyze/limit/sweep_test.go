@@ -16,7 +16,7 @@ func randomServer(rng *rand.Rand) *server {
 	for of := range states {
 		for range rng.IntN(60) {
 			from := trace.Time(rng.IntN(1000))
-			v.held[of] = append(v.held[of], held{Interval: request.Interval{From: from, To: from + 1 + trace.Time(rng.IntN(50))}})
+			v.held[of] = append(v.held[of], held{time: request.Interval{From: from, To: from + 1 + trace.Time(rng.IntN(50))}})
 		}
 	}
 	return v
@@ -25,7 +25,7 @@ func randomServer(rng *rand.Rand) *server {
 // at counts the requests in a state at a time.
 func (v *server) at(of state, t trace.Time) (n int32) {
 	for _, h := range v.held[of] {
-		if h.From <= t && t < h.To {
+		if h.time.From <= t && t < h.time.To {
 			n++
 		}
 	}
@@ -53,7 +53,7 @@ func TestSweep(t *testing.T) {
 		}
 		want, got := int64(0), int64(0)
 		for _, h := range v.held[queued] {
-			want += int64(h.To - h.From)
+			want += int64(h.time.To - h.time.From)
 		}
 		for _, p := range spells(all, queued) {
 			got += p.waited()
@@ -74,7 +74,7 @@ func TestSpellsAreDense(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	v := &server{}
 	add := func(from, to trace.Time) {
-		v.held[roomless] = append(v.held[roomless], held{Interval: request.Interval{From: from, To: to}})
+		v.held[roomless] = append(v.held[roomless], held{time: request.Interval{From: from, To: to}})
 	}
 	for at := trace.Time(0); at < 4000; at += 100 {
 		add(at, at+300)
@@ -97,11 +97,11 @@ func TestSpellsAreDense(t *testing.T) {
 // queueing plays a decode server that has places for some requests only, from the moment
 // that it makes room for one until its answer is out.
 func queueing(rng *rand.Rand, places, requests int) *server {
-	v := &server{Where: place.Where{Scope: place.OneRank, Role: request.Decode}}
+	v := &server{location: place.Location{Scope: place.OneRank, Role: request.Decode}}
 	free := make([]trace.Time, places)
 	arrival := trace.Time(0)
 	add := func(of state, from, to trace.Time, r int) trace.Time {
-		v.held[of] = append(v.held[of], held{Interval: request.Interval{From: from, To: to}, request: int32(r)})
+		v.held[of] = append(v.held[of], held{time: request.Interval{From: from, To: to}, request: int32(r)})
 		return to
 	}
 	for r := range requests {
@@ -122,12 +122,12 @@ func queueing(rng *rand.Rand, places, requests int) *server {
 func TestRunningInBothQueues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const places, taken = 5, 12 // that run, and that have room
-	v := &server{Where: place.Where{Scope: place.OneRank, Role: request.Decode}}
+	v := &server{location: place.Location{Scope: place.OneRank, Role: request.Decode}}
 	run, room := make([]trace.Time, places), make([]trace.Time, taken)
 	want, arrival := int64(0), trace.Time(0)
 	add := func(of state, from, to trace.Time, r int) {
 		if from < to {
-			v.held[of] = append(v.held[of], held{Interval: request.Interval{From: from, To: to}, request: int32(r)})
+			v.held[of] = append(v.held[of], held{time: request.Interval{From: from, To: to}, request: int32(r)})
 			if of == roomless || of == queued {
 				want += int64(to - from)
 			}
@@ -166,7 +166,7 @@ func TestSlots(t *testing.T) {
 		}
 		want := int64(0)
 		for _, h := range v.held[roomless] {
-			want += int64(h.To - h.From)
+			want += int64(h.time.To - h.time.From)
 		}
 		if l := list[0]; l.Waited > want || float64(l.Waited) < 0.9*float64(want) {
 			t.Errorf("%d places: requests wait for %d ns, want nearly all of %d", places, l.Waited, want)

@@ -30,7 +30,7 @@ type carried struct {
 // ones do not care.
 func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	moved := v.carried(all)
-	if v.Role != request.Prefill || len(moved) < fewTransfers {
+	if v.location.Role != request.Prefill || len(moved) < fewTransfers {
 		return limit, false
 	}
 	slices.SortStableFunc(moved, func(x, y carried) int { return cmp.Compare(x.crowd, y.crowd) })
@@ -53,19 +53,19 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 // measureLink sums up the transfers that were under way with others, given the ns per token
 // of one alone.
 func (v *server) measureLink(moved []carried, alone float64) Limit {
-	limit := Limit{Where: v.Where, Kind: Transfers, Spells: 1, waits: map[int]int64{}}
+	limit := Limit{Location: v.location, Kind: Transfers, Spells: 1, waits: map[int]int64{}}
 	slower := 0.0
 	for i := range moved {
 		x := &moved[i]
-		beyond := int64(x.To-x.From) - int64(alone*float64(x.tokens))
+		beyond := int64(x.time.To-x.time.From) - int64(alone*float64(x.tokens))
 		limit.waits[int(x.request)] += max(0, beyond)
 		if x.crowd < fewWaiting || beyond <= 0 {
 			continue
 		}
-		if len(limit.Requests) == 0 || x.From < limit.From {
-			limit.From = x.From
+		if len(limit.Requests) == 0 || x.time.From < limit.From {
+			limit.From = x.time.From
 		}
-		limit.To = max(limit.To, x.To)
+		limit.To = max(limit.To, x.time.To)
 		limit.Waited += beyond
 		limit.Requests = append(limit.Requests, int(x.request))
 		slower += x.pace / alone
@@ -84,7 +84,7 @@ func full(moved []carried, alone float64) bool {
 	var intervals []request.Interval
 	for i := range moved {
 		tokens += moved[i].tokens
-		intervals = append(intervals, moved[i].Interval)
+		intervals = append(intervals, moved[i].time)
 	}
 	covered := request.NewCoverage(intervals)
 	used := alone * float64(tokens) / float64(covered.Total())
@@ -98,12 +98,12 @@ func (v *server) carried(all []segment) []carried {
 		if h.tokens == 0 {
 			continue
 		}
-		from, _ := slices.BinarySearchFunc(all, h.From, func(s segment, t trace.Time) int { return cmp.Compare(s.from, t) })
+		from, _ := slices.BinarySearchFunc(all, h.time.From, func(s segment, t trace.Time) int { return cmp.Compare(s.from, t) })
 		sum := 0.0
-		for i := from; i < len(all) && all[i].from < h.To; i++ {
+		for i := from; i < len(all) && all[i].from < h.time.To; i++ {
 			sum += float64(all[i].to-all[i].from) * float64(all[i].n[transferring])
 		}
-		length := float64(h.To - h.From)
+		length := float64(h.time.To - h.time.From)
 		out = append(out, carried{h, sum / length, length / float64(h.tokens)})
 	}
 	return out

@@ -23,7 +23,7 @@ type timelineBuilder struct {
 
 // A meter measures one place.
 type meter struct {
-	place.Where
+	location   place.Location
 	lead       bool // of a rank: see ranks.leads
 	parts      int  // of requests that it worked on
 	prompts    bool // it is known how long the prompts were
@@ -70,9 +70,9 @@ func StateOf(stage *request.Row, role request.Role) state {
 
 func newTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk) *timelineBuilder {
 	b := &timelineBuilder{Timeline: t, set: r.Set, ranks: r, bulk: e}
-	b.all = b.newMeter(place.Where{Scope: place.Everywhere})
+	b.all = b.newMeter(place.Location{Scope: place.Everywhere})
 	for role := range b.roles {
-		b.roles[role] = b.newMeter(place.Where{Scope: place.WholeRole, Role: request.Role(role)})
+		b.roles[role] = b.newMeter(place.Location{Scope: place.WholeRole, Role: request.Role(role)})
 	}
 	for i, place := range r.Places {
 		m := b.newMeter(place)
@@ -82,8 +82,8 @@ func newTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk) *timelineBuilder 
 	return b
 }
 
-func (b *timelineBuilder) newMeter(p place.Where) *meter {
-	m := &meter{Where: p, points: make([]Point, b.N()), stages: make([][]timed, len(b.Stages))}
+func (b *timelineBuilder) newMeter(p place.Location) *meter {
+	m := &meter{location: p, points: make([]Point, b.N()), stages: make([][]timed, len(b.Stages))}
 	m.busy = curves.NewArea(&b.Grid)
 	for i := range m.loads {
 		m.loads[i] = curves.NewArea(&b.Grid)
@@ -148,8 +148,8 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 	at := b.At(p.Start)
 	m.points[at].Arrivals++
 	if lead {
-		b.roles[m.Role].parts++
-		b.roles[m.Role].points[at].Arrivals++
+		b.roles[m.location.Role].parts++
+		b.roles[m.location.Role].points[at].Arrivals++
 	}
 }
 

@@ -26,7 +26,7 @@ func (b *timelineBuilder) finish() {
 		var of, leads []*meter
 		most := 0
 		for _, m := range b.meters {
-			if m.Role == role && m.parts > 0 {
+			if m.location.Role == role && m.parts > 0 {
 				of = append(of, m)
 				most = max(most, MostAtOnce(m.computing))
 			}
@@ -71,7 +71,7 @@ func (m *meter) level(t *Timeline, most int) {
 		p.Running = distribution.Ratio(float64(totals[StateRunning][i]), ns)
 		p.Queued = distribution.Ratio(float64(totals[stateQueued][i]), ns)
 		p.Transferring = distribution.Ratio(float64(totals[stateTransferring][i]), ns)
-		p.Busy = Busy(m.Role, p.Running, distribution.Ratio(float64(busy[i]), ns), most)
+		p.Busy = Busy(m.location.Role, p.Running, distribution.Ratio(float64(busy[i]), ns), most)
 		p.Share, p.Imbalance = math.NaN(), math.NaN()
 		if !m.prompts {
 			p.Prefill = request.Unknown
@@ -124,7 +124,7 @@ func addTokensOf(all *meter, roles []*meter) {
 
 // series makes a series of a place, with the stages of the places that it consists of.
 func (b *timelineBuilder) series(m *meter, of ...*meter) Series {
-	s := Series{Where: m.Where, Points: m.points, Stages: make([][]Spread, len(m.stages)), Lead: m.lead}
+	s := Series{Location: m.location, Points: m.points, Stages: make([][]Spread, len(m.stages)), Lead: m.lead}
 	for k := range m.stages {
 		samples := [][]timed{m.stages[k]}
 		for _, part := range of {

@@ -34,7 +34,7 @@ type Timeline struct {
 // A Series is one place over time. What has an element per bucket is nil where
 // nothing is known of it.
 type Series struct {
-	place.Where
+	Location place.Location
 	// Lead tells that the rank stands for those that do the same work beside it.
 	// A role has the sum of its lead ranks.
 	Lead       bool

@@ -92,7 +92,7 @@ func (l *Logged) Name(e *Event) string {
 }
 
 // at is where an event is.
-func (l *Logged) at(e *Event) place.Where {
+func (l *Logged) at(e *Event) place.Location {
 	if len(e.Places) == 1 {
 		return l.where(e.Places[0])
 	}

@@ -31,7 +31,7 @@ type Logged struct {
 
 // A Rank is a place that logs batches: one for all ranks that share its DP rank.
 type Rank struct {
-	Where  place.Where
+	Where  place.Location
 	Server int32 // index into Set.Servers
 	// Lines is how many batches it logged, and From and To when.
 	Lines    int64
@@ -139,7 +139,7 @@ func role(s *series.Server) request.Role {
 func host(s *series.Server) string { return s.Called() }
 
 // where is the place of an index of Set.Places.
-func (l *Logged) where(i int32) place.Where {
+func (l *Logged) where(i int32) place.Location {
 	p := &l.Set.Places[i]
 	s := &l.Set.Servers[p.Server]
 	return place.At(role(s), host(s), p.Rank, l.names)

@@ -279,7 +279,7 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
-		f = finding.Finding{Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
+		f = finding.Finding{Topic: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if r := l.mostOf(ranks, q.metric, c); r != nil {
 			f.At = r.Where

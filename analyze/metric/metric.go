@@ -82,10 +82,10 @@ var (
 
 // An Arrival is a request, beside the one that came before it.
 type Arrival struct {
-	*request.Request
-	Since int64 // ns since the start of the request before; -1 of the first
-	SLO   bool  // Good and Judged say something
-	Good  bool  // it meets the SLO
+	Request *request.Request
+	Since   int64 // ns since the start of the request before; -1 of the first
+	SLO     bool  // Good and Judged say something
+	Good    bool  // it meets the SLO
 	// Judged tells that it is known whether it does.
 	Judged bool
 }
@@ -257,12 +257,14 @@ var Loads = []*Metric{
 	{Name: "requests.rate", Title: "requests per second", Unit: table.Number, Doc: "requests per second",
 		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return 1, float64(a.Since) / 1e9, a.Since >= 0 }},
 	{Name: "prompt.mean", Title: "prompt tokens per request", Unit: table.Number, Doc: "prompt tokens per request",
-		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Metrics.PromptTokens) }},
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Request.Metrics.PromptTokens) }},
 	{Name: "output.mean", Title: "output tokens per request", Unit: table.Number, Doc: "output tokens per request",
-		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Metrics.CompletionTokens) }},
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Request.Metrics.CompletionTokens) }},
 	{Name: "requests.unfinished", Title: "share of requests that did not finish", Unit: table.Share, Better: Less, During: true,
-		Doc:   "share of requests that did not finish",
-		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return number(a.Status != request.Finished), 1, true }},
+		Doc: "share of requests that did not finish",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) {
+			return number(a.Request.Status != request.Finished), 1, true
+		}},
 	GoodShare,
 	{Name: "goodput.rate", Title: "goodput: requests per second that meet the SLO", Unit: table.Number, Better: More, During: true,
 		Doc: "requests per second that meet `--slo`",

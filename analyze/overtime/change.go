@@ -77,7 +77,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 	var out []Change
 	for _, x := range list {
 		from, to := x.From, x.To
-		c := Change{What: s.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
+		c := Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
 			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[x.Last]),
 			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
 		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
@@ -139,7 +139,7 @@ func (t *Timeline) lost(c *Change, after []int) float64 {
 		return 0
 	}
 	worse := c.After - c.Before
-	if c.metric.Better == metric.More {
+	if c.metric.metric.Better == metric.More {
 		worse = -worse
 	}
 	return max(0, worse) * float64(int64(len(after))*t.fine.Bucket)

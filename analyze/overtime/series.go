@@ -13,8 +13,8 @@ import (
 
 // An observed is a metric that may change over time.
 type observed struct {
-	*metric.Metric        // in the unit Share or Number
-	in             string // unit of a Number: "bytes"; "" is none
+	metric *metric.Metric // in the unit Share or Number
+	in     string         // unit of a Number: "bytes"; "" is none
 	// steady tells that it is about what a device does for a step or request, so that it is
 	// the same whether there is little or much to do.
 	steady bool
@@ -23,17 +23,17 @@ type observed struct {
 
 // deviceMetrics are those of devices; of times, they are the part of what was recorded.
 var deviceMetrics = []observed{
-	{Metric: metric.Busy, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Busy, c.Recorded) }},
-	{Metric: metric.ExposedComm, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Comm-c.Hidden, c.Recorded) }},
-	{Metric: metric.LaunchQueue, of: (*Device).QueueDepth},
+	{metric: metric.Busy, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Busy, c.Recorded) }},
+	{metric: metric.ExposedComm, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Comm-c.Hidden, c.Recorded) }},
+	{metric: metric.LaunchQueue, of: (*Device).QueueDepth},
 }
 
 // unit is that of the values.
 func (m *observed) unit() table.Unit {
-	if m.Unit == table.Duration {
+	if m.metric.Unit == table.Duration {
 		return table.Share
 	}
-	return m.Unit
+	return m.metric.Unit
 }
 
 // QueueDepth is how much work waited on average; NaN is unknown.
@@ -112,14 +112,14 @@ func (t *Timeline) work(d *Device, b int) (part float64, known bool) {
 // ofCounter returns the means of a counter that people look at; of a device, while it had
 // something to do.
 func (t *Timeline) ofCounter(c *Counter) series {
-	m := &observed{Metric: &metric.Metric{Long: c.Name, Unit: table.Number}, in: c.Unit}
+	m := &observed{metric: &metric.Metric{Long: c.Name, Unit: table.Number}, in: c.Unit}
 	s := series{metric: m, place: t.PlaceOf(c), rank: c.RankIndex}
 	if !c.IsMain() {
 		return s
 	}
 	scale := 1.0
 	if c.Unit == "%" {
-		m.Unit, scale = table.Share, 0.01
+		m.metric.Unit, scale = table.Share, 0.01
 	}
 	d := t.deviceNamed(s.place)
 	for b := range c.fine {

@@ -235,7 +235,7 @@ func serversOf(r *place.RankSet) []Server {
 }
 
 // serverOf sums up the ranks of one role.
-func serverOf(ranks []place.Where) Server {
+func serverOf(ranks []place.Location) Server {
 	server := Server{Role: ranks[0].Role, Ranks: len(ranks)}
 	var parts [4][]int16
 	seen := map[string]bool{}

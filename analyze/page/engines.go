@@ -43,7 +43,7 @@ func (t *tally) variance() float64 {
 // enginesOf finds the engines of each role, and counts their stages from one time to another.
 func enginesOf(set *request.Set, from, to trace.Time) (byRole [request.Other + 1][]*engine) {
 	ranks := place.NewRankSet(set)
-	known, byTeam, ofPlace := ranks.KnownPlaces(), map[place.Where]*engine{}, make([]*engine, len(ranks.Places))
+	known, byTeam, ofPlace := ranks.KnownPlaces(), map[place.Location]*engine{}, make([]*engine, len(ranks.Places))
 	for i := range ranks.Places {
 		team, tp := ranks.Places[known[i]].Team(), ranks.Places[i].Rank.TP
 		e := byTeam[team]

@@ -29,14 +29,14 @@ func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 	for i := 0; i < len(t.Series); {
 		of := &t.Series[i]
 		i++
-		if of.Scope == place.Everywhere {
+		if of.Location.Scope == place.Everywhere {
 			f := b.figure("Everywhere", b.wholePanels(of))
 			f.ID, f.Shows = "load", []finding.Kind{finding.Load, finding.Change, finding.Common}
 			s.Figures = append(s.Figures, f)
 			continue
 		}
 		from := i
-		for i < len(t.Series) && t.Series[i].Scope == place.OneRank {
+		for i < len(t.Series) && t.Series[i].Location.Scope == place.OneRank {
 			i++
 		}
 		s.Figures = append(s.Figures, b.roleFigure(of, t.Series[from:i]))
@@ -123,7 +123,7 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 	level("busy", table.Share, func(p *load.Point) float64 { return p.Busy })
 	level("share of arrivals", table.Share, func(p *load.Point) float64 { return p.Share })
 	panels = appendPanel(panels, chart.Panel{Title: "imbalance: most running requests of a rank / mean", Unit: table.Number,
-		Curves: []chart.Curve{{Name: role.Where.String(), Color: chart.Gray, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
+		Curves: []chart.Curve{{Name: role.Location.String(), Color: chart.Gray, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
 	for k, stage := range b.Stages {
 		if len(leads) == 1 {
 			panels = appendPanel(panels, spreadPanel(stage, stageOf(role, k)))
@@ -134,12 +134,12 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 		}
 		panels = appendPanel(panels, chart.Panel{Title: stage + " p50", Unit: table.Duration, Curves: placeCurves(leads, p50)})
 	}
-	title := fmt.Sprintf("Role %s, %d ranks", role.Where.String(), len(ranks))
+	title := fmt.Sprintf("Role %s, %d ranks", role.Location.String(), len(ranks))
 	if len(ranks) == 1 {
-		title = fmt.Sprintf("Role %s, 1 rank", role.Where.String())
+		title = fmt.Sprintf("Role %s, 1 rank", role.Location.String())
 	}
 	f := b.figure(title, panels)
-	f.Role, _, _ = role.Where.Parts()
+	f.Role, _, _ = role.Location.Parts()
 	f.ID = "load-" + f.Role
 	f.Shows = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Lifecycle, finding.Change, finding.Transfer}
 	if left > 0 {
@@ -187,7 +187,7 @@ func busiestLeads(ranks []load.Series) (leads []*load.Series, left int) {
 func placeCurves(places []*load.Series, of func(*load.Series) []float64) []chart.Curve {
 	var names []string
 	for _, s := range places {
-		names = append(names, s.Where.String())
+		names = append(names, s.Location.String())
 	}
 	var curves []chart.Curve
 	for i, s := range places {

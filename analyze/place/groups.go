@@ -22,7 +22,7 @@ type Groups struct {
 
 // A server is what tells whether it does the same as others of its role.
 type server struct {
-	at     Where // without a rank
+	at     Location // without a rank
 	group  int32
 	ranks  int             // TP ranks
 	models map[string]bool // that it served, as far as the dump tells
@@ -53,10 +53,10 @@ func Of(s *request.Set) *Groups {
 
 // look finds out what the servers do. It returns them, and the one of every place.
 func (g *Groups) look() (servers, serverOf []*server) {
-	index := map[Where]*server{}
+	index := map[Location]*server{}
 	serverOf = make([]*server, len(g.Ranks.Places))
 	for i, p := range g.Ranks.Places {
-		at := Where{Scope: OneRank, Role: p.Role, Host: p.Host, Server: p.Server}
+		at := Location{Scope: OneRank, Role: p.Role, Host: p.Host, Server: p.Server}
 		x := index[at]
 		if x == nil {
 			x = &server{at: at, models: map[string]bool{}, pools: map[string]bool{}}

@@ -8,9 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// WhereColumns are the columns that tell where.
-func WhereColumns[T any](of func(*T) *Where) []table.Field[T] {
-	rank := func(name, doc string, text func(*Where) string) table.Field[T] {
+// LocationColumns are the columns that tell where.
+func LocationColumns[T any](of func(*T) *Location) []table.Field[T] {
+	rank := func(name, doc string, text func(*Location) string) table.Field[T] {
 		return table.TextColumn(name, doc, func(row *T) string {
 			if p := of(row); p.Scope == OneRank {
 				return text(p)
@@ -26,9 +26,9 @@ func WhereColumns[T any](of func(*T) *Where) []table.Field[T] {
 			}
 			return ""
 		}),
-		rank("host", "machine", (*Where).ServerName),
-		rank("label", "thread label", func(p *Where) string { return p.Label }),
-		rank("rank", "parallel ranks", (*Where).RankName),
+		rank("host", "machine", (*Location).ServerName),
+		rank("label", "thread label", func(p *Location) string { return p.Label }),
+		rank("rank", "parallel ranks", (*Location).RankName),
 	}
 }
 
@@ -46,7 +46,7 @@ func BetweenTimes(s *request.Set, list []int) string {
 
 // Overlaps reports whether two places may be one: no part of a rank that both have
 // differs.
-func (p *Where) Overlaps(o *Where) bool {
+func (p *Location) Overlaps(o *Location) bool {
 	switch {
 	case p.Scope == Everywhere || o.Scope == Everywhere:
 		return true
@@ -59,7 +59,7 @@ func (p *Where) Overlaps(o *Where) bool {
 }
 
 // Parts are the role, the host and the rank of a place, as far as it is about them.
-func (p *Where) Parts() (role, host, rank string) {
+func (p *Location) Parts() (role, host, rank string) {
 	if p.Scope == Everywhere {
 		return "", "", ""
 	}
@@ -76,7 +76,7 @@ func (p *Where) Parts() (role, host, rank string) {
 // are missing, that of the same rank with a role, if there is one.
 func (r *RankSet) KnownPlaces() []int32 {
 	known := make([]int32, len(r.Places))
-	withRole := map[Where]int32{} // the first, by the place without it
+	withRole := map[Location]int32{} // the first, by the place without it
 	for i, p := range r.Places {
 		known[i] = int32(i)
 		if p.Role != request.Other {

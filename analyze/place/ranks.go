@@ -8,9 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Where is where a series was measured: everywhere, in all servers of a role,
+// A Location is where a series was measured: everywhere, in all servers of a role,
 // or on one rank.
-type Where struct {
+type Location struct {
 	Scope Scope
 	Role  request.Role // unless everywhere
 	Host  string       // of a rank, as reports print it; "?" is unknown
@@ -22,38 +22,38 @@ type Where struct {
 	names  *naming.Names
 }
 
-// NewWhere returns the place of a proc.
-func NewWhere(s *request.Set, proc int) Where {
+// NewLocation returns the place of a proc.
+func NewLocation(s *request.Set, proc int) Location {
 	p := &s.Procs[proc]
-	return Where{OneRank, p.Role, s.HostOf(proc), s.Server(proc), p.Label, p.Rank, s.Names}
+	return Location{OneRank, p.Role, s.HostOf(proc), s.Server(proc), p.Label, p.Rank, s.Names}
 }
 
 // ServerName names the server of a rank: "c94b1e02 #2".
-func (p *Where) ServerName() string { return p.names.Server(p.Host, p.Server) }
+func (p *Location) ServerName() string { return p.names.Server(p.Host, p.Server) }
 
 // RankName names a rank among those of its server: "DP1 TP0".
-func (p *Where) RankName() string { return p.names.Short(p.Rank) }
+func (p *Location) RankName() string { return p.names.Short(p.Rank) }
 
 // DP names all ranks of the server of a rank that have its DP rank, which it stands for:
 // "decode DP1". Without a DP rank these are all.
-func (p Where) DP() string {
+func (p Location) DP() string {
 	return p.Team().Group()
 }
 
 // Team is the place of all ranks that work on the requests of a rank: those of its server
 // with its DP rank.
-func (p Where) Team() Where {
+func (p Location) Team() Location {
 	p.Rank, p.Label = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}, ""
 	return p
 }
 
 // Group names the ranks of a server that share the known parts of Rank: "decode DP1 PP0".
-func (p Where) Group() string {
+func (p Location) Group() string {
 	return p.names.Rank(p.place())
 }
 
 // place is what the names of a rank are made of.
-func (p *Where) place() naming.Place {
+func (p *Location) place() naming.Place {
 	host := p.Host
 	if host == naming.Unknown {
 		host = ""
@@ -61,7 +61,7 @@ func (p *Where) place() naming.Place {
 	return naming.Place{Role: p.Role.String(), Host: host, Server: p.Server, Rank: p.Rank}
 }
 
-// Scope is how much a Where covers.
+// Scope is how much a Location covers.
 type Scope uint8
 
 const (
@@ -74,7 +74,7 @@ const (
 func (s Scope) String() string { return [...]string{"all", "role", "rank"}[s] }
 
 // String names the place for people: "all", "decode", "decode DP1 TP0".
-func (p *Where) String() string {
+func (p *Location) String() string {
 	switch p.Scope {
 	case Everywhere:
 		return "all"
@@ -91,9 +91,9 @@ func (p *Where) String() string {
 // server that was started anew is the rank that it was before.
 type RankSet struct {
 	Set    *request.Set
-	Places []Where
-	At     map[Where]int32 // index of each place
-	Of     []int32         // of every proc; None if it is none
+	Places []Location
+	At     map[Location]int32 // index of each place
+	Of     []int32            // of every proc; None if it is none
 	bare   [request.Other + 1]bool
 	// Leads tells of the ranks which stand for those that do the same work beside
 	// them: the lowest of them, and not one that does now and then as the thread of
@@ -103,7 +103,7 @@ type RankSet struct {
 
 // NewRankSet finds the ranks that work for the requests of s, in order of display.
 func NewRankSet(s *request.Set) *RankSet {
-	r := &RankSet{Set: s, At: map[Where]int32{}, Of: make([]int32, len(s.Procs))}
+	r := &RankSet{Set: s, At: map[Location]int32{}, Of: make([]int32, len(s.Procs))}
 	for role := range r.bare {
 		r.bare[role] = true
 	}
@@ -131,7 +131,7 @@ func NewRankSet(s *request.Set) *RankSet {
 		if !working[i] {
 			continue
 		}
-		place := NewWhere(s, i)
+		place := NewLocation(s, i)
 		id, ok := r.At[place]
 		if !ok {
 			id = int32(len(r.Places))
@@ -222,8 +222,8 @@ func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 
 // Named tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
 // another name elsewhere.
-func Named(name string) Where {
-	at := Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
+func Named(name string) Location {
+	at := Location{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
 	if is, err := naming.Parse(name); err == nil {
 		at.Rank = is.Rank
 		if role, ok := request.ParseRole(is.Role); ok {
@@ -234,11 +234,11 @@ func Named(name string) Where {
 }
 
 // At returns a place that no request tells of, of ranks that names has.
-func At(role request.Role, host string, rank trace.Rank, names *naming.Names) Where {
-	return Where{Scope: OneRank, Role: role, Host: host, Rank: rank, names: names}
+func At(role request.Role, host string, rank trace.Rank, names *naming.Names) Location {
+	return Location{Scope: OneRank, Role: role, Host: host, Rank: rank, names: names}
 }
 
 // Device is the place of a GPU that no rank is known to use, by what it is called.
-func Device(name string) Where {
-	return Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank, Label: name}
+func Device(name string) Location {
+	return Location{Scope: OneRank, Role: request.Other, Rank: trace.NoRank, Label: name}
 }

@@ -57,7 +57,7 @@ func (r *Ranks) balances() []LoadBalance {
 	var all []LoadBalance
 	for _, leads := range r.peerLeads() {
 		if len(leads) > 1 {
-			d := r.newBalance(leads, r.unrouted[leads[0].Role])
+			d := r.newBalance(leads, r.unrouted[leads[0].Location.Role])
 			d.Like = r.ofGroup(leads[0])
 			all = append(all, d)
 		}
@@ -180,7 +180,7 @@ func (d *LoadBalance) Text() string {
 // name names the busiest rank in a sentence: by its DP rank, as it stands for all
 // that work beside it.
 func (d *LoadBalance) name() string {
-	p := d.Most.Where
+	p := d.Most.Location
 	if p.Rank.DP < 0 {
 		return p.String()
 	}
@@ -189,7 +189,7 @@ func (d *LoadBalance) name() string {
 
 // evidence says that it is no chance, and what else differs on the busiest rank.
 func (d *LoadBalance) evidence() []finding.Evidence {
-	row := rowOf(&d.Most.Where)
+	row := rowOf(&d.Most.Location)
 	list := []finding.Evidence{finding.Sentence("%s if requests were routed evenly", words.Chance(d.P)).In("ranks.share", row, "share", d.Most.Share)}
 	if own, others := d.usual(func(l *Load) int64 { return l.Step }); others >= 0 && own > others {
 		list = append(list, finding.Sentence("its decode steps take %s (p50), those of the other ranks %s", words.Nearly(int64(own)), words.Nearly(int64(others))).
@@ -202,7 +202,7 @@ func (d *LoadBalance) evidence() []finding.Evidence {
 // finding is what an engineer is told of an uneven division.
 func (d *LoadBalance) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
-		At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
+		At: d.Most.Location, Text: d.Text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
 		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: 1 / float64(len(d.Ranks)), After: d.Most.Share},
 	}
 }
@@ -213,7 +213,7 @@ func (d *LoadBalance) claim(b *cause.Costs) finding.Claim {
 		own, others := d.usual(of)
 		return max(0, 1-distribution.Ratio(others, own))
 	}
-	on := cause.Span{At: d.Most.Where}
+	on := cause.Span{At: d.Most.Location}
 	return b.Slowed(on, longer(func(l *Load) int64 { return l.Queue }), cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue).
 		And(b.Slowed(on, longer(func(l *Load) int64 { return l.Step }), cause.Decode, cause.Interference))
 }

@@ -89,7 +89,7 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ju
 				f.Affected = waiting
 			}
 			// What else the ranks do beside it takes as much longer, and so does what waits for them.
-			f.Claim = f.Claim.And(b.Slowed(cause.Span{From: s.Since, Until: s.Until, At: s.Where}, s.LostShare*s.Part, cause.QueueCauses...))
+			f.Claim = f.Claim.And(b.Slowed(cause.Span{From: s.Since, Until: s.Until, At: s.Location}, s.LostShare*s.Part, cause.QueueCauses...))
 		}
 		out = append(out, f)
 	}
@@ -150,13 +150,13 @@ func (r *Ranks) SlowStages() ([]finding.Finding, finding.Judged) {
 // evidence.
 func (r *Ranks) stragglerRanks() []straggler.Straggler {
 	var all []straggler.Straggler
-	index := map[place.Where]int{}
+	index := map[place.Location]int{}
 	for _, s := range r.Stragglers() {
-		if i, ok := index[s.Where]; ok {
+		if i, ok := index[s.Location]; ok {
 			all[i].Evidence = append(slices.Clip(all[i].Evidence), finding.Evidence{Text: s.Text()})
 			continue
 		}
-		index[s.Where] = len(all)
+		index[s.Location] = len(all)
 		all = append(all, s)
 	}
 	return all
@@ -166,7 +166,7 @@ func (r *Ranks) stragglerRanks() []straggler.Straggler {
 func (p *Pipeline) finding(s *straggler.Straggler) finding.Finding {
 	slow := &p.Stages[s.Rank]
 	return finding.Finding{
-		At: slow.Where, Since: s.Since, Text: p.text(s), Evidence: p.evidence(s), Cost: p.cost(s), P: finding.Chance(s.P),
+		At: slow.Location, Since: s.Since, Text: p.text(s), Evidence: p.evidence(s), Cost: p.cost(s), P: finding.Chance(s.P),
 		Metric: finding.Metric{Name: "time per micro-batch", Unit: table.Duration, Before: float64(p.others(s.Rank).took), After: float64(slow.Took.P50)},
 	}
 }
@@ -183,7 +183,7 @@ func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
 	slow := &p.Stages[s.Rank]
 	list := []finding.Evidence{
 		finding.Sentence("it was the slowest stage for %d of the %d micro-batches whose times on other stages are known; it takes longer by %s", s.Last, s.SyncPoints, s.Sure()).
-			In("ranks.pipeline", rowOf(&slow.Where), "took_p50_ns", float64(slow.Took.P50)),
+			In("ranks.pipeline", rowOf(&slow.Location), "took_p50_ns", float64(slow.Took.P50)),
 	}
 	if s.Since != 0 {
 		list = append(list, finding.Sentence("since %s", words.When(s.Since, s.Earliest, s.Latest)))
@@ -192,7 +192,7 @@ func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
 }
 
 // rowOf are the texts that name a rank in the tables of this package.
-func rowOf(at *place.Where) []finding.Key {
+func rowOf(at *place.Location) []finding.Key {
 	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.RankName())
 }
 
@@ -205,7 +205,7 @@ func (p *Pipeline) cost(s *straggler.Straggler) float64 {
 
 // stageName names a stage in a sentence: "unified DP0 PP1".
 func (p *Pipeline) stageName(stage int) string {
-	s := p.Stages[stage].Where
+	s := p.Stages[stage].Location
 	s.Rank.TP, s.Rank.EP = -1, -1
 	return s.Group()
 }

@@ -16,7 +16,7 @@ import (
 // A Load is what a rank had to do. Counts are request.Unknown and numbers NaN
 // where the dump does not tell.
 type Load struct {
-	place.Where
+	Location place.Location
 	// Lead tells that the rank stands for those that do the same work beside it.
 	Lead     bool
 	Requests int64 // that it worked for
@@ -46,14 +46,14 @@ type Load struct {
 // what a timeline does not.
 func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 	whole := load.Whole(of, all)
-	index := map[place.Where]*Load{}
+	index := map[place.Location]*Load{}
 	r.Loads = make([]Load, 0, len(whole.Series))
 	for i := range whole.Series {
-		if s := &whole.Series[i]; s.Scope == place.OneRank {
+		if s := &whole.Series[i]; s.Location.Scope == place.OneRank {
 			r.Loads = append(r.Loads, newRankLoad(whole, s))
 			l := &r.Loads[len(r.Loads)-1]
-			l.group = r.peers.Group(of.At[s.Where])
-			index[s.Where] = l
+			l.group = r.peers.Group(of.At[s.Location])
+			index[s.Location] = l
 		}
 	}
 	loads := make([]*Load, len(of.Places))
@@ -71,10 +71,10 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 func newRankLoad(t *load.Timeline, s *load.Series) Load {
 	p := &s.Points[0]
 	l := Load{
-		Where: s.Where, Lead: s.Lead, Requests: p.Arrivals, Prompt: p.Prefill, Output: p.Output,
+		Location: s.Location, Lead: s.Lead, Requests: p.Arrivals, Prompt: p.Prefill, Output: p.Output,
 		Busy: p.Busy, Running: p.Running, Queue: request.Unknown, Step: request.Unknown, Share: math.NaN(), TokenShare: math.NaN(), QueueShare: math.NaN(),
 	}
-	if s.Role == request.Prefill {
+	if s.Location.Role == request.Prefill {
 		l.Output = request.Unknown // the first token is that of the decode side
 	}
 	if length := t.To - t.From; !math.IsNaN(p.Queued) && p.Arrivals > 0 {

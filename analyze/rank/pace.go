@@ -78,11 +78,11 @@ func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 // An e2eSum is how long finished requests took, all of them and those on a lead rank, in ns.
 type e2eSum struct {
 	all float64
-	on  map[place.Where]float64
+	on  map[place.Location]float64
 }
 
 func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
-	sum := e2eSum{on: map[place.Where]float64{}}
+	sum := e2eSum{on: map[place.Location]float64{}}
 	for i := range of.Set.AllRequests() {
 		if r := &of.Set.Requests[i]; r.Status == request.Finished {
 			sum.all += float64(max(0, r.Metrics.E2E))
@@ -197,7 +197,7 @@ type pace struct {
 func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
-		list := steps[kind][of.At[l.Where]]
+		list := steps[kind][of.At[l.Location]]
 		if len(list) < minPaced {
 			continue
 		}
@@ -258,7 +258,7 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 			continue
 		}
 		extra := float64(p.cost[found.Rank]) * found.Part * float64(own-others) / float64(own)
-		s.Cost, s.OwnCost = extra/e2e.all, distribution.Ratio(extra, e2e.on[s.Where])
+		s.Cost, s.OwnCost = extra/e2e.all, distribution.Ratio(extra, e2e.on[s.Location])
 		out = append(out, s)
 	}
 	return out
@@ -269,7 +269,7 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 	var counts []int
 	for _, l := range leads {
-		if n := len(steps[of.At[l.Where]]); n > 0 {
+		if n := len(steps[of.At[l.Location]]); n > 0 {
 			counts = append(counts, n)
 		}
 	}

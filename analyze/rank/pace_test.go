@@ -39,7 +39,7 @@ func TestRateOfSlowServers(t *testing.T) {
 			return false
 		}
 		for _, x := range r.Slow {
-			if by := float64(x.Own) / float64(x.Others); int(x.Rank.DP) == slow && x.Kind == DecodeStep && (by < factor-0.2 || by > factor+0.2) {
+			if by := float64(x.Own) / float64(x.Others); int(x.Location.Rank.DP) == slow && x.Kind == DecodeStep && (by < factor-0.2 || by > factor+0.2) {
 				t.Errorf("seed %d: it takes %v times as long as the others, want %v", seed, by, factor)
 			}
 		}
@@ -75,18 +75,18 @@ func TestSlowServersByAnswers(t *testing.T) {
 
 // What a rank keeps waiting is slow for it, and not once more.
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
-	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
-	r := &Ranks{Slow: []SlowServer{{Load: &Load{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
+	at := place.Location{Scope: place.OneRank, Role: request.Decode, Host: "a"}
+	r := &Ranks{Slow: []SlowServer{{Load: &Load{Location: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
 	if got, _ := r.SlowServers(nil); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks take 2.00 ms (+50 %)") {
 		t.Errorf("%+v", got)
 	}
 	late := at
 	late.Rank.TP = 2
-	r.Groups = []*StepGroup{{Stragglers: []straggler.Straggler{{Where: late}}}}
+	r.Groups = []*StepGroup{{Stragglers: []straggler.Straggler{{Location: late}}}}
 	if got, _ := r.SlowServers(nil); len(got) != 0 {
 		t.Errorf("%+v, and its TP2 is a straggler", got)
 	}
-	r.Groups[0].Stragglers[0].Where.Server = 2
+	r.Groups[0].Stragglers[0].Location.Server = 2
 	if got, _ := r.SlowServers(nil); len(got) != 1 {
 		t.Errorf("%+v, and another server has a straggler", got)
 	}

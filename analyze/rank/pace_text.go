@@ -24,7 +24,7 @@ func (s *SlowServer) Text() string {
 	if s.Peer == 1 {
 		others = fmt.Sprintf("the other rank%s takes", s.Like)
 	}
-	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), and it has no more load than they do", s.Where.String(),
+	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), and it has no more load than they do", s.Location.String(),
 		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
 	if s.Since != 0 {
 		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
@@ -41,7 +41,7 @@ func (s *SlowServer) evidence() []finding.Evidence {
 	if !math.IsNaN(s.TokenShare) {
 		load += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(s.TokenShare))
 	}
-	return []finding.Evidence{finding.Sentence("%s", s.sure()), {Text: load, Table: "ranks.share", Row: rowOf(&s.Where), Column: "share", Value: s.Share}}
+	return []finding.Evidence{finding.Sentence("%s", s.sure()), {Text: load, Table: "ranks.share", Row: rowOf(&s.Location), Column: "share", Value: s.Share}}
 }
 
 // sure is the sentence about how certain it is.
@@ -59,7 +59,7 @@ func (s *SlowServer) sure() string {
 // first. Where a rank keeps the others of its server waiting, that is why, and told already.
 func (r *Ranks) slowServers() (list []*SlowServer) {
 	for i := range r.Slow {
-		if s := &r.Slow[i]; max(s.Cost, s.OwnCost) >= minCost && !r.explained(&s.Where) {
+		if s := &r.Slow[i]; max(s.Cost, s.OwnCost) >= minCost && !r.explained(&s.Location) {
 			list = append(list, s)
 		}
 	}
@@ -71,9 +71,9 @@ func (r *Ranks) slowServers() (list []*SlowServer) {
 // steps to tell.
 func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	var servers []place.Where
+	var servers []place.Location
 	for _, s := range r.slowServers() {
-		on := place.Where{Scope: place.OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
+		on := place.Location{Scope: place.OneRank, Role: s.Location.Role, Host: s.Location.Host, Server: s.Location.Server}
 		if k := slices.Index(servers, on); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, finding.Evidence{Text: s.Text()})
 			out[k].Claim = out[k].Claim.And(s.claim(b))
@@ -81,7 +81,7 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 		}
 		servers = append(servers, on)
 		out = append(out, finding.Finding{
-			At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
+			At: s.Location, Since: s.Since, Text: s.Text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
@@ -98,21 +98,21 @@ func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 	if s.Kind == PrefillStep {
 		of = cause.Prefill
 	}
-	return b.Slowed(cause.Span{From: s.Since, Until: s.judged.Until, At: s.Where}, 1-distribution.Ratio(float64(s.Others), float64(s.Own)), of)
+	return b.Slowed(cause.Span{From: s.Since, Until: s.judged.Until, At: s.Location}, 1-distribution.Ratio(float64(s.Others), float64(s.Own)), of)
 }
 
 // explained reports whether a rank of the same server keeps others waiting.
-func (r *Ranks) explained(at *place.Where) bool {
-	same := func(o *place.Where) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
+func (r *Ranks) explained(at *place.Location) bool {
+	same := func(o *place.Location) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
 	for _, g := range r.Groups {
 		for i := range g.Stragglers {
-			if same(&g.Stragglers[i].Where) {
+			if same(&g.Stragglers[i].Location) {
 				return true
 			}
 		}
 	}
 	for _, p := range r.Pipes {
-		if len(p.Slow) > 0 && same(&p.Stages[0].Where) {
+		if len(p.Slow) > 0 && same(&p.Stages[0].Location) {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ type Pipeline struct {
 
 // A PipelineStage is what one stage did with its micro-batches.
 type PipelineStage struct {
-	place.Where
+	Location place.Location
 	// Launch is how long the host takes to launch a
 	// micro-batch.
 	Launch distribution.Summary
@@ -50,7 +50,7 @@ const minStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	*place.RankSet
+	ranks      *place.RankSet
 	pipes      map[int32]*pipeRows // by place of the first stage
 	order      []int32
 	unequal    int
@@ -83,11 +83,11 @@ type pipeRow struct {
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
 func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
-	if !slices.ContainsFunc(of.Places, func(p place.Where) bool { return p.Rank.PP > 0 }) {
+	if !slices.ContainsFunc(of.Places, func(p place.Location) bool { return p.Rank.PP > 0 }) {
 		return
 	}
-	w := &pipeWalk{RankSet: of, pipes: map[int32]*pipeRows{}}
-	w.EachPart(func(p *request.Part) {
+	w := &pipeWalk{ranks: of, pipes: map[int32]*pipeRows{}}
+	w.ranks.EachPart(func(p *request.Part) {
 		if all.Holds(&of.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
@@ -151,9 +151,9 @@ func (w *pipeWalk) addPart(p *request.Part) {
 // that with the lowest TP.
 func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	w.part = w.part[:0]
-	for _, t := range w.Set.ThreadsOf(p) {
-		if place := w.Of[w.Set.Threads[t].Proc]; place != request.None && w.Places[place].Rank.PP >= 0 {
-			w.part = append(w.part, stageThread{w.Places[place].Rank, place, t})
+	for _, t := range w.ranks.Set.ThreadsOf(p) {
+		if place := w.ranks.Of[w.ranks.Set.Threads[t].Proc]; place != request.None && w.ranks.Places[place].Rank.PP >= 0 {
+			w.part = append(w.part, stageThread{w.ranks.Places[place].Rank, place, t})
 		}
 	}
 	slices.SortStableFunc(w.part, func(x, y stageThread) int {
@@ -165,8 +165,8 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 
 // readBatches adds the launches of a thread, in order.
 func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
-	w.Set.EachSelectedStage(w.Set.StagesOf(thread), true, func(i int, _ bool) {
-		if span := w.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
+		if span := w.ranks.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
 			list = append(list, request.Interval{From: span.Start, To: span.End})
 		}
 	})
@@ -177,8 +177,8 @@ func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.In
 // readEnds fills w.ends with the ends of the steps of a thread, in order.
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
-	w.Set.EachSelectedStage(w.Set.StagesOf(thread), true, func(i int, _ bool) {
-		switch span := w.Set.Row(i); span.Means {
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
+		switch span := w.ranks.Set.Row(i); span.Means {
 		case request.Stepping, request.PrefillingChunk, request.Prefilling:
 			if request.Plausible(span.End) {
 				w.ends = append(w.ends, span.End)
@@ -194,8 +194,8 @@ func (rows *pipeRows) measure(of *place.RankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
 	for s, place := range rows.places {
-		p.Stages[s].Where = of.Places[place]
-		p.Apart = p.Apart || p.Stages[s].Host != p.Stages[0].Host
+		p.Stages[s].Location = of.Places[place]
+		p.Apart = p.Apart || p.Stages[s].Location.Host != p.Stages[0].Location.Host
 	}
 	slices.SortFunc(rows.list, func(x, y pipeRow) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.row, y.row)) })
 	rows.list = slices.CompactFunc(rows.list, func(x, y pipeRow) bool { return max(x.launch-y.launch, y.launch-x.launch) <= request.SameBatch })

@@ -63,7 +63,7 @@ func meanE2E(s *request.Set) int64 {
 // teams are the tensor parallel ranks that take the same steps: of one server and
 // DP rank, one stage of its pipeline, and one host.
 type teams struct {
-	*place.RankSet
+	ranks   *place.RankSet
 	team    []int32   // of every place; request.None without a TP rank
 	slot    []int32   // of every place, in its team
 	ranksOf [][]int32 // places of every team, by TP
@@ -77,9 +77,9 @@ type teamRank struct {
 }
 
 func newTeams(of *place.RankSet) *teams {
-	t := &teams{RankSet: of, team: make([]int32, len(of.Places)), slot: make([]int32, len(of.Places))}
+	t := &teams{ranks: of, team: make([]int32, len(of.Places)), slot: make([]int32, len(of.Places))}
 	knownOf := of.KnownPlaces()
-	ids := map[place.Where]int32{}
+	ids := map[place.Location]int32{}
 	for i, p := range of.Places {
 		t.team[i] = request.None
 		if p.Rank.TP < 0 || knownOf[i] != int32(i) {
@@ -111,8 +111,8 @@ func newTeams(of *place.RankSet) *teams {
 // are valid until the next call.
 func (t *teams) members(p *request.Part) []teamRank {
 	t.scratch = t.scratch[:0]
-	for _, th := range t.Set.ThreadsOf(p) {
-		place := t.Of[t.Set.Threads[th].Proc]
+	for _, th := range t.ranks.Set.ThreadsOf(p) {
+		place := t.ranks.Of[t.ranks.Set.Threads[th].Proc]
 		if place == request.None || t.team[place] == request.None {
 			continue
 		}
@@ -127,13 +127,13 @@ func (t *teams) members(p *request.Part) []teamRank {
 
 // isApart reports whether two teams are the same but for their hosts.
 func (t *teams) isApart(x, y int32) bool {
-	a, b := t.Places[t.ranksOf[x][0]], t.Places[t.ranksOf[y][0]]
+	a, b := t.ranks.Places[t.ranksOf[x][0]], t.ranks.Places[t.ranksOf[y][0]]
 	return a.Host != b.Host && a.Role == b.Role && a.Label == b.Label && a.Rank.PP == b.Rank.PP && a.Rank.DP == b.Rank.DP
 }
 
 // instance names a team: "decode DP1".
 func (t *teams) instance(team int32) string {
-	p := t.Places[t.ranksOf[team][0]]
+	p := t.ranks.Places[t.ranksOf[team][0]]
 	p.Rank.TP = -1
 	return p.Group()
 }

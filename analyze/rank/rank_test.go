@@ -105,7 +105,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 		s, truth := testset.Simulated(t, c)
 		want := truth.Straggler
 		for _, g := range Measure(place.Of(s)).Groups {
-			rank := slices.IndexFunc(g.Ranks, func(p place.Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
+			rank := slices.IndexFunc(g.Ranks, func(p place.Location) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
 			if g.Kind != DecodeStep || rank < 0 {
 				continue
 			}
@@ -127,20 +127,20 @@ func TestLoadOfRanks(t *testing.T) {
 		loads := Measure(place.Of(s)).Loads
 		wants, most := make([]brute, len(loads)), map[request.Role]int{}
 		for i := range loads {
-			wants[i] = bruteLoad(s, &loads[i].Where)
-			most[loads[i].Role] = max(most[loads[i].Role], wants[i].most)
+			wants[i] = bruteLoad(s, &loads[i].Location)
+			most[loads[i].Location.Role] = max(most[loads[i].Location.Role], wants[i].most)
 		}
 		for i := range loads {
 			l, want := &loads[i], wants[i]
 			busy := want.busy
-			if l.Role != request.Prefill {
-				busy = want.running / float64(most[l.Role])
+			if l.Location.Role != request.Prefill {
+				busy = want.running / float64(most[l.Location.Role])
 			}
 			if l.Requests != want.requests || l.Output >= 0 && l.Output != want.output || l.Retractions != want.retractions {
-				t.Errorf("seed %d, %s: %d requests, %d tokens, %d retractions; want %+v", seed, l.Where.String(), l.Requests, l.Output, l.Retractions, want)
+				t.Errorf("seed %d, %s: %d requests, %d tokens, %d retractions; want %+v", seed, l.Location.String(), l.Requests, l.Output, l.Retractions, want)
 			}
 			if math.Abs(l.Busy-busy) > 2e-3 { // a sample of 5000 instants
-				t.Errorf("seed %d, %s: busy %v, want %v", seed, l.Where.String(), l.Busy, busy)
+				t.Errorf("seed %d, %s: busy %v, want %v", seed, l.Location.String(), l.Busy, busy)
 			}
 		}
 	}
@@ -154,7 +154,7 @@ type brute struct {
 
 // bruteLoad counts what a rank did, span by span; busy and running in small steps of the
 // time, and how many ran at once whenever one began.
-func bruteLoad(s *request.Set, where *place.Where) brute {
+func bruteLoad(s *request.Set, where *place.Location) brute {
 	var b brute
 	first, last := s.Requests[0].Start, s.Requests[0].End
 	for i := range s.Requests {
@@ -250,7 +250,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 	s, _ := testset.Simulated(t, c)
 	r := Measure(place.Of(s))
 	found := r.Stragglers()
-	if len(found) == 0 || found[0].Where.String() != "PP1 TP3" {
+	if len(found) == 0 || found[0].Location.String() != "PP1 TP3" {
 		t.Errorf("found %+v", found)
 	}
 	for _, g := range r.Groups {
@@ -329,7 +329,7 @@ func TestVerdictOnDPAttention(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Loads = append(r.Loads, Load{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
+			r.Loads = append(r.Loads, Load{Location: place.Location{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
 		}
 		return r
 	}

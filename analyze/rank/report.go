@@ -34,7 +34,7 @@ func (r *Ranks) Reports() []*table.Table {
 }
 
 // rankColumns are the columns that name a rank.
-func rankColumns[T any](of func(*T) *place.Where) []table.Field[T] {
+func rankColumns[T any](of func(*T) *place.Location) []table.Field[T] {
 	fields := []table.Field[T]{
 		table.TextColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
 		table.TextColumn("host", "machine", func(row *T) string { return of(row).ServerName() }),
@@ -53,7 +53,7 @@ func (r *Ranks) loadReport() *table.Table {
 		}
 		return distribution.Ratio(float64(n), float64(r.Length)/1e9)
 	}
-	fields := append(rankColumns(func(l *R) *place.Where { return &l.Where }),
+	fields := append(rankColumns(func(l *R) *place.Location { return &l.Location }),
 		table.CountColumn("requests", "that the rank worked for", func(l *R) int64 { return l.Requests }),
 		table.CountColumn("prompt tokens", "of prompts that were computed; what was in the cache is not among them", func(l *R) int64 { return l.Prompt }),
 		table.CountColumn("output tokens", "that came out", func(l *R) int64 { return l.Output }),
@@ -97,7 +97,7 @@ func (r *Ranks) balanceReport(balances []LoadBalance) *table.Table {
 			break
 		}
 	}
-	fields := append(rankColumns(func(l *R) *place.Where { return &(*l).Where }),
+	fields := append(rankColumns(func(l *R) *place.Location { return &(*l).Location }),
 		table.CountColumn("requests", "that were sent to the rank", func(l *R) int64 { return (*l).Requests }),
 		table.ShareColumn("share", "of the requests of the role", func(l *R) float64 { return (*l).Share }),
 		table.CountColumn("tokens", "prompt and output tokens that it computed", func(l *R) int64 { return (*l).tokens() }),
@@ -141,7 +141,7 @@ func (r *Ranks) stepReport() *table.Table {
 		return f
 	}
 	fields := append([]table.Field[R]{table.TextColumn("step", "what the ranks compute together", func(l *R) string { return l.Kind.String() })},
-		rankColumns(func(l *R) *place.Where { return &l.Ranks[l.rank] })...)
+		rankColumns(func(l *R) *place.Location { return &l.Ranks[l.rank] })...)
 	fields = append(fields,
 		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().SyncPoints) }),
 		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *straggler.Lateness) int64 { return l.P50 }),
@@ -192,7 +192,7 @@ func (r *Ranks) pipelineReport() *table.Table {
 		}
 		return ns
 	}
-	fields := append(rankColumns(func(l *R) *place.Where { return &l.Where }),
+	fields := append(rankColumns(func(l *R) *place.Location { return &l.Location }),
 		table.CountColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
 		table.NsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
 		table.NsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
@@ -215,10 +215,10 @@ func (r *Ranks) pipelineReport() *table.Table {
 // dataParallelAttention reports whether there is a server whose DP ranks are different TP
 // ranks, one each: TP0-DP0, TP1-DP1 and so on.
 func (r *Ranks) dataParallelAttention() bool {
-	ranks := map[place.Where]int{} // of a server
-	taken := map[place.Where]bool{}
+	ranks := map[place.Location]int{} // of a server
+	taken := map[place.Location]bool{}
 	for i := range r.Loads {
-		server, of := r.Loads[i].Where, r.Loads[i].Rank
+		server, of := r.Loads[i].Location, r.Loads[i].Location.Rank
 		byTP, byDP := server, server
 		server.Rank = trace.NoRank
 		byTP.Rank = trace.Rank{TP: of.TP, PP: of.PP, DP: -1}

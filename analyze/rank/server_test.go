@@ -15,7 +15,7 @@ func loadsOf(s *request.Set) string {
 	r := Measure(place.Of(s))
 	var out []string
 	for i := range r.Loads {
-		out = append(out, fmt.Sprintf("%s: %d", r.Loads[i].Where.String(), r.Loads[i].Requests))
+		out = append(out, fmt.Sprintf("%s: %d", r.Loads[i].Location.String(), r.Loads[i].Requests))
 	}
 	return strings.Join(out, ", ")
 }

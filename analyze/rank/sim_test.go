@@ -98,10 +98,10 @@ func TestRanksOfRealPipelines(t *testing.T) {
 	for _, p := range r.Pipes {
 		slow := float64(p.Stages[1].Took.P50) / float64(p.Stages[0].Took.P50)
 		if len(p.Slow) != 1 || p.Slow[0].Rank != 1 || slow < 1.12 || slow > 1.27 {
-			t.Errorf("%v: PP1 takes %v times as long, want about 1.2", p.Stages[0].Rank, slow)
+			t.Errorf("%v: PP1 takes %v times as long, want about 1.2", p.Stages[0].Location.Rank, slow)
 		}
 		if p.Stages[0].Bubble <= p.Stages[1].Bubble {
-			t.Errorf("%v: bubbles %v and %v: the slow stage has the smaller one", p.Stages[0].Rank, p.Stages[0].Bubble, p.Stages[1].Bubble)
+			t.Errorf("%v: bubbles %v and %v: the slow stage has the smaller one", p.Stages[0].Location.Rank, p.Stages[0].Bubble, p.Stages[1].Bubble)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 type StepGroup struct {
 	Name  string // "decode c94b1e02 DP1"
 	Kind  StepKind
-	Ranks []place.Where // by TP
-	Steps int           // that at least two of them have
+	Ranks []place.Location // by TP
+	Steps int              // that at least two of them have
 	Late  []straggler.Lateness
 	// Stragglers are ranks that the others wait for; usually there are none.
 	Stragglers []straggler.Straggler
@@ -85,8 +85,8 @@ func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
 	w.prefills = make([][]trace.Time, len(w.ranksOf))
-	w.EachPart(func(p *request.Part) {
-		if all.Holds(&w.Set.Requests[p.Request]) {
+	w.ranks.EachPart(func(p *request.Part) {
+		if all.Holds(&w.ranks.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})
@@ -161,8 +161,8 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 
 // addPrefills notes when a rank ended prefills.
 func (w *stepWalk) addPrefills(m teamRank) {
-	w.Set.EachSelectedStage(w.Set.StagesOf(m.thread), true, func(i int, _ bool) {
-		if span := w.Set.Row(i); span.Means == request.Prefilling || span.Means == request.PrefillingChunk {
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(m.thread), true, func(i int, _ bool) {
+		if span := w.ranks.Set.Row(i); span.Means == request.Prefilling || span.Means == request.PrefillingChunk {
 			w.prefills[m.team] = append(w.prefills[m.team], span.End)
 		}
 	})
@@ -170,8 +170,8 @@ func (w *stepWalk) addPrefills(m teamRank) {
 
 // readSpans adds the stages of a thread that mean the same, in order.
 func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
-	w.Set.EachSelectedStage(w.Set.StagesOf(thread), true, func(i int, _ bool) {
-		span := w.Set.Row(i)
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
+		span := w.ranks.Set.Row(i)
 		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
 			return
 		}
@@ -224,8 +224,8 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	g := &StepGroup{Name: w.instance(int32(team)), Kind: kind}
 	var names []string
 	for _, place := range w.ranksOf[team] {
-		g.Ranks = append(g.Ranks, w.Places[place])
-		names = append(names, w.Places[place].String())
+		g.Ranks = append(g.Ranks, w.ranks.Places[place])
+		names = append(names, w.ranks.Places[place].String())
 	}
 	syncPoints := straggler.NewSyncSamples(names, minStepLateness)
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
@@ -240,7 +240,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	g.enough = syncPoints.Matters()
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]
-		s.Where = g.Ranks[s.Rank]
+		s.Location = g.Ranks[s.Rank]
 		s.Evidence = append(s.Evidence, s.Confidence()...)
 	}
 	return g

@@ -51,7 +51,7 @@ func TestRateOfStragglers(t *testing.T) {
 func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth *simulator.Truth, atOnset bool) bool {
 	want := truth.Straggler
 	ok := len(found) > 0 && !slices.ContainsFunc(found, func(s straggler.Straggler) bool {
-		return s.Where.Rank != testset.Rank(t, want.Rank) || s.Where.Role.String() != want.Role
+		return s.Location.Rank != testset.Rank(t, want.Rank) || s.Location.Role.String() != want.Role
 	})
 	if ok && atOnset {
 		const near = 1_500_000_000

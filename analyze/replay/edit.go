@@ -15,10 +15,10 @@ import (
 // What can be changed in a plan. Each returns how much of it there was to change: 0 is nothing.
 
 // at tells whether an engine is at a place: everywhere, in a role, or one of its ranks.
-func (e *Engine) at(w *place.Where) bool { return w.Overlaps(&e.Where) }
+func (e *Engine) at(w *place.Location) bool { return w.Overlaps(&e.Location) }
 
 // In returns the engines at a place, by index, that lead others.
-func (r *Run) In(at *place.Where) (list []int) {
+func (r *Run) In(at *place.Location) (list []int) {
 	team := *at
 	if team.Scope == place.OneRank {
 		team = team.Team()
@@ -33,7 +33,7 @@ func (r *Run) In(at *place.Where) (list []int) {
 
 // OnTime lets the ranks at a place end their steps when the last of the others does, from a time
 // on. It returns in how many steps others waited for them.
-func (r *Run) OnTime(p *Plan, at *place.Where, since trace.Time) (n int) {
+func (r *Run) OnTime(p *Plan, at *place.Location, since trace.Time) (n int) {
 	late := make([]bool, len(r.ranks.Places))
 	for i := range late {
 		late[i] = at.Overlaps(&r.ranks.Places[i])
@@ -141,7 +141,7 @@ func (t *timing) add(start trace.Time, off float64, lead int64, m *Model) {
 
 // AsBefore gives the engines at a place, from a time until another, the steps that they took
 // before; 0 is to the end. It returns how many engines these are.
-func (r *Run) AsBefore(p *Plan, at *place.Where, since, until trace.Time) (n int) {
+func (r *Run) AsBefore(p *Plan, at *place.Location, since, until trace.Time) (n int) {
 	engines := r.In(at)
 	for i := range p.Servers {
 		s := &p.Servers[i]
@@ -267,7 +267,7 @@ func inTurn(after [][]int) (turns int) {
 }
 
 // TypicalTransfers lets no KV cache take longer than its size explains. It returns how many do.
-func (r *Run) TypicalTransfers(p *Plan, at *place.Where, since trace.Time) (n int) {
+func (r *Run) TypicalTransfers(p *Plan, at *place.Location, since trace.Time) (n int) {
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if j.role != request.Decode || j.peer == None || r.Requests[j.request].Arrival < since {

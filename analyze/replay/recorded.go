@@ -139,7 +139,7 @@ func Read(s *request.Set) *Run {
 // addEngines makes an engine of each rank that leads others.
 func (r *Run) addEngines(peers *place.Groups) {
 	for i, at := range r.ranks.Places {
-		r.Engines = append(r.Engines, Engine{Where: at, Group: peers.Group(int32(i)), Leads: r.ranks.Leads[i]})
+		r.Engines = append(r.Engines, Engine{Location: at, Group: peers.Group(int32(i)), Leads: r.ranks.Leads[i]})
 		if at.Rank.PP > 0 {
 			r.Missing.Pipelines = true
 		}

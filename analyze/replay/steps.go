@@ -13,7 +13,7 @@ import (
 
 // An Engine is the scheduler loop of one rank that leads others.
 type Engine struct {
-	place.Where
+	place.Location
 	Group int32 // of servers that do the same
 	Leads bool
 	Steps []Step // by end

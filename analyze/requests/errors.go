@@ -120,7 +120,7 @@ func failingServers(s *request.Set, failed []int) (list []reason, most string) {
 	by := map[string][]int{}
 	for _, i := range failed {
 		if proc := failingProc(s, &s.Requests[i]); proc != request.None {
-			at := place.NewWhere(s, proc).Team()
+			at := place.NewLocation(s, proc).Team()
 			at.Rank.DP = -1
 			name := fmt.Sprintf("%s (%s)", at.Role, at.ServerName())
 			by[name] = append(by[name], i)

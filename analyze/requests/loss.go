@@ -53,7 +53,7 @@ func FindLoss(s *request.Set) *Loss {
 	}
 	for p, n := range lost {
 		if n > 0 {
-			where := place.NewWhere(s, p)
+			where := place.NewLocation(s, p)
 			l.Procs = append(l.Procs, ProcLoss{p, where.String(), n, s.Shown[p]})
 		}
 	}

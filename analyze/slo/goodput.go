@@ -43,7 +43,7 @@ type Goodput struct {
 
 // A Rank is a rank that leads others, with the requests that it worked on.
 type Rank struct {
-	place.Where
+	Location place.Location
 	Count
 }
 

@@ -52,7 +52,7 @@ func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 
 // RankReport is a table of the goodput by rank.
 func (g *Goodput) RankReport() *table.Table {
-	fields := place.WhereColumns(func(r *Rank) *place.Where { return &r.Where })
+	fields := place.LocationColumns(func(r *Rank) *place.Location { return &r.Location })
 	fields = append(fields, countFields(g, func(r *Rank) *Count { return &r.Count })...)
 	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+InWords(g.Objectives), g.Ranks, fields).Stay("share met")
 }

@@ -120,9 +120,9 @@ func TestGoodputOfAnIncident(t *testing.T) {
 		t.Errorf("most miss it for %+v", c)
 	}
 	for _, r := range g.Ranks {
-		slow := truth.Straggler.Rank == "TP1-PP0-DP0" && r.Role == request.Decode && r.Where.Rank.DP == 0
-		if share := r.Share(); slow != (share < 0.5) && r.Role == request.Decode {
-			t.Errorf("%s: %.2f", r.String(), share)
+		slow := truth.Straggler.Rank == "TP1-PP0-DP0" && r.Location.Role == request.Decode && r.Location.Rank.DP == 0
+		if share := r.Share(); slow != (share < 0.5) && r.Location.Role == request.Decode {
+			t.Errorf("%s: %.2f", r.Location.String(), share)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func addsUp(t *testing.T, set *request.Set, g *slo.Goodput) {
 	t.Helper()
 	decode := int64(0)
 	for i := range g.Ranks {
-		if g.Ranks[i].Role == request.Decode {
+		if g.Ranks[i].Location.Role == request.Decode {
 			decode += g.Ranks[i].Met
 		}
 	}

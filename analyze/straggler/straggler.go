@@ -16,13 +16,13 @@ import (
 // A Straggler is a rank that the others of its group wait for, sync point after
 // sync point: at the end of steps, or in collectives.
 type Straggler struct {
-	Rank  int         // in the group
-	Name  string      // of the rank: "decode DP1 TP2"
-	Group string      // of the ranks that wait for it: "decode DP1", "4 ranks"
-	Peers string      // those ranks without it, if they are few and have no name together
-	What  string      // what they do together: "decode steps"
-	Verb  string      // what a rank does there: "ends", "arrives"
-	Where place.Where // the rank; the zero value if it is none of a request.Set
+	Rank     int            // in the group
+	Name     string         // of the rank: "decode DP1 TP2"
+	Group    string         // of the ranks that wait for it: "decode DP1", "4 ranks"
+	Peers    string         // those ranks without it, if they are few and have no name together
+	What     string         // what they do together: "decode steps"
+	Verb     string         // what a rank does there: "ends", "arrives"
+	Location place.Location // the rank; the zero value if it is none of a request.Set
 
 	// Lateness is of the time in which the rank is slow.
 	Lateness
@@ -161,7 +161,7 @@ func (s *Straggler) Sure() string {
 // Finding is what an engineer is told of the straggler.
 func (s *Straggler) Finding(cost float64) finding.Finding {
 	f := finding.Finding{
-		At: s.Where, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
+		At: s.Location, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
 		Metric: finding.Metric{Name: "lateness in " + s.What, Unit: table.Duration, Before: math.NaN(), After: float64(s.LastMean)},
 	}
 	if o := s.Intermittent; o != nil {

@@ -75,7 +75,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 		return nil, judged
 	}
 	f := finding.Finding{
-		Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Claim: b.Beyond(t.requests(), cause.OverloadCauses...),
+		Topic: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Claim: b.Beyond(t.requests(), cause.OverloadCauses...),
 		Show:   showTable("firsttoken"),
 		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
 	}

@@ -305,6 +305,6 @@ func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64)
 }
 
 // placeOf returns where proc is.
-func (t *Tail) placeOf(proc int32) place.Where {
-	return place.NewWhere(t.set, int(proc))
+func (t *Tail) placeOf(proc int32) place.Location {
+	return place.NewLocation(t.set, int(proc))
 }

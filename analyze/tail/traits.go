@@ -22,9 +22,9 @@ type Trait struct {
 	Attribute string // as the dump or a report calls it: "model", "gen_ai.request.priority"
 	Value     string // "acme", or a bound: "3,072 or more"
 	Of        Kind
-	At        place.Where // of a rank; else everywhere
-	in        []bool      // by request of the list
-	n         int         // how many of these have it
+	At        place.Location // of a rank; else everywhere
+	in        []bool         // by request of the list
+	n         int            // how many of these have it
 }
 
 // Kind is what a trait is about.
@@ -197,7 +197,7 @@ func (c *collector) places() {
 		c.texts(attribute, Where, func(a *cause.Attribution) string { return rank(proc(a)) })
 		for i := first; i < len(c.traits); i++ {
 			t := &c.traits[i]
-			t.At = place.NewWhere(c.set, int(proc(&c.list[slices.Index(t.in, true)]))).Team()
+			t.At = place.NewLocation(c.set, int(proc(&c.list[slices.Index(t.in, true)]))).Team()
 		}
 	}
 	answer := func(a *cause.Attribution) int32 { return a.Answer }

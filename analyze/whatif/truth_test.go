@@ -327,7 +327,7 @@ func (r *Run) blames() (list []*Change) {
 		}
 	}
 	for i := range r.Engines {
-		if c := r.withoutStraggler(&finding.Finding{Kind: finding.Straggler, At: r.Engines[i].Where}); c != nil && !strings.Contains(c.Name, "prefill") {
+		if c := r.withoutStraggler(&finding.Finding{Kind: finding.Straggler, At: r.Engines[i].Location}); c != nil && !strings.Contains(c.Name, "prefill") {
 			list = append(list, c)
 		}
 	}

@@ -107,7 +107,7 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 
 // rankName is what rows call the rank of a finding: as the profiles do, of which a place may not
 // know how they name those that have no role.
-func rankName(at place.Where, of *profile.Set) string {
+func rankName(at place.Location, of *profile.Set) string {
 	if of != nil {
 		if i := slices.IndexFunc(of.Ranks, func(name string) bool { return place.Named(name) == at }); i >= 0 {
 			return of.Ranks[i]

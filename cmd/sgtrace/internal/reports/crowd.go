@@ -96,7 +96,7 @@ const stragglers = "stragglers"
 // ranks lists the ranks, each once.
 func (in *Reading) ranks() (list []document.Rank) {
 	known := map[string]bool{}
-	add := func(name, host string, at place.Where) {
+	add := func(name, host string, at place.Location) {
 		if !known[name] {
 			known[name] = true
 			list = append(list, document.Rank{Name: name, Host: host, At: at})
@@ -112,7 +112,7 @@ func (in *Reading) ranks() (list []document.Rank) {
 	if s := in.Requests; s != nil {
 		for p := range s.Procs {
 			if s.Procs[p].Schedules && s.Procs[p].Role != request.Router {
-				add(s.RankName(p), s.HostOf(p), place.NewWhere(s, p))
+				add(s.RankName(p), s.HostOf(p), place.NewLocation(s, p))
 			}
 		}
 	}

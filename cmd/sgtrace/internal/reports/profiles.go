@@ -224,7 +224,7 @@ func groupsChanged(changes *change.Changes, hosts *document.Hosts, ranks []docum
 	}
 	for i := range changes.List {
 		c := &changes.List[i]
-		places := map[string][]place.Where{}
+		places := map[string][]place.Location{}
 		var what []string
 		for k := range c.Shifts {
 			shift := &c.Shifts[k]
@@ -232,7 +232,7 @@ func groupsChanged(changes *change.Changes, hosts *document.Hosts, ranks []docum
 			if places[name] == nil {
 				what = append(what, name)
 			}
-			places[name] = append(places[name], shift.Where)
+			places[name] = append(places[name], shift.Location)
 		}
 		for _, name := range what {
 			for _, group := range hosts.Covered(places[name], ranks) {
