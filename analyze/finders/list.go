@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/measured"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
@@ -306,15 +307,15 @@ func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Tail.WaitFindings(m.Costs)
 }
 
-func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.FailedCalls() }
+func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return loss.FailedCalls(m.GPUs) }
 
 // idleGPUs says in one sentence that devices wait for the host, and what the host does.
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {
-	found, judged := m.GPUs.EachRun((*gpu.GPUs).Idle)
+	found, judged := m.GPUs.EachRun(loss.Idle)
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
-			if f.Topic == gpu.HostTopic {
+			if f.Topic == loss.HostTopic {
 				f.Text += ": " + host[0].Text
 			}
 			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
@@ -330,22 +331,22 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
 		return false
 	}
-	if host[0].Topic == gaps.ColdTopic && idle.Topic == gpu.StartTopic {
+	if host[0].Topic == gaps.ColdTopic && idle.Topic == loss.StartTopic {
 		return true
 	}
-	return idle.Topic == gpu.HostTopic
+	return idle.Topic == loss.HostTopic
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).IdleBetweenSteps)
+	return m.GPUs.EachRun(loss.IdleBetweenSteps)
 }
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).ExposedCopies)
+	return m.GPUs.EachRun(loss.ExposedCopies)
 }
 func migrations(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).Migrations)
+	return m.GPUs.EachRun(loss.Migrations)
 }
 func singleBlocks(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).SingleBlocks)
+	return m.GPUs.EachRun(loss.SingleBlocks)
 }
 
 // couldBeFaster tells of the one thing that would save most, of models with attention.
@@ -358,13 +359,13 @@ func couldBeFaster(m *Measured) ([]finding.Finding, finding.Judged) {
 
 func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
+	return m.GPUs.EachRun(loss.EagerSteps)
 }
 
 // hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 	found, judged := m.Gaps.Findings(m.GPUs.Length())
-	idle, _ := m.GPUs.Idle()
+	idle, _ := loss.Idle(m.GPUs)
 	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
 		return nil, judged
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -50,7 +51,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	}
 	// Even if all that is hidden were waiting, the rest of it is exposed.
 	w.waiting = min(max(0, w.waited.Wait-hidden), w.exposed)
-	much := distribution.Fraction(w.exposed, w.length) >= m.GPUs.MuchExposed()
+	much := distribution.Fraction(w.exposed, w.length) >= loss.MuchExposed(m.GPUs)
 	if !much || !w.waited.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.waited.Groups) == 0 {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f := &found[0]
 	transfer := *f
-	f.Text, f.Cost = w.text(m.GPUs.Wait()), distribution.Fraction(w.waiting, w.length)
+	f.Text, f.Cost = w.text(loss.Wait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
 	f.Metric.Name, f.Metric.After = "waiting in collectives", f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
 	if !w.waited.ByClock {
@@ -236,10 +237,10 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	if !w.isOneStraggler(m) {
 		f.Topic = waitTopic
 	}
-	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= m.GPUs.MuchExposed() {
+	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= loss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Topic = "exposed transfers", transferTopic
-		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", m.GPUs.Spend(), 100*rest)
+		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", loss.Spend(m.GPUs), 100*rest)
 		found = append(found, transfer)
 	}
 	return found

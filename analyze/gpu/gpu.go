@@ -43,13 +43,13 @@ type GPUs struct {
 	Runs    []request.Interval // of all ranks, in order
 	Starts  []Start            // of CUDA, by rank
 
-	parts []*GPUs // by run; nil of one run
-
-	classes string // what the classes are called
 	// What makes hosts slower while they are recorded: see profile.Set.
-	recorded     []string
-	graphCapture bool
-	several      bool // a rank has several devices
+	Recorded     []string
+	GraphCapture bool
+
+	parts   []*GPUs // by run; nil of one run
+	classes string  // what the classes are called
+	several bool    // a rank has several devices
 	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
 	perSecond bool
 }
@@ -120,14 +120,14 @@ type Activity struct {
 }
 
 // Busy returns how long anything ran.
-func (g *Activity) Busy() int64 { return g.sum(func(r Running) bool { return r != 0 }) }
+func (g *Activity) Busy() int64 { return g.Sum(func(r Running) bool { return r != 0 }) }
 
 // Total returns how long it is: busy and idle.
-func (g *Activity) Total() int64 { return g.sum(func(Running) bool { return true }) }
+func (g *Activity) Total() int64 { return g.Sum(func(Running) bool { return true }) }
 
 // Time returns how long anything of class c ran.
 func (g *Activity) Time(c profile.Class) int64 {
-	return g.sum(func(r Running) bool { return r.Has(c) })
+	return g.Sum(func(r Running) bool { return r.Has(c) })
 }
 
 // add adds another activity.
@@ -140,7 +140,7 @@ func (g *Activity) add(o *Activity) {
 		g.Idle.Gaps[c] += o.Idle.Gaps[c]
 	}
 	g.Waits.join(&o.Waits)
-	g.Cold.join(&o.Cold)
+	g.Cold.Join(&o.Cold)
 }
 
 // exposure are classes in the order in which they hide each other: work that is
@@ -157,10 +157,10 @@ func (g *Activity) Exposed(c profile.Class) int64 {
 		}
 		hiding |= 1 << before
 	}
-	return g.sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
+	return g.Sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
 }
 
-func (g *Activity) sum(of func(Running) bool) int64 {
+func (g *Activity) Sum(of func(Running) bool) int64 {
 	total := int64(0)
 	for r, t := range g.Running {
 		if of(Running(r)) {
@@ -186,7 +186,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	ranks := joinWalks(set, walks)
 	watched(opt.Watch, ranks)
 	parallel.Each(len(ranks), func(i int) { ranks[i].measure(&opt) })
-	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
+	g := &GPUs{classes: opt.Classes.Name, Recorded: set.Recorded, GraphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var recorded recordings
 	var kernels []RankKernel

@@ -2,14 +2,11 @@ package gpu
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -80,61 +77,6 @@ func largestGraph(steps []walk.Step) int32 {
 		}
 	}
 	return largest
-}
-
-// muchEager is the part of the time of devices that steps without CUDA graphs have to
-// cost.
-const muchEager = 0.02
-
-// EagerSteps tells of decode steps that were not launched as CUDA graphs though others of
-// about that batch size were.
-func (g *GPUs) EagerSteps() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("decode steps without a CUDA graph")
-	lost, eager, graph := int64(0), 0, 0
-	var worst *GraphUse
-	for i := range g.Graphs {
-		u := &g.Graphs[i]
-		if u.Graph.N == 0 {
-			continue // nothing to compare: no graph of that batch size may exist
-		}
-		eager, graph = eager+u.Eager.N, graph+u.Graph.N
-		lost = distribution.AddTimes(lost, u.Lost())
-		if worst == nil || u.Lost() > worst.Lost() {
-			worst = u
-		}
-	}
-	if graph == 0 && judged.Reason == "" {
-		judged.Reason = "no decode step ran as a CUDA graph"
-	}
-	judged.Of, judged.N, judged.Needed = "decode step", eager+graph, 1
-	share := min(1, t.part(lost))
-	if judged.State() != finding.LookedAt || share < muchEager {
-		return nil, judged
-	}
-	batch := ""
-	if words := walk.BatchWords(worst.MinBatch, worst.MaxBatch); words != "" {
-		batch = " of " + words + " requests"
-	}
-	return []finding.Finding{shareFinding("graphs", "time lost without CUDA graphs", share,
-		fmt.Sprintf("%s of %s decode steps ran without a CUDA graph, though others of that batch size have one", words.Thousands(int64(eager)), words.Thousands(int64(eager+graph))),
-		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, judged
-}
-
-// noGraphs tells of decode steps that no CUDA graph was made for: of all if none was launched
-// as a graph, or else of those with more requests than any that was.
-func (g *GPUs) noGraphs() finding.Evidence {
-	eager, graph, beyond := 0, 0, 0
-	for i := range g.Graphs {
-		u := &g.Graphs[i]
-		eager, graph, beyond = eager+u.Eager.N, graph+u.Graph.N, beyond+u.Beyond
-	}
-	switch {
-	case beyond > 0:
-		return finding.Sentence("%s of %s decode steps had more requests than any that ran as a CUDA graph", words.Thousands(int64(beyond)), words.Thousands(int64(eager+graph)))
-	case graph > 0 || eager == 0:
-		return finding.Evidence{}
-	}
-	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))
 }
 
 // Time at the edges of steps is time: where steps are annotated, the time of a device is

@@ -65,8 +65,8 @@ var ReasonWords = [NumReasons]string{
 	NotRecorded: "launch not recorded",
 }
 
-// ofHost reports whether the host was late.
-func (r Reason) ofHost() bool { return r >= Capturing && r <= HostWork }
+// OfHost reports whether the host was late.
+func (r Reason) OfHost() bool { return r >= Capturing && r <= HostWork }
 
 // callReasons maps parts of the names of CUDA and HIP calls, without the prefix cu, cuda
 // or hip, to the reason that they are for idle time. The first that fits counts.
@@ -83,9 +83,9 @@ var callReasons = []struct {
 	{"Memcpy", BlockingCopy}, {"Memset", NoReason}, {"MemsetD", NoReason},
 }
 
-// reasonOfCall returns the reason that a call of a name is for idle time, NoReason for
+// ReasonOf returns the reason that a call of a name is for idle time, NoReason for
 // all that return at once.
-func reasonOfCall(name string) Reason {
+func ReasonOf(name string) Reason {
 	rest := name
 	switch {
 	case strings.HasPrefix(rest, "cuda"):
@@ -192,7 +192,7 @@ func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason 
 	row := c.rows.At(int64(call.Name))
 	if row.Name == "" {
 		row.Name = c.syms.Name(call.Name)
-		row.Reason, row.mustSucceed = reasonOfCall(row.Name), mustSucceed(row.Name)
+		row.Reason, row.mustSucceed = ReasonOf(row.Name), mustSucceed(row.Name)
 		row.captureBegin, row.captureMark = captureMarkOf(row.Name)
 		row.start = startsIn(row.Name)
 		if row.Reason != NoReason || row.mustSucceed || row.start != startsNothing {
@@ -267,4 +267,14 @@ func sumCalls(walks []*gpuWalk) []CallTime {
 	}
 	slices.SortFunc(out, func(a, b CallTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
 	return out
+}
+
+// workCalls are parts of the names of CUDA and HIP calls that ask a device for work or
+// memory, or wait for it. Nobody makes these in order to see whether they fail. Libraries do
+// that with others: they ask for symbols, features and peers that a driver may not have.
+var workCalls = []string{"Launch", "Memcpy", "Memset", "Synchronize", "Malloc", "MemAlloc", "HostAlloc"}
+
+// mustSucceed reports whether something is wrong if a call of a name fails.
+func mustSucceed(name string) bool {
+	return slices.ContainsFunc(workCalls, func(part string) bool { return strings.Contains(name, part) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// gpuLabel is the rank of a device, with the device where a rank has several.
-func (g *GPUs) gpuLabel(gpu *GPU) string {
+// Label is the rank of a device, with the device where a rank has several.
+func (g *GPUs) Label(gpu *GPU) string {
 	if g.several {
 		return fmt.Sprintf("%s GPU %d", gpu.Rank, gpu.Device)
 	}
@@ -25,7 +25,7 @@ type gpuColumns struct{ gpus *GPUs }
 
 func (c gpuColumns) first() []table.Field[GPU] {
 	return []table.Field[GPU]{
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(g *GPU) string { return c.gpus.gpuLabel(g) }),
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(g *GPU) string { return c.gpus.Label(g) }),
 		table.CountColumn("device", "device, as the process numbers it", func(g *GPU) int64 { return int64(g.Device) }).InDetail(),
 	}
 }
@@ -227,7 +227,7 @@ func (g *GPUs) StreamReport() *table.Table {
 		return list
 	}
 	fields := []table.Field[streamRow]{
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *streamRow) string { return g.gpuLabel(r.gpu) }),
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *streamRow) string { return g.Label(r.gpu) }),
 		table.CountColumn("device", "device, as the process numbers it", func(r *streamRow) int64 { return int64(r.gpu.Device) }).InDetail(),
 		table.CountColumn("stream", "number of the stream", func(r *streamRow) int64 { return r.Stream }),
 		table.CountColumn("rows", "kernels, and copies whose stream is known", func(r *streamRow) int64 { return r.Rows }),

@@ -40,7 +40,7 @@ func (g *GPUs) divide(walks []*gpuWalk, ranks []rankWork) {
 	for _, runs := range groups {
 		in := func(r recordings) bool { return slices.ContainsFunc(runs, r.beginIn) }
 		of := func(rank int32) bool { return in(ranks[rank].recorded) }
-		part := &GPUs{Runs: runs, classes: g.classes, recorded: g.recorded, graphCapture: g.graphCapture, several: g.several, perSecond: g.perSecond}
+		part := &GPUs{Runs: runs, classes: g.classes, Recorded: g.Recorded, GraphCapture: g.GraphCapture, several: g.several, perSecond: g.perSecond}
 		part.GPUs = filter(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
 		part.Steps = filter(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
 		part.Graphs = filter(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
@@ -143,11 +143,15 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Judged)) (fo
 	return found, judged
 }
 
+// Absolute is from when on times count from 1970, and not from the start of a recording:
+// 2001.
+const Absolute = trace.Time(1e18)
+
 // when says when the runs began: "the run of 2023-09-06 22:39:28".
 func (g *GPUs) when() string {
 	first := g.Runs[0].From
 	text := "of " + words.At(first, time.DateTime)
-	if first < absolute {
+	if first < Absolute {
 		text = "that begins at " + words.Nearly(int64(first)) + " of its own clock"
 	}
 	if n := len(g.Runs); n > 1 {

@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -51,31 +50,6 @@ func TestSingleBlocks(t *testing.T) {
 		g := Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
 		if got := g.GPUs[0].Single; got != want {
 			t.Fatalf("seed %d: %d ns, want %d", seed, got, want)
-		}
-	}
-}
-
-func TestSingleBlocksFinding(t *testing.T) {
-	for _, c := range []struct {
-		threads int32
-		until   trace.Time
-		want    string
-	}{
-		{1, 1000, "for 91 % of the time, the GPU runs nothing but 1 kernel of one thread: "},
-		{64, 1000, "for 91 % of the time, the GPU runs nothing but 1 kernel of one block of threads: "},
-		{0, 1000, ""}, // several blocks, or unknown
-		{1, 20, ""},
-	} {
-		syms, s := trace.NewSymbols(), &testset.RowStream{}
-		s.KernelRows = []profile.Kernel{{Event: profile.Event{Start: 0, End: c.until, Name: syms.Intern("reduce")}, OneBlock: c.threads},
-			{Event: profile.Event{Start: c.until, End: c.until + 100, Name: syms.Intern("gemm")}}}
-		found, _ := Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{}).SingleBlocks()
-		text := ""
-		if len(found) > 0 {
-			text = found[0].Text
-		}
-		if !strings.HasPrefix(text, c.want) || c.want == "" && text != "" {
-			t.Errorf("%d threads until %d: %q, want %q", c.threads, c.until, text, c.want)
 		}
 	}
 }

@@ -2,15 +2,11 @@ package gpu
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -155,7 +151,7 @@ func (g *GPUs) StepShareReport() *table.Table {
 	type row = StepShare
 	fields := []table.Field[row]{
 		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return walk.StepKinds[r.Kind] }),
-		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.gpuLabel(r.gpu) }),
+		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.Label(r.gpu) }),
 		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
 		table.PartColumn("of length", "part of the length of the device", func(r *row) (int64, int64) { return r.Total(), r.gpu.Length() }),
 	}
@@ -199,16 +195,11 @@ func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 		}
 	}
 	name := set.Syms.Name(r.first.name)
-	if startsIn(name) != startsNothing || reasonOfCall(name) == Allocation {
+	if startsIn(name) != startsNothing || ReasonOf(name) == Allocation {
 		of := r.gpus[0].gpu
 		g.Starts = append(g.Starts, Start{Rank: of.Rank, Call: name, Time: r.first.dur, Captured: of.Captured})
 	}
 }
-
-// muchSingle is the part of the time for which a device runs kernels of one block alone from
-// which on that is told: all of the device but one multiprocessor is idle then, so it is as much as
-// of all idle time. Every model has some: of positions, of sampling, of reductions to a number.
-const muchSingle = muchIdle
 
 // singleBlocks are the launches of a kernel as one block.
 type singleBlocks struct {
@@ -219,68 +210,4 @@ type singleBlocks struct {
 func (s *singleBlocks) add(r *gpuRow) {
 	s.time = distribution.AddTimes(s.time, r.dur)
 	s.threads = max(s.threads, r.single)
-}
-
-// SingleBlocks tells whether devices run nothing but kernels of one block for much of the
-// time, and which.
-func (g *GPUs) SingleBlocks() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("kernels of one block")
-	single := int64(0)
-	for i := range g.GPUs {
-		single = distribution.AddTimes(single, g.GPUs[i].Single)
-	}
-	if single == 0 && judged.Reason == "" {
-		judged.Reason = "no kernel of one block was recorded" // the producer may record no sizes of grids
-	}
-	share := t.part(single)
-	if judged.State() != finding.LookedAt || share < muchSingle {
-		return nil, judged
-	}
-	kernels := g.singleKernels()
-	threads := int32(0)
-	var evidence []finding.Evidence
-	for i, k := range kernels {
-		threads = max(threads, k.threads)
-		if i < mostSingle {
-			evidence = append(evidence, finding.Sentence("%s: %s in all, in one block of %s", k.name, words.Nearly(k.time), words.Counted(int(k.threads), "thread")))
-		}
-	}
-	what := words.Counted(len(kernels), "kernel") + " of one block of threads"
-	if threads == 1 {
-		what = words.Counted(len(kernels), "kernel") + " of one thread"
-	}
-	text := fmt.Sprintf("for %s of the time, %s nothing but %s: one multiprocessor works then, and all others are idle", percent(single, t.length), g.do("run"), what)
-	return []finding.Finding{shareFinding("one block", "kernels of one block", share, text, evidence...)}, judged
-}
-
-// mostSingle is how many kernels are named.
-const mostSingle = 3
-
-// A singleKernel is a kernel that runs as one block, on all ranks.
-type singleKernel struct {
-	name string
-	singleBlocks
-}
-
-// singleKernels are the kernels that ran as one block, the longest time first.
-func (g *GPUs) singleKernels() (list []singleKernel) {
-	at := map[string]int{}
-	for i := range g.Kernels {
-		k := &g.Kernels[i]
-		if k.Single == 0 {
-			continue
-		}
-		n, ok := at[k.Name]
-		if !ok {
-			n = len(list)
-			at[k.Name] = n
-			list = append(list, singleKernel{name: k.Name})
-		}
-		list[n].time = distribution.AddTimes(list[n].time, k.Single)
-		list[n].threads = max(list[n].threads, k.Threads)
-	}
-	slices.SortFunc(list, func(a, b singleKernel) int {
-		return cmp.Or(cmp.Compare(b.time, a.time), strings.Compare(a.name, b.name))
-	})
-	return list
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -287,32 +286,4 @@ type GapPart struct {
 	// let the device run dry. Called tells that there is one.
 	By     HostCall
 	Called bool
-}
-
-// ReasonOf returns the reason that a call of a name is for idle time, [NoReason] for all that
-// return at once.
-func ReasonOf(call string) Reason { return reasonOfCall(call) }
-
-// Worst returns, for what a finding of this package says of all devices, the rank whose device
-// spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
-func (g *GPUs) Worst(topic string) (rank string, shows profile.Class) {
-	shows = profile.ClassCompute
-	of := func(d *GPU) int64 { return d.Activity.Idle.Total() }
-	switch topic {
-	case "communication":
-		shows = profile.ClassCommunication
-	case "copies", "pageable copies":
-		shows = profile.ClassMemory
-	}
-	if shows != profile.ClassCompute {
-		of = func(d *GPU) int64 { return d.Exposed(shows) }
-	}
-	most := 0.0
-	for i := range g.GPUs {
-		d := &g.GPUs[i]
-		if share := float64(of(d)) / float64(max(1, d.Length())); share > most {
-			most, rank = share, d.Rank
-		}
-	}
-	return rank, shows
 }

@@ -22,7 +22,7 @@ func TestReasonOfCall(t *testing.T) {
 		"cudaLaunchKernel": NoReason, "cudaGraphLaunch": NoReason, "cudaStreamWaitEvent": NoReason, "cudaEventQuery": NoReason,
 		"cudaGetDevice": NoReason, "ncclAllReduce": NoReason, "FreeMemory": NoReason, "": NoReason,
 	} {
-		if got := reasonOfCall(name); got != want {
+		if got := ReasonOf(name); got != want {
 			t.Errorf("%s: %q, want %q", name, ReasonWords[got], ReasonWords[want])
 		}
 	}

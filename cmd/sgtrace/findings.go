@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
+	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -99,7 +100,7 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 		d.Name += naming.Separator + f.At.String()
 	case place.Everywhere:
 		if f.Kind == finding.GPU && m.GPUs != nil {
-			d.Rank, d.Shows = m.GPUs.Worst(f.Topic)
+			d.Rank, d.Shows = loss.Worst(m.GPUs, f.Topic)
 		}
 	}
 	return d

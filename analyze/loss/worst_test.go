@@ -1,14 +1,15 @@
-package gpu
+package loss
 
 import (
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // The rank to look at first is the one that spends most time on what a finding is about.
 func TestWorst(t *testing.T) {
-	g := &GPUs{GPUs: []GPU{gpuOf(40, 1, map[Reason]int64{HostWork: 10}), gpuOf(10, 30, map[Reason]int64{HostWork: 5}), gpuOf(10, 2, map[Reason]int64{HostWork: 60})}}
+	g := &gpu.GPUs{GPUs: []gpu.GPU{gpuOf(40, 1, map[gpu.Reason]int64{gpu.HostWork: 10}), gpuOf(10, 30, map[gpu.Reason]int64{gpu.HostWork: 5}), gpuOf(10, 2, map[gpu.Reason]int64{gpu.HostWork: 60})}}
 	for i, name := range []string{"TP0", "TP1", "TP2"} {
 		g.GPUs[i].Rank = name
 	}
@@ -16,7 +17,7 @@ func TestWorst(t *testing.T) {
 		topic, rank string
 		shows       profile.Class
 	}{{"communication", "TP0", profile.ClassCommunication}, {"copies", "TP1", profile.ClassMemory}, {"host", "TP2", profile.ClassCompute}} {
-		if rank, shows := g.Worst(c.topic); rank != c.rank || shows != c.shows {
+		if rank, shows := Worst(g, c.topic); rank != c.rank || shows != c.shows {
 			t.Errorf("%s: %s, %v", c.topic, rank, shows)
 		}
 	}

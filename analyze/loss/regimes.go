@@ -1,4 +1,4 @@
-package gpu
+package loss
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -24,7 +25,7 @@ type regime struct {
 }
 
 // regimes returns prefill and decode; nil unless there are both.
-func (g *GPUs) regimes() []regime {
+func regimes(g *gpu.GPUs) []regime {
 	var out []regime
 	for _, kind := range [...]profile.StepKind{profile.StepPrefill, profile.StepDecode} {
 		r := regime{name: walk.StepKinds[kind]}
@@ -48,17 +49,17 @@ type largePart struct {
 	// avoidable is that without what a fast run has, too, which is told from muchLate on; nil is
 	// nothing.
 	avoidable func(*gpuTime) int64
-	tell      func(*gpuTime) finding.Finding
+	tell      func(*gpu.GPUs, *gpuTime) finding.Finding
 	// devices says how devices differ over the whole time.
 	devices finding.Evidence
 }
 
 // judge tells whether a part is large of the whole time, or of that of a regime. What it
 // costs is a part of the whole in either case.
-func (g *GPUs) judge(whole *gpuTime, p *largePart) (found []finding.Finding) {
-	regimes := g.regimes()
+func judge(g *gpu.GPUs, whole *gpuTime, p *largePart) (found []finding.Finding) {
+	regimes := regimes(g)
 	if p.share(whole) >= p.least && whole.part(p.of(whole)) >= muchOfRegime {
-		return []finding.Finding{p.ofWhole(whole, regimes)}
+		return []finding.Finding{p.ofWhole(g, whole, regimes)}
 	}
 	for i := range regimes {
 		r := &regimes[i]
@@ -66,20 +67,20 @@ func (g *GPUs) judge(whole *gpuTime, p *largePart) (found []finding.Finding) {
 		if r.length < shortest || p.share(&r.gpuTime) < p.least || cost < muchOfRegime {
 			continue
 		}
-		f := p.tell(&r.gpuTime)
+		f := p.tell(g, &r.gpuTime)
 		f.Text, f.Metric.Name, f.Cost = fmt.Sprintf("in %s, %s", r.name, f.Text), f.Metric.Name+" in "+r.name, cost
 		f.Evidence = append(f.Evidence, p.inRegimes(regimes))
 		found = append(found, f)
 	}
 	if len(found) == 0 && p.avoidable != nil && distribution.Fraction(p.avoidable(whole), p.time(whole)) >= muchLate && whole.part(p.of(whole)) >= muchOfRegime {
-		return []finding.Finding{p.ofWhole(whole, regimes)}
+		return []finding.Finding{p.ofWhole(g, whole, regimes)}
 	}
 	return found
 }
 
 // ofWhole tells of all the time.
-func (p *largePart) ofWhole(whole *gpuTime, regimes []regime) finding.Finding {
-	f := p.tell(whole)
+func (p *largePart) ofWhole(g *gpu.GPUs, whole *gpuTime, regimes []regime) finding.Finding {
+	f := p.tell(g, whole)
 	f.Cost = whole.part(p.of(whole))
 	for _, e := range [...]finding.Evidence{p.devices, p.inRegimes(regimes)} {
 		if e.Text != "" {

@@ -1,9 +1,10 @@
-package gpu
+package loss
 
 import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,23 +23,23 @@ func TestFailedCalls(t *testing.T) {
 				Event: profile.Event{Start: trace.Time(at), End: trace.Time(at + 5), Name: syms.Intern(name), PID: 7}})
 		}
 	}
-	measure := func() *GPUs {
-		return Measure(testset.SetOf(syms, []string{"TP0"}, &streams[0], &streams[1]), Options{From: 100})
+	measure := func() *gpu.GPUs {
+		return gpu.Measure(testset.SetOf(syms, []string{"TP0"}, &streams[0], &streams[1]), gpu.Options{From: 100})
 	}
 	add(20, "cudaLaunchKernel_v7000", profile.UnknownResult, 200)
-	if found, judged := measure().FailedCalls(); found != nil || judged.State() != finding.NotApplicable {
+	if found, judged := FailedCalls(measure()); found != nil || judged.State() != finding.NotApplicable {
 		t.Errorf("no results: %v, %s", found, judged.State())
 	}
 	add(1990, "cudaLaunchKernel_v7000", 0, 200)
 	add(9, "cuGetProcAddress", noSymbol, 200)
 	add(9, "cudaStreamSynchronize", notReady, 200)
 	add(5, "cudaLaunchKernel_v7000", outOfResources, 50) // before the window
-	if found, judged := measure().FailedCalls(); found != nil || judged.State() != finding.LookedAt || judged.N != 1999 {
+	if found, judged := FailedCalls(measure()); found != nil || judged.State() != finding.LookedAt || judged.N != 1999 {
 		t.Errorf("none failed: %v, %+v", found, judged)
 	}
 	add(10, "cudaLaunchKernel_v7000", outOfResources, 200)
 	add(1, "cudaMalloc", noMemory, 200)
-	found, _ := measure().FailedCalls()
+	found, _ := FailedCalls(measure())
 	if len(found) != 1 || found[0].Cost != 11.0/2010 {
 		t.Fatalf("%+v", found)
 	}
@@ -52,20 +53,7 @@ func TestFailedCalls(t *testing.T) {
 		}
 	}
 	add(10, "cudaLaunchKernel_v7000", noMemory, 200)
-	if found, _ = measure().FailedCalls(); found[0].Text != "20 of 2,010 cudaLaunchKernel_v7000 calls failed: 10 cudaErrorMemoryAllocation (2), 10 cudaErrorLaunchOutOfResources (701)" {
+	if found, _ = FailedCalls(measure()); found[0].Text != "20 of 2,010 cudaLaunchKernel_v7000 calls failed: 10 cudaErrorMemoryAllocation (2), 10 cudaErrorLaunchOutOfResources (701)" {
 		t.Error(found[0].Text)
-	}
-}
-
-// Calls outside of the window are no evidence for what happened in it.
-func TestCallTimesInWindow(t *testing.T) {
-	syms := trace.NewSymbols()
-	var s testset.RowStream
-	for _, start := range []trace.Time{10, 150, 170, 400} {
-		s.CallRows = append(s.CallRows, profile.Call{TID: 1, Event: profile.Event{Start: start, End: start + 20, Name: syms.Intern("cudaFree"), PID: 7}})
-	}
-	g := Measure(testset.SetOf(syms, []string{"TP0"}, &s), Options{From: 100, To: 300})
-	if len(g.Calls) != 1 || g.Calls[0].N != 2 || g.Calls[0].Time != 40 {
-		t.Errorf("%+v", g.Calls)
 	}
 }

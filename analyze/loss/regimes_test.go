@@ -1,4 +1,4 @@
-package gpu
+package loss
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ import (
 type plantedStep struct{ idle, busy, comm int64 }
 
 // regimesOf measures 50 steps of each kind, decode after prefill.
-func regimesOf(prefill, decode plantedStep) *GPUs {
+func regimesOf(prefill, decode plantedStep) *gpu.GPUs {
 	const us = 1000
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{}
@@ -42,7 +43,7 @@ func regimesOf(prefill, decode plantedStep) *GPUs {
 		kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", launch, end-p.comm, end)
 		now = end
 	}
-	return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
+	return gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{})
 }
 
 // What is large in one kind of steps is found there though it is not large in the whole, and

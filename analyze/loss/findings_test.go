@@ -1,4 +1,4 @@
-package gpu
+package loss
 
 import (
 	"math"
@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,12 +18,12 @@ const ms = 1_000_000
 
 // gpuOf is a device of 100 ms: ms of exposed communication, of exposed copies, and idle by
 // reason; the rest computes.
-func gpuOf(comm, copies int64, idle map[Reason]int64) GPU {
-	g := GPU{Rank: "TP0", Last: 100 * ms, Rows: 100}
+func gpuOf(comm, copies int64, idle map[gpu.Reason]int64) gpu.GPU {
+	g := gpu.GPU{Rank: "TP0", Last: 100 * ms, Rows: 100}
 	compute := 100 - comm - copies
 	for reason, t := range idle {
 		g.Waits.Time[reason], g.Waits.Gaps[reason] = t*ms, 1
-		g.Activity.Idle.Time[OtherWait] += t * ms
+		g.Activity.Idle.Time[gpu.OtherWait] += t * ms
 		compute -= t
 	}
 	g.Running[1<<profile.ClassCommunication] = comm * ms
@@ -32,11 +33,11 @@ func gpuOf(comm, copies int64, idle map[Reason]int64) GPU {
 }
 
 // all are the findings of a report.
-func all(g *GPUs) []finding.Finding {
-	idle, _ := g.Idle()
-	between, _ := g.IdleBetweenSteps()
-	exposed, _ := g.Exposure(nil)
-	copies, _ := g.ExposedCopies()
+func all(g *gpu.GPUs) []finding.Finding {
+	idle, _ := Idle(g)
+	between, _ := IdleBetweenSteps(g)
+	exposed, _ := Exposure(g, nil)
+	copies, _ := ExposedCopies(g)
 	return slices.Concat(idle, between, exposed, copies)
 }
 
@@ -46,27 +47,27 @@ func TestFindings(t *testing.T) {
 		topic  string
 		weight float64
 	}
-	few := gpuOf(0, 0, map[Reason]int64{HostWork: 90})
+	few := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 90})
 	few.Rows = 7
 	for _, test := range []struct {
 		name string
-		gpus []GPU
+		gpus []gpu.GPU
 		want []found
 	}{
-		{"busy", []GPU{gpuOf(10, 5, map[Reason]int64{HostWork: 9, LaunchGap: 14})}, nil},
-		{"the host is late", []GPU{gpuOf(10, 0, map[Reason]int64{HostWork: 40})}, []found{{"host", 0.4}}},
-		{"each reason is small, the sum is not", []GPU{gpuOf(0, 0, map[Reason]int64{HostWork: 18, LaunchGap: 16})}, []found{{"host", 0.34}}},
-		{"gaps of other reasons", []GPU{gpuOf(0, 0, map[Reason]int64{Dependency: 50, NotRecorded: 14})}, []found{{"idle", 0.64}}},
-		{"perhaps no requests", []GPU{gpuOf(10, 0, map[Reason]int64{BetweenSteps: 45})}, nil},
-		{"most of the time between steps", []GPU{gpuOf(0, 0, map[Reason]int64{BetweenSteps: 60})}, []found{{"steps", 0.6}}},
-		{"a tenth without gaps between kernels", []GPU{gpuOf(0, 0, map[Reason]int64{AfterSync: 7, HostWork: 5, LaunchGap: 4})}, []found{{"host", 0.16}}},
-		{"communicates", []GPU{gpuOf(20, 0, nil), gpuOf(40, 0, nil)}, []found{{"communication", 0.3}}},
-		{"copies", []GPU{gpuOf(0, 97, nil)}, []found{{"copies", 0.97}}},
-		{"a few operations, which is exact all the same", []GPU{few}, []found{{"host", 0.9}}},
+		{"busy", []gpu.GPU{gpuOf(10, 5, map[gpu.Reason]int64{gpu.HostWork: 9, gpu.LaunchGap: 14})}, nil},
+		{"the host is late", []gpu.GPU{gpuOf(10, 0, map[gpu.Reason]int64{gpu.HostWork: 40})}, []found{{"host", 0.4}}},
+		{"each reason is small, the sum is not", []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 18, gpu.LaunchGap: 16})}, []found{{"host", 0.34}}},
+		{"gaps of other reasons", []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.Dependency: 50, gpu.NotRecorded: 14})}, []found{{"idle", 0.64}}},
+		{"perhaps no requests", []gpu.GPU{gpuOf(10, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 45})}, nil},
+		{"most of the time between steps", []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 60})}, []found{{"steps", 0.6}}},
+		{"a tenth without gaps between kernels", []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.AfterSync: 7, gpu.HostWork: 5, gpu.LaunchGap: 4})}, []found{{"host", 0.16}}},
+		{"communicates", []gpu.GPU{gpuOf(20, 0, nil), gpuOf(40, 0, nil)}, []found{{"communication", 0.3}}},
+		{"copies", []gpu.GPU{gpuOf(0, 97, nil)}, []found{{"copies", 0.97}}},
+		{"a few operations, which is exact all the same", []gpu.GPU{few}, []found{{"host", 0.9}}},
 		{"no device", nil, nil},
 	} {
 		var got []found
-		for _, f := range all(&GPUs{GPUs: test.gpus, Steps: make([]StepTime, 1)}) {
+		for _, f := range all(&gpu.GPUs{GPUs: test.gpus, Steps: make([]gpu.StepTime, 1)}) {
 			got = append(got, found{f.Topic, f.Cost})
 		}
 		if !slices.Equal(got, test.want) {
@@ -78,7 +79,7 @@ func TestFindings(t *testing.T) {
 // Decode steps without a graph cost what they take longer than those with one.
 func TestGraphFindings(t *testing.T) {
 	const us = 1000
-	measure := func(steps, everyEager int) *GPUs {
+	measure := func(steps, everyEager int) *gpu.GPUs {
 		syms := trace.NewSymbols()
 		s := &testset.RowStream{}
 		event := func(name string, from, to, correlation int64) profile.Event {
@@ -93,10 +94,10 @@ func TestGraphFindings(t *testing.T) {
 			s.CallRows = append(s.CallRows, profile.Call{Event: event(call, at+10*us, at+20*us, i+1), TID: 1})
 			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", at+30*us, at+30*us+took, i+1)})
 		}
-		return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
+		return gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{})
 	}
-	of := func(g *GPUs) []finding.Finding {
-		found, _ := g.EagerSteps()
+	of := func(g *gpu.GPUs) []finding.Finding {
+		found, _ := EagerSteps(g)
 		return found
 	}
 	if got := of(measure(200, 0)); got != nil {
@@ -119,12 +120,12 @@ func TestGraphFindings(t *testing.T) {
 // Recording slows hosts down: what is said about waits for the host says so, and nothing
 // else does.
 func TestCaveatsOfRecording(t *testing.T) {
-	host, device := gpuOf(0, 0, map[Reason]int64{HostWork: 40}), gpuOf(0, 0, map[Reason]int64{Dependency: 40})
+	host, device := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 40}), gpuOf(0, 0, map[gpu.Reason]int64{gpu.Dependency: 40})
 	for _, c := range []struct {
 		name     string
 		recorded []string
 		capture  bool
-		gpu      GPU
+		gpu      gpu.GPU
 		want     int
 	}{
 		{"nothing beside events", nil, false, host, 0},
@@ -133,7 +134,7 @@ func TestCaveatsOfRecording(t *testing.T) {
 		{"both", []string{"stacks"}, true, host, 2},
 		{"the host is not late", []string{"stacks"}, true, device, 0},
 	} {
-		g := &GPUs{GPUs: []GPU{c.gpu}, Steps: make([]StepTime, 1), recorded: c.recorded, graphCapture: c.capture}
+		g := &gpu.GPUs{GPUs: []gpu.GPU{c.gpu}, Steps: make([]gpu.StepTime, 1), Recorded: c.recorded, GraphCapture: c.capture}
 		found := all(g)
 		if len(found) != 1 {
 			t.Fatalf("%s: %d findings", c.name, len(found))
@@ -152,25 +153,19 @@ func TestCaveatsOfRecording(t *testing.T) {
 
 // Steps for which there is no graph are evidence of hosts that are late.
 func TestNoGraphs(t *testing.T) {
-	step := func(batch int32, graph bool) walk.Step {
-		s := walk.Step{StepLabel: walk.StepLabel{StepName: profile.StepName{Kind: profile.StepDecode, Batch: batch}}, Last: 5, Kernels: 9}
-		if graph {
-			s.GraphKernels = 8
-		}
-		return s
+	steps := func(eager, graph, beyond int) gpu.GraphUse {
+		return gpu.GraphUse{Eager: distribution.Summary{N: eager}, Graph: distribution.Summary{N: graph}, Beyond: beyond}
 	}
-	set := &profile.Set{Ranks: []string{"TP0"}}
 	for _, test := range []struct {
-		steps []walk.Step
-		want  string
+		uses []gpu.GraphUse
+		want string
 	}{
 		{nil, ""},
-		{[]walk.Step{step(32, true), step(31, false)}, ""}, // smaller ones can be padded to a graph
-		{[]walk.Step{step(32, false), step(8, false)}, "none of 2 decode steps ran as a CUDA graph: the host launches every kernel by itself"},
-		{[]walk.Step{step(32, true), step(33, false), step(8, true), step(200, false)}, "2 of 4 decode steps had more requests than any that ran as a CUDA graph"},
+		{[]gpu.GraphUse{steps(1, 1, 0)}, ""}, // smaller ones can be padded to a graph
+		{[]gpu.GraphUse{steps(1, 0, 0), steps(1, 0, 0)}, "none of 2 decode steps ran as a CUDA graph: the host launches every kernel by itself"},
+		{[]gpu.GraphUse{steps(1, 1, 1), steps(0, 1, 0), steps(1, 0, 1)}, "2 of 4 decode steps had more requests than any that ran as a CUDA graph"},
 	} {
-		g := &GPUs{Graphs: groupGraphs(set, 0, test.steps)}
-		if got := g.noGraphs().Text; got != test.want {
+		if got := noGraphs(&gpu.GPUs{Graphs: test.uses}).Text; got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 	}
@@ -192,7 +187,7 @@ func TestIdleBetweenStepsIsApart(t *testing.T) {
 		3:  "the GPU is idle 15 % of the time in steps, because the host launches kernels too late",
 		12: "the GPU is idle 12 % of the time between steps and 15 % in them, because the host launches kernels too late",
 	} {
-		found, _ := (&GPUs{GPUs: []GPU{gpuOf(0, 0, map[Reason]int64{HostWork: 15, BetweenSteps: between})}, Steps: make([]StepTime, 1)}).Idle()
+		found, _ := Idle((&gpu.GPUs{GPUs: []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 15, gpu.BetweenSteps: between})}, Steps: make([]gpu.StepTime, 1)}))
 		if len(found) != 1 || found[0].Text != want || found[0].Cost != 0.15 {
 			t.Errorf("%d ms between steps: %+v, want %s", between, found, want)
 		}
@@ -201,15 +196,15 @@ func TestIdleBetweenStepsIsApart(t *testing.T) {
 
 // A device that waits alone is named: its peers do something else.
 func TestIdleAlone(t *testing.T) {
-	waits, works := gpuOf(0, 0, map[Reason]int64{BetweenSteps: 90}), gpuOf(0, 0, map[Reason]int64{BetweenSteps: 20})
+	waits, works := gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 90}), gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 20})
 	waits.Rank, works.Rank = "TP1", "TP0"
-	g := &GPUs{GPUs: []GPU{works, waits}, Steps: make([]StepTime, 1)}
-	found, _ := g.IdleBetweenSteps()
+	g := &gpu.GPUs{GPUs: []gpu.GPU{works, waits}, Steps: make([]gpu.StepTime, 1)}
+	found, _ := IdleBetweenSteps(g)
 	if want := "TP1 alone is idle 90 % of the time between steps"; len(found) != 1 || !strings.HasPrefix(found[0].Text, want) || found[0].Cost != 0.55 {
 		t.Errorf("%+v, want %s", found, want)
 	}
 	g.GPUs[0] = waits
-	if found, _ = g.IdleBetweenSteps(); len(found) != 1 || !strings.HasPrefix(found[0].Text, "the 2 GPUs are idle 90 %") {
+	if found, _ = IdleBetweenSteps(g); len(found) != 1 || !strings.HasPrefix(found[0].Text, "the 2 GPUs are idle 90 %") {
 		t.Errorf("both wait: %+v", found)
 	}
 }

@@ -1,4 +1,4 @@
-package gpu
+package loss
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -36,26 +37,26 @@ const (
 // A gpuTime is what some devices did, all the time or in steps of one kind, in ns.
 type gpuTime struct {
 	length, comm, copies int64
-	waits                [NumReasons]int64 // without what is cold
-	cold                 Cold
-	longest              [NumReasons]deviceGap
+	waits                [gpu.NumReasons]int64 // without what is cold
+	cold                 gpu.Cold
+	longest              [gpu.NumReasons]deviceGap
 }
 
 // A deviceGap is a gap and the device that ran nothing then; nil is none.
 type deviceGap struct {
-	Gap
-	of *GPU
+	gap gpu.Gap
+	of  *gpu.GPU
 }
 
 // add adds what a device did in length ns.
-func (t *gpuTime) add(g *GPU, did *Activity, length int64) {
+func (t *gpuTime) add(g *gpu.GPU, did *gpu.Activity, length int64) {
 	t.length = distribution.AddTimes(t.length, length)
 	t.comm = distribution.AddTimes(t.comm, did.Exposed(profile.ClassCommunication))
 	t.copies = distribution.AddTimes(t.copies, did.Exposed(profile.ClassMemory))
-	t.cold.join(&did.Cold)
+	t.cold.Join(&did.Cold)
 	for reason, wait := range did.Waits.Time {
 		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait-did.Cold.Time[reason])
-		if gap := did.Waits.Longest[reason]; gap.Length() > t.longest[reason].Length() {
+		if gap := did.Waits.Longest[reason]; gap.Length() > t.longest[reason].gap.Length() {
 			t.longest[reason] = deviceGap{gap, g}
 		}
 	}
@@ -74,7 +75,7 @@ func (t *gpuTime) whole() int64 { return t.length }
 func (t *gpuTime) idle() int64 {
 	total := int64(0)
 	for reason, wait := range t.waits {
-		if Reason(reason) != BetweenSteps {
+		if gpu.Reason(reason) != gpu.BetweenSteps {
 			total = distribution.AddTimes(total, wait)
 		}
 	}
@@ -82,17 +83,17 @@ func (t *gpuTime) idle() int64 {
 }
 
 // late returns the idle time without gaps that devices need themselves.
-func (t *gpuTime) late() int64 { return t.idle() - t.waits[LaunchGap] }
+func (t *gpuTime) late() int64 { return t.idle() - t.waits[gpu.LaunchGap] }
 
 func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
 
-// time adds up what all devices did, and says whether that is enough to judge something.
-func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
+// total adds up what all devices did, and says whether that is enough to judge something.
+func total(g *gpu.GPUs, what string) (t gpuTime, judged finding.Judged) {
 	rows := int64(0)
 	for i := range g.GPUs {
-		gpu := &g.GPUs[i]
-		t.add(gpu, &gpu.Activity, gpu.Length())
-		rows += gpu.Rows
+		device := &g.GPUs[i]
+		t.add(device, &device.Activity, device.Length())
+		rows += device.Rows
 	}
 	judged = finding.Judged{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
 	if rows == 0 {
@@ -103,44 +104,44 @@ func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 
 // Idle tells whether devices are idle for much of the time while there may be work, all the
 // time or in steps of one kind, and why: the largest reason leads.
-func (g *GPUs) Idle() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("idle time")
+func Idle(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+	t, judged := total(g, "idle time")
 	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	return append(g.coldStart(&t), g.judge(&t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: g.idleFinding,
-		devices: g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() })})...), judged
+	return append(coldStart(g, &t), judge(g, &t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: idleFinding,
+		devices: spread(g, "idle_ns", func(g *gpu.GPU) int64 { return g.Activity.Idle.Total() })})...), judged
 }
 
 // IdleBetweenSteps tells whether devices are idle between steps for most of the time.
-func (g *GPUs) IdleBetweenSteps() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("time between steps")
+func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+	t, judged := total(g, "time between steps")
 	if len(g.Steps) == 0 && judged.Reason == "" {
 		judged.Reason = "no steps are annotated"
 	}
-	share := t.part(t.waits[BetweenSteps])
+	share := t.part(t.waits[gpu.BetweenSteps])
 	if judged.State() != finding.LookedAt || share < muchBetween {
 		return nil, judged
 	}
-	between := func(g *GPU) int64 { return g.Waits.Time[BetweenSteps] }
-	who, own := g.are(), share
-	if lone := g.lone(between, muchBetween); lone != nil {
-		who, own = g.gpuLabel(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
+	between := func(g *gpu.GPU) int64 { return g.Waits.Time[gpu.BetweenSteps] }
+	who, own := are(g), share
+	if lone := lone(g, between, muchBetween); lone != nil {
+		who, own = g.Label(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
 	}
 	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", who, 100*own)
-	return []finding.Finding{shareFinding("steps", "time between steps", share, text, g.longestGap(&t, BetweenSteps))}, judged
+	return []finding.Finding{shareFinding("steps", "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, judged
 }
 
 // Exposure tells whether devices spend much of their time on communication that nothing
 // hides, all the time or in steps of one kind, and whether they did enough to tell. waiting says how much of communication is
 // waiting for others.
-func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("exposed communication")
+func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
+	t, judged := total(g, "exposed communication")
 	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	found := g.judge(&t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: g.MuchExposed(), tell: g.exposureFinding,
-		devices: g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) })})
+	found := judge(g, &t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MuchExposed(g), tell: exposureFinding,
+		devices: spread(g, "exposed_ns", func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) })})
 	for i := range found {
 		found[i].Evidence = append(found[i].Evidence, waiting...)
 	}
@@ -148,7 +149,7 @@ func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.
 }
 
 // MuchExposed is the part of GPU time from which on exposed communication is much.
-func (g *GPUs) MuchExposed() float64 {
+func MuchExposed(g *gpu.GPUs) float64 {
 	if len(g.Served) > 0 {
 		return muchExposedServing
 	}
@@ -160,25 +161,25 @@ func (g *GPUs) MuchExposed() float64 {
 const ExposedMetric = "exposed communication"
 
 // exposureFinding says how much communication nothing hides.
-func (g *GPUs) exposureFinding(t *gpuTime) finding.Finding {
+func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
-	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.Spend(), 100*share)
+	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", Spend(g), 100*share)
 	return shareFinding("communication", ExposedMetric, share, text)
 }
 
 // ExposedCopies tells whether devices spend much of their time on copies while no kernel
 // runs.
-func (g *GPUs) ExposedCopies() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("exposed copies")
+func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+	t, judged := total(g, "exposed copies")
 	share := t.part(t.copies)
 	if judged.State() != finding.LookedAt || share < muchCopied {
 		return nil, judged
 	}
-	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", g.Spend(), 100*share)
-	if !slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Kernels > 0 }) {
-		text = "no kernel was recorded: " + g.Devices() + " only copied or filled memory"
+	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", Spend(g), 100*share)
+	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
+		text = "no kernel was recorded: " + Devices(g) + " only copied or filled memory"
 	}
-	evidence := append(g.largestCopies(), g.spread("exposed_copy_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassMemory) }))
+	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }))
 	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, judged
 }
 
@@ -191,19 +192,19 @@ func shareFinding(topic, metric string, share float64, text string, evidence ...
 }
 
 // reasonClauses end the sentence that a device is idle.
-var reasonClauses = [NumReasons]string{
-	Capturing:    "while the host records CUDA graphs, and what it launches does not run",
-	Compiling:    "while the host compiles code",
-	Modules:      "while the host loads code",
-	Allocation:   "because the host allocates or frees memory",
-	BlockingCopy: "because copies block the host",
-	AfterSync:    "because the host waits until the GPU has run dry before it launches more",
-	HostWork:     "because the host launches kernels too late",
-	LaunchGap:    "in gaps under 30 us between kernels that were already launched",
-	Dependency:   "because launched work waits: for an event, another stream, or the driver",
-	Unseen:       "while the host waits for GPU work that was not recorded",
-	Migration:    "between page migrations of unified memory",
-	NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
+var reasonClauses = [gpu.NumReasons]string{
+	gpu.Capturing:    "while the host records CUDA graphs, and what it launches does not run",
+	gpu.Compiling:    "while the host compiles code",
+	gpu.Modules:      "while the host loads code",
+	gpu.Allocation:   "because the host allocates or frees memory",
+	gpu.BlockingCopy: "because copies block the host",
+	gpu.AfterSync:    "because the host waits until the GPU has run dry before it launches more",
+	gpu.HostWork:     "because the host launches kernels too late",
+	gpu.LaunchGap:    "in gaps under 30 us between kernels that were already launched",
+	gpu.Dependency:   "because launched work waits: for an event, another stream, or the driver",
+	gpu.Unseen:       "while the host waits for GPU work that was not recorded",
+	gpu.Migration:    "between page migrations of unified memory",
+	gpu.NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
 }
 
 // Topics of findings about idle time that others add to.
@@ -213,40 +214,40 @@ const (
 )
 
 // topic is what findings of a reason are about.
-func (r Reason) topic() string {
-	if r.ofHost() {
+func topic(r gpu.Reason) string {
+	if r.OfHost() {
 		return HostTopic
 	}
 	return "idle"
 }
 
 // idleFinding says why devices are idle.
-func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
+func idleFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	reasons := t.largest()
 	most, idle := reasons[0], distribution.Fraction(t.idle(), t.warm())
 	var parts []string
 	for _, reason := range reasons {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*distribution.Fraction(t.waits[reason], t.warm())))
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", gpu.ReasonWords[reason], 100*distribution.Fraction(t.waits[reason], t.warm())))
 	}
-	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(t, most)}
-	if most == HostWork {
-		evidence = slices.Insert(evidence, 0, g.smallKernels())
+	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), callEvidence(g, most), longestGap(g, t, most)}
+	if most == gpu.HostWork {
+		evidence = slices.Insert(evidence, 0, smallKernels(g))
 	}
 	switch most {
-	case Migration:
-		evidence = append(evidence, g.largestCopies()...)
-	case HostWork:
-		evidence = append(evidence, g.noGraphs(), g.launchDelay())
+	case gpu.Migration:
+		evidence = append(evidence, largestCopies(g)...)
+	case gpu.HostWork:
+		evidence = append(evidence, noGraphs(g), launchDelay(g))
 	}
-	if most.ofHost() {
-		evidence = append(evidence, g.burdens()...)
+	if most.OfHost() {
+		evidence = append(evidence, burdens(g)...)
 	}
-	text := fmt.Sprintf("%s idle %s, %s%s", g.are(), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), g.clauseOf(t, most))
+	text := fmt.Sprintf("%s idle %s, %s%s", are(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
 	if t.part(t.cold.Total()) >= muchCold {
 		text = "apart from its cold start, " + text
 	}
-	f := shareFinding(most.topic(), "idle time", idle, text, evidence...)
-	if most == Unseen {
+	f := shareFinding(topic(most), "idle time", idle, text, evidence...)
+	if most == gpu.Unseen {
 		f.Confidence = finding.Likely // a call may wait for something else
 	}
 	return f
@@ -255,7 +256,7 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 // idleInWords says which part of the time is idle, and apart which lies between steps: there may
 // have been nothing to run.
 func (t *gpuTime) idleInWords() string {
-	idle, between := 100*distribution.Fraction(t.idle(), t.warm()), 100*distribution.Fraction(t.waits[BetweenSteps], t.warm())
+	idle, between := 100*distribution.Fraction(t.idle(), t.warm()), 100*distribution.Fraction(t.waits[gpu.BetweenSteps], t.warm())
 	switch {
 	case between >= 100*muchOfRegime:
 		return fmt.Sprintf("%.0f %% of the time between steps and %.0f %% in them", between, idle)
@@ -267,13 +268,13 @@ func (t *gpuTime) idleInWords() string {
 
 // clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the
 // edges of steps, no launch is late: there is none before, or behind.
-func (g *GPUs) clauseOf(t *gpuTime, r Reason) string {
+func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	lead, trail := int64(0), int64(0)
 	for i := range g.GPUs {
 		lead, trail = distribution.AddTimes(lead, g.GPUs[i].Lead), distribution.AddTimes(trail, g.GPUs[i].Trail)
 	}
 	switch {
-	case r != HostWork:
+	case r != gpu.HostWork:
 	case 2*lead > t.waits[r]:
 		return fmt.Sprintf("because the host works for %s from the beginning of a step to its first launch", words.Nearly(lead))
 	case 2*trail > t.waits[r]:
@@ -294,11 +295,11 @@ func howMuch(part float64) string {
 }
 
 // burdens say why the host may be faster than the capture shows: recording takes its time.
-func (g *GPUs) burdens() (caveats []finding.Evidence) {
-	if len(g.recorded) > 0 {
-		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.recorded, ", ")))
+func burdens(g *gpu.GPUs) (caveats []finding.Evidence) {
+	if len(g.Recorded) > 0 {
+		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.Recorded, ", ")))
 	}
-	if g.graphCapture {
+	if g.GraphCapture {
 		caveats = append(caveats, finding.Sentence("some of the time is CUDA graph capture at startup, when the host is slower than while serving"))
 	}
 	return caveats
@@ -306,13 +307,37 @@ func (g *GPUs) burdens() (caveats []finding.Evidence) {
 
 // largest returns the reasons of at least 1 % of the time but that between steps, the
 // largest first.
-func (t *gpuTime) largest() []Reason {
-	var list []Reason
-	for reason := Capturing; reason < NumReasons; reason++ {
-		if reason != BetweenSteps && t.part(t.waits[reason]) >= 0.01 {
+func (t *gpuTime) largest() []gpu.Reason {
+	var list []gpu.Reason
+	for reason := gpu.Capturing; reason < gpu.NumReasons; reason++ {
+		if reason != gpu.BetweenSteps && t.part(t.waits[reason]) >= 0.01 {
 			list = append(list, reason)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Reason) int { return cmp.Compare(t.waits[b], t.waits[a]) })
+	slices.SortStableFunc(list, func(a, b gpu.Reason) int { return cmp.Compare(t.waits[b], t.waits[a]) })
 	return list
+}
+
+// Worst returns, for what a finding of this package says of all devices, the rank whose device
+// spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
+func Worst(g *gpu.GPUs, topic string) (rank string, shows profile.Class) {
+	shows = profile.ClassCompute
+	of := func(d *gpu.GPU) int64 { return d.Activity.Idle.Total() }
+	switch topic {
+	case "communication":
+		shows = profile.ClassCommunication
+	case "copies", "pageable copies":
+		shows = profile.ClassMemory
+	}
+	if shows != profile.ClassCompute {
+		of = func(d *gpu.GPU) int64 { return d.Exposed(shows) }
+	}
+	most := 0.0
+	for i := range g.GPUs {
+		d := &g.GPUs[i]
+		if share := float64(of(d)) / float64(max(1, d.Length())); share > most {
+			most, rank = share, d.Rank
+		}
+	}
+	return rank, shows
 }
