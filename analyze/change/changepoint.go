@@ -29,6 +29,14 @@ type Changes struct {
 	Stallings []Stalling
 }
 
+// Times are when load or latency changed.
+func (c *Changes) Times() (list []trace.Time) {
+	for i := range c.List {
+		list = append(list, c.List[i].Time)
+	}
+	return list
+}
+
 // A Change is a moment, with everything that happened then.
 type Change struct {
 	// Time is when the first shift happened, and First and Last bound it with a

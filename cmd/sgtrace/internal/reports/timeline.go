@@ -108,14 +108,13 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 	}
 	peers := place.Of(in.Requests)
 	changes := change.Find(peers)
-	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
 	limits, events := limit.Find(peers.Ranks).Report(), lifecycle.Find(in.Requests).Report()
 	changed, groups := changes.Report(), groupsChanged(changes, hosts, in.ranks())
 	for _, text := range groups {
 		changed.Note("%s", text)
 	}
 	d.Tables = append(d.Tables, changed, limits, events)
-	d.AddMain(marked.Report())
+	d.AddMain(timeline.Report())
 	parts := []drawn{changes.Write}
 	if len(groups) > 0 {
 		parts = append(parts, func(w io.Writer, _ table.Style) error {
@@ -128,7 +127,7 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 			parts = append(parts, func(w io.Writer, style table.Style) error { return t.Write(w, table.FormatText, style) })
 		}
 	}
-	return append(parts, marked.Write), nil
+	return append(parts, func(w io.Writer, style table.Style) error { return timeline.Write(w, style, changes.Times()...) }), nil
 }
 
 // seriesOverTime adds the tables of what logs and metrics say over time.

@@ -1,4 +1,4 @@
-package change
+package load
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
-	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
@@ -22,9 +20,9 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *load.Timeline {
+func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *Timeline {
 	t.Helper()
-	tl, err := load.New(s, bucket)
+	tl, err := New(s, bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +36,7 @@ func played(t testing.TB, c simulator.Config) *request.Set {
 	return testset.BuildSet(t, "sim", bytes.NewReader(dump))
 }
 
-func seriesOf(t testing.TB, tl *load.Timeline, name string) *load.Series {
+func seriesOf(t testing.TB, tl *Timeline, name string) *Series {
 	t.Helper()
 	var names []string
 	for i := range tl.Series {
@@ -52,7 +50,7 @@ func seriesOf(t testing.TB, tl *load.Timeline, name string) *load.Series {
 }
 
 // column formats one number of every point, without those that are 0 at the end.
-func column(s *load.Series, of func(*load.Point) float64) string {
+func column(s *Series, of func(*Point) float64) string {
 	var out []string
 	for i := range s.Points {
 		out = append(out, fmt.Sprintf("%.3g", of(&s.Points[i])))
@@ -72,20 +70,20 @@ func TestTimelineOfFixture(t *testing.T) {
 	}
 	for _, c := range []struct {
 		series, what string
-		of           func(*load.Point) float64
+		of           func(*Point) float64
 		want         string
 	}{
-		{"all", "arrivals", func(p *load.Point) float64 { return float64(p.Arrivals) }, "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1"},
-		{"all", "running", func(p *load.Point) float64 { return p.Running }, "1 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 1"},
-		{"all", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
-		{"prefill", "running", func(p *load.Point) float64 { return p.Running }, "0.2 1 0.8"},
-		{"prefill", "queued", func(p *load.Point) float64 { return p.Queued }, "0.5"},
-		{"prefill", "prompt tokens", func(p *load.Point) float64 { return max(0, float64(p.Prefill)) }, "0 0 900"},
-		{"prefill TP1", "queued", func(p *load.Point) float64 { return p.Queued }, "0.49"},
-		{"decode", "transferring", func(p *load.Point) float64 { return p.Transferring }, "0.5 1 1 0.2"},
-		{"prefill", "busy", func(p *load.Point) float64 { return p.Busy }, "0.2 1 0.8"},
-		{"decode", "running", func(p *load.Point) float64 { return p.Running }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
-		{"decode TP0", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
+		{"all", "arrivals", func(p *Point) float64 { return float64(p.Arrivals) }, "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1"},
+		{"all", "running", func(p *Point) float64 { return p.Running }, "1 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 1"},
+		{"all", "output", func(p *Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
+		{"prefill", "running", func(p *Point) float64 { return p.Running }, "0.2 1 0.8"},
+		{"prefill", "queued", func(p *Point) float64 { return p.Queued }, "0.5"},
+		{"prefill", "prompt tokens", func(p *Point) float64 { return max(0, float64(p.Prefill)) }, "0 0 900"},
+		{"prefill TP1", "queued", func(p *Point) float64 { return p.Queued }, "0.49"},
+		{"decode", "transferring", func(p *Point) float64 { return p.Transferring }, "0.5 1 1 0.2"},
+		{"prefill", "busy", func(p *Point) float64 { return p.Busy }, "0.2 1 0.8"},
+		{"decode", "running", func(p *Point) float64 { return p.Running }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
+		{"decode TP0", "output", func(p *Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
 	} {
 		if got := column(seriesOf(t, tl, c.series), c.of); got != c.want {
 			t.Errorf("%s of %s: %s, want %s", c.what, c.series, got, c.want)
@@ -123,7 +121,7 @@ func TestTimelineAddsUp(t *testing.T) {
 					continue
 				}
 				got := seriesOf(t, whole, g.Key[1]).Stages[k][0]
-				if want := (load.Spread{N: g.N, P50: g.P50, P99: g.P99}); got != want {
+				if want := (Spread{N: g.N, P50: g.P50, P99: g.P99}); got != want {
 					t.Errorf("%v: %v: %+v, want %+v", mode, g.Key, got, want)
 				}
 			}
@@ -132,10 +130,10 @@ func TestTimelineAddsUp(t *testing.T) {
 }
 
 // compareSums compares what the buckets of series i sum up to with one bucket.
-func compareSums(t *testing.T, name string, tl, whole *load.Timeline, i int) {
+func compareSums(t *testing.T, name string, tl, whole *Timeline, i int) {
 	t.Helper()
 	s, want := &tl.Series[i], whole.Series[i].Points[0]
-	var sum load.Point
+	var sum Point
 	for b := range s.Points {
 		p := &s.Points[b]
 		from, to := tl.Bounds(b)
@@ -197,7 +195,7 @@ func TestTimelineSharesAndImbalance(t *testing.T) {
 }
 
 func TestTimelineRefusesTooManyBuckets(t *testing.T) {
-	if _, err := load.New(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
+	if _, err := New(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
 		t.Errorf("%v", err)
 	}
 }
@@ -206,14 +204,11 @@ func TestTimelineOfNothing(t *testing.T) {
 	s := testset.BuildSet(t, "empty", strings.NewReader(`{"resourceSpans":[]}`))
 	tl := newTimeline(t, s, 0)
 	var b bytes.Buffer
-	if err := (MarkedTimeline{Timeline: tl}).Write(&b, table.Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
+	if err := tl.Write(&b, table.Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
 		t.Errorf("%v: %q", err, b.String())
 	}
-	if n := (MarkedTimeline{Timeline: tl}).Report().Len(); n != 0 {
+	if n := tl.Report().Len(); n != 0 {
 		t.Errorf("%d rows", n)
-	}
-	if c := Find(place.Of(s)); len(c.List) > 0 || c.Series != 0 {
-		t.Errorf("%+v", c)
 	}
 }
 
@@ -243,9 +238,6 @@ func TestTimelineLeavesOutStrays(t *testing.T) {
 	}
 	if tokens != 59*4 {
 		t.Errorf("%d tokens, want %d", tokens, 59*4)
-	}
-	if c := Find(place.Of(s)); c.Requests != 59 || len(c.List) > 0 {
-		t.Errorf("%d requests, %+v", c.Requests, c.List)
 	}
 }
 
@@ -280,14 +272,14 @@ func TestGoldenTimeline(t *testing.T) {
 	tl := newTimeline(t, testset.Fixture(t), 5*time.Millisecond)
 	for name, style := range map[string]table.Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
 		var b bytes.Buffer
-		if err := (MarkedTimeline{Timeline: tl}).Write(&b, style); err != nil {
+		if err := tl.Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
 		testset.CompareGolden(t, name, b.String())
 	}
 	coarse := newTimeline(t, testset.Fixture(t), 100*time.Millisecond)
 	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
-		testset.CompareGolden(t, "timeline."+string(f), tabletest.Text(t, MarkedTimeline{Timeline: coarse}.Report(), f, table.Style{}))
+		testset.CompareGolden(t, "timeline."+string(f), tabletest.Text(t, coarse.Report(), f, table.Style{}))
 	}
 }
 
@@ -298,9 +290,9 @@ func TestTimelineFits(t *testing.T) {
 	s := played(t, c)
 	for _, style := range []table.Style{{Width: 120}, {Width: 100, ASCII: true}} {
 		for _, bucket := range []time.Duration{0, 20 * time.Millisecond, 10 * time.Second} {
-			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: Find(place.Of(s))}
+			tl := newTimeline(t, s, bucket)
 			var b bytes.Buffer
-			if err := tl.Write(&b, style); err != nil {
+			if err := tl.Write(&b, style, tl.Start(tl.N()/2)); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(b.String()) {
@@ -323,7 +315,7 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*table.Table{MarkedTimeline{Timeline: newTimeline(t, played(t, simulator.DefaultConfig(1)), 0)}.Report(), Find(place.Of(played(t, simulator.DefaultConfig(1)))).Report()} {
+	for _, r := range []*table.Table{newTimeline(t, played(t, simulator.DefaultConfig(1)), 0).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`
@@ -339,13 +331,5 @@ func BenchmarkTimeline(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		newTimeline(b, s, 0)
-	}
-}
-
-func BenchmarkFindChanges(b *testing.B) {
-	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
-	b.ReportAllocs()
-	for b.Loop() {
-		Find(place.Of(s))
 	}
 }
