@@ -23,7 +23,8 @@ func Choose(ctx *cli.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := slices.DeleteFunc(Refusable(), func(name string) bool { return !ctx.IsSet(name) })
+	set := ctx.LocalFlagNames() // IsSet goes through all flags for each
+	given := slices.DeleteFunc(Refusable(), func(name string) bool { return !slices.Contains(set, name) })
 	for _, flag := range given {
 		switch {
 		case r.Takes(flag):

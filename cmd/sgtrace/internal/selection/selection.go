@@ -169,9 +169,10 @@ func Args(ctx *cli.Context) (args []string) {
 	if ctx.IsSet("tz") {
 		args = append(args, "--tz", ctx.String("tz"))
 	}
+	set := ctx.LocalFlagNames() // IsSet goes through all flags for each
 	for _, flag := range Flags() {
 		name := flag.Names()[0]
-		if !ctx.IsSet(name) {
+		if !slices.Contains(set, name) {
 			continue
 		}
 		if values := ctx.StringSlice(name); len(values) > 0 {
