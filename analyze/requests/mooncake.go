@@ -7,11 +7,12 @@ import (
 	"io"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // FormatMooncake is the format of Mooncake's traces, which simulators of serving read.
-const FormatMooncake = "mooncake"
+const FormatMooncake table.Format = "mooncake"
 
 // A mooncakeLine is a request in a trace of Mooncake. The hashes of the blocks of its prompt are
 // not in dumps, so that no simulator finds a common prefix.

@@ -156,7 +156,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 		return err
 	}
 	defer out.Abandon()
-	c.collectEarly()
+	c.collectEarly(50)
 	t, requests, err := c.layout(ctx, files, opt, mutes, f)
 	if err != nil {
 		return err
@@ -184,12 +184,12 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 	return t, len(set.Requests), nil
 }
 
-// collectEarly trades some time for memory, unless the user says otherwise: the
-// tables of the timeline come on top of those of the spans. They hold no
-// pointers, so that a cycle of the garbage collector is cheap.
-func (c *command) collectEarly() {
+// collectEarly trades some time for memory, unless the user says otherwise: a cycle of the garbage collector
+// for so many percent more, or fewer if somebody asked for that before. The tables of the timeline come on top of those of the spans. They hold no
+// pointers, so that a cycle is cheap.
+func (c *command) collectEarly(percent int) {
 	if c.env("GOGC") == "" {
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(min(percent, debug.SetGCPercent(percent)))
 	}
 }
 

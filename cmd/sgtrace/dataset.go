@@ -275,7 +275,7 @@ Examples:
 // solve brings the solved tables of a dataset up to date.
 func (c *command) solve(dir string) (extract.Solved, error) {
 	meter := c.screen.Reading(-1)
-	c.collectEarly()
+	c.collectEarly(50)
 	return extract.Solve(dir, commandline.Version(), meter, &c.diags)
 }
 

@@ -57,7 +57,7 @@ func (c *command) extract(ctx *cli.Context) error {
 	}
 	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
-	c.collectEarly()
+	c.collectEarly(50)
 	done, err := extract.Run(files, opt, &c.diags)
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		}
 		defer flags.clocks.Output.Abandon()
 	}
-	c.collectEarly()
+	c.collectEarly(50)
 	t, err := c.mergeInputs(ctx, files, flags)
 	if err != nil {
 		return err

@@ -46,7 +46,11 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	case f == table.FormatFolded:
 		return "", commandline.Usage("--format folded is for 'sgtrace report --stacks'")
 	}
-	return "", commandline.OneOf("--format", string(f), "text", "markdown", "csv", "json")
+	var names []string
+	for _, f := range slices.Concat(table.Formats, more) {
+		names = append(names, string(f))
+	}
+	return "", commandline.OneOf("--format", string(f), names...)
 }
 
 // outputFiles are the outputs of a run so far, which an interrupt removes unless they are finished.

@@ -43,12 +43,12 @@ Examples:
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
 		}, selection.Flags()...),
 		Action: func(ctx *cli.Context) error {
-			if ctx.String("format") == requests.FormatMooncake {
-				return c.mooncake(ctx)
-			}
-			how, err := printing(ctx, mostRequests)
+			how, err := printing(ctx, mostRequests, requests.FormatMooncake)
 			if err != nil {
 				return err
+			}
+			if how.format == requests.FormatMooncake {
+				return c.mooncake(ctx)
 			}
 			if ctx.Bool("follow") {
 				return c.followRequests(ctx)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +24,7 @@ func (c *command) whatifCommand() *cli.Command {
 		&cli.StringSliceFlag{Name: "fix", Usage: "take away `WHAT`: " + fixNames() + ", or the ID of a finding"},
 		&cli.StringFlag{Name: "slo", Usage: "count the requests that keep `LIMITS`, such as ttft=500ms,itl=50ms"},
 		&cli.StringFlag{Name: "sweep", Usage: "play numbers of servers, `ROLE=FROM..TO`,... such as prefill=1..4,decode=1..8"},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: whatif, whatif.models"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: whatif, whatif.models; of --sweep, whatif.sweep"},
 		&cli.BoolFlag{Name: "together", Usage: "answer all changes at once, and not one by one", DisableDefaultText: true},
 	}
 	for _, s := range whatif.Settings {
@@ -73,6 +74,7 @@ func (c *command) whatif(ctx *cli.Context) error {
 			return commandline.Usage("--sweep: %v", err)
 		}
 	}
+	c.collectEarly(25) // what was read stays, and nearly all of it has no pointers
 	in, done, err := c.reading(ctx, reports.All[0])
 	if err != nil {
 		return err
@@ -94,8 +96,10 @@ func (c *command) whatif(ctx *cli.Context) error {
 		d.Schema = "sgtrace.whatif/v2"
 		return c.write(d, how)
 	}
-	found := finders.Measure(finders.Inputs{Requests: in.Requests, Diags: &c.diags})
-	changes, left, err := chosenChanges(ctx, run, found.Look(finders.All).Findings)
+	changes, left, err := chosenChanges(ctx, run, func() []finding.Finding {
+		m := finders.Measure(finders.Inputs{Requests: in.Requests, Diags: &c.diags})
+		return m.Look(finders.All).Findings
+	})
 	if err != nil {
 		return err
 	}
@@ -138,9 +142,10 @@ func (c *command) whatifSteps(ctx *cli.Context, in *reports.Reading, how printed
 }
 
 // chosenChanges are the changes that flags ask for; without any, those of all findings, and which of these have none, and why.
-func chosenChanges(ctx *cli.Context, run *whatif.Run, found []finding.Finding) (list []*whatif.Change, left []string, err error) {
+func chosenChanges(ctx *cli.Context, run *whatif.Run, find func() []finding.Finding) (list []*whatif.Change, left []string, err error) {
+	find = sync.OnceValue(find)
 	for _, name := range ctx.StringSlice("fix") {
-		change, err := run.Fix(name, found)
+		change, err := run.Fix(name, find())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -157,7 +162,7 @@ func chosenChanges(ctx *cli.Context, run *whatif.Run, found []finding.Finding) (
 		}
 	}
 	if len(list) == 0 {
-		if list, left = run.Changes(found); len(list) == 0 {
+		if list, left = run.Changes(find()); len(list) == 0 {
 			why := append([]string{"nothing was found that a replay could take away; --servers, --kv, --scale, and others change what there was"}, left...)
 			return nil, nil, errors.New(strings.Join(why, "; "))
 		}
