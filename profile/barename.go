@@ -61,3 +61,9 @@ func (b *BareNames) Of(s trace.Sym) trace.Sym {
 // IsWholeGraph reports whether a kernel of the given name stands for a whole CUDA graph,
 // whose kernels were not recorded.
 func IsWholeGraph(name string) bool { return strings.HasPrefix(name, "CUDA graph ") }
+
+// IsCompiled reports whether a kernel, or the operator that launches it, is called as PyTorch's compiler Inductor calls
+// what it compiles.
+func IsCompiled(name string) bool {
+	return strings.HasPrefix(name, "triton_poi_") || strings.HasPrefix(name, "triton_red_") || strings.HasPrefix(name, "triton_per_")
+}

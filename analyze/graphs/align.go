@@ -100,3 +100,64 @@ func (a *alignment) trace(early bool) []int32 {
 	}
 	return partner
 }
+
+// margins returns by how much the best alignment is better than the best one in which i has no partner, or one that does
+// not say the same as its partner; of those without a partner it is 0.
+func (a *alignment) margins(partner []int32, same func(x, y int32) bool) []int32 {
+	margins := make([]int32, a.n)
+	before, row := a.firstRow(), make([]int32, a.width) // the best sums of what comes before i and j
+	for i := range a.n {
+		other := int32(outside)
+		for at := range a.width {
+			j := at + a.first(i)
+			if j < 0 || j > a.m || before[at] <= outside {
+				continue
+			}
+			other = max(other, before[at]-a.gap+a.sum(i+1, j))
+			if s := a.pair(i, j); s != never && partner[i] != none && partner[i] != int32(j) && !same(partner[i], int32(j)) {
+				other = max(other, before[at]+s+a.sum(i+1, j+1))
+			}
+		}
+		if partner[i] != none {
+			margins[i] = a.sum(0, 0) - other
+		}
+		a.next(row, before, i)
+		before, row = row, before
+	}
+	return margins
+}
+
+// firstRow returns the sums of what comes before the first i and each j.
+func (a *alignment) firstRow() []int32 {
+	row := make([]int32, a.width)
+	for at := range row {
+		row[at] = outside
+		if j := at + a.first(0); j >= 0 && j <= a.m {
+			row[at] = -int32(j) * a.gap
+		}
+	}
+	return row
+}
+
+// next computes the sums of what comes before i + 1 and each j from those before i.
+func (a *alignment) next(row, before []int32, i int) {
+	shift := a.first(i+1) - a.first(i)
+	for at := range row {
+		row[at] = outside
+		j := at + a.first(i+1)
+		if j < 0 || j > a.m {
+			continue
+		}
+		if over := at + shift; over >= 0 && over < a.width && before[over] > outside {
+			row[at] = max(row[at], before[over]-a.gap)
+		}
+		if over := at + shift - 1; j > 0 && over >= 0 && over < a.width && before[over] > outside {
+			if s := a.pair(i, j-1); s != never {
+				row[at] = max(row[at], before[over]+s)
+			}
+		}
+		if at > 0 && row[at-1] > outside {
+			row[at] = max(row[at], row[at-1]-a.gap)
+		}
+	}
+}

@@ -131,6 +131,11 @@ type chooser struct {
 
 // choose finds the captures of all replays.
 func (c *chooser) choose() {
+	for _, x := range c.Captures {
+		for i := range x.Launches {
+			c.operators[x.operatorName(i)] = true
+		}
+	}
 	for _, s := range c.Streams {
 		var before *Launch
 		for i := range s.Launches {
@@ -145,6 +150,80 @@ func (c *chooser) choose() {
 			before = l
 		}
 	}
+	for range 2 { // what was wrong and is not any more leaves others room
+		c.agree()
+	}
+}
+
+// agree pairs all replays again that were aligned, with what most of these pairs say of each kernel, if any lacks a
+// launch: the graphs of a model run the same kernels, and what one of them lacks others have.
+func (c *chooser) agree() {
+	lacks := false
+	for _, p := range c.aligned {
+		lacks = lacks || p.Missed+p.Extra+p.clashes > 0
+	}
+	if !lacks {
+		return
+	}
+	votes := map[trace.Sym]map[said]int{}
+	for key, p := range c.aligned {
+		for i, at := range p.Launch {
+			n := &c.seqs.first[key.sequence].Nodes[i]
+			if at == none || n.Work != KernelWork {
+				continue
+			}
+			if votes[n.Name] == nil {
+				votes[n.Name] = map[said]int{}
+			}
+			if frame := key.capture.Operator(at); frame != none {
+				f := &key.capture.Frames[frame]
+				votes[n.Name][said{f.Name, f.Shapes}]++
+			} else {
+				votes[n.Name][said{}]++
+			}
+		}
+	}
+	c.repeats, c.contested = map[trace.Sym]said{}, map[trace.Sym]bool{}
+	for name, of := range votes {
+		if winner := winner(of); winner.operator != 0 {
+			c.repeats[name] = winner
+		} else {
+			c.contested[name] = len(of) > 1
+		}
+	}
+	again := map[*Pairs]*Pairs{}
+	for key, p := range c.aligned {
+		if slices.ContainsFunc(p.By, func(by By) bool { return by != ByKind && by != ByRepeat }) {
+			again[p] = c.pair(key.capture, c.seqs.first[key.sequence].Nodes)
+			c.aligned[key] = again[p]
+		}
+	}
+	for _, s := range c.Streams {
+		for i := range s.Launches {
+			if p := again[s.Launches[i].Pairs]; p != nil {
+				s.Launches[i].Pairs = p
+			}
+		}
+	}
+	c.repeats, c.contested = nil, nil
+}
+
+// winner returns what most votes say, with shapes or without; 0 is that they differ.
+func winner(votes map[said]int) said {
+	const least = 3
+	all, operators := 0, map[said]int{}
+	for s, n := range votes {
+		all += n
+		operators[said{operator: s.operator}] += n
+	}
+	for _, by := range []map[said]int{votes, operators} {
+		for s, n := range by {
+			if s.operator != 0 && n >= least && 4*n >= 3*all {
+				return s
+			}
+		}
+	}
+	return said{}
 }
 
 // chooseFor finds the capture of a replay. before is the one before it, nil is none.
@@ -166,6 +245,12 @@ func (c *chooser) chooseFor(l, before *Launch) {
 		}
 	}
 	look(c.shortlist(l, list, want))
+	if x := ofPlace(l, list, want); x != nil && best != x {
+		// Layers are alike, and that of another place may fit better by chance.
+		if p := c.pairs(l, x, true); p != nil && p.proven >= most.proven {
+			best, most, l.Pairs = x, c.fitOf(l, x, p, want, before), p
+		}
+	}
 	if best == nil {
 		return
 	}
@@ -173,6 +258,27 @@ func (c *chooser) chooseFor(l, before *Launch) {
 	if most.proven == 0 {
 		l.Pairs = c.refined(l, best)
 	}
+}
+
+// ofPlace returns the capture of the same place among those of a size as a replay has in its step, if there are as many
+// of both: a model that is captured in parts replays these in order. nil is that this does not tell.
+func ofPlace(l *Launch, list []*Capture, want int64) (at *Capture) {
+	if want == Unknown || l.InStep < 2 {
+		return nil
+	}
+	n := 0
+	for _, x := range list {
+		if x.Tokens != want {
+			continue
+		}
+		if n++; x.Number == l.Ordinal {
+			at = x
+		}
+	}
+	if n != l.InStep {
+		return nil
+	}
+	return at
 }
 
 // refined pairs a replay by alignment where no name or grid proves that the place of each kernel is

@@ -3,6 +3,7 @@ package graphs
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -51,12 +52,28 @@ type matcher struct {
 	names map[trace.Sym]string       // as they compare
 	// around are what the operators around each launch compute, by capture.
 	around map[*Capture][]kindSet
+	// contested are kernels of which pairs say several operators: where launches are missing, place alone says nothing of them.
+	contested map[trace.Sym]bool
+	// operators are the innermost ones of the launches of all captures.
+	operators map[trace.Sym]bool
 	// repeats are the operators that kernels of a name are of wherever that is certain in what is paired.
-	repeats map[trace.Sym]trace.Sym
+	repeats map[trace.Sym]said
+}
+
+// said is what pairs say of kernels of a name.
+type said struct {
+	operator trace.Sym
+	shapes   trace.Sym // 0 is any
+}
+
+// fits reports whether a launch is of that.
+func (s said) fits(c *Capture, launch int) bool {
+	at := c.Operator(int32(launch))
+	return at != none && c.Frames[at].Name == s.operator && (s.shapes == 0 || c.Frames[at].Shapes == s.shapes)
 }
 
 func newMatcher(syms *trace.Symbols) *matcher {
-	return &matcher{syms: syms, kinds: map[trace.Sym]profile.Kind{}, names: map[trace.Sym]string{}, around: map[*Capture][]kindSet{}}
+	return &matcher{syms: syms, kinds: map[trace.Sym]profile.Kind{}, names: map[trace.Sym]string{}, around: map[*Capture][]kindSet{}, operators: map[trace.Sym]bool{}}
 }
 
 // A kindSet is a set of kinds, a bit each.
@@ -151,6 +168,9 @@ func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by By) 
 		score, by = score+sameGrid, max(by, ByGrid)
 	}
 	if by == ByPlace && n.Work == KernelWork {
+		if m.isOtherCompiled(c, launch, n.Name) {
+			return never, ByNothing
+		}
 		var kin int32
 		kin, by = m.kinship(c, launch, n)
 		score += kin
@@ -158,15 +178,30 @@ func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by By) 
 	return score, by
 }
 
+// isOtherCompiled reports whether a kernel or an operator was compiled by Inductor, which calls an operator as the kernel that
+// it launches, and the other one is of another name. Releases that have no such operators prove nothing.
+func (m *matcher) isOtherCompiled(c *Capture, launch int, kernel trace.Sym) bool {
+	operator := c.operatorName(launch)
+	switch {
+	case operator == kernel:
+		return false
+	case profile.IsCompiled(m.syms.Name(operator)):
+		return !strings.HasPrefix(m.syms.Name(kernel), m.syms.Name(operator)+"_") // and types of arguments
+	case profile.IsCompiled(m.syms.Name(kernel)):
+		return m.operators[kernel]
+	}
+	return false
+}
+
 // kinship returns how well what the name of a node says fits the operators around a launch.
 func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) {
 	kind, around := m.kind(n.Name), m.kindsAround(c)[launch]
 	is := setOf(kind)
-	operator, repeats := m.repeats[n.Name]
+	repeated, repeats := m.repeats[n.Name]
 	switch {
 	case c.operatorName(launch) == n.Name: // Inductor calls an operator as the kernel that it compiled
 		return kindred + related, ByKind
-	case repeats && operator == c.operatorName(launch):
+	case repeats && repeated.fits(c, launch):
 		return kindred + related, ByRepeat
 	case repeats:
 		return clash, ByPlace
@@ -190,21 +225,21 @@ func (c *Capture) operatorName(launch int) trace.Sym {
 
 // repeated returns the operators of kernels whose partners have the same one wherever they are certain: layers
 // repeat.
-func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]trace.Sym {
+func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]said {
 	const least = 3
-	count, found, several := map[trace.Sym]int{}, map[trace.Sym]trace.Sym{}, map[trace.Sym]bool{}
+	count, found, several := map[trace.Sym]int{}, map[trace.Sym]said{}, map[trace.Sym]bool{}
 	for i, at := range p.Launch {
 		if at == none || nodes[i].Work != KernelWork {
 			continue
 		}
 		name, operator := nodes[i].Name, c.operatorName(int(at))
-		if known, ok := found[name]; ok && known != operator {
+		if known, ok := found[name]; ok && known.operator != operator {
 			several[name] = true
 		}
-		found[name] = operator
+		found[name] = said{operator: operator}
 		count[name]++
 	}
-	maps.DeleteFunc(found, func(name, operator trace.Sym) bool { return several[name] || operator == 0 || count[name] < least })
+	maps.DeleteFunc(found, func(name trace.Sym, s said) bool { return several[name] || s.operator == 0 || count[name] < least })
 	return found
 }
 
@@ -221,7 +256,7 @@ func copyKind(w Work) profile.Kind {
 func (m *matcher) pair(c *Capture, nodes []Node) *Pairs {
 	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]By, len(nodes))}
 	m.align(p, c, nodes)
-	if slices.Contains(p.By, ByAmbiguity) && !slices.Contains(p.By, ByName) && !slices.Contains(p.By, ByGrid) {
+	if m.repeats == nil && slices.Contains(p.By, ByAmbiguity) && !slices.Contains(p.By, ByName) && !slices.Contains(p.By, ByGrid) {
 		m.repeats = p.repeated(c, nodes)
 		m.align(p, c, nodes)
 		m.repeats = nil
@@ -293,6 +328,9 @@ func (c *Capture) says(a, b int32) bool {
 	return true
 }
 
+// sure is by how much the best alignment must be better than any that says something else of a node.
+const sure = kindred
+
 // band is how many places an alignment looks around the diagonal, besides the difference in length.
 const band = 96
 
@@ -306,17 +344,22 @@ func (m *matcher) align(p *Pairs, c *Capture, nodes []Node) {
 		return score
 	})
 	early, late := a.trace(true), a.trace(false)
+	margins := a.margins(early, c.says)
 	p.clashes = 0
+	lacks := len(nodes) != len(c.Launches) || slices.Contains(early, none)
 	for i := range nodes {
 		p.Launch[i], p.By[i] = early[i], ByNothing
 		if early[i] == none {
 			continue
 		}
-		if late[i] == none || early[i] != late[i] && !c.says(early[i], late[i]) {
+		score, by := m.compare(c, int(early[i]), &nodes[i])
+		if late[i] == none || early[i] != late[i] && !c.says(early[i], late[i]) || by < ByGrid && margins[i] < sure || score < 0 || by == ByPlace && lacks && m.contested[nodes[i].Name] {
 			p.Launch[i], p.By[i] = none, ByAmbiguity
+			if score < 0 {
+				p.clashes++
+			}
 			continue
 		}
-		score, by := m.compare(c, int(early[i]), &nodes[i])
 		p.pair(i, early[i], score, by)
 	}
 	for i := range nodes {

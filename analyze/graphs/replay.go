@@ -18,6 +18,7 @@ type Launch struct {
 	Batch   int64            // sequences of that step; Unknown
 	Lengths *profile.Lengths // of the sequences of its step; nil is unknown
 	Ordinal int              // among the launches of its step
+	InStep  int              // how many there are
 	Nodes   []Node           // in the order of the graph, as far as that shows
 	// Sequence is the index of what it runs, the same for all replays that run the same.
 	Sequence int32
@@ -174,7 +175,7 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 		steps[i] = threads[i].Settle()
 	}
 	type place struct{ rank, step int32 }
-	count := map[place]int{}
+	count, in := map[place]int{}, make([]place, len(r.Launches))
 	for i := range r.Launches {
 		l := &r.Launches[i]
 		at := threads[l.Rank].At(&profile.Call{Event: profile.Event{Start: l.At, End: l.At, PID: l.pid}, TID: l.tid})
@@ -188,10 +189,14 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 			}
 			outer = at
 		}
+		in[i] = place{l.Rank, outer}
 		if outer != walk.NoStep {
-			l.Ordinal = count[place{l.Rank, outer}]
-			count[place{l.Rank, outer}]++
+			l.Ordinal = count[in[i]]
+			count[in[i]]++
 		}
+	}
+	for i := range r.Launches {
+		r.Launches[i].InStep = count[in[i]]
 	}
 }
 
