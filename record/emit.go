@@ -374,7 +374,7 @@ func (e *emitter) resource(f *spantable.Filler, r *Row) trace.ArgList {
 		return f.Attribute(list, "host.name", "client", 0)
 	}
 	if s := e.server(r); s != nil {
-		list = f.Attribute(list, "host.name", cmp.Or(s.Host, s.Name), 0)
+		list = f.Attribute(list, "host.name", s.Called(), 0)
 	}
 	return list
 }
@@ -437,7 +437,7 @@ func (e *emitter) thread(f *spantable.Filler, r *Row) trace.ArgList {
 	at := int64(r.Line)
 	list := f.Attribute(nil, "thread_label", labelOf[r.Role], at)
 	if s := e.server(r); s != nil {
-		list = f.Attribute(list, "host_id", cmp.Or(s.Host, s.Name), at)
+		list = f.Attribute(list, "host_id", s.Called(), at)
 	}
 	if r.DP >= 0 {
 		list = f.Attribute(list, "dp_rank", int64(r.DP), at)

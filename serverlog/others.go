@@ -64,13 +64,17 @@ func (r *reader) dynamo(b []byte) bool {
 	if !ok {
 		return false
 	}
+	b = bytes.TrimLeft(b[n:], " ")
+	rest := unleveled(b)
+	if len(rest) == len(b) && (len(b) == 0 || b[0] != '{') { // of another program, whose lines a collector put its stamp before
+		return false
+	}
 	zone := &r.f.Source().Zone
 	if zone.By == "" && !zone.Local {
 		zone.By = "stamps with a zone"
 	}
 	r.f.Within(1000)
-	b = unleveled(bytes.TrimLeft(b[n:], " "))
-	r.body(bytes.TrimLeft(b, " "), at, r.placeOf(nil, logline.Wrapping{}))
+	r.body(bytes.TrimLeft(rest, " "), at, r.placeOf(nil, logline.Wrapping{}))
 	return true
 }
 

@@ -355,7 +355,7 @@ var levels = [256]bool{'I': true, 'W': true, 'E': true, 'C': true, 'D': true}
 
 // unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".
 func unleveled(b []byte) []byte {
-	for _, level := range [...]string{"INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "} {
+	for _, level := range [...]string{"INFO ", "WARNING ", "WARN ", "ERROR ", "DEBUG ", "CRITICAL "} {
 		if bytes.HasPrefix(b, []byte(level)) {
 			rest := b[len(level):]
 			if i := bytes.Index(rest, colon); i > 0 && i < 80 && bytes.IndexByte(rest[:i], ' ') < 0 {

@@ -41,6 +41,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Change, Topics: []string{change.Pace}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Load, Topics: []string{""}, AtPlaces: true, Enough: asTheClock},
 	{Cause: finding.GPU, CauseTopic: hardware.ClockTopic, Effect: finding.Imbalance, Topics: []string{""}, Enough: asTheClock},
+	{Cause: finding.Errors, CauseTopic: logged.Died, Effect: finding.Lifecycle, Topics: logged.Gone, Elsewhere: true, Enough: afterItDied},
 	{Cause: finding.GPU, Effect: finding.Errors, Topics: []string{logged.Died, logged.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Topics: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.Transfer, CauseTopic: logged.SlowLink, Effect: finding.Transfer, Topics: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
@@ -175,6 +176,12 @@ func mostlyOf(c cause.Cause) func(common, _ *finding.Finding) bool {
 func afterXid(failed, xid *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
 	return strings.HasPrefix(xid.Topic, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
+}
+
+// afterItDied reports whether what an orchestrator and a router do to a server is for its end: soon after that.
+func afterItDied(gone, died *finding.Finding) bool {
+	const before, soon = trace.Time(5e9), trace.Time(900e9)
+	return gone.At.Host != "" && gone.At.Host == died.At.Host && died.Since != 0 && gone.Since >= died.Since-before && gone.Since <= died.Since+soon
 }
 
 // afterHang reports whether a server may have been given up for a collective that does not end: once that began,

@@ -70,7 +70,7 @@ func (f *Finding) take(g *Finding) {
 		f.Evidence = append(append([]Evidence{{Text: g.Text}}, g.Evidence...), f.Evidence...)
 	}
 	for _, e := range append([]Evidence{{Text: g.Text}}, g.Evidence...) {
-		known := func(other Evidence) bool { return other.Text == e.Text }
+		known := func(other Evidence) bool { return strings.HasSuffix(other.Text, e.Text) } // "beside it, .."
 		if e.Text != f.Text && !slices.ContainsFunc(f.Evidence, known) {
 			f.Evidence = append(f.Evidence, e)
 		}

@@ -13,6 +13,10 @@ import (
 // Taken is the topic of findings of what an orchestrator took away.
 const Taken = "cluster"
 
+// Gone are the topics of findings of servers that do not answer, are started again, or get nothing from a router
+// any more, as it is when what runs there has ended.
+var Gone = []string{Unrouted, Taken + " Unhealthy", Taken + " BackOff", Taken + " Crash loop", Taken + " Killed"}
+
 // takes are reasons of events of Kubernetes after which a pod is gone or its node is lost.
 var takes = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNotReady", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "NodeShutdown", "DeletingAllPods"}
 
