@@ -328,4 +328,9 @@ func TestSniff(t *testing.T) {
 			t.Errorf("%q: not recognized", head)
 		}
 	}
+	for _, notes := range []string{"# Traces\nEvents are `{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"dur\": 2}`.", "Both `[...]` and `{\"traceEvents\":[...]}` are read."} {
+		if Sniff([]byte(notes)) {
+			t.Errorf("%q: taken for a trace", notes)
+		}
+	}
 }

@@ -66,7 +66,7 @@ func open(in *format.Input, opt *format.Options, base int64) (*profile.Profile, 
 // Sniff reports whether a file with the given (decompressed) head, of up to 64 KiB,
 // is Chrome JSON.
 func Sniff(head []byte) bool {
-	if bytes.Contains(head, []byte(`"traceEvents"`)) {
+	if listOfEvents.Match(head) {
 		return true
 	}
 	// The events of a PyTorch trace may begin behind a long list of groups.
@@ -77,6 +77,10 @@ func Sniff(head []byte) bool {
 	// A list of events, or a file whose beginning is missing.
 	return parse.HasEvent(head)
 }
+
+// listOfEvents is how the list of events begins, as far as the head goes. Notes that quote it have a few
+// words there.
+var listOfEvents = regexp.MustCompile(`"traceEvents"\s*(?:$|:\s*(?:$|\[?\s*(?:$|[{\]n])))`)
 
 // IsOwn reports whether package writer wrote the file with the given head.
 func IsOwn(head []byte) bool { return ownHeader.Match(head) }

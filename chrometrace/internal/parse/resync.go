@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"bytes"
+
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,11 +30,17 @@ func isTopKey(key []byte) bool { return topKeys[string(key)] }
 // maxAhead is how far a look at what might be an event goes.
 const maxAhead = 64 << 10
 
-// HasEvent reports whether there is anything that looks like an event.
+// HasEvent reports whether there is anything that looks like an event. Where text does not begin as JSON, an event
+// has to be one of a list: notes may quote a single one.
 func HasEvent(text []byte) bool {
+	begin := jsonscan.Space(text, 0)
+	quoted := begin < len(text) && text[begin] != '{' && text[begin] != '['
 	p := parser{b: text, final: true}
 	for i := range text {
 		if text[i] != '{' {
+			continue
+		}
+		if quoted && !listed(text[:i]) {
 			continue
 		}
 		if found, _ := p.eventAt(i); found {
@@ -40,6 +48,12 @@ func HasEvent(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// listed reports whether what stands before an object is that of a list.
+func listed(before []byte) bool {
+	before = bytes.TrimRight(before, " \t\r\n")
+	return len(before) > 0 && (before[len(before)-1] == ',' || before[len(before)-1] == '[')
 }
 
 // eventAt reports whether the object at b[i] is an event: its keys are those of
