@@ -161,6 +161,87 @@ func TestRecordsAgreeWithDump(t *testing.T) {
 	}
 }
 
+// Each request is in logs and records what it is in the dump of the same run, to the microsecond that they are
+// written in: with DP ranks, when requests are thrown out of a full KV cache, and of prefill and decode servers.
+func TestEachRequestAgreesWithDump(t *testing.T) {
+	for scenario, seed := range map[string]uint64{"fine_dp": 7, "retraction": 5, "fine_pd": 7} {
+		run, err := cluster.Play(cluster.Find(scenario).Config(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		evidence := cluster.Evidence{Logging: cluster.Logging{Layout: cluster.Layouts[seed%uint64(len(cluster.Layouts))], Stats: true}, Records: true, Prompt: canary}
+		files, err := evidence.Files(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			path := filepath.Join(dir, "untraced", f.Name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, f.Text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var dump bytes.Buffer
+		if err := cluster.Write(&dump, run); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "otel.jsonl"), dump.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		traced, untraced := requestRows(t, filepath.Join(dir, "otel.jsonl")), requestRows(t, filepath.Join(dir, "untraced"))
+		finished := 0
+		for rid, x := range traced {
+			y := untraced[rid]
+			if x["status"] != "finished" {
+				continue // records are of what ends
+			}
+			finished++
+			if y == nil {
+				t.Errorf("%s: %s is not in the records", scenario, rid)
+				continue
+			}
+			for _, column := range []string{"prompt_tokens", "tokens", "cached_tokens", "retractions"} {
+				if x[column] != y[column] {
+					t.Errorf("%s, %s: %s is %v, %v in the dump", scenario, rid, column, y[column], x[column])
+				}
+			}
+			for _, column := range []string{"ttft_ns", "queue_ns", "prefill_ns", "tpot_ns"} {
+				const rounded = 4000 // two clocks, and two durations that are in ms with two digits
+				a, ok1 := x[column].(float64)
+				b, ok2 := y[column].(float64)
+				if ok1 != ok2 || math.Abs(a-b) > rounded {
+					t.Errorf("%s, %s: %s is %v, %v in the dump", scenario, rid, column, y[column], x[column])
+				}
+			}
+		}
+		if finished < 300 {
+			t.Errorf("%s: only %d requests", scenario, finished)
+		}
+	}
+}
+
+// requestRows returns the rows of requests by their IDs.
+func requestRows(t *testing.T, input string) map[string]map[string]any {
+	t.Helper()
+	out := runJSON(t, []string{"requests", "--format", "json", input})
+	var d struct {
+		Tables []struct{ Rows []map[string]any }
+	}
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]map[string]any{}
+	for _, table := range d.Tables {
+		for _, row := range table.Rows {
+			by[fmt.Sprint(row["rid"])] = row
+		}
+	}
+	return by
+}
+
 // latencies returns the rows of finished requests by metric.
 func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
 	t.Helper()
