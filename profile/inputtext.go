@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"encoding/json"
+	"math"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,6 +17,8 @@ type inputTexts struct {
 	known                   map[string]trace.Sym    // by what is encoded of the list
 	attentions              map[trace.Sym]Attention // by name, of operators that compute attention
 	valued                  map[trace.Sym]bool      // names of operators whose values are asked for
+	communicates            trace.Sym               // [CommunicationOperator]
+	communication           [numCommunication]trace.Sym
 }
 
 func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
@@ -29,6 +33,10 @@ func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
 		}
 	}
 	t.valued = map[trace.Sym]bool{}
+	t.communicates, _ = syms.Lookup(CommunicationOperator)
+	for i, name := range communicationArguments {
+		t.communication[i], _ = syms.Lookup(name)
+	}
 	for _, name := range valued {
 		if sym, ok := syms.Lookup(name); ok {
 			t.valued[sym] = true
@@ -38,7 +46,7 @@ func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
 }
 
 // valued are the operators whose work shapes alone do not tell: strides, and whether they train.
-var valued = []string{"aten::convolution", "aten::native_batch_norm", "aten::miopen_batch_norm", "aten::cudnn_batch_norm"}
+var valued = []string{CommunicationOperator, "aten::convolution", "aten::native_batch_norm", "aten::miopen_batch_norm", "aten::cudnn_batch_norm"}
 
 // ConcreteInputs is the argument of an operator that has the values of its inputs that are no
 // tensors.
@@ -72,11 +80,67 @@ func (t *inputTexts) values(name trace.Sym, id trace.ArgsID) trace.Sym {
 	if !t.valued[name] {
 		return 0
 	}
+	if name == t.communicates {
+		return t.communicated(id)
+	}
 	list, ok := t.args.Find(id, t.concrete)
 	if !ok || list.Kind != trace.ArgArray {
 		return 0
 	}
 	return t.text(list)
+}
+
+// CommunicationOperator is what PyTorch's profiler calls the operator around the launch of a collective. Its
+// [Frame.Values] are those of [CommunicationOf].
+const CommunicationOperator = "record_param_comms"
+
+// communicationArguments say what a collective communicates.
+var communicationArguments = [numCommunication]string{"Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size", "Process Group Ranks"}
+
+const numCommunication = 6
+
+// communicated returns the arguments of a collective as a list of texts.
+func (t *inputTexts) communicated(id trace.ArgsID) trace.Sym {
+	b := []byte{'['}
+	for i, key := range t.communication {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		a, ok := t.args.Find(id, key)
+		switch {
+		case ok && a.Kind == trace.ArgInt:
+			b = strconv.AppendQuote(b, strconv.FormatInt(a.Int(), 10))
+		case ok && a.Kind == trace.ArgString:
+			b = strconv.AppendQuote(b, string(a.Bytes()))
+		default:
+			b = append(b, `""`...)
+		}
+	}
+	b = append(b, ']')
+	return t.syms.Intern(string(b))
+}
+
+// CommunicationOf returns what values of [CommunicationOperator] say: how many bytes it has and each rank sends, the size of
+// the group, and its ranks as text, which may be cut off. ok is false if that is not known.
+func CommunicationOf(values string) (bytes int64, sent float64, size int32, ranks string, ok bool) {
+	var v []string
+	if json.Unmarshal([]byte(values), &v) != nil || len(v) != numCommunication {
+		return 0, 0, 0, "", false
+	}
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	n := number(v[4])
+	if n < 2 || n > math.MaxInt32 {
+		return 0, 0, 0, "", false
+	}
+	bytes = CollectiveBytes(v[0], v[1], number(v[2]), number(v[3]), int32(n))
+	sent = BusBytes(v[0], bytes, int32(n))
+	return bytes, sent, int32(n), v[5], sent > 0
 }
 
 // of returns what the arguments of an operator say about its inputs, 0 where they do not.

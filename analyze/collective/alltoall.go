@@ -44,8 +44,7 @@ func newExchange(set *profile.Set) *exchange {
 
 // exchanges reports whether an operation is an all-to-all of elements whose size is known.
 func exchanges(op, dtype string) bool {
-	rule := busRuleOf(op)
-	return rule != nil && rule.op == "alltoall" && elementBytes[dtype] != 0
+	return profile.IsAllToAll(op) && profile.ElementBytes(dtype) != 0
 }
 
 // add takes a kernel of an all-to-all, if it tells its sizes.
@@ -54,7 +53,7 @@ func (x *exchange) add(p *profile.Part) {
 		return
 	}
 	name := x.set.Syms.Name
-	bytes := elementBytes[name(p.Dtype)]
+	bytes := profile.ElementBytes(name(p.Dtype))
 	splits := x.splits(p)
 	for to, elements := range splits {
 		key := exchangeKey{p.Rank, p.Group, to}

@@ -92,7 +92,7 @@ func (t *partTable) of(p *profile.Part) *partTimes {
 func (t *partTable) find(p *profile.Part) *partTimes {
 	name := t.set.Syms.Name
 	op, dtype := name(p.Op), name(p.Dtype)
-	bytes := sizeOf(op, dtype, p.In, p.Out, p.GroupSize)
+	bytes := profile.CollectiveBytes(op, dtype, p.In, p.Out, p.GroupSize)
 	key := kindKey{p.Op, t.bare.Of(p.Name), p.Dtype, p.Group, bytes, p.GroupSize, 0}
 	k := t.index[key]
 	if k == nil {

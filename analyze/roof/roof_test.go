@@ -284,3 +284,31 @@ func TestExpertProduct(t *testing.T) {
 		}
 	}
 }
+
+// A collective sends what nccl-tests count, over the links of one host; between hosts, and among ranks that are not
+// known, nothing is said.
+func TestCommunication(t *testing.T) {
+	for _, c := range []struct {
+		values string
+		sent   float64 // 0 is unknown
+	}{
+		{`["allreduce","BFloat16","1000000","1000000","4","[0, 1, 2, 3]"]`, 2 * 3.0 / 4 * 2e6},
+		{`["_allgather_base","Float","1000","8000","8","[8, 9, 10, 11, 12, 13, 14, 15]"]`, 7.0 / 8 * 32_000},
+		{`["allreduce","BFloat16","1000000","1000000","2","[0, 8]"]`, 0},
+		{`["allreduce","BFloat16","1000000","1000000","16","[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]"]`, 0},
+		{`["allreduce","BFloat16","1000000","1000000","4",""]`, 0},
+		{`["wait","Byte","0","0","1","[]"]`, 0},
+		{`["allreduce","BFloat16","","","4","[0, 1, 2, 3]"]`, 0},
+		{`[]`, 0}, {"", 0},
+	} {
+		w, ok := WorkOf(profile.CommunicationOperator, Inputs{}, Setting{Values: c.values})
+		if ok != (c.sent > 0) || w.Sent != c.sent {
+			t.Errorf("%s: %.0f bytes, want %.0f", c.values, w.Sent, c.sent)
+		}
+	}
+	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
+	w, _ := WorkOf(profile.CommunicationOperator, Inputs{}, Setting{Values: `["allreduce","BFloat16","1000000","1000000","4","[0, 1, 2, 3]"]`})
+	if ns, by := w.Roof(&g); by != ByLink || math.Abs(ns-3e6/450) > 1 {
+		t.Errorf("%.0f ns by %s", ns, by)
+	}
+}

@@ -107,6 +107,9 @@ func WorkOf(name string, in Inputs, s Setting) (w Work, ok bool) {
 	if a, ok := attentionOf(name, &in, s); ok {
 		return a, a.known()
 	}
+	if w, ok := communicationOf(name, s.Values); ok {
+		return w, w.known()
+	}
 	if w, ok := layerOf(name, &in, s.Values); ok {
 		return w, w.known()
 	}

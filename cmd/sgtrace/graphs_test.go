@@ -128,6 +128,24 @@ func TestRealExperts(t *testing.T) {
 	}
 }
 
+// NCCL's kernels have the sizes that PyTorch recorded around their launch: 10 all-gathers of 128,256 numbers of 16 bits
+// over 4 GPUs, of which each sends three quarters over a link of 450 GB/s.
+func TestRealLinkRoof(t *testing.T) {
+	capture := testinput.Shared(t, "data", "reality2", "vllm_llama_tp4_h100__rank0.pt.trace.json.zst")
+	r := sgtrace(t, t.TempDir(), "report", "--kernels", "--table", "kernels.roof", "--format", "csv", capture)
+	for _, row := range readCSV(t, r.out) {
+		if strings.Contains(row["kernel"], "AllGather") {
+			total, err1 := strconv.ParseFloat(row["total_ns"], 64)
+			share, err2 := strconv.ParseFloat(row["roof_share"], 64)
+			if want := 10 * 0.75 * 2 * 128256 / 450 / total; err1 != nil || err2 != nil || row["bound"] != "link" || math.Abs(share/want-1) > 1e-3 {
+				t.Errorf("%v, want %v of the roof", row, want)
+			}
+			return
+		}
+	}
+	t.Error("no all-gather")
+}
+
 // readTruth reads what another program says of each kernel of a graph.
 func readTruth(t *testing.T, folder string) []map[string]string {
 	if text, err := os.ReadFile(filepath.Join(folder, "map.csv")); err == nil {
