@@ -1,12 +1,13 @@
 package replay
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -246,13 +247,17 @@ func (w *pathWalk) decode(j *job) {
 // Whole returns the requests that have a path, the slowest first: those of which all spans are there,
 // but for those of decode steps.
 func (r *Run) Whole() []int {
-	var list []int
+	var keys []order.Key
 	for i := range r.Requests {
 		if r.Requests[i].whole {
-			list = append(list, i)
+			keys = memory.Append(keys, order.Key{Time: order.Descending(r.E2E(i)), Index: uint32(i)})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.E2E(b), r.E2E(a)) })
+	keys, _ = order.ByTime(keys, memory.Make[order.Key](len(keys)))
+	list := make([]int, len(keys))
+	for k := range keys {
+		list[k] = int(keys[k].Index)
+	}
 	return list
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,7 +46,7 @@ func chooseRequests(set *request.Set, opt Options) []requestGroup {
 	most := c.left
 	c.take("Named by findings", "requests that the findings name", most/3, slices.Concat(named(opt.Findings)...))
 	c.take("Not finished", "requests that were aborted, failed or have no end", most/4,
-		c.slowest(func(r *request.Request) int64 {
+		c.slowest(most/4, func(r *request.Request) int64 {
 			if r.Status == request.Finished {
 				return request.Unknown
 			}
@@ -65,7 +67,7 @@ func chooseRequests(set *request.Set, opt Options) []requestGroup {
 		}},
 		{"Slowest by E2E", "requests that took longest as a whole", func(m *request.Metrics) int64 { return m.E2E }},
 	} {
-		c.take(by.name, by.desc, few, c.slowest(func(r *request.Request) int64 { return by.of(&r.Metrics) }))
+		c.take(by.name, by.desc, few, c.slowest(few, func(r *request.Request) int64 { return by.of(&r.Metrics) }))
 	}
 	c.takeOthers()
 	if opt.Requests != 0 {
@@ -101,15 +103,23 @@ func (c *chooser) take(name, desc string, n int, list []int) {
 	}
 }
 
-// slowest returns the requests of which a time is known, the longest first.
-func (c *chooser) slowest(of func(*request.Request) int64) []int {
-	var list []int
-	for r := range c.set.Requests {
-		if of(&c.set.Requests[r]) != request.Unknown {
-			list = append(list, r)
+// slowest returns the requests of which a time is known, the longest first: as many as it takes to find n
+// that are not chosen yet.
+func (c *chooser) slowest(n int, of func(*request.Request) int64) []int {
+	var keys []order.Key
+	for r := range c.set.AllRequests() {
+		if v := of(&c.set.Requests[r]); v != request.Unknown {
+			keys = memory.Append(keys, order.Key{Time: order.Descending(v), Index: uint32(r)})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(of(&c.set.Requests[b]), of(&c.set.Requests[a])) })
+	keys, _ = order.ByTime(keys, memory.Make[order.Key](len(keys)))
+	for _, g := range c.groups {
+		n += len(g.requests)
+	}
+	var list []int
+	for _, k := range keys[:min(n, len(keys))] {
+		list = append(list, int(k.Index))
+	}
 	return list
 }
 

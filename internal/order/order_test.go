@@ -2,6 +2,7 @@ package order
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -39,6 +40,16 @@ func TestIntegersAreStable(t *testing.T) {
 			if got, _ := Integers(keys, nil, low); !slices.Equal(got, want) {
 				t.Errorf("%d keys are not in order of their bits from %d up", n, low)
 			}
+		}
+	}
+}
+
+// Keys of descending numbers are in the opposite order of the numbers.
+func TestDescending(t *testing.T) {
+	numbers := []int64{math.MinInt64, -1 << 40, -2, -1, 0, 1, 2, 1 << 40, math.MaxInt64}
+	for i := 1; i < len(numbers); i++ {
+		if a, b := Descending(numbers[i-1]), Descending(numbers[i]); a <= b {
+			t.Errorf("%d and %d have %d and %d", numbers[i-1], numbers[i], a, b)
 		}
 	}
 }
