@@ -287,21 +287,32 @@ func stampOfTensorRT(b []byte) (trace.Time, bool) {
 	return trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
 }
 
+// statesOfTensorRT are the keys of the dictionary in that line.
+var statesOfTensorRT = [...]struct {
+	key    string
+	metric series.MetricID
+}{{"'num_ctx_tokens': ", series.NewTokens}, {"'cached_kv_tokens': ", series.CachedTokens}}
+
 // iteration reads the line of an iteration.
 func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 	if i := bytes.Index(b, []byte("states = ")); i >= 0 {
-		states, rest := b[i:], []byte(nil)
-		if end := bytes.IndexByte(states, '}'); end >= 0 {
-			states, rest = states[:end], states[end+1:]
-		}
-		for key, metric := range map[string]series.MetricID{"'num_ctx_tokens': ": series.NewTokens, "'cached_kv_tokens': ": series.CachedTokens} {
-			if v, ok := after(states, key); ok {
-				r.f.Add(r.series(metric, place), at, v)
+		states, rest, _ := bytes.Cut(b[i:], []byte("}"))
+		for _, x := range statesOfTensorRT {
+			if v, ok := after(states, x.key); ok {
+				r.f.Add(r.series(x.metric, place), at, v)
 			}
 		}
-		b = append(b[:i:i], rest...)
+		r.iterationValues(rest, at, place)
+		b = b[:i]
 	}
-	for piece := range bytes.SplitSeq(b, comma) {
+	r.iterationValues(b, at, place)
+}
+
+// iterationValues reads pairs "a = 1, b: 2" of that line.
+func (r *reader) iterationValues(b []byte, at trace.Time, place int32) {
+	for len(b) > 0 {
+		var piece []byte
+		piece, b, _ = bytes.Cut(b, comma)
 		key, value, ok := bytes.Cut(piece, []byte(" = "))
 		if !ok {
 			key, value, ok = bytes.Cut(piece, colon)
