@@ -59,13 +59,8 @@ type ReportOptions struct {
 // ForReports prepares what was read, with [inputs.Options.Walk], for reports. It closes in if
 // that fails.
 func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*ReportData, error) {
-	p := &ReportData{Requests: in.Requests, Profiles: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
-	if !in.Series.Empty() {
-		p.Series = in.Series
-	}
-	if !in.Flight.Empty() {
-		p.Flight = in.Flight
-	}
+	p := &ReportData{Requests: in.Requests, Series: unlessEmpty(in.Series), Flight: unlessEmpty(in.Flight), Experts: unlessEmpty(in.Experts), Heap: unlessEmpty(in.Heap),
+		Profiles: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
 	// Logs, metrics, and dumps of what is in flight have no clocks that could be related.
 	opt.MatchCollectives = opt.MatchCollectives && (in.Requests != nil || len(of.Tracks) > 0)
 	if opt.MatchCollectives {
@@ -89,16 +84,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		p.First, p.Last, _ = in.Requests.Bounds()
 	}
 	if from, to, ok := in.Series.Bounds(); ok {
-		if p.First == 0 || from < p.First {
-			p.First = from
-		}
-		p.Last = max(p.Last, to)
-	}
-	if !in.Experts.Empty() {
-		p.Experts = in.Experts
-	}
-	if !in.Heap.Empty() {
-		p.Heap = in.Heap
+		p.extend(from, to)
 	}
 	for _, r := range of.Tracks {
 		for _, c := range r.Captures {
@@ -106,10 +92,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		}
 		p.Profiles.Ranks, p.Profiles.Numbers = append(p.Profiles.Ranks, r.Name), append(p.Profiles.Numbers, r.Global())
 		for _, c := range r.Captures {
-			if p.First == 0 || c.First < p.First {
-				p.First = c.First
-			}
-			p.Last = max(p.Last, c.File.Meta.Cut(c.Last))
+			p.extend(c.First, c.File.Meta.Cut(c.Last))
 		}
 	}
 	p.Profiles.Recorded, p.Profiles.GraphCapture = of.ProfilerOverhead()
@@ -129,6 +112,22 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	}
 	of.ForgetCollectives()
 	return p, nil
+}
+
+// unlessEmpty is a table that holds something, or nil.
+func unlessEmpty[T interface{ Empty() bool }](table T) (none T) {
+	if table.Empty() {
+		return none
+	}
+	return table
+}
+
+// extend makes first and last those of what is from and to, too.
+func (p *ReportData) extend(from, to trace.Time) {
+	if p.First == 0 || from < p.First {
+		p.First = from
+	}
+	p.Last = max(p.Last, to)
 }
 
 // walk adds the inputs of which rows are walked: all, or those that ranks have captures of.
@@ -204,9 +203,9 @@ func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Str
 		placeOf := ranksOf(f)
 		st := f.Stream(in.Spans.Syms, in.Spans.Args, placeOf)
 		if f.Source.Content.Observed != nil && len(f.Rows) > 0 {
-			rank, _ := placeOf(f.Rows[0].Part)
+			rank, _ := placeOf("") // an export has no parts
 			st = profile.WithObserved(st, f.Source.Content.Observed(func(pid int32) int32 {
-				if pid == int32(f.Rows[0].PID) {
+				if max(pid, 0) == int32(f.Meta.PID) {
 					return rank
 				}
 				return -1
@@ -267,13 +266,14 @@ func (p *ReportData) Close() error {
 func (p *ReportData) ClockOf(c *ranks.Capture) string { return p.aligned.HostClocks[c.Clock].Label() }
 
 // pids tells which rank a process of a machine is. Processes that the input does
-// not name, short-lived children, are one rank together, others; "" leaves them out.
+// not name, short-lived children, are one rank together, others; "" leaves them out. The one whose
+// number is unknown is 0.
 func (p *ReportData) pids(x *inputs.Source, others string) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
 	for i, r := range p.of.Tracks {
 		for _, c := range r.Captures {
 			if c.File.Source == x {
-				rankOf[int32(c.File.Rows[0].PID)] = int32(i)
+				rankOf[int32(c.File.Meta.PID)] = int32(i)
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func (p *ReportData) pids(x *inputs.Source, others string) func(pid int32) int32
 		p.Profiles.Ranks = append(p.Profiles.Ranks, others)
 	}
 	return func(pid int32) int32 {
-		if rank, ok := rankOf[pid]; ok {
+		if rank, ok := rankOf[max(pid, 0)]; ok {
 			return rank
 		}
 		return rest

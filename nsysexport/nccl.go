@@ -17,7 +17,7 @@ func (r *reader) nccl() { r.src.ReadNCCL() }
 // that launched them. Those of CUDA graphs were launched by the call that was
 // captured, if that was recorded; all replays are of the same one.
 func (r *profiler) findCollectives(f *process) {
-	calls := r.src.NCCLCalls(int32(f.Profile.Rows[0].PID))
+	calls := r.src.NCCLCalls(f.pid)
 	if len(calls) == 0 || f.Profile.Collectives.Len() == 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func (r *profiler) findCollectives(f *process) {
 			}
 		}
 	}
-	r.findCaptured(int32(f.Profile.Rows[0].PID), calls, nodes)
+	r.findCaptured(f.pid, calls, nodes)
 	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: map[trace.Sym]trace.Sym{}}
 	t.dtype = r.syms.Intern("bytes")
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
@@ -116,8 +116,7 @@ func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) 
 			t.groups[call.Comm] = group
 		}
 		c.Group = group
-		pid := int32(t.f.Profile.Rows[0].PID)
-		comms := t.r.comms()[pid]
+		comms := t.r.comms()[t.f.pid]
 		if i := slices.IndexFunc(comms, func(x rows.Comm) bool { return x.ID == call.Comm }); i >= 0 {
 			c.GroupSize = comms[i].Size
 		}

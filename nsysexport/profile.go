@@ -52,6 +52,7 @@ func newProfiler(src *rows.Source) *profiler {
 // process is the profile of one process under way.
 type process struct {
 	Profile  *profile.Profile
+	pid      int32 // or machine
 	rows     map[profile.Row]int32
 	launches []profile.Launch
 	work     []work   // that the filter may have left out; empty if it keeps all
@@ -158,7 +159,7 @@ func (r *profiler) file(pid int32) *process {
 	if rank, ok := known.ranks[pid]; ok {
 		meta.Rank = rank
 	}
-	f = &process{Profile: &profile.Profile{Name: r.src.Name, Meta: meta}, rows: map[profile.Row]int32{}}
+	f = &process{pid: pid, Profile: &profile.Profile{Name: r.src.Name, Meta: meta}, rows: map[profile.Row]int32{}}
 	r.profiles[pid] = f
 	// The first row names the process even if nothing lies on it.
 	f.row(profile.Row{Kind: profile.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(pid),

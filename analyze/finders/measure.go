@@ -99,58 +99,23 @@ type Measured struct {
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
-// holds what it compares. It gives up the meetings of Profiles,
-// which nobody asks for again: of a large export, they take as much memory as what
-// else is measured.
+// holds what it compares. It gives up the collectives of Profiles, which
+// nobody asks for again: of a large export, they take as much memory as what else is measured.
 func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
 	var steps []func()
-	var collector *gaps.Collector
-	if in.Requests != nil { // what takes longest comes first, but for what need not wait for peers
-		peers := sync.OnceValue(func() *place.Groups { return place.Of(in.Requests) })
-		steps = append(steps,
-			func() { m.Changes = change.Find(peers()) },
-			func() { m.Lives = lifecycle.Find(in.Requests) },
-			func() {
-				m.Tail = tail.New(peers(), tail.Options{})
-				m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
-				m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
-			},
-			func() { m.RankLoads = rank.Measure(peers()) },
-			func() { m.Limits = limit.Find(peers().Ranks) },
-			func() { m.Front = limit.FindFront(in.Requests) },
-			func() { m.Loss = requests.FindLoss(in.Requests) },
-			func() { m.Stages, m.Steps = traced(in.Requests) })
-	}
 	if in.Requests != nil {
-		if m.Run = sync.OnceValue(func() *replay.Run { return replay.Read(in.Requests) }); in.Paths {
-			steps = append(steps, func() { m.Run() })
-		}
+		steps = m.ofRequests()
 	}
 	if in.Series != nil {
 		steps = append(steps, func() {
 			m.Logged = logged.Measure(in.Series, logged.Options{From: in.Devices.From, To: in.Devices.To})
 		})
 	}
+	var collector *gaps.Collector
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
-		steps = append(steps, func() {
-			devices := in.Devices
-			collector = gaps.Collect(in.Profiles)
-			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Drawn})
-			devices.Gaps, devices.Watch = collector.Add, watch
-			m.GPUs = gpu.Measure(in.Profiles, devices)
-			m.OverTime = watch.Timeline(m.GPUs)
-			m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length(), Again: true})
-		}, func() {
-			m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
-			if in.Drawn {
-				m.Waits = m.Collectives.WaitHistory()
-			}
-			if in.Played {
-				m.Chain = chain.Read(in.Profiles)
-			}
-			in.Profiles.Collectives = nil
-		})
+		collector = gaps.Collect(in.Profiles)
+		steps = append(steps, m.ofProfiles(collector)...)
 	}
 	if in.Flight != nil {
 		steps = append(steps, func() { m.Hang = hang.Find(in.Flight) })
@@ -175,6 +140,53 @@ func Measure(in Inputs) Measured {
 		m.changed = m.Changes.Findings(m.Costs)
 	}
 	return m
+}
+
+// ofRequests are the measurements of requests. What takes longest comes first, but for what need not
+// wait for peers.
+func (m *Measured) ofRequests() []func() {
+	in := m.Of
+	peers := sync.OnceValue(func() *place.Groups { return place.Of(in.Requests) })
+	steps := []func(){
+		func() { m.Changes = change.Find(peers()) },
+		func() { m.Lives = lifecycle.Find(in.Requests) },
+		func() {
+			m.Tail = tail.New(peers(), tail.Options{})
+			m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
+			m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
+		},
+		func() { m.RankLoads = rank.Measure(peers()) },
+		func() { m.Limits = limit.Find(peers().Ranks) },
+		func() { m.Front = limit.FindFront(in.Requests) },
+		func() { m.Loss = requests.FindLoss(in.Requests) },
+		func() { m.Stages, m.Steps = traced(in.Requests) },
+	}
+	if m.Run = sync.OnceValue(func() *replay.Run { return replay.Read(in.Requests) }); in.Paths {
+		steps = append(steps, func() { m.Run() })
+	}
+	return steps
+}
+
+// ofProfiles are the measurements of profiles. Each walks over them once.
+func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
+	in := m.Of
+	return []func(){func() {
+		devices := in.Devices
+		watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Drawn})
+		devices.Gaps, devices.Watch = collector.Add, watch
+		m.GPUs = gpu.Measure(in.Profiles, devices)
+		m.OverTime = watch.Timeline(m.GPUs)
+		m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length(), Again: true})
+	}, func() {
+		m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
+		if in.Drawn {
+			m.Waits = m.Collectives.WaitHistory()
+		}
+		if in.Played {
+			m.Chain = chain.Read(in.Profiles)
+		}
+		in.Profiles.Collectives = nil
+	}}
 }
 
 // traced reports whether there are stages of requests, and steps of decoding, selected or

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/experts"
 )
 
@@ -80,7 +81,7 @@ func (s *Source) place() {
 			for e, c := range rec.Of(p, x.Layer) {
 				loads[to[e]] += float64(c)
 			}
-			w.add(sum(loads)/float64(s.EP), slices.Max(loads), 0)
+			w.add(distribution.Sum(loads)/float64(s.EP), slices.Max(loads), 0)
 		}
 	}
 	s.Placed = min(w.Waits(), s.Waits())

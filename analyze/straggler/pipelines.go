@@ -66,10 +66,10 @@ func WithoutWorker(set *profile.Set, f *finding.Finding, model float64) (out []f
 			took[i] = float64(w.steps[s.step])
 		}
 		before := p.time(took)
-		idle += (1 - sum(took)/float64(len(took))/s.passing) / n
+		idle += (1 - distribution.Sum(took)/float64(len(took))/s.passing) / n
 		change(took)
 		after := p.time(took) * s.passing / before
-		idleChanged += (1 - sum(took)/float64(len(took))/after) / n
+		idleChanged += (1 - distribution.Sum(took)/float64(len(took))/after) / n
 		recorded, whole, played, changed = recorded+s.passing/n, whole+s.whole/n, played+before/n, changed+after/n
 	}
 	if off := math.Abs(played/recorded - 1); off > mostOff {
@@ -170,11 +170,4 @@ func (p *pipelines) evenStages(took []float64) {
 	for i, w := range p.list {
 		took[i] = all[w.process] / n[w.process]
 	}
-}
-
-func sum(list []float64) (total float64) {
-	for _, v := range list {
-		total += v
-	}
-	return total
 }

@@ -76,16 +76,17 @@ func count(n int64) float64 {
 	return float64(n)
 }
 
-// asked adds what was asked for, attribute by attribute.
-func (c *collector) asked() {
-	type column struct {
-		key     trace.Sym
-		name    string
-		texts   []uint64 // hashes; 0 of numbers
-		numbers []float64
-		numeric bool // no value is a text
-	}
-	var columns []*column
+// A column has what requests asked for by one attribute.
+type column struct {
+	key     trace.Sym
+	name    string
+	texts   []uint64 // hashes; 0 of numbers
+	numbers []float64
+	numeric bool // no value is a text
+}
+
+// columns are the attributes that requests have and that are no results, by name.
+func (c *collector) columns() (columns []*column) {
 	byKey := map[trace.Sym]*column{} // nil: a result
 	for i := range cause.Each(c.list) {
 		c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
@@ -110,7 +111,12 @@ func (c *collector) asked() {
 		})
 	}
 	slices.SortFunc(columns, func(x, y *column) int { return cmp.Compare(x.name, y.name) })
-	for _, col := range columns {
+	return columns
+}
+
+// asked adds what was asked for, attribute by attribute.
+func (c *collector) asked() {
+	for _, col := range c.columns() {
 		if col.numeric && isSpread(col.numbers) {
 			c.bounds(col.name, Asked, col.numbers)
 			continue

@@ -179,23 +179,11 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 // that all but the result can be given up before the long work of writing.
 func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mergeFlags) (*trace.Trace, error) {
 	windowed := flags.sel.Window != (selection.Window{}) || ctx.IsSet("around")
-	opt := flags.read
-	opt.Stdin, opt.Zone = c.in, c.givenZone(ctx)
-	opt.Filter.IndexOnly = windowed
-	if !ctx.IsSet("around") && len(flags.given) == 0 { // or times may move by any amount
-		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
-	}
 	files, captures, err := splitCaptures(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	meter := c.screen.Reading(size(files))
-	opt.Meter = meter
-	in, of, err := convert.Read(files, opt, flags.ranks, &c.diags)
-	c.screen.Doing("matching ranks and clocks")
-	if errors.Is(err, ranks.ErrNoProcess) {
-		return nil, commandline.Usage("--rank-of: %v", err)
-	}
+	in, of, err := c.readMerged(ctx, files, flags, windowed)
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +211,9 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 			return nil, err
 		}
 	}
-	if in.Requests != nil {
-		if err := in.Requests.Select(flags.sel.Selection); err != nil {
-			return nil, err
-		}
+	if err := flags.choose(in.Requests); err != nil {
+		return nil, err
 	}
-	flags.draw.Window = inputs.Extent{From: flags.sel.Selection.From, To: flags.sel.Selection.To}
-	flags.draw.Hosts, flags.draw.Want = flags.sel.Selection.Hosts, flags.sel.Selection.Ranks
 	if c.redact != nil {
 		convert.Redact(in, of, aligned, c.redact)
 	}
@@ -253,6 +237,34 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, nothingLeft(ctx)
 	}
 	return t, nil
+}
+
+// readMerged reads the inputs of a timeline; of a window of time, only what decides where it is.
+func (c *command) readMerged(ctx *cli.Context, files []inputs.Input, flags *mergeFlags, windowed bool) (*inputs.Loaded, *ranks.Assignment, error) {
+	opt := flags.read
+	opt.Stdin, opt.Zone = c.in, c.givenZone(ctx)
+	opt.Filter.IndexOnly = windowed
+	if !ctx.IsSet("around") && len(flags.given) == 0 { // or times may move by any amount
+		opt.Pick = pick(flags.sel, nil, ctx.Bool("no-align"))
+	}
+	opt.Meter = c.screen.Reading(size(files))
+	in, of, err := convert.Read(files, opt, flags.ranks, &c.diags)
+	c.screen.Doing("matching ranks and clocks")
+	if errors.Is(err, ranks.ErrNoProcess) {
+		return nil, nil, commandline.Usage("--rank-of: %v", err)
+	}
+	return in, of, err
+}
+
+// choose applies the selection flags to requests, of which there may be none, and to what is drawn.
+func (f *mergeFlags) choose(set *request.Set) error {
+	s := f.sel.Selection
+	f.draw.Window = inputs.Extent{From: s.From, To: s.To}
+	f.draw.Hosts, f.draw.Want = s.Hosts, s.Ranks
+	if set == nil {
+		return nil
+	}
+	return set.Select(s)
 }
 
 // bounds are when the first and the last of all inputs is, on the common clock.
