@@ -1,10 +1,8 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -28,7 +26,7 @@ func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source
 	if ranks != nil {
 		s.Lead = ranks.Verdict()
 	}
-	for role, engines := range enginesOf(set, from, to) {
+	for role, engines := range rank.Engines(set, from, to) {
 		f, why := stageFigure(request.Role(role), engines, from, to, src)
 		if f != nil {
 			s.Figures = append(s.Figures, f)
@@ -73,17 +71,17 @@ var stageSteps = []float64{0.05, 0.1, 0.2, 0.35, 0.5}
 
 // stageFigure compares the engines of a role over time. Where there is none it says why; it
 // says nothing of roles without engines.
-func stageFigure(role request.Role, engines []*engine, from, to trace.Time, src Source) (f *Figure, why string) {
-	courses, small := stageCourses(engines)
+func stageFigure(role request.Role, engines []*rank.Engine, from, to trace.Time, src Source) (f *Figure, why string) {
+	histories, small := rank.StageHistories(engines, leastPart)
 	switch {
 	case len(engines) == 0:
 		return nil, ""
-	case len(engines) == 1 && engines[0].ranks == 1:
-		return nil, fmt.Sprintf("No heat map of stages of %s: it has no peers.", engines[0].name)
+	case len(engines) == 1 && engines[0].Ranks == 1:
+		return nil, fmt.Sprintf("No heat map of stages of %s: it has no peers.", engines[0].Name)
 	case len(engines) == 1:
 		return nil, fmt.Sprintf("No heat map of stages of %s: its %d ranks wait for each other in every step, so stages take equally long on all of them. Lateness tells them apart.",
-			engines[0].name, engines[0].ranks)
-	case len(courses) == 0:
+			engines[0].Name, engines[0].Ranks)
+	case len(histories) == 0:
 		return nil, fmt.Sprintf("No heat map of stages of %s servers: no two of them have the same stages.", role)
 	}
 	f = &Figure{
@@ -95,13 +93,13 @@ func stageFigure(role request.Role, engines []*engine, from, to trace.Time, src 
 	}
 	heat := &chart.TimeHeat{Steps: stageSteps, Unit: table.Share, What: "longer than peers", From: from, To: to}
 	rows := 0
-	for i, s := range courses {
-		if i == mostStages || i > 0 && rows+len(s.engines) > mostRanks {
-			f.Notes = append(f.Notes, roomNote(i, len(courses), "stages"))
+	for i, s := range histories {
+		if i == mostStages || i > 0 && rows+len(s.Engines) > mostRanks {
+			f.Notes = append(f.Notes, roomNote(i, len(histories), "stages"))
 			break
 		}
-		rows += len(s.engines)
-		heat.Groups = append(heat.Groups, s.group(from, to))
+		rows += len(s.Engines)
+		heat.Groups = append(heat.Groups, stageGroup(s, from, to))
 	}
 	if small > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("stages of less than %g %% of the time are left out: %d", 100*leastPart, small))
@@ -110,47 +108,27 @@ func stageFigure(role request.Role, engines []*engine, from, to trace.Time, src 
 	return f, ""
 }
 
-// group makes a row of each engine.
-func (s *stageCourse) group(from, to trace.Time) chart.HeatGroup {
-	g := chart.HeatGroup{Name: s.name, From: from, To: to}
-	var parts [][]tally
-	for _, e := range s.engines {
-		parts = append(parts, s.parts(e))
-		g.Rows = append(g.Rows, chart.HeatRow{Name: e.name})
-	}
-	for p := range parts[0] {
-		var here []*tally
-		for i := range parts {
-			if parts[i][p].n >= leastSpans {
-				here = append(here, &parts[i][p])
-			}
+// stageGroup makes a row of each engine.
+func stageGroup(s *rank.StageHistory, from, to trace.Time) chart.HeatGroup {
+	g := chart.HeatGroup{Name: s.Name, From: from, To: to}
+	for i, parts := range s.Compare() {
+		row := chart.HeatRow{Name: s.Engines[i].Name}
+		for p := range parts {
+			row.Values, row.Texts = append(row.Values, parts[p].Longer), append(row.Texts, stagePartText(&parts[p]))
 		}
-		for i := range parts {
-			value, text := comparePart(&parts[i][p], here)
-			g.Rows[i].Values, g.Rows[i].Texts = append(g.Rows[i].Values, value), append(g.Rows[i].Texts, text)
-		}
+		g.Rows = append(g.Rows, row)
 	}
 	return g
 }
 
-// comparePart returns by which part of the usual time of its peers, which it is one of, an
-// engine takes longer: 0 if that may be chance, and NaN if too little is known.
-func comparePart(own *tally, peers []*tally) (longer float64, text string) {
+func stagePartText(p *rank.StagePart) string {
 	switch {
-	case own.n == 0:
-		return math.NaN(), ""
-	case own.n < leastSpans || len(peers) < 2:
-		return math.NaN(), fmt.Sprintf("too few to compare: %s", words.Counted(own.n, "span"))
+	case p.N == 0:
+		return ""
+	case math.IsNaN(p.Usual):
+		return "too few to compare: " + words.Counted(p.N, "span")
 	}
-	sorted := slices.SortedFunc(slices.Values(peers), func(a, b *tally) int { return cmp.Compare(a.mean(), b.mean()) })
-	usual := sorted[(len(sorted)-1)/2]
-	text = fmt.Sprintf("%s on average (%s), its peers %s", durationText(int64(own.mean())), words.Counted(own.n, "span"), durationText(int64(usual.mean())))
-	const chance = 3 // standard errors
-	more := own.mean() - usual.mean()
-	if usual.mean() <= 0 || math.Abs(more) <= chance*math.Sqrt(own.variance()+usual.variance()) {
-		return 0, text
-	}
-	return more / usual.mean(), text
+	return fmt.Sprintf("%s on average (%s), its peers %s", durationText(int64(p.Mean)), words.Counted(p.N, "span"), durationText(int64(p.Usual)))
 }
 
 func durationText(ns int64) string { return trace.FormatDuration(ns) }

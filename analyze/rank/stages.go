@@ -1,4 +1,4 @@
-package page
+package rank
 
 import (
 	"cmp"
@@ -10,12 +10,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An engine is the ranks of a server that take each step together: all of them, or those of
+// An Engine is the ranks of a server that take each step together: all of them, or those of
 // one DP rank. They wait for each other, so that a stage takes equally long on all of them,
 // and only another engine of their role can be compared with them.
-type engine struct {
-	name   string
-	ranks  int
+type Engine struct {
+	Name   string
+	Ranks  int
 	tp     int16                        // of the rank whose spans are counted: the others' are no news
 	stages map[string]*[fineParts]tally // when they began, by part of the time
 }
@@ -40,20 +40,20 @@ func (t *tally) variance() float64 {
 	return max(0, t.squares-t.sum*t.sum/n) / (n - 1) / n
 }
 
-// enginesOf finds the engines of each role, and counts their stages from one time to another.
-func enginesOf(set *request.Set, from, to trace.Time) (byRole [request.Other + 1][]*engine) {
+// Engines finds the engines of each role, and counts their stages from one time to another.
+func Engines(set *request.Set, from, to trace.Time) (byRole [request.Other + 1][]*Engine) {
 	ranks := place.NewRankSet(set)
-	known, byTeam, ofPlace := ranks.KnownPlaces(), map[place.Location]*engine{}, make([]*engine, len(ranks.Places))
+	known, byTeam, ofPlace := ranks.KnownPlaces(), map[place.Location]*Engine{}, make([]*Engine, len(ranks.Places))
 	for i := range ranks.Places {
 		team, tp := ranks.Places[known[i]].Team(), ranks.Places[i].Rank.TP
 		e := byTeam[team]
 		if e == nil {
-			e = &engine{name: team.Group(), tp: tp, stages: map[string]*[fineParts]tally{}}
+			e = &Engine{Name: team.Group(), tp: tp, stages: map[string]*[fineParts]tally{}}
 			byTeam[team] = e
 			byRole[team.Role] = append(byRole[team.Role], e)
 		}
 		if known[i] == int32(i) {
-			e.ranks++
+			e.Ranks++
 		}
 		e.tp, ofPlace[i] = min(e.tp, tp), e
 	}
@@ -70,7 +70,7 @@ func enginesOf(set *request.Set, from, to trace.Time) (byRole [request.Other + 1
 	return byRole
 }
 
-func (e *engine) count(stage string, row *request.Row, from, to trace.Time) {
+func (e *Engine) count(stage string, row *request.Row, from, to trace.Time) {
 	tallies := e.stages[stage]
 	if tallies == nil {
 		tallies = new([fineParts]tally)
@@ -82,7 +82,7 @@ func (e *engine) count(stage string, row *request.Row, from, to trace.Time) {
 }
 
 // whole sums up a stage.
-func (e *engine) whole(stage string) (t tally) {
+func (e *Engine) whole(stage string) (t tally) {
 	if tallies := e.stages[stage]; tallies != nil {
 		for i := range tallies {
 			t.add(tallies[i])
@@ -91,11 +91,11 @@ func (e *engine) whole(stage string) (t tally) {
 	return t
 }
 
-// A stageCourse is a stage that several engines have.
-type stageCourse struct {
-	name    string
+// A StageHistory is a stage that several engines have, over time.
+type StageHistory struct {
+	Name    string
+	Engines []*Engine
 	total   float64 // ns
-	engines []*engine
 	// each is how many fine parts a part has: as few as give the engine with the fewest spans
 	// usualSpans of them.
 	each int
@@ -106,28 +106,28 @@ const (
 	leastSpans = 5  // of an engine, to be compared there
 )
 
-// stageCourses returns the stages that several engines have, those that took most time
-// first, and how many took too little to be compared.
-func stageCourses(engines []*engine) (list []*stageCourse, small int) {
-	byName := map[string]*stageCourse{}
+// StageHistories returns the stages that several engines have, those that took most time
+// first, and how many took less than a part of the time of all stages.
+func StageHistories(engines []*Engine, leastPart float64) (list []*StageHistory, small int) {
+	byName := map[string]*StageHistory{}
 	whole := 0.0
 	for _, e := range engines {
 		for name := range e.stages {
 			s := byName[name]
 			if s == nil {
-				s = &stageCourse{name: name}
+				s = &StageHistory{Name: name}
 				byName[name], list = s, append(list, s)
 			}
 			t := e.whole(name)
 			s.total, whole = s.total+t.sum, whole+t.sum
-			s.engines = append(s.engines, e)
+			s.Engines = append(s.Engines, e)
 		}
 	}
-	list = slices.DeleteFunc(list, func(s *stageCourse) bool { return len(s.engines) < 2 })
+	list = slices.DeleteFunc(list, func(s *StageHistory) bool { return len(s.Engines) < 2 })
 	several := len(list)
-	list = slices.DeleteFunc(list, func(s *stageCourse) bool { return s.total < leastPart*whole })
-	slices.SortFunc(list, func(a, b *stageCourse) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
+	list = slices.DeleteFunc(list, func(s *StageHistory) bool { return s.total < leastPart*whole })
+	slices.SortFunc(list, func(a, b *StageHistory) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Name, b.Name))
 	})
 	for _, s := range list {
 		s.divide()
@@ -136,10 +136,10 @@ func stageCourses(engines []*engine) (list []*stageCourse, small int) {
 }
 
 // divide chooses the length of the parts.
-func (s *stageCourse) divide() {
+func (s *StageHistory) divide() {
 	fewest := math.MaxInt
-	for _, e := range s.engines {
-		t := e.whole(s.name)
+	for _, e := range s.Engines {
+		t := e.whole(s.Name)
 		fewest = min(fewest, t.n)
 	}
 	for s.each = 1; s.each < fineParts; s.each++ {
@@ -150,10 +150,54 @@ func (s *stageCourse) divide() {
 }
 
 // parts are the spans of an engine, by part of the time.
-func (s *stageCourse) parts(e *engine) []tally {
+func (s *StageHistory) parts(e *Engine) []tally {
 	list := make([]tally, fineParts/s.each)
-	for i, t := range e.stages[s.name] {
+	for i, t := range e.stages[s.Name] {
 		list[i/s.each].add(t)
 	}
 	return list
+}
+
+// A StagePart is what a stage took on an engine in a part of the time.
+type StagePart struct {
+	N           int     // spans
+	Mean, Usual float64 // ns, of the engine and in the middle of its peers; Usual is NaN if too little is known
+	// Longer is by which part of Usual it takes longer: 0 if that may be chance, and NaN if too little is known.
+	Longer float64
+}
+
+// Compare compares the engines with each other: by engine, and by part of the time.
+func (s *StageHistory) Compare() [][]StagePart {
+	var parts [][]tally
+	for _, e := range s.Engines {
+		parts = append(parts, s.parts(e))
+	}
+	list := make([][]StagePart, len(parts))
+	for p := range parts[0] {
+		var here []*tally
+		for i := range parts {
+			if parts[i][p].n >= leastSpans {
+				here = append(here, &parts[i][p])
+			}
+		}
+		for i := range parts {
+			list[i] = append(list[i], parts[i][p].compare(here))
+		}
+	}
+	return list
+}
+
+// compare compares what an engine took with its peers, which it is one of.
+func (t *tally) compare(peers []*tally) StagePart {
+	if t.n < leastSpans || len(peers) < 2 {
+		return StagePart{t.n, t.mean(), math.NaN(), math.NaN()}
+	}
+	sorted := slices.SortedFunc(slices.Values(peers), func(a, b *tally) int { return cmp.Compare(a.mean(), b.mean()) })
+	usual := sorted[(len(sorted)-1)/2]
+	const chance = 3 // standard errors
+	more := t.mean() - usual.mean()
+	if usual.mean() <= 0 || math.Abs(more) <= chance*math.Sqrt(t.variance()+usual.variance()) {
+		return StagePart{t.n, t.mean(), usual.mean(), 0}
+	}
+	return StagePart{t.n, t.mean(), usual.mean(), more / usual.mean()}
 }
