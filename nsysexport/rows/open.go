@@ -58,6 +58,7 @@ type Source struct {
 	free []*connection
 
 	noNames  sync.Once // says that StringIds cannot be read
+	lost     sync.Map  // names that are missing, by [lostName]: they are told once
 	launches launches
 	nvtx     nvtxOnce
 	nccl     ncclOnce

@@ -85,10 +85,18 @@ func (n *names) lookup(id int64) (trace.Sym, bool) {
 		n.src.Diag(trace.NsysTableDamaged, namesTable, 0, "damaged", "names are lost", err)
 		return 0, false
 	case !found:
-		n.src.Diag(trace.NsysNameMissing, n.table, n.row(), id)
+		if _, told := n.src.lost.LoadOrStore(lostName{n.table, id}, true); !told { // tables are passed over several times
+			n.src.Diag(trace.NsysNameMissing, n.table, n.row(), id)
+		}
 		return 0, false
 	}
 	return n.cache.Intern(n.keep(text)), true
+}
+
+// A lostName is the id of a name that is missing, in rows of a table.
+type lostName struct {
+	table string
+	id    int64
 }
 
 // namesTable is the table of names by their ids.
