@@ -27,15 +27,25 @@ func (f *Finding) WithoutText() string {
 		return ""
 	}
 	var list []string
+	differs := false
 	for i := range f.Without {
 		list = append(list, f.Without[i].String())
+		differs = differs || f.Without[i].Differs()
 	}
-	text := "without it: " + strings.Join(list, ", ")
+	text := "without it: "
+	if !differs {
+		text += "nothing beyond noise: "
+	}
+	text += strings.Join(list, ", ")
 	if len(f.Assumed) > 0 {
 		text += "; assumes that " + strings.Join(f.Assumed, "; ")
 	}
 	return text
 }
+
+// Differs reports whether the metric would have been another one beyond noise: its interval leaves out what was
+// recorded.
+func (w *Without) Differs() bool { return w.Actual < w.Low || w.Actual > w.High }
 
 // Value writes a value of the metric for people: "612 ms", "93 %".
 func (w *Without) Value(v float64) string {

@@ -55,6 +55,12 @@ func StepReport(answers []Answer) *table.Table {
 	fields = append(fields, valueFields("with change", "as it would have been", func(w *finding.Without) float64 { return w.Without })...)
 	fields = append(fields, valueFields("low", "lower end of the interval in which that lies", func(w *finding.Without) float64 { return w.Low })...)
 	fields = append(fields, valueFields("high", "upper end of it", func(w *finding.Without) float64 { return w.High })...)
+	fields = append(fields, table.TextColumn("differs", "whether the interval leaves out what was recorded; else it may be noise", func(l *line) string {
+		if l.Differs() {
+			return "yes"
+		}
+		return "no"
+	}))
 	t := table.New("sgtrace.report.whatif/v1", "What if", lines, fields)
 	for i := range answers {
 		for _, text := range answers[i].Assumed {
