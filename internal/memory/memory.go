@@ -128,7 +128,8 @@ func Append[T any](s []T, v ...T) []T {
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
 	mustHoldNoPointers[T]()
-	if Tight(int64(len(s)+n) * size) {
+	wider := len(s) + max(len(s)/4, n)
+	if Tight(int64(wider) * size) {
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
@@ -137,7 +138,7 @@ func widen[T any](s []T, n int) []T {
 			return wide[:len(s)]
 		}
 	}
-	return append(make([]T, 0, len(s)+max(len(s)/4, n)), s...)
+	return append(make([]T, 0, wider), s...)
 }
 
 // Of the budget, a third is for what cannot be moved, but at least what reading and
@@ -153,8 +154,8 @@ func Tight(more int64) bool {
 	return limit > 0 && heap()+more > limit-min(max(limit/unmovable, leastUnmovable), heapMost(limit))
 }
 
-// heap returns what the Go runtime holds, in bytes.
-func heap() int64 {
+// heap returns what the Go runtime holds, in bytes. A test has an account of its own.
+var heap = func() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())

@@ -67,6 +67,45 @@ func TestMakeWithRoom(t *testing.T) {
 	}
 }
 
+// By an account of its own, tables stay in memory as long as the budget has room for them, and no longer:
+// what stays is never more than the budget leaves to tables, whatever comes in what order and is given up.
+func TestTablesKeepTheBudget(t *testing.T) {
+	defer func(of func() int64) { heap = of; SetBudget(0) }(heap)
+	for _, budget := range []int64{128_000_000, 200_000_000, 330_000_000} {
+		room := budget - min(max(budget/unmovable, leastUnmovable), heapMost(budget))
+		var stay []int64 // bytes of tables
+		held := int64(0)
+		heap = func() int64 { return held }
+		SetBudget(budget)
+		rng := rand.New(rand.NewPCG(uint64(budget), 1))
+		moved, most := 0, int64(0)
+		for range 200 {
+			size := int64(2*smallest) << rng.IntN(6)
+			before := Spilled()
+			if rng.IntN(2) == 0 {
+				Make[int64](int(size / 8))
+			} else {
+				Append(make([]int64, size/8), 1) // which makes room for a quarter more in memory
+				size += size / 4
+			}
+			if Spilled() == before {
+				stay, held = append(stay, size), held+size
+			} else if moved++; held+size <= room {
+				t.Fatalf("budget %d: %d bytes moved, with %d of %d in memory", budget, size, held, room)
+			}
+			if most = max(most, held); held > room {
+				t.Fatalf("budget %d: %d bytes of tables are in memory, %d at most", budget, held, room)
+			}
+			if n := len(stay); n > 0 && rng.IntN(6) == 0 {
+				held, stay = held-stay[n-1], stay[:n-1]
+			}
+		}
+		if moved == 0 || most < room/2 {
+			t.Errorf("budget %d: %d tables moved, and %d of %d bytes were used", budget, moved, most, room)
+		}
+	}
+}
+
 // Tables that grow go to the file once the budget is full, with their values, and stay in
 // memory while it has room.
 func TestAppendBeyondBudget(t *testing.T) {
