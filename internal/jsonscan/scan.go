@@ -12,6 +12,7 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -92,12 +93,12 @@ func String(b []byte, i int) (raw []byte, escaped bool, next int, err error) {
 // one character, lone surrogates U+FFFD, unknown escapes stay as they are.
 func Unescape(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		if c != '\\' || i+1 == len(raw) {
-			dst = append(dst, c)
-			continue
+		run := bytes.IndexByte(raw[i:], '\\')
+		if run < 0 || i+run+1 == len(raw) {
+			return append(dst, raw[i:]...)
 		}
-		i++
+		dst = append(dst, raw[i:i+run]...)
+		i += run + 1
 		switch raw[i] {
 		case '"', '\\', '/':
 			dst = append(dst, raw[i])
