@@ -22,6 +22,7 @@ const (
 	streamScrapes
 	streamGPU
 	streamEvidence
+	streamHost
 )
 
 // Requests that a fault adds are numbered from these on.
