@@ -355,7 +355,8 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		s := &l.Set.Servers[i]
-		f := finding.Finding{At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)}}
+		f := finding.Finding{At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)},
+			Brief: "requests are thrown out of full KV caches"}
 		who := host(s)
 		if len(places) == 1 {
 			for p := range places {

@@ -19,8 +19,8 @@ import (
 // SGLang keeps a part for the tokens that running requests will still give.
 const full = 90
 
-// fewLimited is in how many intervals a queue must be there to be more than a few requests that came
-// together. Of a prefill server, whose queue comes and goes with each long prompt, these follow each other.
+// fewLimited is in how many intervals that follow each other a queue must be there to be more than a few requests
+// that came together, or the wait for a long prompt.
 const fewLimited = 4
 
 // Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
@@ -151,7 +151,7 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 	d := l.during(r, func(b int) bool {
 		return running[b].n > 0 && running[b].most > 0.97*most && r.points[series.Queued][b].mean() >= 1
 	})
-	if d.all < fewBuckets || d.n < fewLimited || most < 2 {
+	if d.all < fewBuckets || d.inARow < fewLimited || most < 2 {
 		return f, false
 	}
 	f = finding.Finding{Topic: runningTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
