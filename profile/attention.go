@@ -3,6 +3,7 @@ package profile
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // An Attention says what the inputs of an operator that computes attention are.
@@ -34,10 +35,8 @@ var attentions = map[string]Attention{
 	"aiter::fmha_v3_fwd":                            {Causal: 5, Windowed: true},
 	"aiter::wrapper_fmha_v3_fwd":                    {Query: 1, Causal: 6}, // its first input is the output
 
-	"aiter::mha_batch_prefill":      {Paged: true, Causal: 12, Windowed: true},
-	"aiter::paged_attention_ragged": {Query: 2, Paged: true}, // behind the output and a workspace
-	// SGLang's profiler calls it that for its shapes.
-	"sglang_profiler::attention_paged_attention_ragged": {Query: 2, Paged: true},
+	"aiter::mha_batch_prefill":               {Paged: true, Causal: 12, Windowed: true},
+	"aiter::paged_attention_ragged":          {Query: 2, Paged: true}, // behind the output and a workspace
 	"aiter::pa_fwd_asm":                      {Paged: true},
 	"flash_attn::_flash_attn_varlen_forward": {Paged: true, Causal: 9, Windowed: true},
 	"sgl_kernel::fwd":                        {Paged: true, Causal: 24, Windowed: true}, // FlashAttention 3 of SGLang
@@ -50,9 +49,18 @@ var attentions = map[string]Attention{
 
 // AttentionOf returns the inputs of an operator by its name; ok is false if it computes none.
 func AttentionOf(name string) (a Attention, ok bool) {
-	a, ok = attentions[name]
+	if a, ok = attentions[name]; ok {
+		return a, true
+	}
+	if called, is := strings.CutPrefix(name, profiledAttention); is {
+		a, ok = attentions["aiter::"+strings.TrimRight(called, "_0123456789")]
+	}
 	return a, ok
 }
+
+// profiledAttention begins what SGLang calls operators that it puts around those of AITER, for their shapes. A number is
+// behind: "sglang_profiler::attention_paged_attention_ragged_100".
+const profiledAttention = "sglang_profiler::attention_"
 
 // Causality says whether a token attends to those before it only.
 type Causality uint8

@@ -31,6 +31,11 @@ func TestWorkOfTraceLens(t *testing.T) {
 	if !ok || w.FLOPs != 902529024 || math.Abs(w.Bytes/(1<<20)-108.08984375) > 1e-9 {
 		t.Errorf("attention: %.0f FLOP, %.9f MiB", w.FLOPs, w.Bytes/(1<<20))
 	}
+	in = ParseInputs("[[32,32,128],[9],[32,32,128],[835874,1,8,128],[835874,1,8,128],[33],[9]]", "["+bf16+`,"unsigned char",`+bf16+","+bf16+","+bf16+`,"int","int"]`)
+	if w, ok := WorkOf("sglang_profiler::attention_paged_attention_ragged_100", in, Setting{Lengths: &profile.Lengths{GenerationTokens: 32, GenerationKeys: 32784, GenerationSquares: 32, GenerationPairs: 32784}}); !ok ||
+		w.FLOPs != 2*32*256*32784 {
+		t.Errorf("attention of SGLang's profiler: %+v", w)
+	}
 	g, _ := GPUOf("AMD Instinct MI300X")
 	if ns, by := w.Roof(&g); by != ByMemory || math.Abs(ns-w.Bytes/5300) > 1 {
 		t.Errorf("%.0f ns by %s", ns, by)
