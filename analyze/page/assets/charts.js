@@ -26,6 +26,18 @@ const nearest = (list, v) => {
 };
 const isOff = (figure, series) => all(`.legend [data-s="${series}"]`, figure).some((b) => b.getAttribute("aria-pressed") === "false");
 
+const onLeave = (svg, leave) => {
+	svg.addEventListener("pointerleave", leave);
+	svg.addEventListener("blur", leave);
+};
+// Arrow keys move by rows and columns; with Shift they are for the range of time.
+const onArrows = (svg, move) => svg.addEventListener("keydown", (e) => {
+	const by = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
+	if (!by || e.shiftKey) return;
+	e.preventDefault();
+	move(...by);
+});
+
 // Curves: a line across all panels, and the values of the panel under the pointer.
 const hoverCurves = (figure, svg, data) => {
 	const cross = svgElement(svg, "g", { class: "cross" });
@@ -54,8 +66,7 @@ const hoverCurves = (figure, svg, data) => {
 		panel = nearest(frames.map((f) => (f.top + f.bottom) / 2), q.y);
 		show(e.clientX, e.clientY);
 	});
-	svg.addEventListener("pointerleave", leave);
-	svg.addEventListener("blur", leave);
+	onLeave(svg, leave);
 	svg.addEventListener("keydown", (e) => {
 		const step = { ArrowRight: 1, ArrowUp: alongX ? 0 : 1, ArrowLeft: -1, ArrowDown: alongX ? 0 : -1 }[e.key];
 		if (step === undefined || e.shiftKey) return;
@@ -99,8 +110,7 @@ const hoverDots = (figure, svg, data) => {
 		if (found) show(found, e.clientX, e.clientY);
 		else { chosen = null; leave(); }
 	});
-	svg.addEventListener("pointerleave", leave);
-	svg.addEventListener("blur", leave);
+	onLeave(svg, leave);
 	svg.addEventListener("click", (e) => { if (!e.defaultPrevented) open(); });
 	svg.addEventListener("keydown", (e) => {
 		if (e.key === "Enter") return open();
@@ -130,13 +140,9 @@ const hoverCells = (svg, data) => {
 		cell.tipText = takeTitle(cell);
 		cell.addEventListener("pointermove", (e) => show(cell, e.clientX, e.clientY));
 	}
-	svg.addEventListener("pointerleave", leave);
-	svg.addEventListener("blur", leave);
-	svg.addEventListener("keydown", (e) => {
-		const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
-		if (!move) return;
-		e.preventDefault();
-		const r = chosen ? +chosen.dataset.r + move[0] : 0, c = chosen ? +chosen.dataset.c + move[1] : 0;
+	onLeave(svg, leave);
+	onArrows(svg, (down, right) => {
+		const r = chosen ? +chosen.dataset.r + down : 0, c = chosen ? +chosen.dataset.c + right : 0;
 		const next = svg.querySelector(`[data-r="${r}"][data-c="${c}"]`);
 		if (!next) return;
 		const box = next.getBoundingClientRect();
@@ -170,17 +176,13 @@ const hoverHeat = (svg, groups) => {
 		if (!(cell >= 0 && cell < g.texts[row].length)) return leave();
 		show(e.clientX, e.clientY);
 	});
-	svg.addEventListener("pointerleave", leave);
-	svg.addEventListener("blur", leave);
-	svg.addEventListener("keydown", (e) => {
-		const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
-		if (!move || e.shiftKey) return;
-		e.preventDefault();
-		row += move[0];
+	onLeave(svg, leave);
+	onArrows(svg, (down, right) => {
+		row += down;
 		if (row < 0 && group > 0) row = groups[--group].rows.length - 1;
 		else if (row >= groups[group].rows.length && group + 1 < groups.length) [group, row] = [group + 1, 0];
 		row = Math.max(0, Math.min(groups[group].rows.length - 1, row));
-		cell = Math.max(0, Math.min(groups[group].texts[row].length - 1, cell + move[1]));
+		cell = Math.max(0, Math.min(groups[group].texts[row].length - 1, cell + right));
 		const b = box(), q = toScreen(svg, (b.x + b.x2) / 2, b.y + b.high);
 		show(q.x, q.y);
 	});
@@ -215,15 +217,11 @@ const hoverStrip = (svg, data) => {
 		if (found) show(found, e.clientX, e.clientY);
 		else leave();
 	});
-	svg.addEventListener("pointerleave", leave);
-	svg.addEventListener("blur", leave);
-	svg.addEventListener("keydown", (e) => {
-		const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
-		if (!move || e.shiftKey) return;
-		e.preventDefault();
+	onLeave(svg, leave);
+	onArrows(svg, (down, right) => {
 		const all = pieces(), i = all.indexOf(chosen);
-		let next = all[Math.max(0, i + move[1])];
-		if (chosen && move[0]) next = all.filter((p) => p.row === chosen.row + move[0]).reduce((best, p) => (!best || Math.abs(p.from - chosen.from) < Math.abs(best.from - chosen.from) ? p : best), null);
+		let next = all[Math.max(0, i + right)];
+		if (chosen && down) next = all.filter((p) => p.row === chosen.row + down).reduce((best, p) => (!best || Math.abs(p.from - chosen.from) < Math.abs(best.from - chosen.from) ? p : best), null);
 		if (!next) return;
 		const f = framesOf(svg)[0], q = toScreen(svg, f.x((next.from + next.ms / 2) / svg.dataset.span), f.top + (next.row + 1) * f.height / data.strip.length);
 		show(next, q.x, q.y);
