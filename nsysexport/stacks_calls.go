@@ -3,7 +3,7 @@ package nsysexport
 import (
 	"encoding/binary"
 
-	"github.com/sgtrace/sgtrace/internal/packed"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -59,7 +59,7 @@ func (c *chainedCalls) add(x *rows.ChainedCall) {
 // pass yields the calls that turned out to have a stack, and gives them up. It reports whether
 // more are asked for.
 func (c *chainedCalls) pass(w *walk, out *profile.Sample, yield func(*profile.Sample) bool) bool {
-	r := packed.NewReader(c.chunks)
+	r := memory.Unpack(c.chunks)
 	var x rows.ChainedCall
 	for r.More() {
 		x.Start += trace.Time(r.Signed())

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/internal/packed"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -54,7 +54,7 @@ func (p *packedGaps) add(g *lateGap, parts []part) {
 // spans appends when the gaps were, each with the moment at which it ended: what ended it may
 // have been launched then.
 func (p *packedGaps) spans(to spans) spans {
-	r := gapReader{Reader: packed.NewReader(slices.Clone(p.chunks))}
+	r := gapReader{Packed: memory.Unpack(slices.Clone(p.chunks))}
 	for r.More() {
 		g, _ := r.next(nil)
 		to = append(to, gpu.Gap{From: g.Gap.From, To: g.Gap.To + 1})
@@ -68,7 +68,7 @@ func (p *packedGaps) unpack(again bool) (late []lateGap, parts []part) {
 	if again {
 		chunks = slices.Clone(chunks)
 	}
-	r := gapReader{Reader: packed.NewReader(chunks)}
+	r := gapReader{Packed: memory.Unpack(chunks)}
 	late, parts = make([]lateGap, 0, p.gaps), make([]part, 0, p.parts)
 	for r.More() {
 		var g lateGap
@@ -83,7 +83,7 @@ func (p *packedGaps) unpack(again bool) (late []lateGap, parts []part) {
 
 // A gapReader reads packed gaps.
 type gapReader struct {
-	packed.Reader
+	memory.Packed
 	last trace.Time
 }
 

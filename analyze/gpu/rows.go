@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/internal/packed"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -155,7 +155,7 @@ func (p *packedRows) append(to []byte, r *gpuRow) []byte {
 
 // A rowReader unpacks the rows of a run.
 type rowReader struct {
-	packed.Reader
+	memory.Packed
 	row    gpuRow
 	inStep int32 // of row, before steps is added
 	steps  int32
@@ -194,7 +194,7 @@ func (r *rowReader) next() bool {
 func (g *gpuRows) drain(f func(*gpuRow)) {
 	var readers []*rowReader
 	for _, run := range g.runs {
-		r := &rowReader{Reader: packed.NewReader(run.blocks), steps: run.steps}
+		r := &rowReader{Packed: memory.Unpack(run.blocks), steps: run.steps}
 		if r.next() {
 			readers = append(readers, r)
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/packed"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -297,7 +297,7 @@ func (p *packedFrames) add(f *Frame) {
 
 // unpack gives up the frames, of which there is at least one, in order.
 func (p *packedFrames) unpack() *unpacking {
-	u := &unpacking{Reader: packed.NewReader(p.chunks)}
+	u := &unpacking{Packed: memory.Unpack(p.chunks)}
 	if p.unsorted {
 		u.sorted = make([]Frame, 0, p.count)
 		for u.decode() {
@@ -312,7 +312,7 @@ func (p *packedFrames) unpack() *unpacking {
 
 // An unpacking passes packed frames.
 type unpacking struct {
-	packed.Reader
+	memory.Packed
 	head   Frame
 	sorted []Frame // the rest of the frames that had to be sorted
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/sgtrace/sgtrace/internal/packed"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -136,7 +136,7 @@ func (l *Launches) pack(b *launchBlock) {
 
 // unpackLaunches puts what was packed of a block where it was.
 func unpackLaunches(b *launchBlock) {
-	r, last, at := packed.NewReader([][]byte{b.packed}), trace.Time(0), 0
+	r, last, at := memory.Unpack([][]byte{b.packed}), trace.Time(0), 0
 	for b.packed = nil; r.More(); {
 		at += int(r.Unsigned())
 		last += trace.Time(r.Signed())

@@ -1,4 +1,4 @@
-package packed
+package memory
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestReader(t *testing.T) {
+func TestUnpack(t *testing.T) {
 	numbers := []int64{0, 1, -1, 63, -64, 64, 1 << 20, math.MaxInt64, math.MinInt64}
 	chunks := [][]byte{{}}
 	for i, n := range numbers {
@@ -19,7 +19,7 @@ func TestReader(t *testing.T) {
 			chunks[last] = append(chunks[last], b...)
 		}
 	}
-	r := NewReader(chunks)
+	r := Unpack(chunks)
 	for i, n := range numbers {
 		if !r.More() || r.Byte() != byte(i) || r.Signed() != n || r.Unsigned() != uint64(n) {
 			t.Fatalf("row %d is not what was packed", i)
