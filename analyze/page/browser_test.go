@@ -285,6 +285,26 @@ func TestLayoutInBrowser(t *testing.T) {
 	}
 }
 
+// What a finding says is not written over each other, with what would have been without it.
+func TestFindingsInBrowser(t *testing.T) {
+	b, open := browse(t)
+	open(samplePage(t))
+	for _, width := range []int{400, 1280} {
+		must(t, b.Size(width, 900))
+		want(t, fmt.Sprintf("at %d: parts of findings that overlap", width), eval[int](t, b, `(() => {
+			let bad = 0;
+			for (const f of document.querySelectorAll(".finding")) {
+				const boxes = Array.from(f.children, e => e.getBoundingClientRect()).filter(r => r.width > 0);
+				boxes.forEach((r, i) => {
+					for (const q of boxes.slice(i + 1))
+						if (Math.min(r.right, q.right) - Math.max(r.left, q.left) > 1 && Math.min(r.bottom, q.bottom) - Math.max(r.top, q.top) > 1) bad++;
+				});
+			}
+			return document.querySelectorAll(".finding .without").length ? bad : -1;
+		})()`), 0)
+	}
+}
+
 // Where scripts do not run, everything but what they add is there.
 func TestWithoutScriptInBrowser(t *testing.T) {
 	b, open := browse(t)

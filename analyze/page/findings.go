@@ -60,7 +60,7 @@ var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="fi
 <li class="finding {{.Severity}}"{{with .ID}} id="{{.}}"{{end}}>
 <p class="cost"><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="6"/>{{if gt .Cost 0.0}}<rect class="part" width="{{.Percent}}" height="6"/>{{end}}</svg><span>{{.CostText}}</span></p>
 <p class="says">{{range .Text}}{{if .Href}}<a href="{{.Href}}">{{printable .Text}}</a>{{else}}{{explained .Text}}{{end}}{{end}}</p>
-{{with .Without}}<p class="says">{{printable .}}</p>{{end}}
+{{with .Without}}<p class="without">{{printable .}}</p>{{end}}
 <p class="tags"><span class="severity">{{.Severity}}</span><span>{{.Kind}}</span><span>{{.Confidence}}</span>{{range .Links}}<a href="{{.Href}}">{{.Text}}</a>{{end}}</p>
 {{- if .Evidence}}<ul class="evidence">{{range .First}}<li>{{template "text" .}}</li>{{end}}</ul>
 {{- with .More}}<details><summary>{{len .}} more</summary><ul class="evidence">{{range .}}<li>{{template "text" .}}</li>{{end}}</ul></details>{{end}}{{end}}
