@@ -2,7 +2,6 @@ package operators
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,9 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/roof"
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -415,128 +412,6 @@ func (r *Roofed) sum(parts []*roofSum) {
 	for _, by := range [...]roof.Bound{roof.ByMemory, roof.ByCompute, roof.ByLink} {
 		if bound[by] > bound[r.Bound] {
 			r.Bound = by
-		}
-	}
-}
-
-// Report returns the table.
-func (o *Rooflines) Report() *table.Table {
-	row := func(r *Roofed) *walk.Row { return &r.Row }
-	shapes := table.TextColumn("shapes", "shapes of the inputs of the operator", func(r *Roofed) string { return r.Shapes })
-	types := table.TextColumn("types", "types of these", func(r *Roofed) string { return r.Types })
-	operator := table.TextColumn("operator", "operator that launched it: the innermost one of which a formula is known", func(r *Roofed) string { return r.Row.Name })
-	kernel := table.TextColumn("kernel", "name of the longest kernel of the operator", func(r *Roofed) string { return r.Kernel })
-	step := table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Roofed) string { return walk.StepKinds[r.Step] })
-	kernel.Most, shapes.Most, types.Most, types.Detail = table.MostName, mostShapes, mostTypes, true
-	fields := append(walk.RankFields(o.ByRank, row),
-		walk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
-		table.NsColumn("total", "of its kernels, each from when the one before it on its stream ended", func(r *Roofed) int64 { return r.Time }),
-		table.CountColumn("instances", "how many calls of the operator", func(r *Roofed) int64 { return r.Instances }),
-		table.NumberColumn("flops", "floating-point operations of all", func(r *Roofed) float64 { return r.Work.FLOPs }),
-		table.NumberColumn("bytes", "that these have to move at least", func(r *Roofed) float64 { return r.Work.Bytes }),
-		table.NumberColumn("tflops", "10^12 operations per second", func(r *Roofed) float64 { return r.Work.FLOPs / float64(r.Time) / 1e3 }),
-		table.NumberColumn("tb per s", "10^12 bytes per second", func(r *Roofed) float64 { return r.Work.Bytes / float64(r.Time) / 1e3 }),
-		table.NumberColumn("intensity", "operations per byte", func(r *Roofed) float64 { return r.Work.FLOPs / r.Work.Bytes }),
-		table.TextColumn("bound", "which takes the GPU longer: computing, moving bytes to and from its memory, or sending them to other GPUs (link)", func(r *Roofed) string { return string(r.Bound) }),
-		table.ShareColumn("roof share", "time in which the GPU can do it at best, as part of the total; above 100 %, the work is not what the formula says", func(r *Roofed) float64 { return r.Of() }),
-	)
-	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
-	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, step, operator, shapes, types, windowColumn(func(r *Roofed) profile.Mask { return r.Mask }), kernel))
-	o.note(t)
-	return t
-}
-
-// Any tells whether the work of any row is known, and so its roof.
-func (o *Rooflines) Any() bool {
-	return slices.ContainsFunc(o.Rows, func(r Roofed) bool { return !math.IsNaN(r.Of()) })
-}
-
-// atClock says at which clock the peaks of a GPU are.
-func (o *Rooflines) atClock(name string, g *roof.GPU) string {
-	least, most, unknown := math.Inf(1), 0.0, false
-	for rank, clock := range o.clocks {
-		switch {
-		case rank >= len(o.gpus) || o.gpus[rank] != name:
-		case clock == 0:
-			unknown = true
-		default:
-			least, most = min(least, clock), max(most, clock)
-		}
-	}
-	switch {
-	case most == 0:
-		return ", at boost clock: that of its units was not recorded"
-	case g.Rated() == 0:
-		return ", at boost clock: which that is, is not known"
-	}
-	text := fmt.Sprintf("; TFLOP/s are scaled from %.0f MHz to the clock that was measured, %.0f", g.Rated(), least)
-	if most > least {
-		text += fmt.Sprintf(" to %.0f", most)
-	}
-	if unknown {
-		text += ", except of ranks without one"
-	}
-	return text
-}
-
-// faster says of attention that is faster than its roof how much of its keys it has time for, and which layers of the same
-// shapes attend to all; "" is that there are none.
-func (o *Rooflines) faster(r *Roofed) string {
-	if _, attends := profile.AttentionOf(r.Row.Name); !attends || !(r.Of() > 1) || r.Bound != roof.ByMemory {
-		return ""
-	}
-	i := slices.IndexFunc(o.Rows, func(a Roofed) bool {
-		return a.Known() && a.Row.Name == r.Row.Name && a.Shapes == r.Shapes && a.Step == r.Step && a.Row.Rank == r.Row.Rank && a.Kernel != r.Kernel
-	})
-	if i < 0 {
-		return ""
-	}
-	all := &o.Rows[i]
-	return fmt.Sprintf("%s: %s of %s have time to read at most %.0f %% of the keys; layers of the same shapes run %s, %.1f times as long each. It attends to a window, whose size was not recorded",
-		r.Row.Name, words.Counted(int(r.Instances), "call"), profile.BareName(r.Kernel), 100/r.Of(), profile.BareName(all.Kernel), float64(all.Time)/float64(all.Instances)/(float64(r.Time)/float64(r.Instances)))
-}
-
-// farFromRoof is from where on kernels are said to be far from the roof. Large kernels that are written
-// well reach 75 to 95 %.
-const farFromRoof = 0.4
-
-// note says how much of the time is far from the roof, and of how much it is not known.
-func (o *Rooflines) note(t *table.Table) {
-	if len(o.Rows) == 0 {
-		return
-	}
-	far, unknown, over := 0.0, 0.0, 0
-	for i := range o.Rows {
-		switch r := &o.Rows[i]; {
-		case math.IsNaN(r.Of()):
-			unknown += r.Share
-		case r.Of() > 1:
-			over++
-			unknown += r.Share
-		case r.Of() < farFromRoof:
-			far += r.Share
-		}
-	}
-	names := map[string]bool{}
-	for _, name := range o.gpus {
-		names[name] = true
-	}
-	for name := range names {
-		if g, ok := roof.GPUOf(name); ok {
-			t.Note("%s: %g TFLOP/s of 16-bit numbers, %g TB/s, by its data sheet (%s)%s", name, g.Half, g.Bandwidth, g.Source, o.atClock(name, &g))
-		} else if name == "" {
-			t.Note("no roof: the files do not name the GPU")
-		} else {
-			t.Note("no roof: nothing is known of %s", name)
-		}
-	}
-	t.Note("%.0f %% of the time is in kernels below %.0f %% of their roof; of %.0f %% it is not known", 100*far, 100*farFromRoof, 100*unknown)
-	if over > 0 {
-		t.Note("rows faster than their roof: %d. They have less to do than the formula says, such as attention to a window, or read from a cache, and count as not known", over)
-		for i := range o.Rows {
-			if text := o.faster(&o.Rows[i]); text != "" {
-				t.Note("%s", text)
-			}
 		}
 	}
 }
