@@ -24,7 +24,7 @@ type Finder struct {
 	Confidence finding.Confidence
 	// CostOf says of what its findings cost a part, unless they say it themselves.
 	CostOf finding.Whose
-	Reach  finding.Reach
+	Scope  finding.Scope
 	// Show are the arguments of 'sgtrace report' that show more.
 	Show []string
 	// Find looks, and says what it looked at.
@@ -160,7 +160,7 @@ func (m *Measured) doubt(f *finding.Finding) {
 
 // complete fills in what the row says of all that it finds.
 func (f *Finder) complete(x *finding.Finding) {
-	x.Kind, x.Reach = f.Kind, f.Reach
+	x.Kind, x.Scope = f.Kind, f.Scope
 	if x.Whose == "" {
 		x.Whose = f.CostOf
 	}

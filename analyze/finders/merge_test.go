@@ -67,7 +67,7 @@ func TestLoadOfHungRanks(t *testing.T) {
 		return finding.Finding{Kind: finding.Lifecycle, Topic: lifecycle.Hang, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
 	}
 	load := func(at place.Location, since, until trace.Time, text string) finding.Finding {
-		return finding.Finding{Kind: finding.Load, Reach: finding.Everywhere, At: at, Since: since, Until: until, Text: text}
+		return finding.Finding{Kind: finding.Load, Scope: finding.Everywhere, At: at, Since: since, Until: until, Text: text}
 	}
 	for _, x := range []struct {
 		found []finding.Finding

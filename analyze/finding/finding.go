@@ -15,7 +15,7 @@ import (
 // A Finding is something that an engineer should know about, and what shows it. Text,
 // JSON, Markdown and the page are made from it. A room of package analyze fills in what
 // it measured; the row in the list of finders adds what all its findings have in common:
-// Kind, Severity and Reach, and where they are empty Confidence, Whose and Show.
+// Kind, Severity and Scope, and where they are empty Confidence, Whose and Show.
 type Finding struct {
 	Kind Kind
 	// Topic tells findings of one kind apart that are about different things.
@@ -28,9 +28,9 @@ type Finding struct {
 	// Rank is the rank of a profile.Set that is late where it meets others, by its name there; "" is
 	// none.
 	Rank string
-	// Reach is how far around At it is felt. Findings of one kind whose reaches overlap
+	// Scope is how far around At it is felt. Findings of one kind whose scopes overlap
 	// are merged.
-	Reach Reach
+	Scope Scope
 	// Since is when it began, and Until when it was over; 0 is from the beginning on,
 	// and to the end.
 	Since, Until trace.Time

@@ -73,11 +73,11 @@ const (
 	MoETime        Whose = "MoE time" // the time of layers with experts, on all GPUs that share them
 )
 
-// Reach is how far around its place a finding is felt.
-type Reach uint8
+// Scope is how far around its place a finding is felt.
+type Scope uint8
 
 const (
-	AtPlace    Reach = iota // there and nowhere else
+	AtPlace    Scope = iota // there and nowhere else
 	InRole                  // by all servers of the role
 	Everywhere              // by all: load comes from outside
 )

@@ -56,9 +56,9 @@ func (f *Finding) meets(g *Finding) bool {
 // felt is the place with all that is around it within reach.
 func (f *Finding) felt() place.Location {
 	switch {
-	case f.Reach == Everywhere || f.At.Scope == place.Everywhere:
+	case f.Scope == Everywhere || f.At.Scope == place.Everywhere:
 		return place.Location{}
-	case f.Reach == InRole:
+	case f.Scope == InRole:
 		return place.Location{Scope: place.WholeRole, Role: f.At.Role}
 	}
 	return f.At

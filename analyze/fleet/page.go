@@ -22,7 +22,7 @@ const (
 )
 
 // Page makes the page of a fleet and of what its finders found.
-func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Made) page.Page {
+func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Provenance) page.Page {
 	b := pageBuilder{f, src, f.Daily()}
 	sections := []page.Section{b.offenders(), b.losses(), b.steps(), b.runs()}
 	summary := page.Found(r, src, sections)

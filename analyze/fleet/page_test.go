@@ -24,7 +24,7 @@ func runOf(day int, kind finding.Kind, lost float64) *Run {
 func TestPageOfLosses(t *testing.T) {
 	f := New([]*Run{runOf(1, finding.Straggler, 20), runOf(1, finding.GPU, 5), runOf(3, finding.Straggler, 40)})
 	r := f.Look()
-	p := f.Page(&r, page.Source{Inputs: []string{"weeks"}}, page.Made{})
+	p := f.Page(&r, page.Source{Inputs: []string{"weeks"}}, page.Provenance{})
 	if tile := p.Tiles[2]; tile.Name != "Lost to straggler" || tile.Value+" "+tile.Unit != "60.0 GPU-seconds" || tile.Detail != "2.0 % of what was recorded" {
 		t.Errorf("the tile of what was lost is %+v", tile)
 	}
@@ -52,7 +52,7 @@ func TestOneRun(t *testing.T) {
 	f := New([]*Run{{GPUTime: 1}})
 	r := f.Look()
 	var b bytes.Buffer
-	if err := page.Write(&b, f.Page(&r, page.Source{}, page.Made{})); err != nil {
+	if err := page.Write(&b, f.Page(&r, page.Source{}, page.Provenance{})); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); !strings.Contains(text, "not enough data") || strings.Contains(text, `id="losses-by-day"`) {

@@ -49,7 +49,7 @@ func TestOneRowAddsAFinder(t *testing.T) {
 			}
 		}
 	}
-	p, err := page.Overview(o, page.Made{}, nil)
+	p, err := page.Overview(o, page.Provenance{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

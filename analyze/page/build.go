@@ -20,7 +20,7 @@ import (
 // Overview makes the page of an overview: what it says, and a section for everything
 // that it looked at. shorten puts tables of few rows in the place of those of very many ranks;
 // nil leaves them as they are.
-func Overview(o *overview.Overview, made Made, shorten func([]*table.Table)) (Page, error) {
+func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table)) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
 	var sections []Section

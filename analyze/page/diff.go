@@ -23,7 +23,7 @@ const (
 )
 
 // Diff makes the page of a comparison of two captures. command prints its tables.
-func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Made) Page {
+func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Provenance) Page {
 	p := Page{Title: fmt.Sprintf("sgtrace diff of %s and %s", d.Before.Label, d.After.Label), Tiles: diffTiles(d), Made: made}
 	sides := d.SideReport()
 	b := diffBuilder{d, [2]*diff.Collected{before, after}, command}

@@ -28,11 +28,11 @@ type Page struct {
 	Sections []Section
 	// RequestCommands show a request of which the page has no waterfall; RID stands for it.
 	RequestCommands []string
-	Made            Made
+	Made            Provenance
 }
 
-// Made is how a page came to be.
-type Made struct {
+// Provenance is how a page came to be.
+type Provenance struct {
 	Version string // of sgtrace
 	Command string // as it was given
 	Time    time.Time
@@ -88,7 +88,7 @@ func Write(w io.Writer, p Page) error {
 }
 
 // When is the time as the page shows it.
-func (m Made) When() string {
+func (m Provenance) When() string {
 	at := trace.Time(m.Time.UnixNano())
 	return words.Clock(at).Format("2006-01-02 15:04 ") + words.ZoneAt(at)
 }

@@ -110,7 +110,7 @@ func TestHoverDataHasNames(t *testing.T) {
 	}
 }
 
-var made = Made{Version: "v1.2.3", Command: "sgtrace report -o page.html dumps/otel.jsonl", Time: time.Unix(1_787_000_000, 0)}
+var made = Provenance{Version: "v1.2.3", Command: "sgtrace report -o page.html dumps/otel.jsonl", Time: time.Unix(1_787_000_000, 0)}
 
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {

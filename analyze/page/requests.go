@@ -102,7 +102,7 @@ func fitting(list []RequestView) []RequestView {
 
 // One makes the page of a request, or of several that one ID names: indexes into
 // Set.Requests.
-func One(set *request.Set, found []int, id string, inputs []string, made Made) Page {
+func One(set *request.Set, found []int, id string, inputs []string, made Provenance) Page {
 	src := Source{Inputs: inputs}
 	p := Page{Title: "Request " + id, Made: made}
 	list := &RequestList{}

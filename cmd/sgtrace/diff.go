@@ -152,7 +152,7 @@ func (c *command) diffPage(ctx *cli.Context, d *diff.Diff, sides [2]*diff.Collec
 	args := append([]string{"diff"}, commandline.Given(ctx, "by-rank", "slo", "fail-if", "mute", "mute-file", "at", "before", "after", "before-from", "before-to", "after-from", "after-to")...)
 	given := c.given(ctx, ctx.Args().Slice())
 	var judged error
-	err := c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
+	err := c.writePage(ctx, c.read, given, args, func(made page.Provenance) (page.Page, error) {
 		command := c.commandLine(ctx, args, given)
 		p := page.Diff(d, sides[0], sides[1], command, made)
 		if conditions != nil {

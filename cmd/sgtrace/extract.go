@@ -70,7 +70,7 @@ func (c *command) extract(ctx *cli.Context) error {
 }
 
 // extracted says what came of an extraction: "31 inputs, 30 already extracted".
-func extracted(d extract.Done) string {
+func extracted(d extract.Stats) string {
 	text := words.Counted(d.Inputs, "input")
 	for _, part := range []struct {
 		n    int

@@ -199,7 +199,7 @@ func pageFlag() cli.Flag {
 
 // writePage writes the page that a function makes to the file that -o names. args are the
 // command, with what it takes besides selection and inputs.
-func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args []string, draw func(page.Made) (page.Page, error)) error {
+func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args []string, draw func(page.Provenance) (page.Page, error)) error {
 	name := ctx.String("o")
 	out, err := c.createFile(name, files)
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	}
 	defer out.Output.Abandon()
 	command := c.commandLine(ctx, append(args, "-o", c.redactedInput(name)), given)
-	drawn, err := draw(page.Made{Version: commandline.Version(), Command: command, Time: c.now()})
+	drawn, err := draw(page.Provenance{Version: commandline.Version(), Command: command, Time: c.now()})
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (c *command) given(ctx *cli.Context, args []string) []string {
 type pageDrawer struct {
 	// args are the command that prints the same, without selection and inputs.
 	args []string
-	draw func(in *reports.Reading, made page.Made, command string) (p page.Page, failed, err error)
+	draw func(in *reports.Reading, made page.Provenance, command string) (p page.Page, failed, err error)
 }
 
 // pageOf reads the flags of a report that takes -o.
@@ -277,7 +277,7 @@ func summaryPage(ctx *cli.Context) (d pageDrawer, err error) {
 		return d, err
 	}
 	d.args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file", "all-ranks", "hosts")...)
-	d.draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
+	d.draw = func(in *reports.Reading, made page.Provenance, command string) (page.Page, error, error) {
 		o, err := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
 		if err != nil {
 			return page.Page{}, nil, err
@@ -298,7 +298,7 @@ func weeksPage(ctx *cli.Context, r *reports.Report) (d pageDrawer, err error) {
 		return d, err
 	}
 	d.args = append([]string{"report", commandline.Dashed(r.Name)}, commandline.Given(ctx, "fail-on", "mute", "mute-file")...)
-	d.draw = func(in *reports.Reading, made page.Made, command string) (page.Page, error, error) {
+	d.draw = func(in *reports.Reading, made page.Provenance, command string) (page.Page, error, error) {
 		f, found, err := o.Look(in)
 		if err != nil {
 			return page.Page{}, nil, err

@@ -152,7 +152,7 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	}
 	var failed error
 	given := c.given(ctx, ctx.Args().Slice())
-	err = c.writePage(ctx, files, given, drawer.args, func(made page.Made) (p page.Page, err error) {
+	err = c.writePage(ctx, files, given, drawer.args, func(made page.Provenance) (p page.Page, err error) {
 		in, done, err := c.reading(ctx, r.Drawn())
 		if err != nil {
 			return p, err

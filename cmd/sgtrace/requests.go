@@ -190,7 +190,7 @@ func (c *command) request(ctx *cli.Context) error {
 	c.redactRequests(set)
 	if ctx.IsSet("o") {
 		given := c.given(ctx, args)
-		return c.writePage(ctx, files, given, []string{"request", id}, func(made page.Made) (page.Page, error) {
+		return c.writePage(ctx, files, given, []string{"request", id}, func(made page.Provenance) (page.Page, error) {
 			return page.One(set, found, id, given, made), nil
 		})
 	}

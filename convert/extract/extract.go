@@ -30,8 +30,8 @@ type Options struct {
 	Meter  inputs.Meter // may be nil
 }
 
-// Done is what came of an extraction.
-type Done struct {
+// Stats are what came of an extraction.
+type Stats struct {
 	Inputs   int // in this shard
 	There    int // were extracted before
 	Replaced int // earlier captures of inputs that have changed
@@ -43,7 +43,7 @@ var ErrNothing = errors.New("no input has any spans or events")
 
 // Run extracts inputs, one after another. What is wrong with them goes to diags, also of those
 // that were extracted before.
-func Run(files []inputs.Input, opt Options, diags *trace.Diags) (done Done, err error) {
+func Run(files []inputs.Input, opt Options, diags *trace.Diags) (done Stats, err error) {
 	mine, err := opt.mine(files)
 	if err != nil {
 		return done, err
@@ -89,7 +89,7 @@ func (opt *Options) run(found int) (*tasks.Run, error) {
 }
 
 // extract extracts the inputs of a shard. hosts are those that names of inputs of all shards say.
-func (opt *Options) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Done, err error) {
+func (opt *Options) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Stats, err error) {
 	found := inputs.Recognize(mine, inputs.Options{Meter: opt.Meter}, diags)
 	if len(found) == 0 && opt.Of == 0 { // else others have something
 		return done, ErrNothing
@@ -136,7 +136,7 @@ type extraction struct {
 	*Options
 	x     *inputs.Source
 	diags *trace.Diags
-	done  *Done
+	done  *Stats
 	// pseudonyms are made for this input alone, so that it does not matter which others are in
 	// the shard; nil if it is not redacted.
 	pseudonyms *pseudonym.Maker

@@ -69,19 +69,11 @@ func write(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) e
 	if calm {
 		c, base = c.Calm(), base+"-calm"
 	}
-	r, err := cluster.Play(c)
+	r, truth, err := play(s, c)
 	if err != nil {
 		return err
 	}
-	truth, err := s.Truth(r)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(truth, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(base+".truth.json", append(text, '\n'), 0o666); err != nil {
+	if err := os.WriteFile(base+".truth.json", truth, 0o666); err != nil {
 		return err
 	}
 	f, err := os.Create(base + ".jsonl")
@@ -100,15 +92,7 @@ func write(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) e
 
 // writeLogs writes the files of a run that nobody traced, and its truth.
 func writeLogs(s *cluster.Scenario, seed uint64, dir string) error {
-	r, err := cluster.Play(s.Config(seed))
-	if err != nil {
-		return err
-	}
-	truth, err := s.Truth(r)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(truth, "", " ")
+	r, truth, err := play(s, s.Config(seed))
 	if err != nil {
 		return err
 	}
@@ -118,7 +102,7 @@ func writeLogs(s *cluster.Scenario, seed uint64, dir string) error {
 		return err
 	}
 	base := filepath.Join(dir, fmt.Sprintf("%s-%d", s.Name, seed))
-	for _, f := range append(files, cluster.File{Name: "../" + filepath.Base(base) + ".truth.json", Text: append(text, '\n')}) {
+	for _, f := range append(files, cluster.File{Name: "../" + filepath.Base(base) + ".truth.json", Text: truth}) {
 		path := filepath.Join(base, f.Name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
@@ -128,4 +112,17 @@ func writeLogs(s *cluster.Scenario, seed uint64, dir string) error {
 		}
 	}
 	return nil
+}
+
+// play plays a scenario and returns its truth as JSON, too.
+func play(s *cluster.Scenario, c cluster.Config) (r *cluster.Run, truth []byte, err error) {
+	if r, err = cluster.Play(c); err != nil {
+		return nil, nil, err
+	}
+	t, err := s.Truth(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	truth, err = json.MarshalIndent(t, "", " ")
+	return r, append(truth, '\n'), err
 }

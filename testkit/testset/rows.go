@@ -65,34 +65,24 @@ func shuffle[T any](r *rand.Rand, rows []T) []T {
 
 // Split returns two streams, with the rows of which first is true in one of them.
 func (s *RowStream) Split(first func(e *profile.Event) bool) []profile.Stream {
-	var out [2]RowStream
-	at := func(e *profile.Event) *RowStream {
-		if first(e) {
-			return &out[0]
+	var a, b RowStream
+	a.KernelRows, b.KernelRows = split(s.KernelRows, func(k *profile.Kernel) bool { return first(&k.Event) })
+	a.CopyRows, b.CopyRows = split(s.CopyRows, func(c *profile.Copy) bool { return first(&c.Event) })
+	a.CallRows, b.CallRows = split(s.CallRows, func(c *profile.Call) bool { return first(&c.Event) })
+	a.RangeRows, b.RangeRows = split(s.RangeRows, func(r *profile.Range) bool { return first(&r.Event) })
+	a.FrameRows, b.FrameRows = split(s.FrameRows, func(f *profile.Frame) bool { return first(&f.Event) })
+	return []profile.Stream{&a, &b}
+}
+
+func split[T any](rows []T, first func(*T) bool) (a, b []T) {
+	for i := range rows {
+		if first(&rows[i]) {
+			a = append(a, rows[i])
+		} else {
+			b = append(b, rows[i])
 		}
-		return &out[1]
 	}
-	for _, k := range s.KernelRows {
-		to := at(&k.Event)
-		to.KernelRows = append(to.KernelRows, k)
-	}
-	for _, c := range s.CopyRows {
-		to := at(&c.Event)
-		to.CopyRows = append(to.CopyRows, c)
-	}
-	for _, c := range s.CallRows {
-		to := at(&c.Event)
-		to.CallRows = append(to.CallRows, c)
-	}
-	for _, r := range s.RangeRows {
-		to := at(&r.Event)
-		to.RangeRows = append(to.RangeRows, r)
-	}
-	for _, f := range s.FrameRows {
-		to := at(&f.Event)
-		to.FrameRows = append(to.FrameRows, f)
-	}
-	return []profile.Stream{&out[0], &out[1]}
+	return a, b
 }
 
 // SetOf makes a set of streams.
