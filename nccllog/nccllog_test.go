@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/inflight"
@@ -48,6 +49,24 @@ func TestShared(t *testing.T) {
 		if g := d.Groups[0]; d.Rank != int32(rank) || len(d.Groups) != 1 || g.Enqueued != 495 || !g.Ended || g.Size != 2 || g.Name != "0x54fe282d32a87d85" {
 			t.Errorf("%+v", d.Groups)
 		}
+	}
+}
+
+// A line that says that a collective timed out, and not which, says so for its rank: it counts one that did not end.
+func TestTimedOut(t *testing.T) {
+	const text = `n1:7:9 [3] NCCL INFO comm 0x5599 rank 3 nranks 4 cudaDev 3 busId a1000 - Abort COMPLETE
+[rank3]:[E1001 16:06:04.500000000 ProcessGroupNCCL.cpp:1709] [PG 0 (default_pg) Rank 3] Timeout at NCCL work: 8, last enqueued NCCL work: 9, last completed NCCL work: 7.
+`
+	set, metrics, err := read(strings.NewReader(text))
+	if err != nil || len(metrics.Instants) != 1 {
+		t.Fatalf("%d instants, %v", len(metrics.Instants), err)
+	}
+	if x := metrics.Instants[0]; x.Kind != series.Timeout || metrics.Places[x.Place].Rank.Global != 3 || x.Line != 2 || x.Time == 0 {
+		t.Errorf("%+v", x)
+	}
+	h := hang.Find(set)
+	if words := h.Words(); !strings.Contains(words, "nothing tells which collectives are in flight in 1 rank") {
+		t.Error(words)
 	}
 }
 

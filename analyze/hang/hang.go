@@ -99,7 +99,9 @@ type Rank struct {
 	// Head is the first that it has in flight, and Last what it entered last; nil is unknown.
 	Head, Last *flight.Op
 	Pending    int
-	head       *group
+	// Unnamed is how many collectives its groups count as entered and not ended, where no operation is told.
+	Unnamed int64
+	head    *group
 }
 
 // Find finds what does not end. The result of an empty set is empty.
@@ -148,6 +150,11 @@ func (h *Hang) listRanks(dumps []*flight.Dump) {
 			}
 			if r.Pending++; r.Head == nil {
 				r.Head = op
+			}
+		}
+		for i := range d.Groups {
+			if g := &d.Groups[i]; r.Pending == 0 && g.Counted && !g.Ended && d.By != flight.NCCL {
+				r.Unnamed += max(0, g.Enqueued-max(0, g.Completed))
 			}
 		}
 		h.ranks[d.Rank] = r

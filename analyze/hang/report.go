@@ -47,7 +47,9 @@ func (h *Hang) stuckTable() *table.Table {
 		t.Note("nothing is told of %s: what they did is not known", named(h.Silent))
 	}
 	if len(h.Stuck) == 0 && len(h.World) > len(h.Silent) {
-		if n := len(h.World) - len(h.Silent); h.by == flight.NCCL {
+		if n := h.unnamed(); n > 0 {
+			t.Note("%s counted collectives that did not end, and nothing tells which: PyTorch's flight recorder does (nccl_trace_rank_*)", words.Counted(n, "rank"))
+		} else if n := len(h.World) - len(h.Silent); h.by == flight.NCCL {
 			t.Note("NCCL's log tells what %s entered, and not what ended: all entered the same collectives", words.Counted(n, "rank"))
 		} else {
 			t.Note("nothing was in flight in %s", words.Counted(n, "rank"))
@@ -79,7 +81,7 @@ func (h *Hang) where(r *Rank) string {
 		return "entered another"
 	case r.Stuck >= 0:
 		return "waits"
-	case r.Pending > 0:
+	case r.Pending > 0, r.Unnamed > 0:
 		return "in flight"
 	}
 	for i := range h.Stuck {

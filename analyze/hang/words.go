@@ -275,6 +275,7 @@ func (h *Hang) Words() string {
 			waiting++
 		}
 	}
+	unnamed := h.unnamed()
 	var parts []string
 	if n := len(h.World) - len(h.Silent); n > 0 {
 		what := "dumps or logs"
@@ -287,6 +288,8 @@ func (h *Hang) Words() string {
 			text += fmt.Sprintf(", %d of which wait", waiting)
 		case h.by == flight.NCCL:
 			text += ", which entered the same collectives"
+		case unnamed > 0:
+			text += "; nothing tells which collectives are in flight in " + words.Counted(unnamed, "rank")
 		default:
 			text += ", none of which has anything in flight"
 		}
@@ -303,6 +306,16 @@ func (h *Hang) Words() string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// unnamed is how many ranks count collectives that have not ended, and say nothing else of them.
+func (h *Hang) unnamed() (n int) {
+	for i := range h.Ranks {
+		if h.Ranks[i].Unnamed > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // severalJobs says that there are dumps of several jobs; "" if there are not.
