@@ -189,9 +189,9 @@ var touched, stride atomic.Int64
 // A stride is a small part of the room that there was: the kernel maps sixteen pages where one
 // is read, and what is read may lie far apart. Far from the budget, more of them do no harm.
 const (
-	partOfRoom    = 512
+	partOfRoom    = 128
 	partFarOff    = 32
-	leastStride   = 8 << 10
+	leastStride   = 32 << 10
 	longestStride = 1 << 20
 )
 
