@@ -77,8 +77,8 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 		o.outside = distribution.AddTimes(o.outside, outside[i].SelfGPU)
 	}
 	o.Names = append(o.Names, outside...)
-	if slices.ContainsFunc(streams, (*collector).hasShapes) {
-		o.Shapes = o.rows(set, streams, func(c class) class { return c }, true)
+	if slices.ContainsFunc(streams, (*collector).hasShapes) { // values of inputs have no column: only the roof needs them
+		o.Shapes = o.rows(set, streams, func(c class) class { return class{c.rank, c.name, c.shapes, c.types, c.mask, 0} }, true)
 	}
 	if g != nil || slices.ContainsFunc(streams, func(c *collector) bool { return c.python }) {
 		o.sumModules(set, &opt, g)
