@@ -36,7 +36,7 @@ func (s *Set) shift(source uint32, by trace.Time) {
 	for i := range s.columns {
 		for k := range s.columns[i].blocks {
 			if b := &s.columns[i].blocks[k]; b.source == source {
-				b.base, b.from, b.to = b.base+by, b.from+by, b.to+by
+				b.base, b.from, b.to, b.last.Time = b.base+by, b.from+by, b.to+by, b.last.Time+by
 			}
 		}
 	}
