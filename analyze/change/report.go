@@ -130,10 +130,7 @@ func changeDetails() []table.Field[changeRow] {
 		}
 		return r.Limit
 	}))
-	for i := range fields {
-		fields[i].Detail = true
-	}
-	return fields
+	return table.Detail(fields)
 }
 
 // notes say what was searched, and how.

@@ -48,8 +48,7 @@ func (c *Collectives) RankReport() *table.Table {
 	sync := func(r *row) int64 { return int64(r.Sync) }
 	took := func(r *row) int64 { return r.Took }
 	wait := func(r *row) int64 { return r.Wait }
-	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.SyncPoints })
-	all.Detail = true
+	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.SyncPoints }).InDetail()
 	r := table.New("sgtrace.report.collectives.ranks/v1", "Collectives by rank", c.Ranks, []table.Field[row]{
 		table.TextColumn("rank", "rank", func(r *row) string { return r.Rank }),
 		all,

@@ -290,7 +290,7 @@ func (d *Diff) SideReport() *table.Table {
 // LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
 func (d *Diff) LoadReport() *table.Table {
 	detailed := func(name, doc string, of func(*Load) float64) table.Field[Load] {
-		return table.Detail([]table.Field[Load]{table.NumberColumn(name, doc, of)})[0]
+		return table.NumberColumn(name, doc, of).InDetail()
 	}
 	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[Load]{
 		table.TextColumn("of", "what is compared", func(l *Load) string { return l.Name }),

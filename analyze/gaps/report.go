@@ -90,9 +90,7 @@ func causeFields[T any](of func(*T) *Cause) []table.Field[T] {
 // siteFields say where in the code a thread was.
 func siteFields[T any](of func(*T) *Cause) []table.Field[T] {
 	text := func(name, doc string, get func(*Cause) string) table.Field[T] {
-		f := table.TextColumn(name, doc, func(row *T) string { return get(of(row)) })
-		f.Detail = true
-		return f
+		return table.TextColumn(name, doc, func(row *T) string { return get(of(row)) }).InDetail()
 	}
 	where := table.TextColumn("where", "innermost call, operator and Python function, shortened", func(row *T) string { return of(row).Where() })
 	where.Most = table.MostName

@@ -159,11 +159,9 @@ func partsOf[T any](did func(*T) *Activity, whole func(*T) int64, wholeName stri
 
 // part is a duration for programs, and its part of whole for people.
 func part[T any](name, doc, wholeName string, whole, of func(*T) int64) []table.Field[T] {
-	time := table.NsColumn(name, doc, of)
-	time.Detail = true
 	return []table.Field[T]{
 		table.PartColumn(name, doc+", part of "+wholeName, func(r *T) (int64, int64) { return of(r), whole(r) }),
-		time,
+		table.NsColumn(name, doc, of).InDetail(),
 	}
 }
 

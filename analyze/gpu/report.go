@@ -301,7 +301,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		table.CountColumn("n", "kernels", func(k *RankKernel) int64 { return int64(k.Summary.N) }),
 		ns("p50", "median, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P50 }),
 		ns("p99", "99th percentile, nearest rank", "kernel", func(k *RankKernel) int64 { return k.Summary.P99 }),
-		table.Detail([]table.Field[RankKernel]{ratio("p50 of median", "p50 divided by the median of the p50 of the ranks that ran it", func(k *RankKernel) float64 { return k.RelP50 })})[0],
+		ratio("p50 of median", "p50 divided by the median of the p50 of the ranks that ran it", func(k *RankKernel) float64 { return k.RelP50 }).InDetail(),
 		table.CountColumn("ranks", "ranks that ran it", func(k *RankKernel) int64 { return int64(k.Ranks) }).InDetail(),
 		table.TextColumn("class", "what it does", func(k *RankKernel) string { return k.Class.String() }).InDetail(),
 		table.TextColumn("kernel", "name of the kernel", func(k *RankKernel) string { return k.Name }).AtMost(table.MostName),

@@ -48,8 +48,7 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 	types := text("types", "types of the inputs of the operator", func(p Place) trace.Sym { return p.Types })
 	kernel := table.TextColumn("kernel", "name of the kernel, or of the copy or fill", func(r *row) string { return g.Name(r.at().Name) })
 	source.Most, kernel.Most, shapes.Most, types.Most, types.Detail = table.MostName, table.MostName, mostShapes, mostShapes, true
-	captured := table.TextColumn("capture", "file of the capture, and for how many tokens it is", func(r *row) string { return r.launch.Capture.String() })
-	captured.Detail = true
+	captured := table.TextColumn("capture", "file of the capture, and for how many tokens it is", func(r *row) string { return r.launch.Capture.String() }).InDetail()
 	fields := []table.Field[row]{
 		table.TextColumn("rank", "rank, or process that is none", func(r *row) string { return g.set.Ranks[r.launch.Rank] }),
 		table.CountColumn("launch", "which replay, in the order of their calls, rank by rank", func(r *row) int64 { return int64(r.number) }),

@@ -38,7 +38,7 @@ func (h *Hang) stuckTable() *table.Table {
 		table.CountColumn("held_up", "ranks that wait for it, directly or for one another; 0 unless it is a cause", func(s *Stuck) int64 { return int64(len(s.HeldUp)) }),
 		table.CountColumn("queued", "how much more the rank that has most in flight has entered behind it", func(s *Stuck) int64 { return int64(s.Queued) }),
 		table.TextColumn("at", "where the first rank that waits entered it: the innermost function that is not PyTorch's", func(s *Stuck) string { return h.place(s.Stack) }),
-		table.Detail([]table.Field[Stuck]{table.TextColumn("stack", "its stack, innermost first", func(s *Stuck) string { return h.whole(s.Stack) })})[0],
+		table.TextColumn("stack", "its stack, innermost first", func(s *Stuck) string { return h.whole(s.Stack) }).InDetail(),
 	})
 	if text := h.severalJobs(); text != "" {
 		t.Note("%s", text)

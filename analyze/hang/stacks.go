@@ -159,6 +159,6 @@ func (h *Hang) stackTable() *table.Table {
 		table.TimeField("time", "when the first was looked at, if the log tells", func(s *standing) (trace.Time, bool) { return s.at, s.at != 0 }),
 		table.TextColumn("in", "the innermost function", func(s *standing) string { return h.frame(s.stack[0]) }),
 		table.TextColumn("at", "the innermost function that is neither PyTorch's nor of a library", func(s *standing) string { return h.place(s.stack) }),
-		table.Detail([]table.Field[standing]{table.TextColumn("stack", "the stack, innermost first", func(s *standing) string { return h.whole(s.stack) })})[0],
+		table.TextColumn("stack", "the stack, innermost first", func(s *standing) string { return h.whole(s.stack) }).InDetail(),
 	})
 }

@@ -46,8 +46,7 @@ func reportServices(rows []serviceRow) *table.Table {
 
 func reportRanks(rows []rankRow) *table.Table {
 	type R = rankRow
-	instance := table.TextColumn("instance", "service.instance.id", func(r *R) string { return r.Proc.Instance })
-	instance.Detail = true
+	instance := table.TextColumn("instance", "service.instance.id", func(r *R) string { return r.Proc.Instance }).InDetail()
 	return table.New("sgtrace.inspect.ranks/v1", "Ranks", rows, append([]table.Field[R]{
 		table.TextColumn("host", "name of the machine, or the beginning of its id", func(r *R) string { return r.host }),
 		table.TextColumn("label", "what the thread is", func(r *R) string { return r.Proc.Label }),

@@ -111,10 +111,7 @@ func spreadColumns(name string, of func(*pointRow) []Spread) []table.Field[point
 		table.NsColumn(name+" p50", "median "+name+", nearest rank", func(r *pointRow) int64 { return known(at(r), at(r).P50) }),
 		table.NsColumn(name+" p99", "99th percentile of "+name+", nearest rank", func(r *pointRow) int64 { return known(at(r), at(r).P99) }),
 	}
-	for i := range fields {
-		fields[i].Detail = true
-	}
-	return fields
+	return table.Detail(fields)
 }
 
 // Write draws the timeline as text: a block per place and a line per metric, as a

@@ -53,9 +53,8 @@ func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Fi
 		table.NsColumn("gpu", "what it launched, and operators in it", func(row *T) int64 { return of(row).GPU }),
 		table.CountColumn("calls", "how many launched work", func(row *T) int64 { return of(row).Working }))
 	fields = append(fields, shape...)
-	peak := table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", func(row *T) float64 { return of(row).Peak() })
-	gpu := table.TextColumn("gpu name", "what the GPU is called", func(row *T) string { return of(row).GPUName })
-	peak.Detail, gpu.Detail = true, true
+	peak := table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", func(row *T) float64 { return of(row).Peak() }).InDetail()
+	gpu := table.TextColumn("gpu name", "what the GPU is called", func(row *T) string { return of(row).GPUName }).InDetail()
 	return append(fields,
 		table.NumberColumn("gflop", "in one call, in billions of floating-point operations", func(row *T) float64 { return of(row).FLOPs / float64(of(row).Working) / 1e9 }),
 		table.NumberColumn("tflops", "achieved, in 10^12 operations per second of GPU time", func(row *T) float64 { return of(row).Achieved() }),
@@ -159,14 +158,12 @@ func (a *Attention) each() float64 {
 
 // windowColumn is how many keys a token attends to.
 func windowColumn[T any](of func(*T) profile.Mask) table.Field[T] {
-	c := table.CountColumn("window", "of attention: keys that a token attends to at most, its own with them; empty is all, or unknown", func(r *T) int64 {
+	return table.CountColumn("window", "of attention: keys that a token attends to at most, its own with them; empty is all, or unknown", func(r *T) int64 {
 		if w := of(r).Window; w > 0 {
 			return int64(w)
 		}
 		return request.Unknown
-	})
-	c.Detail = true
-	return c
+	}).InDetail()
 }
 
 func (o *Operators) attentionReport() *table.Table {

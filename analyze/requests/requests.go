@@ -52,10 +52,6 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 	of := func(m *metric.Metric, scale string) table.Field[R] {
 		return ns(m.Name, scale, m.Doc, func(r *R) int64 { return m.Of(&r.Metrics) })
 	}
-	detail := func(f table.Field[R]) table.Field[R] {
-		f.Detail = true
-		return f
-	}
 	return []table.Field[R]{
 		table.TimeColumn("time", "start of the outermost span, Unix time", func(r *R) trace.Time { return r.Start }),
 		table.TextColumn("rid", "the user's id where known, else the server's", func(r *R) string { return s.Text(r.RID) }),
@@ -65,16 +61,16 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
 		ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 }),
 		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
-		detail(ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max })),
-		detail(of(metric.TPOT, "token")), of(metric.TTFT, "request"), of(metric.E2E, "request"), detail(of(metric.Unaccounted, "request")),
+		ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max }).InDetail(),
+		of(metric.TPOT, "token").InDetail(), of(metric.TTFT, "request"), of(metric.E2E, "request"), of(metric.Unaccounted, "request").InDetail(),
 		table.TextColumn("status", "how it ended", func(r *R) string { return r.Status.String() }),
 		reasonField(s),
 		table.TextColumn("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
-		detail(table.CountColumn("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
-		detail(table.CountColumn("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
+		table.CountColumn("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens }).InDetail(),
+		table.CountColumn("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens }).InDetail(),
 		retractionsField(s),
-		detail(table.TextColumn("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
-		detail(table.TextColumn("room", "bootstrap room, hex", func(r *R) string { return s.Text(r.Room) })),
+		table.TextColumn("model", "model that answered", func(r *R) string { return s.ModelOf(r) }).InDetail(),
+		table.TextColumn("room", "bootstrap room, hex", func(r *R) string { return s.Text(r.Room) }).InDetail(),
 	}
 }
 

@@ -44,7 +44,7 @@ func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 	return []table.Field[T]{
 		table.CountColumn("met", "requests that keep the limit; of all: the good requests", func(r *T) int64 { return of(r).Met }),
 		table.CountColumn("missed", "requests that do not, that failed, or that were aborted", func(r *T) int64 { return of(r).Missed }),
-		table.Detail([]table.Field[T]{table.CountColumn("undecided", "requests that have not ended, or of which the dump does not have the latency", func(r *T) int64 { return of(r).Undecided })})[0],
+		table.CountColumn("undecided", "requests that have not ended, or of which the dump does not have the latency", func(r *T) int64 { return of(r).Undecided }).InDetail(),
 		table.ShareColumn("share met", "of those that met or missed it", func(r *T) float64 { return of(r).Share() }),
 		table.NumberColumn("met rate", "requests that keep it, per s", func(r *T) float64 { return g.perSecond(of(r)) }),
 	}

@@ -24,10 +24,6 @@ func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
 		return Field[T]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale},
 			func(row *T) Cell { return NumberCell(v(of(row))) }}
 	}
-	detail := func(f Field[T]) Field[T] {
-		f.Detail = true
-		return f
-	}
 	ranked := func(importance Importance, f Field[T]) Field[T] {
 		f.Importance = importance
 		return f
@@ -38,8 +34,8 @@ func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
 		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
 		total,
 		ranked(Minor, ns("mean", "arithmetic mean", func(s *distribution.Summary) int64 { return s.Mean })),
-		detail(ns("stddev", "standard deviation of the sample", func(s *distribution.Summary) int64 { return s.StdDev })),
-		detail(ns("min", "shortest", func(s *distribution.Summary) int64 { return s.Min })),
+		ns("stddev", "standard deviation of the sample", func(s *distribution.Summary) int64 { return s.StdDev }).InDetail(),
+		ns("min", "shortest", func(s *distribution.Summary) int64 { return s.Min }).InDetail(),
 		ranked(Major, ns("p50", "median, nearest rank", func(s *distribution.Summary) int64 { return s.P50 })),
 		ranked(Minor, ns("p90", "90th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P90 })),
 		ranked(Minor, ns("p95", "95th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P95 })),

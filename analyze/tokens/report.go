@@ -21,9 +21,9 @@ func (t *Tokens) Report() *table.Table {
 		table.TextColumn("batch", "requests in the batch", func(r *Row) string { return walk.BatchWords(r.MinBatch, r.MaxBatch) }),
 		table.TextColumn("rank", "rank, or process that is none", func(r *Row) string { return r.Rank }),
 		table.CountColumn("steps", "steps of the server", func(r *Row) int64 { return int64(r.Steps) }),
-		detail(table.CountColumn("known steps", "steps whose names tell their tokens; the next columns are of these", func(r *Row) int64 { return int64(r.Known.N) })),
+		table.CountColumn("known steps", "steps whose names tell their tokens; the next columns are of these", func(r *Row) int64 { return int64(r.Known.N) }).InDetail(),
 		known("tokens", "tokens that the model computes, sum", func(r *Row) int64 { return r.Known.Total }),
-		detail(known("decoded", "tokens of requests that decode; all others are prefilled", func(r *Row) int64 { return r.Decoded })),
+		known("decoded", "tokens of requests that decode; all others are prefilled", func(r *Row) int64 { return r.Decoded }).InDetail(),
 		table.NumberColumn("per step", "tokens per step, mean", func(r *Row) float64 {
 			if r.Known.N == 0 {
 				return math.NaN()
@@ -61,11 +61,6 @@ func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 		}
 		return int64(of(&r.Graphs))
 	})
-}
-
-func detail(f table.Field[Row]) table.Field[Row] {
-	f.Detail = true
-	return f
 }
 
 // note says for which steps the tokens are not known, and which batches are too large for
