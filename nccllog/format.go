@@ -74,9 +74,6 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, err
 }
 
-// timedOut is in a line of PyTorch's watchdog that does not say which collective.
-var timedOut = []byte("Timeout at NCCL work")
-
 // take reads a line.
 func (r *reader) take(b []byte, n int64) {
 	b = r.around.Bare(b)
@@ -91,11 +88,11 @@ func (r *reader) take(b []byte, n int64) {
 		if at := r.at(&g, r.around.Unwrap(b)); r.Watchdog(rest, g.Rank, at) {
 			r.f.Saw(at)
 			r.read++
-			if bytes.Contains(rest, timedOut) {
+			if bytes.Contains(rest, []byte(printed.TimedOut)) {
 				rank := trace.NoRank
 				rank.Global = max(rank.Global, g.Rank)
 				place := r.f.Place(series.Place{Server: r.f.Set.Places[r.place].Server, Rank: rank, GPU: series.NoGPU})
-				r.f.Instant(series.Instant{Time: at, Kind: series.Timeout, Place: place, Line: uint32(n), Count: 1}, "a collective timed out")
+				r.f.Instant(series.Instant{Time: at, Kind: series.Timeout, Place: place, Line: uint32(n), Count: 1}, printed.SaysTimedOut)
 			}
 		}
 		return

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/flight/printed"
 	"github.com/sgtrace/sgtrace/logline"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -57,7 +58,7 @@ var signs = []sign{
 	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
 	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
-	{text: "Timeout at NCCL work", kind: series.Timeout, says: "a collective timed out"},
+	{text: printed.TimedOut, kind: series.Timeout, says: printed.SaysTimedOut},
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself"},

@@ -18,6 +18,13 @@ type watched struct {
 	loose []int
 }
 
+// TimedOut is in a line of the watchdog that does not tell which collective it is about, and SaysTimedOut what an
+// instant says of such a line.
+const (
+	TimedOut     = "Timeout at NCCL work"
+	SaysTimedOut = "a collective timed out"
+)
+
 // Watchdog reads what follows the head of a line of PyTorch's C++ code: rank is that of the head,
 // flight.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL
 // and says something.
