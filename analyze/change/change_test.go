@@ -3,7 +3,6 @@ package change
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -24,16 +23,7 @@ func TestNothingChangesInNothing(t *testing.T) {
 
 // A request with a forged time is left out.
 func TestNothingChangesByAStray(t *testing.T) {
-	var d testset.Dump
-	for i := range 60 {
-		from := float64(i) * 10_000
-		if i == 30 {
-			from = -1e12 // 11 days before
-		}
-		d.Add(testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", Service: "vllm", From: from, To: from + 5000,
-			Attrs: testset.Attrs{"gen_ai.request.id": fmt.Sprint("r", i), "gen_ai.usage.completion_tokens": 4, "gen_ai.latency.time_to_first_token": 0.001}})
-	}
-	if c := Find(place.Of(d.Set(t))); c.Requests != 59 || len(c.List) > 0 {
+	if c := Find(place.Of(testset.WithStray(t))); c.Requests != 59 || len(c.List) > 0 {
 		t.Errorf("%d requests, %+v", c.Requests, c.List)
 	}
 }

@@ -215,16 +215,7 @@ func TestTimelineOfNothing(t *testing.T) {
 // A request with a forged time does not make a year of the second in which all
 // others were.
 func TestTimelineLeavesOutStrays(t *testing.T) {
-	var d testset.Dump
-	for i := range 60 {
-		from := float64(i) * 10_000
-		if i == 30 {
-			from = -1e12 // 11 days before
-		}
-		d.Add(testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", Service: "vllm", From: from, To: from + 5000,
-			Attrs: testset.Attrs{"gen_ai.request.id": fmt.Sprint("r", i), "gen_ai.usage.completion_tokens": 4, "gen_ai.latency.time_to_first_token": 0.001}})
-	}
-	s := d.Set(t)
+	s := testset.WithStray(t)
 	tl := newTimeline(t, s, 0)
 	if tl.Outside != 1 || tl.To-tl.From > 2_000_000_000 {
 		t.Errorf("%d left out, from %v to %v", tl.Outside, tl.From, tl.To)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -257,19 +256,7 @@ func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
 // floatsOf reads a column of floating point numbers.
 func floatsOf(t *testing.T, path, name string) (cells []float64) {
 	t.Helper()
-	f, err := columnar.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := f.Column(f.Find(name), 0)
-	defer r.Close()
-	for b, err := r.Next(); err != io.EOF; b, err = r.Next() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		cells = append(cells, b.Reals[:b.N]...)
-	}
+	batchesOf(t, path, name, func(b *columnar.Batch) { cells = append(cells, b.Reals[:b.N]...) })
 	return cells
 }
 

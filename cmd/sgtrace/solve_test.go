@@ -95,8 +95,8 @@ func csvOf(t *testing.T, dir, command string) [][]string {
 	return records[1:]
 }
 
-// columnOf reads a column of a file as text; null is "".
-func columnOf(t *testing.T, path, name string) (cells []string) {
+// batchesOf passes a column of a file, piece by piece.
+func batchesOf(t *testing.T, path, name string, do func(b *columnar.Batch)) {
 	t.Helper()
 	f, err := columnar.Open(path)
 	if err != nil {
@@ -108,11 +108,19 @@ func columnOf(t *testing.T, path, name string) (cells []string) {
 	for {
 		b, err := r.Next()
 		if err == io.EOF {
-			return cells
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		do(b)
+	}
+}
+
+// columnOf reads a column of a file as text; null is "".
+func columnOf(t *testing.T, path, name string) (cells []string) {
+	t.Helper()
+	batchesOf(t, path, name, func(b *columnar.Batch) {
 		for i := range b.N {
 			switch {
 			case b.Null(i):
@@ -123,5 +131,6 @@ func columnOf(t *testing.T, path, name string) (cells []string) {
 				cells = append(cells, string(b.Bytes(i)))
 			}
 		}
-	}
+	})
+	return cells
 }

@@ -169,6 +169,21 @@ var Hostile = []string{
 	"a|b", "<script>alert(1)</script>", "void f<T*>(T&, [3])", "`code` *bold* ~~gone~~", `back\slash\|`, "日本語の名前", "e\u0301\u0301", "",
 }
 
+// WithStray returns 60 requests of 4 tokens, one after another for 0.6 s, of which one has a forged time.
+func WithStray(t testing.TB) *request.Set {
+	t.Helper()
+	var d Dump
+	for i := range 60 {
+		from := float64(i) * 10_000
+		if i == 30 {
+			from = -1e12 // 11 days before
+		}
+		d.Add(Span{Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", Service: "vllm", From: from, To: from + 5000,
+			Attrs: Attrs{"gen_ai.request.id": fmt.Sprint("r", i), "gen_ai.usage.completion_tokens": 4, "gen_ai.latency.time_to_first_token": 0.001}})
+	}
+	return d.Set(t)
+}
+
 // AddEvent adds an event, at a time in us, to the span on line i.
 func (d *Dump) AddEvent(i int, name string, at float64, a Attrs) {
 	event, err := json.Marshal(map[string]any{"name": name, "timeUnixNano": fmt.Sprint(Epoch + int64(at*1000)), "attributes": keyValues(a)})
