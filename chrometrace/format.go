@@ -14,13 +14,14 @@ import (
 
 // Format is Chrome JSON, as PyTorch's profiler and others write it.
 var Format = &format.Format{
-	Name:  "Chrome JSON (PyTorch profiler)",
-	Doc:   "PyTorch profiler traces, and other Chrome JSON (\"Trace Event Format\")",
-	For:   "'sgtrace merge' or 'sgtrace report --kernels' (--api, --nvtx, ...)",
-	Sniff: func(h format.Head) bool { return Sniff(h.Bytes) },
-	Index: index,
-	Text:  true,
-	Noun:  "PyTorch trace",
+	Name:     "Chrome JSON (PyTorch profiler)",
+	Doc:      "PyTorch profiler traces, and other Chrome JSON (\"Trace Event Format\")",
+	For:      "'sgtrace merge' or 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	FirstKey: "schemaVersion",
+	Index:    index,
+	Text:     true,
+	Noun:     "PyTorch trace",
 }
 
 // manyEvents is from where on a table of events is large beside all else.

@@ -43,6 +43,9 @@ type Format struct {
 
 	// Sniff reports whether an input is of this format.
 	Sniff func(h Head) bool
+	// FirstKey is that of the JSON object that inputs of this format begin with, of formats of which
+	// people have many or large files: of what begins so, Sniff is called before that of any other.
+	FirstKey string
 	// Index reads an input. The error says that nothing of it can be used; what is
 	// damaged or missing otherwise goes to the diagnostics.
 	Index func(in *Input, opt *Options) (*Source, error)

@@ -15,6 +15,7 @@ var Format = &format.Format{
 	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto', or 'sgtrace report'",
 	Convert:  "otel2perfetto",
 	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	FirstKey: "resourceSpans",
 	Index:    index,
 	Outline:  prescan,
 	Noun:     "OTLP dump",

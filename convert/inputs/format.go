@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/clientrecord"
@@ -56,8 +57,18 @@ func sniff(head []byte) *format.Format {
 			}
 		}
 	}
+	if key := firstKey.FindSubmatch(head); key != nil {
+		for _, f := range Formats {
+			if f.FirstKey == string(key[1]) && f.Sniff(format.Head{Bytes: head}) {
+				return f
+			}
+		}
+	}
 	return sniffHead(format.Head{Bytes: head})
 }
+
+// firstKey is how an object of JSON begins.
+var firstKey = regexp.MustCompile(`^\s*\{\s*"(\w+)"`)
 
 // sniffHead returns the first format that an input may be of, or nil.
 func sniffHead(head format.Head) *format.Format {
