@@ -72,7 +72,9 @@ Examples:
 			c.solveCommand(),
 		},
 	}
-	c.allowScreen(all.Subcommands)
+	for _, cmd := range all.Subcommands {
+		c.giveScreen(cmd)
+	}
 	return all
 }
 

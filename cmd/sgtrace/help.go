@@ -62,7 +62,9 @@ func (c *command) helper() *topics.Helper {
 }
 
 // complete prints what may stand in the place of the last of some words.
-func (c *command) complete(app *cli.App, words []string) error {
+func (c *command) complete(words []string) error {
+	app := c.app()
+	app.Setup()
 	completer := commandline.Completer{App: app, Topics: topics.Known(), Values: flagValues}
 	return completer.Complete(c.out, words)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -23,38 +24,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// forReaders calls what for every command that reads what people have recorded.
-func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
-	for _, cmd := range commands {
-		switch {
-		case cmd.Name == "dataset": // about what was read before
-		case len(cmd.Subcommands) > 0:
-			forReaders(cmd.Subcommands, what)
-		case !slices.Contains([]string{"sql", "open", "demo", "version", "help"}, cmd.Name):
-			what(cmd)
-		}
-	}
-}
-
-// runBefore adds what a command does before all else, after what it does already.
-func runBefore(cmd *cli.Command, f cli.BeforeFunc) {
-	before := cmd.Before
+// readsInputs gives a command that reads what people have recorded the flags that all such have, and
+// what they do before and after all else.
+func (c *command) readsInputs(cmd *cli.Command) {
+	cmd.Flags = append(cmd.Flags,
+		&cli.StringSliceFlag{Name: "exclude",
+			Usage: "skip files and folders whose name matches `GLOB`, such as '*.json' or 'run2/*'"},
+		&cli.StringFlag{Name: "max-memory", DefaultText: "a quarter of what the machine has available",
+			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"},
+		&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
+			Usage: "replace hosts, request IDs, paths, and free text with pseudonyms: host-..., req-..., path-..., text-..."},
+		&cli.StringFlag{Name: "redact-key", Usage: "like --redact, with the key in `FILE`: the same pseudonyms in every run", DefaultText: "new pseudonyms in every run"})
+	cmd.Flags = append(append(cmd.Flags, screen.Flags()...), selection.ZoneFlag(screen.Category))
 	cmd.Before = func(ctx *cli.Context) error {
-		if before != nil {
-			if err := before(ctx); err != nil {
+		for _, start := range [...]cli.BeforeFunc{c.boundMemory, c.startRedaction, c.startScreen, c.startZone} {
+			if err := start(ctx); err != nil {
 				return err
 			}
 		}
-		return f(ctx)
+		return nil
 	}
-}
-
-// allowExclusion gives commands that read inputs the flag --exclude.
-func allowExclusion(commands []*cli.Command) {
-	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags, &cli.StringSliceFlag{Name: "exclude",
-			Usage: "skip files and folders whose name matches `GLOB`, such as '*.json' or 'run2/*'"})
-	})
+	cmd.After = c.noteMemory
 }
 
 // findInputs finds the inputs that arguments name, but for those of --exclude.
@@ -209,16 +199,6 @@ func size(files []inputs.Input) int64 {
 // leastMemory is what the program cannot do without: buffers of decompressors and
 // pieces of the input that are being read.
 const leastMemory = 128_000_000
-
-// limitMemory gives commands that read inputs the flag --max-memory.
-func (c *command) limitMemory(commands []*cli.Command) {
-	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "a quarter of what the machine has available",
-			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"})
-		runBefore(cmd, c.boundMemory)
-		cmd.After = c.noteMemory
-	})
-}
 
 // partOfAvailable is the budget where none is asked for. What cannot move to the
 // temporary file may exceed it, up to half of the machine's memory.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,11 +52,10 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputFiles{interrupted: exitFailed}}
 	temporary.Watch(c.outputs.onInterrupt)
 	defer inputs.RemoveUnpacked()
-	app := c.app()
 	if len(args) > 1 && args[1] == commandline.CompleteCommand {
-		app.Setup()
-		return c.exit(c.complete(app, args[2:]))
+		return c.exit(c.complete(args[2:]))
 	}
+	app := c.appOf(args)
 	if err := commandline.MisplacedCommand(app, args); err != nil {
 		return c.exit(err)
 	}
@@ -90,7 +90,12 @@ type command struct {
 	zone     *time.Location         // of times that are given without one
 }
 
-func (c *command) app() *cli.App {
+// app is the program with all of its commands, for help and completion.
+func (c *command) app() *cli.App { return c.appOf(nil) }
+
+// appOf is the program with the one command that a command line begins with, or with all: commands
+// have hundreds of flags, of which a run needs those of one.
+func (c *command) appOf(args []string) *cli.App {
 	c.pages.W = c.out
 	app := &cli.App{
 		Name:                      "sgtrace",
@@ -103,7 +108,6 @@ func (c *command) app() *cli.App {
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true, // it is one of ours, and then the flag is, too
 		Flags:                     []cli.Flag{cli.HelpFlag},
-		Metadata:                  map[string]any{commandline.HelpTopics: topics.Names()},
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
@@ -111,32 +115,58 @@ func (c *command) app() *cli.App {
 			}
 			return cli.ShowAppHelp(ctx)
 		},
-		Commands: []*cli.Command{
-			c.convertCommand(),
-			c.mergeCommand(),
-			c.reportCommand(),
-			c.diffCommand(),
-			c.whatifCommand(),
-			c.requestsCommand(),
-			c.requestCommand(),
-			c.liveCommand(),
-			c.inspectCommand(),
-			c.extractCommand(),
-			c.datasetCommand(),
-			c.sqlCommand(),
-			c.openCommand(),
-			c.demoCommand(),
-			c.versionCommand(),
-			c.helpCommand(),
-		},
+		Commands: c.commandsOf(args),
 	}
-	allowExclusion(app.Commands)
-	c.limitMemory(app.Commands)
-	c.allowRedaction(app.Commands)
-	c.allowScreen(app.Commands)
-	c.allowZone(app.Commands)
-	commandline.Prepare(app, topics.Known())
+	commandline.Prepare(app, c.app, topics.Known)
 	return app
+}
+
+// A maker makes a command.
+type maker struct {
+	name  string
+	reads bool // what people have recorded
+	make  func() *cli.Command
+}
+
+// commandsOf returns the command that a command line begins with, else all, in the order of the help.
+func (c *command) commandsOf(args []string) (list []*cli.Command) {
+	makers := []maker{
+		{"convert", true, c.convertCommand},
+		{"merge", true, c.mergeCommand},
+		{"report", true, c.reportCommand},
+		{"diff", true, c.diffCommand},
+		{"whatif", true, c.whatifCommand},
+		{"requests", true, c.requestsCommand},
+		{"request", true, c.requestCommand},
+		{"live", true, c.liveCommand},
+		{"inspect", true, c.inspectCommand},
+		{"extract", true, c.extractCommand},
+		{"dataset", false, c.datasetCommand},
+		{"sql", false, c.sqlCommand},
+		{"open", false, c.openCommand},
+		{"demo", false, c.demoCommand},
+		{"version", false, c.versionCommand},
+		{"help", false, c.helpCommand},
+	}
+	if len(args) > 1 {
+		if i := slices.IndexFunc(makers, func(m maker) bool { return m.name == args[1] }); i >= 0 {
+			makers = makers[i : i+1]
+		}
+	}
+	for _, m := range makers {
+		cmd := m.make()
+		list = append(list, cmd)
+		switch {
+		case !m.reads:
+		case cmd.Subcommands == nil:
+			c.readsInputs(cmd)
+		default:
+			for _, sub := range cmd.Subcommands {
+				c.readsInputs(sub)
+			}
+		}
+	}
+	return list
 }
 
 // exit prints diagnostics and err, and returns the status.

@@ -73,34 +73,29 @@ func (p *printed) arrange(d *document.Document) error {
 	return nil
 }
 
-// allowScreen gives commands that read inputs the flags that say how text is shown.
-func (c *command) allowScreen(commands []*cli.Command) { forReaders(commands, c.giveScreen) }
-
-// giveScreen gives a command the flags that say how text is shown.
+// giveScreen gives a command that reads no inputs the flags that say how text is shown.
 func (c *command) giveScreen(cmd *cli.Command) {
 	cmd.Flags = append(cmd.Flags, screen.Flags()...)
-	runBefore(cmd, func(ctx *cli.Context) (err error) {
-		c.screen, err = screen.New(ctx, c.out, c.err, c.env)
-		return err
-	})
+	cmd.Before = c.startScreen
 }
 
-// allowZone gives commands that read inputs the flag --tz. Programs read times in UTC.
-func (c *command) allowZone(commands []*cli.Command) {
-	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags, selection.ZoneFlag(screen.Category))
-		runBefore(cmd, func(ctx *cli.Context) (err error) {
-			if c.zone, err = selection.Zone(ctx); err != nil {
-				return err
-			}
-			words.SetZone(c.zone)
-			switch table.Format(ctx.String("format")) {
-			case table.FormatCSV, table.FormatJSON:
-				words.SetZone(time.UTC)
-			}
-			return nil
-		})
-	})
+// startScreen reads the flags that say how text is shown.
+func (c *command) startScreen(ctx *cli.Context) (err error) {
+	c.screen, err = screen.New(ctx, c.out, c.err, c.env)
+	return err
+}
+
+// startZone reads --tz. Programs read times in UTC.
+func (c *command) startZone(ctx *cli.Context) (err error) {
+	if c.zone, err = selection.Zone(ctx); err != nil {
+		return err
+	}
+	words.SetZone(c.zone)
+	switch table.Format(ctx.String("format")) {
+	case table.FormatCSV, table.FormatJSON:
+		words.SetZone(time.UTC)
+	}
+	return nil
 }
 
 // write prints a document. It returns the error of its gate, if that did not pass.

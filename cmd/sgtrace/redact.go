@@ -17,17 +17,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// allowRedaction gives all commands that read inputs --redact and --redact-key.
-func (c *command) allowRedaction(commands []*cli.Command) {
-	forReaders(commands, func(cmd *cli.Command) {
-		cmd.Flags = append(cmd.Flags,
-			&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
-				Usage: "replace hosts, request IDs, paths, and free text with pseudonyms: host-..., req-..., path-..., text-..."},
-			&cli.StringFlag{Name: "redact-key", Usage: "like --redact, with the key in `FILE`: the same pseudonyms in every run", DefaultText: "new pseudonyms in every run"})
-		runBefore(cmd, c.startRedaction)
-	})
-}
-
 // leastKey is the size in bytes from which a key cannot be guessed.
 const leastKey = 16
 

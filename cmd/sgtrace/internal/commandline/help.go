@@ -55,20 +55,23 @@ type Topic struct {
 }
 
 // Prepare makes an app and its commands use the pages and the messages of this package:
-// the pages of the library do not fit a terminal. The pages of all apps list the topics
-// of the last one.
-func Prepare(app *cli.App, topics []Topic) {
-	app.CustomAppHelpTemplate, app.OnUsageError = appHelp, onUsageError
-	prepare(app.Commands)
+// the pages of the library do not fit a terminal. all is the app with all commands, which
+// messages may be about, and topics are those of its help. The pages of all apps list the
+// topics of the last one.
+func Prepare(app *cli.App, all func() *cli.App, topics func() []Topic) {
+	app.Metadata = map[string]any{helpTopics: topics}
+	app.CustomAppHelpTemplate = appHelp
+	app.OnUsageError = func(ctx *cli.Context, err error, _ bool) error { return wrongFlag(ctx, all, err) }
+	prepare(app.Commands, app.OnUsageError)
 	cli.HelpPrinter = func(w io.Writer, page string, data any) { printHelp(w, page, data, topics) }
 }
 
-func prepare(commands []*cli.Command) {
+func prepare(commands []*cli.Command, wrong cli.OnUsageErrorFunc) {
 	for _, c := range commands {
-		c.CustomHelpTemplate, c.OnUsageError = commandHelp, onUsageError
+		c.CustomHelpTemplate, c.OnUsageError = commandHelp, wrong
 		// "help" may be the name of an input.
 		c.HideHelpCommand = len(c.Subcommands) == 0
-		prepare(c.Subcommands)
+		prepare(c.Subcommands, wrong)
 	}
 }
 
@@ -88,11 +91,11 @@ func (p *PageWriter) Write(b []byte) (int, error) {
 // the program.
 func WriteHelp(w io.Writer, c *cli.Command) { printHelp(w, commandHelp, c, nil) }
 
-func printHelp(w io.Writer, page string, data any, topics []Topic) {
+func printHelp(w io.Writer, page string, data any, topics func() []Topic) {
 	cli.HelpPrinterCustom(w, page, data, map[string]any{
 		"fill":   func(text string) string { return fill(text, 0) },
 		"flags":  flagsText,
-		"topics": func() []Topic { return topics },
+		"topics": topics,
 	})
 }
 

@@ -37,15 +37,15 @@ func commandNames(commands []*cli.Command) []string {
 	return names
 }
 
-// HelpTopics is where the metadata of an app have the names of the topics of its help.
-const HelpTopics = "topics"
+// helpTopics is where the metadata of an app have the topics of its help.
+const helpTopics = "topics"
 
 // UnknownCommand says what to do about a word that is no command.
 func UnknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return Usage("%s is a file, but a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
 	}
-	if names, _ := app.Metadata[HelpTopics].([]string); slices.Contains(names, name) {
+	if topics, ok := app.Metadata[helpTopics].(func() []Topic); ok && slices.ContainsFunc(topics(), func(t Topic) bool { return t.Name == name }) {
 		return Usage("unknown command %q; did you mean help %[1]s? ('sgtrace help' lists all)", name)
 	}
 	hint := similar.Hint(name, append(commandNames(app.Commands), "--version"))
@@ -133,12 +133,12 @@ var (
 	badValue    = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]*): `)
 )
 
-// onUsageError completes what package flag says about a wrong flag.
-func onUsageError(ctx *cli.Context, err error, _ bool) error {
+// wrongFlag completes what package flag says about a wrong flag, which a command of all may have.
+func wrongFlag(ctx *cli.Context, all func() *cli.App, err error) error {
 	text, flags := err.Error(), ctx.Command.Flags
 	help := fmt.Sprintf(" ('%s --help' lists all flags)", ctx.Command.HelpName)
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
-		return Usage("no flag %s%s%s", Dashed(m[1]), unknownFlagHint(ctx, m[1]), help)
+		return Usage("no flag %s%s%s", Dashed(m[1]), unknownFlagHint(ctx, all().Commands, m[1]), help)
 	}
 	if m := noValue.FindStringSubmatch(text); m != nil {
 		return Usage("%s needs a value: %s%s", Dashed(m[1]), purpose(flags, m[1]), help)
@@ -158,8 +158,8 @@ func Dashed(name string) string {
 }
 
 // unknownFlagHint says which other commands have the flag, else which flag may be meant.
-func unknownFlagHint(ctx *cli.Context, name string) string {
-	if with := commandsWith(ctx.App.Commands, ctx.App.Name, name); with != nil {
+func unknownFlagHint(ctx *cli.Context, all []*cli.Command, name string) string {
+	if with := commandsWith(all, ctx.App.Name, name); with != nil {
 		return " here; it is a flag of " + strings.Join(with, ", ")
 	}
 	if flagNamed(ctx.App.Flags, name) != nil {

@@ -64,14 +64,6 @@ func Known() (known []commandline.Topic) {
 	return known
 }
 
-// Names are the names of all topics.
-func Names() (names []string) {
-	for _, t := range All() {
-		names = append(names, t.Topic.Name)
-	}
-	return names
-}
-
 // Find returns the topic of a name, or nil.
 func Find(name string) *Topic {
 	for _, t := range All() {
