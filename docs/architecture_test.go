@@ -37,7 +37,7 @@ var (
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/loss", "analyze/collective",
 		"analyze/rank", "analyze/logged", "analyze/measured", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/roof", "analyze/opportunity", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"flight", "flight/printed", "heap", "experts", "format", "inventory", "logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
+	filled = []string{"flight", "flight/printed", "heap", "experts", "format", "inventory", "format/logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -63,21 +63,21 @@ var layers = []layer{
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"series", "flight", "heap", "experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"logline"}, may: []string{"trace", "internal/..."}, reason: "it knows lines, and not what they say"},
-	{of: []string{"flight/printed"}, may: []string{"flight", "logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
+	{of: []string{"format/logline"}, may: []string{"trace", "internal/..."}, reason: "it knows lines, and not what they say"},
+	{of: []string{"flight/printed"}, may: []string{"flight", "format/logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
 	{of: []string{"record"}, may: []string{"series", "spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"inventory", "format"}, may: []string{"flight", "heap", "experts", "profile", "record", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
-	{of: []string{"envelope"}, may: []string{"internal/jsonscan"}, reason: "it does not know what it is around"},
-	{of: []string{"otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "routerlog", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog"}, may: filled, reason: alone},
+	{of: []string{"format/envelope"}, may: []string{"internal/jsonscan"}, reason: "it does not know what it is around"},
+	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},
+	{of: []string{"otlpjson", "format/..."}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
 	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
-	{of: []string{"rocm", "rocm/rocpd", "rocm/rpd", "rocm/rocprof"}, may: slices.Concat(filled, []string{"rocm", "perfetto/reader"}), reason: alone + "; and what they have in common is in rocm, and how Perfetto files are read in perfetto/reader"},
 	{of: []string{"dataset/pseudonym"}, may: []string{"trace/tracename", "internal/..."}, reason: "it knows texts, and not which tables have them"},
 	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"columnar", "dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
@@ -85,11 +85,11 @@ var layers = []layer{
 	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "flightrecorder", "expertdump", "memorysnapshot", "clientrecord", "serverlog", "nccllog", "ncclinspector", "routerlog", "pyspy", "kubeevents", "requestdump", "serverstate", "prometheus", "kernellog", "chrometrace", "nsysexport", "rocm/rocpd", "rocm/rpd", "rocm/rocprof", "dataset", "dataset/tasks", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
-	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},
+	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "format/envelope", "trace", "internal/..."},
 		reason: "it writes timelines, however they came to be"},
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},

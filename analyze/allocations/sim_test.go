@@ -8,9 +8,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/torchdump"
 	golden "github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/heap"
-	"github.com/sgtrace/sgtrace/memorysnapshot"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,7 +22,7 @@ func snapshot(t testing.TB, runs ...*golden.Run) *heap.Set {
 	set := heap.New(syms)
 	data := golden.Snapshot(runs...)
 	in := &format.Input{Name: "1770000000-TP-3-memory.pickle", Path: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-	if _, err := memorysnapshot.Format.Index(in, &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: set}); err != nil {
+	if _, err := torchdump.MemorySnapshot.Index(in, &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: set}); err != nil {
 		t.Fatal(err)
 	}
 	set.Name(in.Name, "TP3")

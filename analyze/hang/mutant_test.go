@@ -11,8 +11,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/flight"
-	"github.com/sgtrace/sgtrace/flightrecorder"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/trace"
@@ -63,7 +63,7 @@ func TestMutants(t *testing.T) {
 				text = data
 			}
 			in := &format.Input{Name: f.Name(), Path: f.Name(), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }}
-			if _, err := flightrecorder.Format.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set}); err != nil && f.Name() != bad {
+			if _, err := torchdump.FlightRecorder.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set}); err != nil && f.Name() != bad {
 				t.Errorf("seed %d, %s: %v", seed, f.Name(), err)
 			}
 		}

@@ -15,11 +15,11 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/flight"
-	"github.com/sgtrace/sgtrace/flightrecorder"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/nccl"
+	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/nccllog"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -38,9 +38,9 @@ func readDumps(t testing.TB, dir string) (*flight.Set, *trace.Diags) {
 	parallel.Each(len(files), func(i int) {
 		name := filepath.Join(dir, files[i].Name())
 		in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
-		f := flightrecorder.Format
+		f := torchdump.FlightRecorder
 		if strings.HasSuffix(name, ".log") {
-			f = nccllog.Format
+			f = nccl.Log
 		}
 		if _, err := f.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set, Series: series.New(syms, diags)}); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -10,9 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/serverlog"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -8,13 +8,13 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/logged"
-	"github.com/sgtrace/sgtrace/envelope"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/envelope"
+	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/serverlog"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )

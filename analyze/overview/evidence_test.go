@@ -10,16 +10,16 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/envelope"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/envelope"
+	"github.com/sgtrace/sgtrace/format/platform"
+	"github.com/sgtrace/sgtrace/format/prometheus"
+	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/golden/cluster"
-	"github.com/sgtrace/sgtrace/kernellog"
-	"github.com/sgtrace/sgtrace/prometheus"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/serverlog"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -39,7 +39,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 		case strings.HasPrefix(f.Name, "metrics/"):
 			of = prometheus.Format
 		case strings.HasSuffix(f.Name, "dmesg.log"):
-			of = kernellog.Format
+			of = platform.Kernel
 		}
 		if head := f.Text[:min(len(f.Text), 4096)]; !of.Sniff(format.Head{Bytes: head}) {
 			t.Errorf("%s is not known as %s", f.Name, of.Name)

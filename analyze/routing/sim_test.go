@@ -11,15 +11,15 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/expertdump"
 	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/serverlog"
+	"github.com/sgtrace/sgtrace/format/sglang"
 	golden "github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/record"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/serverlog"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -35,7 +35,7 @@ func readDumps(t testing.TB, truth *golden.Truth) *experts.Set {
 			t.Fatal(err)
 		}
 		in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
-		if _, err := expertdump.Format.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: set}); err != nil {
+		if _, err := sglang.ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: set}); err != nil {
 			t.Fatal(err)
 		}
 	}

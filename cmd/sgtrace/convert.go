@@ -15,12 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/format/rocm"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/rocm/rocpd"
-	"github.com/sgtrace/sgtrace/rocm/rocprof"
-	"github.com/sgtrace/sgtrace/rocm/rpd"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -44,7 +42,7 @@ Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
   sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
   sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`},
-	rocpd.Format.Convert: {"rocpd databases of ROCm to Perfetto or Chrome JSON",
+	rocm.Rocpd.Convert: {"rocpd databases of ROCm to Perfetto or Chrome JSON",
 		`Each process gets its streams, threads, roctx ranges, and counters. A capture
 lasts as long as the process, so a part of it is usually enough.
 
@@ -52,7 +50,7 @@ Examples:
   sgtrace convert rocpd2perfetto 4000_results.db -o out.pftrace
   sgtrace convert rocpd2perfetto 4000_results.db --to +2ms -o part.pftrace
   sgtrace convert rocpd2perfetto '*_results.db' --cat kernel -o out.json.gz`},
-	rpd.Format.Convert: {"RPD traces to Perfetto or Chrome JSON",
+	rocm.RPD.Convert: {"RPD traces to Perfetto or Chrome JSON",
 		`All ranks of a host are in one trace. Each gets its streams, threads, and marks
 of roctx.
 
@@ -60,7 +58,7 @@ Examples:
   sgtrace convert rpd2perfetto trace.rpd -o out.pftrace
   sgtrace convert rpd2perfetto trace.rpd --from +1s --to +1500ms -o part.pftrace
   sgtrace convert rpd2perfetto trace.rpd --cat kernel -o out.json.gz`},
-	rocprof.Format.Convert: {"JSON of rocprofv3 to Perfetto or Chrome JSON",
+	rocm.Rocprof.Convert: {"JSON of rocprofv3 to Perfetto or Chrome JSON",
 		`Each process gets its streams, threads, roctx ranges, and counters.
 
 Examples:

@@ -7,28 +7,20 @@ import (
 	"regexp"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
-	"github.com/sgtrace/sgtrace/clientrecord"
-	"github.com/sgtrace/sgtrace/expertdump"
-	"github.com/sgtrace/sgtrace/flightrecorder"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/jaegerjson"
-	"github.com/sgtrace/sgtrace/kernellog"
-	"github.com/sgtrace/sgtrace/kubeevents"
-	"github.com/sgtrace/sgtrace/memorysnapshot"
-	"github.com/sgtrace/sgtrace/ncclinspector"
-	"github.com/sgtrace/sgtrace/nccllog"
+	"github.com/sgtrace/sgtrace/format/clientrecord"
+	"github.com/sgtrace/sgtrace/format/nccl"
+	"github.com/sgtrace/sgtrace/format/platform"
+	"github.com/sgtrace/sgtrace/format/prometheus"
+	"github.com/sgtrace/sgtrace/format/pyspy"
+	"github.com/sgtrace/sgtrace/format/rocm"
+	"github.com/sgtrace/sgtrace/format/routerlog"
+	"github.com/sgtrace/sgtrace/format/serverlog"
+	"github.com/sgtrace/sgtrace/format/sglang"
+	"github.com/sgtrace/sgtrace/format/spanjson"
+	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
-	"github.com/sgtrace/sgtrace/prometheus"
-	"github.com/sgtrace/sgtrace/pyspy"
-	"github.com/sgtrace/sgtrace/requestdump"
-	"github.com/sgtrace/sgtrace/rocm/rocpd"
-	"github.com/sgtrace/sgtrace/rocm/rocprof"
-	"github.com/sgtrace/sgtrace/rocm/rpd"
-	"github.com/sgtrace/sgtrace/routerlog"
-	"github.com/sgtrace/sgtrace/serverlog"
-	"github.com/sgtrace/sgtrace/serverstate"
-	"github.com/sgtrace/sgtrace/zipkinjson"
 )
 
 // A Format is a kind of input, a row of [Formats].
@@ -37,7 +29,12 @@ type Format = format.Format
 // Formats are what inputs can be, in the order in which they are tried. Every command
 // reads what is listed here, and nothing else lists formats. What is told by its first bytes
 // comes before what is searched for: a job leaves a thousand dumps of flight recorders.
-var Formats = []*format.Format{rpd.Format, rocpd.Format, rocprof.Format, rocprof.Perfetto, nsysexport.Format, flightrecorder.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, requestdump.Format, expertdump.Format, pyspy.Format, memorysnapshot.Format, kubeevents.Format, ncclinspector.Format, clientrecord.Format, serverstate.Format, serverlog.Format, routerlog.Format, nccllog.Format, prometheus.Format, kernellog.Format, chrometrace.Format}
+var Formats = []*format.Format{
+	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
+	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, pyspy.Format,
+	torchdump.MemorySnapshot, platform.Kubernetes, nccl.Inspector, clientrecord.Format, sglang.ServerState,
+	serverlog.Format, routerlog.Format, nccl.Log, prometheus.Format, platform.Kernel, chrometrace.Format,
+}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {

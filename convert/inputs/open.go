@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/envelope"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/envelope"
 )
 
 // A Stream is an opened file without its envelopes.

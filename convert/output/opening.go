@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
-	"github.com/sgtrace/sgtrace/envelope"
+	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
 )

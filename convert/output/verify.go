@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/convert/output/verify"
-	"github.com/sgtrace/sgtrace/envelope"
+	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

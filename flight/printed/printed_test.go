@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/flight"
-	"github.com/sgtrace/sgtrace/logline"
+	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -211,22 +212,19 @@ func (p *pkg) fields(t ast.Expr) []string {
 // oddHeading is what package comments have above the list of what producers do.
 const oddHeading = "What is odd"
 
-// odd returns what the comment of a package, or of one in its folder, says under its
-// heading about producers.
-func (s *source) odd(folder string) (string, error) {
+// odd returns what is said about producers under its heading: in the comment of a package, or
+// of one in its folder, or in that of a variable, if one is named.
+func (s *source) odd(folder string, variable ...string) (string, error) {
 	packages, err := s.below(folder)
 	if err != nil {
 		return "", err
 	}
-	var files []*ast.File
+	var texts []string
 	for _, p := range packages {
-		files = append(files, p.files...)
+		texts = append(texts, p.commentsOn(variable)...)
 	}
-	for _, f := range files {
-		if f.Doc == nil {
-			continue
-		}
-		doc := new(comment.Parser).Parse(f.Doc.Text())
+	for _, text := range texts {
+		doc := new(comment.Parser).Parse(text)
 		var below []comment.Block
 		inside := false
 		for _, block := range doc.Content {
@@ -244,7 +242,28 @@ func (s *source) odd(folder string) (string, error) {
 			return strings.TrimSpace(markdown(printer.Markdown(&comment.Doc{Content: below}))), nil
 		}
 	}
-	return "", fmt.Errorf("the comment of package %s has no heading %q", folder, oddHeading)
+	return "", fmt.Errorf("the comment of %s has no heading %q", strings.Join(append([]string{folder}, variable...), "."), oddHeading)
+}
+
+// commentsOn returns the comments of a package, or those of variables of it.
+func (p *pkg) commentsOn(variables []string) (all []string) {
+	for _, f := range p.files {
+		if len(variables) == 0 {
+			all = append(all, f.Doc.Text())
+		}
+		for _, d := range f.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				if slices.Contains(variables, spec.(*ast.ValueSpec).Names[0].Name) {
+					all = append(all, decl.Doc.Text())
+				}
+			}
+		}
+	}
+	return all
 }
 
 // wireWord matches names of the wire in plain text: with an underscore, with a capital

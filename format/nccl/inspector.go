@@ -1,0 +1,120 @@
+package nccl
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Inspector reads what NCCL's Inspector writes (NCCL 2.28 and later,
+// plugins/profiler/inspector): a line of JSON for each collective that ended on a rank, with its
+// communicator, its number, its size, how long its kernel took, and the bandwidth. A server may
+// write such logs for weeks. They are recordings of collectives and of nothing else.
+//
+// # What is odd
+//
+//   - Only with NCCL_INSPECTOR_DUMP_VERBOSE=1 a record says when its collective was. Otherwise it says when
+//     it was written, which may be at the end of the program: the collective had ended by then.
+//   - The number of a collective counts those of one kind in a communicator: #7 of AllReduce is another
+//     one than #7 of AllGather.
+//   - The size is that of NCCL's count: of an AllGather, what one rank brings, and of a ReduceScatter, what
+//     one rank gets.
+//   - Collectives below 8 KiB are left out (NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES), and those that a full ring
+//     had no place for. Nobody counts either.
+//   - What has not ended is not there: in a hang, the logs show when it began, and not who is missing.
+//   - The rank is that in the communicator. The largest communicator tells most of the job.
+//   - "collective_cpu" times are from the call until its end, with all that was queued before it. Such a
+//     collective is drawn, and not compared.
+var Inspector = &format.Format{
+	Name:    "NCCL Inspector",
+	Noun:    "NCCL Inspector log",
+	Doc:     "every collective of a process with its time and bandwidth, as NCCL Inspector (NCCL 2.28 and later) writes it",
+	For:     "'sgtrace report', 'sgtrace report --collectives', or 'sgtrace merge'",
+	Sniff:   func(h format.Head) bool { return isInspector(h.Bytes) },
+	Index:   indexInspector,
+	Text:    true,
+	Machine: true,
+}
+
+// isInspector goes by what every record has, whatever its version.
+func isInspector(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"), []byte("\n"))
+	return bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte(`"inspector_output_format_version"`))
+}
+
+var errNone = errors.New("no line is a record of a collective")
+
+// indexInspector reads a log.
+func indexInspector(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, profiles, err := readInspector(in, opt, opt.Diags)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Flight != nil {
+		for _, d := range r.ended(in.Name, profiles) {
+			opt.Flight.Add(d)
+		}
+	}
+	return &format.Source{Profiles: profiles,
+		Stream: func(opt *format.Options) ([]*profile.Profile, error) {
+			_, profiles, err := readInspector(in, opt, &trace.Diags{}) // what is wrong was said when it was indexed
+			return profiles, err
+		},
+		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
+			listInspector(v, in.Name, size, profiles, are)
+		}}, nil
+}
+
+func readInspector(in *format.Input, opt *format.Options, diags *trace.Diags) (*inspectorReader, []*profile.Profile, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := newInspectorReader(opt)
+	_, long, err := logline.Lines(content, r.line)
+	if closed := content.Close(); err == nil {
+		err = closed
+	}
+	switch {
+	case r.good == 0 && err != nil:
+		return nil, nil, err
+	case r.good == 0:
+		return nil, nil, errNone
+	case err != nil:
+		diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	if long > 0 {
+		diags.Add(trace.LogLineLong.Of(in.Name, logline.Longest>>20).Times(long))
+	}
+	if r.bad > 0 {
+		diags.Add(trace.RecordBad.Of(in.Name, r.bad))
+	}
+	if r.queued > 0 {
+		diags.Add(trace.InspectorQueued.Of(in.Name, r.queued))
+	}
+	profiles := r.profiles(in.Name)
+	switch {
+	case r.undated > 0:
+		diags.Add(trace.InspectorUndated.Of(in.Name, r.undated))
+	case r.untimed > 0:
+		diags.Add(trace.InspectorAbout.Of(in.Name, r.untimed, trace.FormatDuration(profiles[0].Meta.Blur)))
+	}
+	return r, profiles, nil
+}
+
+// listInspector adds the processes of a file to an inventory.
+func listInspector(v *inventory.Inventory, file string, size int64, profiles []*profile.Profile, are [][]profile.Identity) {
+	row := inventory.Trace{File: file, Size: size, Producer: "NCCL Inspector", Backend: "nccl", Absolute: true}
+	for i, p := range profiles {
+		row.Host = p.Meta.Host
+		for _, is := range are[i] {
+			v.AddProcess(inventory.Process{File: file, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize, Events: int64(p.Total), First: p.First, Last: p.Last, Timed: true, Collectives: int64(p.Collectives.Len())})
+		}
+	}
+	v.Traces = append(v.Traces, row)
+}

@@ -1,0 +1,133 @@
+package nccl
+
+import (
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/analyze/hang"
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func readLog(r io.Reader) (*flight.Set, *series.Set, error) {
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set, metrics := flight.New(syms), series.New(syms, diags)
+	in := &format.Input{Name: "stderr.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
+	_, err := Log.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set, Series: metrics})
+	metrics.Finish(series.Known{})
+	set.Finish(func(int32) trace.Time { return 0 })
+	return set, metrics, err
+}
+
+// Both ranks of a healthy test of NCCL entered 495 collectives, 22 lines of which are glued to pieces of others.
+func TestShared(t *testing.T) {
+	file, err := os.Open(testinput.Shared(t, "data", "untraced", "nccl01_2277_healthy.log.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := zstd.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	set, _, err := readLog(z)
+	if err != nil || len(set.Dumps) != 2 {
+		t.Fatalf("%d dumps, %v", len(set.Dumps), err)
+	}
+	for rank, d := range set.Dumps {
+		if g := d.Groups[0]; d.Rank != int32(rank) || len(d.Groups) != 1 || g.Enqueued != 495 || !g.Ended || g.Size != 2 || g.Name != "0x54fe282d32a87d85" {
+			t.Errorf("%+v", d.Groups)
+		}
+	}
+}
+
+// A line that says that a collective timed out, and not which, says so for its rank: it counts one that did not end.
+func TestTimedOut(t *testing.T) {
+	const text = `n1:7:9 [3] NCCL INFO comm 0x5599 rank 3 nranks 4 cudaDev 3 busId a1000 - Abort COMPLETE
+[rank3]:[E1001 16:06:04.500000000 ProcessGroupNCCL.cpp:1709] [PG 0 (default_pg) Rank 3] Timeout at NCCL work: 8, last enqueued NCCL work: 9, last completed NCCL work: 7.
+`
+	set, metrics, err := readLog(strings.NewReader(text))
+	if err != nil || len(metrics.Instants) != 1 {
+		t.Fatalf("%d instants, %v", len(metrics.Instants), err)
+	}
+	if x := metrics.Instants[0]; x.Kind != series.Timeout || metrics.Places[x.Place].Rank.Global != 3 || x.Line != 2 || x.Time == 0 {
+		t.Errorf("%+v", x)
+	}
+	h := hang.Find(set)
+	if words := h.Words(); !strings.Contains(words, "nothing tells which collectives are in flight in 1 rank") {
+		t.Error(words)
+	}
+}
+
+// A zone that a collector adds is that of the watchdog's own stamps; warnings of NCCL are instants.
+func TestTimes(t *testing.T) {
+	const text = `2026-03-03T12:11:38.100000000Z [2026-03-03 13:11:38] n1:7:9 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: Got completion from peer 10.0.0.1<5> with status=12
+2026-03-03T12:11:39.600000000Z [rank3]:[E303 13:11:39.500000000 ProcessGroupNCCL.cpp:683] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.
+`
+	if !logSign.MatchString(text) {
+		t.Error("not recognized")
+	}
+	set, metrics, err := readLog(strings.NewReader(text))
+	if err != nil || len(set.Dumps) != 1 || len(metrics.Instants) != 1 {
+		t.Fatalf("%d dumps, %d instants, %v", len(set.Dumps), len(metrics.Instants), err)
+	}
+	if z := &metrics.Sources[0].Zone; z.Name() != "UTC+1" {
+		t.Errorf("zone %s", z.Name())
+	}
+	if text := metrics.Syms.Name(metrics.Instants[0].Text); !strings.Contains(text, "NET/IB: Got completion") {
+		t.Error(text)
+	}
+}
+
+// Damaged logs are read as far as they go.
+func TestLogMutants(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 4, DP: 1, Steps: 60, Wrong: 1}, inflight.NCCLTogether); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "stderr.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		b := append([]byte(nil), whole[:r.IntN(len(whole))]...)
+		for range 1 + r.IntN(30) {
+			if len(b) > 0 {
+				b[r.IntN(len(b))] = byte(r.IntN(256))
+			}
+		}
+		if _, _, err := readLog(strings.NewReader(string(b))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLog reads lines of collectives.
+func BenchmarkLog(b *testing.B) {
+	dir := b.TempDir()
+	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 8, DP: 2, Steps: 3000, Wrong: 1}, inflight.NCCLTogether); err != nil {
+		b.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "stderr.log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, _, err := readLog(strings.NewReader(string(text))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package nccl
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A process is what is told of one. A process with several devices has several ranks in a
+// communicator: then it is that of one of these.
+type process struct {
+	host string
+	pid  int64
+	rank int32 // of the communicators; -1 is any
+}
+
+// profiles returns a profile of each process, in the order of the file.
+func (r *inspectorReader) profiles(name string) []*profile.Profile {
+	ranks := map[memberKey]int{} // of each process in each communicator
+	for _, m := range r.order {
+		key := m.memberKey
+		key.rank = 0
+		ranks[key]++
+	}
+	several := map[process]bool{}
+	for key, n := range ranks {
+		if n > 1 {
+			several[process{key.host, key.pid, 0}] = true
+		}
+	}
+	by := map[process][]*member{}
+	var order []process
+	for _, m := range r.order {
+		of := process{m.host, m.pid, -1}
+		if several[process{m.host, m.pid, 0}] {
+			of.rank = m.rank
+		}
+		if by[of] == nil {
+			order = append(order, of)
+		}
+		by[of] = append(by[of], m)
+	}
+	var list []*profile.Profile
+	for _, of := range order {
+		for _, m := range by[of] {
+			r.place(m)
+		}
+		list = append(list, newRecorder(r.opt, name, of).record(by[of]))
+	}
+	return list
+}
+
+// category is that of all events. They are no kernels: whoever asks what devices did would take them for idle
+// between collectives, when they compute.
+const category = "nccl_collective"
+
+// A recorder makes the profile of a process.
+type recorder struct {
+	p     *profile.Profile
+	opt   *format.Options
+	put   *trace.ArgsAppender // nil leaves arguments out
+	list  trace.ArgList
+	keys  struct{ op, bytes, bus, peer, seq, group trace.Sym }
+	names map[trace.Sym]trace.Sym // of kernels, by operation
+	keep  *profile.Keeper
+}
+
+func newRecorder(opt *format.Options, name string, of process) *recorder {
+	r := &recorder{opt: opt, names: map[trace.Sym]trace.Sym{}, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
+	r.p = &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64,
+		Meta: profile.Meta{Origin: profile.OriginUnix, Rank: -1, WorldSize: -1, GPU: -1, Host: of.host, PID: of.pid, Backend: "nccl", OnGPU: true}}
+	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
+		r.put = opt.Args.Appender()
+	}
+	for key, name := range map[*trace.Sym]string{&r.keys.op: "Collective name", &r.keys.bytes: "bytes", &r.keys.bus: "bus bandwidth (GB/s)", &r.keys.peer: "peer",
+		&r.keys.seq: "Seq", &r.keys.group: "Process Group Name"} {
+		*key = opt.Syms.Intern(name)
+	}
+	return r
+}
+
+// record adds what the process did in its communicators.
+func (r *recorder) record(list []*member) *profile.Profile {
+	total := 0
+	for _, m := range list {
+		total += len(m.ops)
+		if m.rank < m.size {
+			r.p.Meta.Hints = append(r.p.Meta.Hints, profile.Hint{From: "NCCL", Rank: m.rank, Size: m.size})
+		}
+		r.p.Meta.Blur = max(r.p.Meta.Blur, m.blur)
+	}
+	slices.SortStableFunc(r.p.Meta.Hints, func(a, b profile.Hint) int { return cmp.Compare(b.Size, a.Size) })
+	r.p.Collectives.Grow(total)
+	for _, m := range list {
+		r.member(m)
+	}
+	return r.p
+}
+
+// member adds a communicator.
+func (r *recorder) member(m *member) {
+	group := profile.CommunicatorPrefix + strings.TrimPrefix(m.id, "0x")
+	title := fmt.Sprintf("%s, %d ranks", cmp.Or(m.name, group), m.size)
+	if m.size < 0 {
+		title = cmp.Or(m.name, group)
+	}
+	row := int32(len(r.p.Rows))
+	pid := strconv.FormatInt(m.pid, 10)
+	r.p.Rows = append(r.p.Rows, profile.Row{Kind: profile.RowStream, PID: 0, PIDText: pid, TID: int64(row), TIDText: strconv.Itoa(int(row)), Name: title,
+		Process: "rank " + strconv.Itoa(int(m.rank)) + " of NCCL", Folder: "NCCL"})
+	// An id of a collective is of its communicator, its kind and its number.
+	base := hash.Text(m.id)
+	c := profile.Collective{Row: row, OnGPU: true, Group: r.opt.Syms.Intern(group), Dtype: r.opt.Syms.Intern("bytes"), GroupSize: m.size}
+	for i := range m.ops {
+		x := &m.ops[i]
+		c.Name, c.Op, c.OnGPU = r.name(x.name), x.name, !x.enqueued
+		c.Time, c.Dur = x.end-x.took(), int64(x.took())
+		c.In, c.Out = x.sizes(r.opt.Syms.Name(x.name), int64(m.size))
+		c.Seq, c.CommsID = x.seq, 0
+		if !x.p2p && x.seq >= 0 {
+			c.CommsID = max(1, hash.Mix(base+hash.Mix(hash.Text(r.opt.Syms.Name(x.name))+uint64(x.seq))))
+		}
+		r.p.First, r.p.Last, r.p.Total = min(r.p.First, c.Time), max(r.p.Last, x.end), r.p.Total+1
+		c.Event = r.event(&c, x)
+		r.p.Collectives.Add(&c)
+	}
+}
+
+// sizes are what a rank of so many brings and gets, in bytes; -1 is unknown.
+func (x *op) sizes(name string, ranks int64) (in, out int64) {
+	all := int64(-1)
+	if x.bytes >= 0 && ranks > 0 && x.bytes < math.MaxInt64/ranks {
+		all = x.bytes * ranks
+	}
+	switch name {
+	case "AllGather", "AllGatherV":
+		return x.bytes, all
+	case "ReduceScatter":
+		return all, x.bytes
+	}
+	return x.bytes, x.bytes
+}
+
+// name is that of the kernel of an operation: the Inspector does not tell its own.
+func (r *recorder) name(op trace.Sym) trace.Sym {
+	name, ok := r.names[op]
+	if !ok {
+		name = r.opt.Syms.Intern("nccl:" + r.opt.Syms.Name(op))
+		r.names[op] = name
+	}
+	return name
+}
+
+// event adds a slice if the filter keeps it.
+func (r *recorder) event(c *profile.Collective, x *op) int32 {
+	cat := r.opt.Syms.Intern(category)
+	if !r.keep.Keeps(cat, c.Name, c.Time, c.Time+trace.Time(c.Dur)) {
+		return profile.NoEvent
+	}
+	s := profile.Slice{Time: c.Time, Dur: c.Dur, Name: c.Name, Cat: cat, Place: profile.SliceKindOf(category).On(c.Row)}
+	if r.put != nil {
+		l := r.list[:0]
+		if x.bytes >= 0 {
+			l = l.Int(r.keys.bytes, x.bytes)
+		}
+		if x.bus > 0 {
+			l = l.Float(r.keys.bus, x.bus)
+		}
+		if x.seq >= 0 && !x.p2p {
+			l = l.Int(r.keys.seq, x.seq)
+		}
+		if x.peer >= 0 {
+			l = l.Int(r.keys.peer, int64(x.peer))
+		}
+		l = l.String(r.keys.group, r.opt.Syms.Name(c.Group))
+		s.Args, r.list = r.put.Put(l), l
+	}
+	r.p.Events = append(r.p.Events, s)
+	return int32(len(r.p.Events) - 1)
+}

@@ -1,0 +1,262 @@
+package platform
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Kernel reads what a host says of its GPUs and of memory: dmesg, the journal, syslog, and
+// the log of NVIDIA's fabric manager, which runs the NVSwitches. Errors of the driver (Xid), of
+// switches (SXid), and of the fabric manager, and processes that the kernel killed, are instants of a
+// host; all other lines are passed over.
+//
+// # What is odd
+//
+//   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
+//   - dmesg -T, syslog, and the journal have a wall clock without a zone; the last two without a year, too, which
+//     is the last one before the file was written.
+//   - That a GPU has fallen off the bus may be told without an Xid, in several lines of which the first names the
+//     GPU: it counts as Xid 79, which says the same.
+//   - The fabric manager has a wall clock without a zone, too. Its messages may go on in lines without
+//     a stamp. What dmesg calls SXid is an "NVSwitch error" there.
+//   - An Xid names the GPU by its PCI bus. Its pid and name are of who met it, often nvidia-smi.
+//   - The name of a process is cut to 15 characters.
+var Kernel = &format.Format{
+	Name:   "kernel log",
+	Noun:   "kernel log",
+	Doc:    "errors of GPUs (Xid) and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
+	For:    "'sgtrace report'",
+	Sniff:  func(h format.Head) bool { return isKernelLog(h.Bytes) },
+	Index:  indexKernel,
+	Series: true,
+	Text:   true,
+}
+
+var (
+	xid    = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,4}),? ?(.*)`)
+	sxid   = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
+	lost   = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
+	killed = regexp.MustCompile(`Out of memory: Killed process ([0-9]+) \(([^)]*)\)`)
+	// started is how the log of a host begins.
+	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
+	// fabric is a message of the fabric manager: when, how bad, what.
+	fabric = regexp.MustCompile(`(?m)^\[([A-Z][a-z][a-z] [ \d]\d \d{4} \d\d:\d\d:\d\d)\] \[([A-Z]+)\] \[tid \d+\] (.*)`)
+	// nvswitch is such a message of a switch: how bad, the SXid, the bus, and where.
+	nvswitch = regexp.MustCompile(`NVSwitch (fatal|non-fatal) error (\d{1,6}) .*pci bus id ([0-9A-Fa-f:.]+)(?:.*(port \d+))?`)
+)
+
+// isFabric is in every message of the fabric manager.
+var isFabric = []byte("] [tid ")
+
+func isKernelLog(head []byte) bool {
+	return lost.Match(head) || xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
+}
+
+// A fault is what lines say again and again.
+type fault struct {
+	place int32
+	text  string
+}
+
+// indexKernel reads a log.
+func indexKernel(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	f := opt.Series.Fill(in.Name, "kernel log")
+	d := &kernelReader{Filler: f, in: in, seen: map[fault]int{}}
+	err = d.read(bufio.NewReaderSize(r, 64<<10))
+	d.tell()
+	if err != nil {
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	return &format.Source{}, r.Close()
+}
+
+// A kernelReader reads one log.
+type kernelReader struct {
+	*series.Filler
+	in   *format.Input
+	year int // of stamps without one; 0 is not known yet
+	lost struct {
+		bus  string // of the GPU that a line names which may have fallen off the bus
+		line int
+	}
+	seen  map[fault]int // indexKernel into found
+	found []found
+}
+
+// A found is a fault, with when it came first, and how often it came.
+type found struct {
+	fault
+	series.Instant
+}
+
+func (d *kernelReader) read(r *bufio.Reader) error {
+	for n := 1; ; n++ {
+		line, err := r.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // nothing that is looked for is so long
+			_, err = r.ReadSlice('\n')
+		}
+		d.line(bytes.TrimRight(line, "\r\n"), n)
+		if err != nil {
+			d.Source().Lines = n
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// line takes a line that is looked for.
+func (d *kernelReader) line(line []byte, n int) {
+	kind, text := series.Hardware, ""
+	switch {
+	case bytes.Contains(line, isFabric):
+		text = d.ofFabric(line)
+	case bytes.Contains(line, []byte("SXid (")):
+		if m := sxid.FindSubmatch(line); m != nil {
+			text = words("SXid %s of switch %s", m)
+		}
+	case bytes.Contains(line, []byte("NVRM: The NVIDIA GPU")):
+		if m := lost.FindSubmatch(line); m != nil {
+			d.lost.bus, d.lost.line = string(m[1]), n
+		}
+	case bytes.Contains(line, []byte("fallen off the bus and is not responding")) && d.lost.bus != "" && n-d.lost.line <= 4:
+		text = "Xid 79 of GPU " + d.lost.bus + ": GPU has fallen off the bus"
+	case bytes.Contains(line, []byte("NVRM: Xid")):
+		if m := xid.FindSubmatch(line); m != nil {
+			text = words("Xid %s of GPU %s", m)
+		}
+	case bytes.Contains(line, []byte("Killed process ")):
+		if m := killed.FindSubmatch(line); m != nil {
+			kind, text = series.Crash, fmt.Sprintf("the kernel killed process %s (%s), as memory of the host ran out", m[1], m[2])
+		}
+	}
+	if text == "" {
+		return
+	}
+	at, host, local := d.stamp(string(line[:min(len(line), 200)]))
+	if local {
+		d.Source().Zone.Local = true
+	}
+	place := d.Place(series.Place{Server: d.Server(series.Server{Host: host}), Rank: trace.NoRank, GPU: series.NoGPU})
+	key := fault{place, text}
+	if i, ok := d.seen[key]; ok {
+		d.found[i].Count++
+		return
+	}
+	d.seen[key] = len(d.found)
+	d.found = append(d.found, found{key, series.Instant{Time: at, Place: place, Kind: kind, Line: uint32(n), Count: 1}})
+}
+
+// ofFabric says what a message of the fabric manager reports, "" if that is no error; errors of
+// switches as the kernel says them.
+func (d *kernelReader) ofFabric(line []byte) string {
+	const head, most = 200, 160
+	m := fabric.FindSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	at, _, _ := d.stamp(string(line[:min(len(line), head)]))
+	d.Saw(at)
+	d.Source().Zone.Local = true
+	if level := string(m[2]); level != "ERROR" && level != "CRITICAL" && level != "FATAL" {
+		return ""
+	}
+	message := m[3]
+	if m = nvswitch.FindSubmatch(message); m == nil {
+		return "fabric manager: " + strings.ToValidUTF8(string(message[:min(len(message), most)]), "")
+	}
+	bus := string(m[3])
+	if domain, rest, ok := strings.Cut(bus, ":"); ok && len(domain) == 8 { // the kernel writes four digits
+		bus = strings.TrimPrefix(domain, "0000") + ":" + rest
+	}
+	text := fmt.Sprintf("SXid %s of switch %s: %s", m[2], bus, m[1])
+	if len(m[4]) > 0 {
+		text += fmt.Sprintf(", %s", m[4])
+	}
+	return text
+}
+
+// words says what an error is, without who met it.
+func words(format string, m [][]byte) string {
+	text := fmt.Sprintf(format, m[2], m[1])
+	about := string(m[3])
+	for _, key := range []string{"pid=", "name=", "Ch ", "channel "} {
+		if i := strings.Index(about, key); i >= 0 {
+			if end := strings.Index(about[i:], ", "); end >= 0 {
+				about = about[:i] + about[i+end+2:]
+			} else {
+				about = about[:i]
+			}
+		}
+	}
+	const most = 80
+	about, _, _ = strings.Cut(about, " (0x") // registers
+	if about = strings.Trim(about, " ,."); about == "" || len(about) > most {
+		return text
+	}
+	return text + ": " + about
+}
+
+// tell adds what was found: each once, with how often it came.
+func (d *kernelReader) tell() {
+	for i := range d.found {
+		d.Instant(d.found[i].Instant, d.found[i].text)
+	}
+}
+
+var (
+	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (\S+) kernel:`)
+	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
+	syslog  = regexp.MustCompile(`^([A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
+)
+
+// stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
+// time is that of a wall clock.
+func (d *kernelReader) stamp(line string) (at trace.Time, host string, local bool) {
+	if m := rfc3339.FindStringSubmatch(line); m != nil {
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700"} {
+			if t, err := time.Parse(layout, strings.Replace(m[1], ",", ".", 1)); err == nil {
+				return trace.Time(t.UnixNano()), m[2], false
+			}
+		}
+		return 0, m[2], false
+	}
+	if m := human.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse("Mon Jan _2 15:04:05 2006", m[1]); err == nil {
+			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := fabric.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse("Jan _2 2006 15:04:05", m[1]); err == nil {
+			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := syslog.FindStringSubmatch(line); m != nil {
+		t, err := time.Parse("Jan _2 15:04:05", m[1])
+		if err != nil {
+			return 0, m[2], false
+		}
+		if d.year == 0 {
+			d.year = logline.LastYear(d.in.Path, t.Month(), t.Day())
+			d.Set.Diags.Add(trace.LogNoYear.Of(d.in.Name, d.year))
+		}
+		return trace.Time(t.AddDate(d.year, 0, 0).UnixNano()), m[2], true
+	}
+	return 0, "", false
+}

@@ -1,0 +1,73 @@
+package platform
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func readKernel(t testing.TB, text string) string {
+	t.Helper()
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set := series.New(syms, diags)
+	in := &format.Input{Name: "dmesg", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	if _, err := indexKernel(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	var b strings.Builder
+	for _, x := range set.Instants {
+		fmt.Fprintf(&b, "%d %q %s x%d line %d: %s\n", x.Time/1e9, set.Servers[set.Places[x.Place].Server].Host, x.Kind, x.Count, x.Line, set.Syms.Name(x.Text))
+	}
+	return b.String()
+}
+
+// Lines of every form of the log of a kernel are read; what met an error is not told, and an error
+// that comes again is counted.
+func TestKernelForms(t *testing.T) {
+	for text, want := range map[string]string{
+		"[6781741.548779] NVRM: Xid (PCI:0000:91:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n":                                                                                       `0 "" hardware x1 line 1: Xid 79 of GPU 0000:91:00: GPU has fallen off the bus`,
+		"[Sun Feb 23 16:24:18 2025] NVRM: Xid (0000:03:00): 14, x\n":                                                                                                                                            `1740327858 "" hardware x1 line 1: Xid 14 of GPU 0000:03:00: x`,
+		"2025-02-23T16:24:18.123456+00:00 node3 kernel: nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20009, Non-fatal\n":                                                                                          `1740327858 "node3" hardware x1 line 1: SXid 20009 of switch 0000:06:00.0: Non-fatal`,
+		"Feb 23 16:24:18 node4 kernel: NVRM: Xid (PCI:0000:91:00): 31, pid=77, name=python3, Ch 00000008\n":                                                                                                     fmt.Sprintf(`%d "node4" hardware x1 line 1: Xid 31 of GPU 0000:91:00`, time.Date(logline.LastYear("", time.February, 23), time.February, 23, 16, 24, 18, 0, time.UTC).Unix()),
+		"[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0\n               NVRM: (PCI ID: 10de:2330) installed in this system has\n               NVRM: fallen off the bus and is not responding to commands.\n": `0 "" hardware x1 line 3: Xid 79 of GPU 0000:b3:00: GPU has fallen off the bus`,
+		"[201.1] NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001 0x00000000 0x00100000 0x00000004)\n":                                                     `0 "" hardware x1 line 1: Xid 145 of GPU 0018:01:00: RLW_RXPIPE Nonfatal XC0 i0 Link 13`,
+		"[    1.000000] Out of memory: Killed process 1234 (sglang::schedul) total-vm:1kB\n":                                                                                                                    `0 "" crash x1 line 1: the kernel killed process 1234 (sglang::schedul), as memory of the host ran out`,
+		"[Mar 03 2025 08:15:30] [ERROR] [tid 77] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:c1:00.0 physical id 2 port 33\n":                                                  `1740989730 "" hardware x1 line 1: SXid 20034 of switch 0000:c1:00.0: fatal, port 33`,
+		"[Mar 03 2025 08:15:29] [INFO] [tid 7] Received:  header\nMessage payload details: x\n\n[Mar 03 2025 08:15:30] [ERROR] [tid 77] no GPU has handle 12\n":                                                 `1740989730 "" hardware x1 line 4: fabric manager: no GPU has handle 12`,
+		"a\n[2.0] NVRM: Xid (PCI:0000:91:00): 79, \n[3.0] NVRM: Xid (PCI:0000:91:00): 79, \nb":                                                                                                                  `0 "" hardware x2 line 2: Xid 79 of GPU 0000:91:00`,
+	} {
+		if got := readKernel(t, text); got != want+"\n" {
+			t.Errorf("%q:\n%s\nwant\n%s", text, got, want)
+		}
+		if !isKernelLog([]byte(text)) {
+			t.Errorf("%q is not recognized", text)
+		}
+	}
+	healthy := "[Mar 03 2025 08:15:29] [INFO] [tid 7] multicast group 0 is freed.\nMessage payload details: NVSwitch fatal error 1 pci bus id 0:1\n"
+	if got := readKernel(t, healthy); got != "" || !isKernelLog([]byte(healthy)) {
+		t.Errorf("a fabric manager without errors: %q", got)
+	}
+	if isKernelLog([]byte("[2026-08-22 14:03:05 TP0] Decode batch, #running-req: 1\n")) {
+		t.Error("the log of a server is taken for that of a kernel")
+	}
+}
+
+// FuzzKernel reads anything: what is told has a line.
+func FuzzKernel(f *testing.F) {
+	f.Add("[6781741.548779] NVRM: Xid (PCI:0000:91:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")
+	f.Add("[Mar 03 2025 08:15:30] [ERROR] [tid 77] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:c1:00.0 physical id 2 port 33")
+	f.Add("2025-02-23T16:24:18.123456+00:00 node3 kernel: SXid (PCI:0000:06:00.0): 20009, Non-fatal")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := readKernel(t, text); strings.Contains(got, "line 0") {
+			t.Fatal(got)
+		}
+	})
+}

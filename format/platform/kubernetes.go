@@ -1,0 +1,147 @@
+package platform
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Kubernetes reads what Kubernetes says of pods and nodes: its events, as kubectl prints them as JSON
+// (kubectl get events -o json, also of a watch) or YAML, and as a table (kubectl get events, kubectl describe). Events that say
+// that something is wrong or ends are instants of a host or of a pod; all others are passed over.
+//
+// # What is odd
+//
+//   - A table has ages, "2m37s" or "2m37s (x22 over 6m45s)", and no times: they count back from when the file was written.
+//   - An event that repeats is one, with a count and its first and last time. Events of events.k8s.io have a series instead.
+//   - OOMKilling, Evicted and NodeNotReady may be of type Normal. No event says that a pod is healthy again.
+//   - The same event is listed for the pod and, by another controller, for its set.
+var Kubernetes = &format.Format{
+	Name:   "Kubernetes events",
+	Noun:   "Kubernetes event list",
+	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON, as YAML, or as a table; the events of kubectl describe",
+	For:    "'sgtrace report'",
+	Sniff:  func(h format.Head) bool { return isEvents(h.Bytes) },
+	Index:  indexEvents,
+	Series: true,
+	Text:   true,
+}
+
+var (
+	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message`)
+	yamls  = regexp.MustCompile(`(?m)^(?:- )?apiVersion: `)
+	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding):\s*$`)
+	kinds  = regexp.MustCompile(`"kind": ?"Event(?:List)?"|"involvedObject": ?\{|"regarding": ?\{`)
+)
+
+func isEvents(head []byte) bool {
+	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
+		return bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`)) && kinds.Match(head)
+	}
+	if yamls.Match(head) && events.Match(head) {
+		return true
+	}
+	return (bytes.Contains(head, []byte("REASON")) || bytes.Contains(head, []byte("Reason"))) && header.Match(head)
+}
+
+// An event is one, as any form has it.
+type event struct {
+	kind, name, host string // what it is about, and the node
+	reason, message  string
+	warning          bool
+	count            int64
+	first, last      trace.Time // 0 is unknown
+	line             int64
+}
+
+// A eventReader reads one file.
+type eventReader struct {
+	f       *series.Filler
+	written time.Time // when the file was; what ages count from
+	n, kept int
+	of      event  // what a table is about that does not say so in its rows
+	file    string // what events are about of which nothing is known
+}
+
+// indexEvents reads a file.
+func indexEvents(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	r := &eventReader{f: opt.Series.Fill(in.Name, "Kubernetes events"), written: time.Now()}
+	r.file, _, _ = strings.Cut(filepath.Base(in.Name), ".")
+	if info, err := os.Stat(in.Path); err == nil {
+		r.written = info.ModTime()
+	}
+	all := bufio.NewReaderSize(content, 64<<10)
+	head, err := all.Peek(64 << 10)
+	if len(head) == 0 {
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	switch {
+	case head[0] == '{':
+		err = r.json(all)
+	case yamls.Match(head):
+		err = r.yaml(all)
+	default:
+		if err = r.table(all); r.kept > 0 {
+			opt.Diags.Add(trace.EventAges.Of(in.Name, r.written.UTC().Format("2006-01-02 15:04:05")))
+		}
+	}
+	if err != nil {
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	src := r.f.Source()
+	src.Lines, src.Read = max(src.Lines, r.n), r.kept
+	return &format.Source{}, content.Close()
+}
+
+// tellingReasons are reasons of events of type Normal that say that something ends or is wrong.
+var tellingReasons = []string{"Killing", "Evicted", "OOMKilling", "NodeNotReady", "NodeNotSchedulable", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "Shutdown", "NodeHasDiskPressure",
+	"NodeHasInsufficientMemory", "DeletingAllPods", "Drain", "SystemOOM", "NodeShutdown", "ScalingReplicaSet", "SuccessfulRescale"}
+
+// add adds an event that says something.
+func (r *eventReader) add(e *event) {
+	r.n++
+	r.f.Saw(e.first)
+	r.f.Saw(e.last)
+	if !e.warning && !slices.Contains(tellingReasons, e.reason) || e.reason == "" {
+		return
+	}
+	r.kept++
+	server := series.Server{Host: e.host, Name: e.name}
+	if strings.EqualFold(e.kind, "node") {
+		server = series.Server{Host: e.name}
+	}
+	at := e.first
+	if at == 0 {
+		at = e.last
+	}
+	text := e.reason
+	if e.kind != "" {
+		text = strings.ToLower(e.kind) + ": " + text
+	}
+	if e.message != "" {
+		text += ": " + strings.TrimRight(logline.Message([]byte(strings.Join(strings.Fields(e.message), " "))), ".")
+	}
+	if e.count > 1 && e.last > at && at != 0 {
+		text += fmt.Sprintf(" (until %s)", time.Unix(0, int64(e.last)).UTC().Format("15:04:05"))
+	}
+	r.f.Within(1e9)
+	place := r.f.Place(series.Place{Server: r.f.Server(server), Rank: trace.NoRank, GPU: series.NoGPU})
+	r.f.Instant(series.Instant{Time: at, Place: place, Kind: series.Cluster, Line: uint32(e.line), Count: int32(max(1, min(e.count, 1<<30)))}, text)
+}

@@ -1,0 +1,122 @@
+package platform
+
+import (
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A column of a table, by what stands above it.
+type column struct {
+	name string
+	from int // byte of the line
+}
+
+var (
+	// titles are those of columns: two blanks and more are between them, "LAST SEEN" has one inside.
+	titles = regexp.MustCompile(`\S+(?: \S+)*`)
+	// age is "2m37s", or "2m37s (x22 over 6m45s)".
+	age = regexp.MustCompile(`^(\S+)(?: \(x(\d+) over (\S+)\))?`)
+	// described is a line of kubectl describe that says what is described.
+	described = regexp.MustCompile(`^(Name|Roles|Node):\s+(\S+)`)
+	unit      = regexp.MustCompile(`(\d+)([ydhms])`)
+)
+
+// table reads a table of kubectl, or several.
+func (r *eventReader) table(content io.Reader) error {
+	var columns []column
+	_, _, err := logline.Lines(content, func(b []byte, n int64) {
+		r.f.Source().Lines = int(n)
+		line := strings.TrimRight(string(b[:min(len(b), 4096)]), "\r ")
+		switch {
+		case header.MatchString(line):
+			columns = columns[:0]
+			for _, at := range titles.FindAllStringIndex(line, -1) {
+				columns = append(columns, column{strings.ToUpper(line[at[0]:at[1]]), at[0]})
+			}
+		case described.MatchString(line): // kubectl describe: what all that follows is about
+			m := described.FindStringSubmatch(line)
+			columns = columns[:0]
+			switch m[1] {
+			case "Name":
+				r.of = event{kind: "pod", name: m[2]}
+			case "Roles":
+				r.of.kind = "node"
+			case "Node":
+				r.of.host, _, _ = strings.Cut(m[2], "/")
+			}
+		case len(columns) == 0 || line == "" || strings.Trim(line, "- ") == "":
+		default:
+			r.row(columns, line, n)
+		}
+	})
+	return err
+}
+
+// row reads a line of a table: kubectl aligns columns, so that each begins where its title does.
+func (r *eventReader) row(columns []column, line string, n int64) {
+	cells := map[string]string{}
+	for i, c := range columns {
+		to := len(line)
+		if i+1 < len(columns) {
+			to = min(to, columns[i+1].from)
+		}
+		if c.from >= to {
+			continue
+		}
+		if c.from > 0 && line[c.from-1] != ' ' {
+			return // it is none of the table
+		}
+		cells[c.name] = strings.TrimSpace(line[c.from:to])
+	}
+	e := event{reason: cells["REASON"], message: cells["MESSAGE"], warning: cells["TYPE"] == "Warning", count: 1, line: n}
+	if e.reason == "" || cells["TYPE"] != "Warning" && cells["TYPE"] != "Normal" {
+		return
+	}
+	kind, name, ok := strings.Cut(cells["OBJECT"], "/")
+	if !ok {
+		kind, name = r.of.kind, r.of.name
+	}
+	e.kind, e.name, e.host = kind, name, r.of.host
+	if _, host, ok := strings.Cut(cells["FROM"]+cells["SOURCE"], ", "); ok {
+		e.host = host
+	}
+	if e.name == "" && e.host == "" {
+		e.name = r.file
+	}
+	m := age.FindStringSubmatch(cells["LAST SEEN"] + cells["AGE"])
+	if m == nil {
+		r.add(&e)
+		return
+	}
+	e.last = r.ago(m[1])
+	e.first = e.last
+	if m[2] != "" {
+		e.count, _ = strconv.ParseInt(m[2], 10, 64)
+		e.first = r.ago(m[3])
+	}
+	r.add(&e)
+}
+
+// ago returns when something of an age was; 0 if the age is not told.
+func (r *eventReader) ago(text string) trace.Time {
+	var d time.Duration
+	units := map[string]time.Duration{"y": 365 * 24 * time.Hour, "d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}
+	found := unit.FindAllStringSubmatch(text, -1)
+	for _, m := range found {
+		n, err := strconv.Atoi(m[1])
+		if err != nil || n > 1e6 {
+			return 0
+		}
+		d += time.Duration(n) * units[m[2]]
+	}
+	if len(found) == 0 {
+		return 0
+	}
+	return trace.Time(r.written.Add(-d).UnixNano())
+}

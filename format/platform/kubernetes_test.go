@@ -1,0 +1,219 @@
+package platform
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// readEvents writes a text to a file of a fixed age, and reads it.
+func readEvents(t testing.TB, text string) (*series.Set, *trace.Diags) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "events")
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	written := time.Date(2026, 8, 6, 14, 10, 0, 0, time.UTC)
+	if err := os.Chtimes(name, written, written); err != nil {
+		t.Fatal(err)
+	}
+	diags := &trace.Diags{}
+	set := series.New(trace.NewSymbols(), diags)
+	in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
+	if _, err := Kubernetes.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set}); err != nil && text != "" {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	return set, diags
+}
+
+func describe(set *series.Set) string {
+	var b strings.Builder
+	for i := range set.Instants {
+		x := &set.Instants[i]
+		s := &set.Servers[set.Places[x.Place].Server]
+		at := "-"
+		if x.Time != 0 {
+			at = time.Unix(0, int64(x.Time)).UTC().Format("15:04:05")
+		}
+		fmt.Fprintf(&b, "%s %s/%s %d %s\n", at, s.Host, s.Name, x.Count, set.Syms.Name(x.Text))
+	}
+	return b.String()
+}
+
+const probe = `{"apiVersion":"v1","kind":"Event","metadata":{"name":"decode-0.17","namespace":"llm","creationTimestamp":"2026-08-06T14:02:44Z"},` +
+	`"involvedObject":{"kind":"Pod","namespace":"llm","name":"decode-0","uid":"1"},"reason":"Unhealthy","message":"Readiness probe failed: HTTP probe failed with statuscode: 503",` +
+	`"source":{"component":"kubelet","host":"node3"},"firstTimestamp":"2026-08-06T14:02:44Z","lastTimestamp":"2026-08-06T14:05:10Z","count":9,"type":"Warning","eventTime":null,"reportingComponent":"kubelet"}`
+
+const newer = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"node3.18"},"regarding":{"kind":"Node","name":"node3"},"reason":"NodeNotReady","note":"Node node3 status is now: NodeNotReady",` +
+	`"eventTime":"2026-08-06T14:06:00.500000Z","type":"Normal","series":{"count":2,"lastObservedTime":"2026-08-06T14:07:00.000000Z"},"deprecatedSource":{"component":"node-controller"}}`
+
+const pulled = `{"apiVersion":"v1","kind":"Event","involvedObject":{"kind":"Pod","name":"decode-0"},"reason":"Pulled","message":"Container image already present","type":"Normal","firstTimestamp":"2026-08-06T14:00:00Z","lastTimestamp":"2026-08-06T14:00:00Z","count":1}`
+
+// A list, single events one after another, and a watch say the same.
+func TestJSON(t *testing.T) {
+	const want = `14:02:44 node3/decode-0 9 pod: Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503 (until 14:05:10)
+14:06:00 node3/ 2 node: NodeNotReady: Node node3 status is now: NodeNotReady (until 14:07:00)
+`
+	for form, text := range map[string]string{
+		"list":   `{"apiVersion":"v1","items":[` + probe + "," + newer + "," + pulled + `],"kind":"List","metadata":{"resourceVersion":""}}`,
+		"single": probe + "\n" + newer + "\n" + pulled + "\n",
+		"watch":  `{"type":"ADDED","object":` + probe + `}{"type":"ADDED","object":` + newer + `}{"type":"MODIFIED","object":` + pulled + `}`,
+	} {
+		if !isEvents([]byte(text)) {
+			t.Errorf("%s is not recognized", form)
+		}
+		set, _ := readEvents(t, text)
+		if got := describe(set); got != want {
+			t.Errorf("%s: got\n%swant\n%s", form, got, want)
+		}
+	}
+}
+
+// Ages count back from when the file was written, and that is said.
+func TestTables(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`LAST SEEN   TYPE      REASON       OBJECT          MESSAGE
+7m16s       Warning   Unhealthy    pod/decode-0    Readiness probe failed: statuscode: 503
+4m          Normal    Pulled       pod/decode-0    Container image already present
+<unknown>   Warning   FailedMount  pod/prefill-1   MountVolume.SetUp failed
+`, `- /prefill-1 1 pod: FailedMount: MountVolume.SetUp failed
+14:02:44 /decode-0 1 pod: Unhealthy: Readiness probe failed: statuscode: 503
+`},
+		{`NAMESPACE   LAST SEEN              TYPE      REASON     OBJECT         MESSAGE
+llm         58s (x2 over 2m22s)    Warning   BackOff    pod/decode-0   Back-off restarting failed container
+`, "14:07:38 /decode-0 2 pod: BackOff: Back-off restarting failed container (until 14:09:02)\n"},
+		{`Events:
+  Type     Reason     Age                  From               Message
+  ----     ------     ----                 ----               -------
+  Normal   Started    75s (x2 over 2m40s)  kubelet            Started container webapp
+  Warning  Unhealthy  20s (x6 over 115s)   kubelet, node1     Liveness probe failed: statuscode: 500
+  Normal   Killing    20s                  kubelet            Container webapp failed liveness probe, will be restarted
+`, `14:08:05 node1/ 6 Unhealthy: Liveness probe failed: statuscode: 500 (until 14:09:40)
+14:09:40 /events 1 Killing: Container webapp failed liveness probe, will be restarted
+`},
+	} {
+		if !isEvents([]byte(c.text)) {
+			t.Errorf("not recognized:\n%s", c.text)
+		}
+		set, diags := readEvents(t, c.text)
+		if got := describe(set); got != c.want {
+			t.Errorf("got\n%swant\n%s", got, c.want)
+		}
+		if all := diags.All(); len(all) != 1 || all[0].Code != "event-ages" {
+			t.Errorf("%v", all)
+		}
+	}
+}
+
+// What kubectl prints as YAML is what it prints as JSON. The layout is that of kubectl: keys in order, stamps in quotes, long
+// messages over several lines.
+func TestYAML(t *testing.T) {
+	const list = `apiVersion: v1
+items:
+- apiVersion: v1
+  count: 9
+  eventTime: null
+  firstTimestamp: "2026-08-06T14:02:44Z"
+  involvedObject:
+    apiVersion: v1
+    fieldPath: spec.containers{sglang}
+    kind: Pod
+    name: decode-0
+    namespace: llm
+  kind: Event
+  lastTimestamp: "2026-08-06T14:05:10Z"
+  message: 'Readiness probe failed: HTTP probe failed with
+    statuscode: 503'
+  metadata:
+    creationTimestamp: "2026-08-06T14:02:44Z"
+    name: decode-0.17
+  reason: Unhealthy
+  reportingComponent: kubelet
+  source:
+    component: kubelet
+    host: node3
+  type: Warning
+- apiVersion: events.k8s.io/v1
+  deprecatedSource:
+    component: node-controller
+  eventTime: "2026-08-06T14:06:00.500000Z"
+  kind: Event
+  note: |
+    Node node3 status is now: NodeNotReady
+  reason: NodeNotReady
+  regarding:
+    kind: Node
+    name: node3
+  series:
+    count: 2
+    lastObservedTime: "2026-08-06T14:07:00.000000Z"
+  type: Normal
+kind: List
+metadata:
+  resourceVersion: ""
+`
+	const want = `14:02:44 node3/decode-0 9 pod: Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503 (until 14:05:10)
+14:06:00 node3/ 2 node: NodeNotReady: Node node3 status is now: NodeNotReady (until 14:07:00)
+`
+	if !isEvents([]byte(list)) {
+		t.Error("not recognized")
+	}
+	set, diags := readEvents(t, list)
+	if got := describe(set); got != want || len(diags.All()) > 0 {
+		t.Errorf("got\n%swant\n%s%v", got, want, diags.All())
+	}
+	damaged := strings.Replace(list, "deprecatedSource:", "\t: {[", 1) // the first event is whole
+	if set, diags = readEvents(t, damaged); len(diags.All()) != 1 || len(set.Instants) != 1 {
+		t.Errorf("%s%v", describe(set), diags.All())
+	}
+	if isEvents([]byte("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: x\n")) {
+		t.Error("a deployment is recognized")
+	}
+}
+
+func FuzzKubernetes(f *testing.F) {
+	f.Add(probe)
+	f.Add(`{"items":[` + newer + `]}`)
+	f.Add("apiVersion: v1\nitems:\n- reason: Killing\n  involvedObject:\n    name: a\n  type: Warning\n")
+	f.Add("LAST SEEN   TYPE      REASON   OBJECT   MESSAGE\n7m    Warning   A   pod/b   c\n")
+	f.Fuzz(func(t *testing.T, text string) { readEvents(t, text) })
+}
+
+// Damaged lists, as JSON and as YAML, are read as far as they go, and said to be damaged or not at all.
+func TestKubernetesMutants(t *testing.T) {
+	item := `- apiVersion: v1
+  count: 9
+  firstTimestamp: "2026-08-06T14:02:44Z"
+  involvedObject:
+    kind: Pod
+    name: decode-0
+  message: 'Readiness probe failed: statuscode: 503'
+  reason: Unhealthy
+  type: Warning
+`
+	asYAML := "apiVersion: v1\nitems:\n" + strings.Repeat(item, 6) + "kind: List\n"
+	asJSON := `{"apiVersion":"v1","items":[` + strings.Repeat(probe+","+newer+",", 3) + pulled + `],"kind":"List"}`
+	for _, text := range []string{asYAML, asJSON} {
+		s := damage.Subject{Data: []byte(text), Other: []byte(asJSON + "\n" + asYAML), OtherCuts: []int{len(asJSON) + 1}}
+		for i, b := range s.Data {
+			if b == '\n' || b == ',' {
+				s.Cuts = append(s.Cuts, i+1)
+			}
+		}
+		for seed := range damage.Seeds(40) {
+			if m := s.Mutate(seed); len(m.Data) > 0 {
+				readEvents(t, string(m.Data))
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package pyspy
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/flight/printed"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
+)
+
+// Format is dumps of py-spy.
+var Format = &format.Format{
+	Name:  "py-spy",
+	Noun:  "py-spy dump",
+	Doc:   "where the threads of processes stand: 'py-spy dump', as text or with --json",
+	For:   "'sgtrace report'",
+	Sniff: func(h format.Head) bool { return sniff(h.Bytes) },
+	Index: index,
+	Aside: true,
+	Text:  true,
+}
+
+var (
+	text = regexp.MustCompile(`(?m)^Process \d+: .*\r?\nPython v\d`)
+	// rankInName is the rank in the name of a file that people give it.
+	rankInName = regexp.MustCompile(`(?i)rank[-_]?(\d{1,6})`)
+)
+
+func sniff(head []byte) bool {
+	if trimmed := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		return bytes.Contains(head, []byte(`"owns_gil"`)) && bytes.Contains(head, []byte(`"frames"`))
+	}
+	return bytes.Contains(head, []byte("\nPython v")) && text.Match(head)
+}
+
+// index reads a file.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	var set = flight.New(opt.Syms)
+	head := make([]byte, 1)
+	if _, err := io.ReadFull(content, head); err != nil {
+		return nil, err
+	}
+	all := io.MultiReader(bytes.NewReader(head), content)
+	if head[0] == '[' {
+		err = readJSON(all, in.Name, set)
+	} else {
+		err = readText(all, in.Name, set)
+	}
+	if err != nil {
+		if len(set.Dumps) == 0 {
+			return nil, err
+		}
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	one := len(set.Dumps) == 1
+	host := tracename.Parse(in.Name).Host
+	for _, d := range set.Dumps {
+		d.Source = 0 // its times are not told
+		d.Host = host
+		if m := rankInName.FindStringSubmatch(in.Name); one && m != nil {
+			n, _ := strconv.Atoi(m[1])
+			d.Rank = int32(n)
+		}
+		opt.Flight.Add(d)
+	}
+	return &format.Source{}, nil
+}
+
+func readText(content io.Reader, name string, set *flight.Set) error {
+	r := printed.New(set, name, 0)
+	around := logline.New()
+	_, _, err := logline.Lines(content, func(b []byte, _ int64) {
+		r.Spied(around.Bare(b), 0)
+	})
+	r.End()
+	return err
+}
+
+// A thread is one of the JSON form. Values of variables are not read.
+type thread struct {
+	PID      int64  `json:"pid"`
+	ID       uint64 `json:"thread_id"`
+	Name     string `json:"thread_name"`
+	Active   bool   `json:"active"`
+	OwnsGIL  bool   `json:"owns_gil"`
+	OSThread int64  `json:"os_thread_id"`
+	Frames   []struct {
+		Name     string `json:"name"`
+		Filename string `json:"filename"`
+		Short    string `json:"short_filename"`
+		Line     int32  `json:"line"`
+	} `json:"frames"`
+	Process *struct {
+		PID         int64  `json:"pid"`
+		CommandLine string `json:"command_line"`
+	} `json:"process_info"`
+}
+
+// readJSON reads a list of threads.
+func readJSON(content io.Reader, name string, set *flight.Set) error {
+	j := json.NewDecoder(content)
+	of := map[int64]*flight.Dump{}
+	_, _, err := jsonscan.Each(j, nil, func() error {
+		var t thread
+		if err := j.Decode(&t); err != nil {
+			return err
+		}
+		d := of[t.PID]
+		if d == nil {
+			d = &flight.Dump{File: name, By: flight.PySpy, Rank: flight.Unknown, Of: trace.NoRank, PID: t.PID}
+			of[t.PID] = d
+			set.Add(d)
+		}
+		add(d, &t, set)
+		return nil
+	})
+	for _, d := range set.Dumps {
+		printed.MainFirst(d)
+	}
+	return err
+}
+
+// add adds a thread to the dump of its process.
+func add(d *flight.Dump, t *thread, set *flight.Set) {
+	const most = 512
+	if len(d.Threads) == most {
+		return
+	}
+	if p := t.Process; p != nil && d.Title == "" {
+		d.Title = printed.Title([]byte(p.CommandLine))
+		d.Of = printed.RankIn(d.Title)
+	}
+	state := "idle"
+	switch {
+	case t.OwnsGIL:
+		state = "active+gil"
+	case t.Active:
+		state = "active"
+	}
+	frames := make([]flight.Frame, 0, len(t.Frames))
+	for _, f := range t.Frames {
+		file := f.Short
+		if file == "" {
+			file = f.Filename
+		}
+		frames = append(frames, flight.Frame{Name: set.Syms.Intern(f.Name), File: set.Syms.Intern(file), Line: f.Line})
+	}
+	name := t.Name
+	if t.OSThread != 0 && t.OSThread == t.PID {
+		name = "MainThread" // threads that Python did not start have no name
+	}
+	printed.AddThread(d, flight.Thread{Name: name, State: state}, frames)
+}

@@ -1,0 +1,136 @@
+package rocm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A database is a SQLite file that is open for reading. Only tables are read: views are code, and
+// the numbers of some of these are wrong.
+type database struct {
+	conn   *sqlite.Conn
+	name   string
+	diags  *trace.Diags
+	tables []string
+}
+
+// magic begins every SQLite file.
+const magic = "SQLite format 3\x00"
+
+// isDatabase reports whether a file with the given head is one, and has a table whose name begins
+// with rocpd_ and one of some names. Of a file that was cut or is being written, the head may lack
+// the list of tables.
+func isDatabase(head []byte, names ...string) bool {
+	if !bytes.HasPrefix(head, []byte(magic)) {
+		return false
+	}
+	for rest := head; ; {
+		i := bytes.Index(rest, []byte("rocpd_"))
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len("rocpd_"):]
+		for _, name := range names {
+			if after, ok := bytes.CutPrefix(rest, []byte(name)); ok && endsName.Match(after) {
+				return true
+			}
+		}
+	}
+}
+
+// endsName is what stands behind the name of a table: nothing more, or the number of a recording.
+var endsName = regexp.MustCompile(`^(_?[0-9a-fA-F]{8}|[^\w])`)
+
+// openDatabase opens a file without locking, journals or writing. The caller closes it.
+func openDatabase(path, name string, diags *trace.Diags) (*database, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(full + "-wal"); err == nil && info.Size() > 0 {
+		diags.Add(trace.RocmJournal.Of(name))
+	}
+	conn, err := sqlitefile.Open(full, sqlitefile.MaxValue, true)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{conn: conn, name: name, diags: diags}
+	err = sqlitefile.Exec(conn, "PRAGMA cache_size=-2000")
+	err = errors.Join(err, d.each("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", func(s *sqlite.Stmt) {
+		d.tables = append(d.tables, s.ColumnText(0))
+	}))
+	if err != nil && len(d.tables) == 0 {
+		return nil, errors.Join(fmt.Errorf("the list of tables cannot be read, copy the file again: %w", err), conn.Close())
+	}
+	return d, nil
+}
+
+// Close closes the file.
+func (d *database) Close() error { return d.conn.Close() }
+
+// Tables returns the names of all tables, in the order of the file.
+func (d *database) Tables() []string { return d.tables }
+
+// Has reports whether there is a table.
+func (d *database) Has(table string) bool { return slices.Contains(d.tables, table) }
+
+func (d *database) each(sql string, row func(*sqlite.Stmt)) error {
+	stmt, _, err := d.conn.PrepareTransient(sql)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := stmt.Step()
+		if err != nil || !more {
+			return errors.Join(err, stmt.Finalize())
+		}
+		row(stmt)
+	}
+}
+
+// Scan passes the rows of a table, in the order of its numbers, with the given columns. Those that
+// the table lacks are NULL: producers add columns from version to version. Of a damaged table it
+// passes what stands before the damage and, from the end, what stands behind it.
+func (d *database) Scan(table string, columns []string, row func(*sqlite.Stmt)) {
+	if !d.Has(table) {
+		return
+	}
+	have := map[string]bool{}
+	err := d.each("PRAGMA table_info("+sqlitefile.Quote(table)+")", func(s *sqlite.Stmt) { have[strings.ToLower(s.ColumnText(1))] = true })
+	list := []string{"rowid"}
+	for _, c := range columns {
+		if !have[strings.ToLower(c)] {
+			c = "NULL"
+		} else {
+			c = sqlitefile.Quote(c)
+		}
+		list = append(list, c)
+	}
+	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + sqlitefile.Quote(table)
+	last, read := int64(-1<<63), 0
+	if err == nil {
+		err = d.each(sql, func(s *sqlite.Stmt) { last, read = s.ColumnInt64(0), read+1; row(s) })
+	}
+	if err == nil {
+		return
+	}
+	back, beyond := 0, false
+	_ = d.each(sql+" ORDER BY rowid DESC", func(s *sqlite.Stmt) {
+		if beyond = beyond || s.ColumnInt64(0) <= last; !beyond {
+			back++
+			row(s)
+		}
+	})
+	d.diags.Add(trace.RocmTableDamaged.Of(d.name, table, err, read+back))
+}

@@ -1,0 +1,439 @@
+package rocm
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A recorder makes profiles of the rows of one input, as the filter of its options says. It is
+// not safe for concurrent use.
+type recorder struct {
+	in    *format.Input
+	opt   *format.Options
+	put   *trace.ArgsAppender // nil leaves arguments out
+	keys  argKeys
+	list  trace.ArgList
+	keep  *profile.Keeper
+	procs []*process
+}
+
+// argKeys are the names of arguments, which are those of PyTorch's profiler where it has the same.
+type argKeys struct{ device, stream, correlation, grid, block, registers, shared, bytes, category, node trace.Sym }
+
+// newRecorder returns a recorder of an input.
+func newRecorder(in *format.Input, opt *format.Options) *recorder {
+	r := &recorder{in: in, opt: opt, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
+	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
+		r.put = opt.Args.Appender()
+	}
+	for key, name := range map[*trace.Sym]string{
+		&r.keys.device: "device", &r.keys.stream: "stream", &r.keys.correlation: "correlation", &r.keys.grid: "grid", &r.keys.block: "block",
+		&r.keys.registers: "registers per thread", &r.keys.shared: "shared memory", &r.keys.bytes: "bytes", &r.keys.category: "category",
+		&r.keys.node: "graph node id",
+	} {
+		*key = opt.Syms.Intern(name)
+	}
+	return r
+}
+
+// A process is what is recorded of one.
+type process struct {
+	r        *recorder
+	p        *profile.Profile
+	rows     map[rowKey]int32
+	devices  map[int32]string // names by number
+	used     map[int32]bool   // devices that did something
+	launches []profile.Launch
+	onDevice numbers         // correlations of work
+	blocks   map[int64]block // allocated memory by address
+	sums     map[int32]int64 // of blocks, by device
+	// unnumbered: what number a device has on its machine is unknown.
+	unnumbered bool
+}
+
+// rowKey finds a row: its kind, and two numbers or a symbol.
+type rowKey struct {
+	kind profile.RowKind
+	a, b int64
+	name trace.Sym
+}
+
+// NewProcess begins the next process.
+func (r *recorder) NewProcess(pid int64, host string) *process {
+	p := &process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{},
+		blocks: map[int64]block{}, sums: map[int32]int64{},
+		p: &profile.Profile{Name: r.in.Name, First: math.MaxInt64, Last: math.MinInt64,
+			Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Host: host, PID: pid}}}
+	p.thread(pid) // names the process even if nothing lies on it
+	r.procs = append(r.procs, p)
+	return p
+}
+
+// Boot says on which machine the process ran, from the boot of which its times count.
+func (p *process) Boot(machine string) {
+	if machine != "" {
+		p.p.Meta.Epoch = "boot of " + machine
+	}
+}
+
+// Unix says that times were recorded since boot, and that shift was added for Unix time.
+func (p *process) Unix(shift trace.Time) {
+	p.p.Meta.Origin, p.p.Meta.Base = profile.OriginUnix, int64(shift)
+}
+
+// Unnumbered says that devices have numbers of the recording, which are not those of the machine.
+func (p *process) Unnumbered() { p.unnumbered = true }
+
+// Ranked says what the environment of the process tells of its rank; -1 is unknown.
+func (p *process) Ranked(rank, size int32) {
+	if rank >= 0 {
+		p.p.Meta.WorldSize = size
+		p.p.Meta.Hints = append(p.p.Meta.Hints, profile.Hint{From: "environment", Rank: rank, Size: size})
+	}
+}
+
+// Device names an accelerator that the process can see.
+func (p *process) Device(number int32, name, uuid string) {
+	p.devices[number] = name
+	p.p.Meta.Devices = append(p.p.Meta.Devices, profile.Device{ID: int64(number), Name: name, UUID: uuid})
+}
+
+// at is where and when a device did something.
+type at struct {
+	Start, End     trace.Time // ns
+	Device, Stream int64
+	Correlation    int64 // of the call that asked for it; 0 is unknown
+}
+
+// A dispatch is one run of a kernel. Sizes are work-items; 0 is unknown.
+type dispatch struct {
+	at
+	Name              trace.Sym
+	Grid, Group       [3]int64
+	Flat              bool // nothing but the products of sizes is known; the first are these
+	Registers, Shared int64
+	Node              int64 // of the graph that ran it; 0 is none
+	Counters          []counted
+}
+
+// counted is what a hardware counter counted during a kernel.
+type counted struct {
+	Name, Unit trace.Sym
+	Device     int32
+	Value      float64
+}
+
+// dispatch adds a kernel.
+func (p *process) Kernel(k *dispatch) {
+	row := p.stream(k.Device, k.Stream)
+	if !p.saw(k.Start, k.End) {
+		return
+	}
+	blocks, threads := [3]int64{}, int64(1)
+	for i := range blocks {
+		threads *= k.Group[i]
+		if k.Group[i] > 0 {
+			blocks[i] = (k.Grid[i] + k.Group[i] - 1) / k.Group[i]
+		}
+	}
+	event := p.add(row, profile.KernelCategory, k.Name, k.Start, k.End, k.Correlation, func(l trace.ArgList) trace.ArgList {
+		keys := &p.r.keys
+		l = p.r.place(l, &k.at)
+		if !k.Flat {
+			l = p.r.dims(p.r.dims(l, keys.grid, blocks), keys.block, k.Group)
+		}
+		if p.r.opt.Filter.Args == profile.ArgsAll {
+			l = l.Int(keys.registers, k.Registers).Int(keys.shared, k.Shared)
+			if k.Node != 0 {
+				l = l.Int(keys.node, k.Node)
+			}
+			for _, c := range k.Counters {
+				l = l.Float(c.Name, c.Value)
+			}
+		}
+		return l
+	})
+	if event != profile.NoEvent && blocks[0]*blocks[1]*blocks[2] == 1 {
+		if n := profile.OneBlockOf(1, threads); n > 0 {
+			p.p.OneBlock = memory.Append(p.p.OneBlock, profile.OneBlock{Event: event, Threads: n})
+		}
+	}
+	p.worked(row, k.Name, &k.at)
+	if profile.MeetsOthers(p.r.opt.Syms.Name(k.Name)) {
+		p.p.Collectives.Add(&profile.Collective{Event: event, Row: row, Time: k.Start, Dur: dur(k.Start, k.End), Name: k.Name,
+			OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1, Correlation: k.Correlation})
+	}
+	for _, c := range k.Counters {
+		p.sample(int32(k.Device), c.Name, c.Unit, k.Start, c.Value)
+		p.sample(int32(k.Device), c.Name, c.Unit, k.End, 0)
+		p.count(int32(k.Device), c.Name, c.Unit, k.End, c.Value, profile.DeviceCounter)
+	}
+}
+
+// dims adds the extents of a grid or a block.
+func (r *recorder) dims(l trace.ArgList, key trace.Sym, v [3]int64) trace.ArgList {
+	if v == [3]int64{} {
+		return l
+	}
+	var elems trace.ArgList
+	for _, n := range v {
+		elems = elems.Int(0, n)
+	}
+	return l.Array(key, elems)
+}
+
+// place adds the arguments that say where something ran.
+func (r *recorder) place(l trace.ArgList, at *at) trace.ArgList {
+	if at.Correlation != 0 {
+		l = l.Int(r.keys.correlation, at.Correlation)
+	}
+	return l.Int(r.keys.device, at.Device).Int(r.keys.stream, at.Stream)
+}
+
+// Copy adds a copy, or what fills memory; what is how the producer calls it, and bytes is -1
+// where it does not say.
+func (p *process) Copy(at *at, what string, bytes int64) {
+	row := p.stream(at.Device, at.Stream)
+	if !p.saw(at.Start, at.End) {
+		return
+	}
+	text, category := copyName(what)
+	name := p.r.opt.Syms.Intern(text)
+	p.add(row, category, name, at.Start, at.End, at.Correlation, func(l trace.ArgList) trace.ArgList {
+		if l = p.r.place(l, at); bytes >= 0 {
+			l = l.Int(p.r.keys.bytes, bytes)
+		}
+		return l
+	})
+	p.worked(row, name, at)
+}
+
+// worked ties what a device did to the call that asked for it, and adds it to the fingerprint.
+func (p *process) worked(row int32, name trace.Sym, at *at) {
+	f := &p.r.opt.Filter
+	p.used[int32(at.Device)] = true
+	if f.Fingerprint {
+		p.p.Fingerprint = memory.Append(p.p.Fingerprint, profile.Print{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
+	}
+	p.onDevice.add(at.Correlation)
+}
+
+// Kinds of calls, in the terms of PyTorch's profiler.
+const (
+	runtimeCall = "cuda_runtime" // HIP, RCCL
+	driverCall  = "cuda_driver"  // HSA
+)
+
+// Call adds a call of a thread. kind is runtimeCall or driverCall.
+func (p *process) Call(tid int64, kind string, name trace.Sym, from, to trace.Time, correlation int64) {
+	if !p.saw(from, to) {
+		return
+	}
+	row := p.thread(tid)
+	p.add(row, kind, name, from, to, correlation, func(l trace.ArgList) trace.ArgList {
+		if correlation != 0 {
+			l = l.Int(p.r.keys.correlation, correlation)
+		}
+		return l
+	})
+	if correlation != 0 {
+		p.launches = memory.Append(p.launches, profile.Launch{Time: from, Correlation: correlation, Row: row})
+	}
+}
+
+// Range adds an annotation of a thread.
+func (p *process) Range(tid int64, name trace.Sym, from, to trace.Time) {
+	if !p.saw(from, to) {
+		return
+	}
+	row := p.thread(tid)
+	event := p.add(row, profile.AnnotationCategory, name, from, to, 0, nil)
+	if step, ok := profile.ParseStep(p.r.opt.Syms.Name(name)); ok {
+		p.p.Steps = append(p.p.Steps, profile.Step{Event: event, Row: row, Time: from, Dur: dur(from, to), Name: name, Kind: step.Kind, Batch: step.Batch})
+	}
+}
+
+// Other adds what a thread or the driver did that no report knows, such as migrations of pages.
+func (p *process) Other(tid int64, category string, name trace.Sym, from, to trace.Time) {
+	if p.saw(from, to) {
+		p.add(p.thread(tid), category, name, from, to, 0, nil)
+	}
+}
+
+// Mark adds an instant of a thread.
+func (p *process) Mark(tid int64, name trace.Sym, at trace.Time) {
+	category := p.r.opt.Syms.Intern(profile.InstantCategory)
+	if !p.saw(at, at) || !p.r.keep.Category(category) || !p.r.keep.Within(name, at, at) {
+		return
+	}
+	p.p.Instants = memory.Append(p.p.Instants, profile.Instant{Time: at, Row: p.thread(tid), Name: name, Cat: category})
+}
+
+// Counter adds the value that a counter of a device has from a time on.
+func (p *process) Counter(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
+	if !p.saw(at, at) {
+		return
+	}
+	p.sample(device, name, unit, at, value)
+	p.count(device, name, unit, at, value, kind)
+}
+
+// sample draws a value.
+func (p *process) sample(device int32, name, unit trace.Sym, at trace.Time, value float64) {
+	f := &p.r.opt.Filter
+	if f.IndexOnly || !p.r.keep.Within(name, at, at) {
+		return
+	}
+	row := p.row(rowKey{profile.RowCounter, int64(device), 0, name}, func() profile.Row {
+		return profile.Row{Kind: profile.RowCounter, PID: int64(device), PIDText: strconv.Itoa(int(device)), Folder: p.folder(device),
+			Name: p.r.opt.Syms.Name(name), Unit: p.r.opt.Syms.Name(unit)}
+	})
+	p.p.Samples = memory.Append(p.p.Samples, profile.CounterSample{Time: at, Value: value, Row: row})
+}
+
+// count keeps a value for reports.
+func (p *process) count(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
+	p.p.Counters = memory.Append(p.p.Counters, profile.CounterValue{Time: at, Source: p.r.opt.Syms.Intern("GPU " + strconv.Itoa(int(device))), Name: name, Unit: unit, Value: value, Kind: kind})
+}
+
+// saw notes that something happened, and reports whether its times can be right.
+func (p *process) saw(from, to trace.Time) bool {
+	if !isTime(from) || !isTime(to) {
+		p.r.opt.Diags.Add(trace.RocmTime.Of(p.r.in.Name, from, to))
+		return false
+	}
+	p.p.Total++
+	p.p.First, p.p.Last = min(p.p.First, from), max(p.p.Last, from, to)
+	return true
+}
+
+// isTime reports whether a time can be one: what a damaged row holds lies beyond 2043, or long
+// before 1970.
+func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
+
+func dur(from, to trace.Time) int64 { return max(0, int64(to-from)) }
+
+// add adds an event if the filter keeps it, with the arguments that args adds to a list; nil adds
+// none. It returns its index, or NoEvent.
+func (p *process) add(row int32, category string, name trace.Sym, from, to trace.Time, correlation int64, args func(trace.ArgList) trace.ArgList) int32 {
+	r := p.r
+	cat := r.opt.Syms.Intern(category)
+	if !r.keep.Keeps(cat, name, from, to) {
+		return profile.NoEvent
+	}
+	s := profile.Slice{Time: from, Dur: dur(from, to), Correlation: correlation, Name: name, Cat: cat, Place: profile.SliceKindOf(category).On(row)}
+	if r.put != nil && args != nil {
+		if r.list = args(r.list[:0]); len(r.list) > 0 {
+			s.Args = r.put.Put(r.list)
+		}
+	}
+	p.p.Events = memory.Append(p.p.Events, s)
+	return int32(len(p.p.Events) - 1)
+}
+
+func (p *process) row(key rowKey, fresh func() profile.Row) int32 {
+	i, ok := p.rows[key]
+	if !ok {
+		i = int32(len(p.p.Rows))
+		p.rows[key] = i
+		p.p.Rows = append(p.p.Rows, fresh())
+	}
+	return i
+}
+
+func (p *process) thread(tid int64) int32 {
+	return p.row(rowKey{profile.RowThread, tid, 0, 0}, func() profile.Row {
+		pid, id := strconv.FormatInt(p.p.Meta.PID, 10), strconv.FormatInt(tid, 10)
+		return profile.Row{Kind: profile.RowThread, PID: p.p.Meta.PID, PIDText: pid, TID: tid, TIDText: id, Name: "thread " + id}
+	})
+}
+
+// stream returns the row of a stream.
+func (p *process) stream(device, stream int64) int32 {
+	return p.row(rowKey{profile.RowStream, device, stream, 0}, func() profile.Row {
+		id := strconv.FormatInt(stream, 10)
+		return profile.Row{Kind: profile.RowStream, PID: device, PIDText: strconv.FormatInt(device, 10), TID: stream, TIDText: id,
+			Name: "stream " + id, Folder: p.folder(int32(device))}
+	})
+}
+
+// folder is where rows of a device are.
+func (p *process) folder(device int32) string {
+	text := "ROCm > GPU " + strconv.Itoa(int(device))
+	if name := p.devices[device]; name != "" {
+		text += " (" + name + ")"
+	}
+	return text
+}
+
+// Profiles returns the processes that did something, or the first one where none did.
+func (r *recorder) Profiles() []*profile.Profile {
+	var list []*profile.Profile
+	for _, p := range r.procs {
+		if p.p.Total > 0 || len(r.procs) == 1 {
+			list = append(list, p.finish())
+		}
+	}
+	if len(list) == 0 && len(r.procs) > 0 {
+		list = append(list, r.procs[0].finish())
+	}
+	return list
+}
+
+// finish completes the tables of a process.
+func (p *process) finish() *profile.Profile {
+	x := p.p
+	if x.Total == 0 {
+		x.First, x.Last = 0, 0
+	}
+	x.PlaceCollectives(p.launches, nil)
+	for i := range x.Events { // calls that launched nothing have numbers, too
+		if e := &x.Events[i]; e.IsLaunch() && !p.onDevice.has(e.Correlation) {
+			e.Correlation = 0
+		}
+	}
+	x.Steps = profile.WholeSteps(x.Steps, p.r.opt.Syms)
+	x.Meta.OnGPU = len(p.used) > 0
+	if len(p.used) == 1 && !p.unnumbered {
+		for device := range p.used {
+			x.Meta.GPU = device
+		}
+	}
+	if x.Collectives.Len() > 0 {
+		x.Meta.Backend = "nccl" // what torch.distributed calls RCCL
+	}
+	slices.SortStableFunc(x.Meta.Devices, func(a, b profile.Device) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(x.Counters, func(a, b profile.CounterValue) int { return cmp.Compare(a.Time, b.Time) })
+	return x
+}
+
+// copyWords are parts of what producers call copies, in capitals and without what separates words,
+// with the direction in the words of PyTorch's profiler.
+var copyWords = []struct{ part, direction string }{
+	{"HOSTTODEVICE", "HtoD"}, {"DEVICETOHOST", "DtoH"}, {"DEVICETODEVICE", "DtoD"}, {"HOSTTOHOST", "HtoH"}, {"PEERTOPEER", "PtoP"},
+	{"H2D", "HtoD"}, {"D2H", "DtoH"}, {"D2D", "DtoD"}, {"H2H", "HtoH"}, {"P2P", "PtoP"},
+}
+
+// copyName returns what PyTorch's profiler calls a copy, and its category, of how a producer
+// calls it: "MEMORY_COPY_HOST_TO_DEVICE", "CopyHostToDevice", "HostToDevice".
+func copyName(what string) (name, category string) {
+	plain := strings.ToUpper(strings.NewReplacer("_", "", " ", "", "-", "").Replace(what))
+	for _, w := range copyWords {
+		if strings.Contains(plain, w.part) {
+			return "Memcpy " + w.direction, profile.CopyCategories[0]
+		}
+	}
+	if strings.Contains(plain, "SET") || strings.Contains(plain, "FILL") {
+		return "Memset (Device)", profile.CopyCategories[1]
+	}
+	return fmt.Sprintf("Memcpy Unknown (%s)", what), profile.CopyCategories[0]
+}

@@ -1,0 +1,341 @@
+package rocm_test
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/rocm"
+	golden "github.com/sgtrace/sgtrace/golden/rocm"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// index reads a file.
+func index(t *testing.T, f *format.Format, path string, filter profile.Filter) (*format.Source, *format.Options, error) {
+	t.Helper()
+	opt := &format.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}, Filter: filter}
+	in := &format.Input{Name: filepath.Base(path), Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	src, err := f.Index(in, opt)
+	return src, opt, err
+}
+
+// lines are what a process did, one line for each thing, sorted.
+func lines(src *format.Source, opt *format.Options, pid int64) (out []string) {
+	for _, p := range src.Profiles {
+		if p.Meta.PID != pid {
+			continue
+		}
+		of := func(string) (rank, pid int32) { return 0, int32(p.Meta.PID) }
+		st := p.Stream(opt.Syms, opt.Args, of)
+		calls := map[int64]profile.Event{}
+		st.Calls(func(c *profile.Call) bool {
+			calls[c.Correlation] = c.Event
+			out = append(out, fmt.Sprint("call ", opt.Syms.Name(c.Name), c.Start, c.End))
+			return true
+		})
+		st.Kernels(func(k *profile.Kernel) bool {
+			call := calls[k.Correlation]
+			out = append(out, fmt.Sprint("kernel ", opt.Syms.Name(k.Name), k.Start, k.End, k.Device, k.Stream, k.OneBlock, " of ", opt.Syms.Name(call.Name), call.Start))
+			return true
+		})
+		st.Copies(func(c *profile.Copy) bool {
+			out = append(out, fmt.Sprint("copy ", opt.Syms.Name(c.Name), c.Start, c.End, c.Bytes, c.Stream, " at ", calls[c.Correlation].Start))
+			return true
+		})
+		st.Ranges(func(r *profile.Range) bool {
+			out = append(out, fmt.Sprint("range ", opt.Syms.Name(r.Name), r.Start, r.End))
+			return true
+		})
+		st.CounterValues(func(c *profile.CounterValue) bool {
+			out = append(out, fmt.Sprint("counter ", opt.Syms.Name(c.Name), opt.Syms.Name(c.Source), c.Time, c.Value))
+			return true
+		})
+	}
+	slices.Sort(out)
+	return out
+}
+
+// truth is the same of a rank of a run. Of RPD, no kernel of a graph tells its grid, ranges are
+// marks, and no kernel is counted.
+func truth(p *golden.Rank, ofRPD bool) (out []string) {
+	for _, c := range p.Calls {
+		out = append(out, fmt.Sprint("call ", c.Name, trace.Time(c.Start), trace.Time(c.End)))
+	}
+	for _, k := range p.Kernels {
+		one := 0
+		if k.Blocks == 1 && !(ofRPD && p.Calls[k.Call].Name == "hipGraphLaunch") {
+			one = 256
+		}
+		out = append(out, fmt.Sprint("kernel ", k.Name, trace.Time(k.Start), trace.Time(k.End), p.Number, k.Stream, one, " of ", p.Calls[k.Call].Name, trace.Time(p.Calls[k.Call].Start)))
+		if !ofRPD {
+			out = append(out, fmt.Sprint("counter ", "SQ_WAVES", fmt.Sprint("GPU ", p.Number), trace.Time(k.End), k.Waves))
+		}
+	}
+	for _, c := range p.Copies {
+		name := "[CUDA memcpy Host-to-Device]"
+		if c.Back {
+			name = "[CUDA memcpy Device-to-Host]"
+		}
+		out = append(out, fmt.Sprint("copy ", name, trace.Time(c.Start), trace.Time(c.End), c.Bytes, c.Stream, " at ", trace.Time(p.Calls[c.Call].Start)))
+	}
+	if !ofRPD {
+		for _, r := range p.Ranges {
+			out = append(out, fmt.Sprint("range ", r.Text, trace.Time(r.Start), trace.Time(r.End)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// later is what a rank did with by added to all times, which those of Perfetto traces have.
+func later(p *golden.Rank, by int64) *golden.Rank {
+	q := &golden.Rank{Number: p.Number, PID: p.PID, Kernels: slices.Clone(p.Kernels), Copies: slices.Clone(p.Copies), Calls: slices.Clone(p.Calls), Ranges: slices.Clone(p.Ranges)}
+	for i := range q.Kernels {
+		q.Kernels[i].Start, q.Kernels[i].End = q.Kernels[i].Start+by, q.Kernels[i].End+by
+	}
+	for i := range q.Copies {
+		q.Copies[i].Start, q.Copies[i].End = q.Copies[i].Start+by, q.Copies[i].End+by
+	}
+	for i := range q.Calls {
+		q.Calls[i].Start, q.Calls[i].End = q.Calls[i].Start+by, q.Calls[i].End+by
+	}
+	for i := range q.Ranges {
+		q.Ranges[i].Start, q.Ranges[i].End = q.Ranges[i].Start+by, q.Ranges[i].End+by
+	}
+	return q
+}
+
+// A form is a way to write a run.
+type form struct {
+	name   string
+	format *format.Format
+	ranks  []int
+	write  func(r *golden.Run, path string) error
+}
+
+var forms = []form{
+	{"rocpd", rocm.Rocpd, []int{1}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, true, 1) }},
+	{"plain rocpd", rocm.Rocpd, []int{0}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, false, 0) }},
+	{"merged rocpd", rocm.Rocpd, []int{0, 1}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, true, 0, 1) }},
+	{"RPD", rocm.RPD, []int{0, 1}, func(r *golden.Run, path string) error { return r.WriteRPD(path) }},
+	{"JSON", rocm.Rocprof, []int{1}, func(r *golden.Run, path string) error { return r.WriteJSON(path, 1) }},
+	{"Perfetto", rocm.RocprofPerfetto, []int{1}, func(r *golden.Run, path string) error { return r.WritePerfetto(path, 1) }},
+}
+
+// All forms of a run say what happened, to the nanosecond, with the call of each kernel.
+func TestEveryRow(t *testing.T) {
+	r := golden.New(3, 2, 12)
+	for _, f := range forms {
+		path := filepath.Join(t.TempDir(), "results.db")
+		if err := f.write(r, path); err != nil {
+			t.Fatal(err)
+		}
+		head, _ := os.ReadFile(path)
+		for _, other := range []*format.Format{rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto} {
+			if is := other.Sniff(format.Head{Bytes: head[:min(len(head), 64<<10)]}); is && other != f.format {
+				t.Errorf("%s is taken for a %s", f.name, other.Name)
+			} else if !is && other == f.format {
+				t.Errorf("%s is not recognized", f.name)
+			}
+		}
+		src, opt, err := index(t, f.format, path, profile.Filter{})
+		if err != nil {
+			t.Fatal(f.name, err)
+		}
+		for _, n := range f.ranks {
+			p := r.Ranks[n]
+			if f.format == rocm.RocprofPerfetto {
+				p = later(p, r.Booted)
+			}
+			got, want := lines(src, opt, int64(p.PID)), truth(p, f.format == rocm.RPD)
+			if f.format == rocm.RPD {
+				got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "counter sclk") })
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, rank %d: %d rows, want %d; the first that differs is %s", f.name, n, len(got), len(want), firstOther(got, want))
+			}
+		}
+		for i, p := range src.Profiles {
+			if f.format == rocm.Rocpd && !slices.Equal(p.Meta.Hints, []profile.Hint{{From: "environment", Rank: int32(f.ranks[i]), Size: 2}}) {
+				t.Errorf("%s: hints %v", f.name, p.Meta.Hints)
+			}
+			if f.format != rocm.RPD && (len(p.Steps) != len(r.Ranks[0].Ranges) || p.Steps[0].Kind != profile.StepDecode) {
+				t.Errorf("%s: %d steps, want %d", f.name, len(p.Steps), len(r.Ranks[0].Ranges))
+			}
+		}
+		for _, d := range opt.Diags.All() {
+			if d.Severity > trace.Info {
+				t.Errorf("%s: %s", f.name, d)
+			}
+		}
+	}
+}
+
+func firstOther(got, want []string) string {
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			return got[i] + ", want " + want[i]
+		}
+	}
+	return "behind the last"
+}
+
+// What is kept of a window, or of a kind, is the same as of everything, with the rest left out.
+func TestFilter(t *testing.T) {
+	r := golden.New(5, 2, 10)
+	from, to := trace.Time(r.Ranks[1].Kernels[10].Start), trace.Time(r.Ranks[1].Kernels[30].End)
+	for _, f := range forms {
+		path := filepath.Join(t.TempDir(), "results.db")
+		if err := f.write(r, path); err != nil {
+			t.Fatal(err)
+		}
+		src, opt, err := index(t, f.format, path, profile.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := *opt
+		from, to := from, to
+		if f.format == rocm.RocprofPerfetto {
+			from, to = from+trace.Time(r.Booted), to+trace.Time(r.Booted)
+		}
+		part.Filter = profile.Filter{From: from, To: to, Cats: []string{"Kernel"}, MinDur: 10_000}
+		some, err := src.Stream(&part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range src.Profiles {
+			if !p.Meta.OnGPU {
+				continue
+			}
+			want := slices.DeleteFunc(slices.Clone(p.Events), func(s profile.Slice) bool {
+				return opt.Syms.Name(s.Cat) != "kernel" || s.Dur < 10_000 || s.End() < from || s.Time > to
+			})
+			if got := some[i].Events; len(got) != len(want) || len(want) == 0 || some[i].Collectives.Len() != p.Collectives.Len() {
+				t.Errorf("%s: %d events in the window, want %d; %d collectives of %d", f.name, len(got), len(want), some[i].Collectives.Len(), p.Collectives.Len())
+			}
+		}
+	}
+}
+
+// Nothing secret is held: no name and no argument has it.
+func TestSecrets(t *testing.T) {
+	r := golden.New(7, 2, 4)
+	for _, f := range forms {
+		path := filepath.Join(t.TempDir(), "results.db")
+		if err := f.write(r, path); err != nil {
+			t.Fatal(err)
+		}
+		if file, _ := os.ReadFile(path); !strings.Contains(string(file), r.Canary) {
+			t.Fatalf("%s has no canary", f.name)
+		}
+		src, opt, err := index(t, f.format, path, profile.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range src.Profiles {
+			text := fmt.Sprintf("%+v", p.Meta)
+			for _, row := range p.Rows {
+				text += row.Name + row.Process
+			}
+			for _, s := range p.Events {
+				text += opt.Syms.Name(s.Name)
+				text += string(opt.Args.Raw(s.Args))
+			}
+			// RPD's texts are names and arguments at once: these are interned, and never shown.
+			if strings.Contains(text, r.Canary) {
+				t.Errorf("%s: a secret is held", f.name)
+			}
+		}
+	}
+}
+
+// mutants is how many of each form are made.
+func mutants() int {
+	if n, err := strconv.Atoi(os.Getenv("SGTRACE_MUTANTS")); err == nil {
+		return n
+	}
+	return 28 // each kind of damage twice
+}
+
+// Damaged files are read as far as they go, and nothing else happens.
+func TestMutants(t *testing.T) {
+	r := golden.New(11, 2, 6)
+	for _, f := range forms {
+		path := filepath.Join(t.TempDir(), "results.db")
+		if err := f.write(r, path); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &damage.Subject{Data: data, Cuts: damage.Pages(data, 4096)}
+		if f.format == rocm.Rocprof {
+			s.Cuts = damage.Tokens(data)
+		}
+		s.Other, s.OtherCuts = s.Data, s.Cuts
+		for seed := range uint64(mutants()) {
+			m := s.Mutate(seed)
+			if err := os.WriteFile(path, m.Data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			src, opt, err := index(t, f.format, path, profile.Filter{})
+			if err != nil {
+				continue
+			}
+			for _, p := range src.Profiles {
+				lines(src, opt, p.Meta.PID)
+			}
+		}
+	}
+}
+
+// The real files have the sums that SQLite has.
+func TestSharedRocpd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rocpd01.db")
+	if err := os.WriteFile(path, testinput.ReadZstd(t, testinput.Shared(t, "data", "untraced", "rocpd01_synthetic.db.zst")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src, opt, err := index(t, rocm.Rocpd, path, profile.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, p := range src.Profiles {
+		for _, s := range p.Events {
+			got[opt.Syms.Name(s.Cat)] += s.Dur
+		}
+	}
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for category, table := range map[string]string{"kernel": "kernel_dispatch", "gpu_memcpy": "memory_copy", "user_annotation": "region"} {
+		err := sqlitex.Execute(conn, "SELECT sum(end - start) FROM rocpd_"+table+"cc3883073c204c7da65be8c5f67fa23c", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			if want := s.ColumnInt64(0); got[category] != want || want == 0 {
+				t.Errorf("%s: %d ns, want %d", category, got[category], want)
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := src.Profiles[0]; cmp.Or(p.Meta.Host, "none") != "test_host" || p.Meta.PID != 1234 || len(p.Instants) != 20 {
+		t.Errorf("host %q, pid %d, %d instants", p.Meta.Host, p.Meta.PID, len(p.Instants))
+	}
+}

@@ -1,0 +1,269 @@
+package rocm
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Rocprof reads what rocprofv3 writes with --output-format json (*_results.json).
+//
+// # What is odd
+//
+//   - Records have numbers instead of names: of a kernel, of the kind of a call, of the operation
+//     within it. The tables of names come first in the file.
+//   - The text of a roctx range is in a list of its own, by the correlation id of its record.
+//   - The list of metadata holds the command and, since ROCm 7, the environment of the process:
+//     neither is read.
+//   - An id of a stream or an agent is an object with a handle.
+//   - With --pmc alone, kernels are where their counters are, and in no other list.
+var Rocprof = &format.Format{
+	Name:    "rocprofv3 JSON",
+	Doc:     "JSON of rocprofv3 (*_results.json), as --output-format json writes it",
+	For:     "'sgtrace merge', 'sgtrace convert rocprof2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Convert: "rocprof2perfetto",
+	Noun:    "rocprofv3 JSON file",
+	Sniff:   func(h format.Head) bool { return rocprofBegins.Match(h.Bytes) },
+	Index:   index("rocprofv3", readRocprof),
+	Text:    true,
+	Beside:  true,
+	Machine: true,
+}
+
+var rocprofBegins = regexp.MustCompile(`^\s*\{\s*"rocprofiler-sdk-tool"\s*:`)
+
+// rocprofReader reads one document, with the tables of the process that it is at.
+type rocprofReader struct {
+	in       *format.Input
+	opt      *format.Options
+	to       *recorder
+	d        *json.Decoder
+	p        *process
+	meta     rocprofMetadata
+	agents   map[int64]rocprofAgent
+	symbols  map[int64]rocprofSymbol
+	kinds    []rocprofKind // of buffer_records
+	texts    map[int64]trace.Sym
+	meters   map[int64]trace.Sym
+	counted  map[int64][]counted      // by dispatch
+	untraced map[int64]*rocprofRecord // dispatches that were counted and not traced, so far
+	nameless int
+	rows     int
+}
+
+type rocprofMetadata struct {
+	Node struct {
+		Machine string `json:"machine_id"`
+		Host    string `json:"hostname"`
+	}
+	PID int64
+}
+type rocprofAgent struct {
+	number int32
+	gpu    bool
+}
+type rocprofSymbol struct {
+	name      trace.Sym
+	registers int64
+}
+type rocprofKind struct {
+	Kind       string
+	Operations []string
+}
+type handle struct{ Handle int64 }
+type extent struct{ X, Y, Z int64 }
+
+func readRocprof(in *format.Input, opt *format.Options, to *recorder) error {
+	r := &rocprofReader{in: in, opt: opt, to: to}
+	f, err := in.Open()
+	if err != nil {
+		return err
+	}
+	r.d = json.NewDecoder(f)
+	_, at, err := jsonscan.Each(r.d, func(key string) error {
+		_, _, err := jsonscan.Each(r.d, nil, r.process)
+		return err
+	}, nil)
+	if err != nil && (r.p == nil || errors.Is(err, errShape)) {
+		return errors.Join(err, f.Close())
+	}
+	switch {
+	case err != nil:
+		what := err
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			what = errors.New("the file ends early")
+		}
+		opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: in.Name, Offset: max(at, r.d.InputOffset())}, what))
+	case r.rows == 0:
+		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced"))
+	}
+	if r.rows > 0 {
+		opt.Diags.Add(trace.RocmClock.Of(in.Name))
+	}
+	if r.nameless > 0 {
+		opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
+	}
+	return f.Close()
+}
+
+var errShape = errors.New("is not the JSON of rocprofv3")
+
+// process reads what was recorded of one process.
+func (r *rocprofReader) process() error {
+	r.p, r.kinds, r.meta = nil, nil, rocprofMetadata{}
+	r.agents, r.symbols, r.texts = map[int64]rocprofAgent{}, map[int64]rocprofSymbol{}, map[int64]trace.Sym{}
+	r.meters, r.counted, r.untraced = map[int64]trace.Sym{}, map[int64][]counted{}, map[int64]*rocprofRecord{}
+	_, _, err := jsonscan.Each(r.d, func(key string) error {
+		switch key {
+		case "metadata":
+			return r.d.Decode(&r.meta)
+		case "agents":
+			return eachOf(r, r.agent)
+		case "counters":
+			return eachOf(r, func(c *struct {
+				ID   handle
+				Name string
+			}) {
+				r.meters[c.ID.Handle] = r.opt.Syms.Intern(c.Name)
+			})
+		case "kernel_symbols":
+			return eachOf(r, r.symbol)
+		case "strings":
+			return r.strings()
+		case "callback_records":
+			_, _, err := jsonscan.Each(r.d, r.callbacks, nil)
+			return err
+		case "buffer_records":
+			_, _, err := jsonscan.Each(r.d, r.records, nil)
+			return err
+		}
+		return r.skip()
+	}, nil)
+	r.countedOnly()
+	return err
+}
+
+// of returns the process, which begins with the first thing that is known of it.
+func (r *rocprofReader) of() *process {
+	if r.p == nil {
+		r.p = r.to.NewProcess(r.meta.PID, r.meta.Node.Host)
+		r.p.Boot(r.meta.Node.Machine)
+	}
+	return r.p
+}
+
+// eachOf decodes the elements of a list one by one. Fields of an element that have another type
+// than they should stay empty.
+func eachOf[T any](r *rocprofReader, f func(*T)) error {
+	_, _, err := jsonscan.Each(r.d, nil, func() error {
+		var v T
+		var wrong *json.UnmarshalTypeError
+		if err := r.d.Decode(&v); err != nil && !errors.As(err, &wrong) {
+			return err
+		}
+		f(&v)
+		return nil
+	})
+	return err
+}
+
+func (r *rocprofReader) skip() error {
+	var raw json.RawMessage
+	return r.d.Decode(&raw)
+}
+
+func (r *rocprofReader) agent(a *struct {
+	ID      handle
+	Type    int
+	Number  int32  `json:"logical_node_type_id"`
+	Product string `json:"product_name"`
+	Model   string `json:"model_name"`
+	Name    string
+}) {
+	const gpu = 2
+	is := rocprofAgent{a.Number, a.Type == gpu}
+	if is.gpu {
+		name := a.Product
+		for _, other := range []string{a.Model, a.Name} {
+			if name == "" {
+				name = other
+			}
+		}
+		r.of().Device(is.number, name, "")
+	}
+	r.agents[a.ID.Handle] = is
+}
+
+func (r *rocprofReader) symbol(s *struct {
+	ID        int64  `json:"kernel_id"`
+	Name      string `json:"formatted_kernel_name"`
+	Mangled   string `json:"kernel_name"`
+	Registers int64  `json:"arch_vgpr_count"`
+}) {
+	name := s.Name
+	if name == "" {
+		name = strings.TrimSuffix(s.Mangled, ".kd")
+	}
+	r.symbols[s.ID] = rocprofSymbol{r.opt.Syms.Intern(name), s.Registers}
+}
+
+// strings reads what numbers mean.
+func (r *rocprofReader) strings() error {
+	_, _, err := jsonscan.Each(r.d, func(key string) error {
+		switch key {
+		case "buffer_records":
+			return eachOf(r, func(k *rocprofKind) { r.kinds = append(r.kinds, *k) })
+		case "marker_api":
+			return eachOf(r, func(m *struct {
+				Key   int64
+				Value string
+			}) {
+				r.texts[m.Key] = r.opt.Syms.Intern(m.Value)
+			})
+		}
+		return r.skip()
+	}, nil)
+	return err
+}
+
+// callbacks reads what hardware counters counted.
+func (r *rocprofReader) callbacks(key string) error {
+	if key != "counter_collection" {
+		return r.skip()
+	}
+	type value struct {
+		Counter handle `json:"counter_id"`
+		Value   float64
+	}
+	return eachOf(r, func(c *struct {
+		Of      rocprofRecord `json:"dispatch_data"`
+		Records []value
+	}) {
+		info := &c.Of.Dispatch
+		list := r.counted[info.ID]
+	records:
+		for _, x := range c.Records {
+			name, ok := r.meters[x.Counter.Handle]
+			if !ok {
+				continue
+			}
+			for i := range list {
+				if list[i].Name == name {
+					list[i].Value += x.Value // of all parts of the device
+					continue records
+				}
+			}
+			list = append(list, counted{Name: name, Value: x.Value, Device: r.agents[info.Agent.Handle].number})
+		}
+		r.counted[info.ID] = list
+		if c.Of.Start != 0 {
+			r.untraced[info.ID] = &c.Of
+		}
+	})
+}

@@ -1,0 +1,371 @@
+package rocm
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	pftrace "github.com/sgtrace/sgtrace/perfetto/reader"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// RocprofPerfetto reads what rocprofv3 writes with --output-format pftrace (*_results.pftrace).
+//
+// # What is odd
+//
+//   - They say when the host booted, as no other form does: clocks are read beside each other.
+//   - Where two kernels of a queue overlap, both are said to meet in the middle. Of grids and
+//     workgroups, there are products only. So JSON and databases beside are read instead.
+//   - Agents have numbers as 'Agent-4', which count CPUs, too, or as 'GPU-0', as the user wanted.
+//   - Events of one stream may overlap and are not in order: their ends are in their arguments.
+//   - Arguments that are floating-point numbers are values of hardware counters.
+//   - Tracks of memory end with a 0 that nobody freed. Those of copies and counters repeat what
+//     copies and kernels say.
+//   - The command line is in the description of the process, and never read.
+var RocprofPerfetto = &format.Format{
+	Name:    "rocprofv3 Perfetto trace",
+	Doc:     "Perfetto traces of rocprofv3 (*_results.pftrace), as --output-format pftrace writes them",
+	For:     "'sgtrace merge', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Noun:    "rocprofv3 Perfetto trace",
+	Sniff:   func(h format.Head) bool { return isPerfetto(h.Bytes) },
+	Index:   index("rocprofv3", readPerfetto),
+	Beside:  true,
+	Machine: true,
+}
+
+// isPerfetto reports whether a head is one of a trace of rocprofv3: the names of arguments are in the
+// first event, those of tracks in front of all.
+func isPerfetto(head []byte) bool {
+	return len(head) > 0 && head[0] == 1<<3|2 &&
+		(bytes.Contains(head, []byte("begin_ns")) && bytes.Contains(head, []byte("corr_id")) || trackNames.Match(head))
+}
+
+var trackNames = regexp.MustCompile(`STREAM \[" \d+ "\] |COMPUTE \w+ \[\d+\] QUEUE \[\d+\]`)
+
+// perfettoReader reads one trace.
+type perfettoReader struct {
+	in       *format.Input
+	opt      *format.Options
+	to       *recorder
+	p        *process
+	pid      int64
+	shift    trace.Time // to Unix time, if unix
+	unix     bool
+	meters   map[uint64]*memoryTrack // by the UUID of a track
+	syms     map[string]trace.Sym
+	agents   map[agentLabel]bool
+	rows     int
+	nameless int
+	counts   bool // there are tracks of hardware counters
+	lost     uint64
+}
+
+// A memoryTrack counts the memory of a device that is allocated.
+type memoryTrack struct {
+	agent agentLabel
+	unit  trace.Sym
+	scale float64
+	// The value before, and since when.
+	value float64
+	at    trace.Time
+	began bool
+}
+
+func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
+	if other := written(in); other != "" && in.Found {
+		return beside(other)
+	}
+	f, err := in.Open()
+	if err != nil {
+		return err
+	}
+	r := &perfettoReader{in: in, opt: opt, to: to, meters: map[uint64]*memoryTrack{}, syms: map[string]trace.Sym{}, agents: map[agentLabel]bool{}}
+	for p, err := range pftrace.Others(f) {
+		if err != nil {
+			opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: in.Name, Offset: p.Offset}, err))
+			break
+		}
+		r.packet(&p)
+	}
+	r.of()
+	switch {
+	case r.rows == 0 && r.counts:
+		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has counters and no kernel that they are of", "kernels were not traced: add --kernel-trace"))
+	case r.rows == 0:
+		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced"))
+	case !r.unix:
+		opt.Diags.Add(trace.RocmClock.Of(in.Name))
+	}
+	for a := range r.agents {
+		if !a.numbered() {
+			opt.Diags.Add(trace.RocmAgents.Of(in.Name))
+			break
+		}
+	}
+	if r.lost > 0 {
+		opt.Diags.Add(trace.RocmLost.Of(in.Name, r.lost))
+	}
+	if r.nameless > 0 {
+		opt.Diags.Add(trace.RocmNames.Of(in.Name, r.nameless))
+	}
+	return f.Close()
+}
+
+// written returns the file beside a trace that has the same, and more: rocprofv3 writes one for each
+// format that it is told.
+func written(in *format.Input) string {
+	stem, ok := strings.CutSuffix(in.Path, ".pftrace")
+	if !ok {
+		return ""
+	}
+	for _, ext := range []string{".db", ".json"} {
+		if info, err := os.Stat(stem + ext); err == nil && info.Size() > 0 {
+			return stem[strings.LastIndexByte(stem, '/')+1:] + ext
+		}
+	}
+	return ""
+}
+
+// beside says which file tells more.
+type beside string
+
+func (b beside) Error() string {
+	return fmt.Sprintf("left out, since %s beside it has the same", string(b))
+}
+func (b beside) Is(target error) bool { return target == format.ErrNotNeeded }
+
+func (r *perfettoReader) packet(p *pftrace.Packet) {
+	r.lost += p.Lost
+	switch {
+	case p.Unix != nil && r.p == nil:
+		r.shift, r.unix = trace.Time(*p.Unix), true
+	case p.Track != nil:
+		if r.pid == 0 {
+			r.pid = p.Track.PID
+		}
+		if m := memoryOf.FindStringSubmatch(p.Track.Name); p.Track.Counter && m != nil && m[3] == "GPU" {
+			r.meters[p.Track.UUID] = &memoryTrack{agent: agentLabel{m[1], number(m[2])}, unit: r.sym(p.Track.Unit), scale: p.Track.Scale}
+		}
+		r.counts = r.counts || p.Track.Counter && strings.Contains(p.Track.Name, "] PMC ")
+	case p.Event != nil:
+		r.event(p.Event)
+	}
+}
+
+// memoryOf is what tracks of memory are called: "ALLOCATE BYTES on Agent [4] (GPU)".
+var memoryOf = regexp.MustCompile(`^ALLOCATE BYTES on (\w+) \[(\d+)\] \((\w+)\)$`)
+
+func number(text string) int32 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// of returns the process, which begins with the first thing that is known of it.
+func (r *perfettoReader) of() *process {
+	if r.p == nil {
+		r.p = r.to.NewProcess(r.pid, "")
+		if r.unix {
+			r.p.Unix(r.shift)
+		}
+	}
+	return r.p
+}
+
+func (r *perfettoReader) sym(text string) trace.Sym {
+	s, ok := r.syms[text]
+	if !ok && text != "" {
+		s = r.opt.Syms.Intern(text)
+		r.syms[text] = s
+	}
+	return s
+}
+
+// An agentLabel is what an agent is called: "Agent-4", or "GPU-0" of what is counted by kind.
+type agentLabel struct {
+	kind   string
+	number int32
+}
+
+// numbered reports whether an agent has the number of a GPU.
+func (a agentLabel) numbered() bool { return a.kind == "GPU" }
+
+// labelOf splits what an event calls an agent.
+func labelOf(a *pftrace.Arg) agentLabel {
+	if a.Kind != trace.ArgString {
+		return agentLabel{"Agent", int32(a.Bits)}
+	}
+	kind, n, _ := strings.Cut(string(a.Text), "-")
+	return agentLabel{kind, number(n)}
+}
+
+// device notes an agent as a device of the process, and returns its number.
+func (r *perfettoReader) device(a agentLabel) int64 {
+	if !r.agents[a] {
+		r.agents[a] = true
+		name := ""
+		if !a.numbered() {
+			name = fmt.Sprint(a.kind, "-", a.number)
+			r.of().Unnumbered()
+		}
+		r.of().Device(a.number, name, "")
+	}
+	return int64(a.number)
+}
+
+// perfettoEvent is what the arguments of an event say.
+type perfettoEvent struct {
+	name             trace.Sym
+	from, to         trace.Time
+	tid, correlation int64
+	operation        int64
+	agent, src, dst  agentLabel
+	queue, stream    int64
+	hasStream        bool
+	bytes            int64
+	grid, group      int64
+	registers, lds   int64
+	counters         []counted
+}
+
+// event adds what an event says. Its end is in its arguments: those of one stream may overlap, so
+// that the ends in the file cannot be told apart.
+func (r *perfettoReader) event(e *pftrace.Event) {
+	if e.Kind == pftrace.Counter {
+		r.memory(e)
+		return
+	}
+	if e.Kind != pftrace.Begin {
+		return
+	}
+	add := map[string]func(*process, *perfettoEvent){"kernel_dispatch": r.dispatched, "memory_copy": r.copied, "marker_api": r.marked}[e.Category]
+	kind, isCall := callCategories[e.Category]
+	if add == nil && !isCall && e.Category != "kfd_events" {
+		return
+	}
+	r.rows++
+	x := perfettoEvent{from: math.MinInt64, to: math.MinInt64, bytes: -1}
+	r.arguments(&x, e)
+	if x.name = r.sym(e.Name); x.name == 0 {
+		x.name = r.sym("(no name)")
+		r.nameless++
+	}
+	p := r.of()
+	switch {
+	case x.to == math.MinInt64: // saw says that this cannot be right
+		p.Other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
+	case add != nil:
+		add(p, &x)
+	case isCall:
+		p.Call(x.tid, kind, x.name, x.from, x.to, x.correlation)
+	default:
+		p.Other(x.tid, "kfd", x.name, x.from, x.to)
+	}
+}
+
+// callCategories are categories of calls.
+var callCategories = map[string]string{"hip_api": runtimeCall, "rccl_api": runtimeCall, "rocdecode_api": runtimeCall,
+	"rocjpeg_api": runtimeCall, "rocshmem_api": runtimeCall, "hipfile_api": runtimeCall, "hsa_api": driverCall}
+
+// arguments reads those of an event.
+func (r *perfettoReader) arguments(x *perfettoEvent, e *pftrace.Event) {
+	for i := range e.Args {
+		a := &e.Args[i]
+		n := int64(a.Bits)
+		switch a.Name {
+		case "begin_ns":
+			x.from = trace.Time(n) + r.shift
+		case "end_ns":
+			x.to = trace.Time(n) + r.shift
+		case "tid":
+			x.tid = n
+		case "corr_id":
+			x.correlation = n
+		case "operation":
+			x.operation = n
+		case "agent":
+			x.agent = labelOf(a)
+		case "src_agent":
+			x.src = labelOf(a)
+		case "dst_agent":
+			x.dst = labelOf(a)
+		case "queue":
+			x.queue = n
+		case "stream_ID":
+			x.stream, x.hasStream = n, true
+		case "copy_bytes":
+			x.bytes = n
+		case "workgroup_size":
+			x.group = n
+		case "grid_size":
+			x.grid = n
+		case "VGPR_Count":
+			x.registers = n
+		case "LDS_Block_Size":
+			x.lds = n
+		default:
+			if a.Kind == trace.ArgFloat { // nothing but what hardware counted is
+				x.counters = append(x.counters, counted{Name: r.sym(a.Name), Value: math.Float64frombits(a.Bits), Device: x.agent.number})
+			}
+		}
+	}
+}
+
+func (r *perfettoReader) at(x *perfettoEvent, on agentLabel) at {
+	at := at{Start: x.from, End: x.to, Device: r.device(on), Stream: x.queue, Correlation: x.correlation}
+	if x.hasStream {
+		at.Stream = x.stream
+	}
+	return at
+}
+
+func (r *perfettoReader) dispatched(p *process, x *perfettoEvent) {
+	p.Kernel(&dispatch{at: r.at(x, x.agent), Name: x.name, Flat: true, Grid: [3]int64{x.grid, 1, 1}, Group: [3]int64{x.group, 1, 1},
+		Registers: x.registers, Shared: x.lds, Counters: x.counters})
+}
+
+// copied adds a copy, which is one of the device at its end that is a GPU.
+func (r *perfettoReader) copied(p *process, x *perfettoEvent) {
+	what := r.opt.Syms.Name(x.name)
+	on := x.dst
+	if name, _ := copyName(what); strings.HasPrefix(name, "Memcpy DtoH") {
+		on = x.src
+	}
+	at := r.at(x, on)
+	p.Copy(&at, what, x.bytes)
+}
+
+// marked adds what roctx is told: the number of the operation is 0 for a mark, and what is not a text
+// of the program is the name of a function.
+func (r *perfettoReader) marked(p *process, x *perfettoEvent) {
+	switch {
+	case x.operation == 0 || x.from == x.to:
+		p.Mark(x.tid, x.name, x.from)
+	case strings.HasPrefix(r.opt.Syms.Name(x.name), "roctx"):
+		p.Other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
+	default:
+		p.Range(x.tid, x.name, x.from, x.to)
+	}
+}
+
+// memory adds a value of a track of memory: when the next one is there, since the last is a 0 that
+// closes the picture.
+func (r *perfettoReader) memory(e *pftrace.Event) {
+	m := r.meters[e.Track]
+	if m == nil {
+		return
+	}
+	if m.began {
+		r.rows++
+		r.of().Counter(int32(r.device(m.agent)), r.sym(allocatedMemory), m.unit, m.at, m.value, profile.MemoryCounter)
+	}
+	m.began, m.at, m.value = true, trace.Time(e.Time)+r.shift, e.Value*m.scale
+}

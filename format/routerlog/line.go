@@ -1,0 +1,172 @@
+package routerlog
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// text reads a line of the text form: "2026-02-26 13:00:06  WARN http_request{method=POST uri=/generate
+// request_id="r1" status_code=503}: smg::core::worker: src/core/worker.rs:978: ", and what follows.
+func (r *reader) text(b []byte, x *said) bool {
+	const looked = 1200
+	i := stampIn(b[:min(len(b), 400)])
+	if i < 0 {
+		return false
+	}
+	_, n, _ := logline.Fraction(b[i+logline.DateTime:])
+	at, ok := r.stamp(b[i:], b[i+logline.DateTime:])
+	rest := bytes.TrimLeft(bytes.TrimPrefix(b[i+logline.DateTime+n:], []byte("Z")), " ")
+	level, rest, found := bytes.Cut(rest, []byte(" "))
+	if !ok || !found || !isLevel(level) {
+		return false
+	}
+	from, to := module(rest[:min(len(rest), looked)])
+	if from < 0 {
+		return false
+	}
+	*x = said{at: at, level: level, span: rest[:from], message: behindSource(rest[to:])}
+	return true
+}
+
+// stampIn returns where a stamp begins; -1 without.
+func stampIn(b []byte) int {
+	for from := 0; ; from++ {
+		i := bytes.Index(b[from:], []byte("20"))
+		if i < 0 {
+			return -1
+		}
+		if from += i; logline.IsStamp(b[from:]) {
+			return from
+		}
+	}
+}
+
+func isLevel(b []byte) bool {
+	switch string(b) {
+	case "INFO", "WARN", "ERROR", "DEBUG", "TRACE":
+		return true
+	}
+	return false
+}
+
+// module returns where the name of a module of the router stands, and what follows the colon behind it; -1
+// without.
+func module(b []byte) (from, to int) {
+	for _, name := range [...]string{"smg", "sgl_model_gateway", "sglang_router_rs"} {
+		for at := 0; ; at += len(name) {
+			i := bytes.Index(b[at:], []byte(name))
+			if i < 0 {
+				break
+			}
+			if at += i; at > 0 && b[at-1] != ' ' {
+				continue
+			}
+			end := at + len(name)
+			for end < len(b) && (b[end] == ':' || b[end] == '_' || b[end] == '-' || b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] >= '0' && b[end] <= '9') {
+				end++
+			}
+			if end < len(b) && b[end] == ' ' && b[end-1] == ':' {
+				return at, end + 1
+			}
+		}
+	}
+	return -1, 0
+}
+
+// behindSource is a message without the line of the source in front of it, "src/core/worker.rs:978: ".
+func behindSource(b []byte) []byte {
+	word, rest, ok := bytes.Cut(b, []byte(" "))
+	if ok && bytes.HasSuffix(word, []byte(":")) && bytes.Contains(word, []byte(".rs:")) {
+		return rest
+	}
+	return b
+}
+
+// stamp reads a stamp and its decimals.
+func (r *reader) stamp(b, decimals []byte) (trace.Time, bool) {
+	at, ok := r.stamps.Read(b)
+	ns, _, grain := logline.Fraction(decimals)
+	r.f.Within(grain)
+	return at + ns, ok
+}
+
+// object reads a line of the JSON form. Its fields are beside the message, or in "fields".
+func (r *reader) object(b []byte, x *said) bool {
+	var message, fields []byte
+	ours, timed := false, false
+	x.json = true
+	end, err := jsonscan.Members(b, 0, func(key, value []byte) {
+		switch string(key) {
+		case "timestamp":
+			if v := jsonscan.Text(value); len(v) >= logline.DateTime {
+				x.at, timed = r.stamp(v, v[logline.DateTime:])
+			}
+		case "level":
+			x.level = jsonscan.Text(value)
+		case "message":
+			message = jsonscan.Text(value)
+		case "target":
+			ours = target.Match(jsonscan.Text(value))
+		case "fields":
+			fields = value
+		case "span":
+			x.span = value
+		case "spans", "filename", "line_number", "threadName", "threadId":
+		default:
+			r.keep(key, value)
+		}
+	})
+	if err != nil || end > len(b) {
+		return false
+	}
+	if fields != nil {
+		_, err = jsonscan.Members(fields, 0, func(key, value []byte) {
+			if string(key) == "message" {
+				message = jsonscan.Text(value)
+			} else {
+				r.keep(key, value)
+			}
+		})
+	}
+	x.message = append(append([]byte(nil), message...), r.pending...)
+	r.pending = r.pending[:0]
+	return err == nil && ours && timed && message != nil
+}
+
+var target = regexp.MustCompile(`^` + modules + `(?:::|$)`)
+
+// keep puts a field behind the message, as the text form has it.
+func (r *reader) keep(key, value []byte) {
+	const longest = 400
+	if len(value) > longest {
+		return
+	}
+	r.pending = append(append(append(r.pending, ' '), key...), '=')
+	if v := jsonscan.Text(value); v != nil {
+		value = v
+	}
+	r.pending = append(r.pending, value...)
+}
+
+// url finds the URL of a server in a text, and returns its host and port: "10.0.0.1:30000" of
+// "http://10.0.0.1:30000@3", which is DP rank 3 of it; nil without.
+func url(b []byte) []byte {
+	const longest = 100
+	i := bytes.Index(b, []byte("://"))
+	if i < 4 {
+		return nil
+	}
+	b = b[i+len("://"):]
+	end := 0
+	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] >= '0' && b[end] <= ':' || b[end] == '.' || b[end] == '-' || b[end] == '[' || b[end] == ']') {
+		end++
+	}
+	if end == 0 || end > longest {
+		return nil
+	}
+	return bytes.TrimRight(b[:end], ":.-]")
+}

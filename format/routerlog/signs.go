@@ -1,0 +1,160 @@
+package routerlog
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A sign is a text in a message by which it is recognized; the first one counts.
+type lineSign struct {
+	text string
+	kind series.InstantKind
+	// says is about the server that the message names, or about the router where it names none. "" keeps
+	// nothing but that the line is known.
+	says string
+	// why tells that the reason stands behind a colon, or in a field "error".
+	why bool
+}
+
+var signs = []lineSign{
+	{text: "request failed with server error"}, // counted: see says
+	{text: "finished processing request"},
+	{text: "started processing request"},
+	{text: "request failed with client error"},
+
+	{"Removing failed worker", series.Unrouted, "is removed from the router as failed", false},
+	{"Removed worker from tree", 0, "", false},
+	{"from cache-aware policy", 0, "", false},
+	{"from bucket for model", 0, "", false},
+	{"Pod deleted", series.Unrouted, "is removed from the router: its pod is deleted", false},
+	{"pod gone or terminating", series.Unrouted, "is removed from the router: its pod is gone, or ends", false},
+	{"Removed worker", series.Unrouted, "is removed from the router", false},
+	{"Removed prefill worker", series.Unrouted, "is removed from the router", false},
+	{"Removed decode worker", series.Unrouted, "is removed from the router", false},
+	{"DP-aware workers", series.Unrouted, "is removed from the router", false},
+	{"health check is pending", 0, "", false},
+	{"is not ready yet", 0, "", false},
+	{"health check failed", series.Unrouted, "fails a health check of the router", true},
+	{"health check returned non-success", series.Unrouted, "fails a health check of the router", true},
+	{"health RPC error for", series.Unrouted, "fails a health check of the router", true},
+	{"health timed out for", series.Unrouted, "does not answer a health check of the router", false},
+	{"Health probe failed", series.Unrouted, "fails a health check of the router", true},
+	{"remains unhealthy", series.Unrouted, "still fails health checks of the router", true},
+	{"is now healthy", series.Routed, "is healthy again for the router", false},
+	{"validated and activated", series.Routed, "joins the router", false},
+	{"Added worker", series.Routed, "joins the router", false},
+
+	{"Prefill server failed", series.Unrouted, "does not take requests of the router", true},
+	{"Decode request failed", series.Unrouted, "does not take requests of the router", true},
+	{"Decode worker failed to start", series.Unrouted, "does not take requests of the router", true},
+	{"Prefill worker failed to start", series.Unrouted, "does not take requests of the router", true},
+	{"Failed to send typed request", series.Unrouted, "does not take requests of the router", true},
+	{"Failed to send request to worker", series.Unrouted, "does not take requests of the router", true},
+	{"Failed to connect gRPC client for worker", series.Unrouted, "does not take requests of the router", true},
+	{"Request to worker failed", series.Unrouted, "does not take requests of the router", true},
+	{"Upstream streaming error", series.Note, "a stream of a server broke off", false},
+
+	{"Success recorded while circuit is open", 0, "", false},
+	{"transition: closed -> open", series.Note, "opens a circuit breaker: a server that the log does not name gets nothing for a while", false},
+	{"transition: half_open -> open", series.Note, "opens a circuit breaker again: a server that the log does not name still fails", false},
+	{"transition: open -> half_open", series.Note, "tries a server again whose circuit breaker was open", false},
+	{"transition: half_open -> closed", series.Note, "closes a circuit breaker: the server gets requests again", false},
+	{"No available", series.Refusal, "the router has no server for a request", false},
+	{"No healthy", series.Refusal, "the router has no healthy server for a request", false},
+	{"Request queue is full", series.Refusal, "the router refuses a request (429): its own queue is full", false},
+	{"request timed out waiting for token", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
+	{"Request already timed out in queue", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
+	{"Drain timed out", series.Stopping, "ends, with requests still in flight", false},
+	{"Beginning graceful shutdown", series.Stopping, "was told to end", false},
+	{"Starting router", series.Starting, "starts", false},
+	{"Router ready", series.Ready, "is ready", false},
+}
+
+// says keeps what a line says.
+func (r *reader) says(x *said) {
+	for i := range signs {
+		s := &signs[i]
+		at := bytes.Index(x.message, []byte(s.text))
+		if at < 0 || at > longestLead {
+			continue
+		}
+		r.read++
+		switch {
+		case i == 0:
+			r.failed(x)
+		case s.says != "":
+			r.instant(x, s)
+		}
+		return
+	}
+	if l := string(x.level); l == "WARN" || l == "ERROR" {
+		r.strange()
+	}
+}
+
+// longestLead is how far into a message its sign may begin: behind the URL of a server.
+const longestLead = 120
+
+// failed counts a request that the router answered with an error.
+func (r *reader) failed(x *said) {
+	place := r.router()
+	id, ok := r.errors[place]
+	if !ok {
+		id = r.f.Series(series.ServerErrors, place)
+		r.errors[place] = id
+	}
+	r.f.Add(id, x.at, 1)
+}
+
+func (r *reader) router() int32 { return r.place([]byte(r.name), "router") }
+
+// instant adds what a sign says, at the server that the message names.
+func (r *reader) instant(x *said, s *lineSign) {
+	kind, text := s.kind, s.says
+	of := url(x.message)
+	place := int32(0)
+	switch {
+	case of != nil && (kind == series.Unrouted || kind == series.Routed):
+		place = r.place(of, "")
+	case kind == series.Unrouted || kind == series.Routed:
+		kind, text = series.Note, "a server that the log does not name "+text
+		place = r.router()
+	default:
+		place = r.router()
+	}
+	if s.why {
+		if why := reason(x.message, s.text); why != "" {
+			text += ": " + why
+		}
+	}
+	r.f.Instant(series.Instant{Time: x.at, Place: place, Kind: kind, Line: uint32(r.line), Count: 1}, text)
+}
+
+// reasons are what stands in reasons that people know, and what it means. Nothing else of them is kept: an
+// answer of a server may quote a request.
+var reasons = []struct{ text, says string }{
+	{"onnection refused", "connection refused"}, {"onnection reset", "connection reset"}, {"onnection closed", "connection closed"},
+	{"imed out", "timed out"}, {"imeout", "timed out"}, {"deadline", "timed out"}, {"dns error", "its name is not found"}, {"No route to host", "no route to the host"},
+	{"nreachable", "unreachable"}, {"roken pipe", "broken pipe"}, {"error trying to connect", "cannot connect"}, {"incomplete", "the answer broke off"},
+}
+
+// reason is why a server failed; "" is not known.
+func reason(message []byte, sign string) string {
+	rest := message[bytes.Index(message, []byte(sign))+len(sign):]
+	for _, x := range reasons {
+		if bytes.Contains(rest, []byte(x.text)) {
+			return x.says
+		}
+	}
+	if i := bytes.Index(rest, []byte("status")); i >= 0 {
+		rest = rest[i:]
+	}
+	for i := range rest { // "status: 503 Service Unavailable", "http://w:1: 503"
+		if n, ok := logline.Digits(rest[i:], 3); ok && n >= 400 && n < 600 && (i == 0 || rest[i-1] == ' ' || rest[i-1] == '=') && (i+3 == len(rest) || rest[i+3] == ' ' || rest[i+3] == ',') {
+			return "HTTP status " + string(rest[i:i+3])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+package serverlog
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// day is how long one is, in ns.
+const day = trace.Time(24 * time.Hour)
+
+// undated are the days of stamps that have none.
+type undated struct {
+	midnight trace.Time // before the stamps; 0 before the first one
+	clock    trace.Time // of the stamp before, since midnight
+}
+
+// clocked reads a line of SGLang until 2024, which has the time of day and no date, "[16:43:29 TP0] Decode batch.
+// ..": around is what stands before it.
+func (r *reader) clocked(b, around []byte) bool {
+	const stamp, most = len("[15:04:05"), 64
+	if len(b) < stamp || b[0] != '[' {
+		return false
+	}
+	clock, ok := logline.ClockOf(b[1:])
+	end := bytes.IndexByte(b[:min(len(b), most)], ']')
+	if !ok || end < stamp {
+		return false
+	}
+	ns, n, grain := logline.Fraction(b[stamp:end])
+	header := b[stamp+n : end]
+	if len(header) > 0 && header[0] != ' ' {
+		return false
+	}
+	w := r.around.Unwrap(around)
+	at := r.place(r.midnight(clock, w.At)+clock+ns, w, grain)
+	r.body(bytes.TrimLeft(b[end+1:], " "), at, r.placeOf(header, w))
+	return true
+}
+
+// midnight returns the one before a stamp: the one that is nearest to when the line was collected, or where nobody
+// tells that, the last one before the file was written. Ranks write side by side, so that lines may be out of order by
+// less than a minute; a clock that goes back further has passed midnight.
+func (r *reader) midnight(clock, collected trace.Time) trace.Time {
+	const disorder = trace.Time(time.Minute)
+	if collected != 0 {
+		return (collected - clock + day/2) / day * day
+	}
+	u := &r.undated
+	switch {
+	case u.midnight == 0:
+		u.midnight = logline.LastDay(r.in.Path, clock)
+	case clock < u.clock-disorder:
+		u.midnight += day
+	case clock > u.clock+day-disorder: // another rank's line, of before midnight
+		return u.midnight - day
+	}
+	u.clock = clock
+	return u.midnight
+}
+
+// dated puts the last stamp without a date, and not the first one, on the last such time before the file was
+// written.
+func (r *reader) dated() {
+	u := &r.undated
+	if u.midnight == 0 {
+		return
+	}
+	last := logline.LastDay(r.in.Path, u.clock)
+	r.f.Shift(last - u.midnight)
+	r.f.Set.Diags.Add(trace.LogNoDate.Of(r.in.Name, time.Unix(0, int64(last)).UTC().Format(time.DateOnly)))
+}

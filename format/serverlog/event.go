@@ -1,0 +1,377 @@
+package serverlog
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight/printed"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A sign is a text in a line by which it is recognized.
+type sign struct {
+	text string
+	kind series.InstantKind
+	// says is what the instant says; "" keeps nothing but that the line is known.
+	says string
+	// more reads more of the line, and returns what the instant says, or "" for nothing.
+	more func(r *reader, b []byte, x *series.Instant) string
+}
+
+// signs are the lines that are events, as SGLang, vLLM, and TensorRT-LLM write them. The first one
+// that a line has counts.
+var signs = []sign{
+	{text: "server_args=ServerArgs(", more: (*reader).arguments},
+	{text: "ServerArgs(", more: (*reader).arguments},
+	{text: "The server is fired up and ready to roll!", kind: series.Ready, says: "is ready"},
+	{text: "Init torch distributed begin", kind: series.Starting, says: "sets up communication"},
+	{text: "Init torch distributed ends"},
+	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
+	{text: "Load weight end", kind: series.Starting, says: "has its weights"},
+	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
+	{text: "Memory pool end"},
+	{text: "Capture cuda graph begin", kind: series.Starting, says: "captures graphs"},
+	{text: "Capture cuda graph end", kind: series.Starting, says: "has its graphs"},
+	{text: "CUDA graph begin", kind: series.Starting, says: "captures graphs"},
+	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
+	{text: "[Expert Balancedness]", more: (*reader).balancedness},
+	{text: "Retract requests.", kind: series.Retraction, more: (*reader).retraction},
+	{text: "Decode out of memory happened.", kind: series.Retraction, more: (*reader).retraction}, // until 2025-02
+	{text: "Testing retraction"},
+	{text: "Out of memory even after retracting", kind: series.OutOfMemory, says: "out of memory even after it retracted all other requests"},
+	{text: "memory leak detected", kind: series.Exception, says: "reports a leak in its memory pool"},
+	{text: "hit an exception", kind: series.Exception, more: (*reader).exception},
+	{text: "Prefill bootstrap failed for request", kind: series.TransferFailed, more: failedTransfer("prefill", "a bootstrap")},
+	{text: "Prefill transfer failed", kind: series.TransferFailed, more: failedTransfer("prefill", "sending the KV cache")},
+	{text: "Decode handshake failed", kind: series.TransferFailed, more: failedTransfer("decode", "a handshake")},
+	{text: "Decode transfer failed", kind: series.TransferFailed, more: failedTransfer("decode", "receiving the KV cache")},
+	{text: "transfer worker error for room", kind: series.TransferFailed, says: "a worker for transfers failed"},
+	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
+	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
+	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
+	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
+	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
+	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
+	{text: printed.TimedOut, kind: series.Timeout, says: printed.SaysTimedOut},
+	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
+	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
+	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself"},
+	{text: "Pyspy dump for PID", more: (*reader).stacks},
+	{text: "Pyspy failed"},
+	{text: "All pyspy dump attempts failed"},
+	{text: "Received sigquit from a child process", kind: series.Crash, says: "a process of the server failed, and all end"},
+	{text: "crashed with exit code", kind: series.Crash, more: (*reader).crashed},
+	{text: "kill_process_tree called"},
+	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
+	{text: "SIGTERM received", kind: series.Stopping, says: "was told to end (SIGTERM)"},
+	{text: "Gracefully exiting", kind: series.Stopping, says: "ends, as it was told"},
+	{text: "Request is disconnected from the client side", kind: series.ClientGone, says: "a client went away"},
+	{text: "but the state was deleted"}, // a health check that took too long: harmless
+	{text: "out of memory", kind: series.OutOfMemory, more: (*reader).outOfMemory},
+
+	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
+	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
+	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
+	{text: "EngineDeadError", more: (*reader).deadEngine},
+	{text: "AsyncLLM output_handler failed", more: (*reader).deadEngine},
+	{text: "failed (engine dead)"},
+	{text: "Dumping scheduler stats"},
+	{text: "Dumping input data"},
+	{text: "is preempted by PreemptionMode", kind: series.Retraction, more: (*reader).preempted},
+	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
+}
+
+var eventWords = func() *wordSet {
+	var words []string
+	for i := range signs {
+		words = append(words, signs[i].text)
+	}
+	return newWordSet(words...)
+}()
+
+// event reads a line that may be an event, and reports whether it is.
+func (r *reader) event(b []byte, at trace.Time, place int32) bool {
+	const looked = 400 // at the beginning of a line: what comes later may be a prompt
+	found := eventWords.in(b[:min(len(b), looked)])
+	if found == 0 {
+		return false
+	}
+	best := bits.TrailingZeros64(found)
+	s := &signs[best]
+	x := series.Instant{Time: at, Kind: s.kind, Place: place, Line: uint32(r.line), Count: 1}
+	text := s.says
+	if s.more != nil {
+		text = s.more(r, b, &x)
+	}
+	if text != "" {
+		r.f.Instant(x, text)
+	}
+	return true
+}
+
+// after returns the number behind a key, "" and -1 if it is not there.
+func after(b []byte, key string) (float64, bool) {
+	i := bytes.Index(b, []byte(key))
+	if i < 0 {
+		return 0, false
+	}
+	b = bytes.TrimLeft(b[i+len(key):], " ")
+	end := 0
+	for end < len(b) && (b[end] >= '0' && b[end] <= '9' || b[end] == '.' || b[end] == '-') {
+		end++
+	}
+	return decimal(bytes.TrimRight(b[:end], "."), 1)
+}
+
+// balancedness reads how evenly the experts of GPUs got tokens: in one pass, or in several that one
+// line sums up.
+func (r *reader) balancedness(b []byte, x *series.Instant) string {
+	v, ok := after(b, " current_pass_balancedness=")
+	if !ok {
+		v, ok = after(b, " average_balancedness=")
+	}
+	if !ok {
+		return ""
+	}
+	r.f.Add(r.series(series.Balancedness, x.Place), x.Time, v*share)
+	if n, ok := after(b, " gpu_physical_count_sum="); ok {
+		r.f.Add(r.series(series.ExpertTokens, x.Place), x.Time, n)
+	}
+	return ""
+}
+
+func (r *reader) pool(b []byte, _ *series.Instant) string {
+	if n, ok := after(b, "#tokens: "); ok {
+		return fmt.Sprintf("has a KV cache for %.0f tokens", n)
+	}
+	return "has its KV cache"
+}
+
+// A dpRank is a scheduler, of which each TP rank is a process.
+type dpRank struct {
+	server int32
+	dp     int16
+}
+
+// A retracted is what a rank said last of requests that were thrown out.
+type retracted struct {
+	place int32
+	at    trace.Time
+	text  string
+}
+
+// retraction reads how many requests were thrown out. All TP ranks of a scheduler say so: the same of another
+// one counts once.
+func (r *reader) retraction(b []byte, x *series.Instant) string {
+	p := &r.f.Set.Places[x.Place]
+	key := dpRank{p.Server, p.Rank.DP}
+	said := r.retracted[key]
+	if said.place != x.Place && string(b) == said.text && x.Time-said.at <= trace.Time(2e9) {
+		return ""
+	}
+	r.retracted[key] = retracted{x.Place, x.Time, string(b)}
+	if n, ok := after(b, "#retracted_reqs: "); ok {
+		x.Count = int32(max(1, min(n, 1e6)))
+	}
+	if n, ok := after(b, "#aborted_retracted_reqs: "); ok && n > 0 {
+		return "the KV cache is full: retracts requests, and aborts some of them"
+	}
+	return "the KV cache is full: retracts requests"
+}
+
+// failedTransfer reads why a transfer of a server of a role failed. Every TP rank says it of each request: a
+// room counts once.
+func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) string {
+	return func(r *reader, b []byte, x *series.Instant) string {
+		r.roleIs(x.Place, role)
+		room := ""
+		if i := bytes.Index(b, []byte("bootstrap_room=")); i >= 0 {
+			digits := b[i+len("bootstrap_room="):]
+			end := 0
+			for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
+				end++
+			}
+			room = string(digits[:end])
+		}
+		const most = 1 << 16
+		if room != "" && len(r.rooms) < most {
+			if r.rooms[what+room] {
+				return ""
+			}
+			r.rooms[what+room] = true
+		}
+		reason := ""
+		switch {
+		case bytes.Contains(b, []byte("Aborted by AbortReq")):
+			x.Kind = series.ClientGone
+			return "a client went away"
+		case bytes.Contains(b, []byte("Failed to get kvcache from prefill instance")):
+			reason = "the prefill server may be dead"
+		case bytes.Contains(b, []byte("Decode instance could be dead")):
+			reason = "the decode server may be dead"
+		case bytes.Contains(b, []byte(" timed out after ")):
+			reason = "it timed out"
+			if s, ok := after(b, "timed out after "); ok {
+				reason = fmt.Sprintf("it timed out after %g s", s)
+			}
+			if i := bytes.Index(b, []byte("KVPoll.")); i >= 0 {
+				reason += " in " + word(b[i+len("KVPoll."):])
+			}
+		}
+		if reason == "" {
+			return what + " failed, and the line does not say why"
+		}
+		return what + " failed: " + reason
+	}
+}
+
+// word returns the letters that b begins with.
+func word(b []byte) string {
+	end := 0
+	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] == '_' || b[end] == '.' && end > 0) {
+		end++
+	}
+	return strings.TrimRight(string(b[:min(end, 80)]), ".")
+}
+
+func (r *reader) lostPeer(b []byte, x *series.Instant) string {
+	if i := bytes.LastIndex(b, []byte("), ")); i >= 0 {
+		if n, ok := after(b[i+3:], ""); ok && n >= 0 {
+			x.Count = int32(max(1, min(n, 1e6)))
+			return fmt.Sprintf("lost the connection to a prefill server, with %.0f requests", n)
+		}
+	}
+	return "lost the connection to a prefill server"
+}
+
+func (r *reader) unhealthy(b []byte, _ *series.Instant) string {
+	text := "a health check failed"
+	if s, ok := after(b, "for last "); ok {
+		text += fmt.Sprintf(": no answer for %g s", s)
+	}
+	if i := bytes.Index(b, []byte("last_heartbeat time: ")); i >= 0 {
+		if c := b[i+len("last_heartbeat time: "):]; len(c) >= 8 {
+			if _, ok := logline.ClockOf(c); ok {
+				text += ", the last one at " + string(c[:8]) + " by its clock"
+			}
+		}
+	}
+	return text
+}
+
+func (r *reader) watchdog(b []byte, _ *series.Instant) string {
+	who := "Scheduler"
+	if i := bytes.Index(b, []byte(" watchdog timeout (")); i > 0 {
+		who = word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
+	}
+	s, ok := after(b, "watchdog_timeout=")
+	if !ok {
+		return who + " did not come back in time, says its watchdog"
+	}
+	return fmt.Sprintf("%s did not come back for %g to %g s, says its watchdog", who, s, 1.5*s)
+}
+
+func (r *reader) collective(b []byte, _ *series.Instant) string {
+	text := "a collective timed out"
+	if i := bytes.Index(b, []byte("OpType=")); i >= 0 {
+		text += ": " + word(b[i+len("OpType="):])
+	}
+	if n, ok := after(b, "SeqNum="); ok {
+		text += fmt.Sprintf(" number %.0f", n)
+	}
+	return text
+}
+
+func (r *reader) crashed(b []byte, _ *series.Instant) string {
+	text := "a process of the server crashed"
+	if i := bytes.Index(b, []byte("Subprocess ")); i >= 0 {
+		text = word(b[i+len("Subprocess "):]) + " crashed"
+	}
+	if code, ok := after(b, "exit code "); ok {
+		text += " with exit code " + strconv.Itoa(int(code))
+	}
+	return text
+}
+
+func (r *reader) outOfMemory(b []byte, _ *series.Instant) string {
+	text := "memory of the device ran out"
+	if i := bytes.Index(b, []byte("ried to allocate ")); i >= 0 {
+		if n, ok := after(b[i:], "ried to allocate "); ok {
+			unit := "MiB"
+			if bytes.Contains(b[i:min(len(b), i+40)], []byte("GiB")) {
+				unit = "GiB"
+			}
+			text += fmt.Sprintf(": it wanted %g %s more", n, unit)
+		}
+	}
+	return text
+}
+
+func (r *reader) preempted(b []byte, x *series.Instant) string {
+	if n, ok := after(b, "total_num_cumulative_preemption="); ok {
+		x.Count = int32(max(1, min(n-r.preemptions, 1e6)))
+		r.preemptions = n
+	}
+	return "the KV cache is full: preempts requests"
+}
+
+func (r *reader) shutdown(_ []byte, x *series.Instant) string {
+	r.stopping = true
+	return "was told to end"
+}
+
+// deadEngine reads that vLLM's engine is dead. Behind a shutdown that is how it ends.
+func (r *reader) deadEngine(_ []byte, x *series.Instant) string {
+	if i := slices.IndexFunc(r.raised, func(e *raised) bool { return e.from == r.process && e.x.Kind == series.Traceback }); i >= 0 {
+		r.raised = slices.Delete(r.raised, i, i+1) // it ends so
+	}
+	if r.stopping {
+		return ""
+	}
+	x.Kind = series.Crash
+	return "its engine is dead; see what happened before"
+}
+
+// arguments reads the configuration of a server: sizes and modes, and nothing that may be secret.
+func (r *reader) arguments(b []byte, x *series.Instant) string {
+	x.Kind = series.Starting
+	var parts []string
+	for _, key := range [...]string{"tp_size", "dp_size", "pp_size", "ep_size", "chunked_prefill_size", "max_running_requests", "mem_fraction_static", "decode_log_interval"} {
+		if v := argument(b, key); v != "" && v != "None" {
+			parts = append(parts, key+" "+v)
+		}
+	}
+	if n, ok := after([]byte(argument(b, "ep_size")), ""); ok && n > 0 && n < 1<<14 {
+		r.f.Set.Servers[r.f.Set.Places[x.Place].Server].EP = int32(n)
+	}
+	switch host, port := argument(b, "host"), argument(b, "port"); {
+	case port == "", host == "", host == "0.0.0.0", host == "localhost", strings.HasPrefix(host, "127."): // anybody's
+	default:
+		r.f.Listens(r.f.Set.Places[x.Place].Server, host+":"+port)
+	}
+	switch mode := argument(b, "disaggregation_mode"); mode {
+	case "prefill", "decode":
+		r.roleIs(x.Place, mode)
+	}
+	return "starts: " + strings.Join(parts, ", ")
+}
+
+// argument returns the value of a setting that is a number or a word.
+func argument(b []byte, key string) string {
+	i := bytes.Index(b, []byte(key+"="))
+	if i < 0 || i > 0 && b[i-1] != ' ' && b[i-1] != '(' && b[i-1] != ',' {
+		return ""
+	}
+	v := bytes.Trim(b[i+len(key)+1:min(len(b), i+len(key)+40)], "'\"")
+	end := 0
+	for end < len(v) && (v[end] >= '0' && v[end] <= '9' || v[end]|0x20 >= 'a' && v[end]|0x20 <= 'z' || v[end] == '.' || v[end] == '-' || v[end] == '_') {
+		end++
+	}
+	return string(v[:min(end, 32)])
+}

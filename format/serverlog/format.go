@@ -1,0 +1,60 @@
+package serverlog
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+)
+
+// Format is the log of an LLM server.
+var Format = &format.Format{
+	Name:     "server log",
+	Noun:     "server log",
+	Doc:      "logs of SGLang, vLLM, and TensorRT-LLM, as they are or as Kubernetes, docker, Ray, or systemd keep them; SGLang's records of requests",
+	For:      "'sgtrace merge' or 'sgtrace report'",
+	Sniff:    func(h format.Head) bool { return sniff(h.Bytes) },
+	Index:    index,
+	Requests: true,
+	Series:   true,
+	Text:     true,
+}
+
+// signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
+var signOf = regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
+	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
+	`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
+	`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)`)
+
+// sniff goes by what only servers write. A dump of spans or a trace may quote a log; it begins
+// as JSON.
+func sniff(head []byte) bool {
+	text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
+	if len(text) == 0 {
+		return false
+	}
+	if text[0] == '{' {
+		return recordOf(text) != noRecord || bytes.HasPrefix(text, []byte(`{"log":"`)) && signOf.Match(head)
+	}
+	return signOf.Match(head)
+}
+
+// index reads a log.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	r := newReader(in, opt)
+	src := r.f.Source()
+	src.Bytes, r.long, err = logline.Lines(content, func(b []byte, n int64) {
+		r.line = n
+		r.take(b)
+	})
+	r.end()
+	if closed := content.Close(); err == nil {
+		err = closed
+	}
+	return &format.Source{}, err
+}

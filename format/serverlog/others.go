@@ -1,0 +1,328 @@
+package serverlog
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// without reads a line without a stamp in brackets, or with one of another engine.
+func (r *reader) without(b []byte, w logline.Wrapping) {
+	rest := r.around.Rest(b)
+	switch {
+	case isAccess(rest): // of vLLM: when it was, the line before tells
+		if r.now == 0 {
+			r.known++
+			return
+		}
+		r.access(rest, r.now, r.here)
+	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
+	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
+	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
+		r.read++
+	case r.glog(b), r.unstamped(rest, b[:len(b)-len(rest)]):
+		r.read++
+	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
+		r.untimed++
+	default:
+		r.unknown(b)
+	}
+}
+
+// glog reads an event of PyTorch's C++ code: "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ..",
+// with month and day, and no year. The year is that of the line before it.
+func (r *reader) glog(b []byte) bool {
+	g, rest, ok := logline.GlogOf(b)
+	if !ok || g.Month == 0 {
+		return false
+	}
+	year := r.stamps.Year()
+	if year == 0 {
+		year = r.yearOf(time.Month(g.Month), g.Day)
+	}
+	at := g.Time(year)
+	if !r.f.Source().Zone.Local {
+		at -= trace.Time(r.f.Source().Zone.East)
+	}
+	r.f.Within(g.Grain)
+	rank := trace.NoRank
+	rank.Global = max(rank.Global, g.Rank)
+	said := r.printed.Watchdog(rest, g.Rank, at)
+	return r.event(rest, at, r.f.Place(series.Place{Server: r.server(logline.Wrapping{}), Rank: rank, GPU: series.NoGPU})) || said
+}
+
+// dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO
+// metrics_reporter.report_decode_stats: Decode batch, ..`. Its rank is not told.
+func (r *reader) dynamo(b []byte) bool {
+	if !logline.IsStamp(b) {
+		return false
+	}
+	at, n, ok := r.around.Outer.Zoned(b)
+	if !ok {
+		return false
+	}
+	b = bytes.TrimLeft(b[n:], " ")
+	rest := unleveled(b)
+	if len(rest) == len(b) && (len(b) == 0 || b[0] != '{') { // of another program, whose lines a collector put its stamp before
+		return false
+	}
+	zone := &r.f.Source().Zone
+	if zone.By == "" && !zone.Local {
+		zone.By = "stamps with a zone"
+	}
+	r.f.Within(1000)
+	r.body(bytes.TrimLeft(rest, " "), at, r.placeOf(nil, logline.Wrapping{}))
+	return true
+}
+
+// statsOfVLLM are the keys of vLLM's line of statistics.
+var statsOfVLLM = map[string]field{
+	"Avg prompt throughput":     {series.PrefillRate, 1, asValue},
+	"Avg generation throughput": {series.Generation, 1, asValue},
+	"Running":                   {series.Running, 1, asValue},
+	"Waiting":                   {series.Queued, 1, asValue},
+	"Pending":                   {series.Queued, 1, asValue},
+	"GPU KV cache usage":        {series.KVUsage, 1, asValue},
+	"Prefix cache hit rate":     {series.HitRate, 1, asValue},
+	"Preemptions":               {series.Preemptions, 1, asValue},
+	"Mean acceptance length":    {series.AcceptLength, 1, asValue},
+	"Avg Draft acceptance rate": {series.AcceptRate, 1, asValue},
+}
+
+// vllm reads a line of vLLM: `(APIServer pid=1) INFO 06-18 09:55:08 [loggers.py:271] Engine 000: ..`.
+func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
+	var level int
+	process := ""
+	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL "} {
+		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
+		if i >= 0 && isMonthDay(b[i+len(l):]) {
+			level = i + len(l)
+			w2 := r.around.Unwrap(b[:i])
+			w.Host, w.At, process = w2.Host, max(w.At, w2.At), w2.Server
+			break
+		}
+	}
+	if level == 0 {
+		return false
+	}
+	at, ok := r.yearless(b[level:])
+	if !ok {
+		return false
+	}
+	r.engine = "vLLM"
+	r.f.Within(1e9)
+	r.f.Source().Zone.Local = true
+	if w.At != 0 {
+		r.f.Source().Zone.Beside(at, w.At)
+	}
+	r.f.Saw(at)
+	body := b[level+len("01-02 15:04:05 "):]
+	if i := bytes.Index(body, []byte("] ")); i > 0 && i < 60 {
+		body = body[i+2:]
+	}
+	rank := trace.NoRank
+	if bytes.HasPrefix(body, []byte("Engine ")) {
+		if n, ok := logline.Digits(body[7:], 3); ok {
+			rank.DP = int16(n)
+			body = bytes.TrimLeft(body[10:], ": ")
+		}
+	}
+	server := r.server(logline.Wrapping{Host: w.Host})
+	place := r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
+	r.now, r.here, r.process = at, place, process
+	switch {
+	case r.statistics(body, at, place):
+	case r.event(body, at, place), r.traced(body, process):
+		r.read++
+	case isTraceback(body):
+		r.read++
+		r.raise(series.Instant{Time: at, Kind: kindOf(process), Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
+	default:
+		r.unknown(body)
+	}
+	return true
+}
+
+// engineWords are what processes of vLLM are, by their names, as far as an exception in them ends the server.
+var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
+
+// kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
+func kindOf(process string) series.InstantKind {
+	if engineWords[word([]byte(process))] != "" {
+		return series.Exception
+	}
+	return series.Traceback
+}
+
+// statistics reads a line of vLLM's statistics: of its batches, of drafts, or of transfers. It reports whether b
+// is one.
+func (r *reader) statistics(b []byte, at trace.Time, place int32) bool {
+	switch {
+	case bytes.HasPrefix(b, []byte("Avg prompt throughput")):
+		r.stats(b, at, place)
+	case bytes.HasPrefix(b, []byte("SpecDecoding metrics: ")):
+		r.stats(b[len("SpecDecoding metrics: "):], at, place)
+	case bytes.HasPrefix(b, []byte("KV Transfer metrics: ")):
+		r.read++
+		for _, key := range [...]string{"Num failed transfers=", "Num failed recvs="} {
+			if n, ok := after(b, key); ok && n >= 1 {
+				r.f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: place, Line: uint32(r.line), Count: int32(min(n, 1e6))}, "transfers of KV caches failed, as its metrics say")
+			}
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// stats reads a line of statistics.
+func (r *reader) stats(b []byte, at trace.Time, place int32) {
+	r.read++
+	r.batches(place)
+	for len(b) > 0 {
+		var key, value []byte
+		key, value, b = nextPair(b)
+		if f, known := statsOfVLLM[string(key)]; known {
+			if v, ok := decimal(bytes.TrimRight(value, "."), f.scale); ok {
+				r.f.Add(r.series(f.metric, place), at, v)
+				if f.metric == series.Preemptions && v >= 1 {
+					r.f.Instant(series.Instant{Time: at, Kind: series.Retraction, Place: place, Line: uint32(r.line), Count: int32(min(v, 1e6))}, "the KV cache is full: preempts requests")
+				}
+			}
+		}
+	}
+}
+
+// isMonthDay reports whether b begins with "06-18 09:55:08 ".
+func isMonthDay(b []byte) bool {
+	return len(b) > 15 && b[2] == '-' && b[5] == ' ' && b[8] == ':' && b[11] == ':' && b[14] == ' '
+}
+
+// yearless reads a stamp without a year, which is the last one by which the file was written.
+func (r *reader) yearless(b []byte) (trace.Time, bool) {
+	month, ok1 := logline.Digits(b, 2)
+	day, ok2 := logline.Digits(b[3:], 2)
+	clock, ok3 := logline.ClockOf(b[6:])
+	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > 31 {
+		return 0, false
+	}
+	return trace.Time(time.Date(r.yearOf(time.Month(month), day), time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
+}
+
+// yearOf returns the year of a stamp that has none.
+func (r *reader) yearOf(month time.Month, day int) int {
+	if r.year == 0 {
+		r.year = logline.LastYear(r.in.Path, month, day)
+		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.in.Name, r.year))
+	}
+	return r.year
+}
+
+// keysOfTensorRT are the keys of TensorRT-LLM's line of an iteration. The step time is that of the iteration
+// before.
+var keysOfTensorRT = map[string]field{
+	"num_scheduled_requests": {series.Running, 1, asValue},
+	"num_unscheduled":        {series.Queued, 1, asValue}, // since 2026-07
+	"kv_cache_util":          {series.KVUsage, share, asValue},
+	"prev_device_step_time":  {series.StepTime, 1e6, asValue},
+}
+
+// tensorRT reads a line of TensorRT-LLM: `[05/20/2026-23:24:41] [TRT-LLM] [I] iter = 1, ..`.
+func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
+	i := bytes.Index(b[:min(len(b), 200)], []byte("[TRT-LLM]"))
+	if i < 0 {
+		return false
+	}
+	at, ok := stampOfTensorRT(b[:i])
+	if !ok { // the line of an iteration has one of its own
+		if _, own, found := bytes.Cut(b, []byte(", timestamp = ")); found {
+			at, ok = r.stamps.Read(own)
+		}
+	}
+	if !ok {
+		return false
+	}
+	r.engine = "TensorRT-LLM"
+	r.f.Within(1e9)
+	r.f.Source().Zone.Local = true
+	r.f.Saw(at)
+	rank := trace.NoRank
+	if n, ok := after(b, ", rank = "); ok && n >= 0 && n < 1<<15 {
+		rank.Global = int32(n)
+	}
+	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
+	body := b[i:]
+	k := bytes.Index(body, []byte("iter = "))
+	if k < 0 {
+		if r.event(body, at, place) {
+			r.read++
+		} else {
+			r.unknown(body)
+		}
+		return true
+	}
+	r.read++
+	r.batches(place)
+	r.iteration(body[k:], at, place)
+	return true
+}
+
+// stampOfTensorRT reads the stamp in front of a line, which ends in "[05/20/2026-23:24:41] ".
+func stampOfTensorRT(b []byte) (trace.Time, bool) {
+	const length = len("05/20/2026-23:24:41] ")
+	if len(b) < length {
+		return 0, false
+	}
+	s := b[len(b)-length:]
+	month, ok1 := logline.Digits(s, 2)
+	day, ok2 := logline.Digits(s[3:], 2)
+	year, ok3 := logline.Digits(s[6:], 4)
+	clock, ok4 := logline.ClockOf(s[11:])
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
+		return 0, false
+	}
+	return trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
+}
+
+// statesOfTensorRT are the keys of the dictionary in that line.
+var statesOfTensorRT = [...]struct {
+	key    string
+	metric series.MetricID
+}{{"'num_ctx_tokens': ", series.NewTokens}, {"'cached_kv_tokens': ", series.CachedTokens}}
+
+// iteration reads the line of an iteration.
+func (r *reader) iteration(b []byte, at trace.Time, place int32) {
+	if i := bytes.Index(b, []byte("states = ")); i >= 0 {
+		states, rest, _ := bytes.Cut(b[i:], []byte("}"))
+		for _, x := range statesOfTensorRT {
+			if v, ok := after(states, x.key); ok {
+				r.f.Add(r.series(x.metric, place), at, v)
+			}
+		}
+		r.iterationValues(rest, at, place)
+		b = b[:i]
+	}
+	r.iterationValues(b, at, place)
+}
+
+// iterationValues reads pairs "a = 1, b: 2" of that line.
+func (r *reader) iterationValues(b []byte, at trace.Time, place int32) {
+	for len(b) > 0 {
+		var piece []byte
+		piece, b, _ = bytes.Cut(b, comma)
+		key, value, ok := bytes.Cut(piece, []byte(" = "))
+		if !ok {
+			key, value, ok = bytes.Cut(piece, colon)
+		}
+		f, known := keysOfTensorRT[string(key)]
+		if !ok || !known {
+			continue
+		}
+		if v, ok := decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms")), f.scale); ok {
+			r.f.Add(r.series(f.metric, place), at, v)
+		}
+	}
+}

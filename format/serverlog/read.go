@@ -1,0 +1,424 @@
+package serverlog
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/flight/printed"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A reader reads one log, line by line. What it holds does not grow with the log.
+type reader struct {
+	in    *format.Input
+	f     *series.Filler
+	rows  *record.Filler
+	base  string // what the server is called, by its file
+	line  int64  // that is read
+	read  int    // lines of which something was kept
+	known int    // lines that say nothing of interest
+	other int    // lines that tell of trouble, which nothing here knows
+	first int64  // of these; 0 is none
+
+	stamps   logline.Stamper
+	around   *logline.Unwrapper
+	unquoted []byte
+
+	places   map[string]int32
+	placeKey []byte   // of places, used again
+	last     struct { // of the line before
+		header []byte
+		server int32
+		place  int32
+	}
+	servers    map[wrappedServer]int32
+	lastServer struct { // of the line before; id is plus one
+		of wrappedServer
+		id int32
+	}
+	layouts [2][]layoutField             // of the last line of a decode and of a prefill batch
+	ids     [][series.KnownMetrics]int32 // of series, plus one, by place
+	roles   map[int32]string             // of servers
+	engine  string
+
+	now         trace.Time // of the last line with a stamp, and whose it was
+	here        int32
+	process     string // that wrote the line, as vLLM's say; "" is not told
+	raised      []*raised
+	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
+	spy         series.Instant  // when and by whom py-spy was run last; Line is 0 before
+	rooms       map[string]bool
+	retracted   map[dpRank]retracted
+	preemptions float64
+	stopping    bool
+	year        int // of stamps without one; 0 is not known yet
+	long        int
+	damaged     int // pieces of lines that others wrote over
+	timeless    int // records that say only how long, and not when
+	untimed     int // lines of batches without a stamp
+	undated     undated
+}
+
+// A wrappedServer is what a wrapping says of a server.
+type wrappedServer struct{ host, name string }
+
+func newReader(in *format.Input, opt *format.Options) *reader {
+	f := opt.Series.Fill(in.Name, "server log")
+	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1),
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}, retracted: map[dpRank]retracted{}}
+	r.printed.Spy.Done = r.spied
+	return r
+}
+
+// rotated is what rotation and compression add to the name of a log. A number behind a dash before
+// them is none: pods of a set are called decode-0 and decode-1.
+var rotated = regexp.MustCompile(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)
+
+// serverName is what a server is called by the path of its log: pieces of one log that was rotated
+// have one name. The set shortens it.
+func serverName(path string) string {
+	path = filepath.ToSlash(path)
+	dir, name := filepath.Split(path)
+	if short := rotated.ReplaceAllString(name, ""); short != "" {
+		name = short
+	}
+	if dir != "" && anyServers.MatchString(name) {
+		return strings.TrimRight(dir, "/")
+	}
+	return dir + name
+}
+
+// anyServers are names that the logs of all servers have: their folders tell them apart.
+var anyServers = regexp.MustCompile(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
+
+// take reads one line, in whatever it is wrapped.
+func (r *reader) take(b []byte) {
+	b = r.around.Bare(b)
+	r.f.Line(r.line)
+	var w logline.Wrapping
+	at := 0
+	if len(b) < 22 || b[0] != '[' || !logline.IsStamp(b[1:]) {
+		if at = stampIn(b); at < 0 {
+			r.without(b, w)
+			return
+		}
+		w = r.around.Unwrap(b[:at])
+	}
+	r.stamped(b[at+1:], w)
+}
+
+// stampIn returns where the stamp of a line begins, "[2026-", or -1.
+func stampIn(b []byte) int {
+	const looked = 4096
+	head := b[:min(len(b), looked)]
+	for from := 0; ; {
+		i := bytes.Index(head[from:], []byte("[20"))
+		if i < 0 {
+			return -1
+		}
+		if from += i; logline.IsStamp(head[from+1:]) {
+			return from
+		}
+		from += 3
+	}
+}
+
+// stamped reads a line behind the bracket before its stamp.
+func (r *reader) stamped(b []byte, w logline.Wrapping) {
+	stamp, ok := r.stamps.Read(b)
+	end := bytes.IndexByte(b, ']')
+	if !ok || end < logline.DateTime {
+		r.strange()
+		return
+	}
+	ns, n, grain := logline.Fraction(b[logline.DateTime:end])
+	header := b[logline.DateTime+n : end]
+	at := r.place(stamp+ns, w, grain)
+	r.body(bytes.TrimLeft(b[end+1:], " "), at, r.placeOf(header, w))
+}
+
+// place returns the time of a line. A stamp with a zone that whatever collected the log added
+// within two seconds is as right, and exact; else it says which zone the line's own is in.
+func (r *reader) place(stamp trace.Time, w logline.Wrapping, grain int64) trace.Time {
+	zone := &r.f.Source().Zone
+	if w.At == 0 {
+		zone.Local = zone.By == ""
+		r.f.Within(grain)
+		if zone.By != "" { // of the line before, which had one
+			return stamp - trace.Time(zone.East)
+		}
+		return stamp
+	}
+	const quarter = trace.Time(15 * time.Minute)
+	east := (stamp - w.At + quarter/2) / quarter * quarter
+	if stamp-w.At < -quarter/2 {
+		east = (stamp - w.At - quarter/2) / quarter * quarter
+	}
+	if zone.By == "" && !zone.Local {
+		zone.East, zone.By = time.Duration(east), "stamps with a zone beside local ones"
+	}
+	if zone.Local {
+		zone.Beside(stamp, w.At)
+		r.f.Within(grain)
+		return stamp
+	}
+	if late := w.At - (stamp - east); late >= 0 && late < trace.Time(grain)+1e9 {
+		r.f.Within(0)
+		return w.At
+	}
+	r.f.Within(grain)
+	return stamp - east
+}
+
+// placeOf returns the place that a header names, " DP4 TP0 EP0".
+func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {
+	server := r.server(w)
+	if r.last.server == server+1 && bytes.Equal(r.last.header, header) {
+		return r.last.place
+	}
+	key := append(append(r.placeKey[:0], byte(server), byte(server>>8), byte(server>>16)), header...)
+	r.placeKey = key
+	place, ok := r.places[string(key)]
+	if !ok {
+		place = r.f.Place(series.Place{Server: server, Rank: rankOf(header), GPU: series.NoGPU})
+		if len(r.places) < 1<<14 {
+			r.places[string(key)] = place
+		}
+	}
+	r.last.header, r.last.server, r.last.place = append(r.last.header[:0], header...), server+1, place
+	return place
+}
+
+// rankOf reads " DP4 TP0 EP0"; what else stands there is no part of a rank.
+func rankOf(header []byte) trace.Rank {
+	rank := trace.NoRank
+	for len(header) > 0 {
+		var piece []byte
+		piece, header, _ = bytes.Cut(bytes.TrimLeft(header, " "), []byte(" "))
+		if len(piece) < 3 {
+			continue
+		}
+		n, ok := logline.Digits(piece[2:], len(piece)-2)
+		if !ok || n > math.MaxInt16 {
+			continue
+		}
+		switch string(piece[:2]) {
+		case "DP":
+			rank.DP = int16(n)
+		case "PP":
+			rank.PP = int16(n)
+		case "TP":
+			rank.TP = int16(n)
+		case "EP":
+			rank.EP = int16(n)
+		}
+	}
+	return rank
+}
+
+// server returns the server that a line is of.
+func (r *reader) server(w logline.Wrapping) int32 {
+	key := wrappedServer{w.Host, w.Server}
+	if l := &r.lastServer; l.id > 0 && l.of == key {
+		return l.id - 1
+	}
+	id, ok := r.servers[key]
+	if !ok {
+		name := r.base
+		if w.Server != "" {
+			name = w.Server
+		}
+		id = r.f.Server(series.Server{Host: w.Host, Name: name})
+		r.servers[key] = id
+	}
+	r.lastServer.of, r.lastServer.id = key, id+1
+	return id
+}
+
+// roleIs says what the server of a place does.
+func (r *reader) roleIs(place int32, role string) {
+	server := r.f.Set.Places[place].Server
+	if r.roles[server] != role {
+		r.roles[server] = role
+	}
+}
+
+// batches says that the server of a place runs batches: one that does both without a word of
+// disaggregation is unified.
+func (r *reader) batches(place int32) {
+	server := r.f.Set.Places[place].Server
+	if _, ok := r.roles[server]; !ok {
+		r.roles[server] = "unified"
+	}
+}
+
+// series returns the series of a metric at a place.
+func (r *reader) series(metric series.MetricID, place int32) int32 {
+	for int(place) >= len(r.ids) {
+		r.ids = append(r.ids, [series.KnownMetrics]int32{})
+	}
+	id := &r.ids[place][metric]
+	if *id == 0 {
+		*id = r.f.Series(metric, place) + 1
+	}
+	return *id - 1
+}
+
+var (
+	prefillBatch = []byte("Prefill batch")
+	decodeBatch  = []byte("Decode batch")
+	accessLine   = []byte("INFO:     ")
+	requestStats = []byte("ReqTimeStats(")
+)
+
+// body reads what follows a stamp.
+func (r *reader) body(b []byte, at trace.Time, place int32) {
+	r.f.Saw(at)
+	r.now, r.here, r.process = at, place, ""
+	if len(b) > 0 && levels[b[0]] {
+		b = unleveled(b)
+	}
+	switch {
+	case bytes.HasPrefix(b, decodeBatch):
+		r.batch(b[len(decodeBatch):], at, place, false)
+	case bytes.HasPrefix(b, prefillBatch):
+		r.batch(b[len(prefillBatch):], at, place, true)
+	case bytes.HasPrefix(b, requestStats):
+		r.requestStats(b[len(requestStats):], at, place)
+	case isAccess(b):
+		r.access(b, at, place)
+	case bytes.HasPrefix(b, []byte("Engine ")) || bytes.HasPrefix(b, []byte("Avg prompt throughput")): // vLLM under Dynamo
+		r.engineLine(b, at, place)
+	case len(b) > 0 && b[0] == '{':
+		r.json(b, at, place)
+	case bytes.HasPrefix(b, []byte("Receive: obj=")), bytes.HasPrefix(b, []byte("Finish: obj=")):
+		r.known++ // Python's text of a request, with its prompt
+	case r.event(b, at, place):
+		r.read++
+	case isTraceback(b):
+		r.read++
+		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", "")
+	default:
+		r.unknown(b)
+	}
+}
+
+// engineLine reads a line of vLLM's statistics that another program logs.
+func (r *reader) engineLine(b []byte, at trace.Time, place int32) {
+	p := r.f.Set.Places[place]
+	if n, ok := logline.Digits(b[min(len(b), len("Engine ")):], 3); ok && b[0] == 'E' {
+		p.Rank.DP, b = int16(n), bytes.TrimLeft(b[len("Engine 000"):], ": ")
+	}
+	if !r.statistics(b, at, r.f.Place(p)) {
+		r.unknown(b)
+		return
+	}
+	r.engine = "vLLM"
+}
+
+// trouble are pieces of words that lines have that tell of trouble, whoever writes them.
+var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout", "imed out", "bort", "atal", "FATAL", "illed", "OOM", "ut of memory", "anic", "efused", "orrupt", "raceback",
+	"egmentation", "rashed", "isconnect")
+
+// soundsWorse are in lines that sound worse than they are: warnings of Python, and models that lack a
+// library, which SGLang tries all of.
+var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError")
+
+// unknown counts a line of which nothing is kept: what the server or its libraries say of their start,
+// of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
+func (r *reader) unknown(b []byte) {
+	const looked = 4 << 10
+	if b = b[:min(len(b), looked)]; trouble.in(b) != 0 && soundsWorse.in(b) == 0 {
+		r.strange()
+		return
+	}
+	r.known++
+}
+
+// strange counts a line that tells of trouble in words that nothing here knows.
+func (r *reader) strange() {
+	if r.other++; r.first == 0 {
+		r.first = r.line
+	}
+}
+
+// levels are what words for levels begin with.
+var levels = [256]bool{'I': true, 'W': true, 'E': true, 'C': true, 'D': true}
+
+// unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".
+func unleveled(b []byte) []byte {
+	for _, level := range [...]string{"INFO ", "WARNING ", "WARN ", "ERROR ", "DEBUG ", "CRITICAL "} {
+		if bytes.HasPrefix(b, []byte(level)) {
+			rest := b[len(level):]
+			if i := bytes.Index(rest, colon); i > 0 && i < 80 && bytes.IndexByte(rest[:i], ' ') < 0 {
+				return rest[i+2:]
+			}
+			return rest
+		}
+	}
+	return b
+}
+
+// isAccess reports whether b is a line of the HTTP server.
+func isAccess(b []byte) bool {
+	return bytes.HasPrefix(b, accessLine) && bytes.Contains(b, []byte(`" `))
+}
+
+// access reads a line of the HTTP server, `INFO:     10.0.0.1:5000 - "POST /generate HTTP/1.1" 200 OK`:
+// answers that are errors are counted.
+func (r *reader) access(b []byte, at trace.Time, place int32) {
+	i := bytes.LastIndex(b, []byte(`" `))
+	status, ok := logline.Digits(b[min(len(b), i+2):], 3)
+	if !ok {
+		if r.event(b, at, place) {
+			r.read++
+			return
+		}
+		r.known++
+		return
+	}
+	if status < 500 || bytes.Contains(b, []byte(`"GET /`)) { // health checks fail while a server starts
+		r.known++
+		return
+	}
+	r.read++
+	r.f.Add(r.series(series.ServerErrors, place), at, 1)
+}
+
+// end says what the log is of, and what of it was read.
+func (r *reader) end() {
+	r.printed.End()
+	for _, e := range r.raised {
+		r.settle(e, "an exception without an end")
+	}
+	for server, role := range r.roles {
+		r.f.SetServer(server, role, r.engine)
+	}
+	src := r.f.Source()
+	src.Lines, src.Read, src.Other, src.FirstOther = int(r.line), r.read, r.other, int(r.first)
+	src.OnlyRecords = r.rows.N > 0 && r.read == r.rows.N
+	if r.long > 0 {
+		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, logline.Longest>>20).Times(r.long))
+	}
+	if r.damaged > 0 {
+		r.f.Set.Diags.Add(trace.LogDamaged.Of(r.in.Name).Times(r.damaged))
+	}
+	if r.timeless > 0 {
+		r.f.Set.Diags.Add(trace.RecordTimeless.Of(r.in.Name).Times(r.timeless))
+	}
+	r.dated()
+	if r.untimed > 0 {
+		r.f.Set.Diags.Add(trace.LogNoTime.Of(r.in.Name, r.untimed))
+	}
+	if r.read == 0 && r.rows.N == 0 && r.untimed == 0 {
+		r.f.Set.Diags.Add(trace.LogEmpty.Of(r.in.Name, r.line))
+	}
+}

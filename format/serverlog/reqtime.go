@@ -1,0 +1,187 @@
+package serverlog
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// requestStats reads what follows "ReqTimeStats(": what a scheduler says of a request that it
+// has finished. Times are durations but for that of its entry, which is Unix time.
+//
+//	rid=.., bootstrap_room=.., input_len=.., cached_input_len=.., output_len=.., attempts=1, type=unified): queue_duration=1.23ms, ..
+func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
+	head, tail, ok := bytes.Cut(b, []byte("): "))
+	if !ok {
+		r.strange()
+		return
+	}
+	row := record.NewRow()
+	row.Who, row.Line, row.Server = record.Scheduler, uint32(r.line), r.f.Set.Places[place].Server
+	row.DP = r.f.Set.Places[place].Rank.DP
+	assignments(head, func(key, value []byte) {
+		switch string(key) {
+		case "rid":
+			row.ID = r.rows.Text(bytes.Trim(value, `'"`))
+		case "bootstrap_room":
+			if v := bytes.Trim(value, `'"`); !bytes.Equal(v, []byte("None")) {
+				row.Room = r.rows.Text(v)
+			}
+		case "input_len":
+			row.Prompt = count(value)
+		case "cached_input_len":
+			row.Cached = count(value)
+		case "output_len":
+			row.Completion = count(value)
+		case "type":
+			row.Role = record.RoleOf(string(value))
+		}
+	})
+	var d durations
+	var entry trace.Time
+	assignments(tail, func(key, value []byte) {
+		if string(key) == "entry_time" {
+			entry = unixSeconds(value)
+			return
+		}
+		d.set(string(key), value)
+	})
+	if entry == 0 {
+		r.strange()
+		return
+	}
+	d.place(&row, entry)
+	if zone := &r.f.Source().Zone; zone.Local {
+		zone.Beside(at, row.End)
+	}
+	if row.Role == record.PrefillRole || row.Role == record.DecodeRole {
+		r.roleIs(place, map[record.Role]string{record.PrefillRole: "prefill", record.DecodeRole: "decode"}[row.Role])
+	}
+	if !r.rows.Add(row) {
+		r.strange()
+	}
+}
+
+// assignments yields the pairs of a list "a=1, b=2".
+func assignments(b []byte, yield func(key, value []byte)) {
+	for len(b) > 0 {
+		piece := b
+		if i := bytes.Index(b, comma); i >= 0 {
+			piece, b = b[:i], b[i+2:]
+		} else {
+			b = nil
+		}
+		if i := bytes.IndexByte(piece, '='); i > 0 {
+			yield(piece[:i], bytes.TrimSpace(piece[i+1:]))
+		}
+	}
+}
+
+// durations are what a scheduler says of a request, in ns; 0 is unknown, as SGLang has it.
+type durations struct {
+	bootstrap, alloc, queue, initial, transfer, forward int64
+	speed, total                                        float64 // of a transfer, in GB/s and MB
+}
+
+func (d *durations) set(key string, value []byte) {
+	switch amount, unit, _ := bytes.Cut(value, []byte(" ")); {
+	case key == "transfer_speed" && string(unit) == "GB/s":
+		d.speed, _ = decimal(amount, 1)
+	case key == "transfer_total" && string(unit) == "MB":
+		d.total, _ = decimal(amount, 1)
+	}
+	v, ok := decimal(bytes.TrimSuffix(value, []byte("ms")), 1)
+	if !ok || v < 0 || v > 1e9 {
+		return
+	}
+	ns := int64(v * 1e6)
+	switch key {
+	case "bootstrap_duration", "bootstrap_queue_duration":
+		d.bootstrap = ns
+	case "alloc_wait_duration", "prealloc_queue_duration":
+		d.alloc = ns
+	case "transfer_duration":
+		d.transfer = ns
+	case "queue_duration":
+		d.queue = ns
+	case "initial_prefill_elapsed":
+		d.initial = ns
+	case "forward_duration":
+		d.forward = ns
+	}
+}
+
+// rounded is by how many GB/s a speed that is written with two digits may be off, ten times: how long a
+// prefill took is told to a tenth then.
+const rounded = 10 * 0.005
+
+// place puts the durations one after the other, from when the scheduler took the request.
+func (d *durations) place(r *record.Row, entry trace.Time) {
+	at := entry
+	put := func(phase int, ns int64) {
+		r.Phases[phase] = record.Phase{From: at, To: at + trace.Time(ns)}
+		at += trace.Time(ns)
+	}
+	if r.Role == record.PrefillRole || r.Role == record.DecodeRole {
+		if d.bootstrap+d.alloc > 0 {
+			put(record.Bootstrap, d.bootstrap+d.alloc)
+		}
+		if r.Role == record.DecodeRole && d.transfer > 0 {
+			put(record.Transfer, d.transfer)
+		}
+	}
+	put(record.Queue, d.queue)
+	switch {
+	case d.forward == 0:
+	case r.Role == record.PrefillRole:
+		sent := int64(0) // MB by GB/s are ms
+		if d.speed > 0 {
+			sent = min(d.forward, int64(d.total/d.speed*1e6))
+		}
+		if prefill := d.forward - sent; prefill >= int64(rounded/d.speed*float64(sent)) {
+			put(record.Prefill, prefill)
+		} else { // the rest of a slow transfer is no more than what its speed was rounded by
+			at += trace.Time(prefill)
+		}
+		if sent > 0 {
+			put(record.Transfer, sent)
+		}
+	case r.Role == record.DecodeRole:
+		put(record.Decode, d.forward)
+	case d.initial > 0 && d.initial <= d.forward: // the first token came then
+		put(record.Prefill, d.initial)
+		r.TTFT = int64(at - entry)
+		put(record.Decode, d.forward-d.initial)
+	default: // how it is divided is not told
+		at += trace.Time(d.forward)
+	}
+	r.Start, r.End = entry, at
+}
+
+// count reads a number of tokens.
+func count(b []byte) int64 {
+	if v, ok := decimal(b, 1); ok && v >= 0 && v < 1e12 {
+		return int64(v)
+	}
+	return record.Unknown
+}
+
+// unixSeconds reads seconds since 1970 as exactly as they are written; 0 is none.
+func unixSeconds(b []byte) trace.Time {
+	whole, rest, _ := bytes.Cut(b, []byte("."))
+	s, ok := logline.Digits(whole, len(whole))
+	if !ok || len(whole) < 9 || len(whole) > 10 {
+		return 0
+	}
+	ns, scale := int64(0), int64(1e9)
+	for _, c := range rest {
+		if c < '0' || c > '9' || scale == 1 {
+			break
+		}
+		scale /= 10
+		ns += int64(c-'0') * scale
+	}
+	return trace.Time(int64(s)*1e9 + ns)
+}

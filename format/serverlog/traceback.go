@@ -1,0 +1,202 @@
+package serverlog
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A raised is an exception whose traceback is not over.
+type raised struct {
+	x      series.Instant
+	who    string // "Scheduler: ", "" is only the server
+	from   string // the process that prints it, as its lines say; "" where they do not
+	frames []string
+}
+
+// mostFrames are kept of a stack, innermost first: what is around them is the same for all.
+const mostFrames = 12
+
+// exception begins a traceback. Its type comes behind the frames: the instant is added then.
+func (r *reader) exception(b []byte, x *series.Instant) string {
+	who := "the server"
+	if i := bytes.Index(b, []byte(" hit an exception")); i > 0 {
+		who = word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
+	}
+	r.raise(*x, who, r.process)
+	return ""
+}
+
+// raise begins an exception of which the traceback is to come.
+func (r *reader) raise(x series.Instant, who, from string) {
+	const most = 64
+	if len(r.raised) == most {
+		r.settle(r.raised[0], "an exception without an end")
+		r.raised = r.raised[1:]
+	}
+	if who != "" {
+		who += ": "
+	}
+	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
+}
+
+// isTraceback reports whether a traceback follows b, which may say where.
+func isTraceback(b []byte) bool {
+	const text = "Traceback (most recent call last)"
+	return bytes.HasPrefix(b, []byte(text)) || bytes.HasSuffix(b, []byte(text+":"))
+}
+
+// harmless are exceptions whose messages are about the machine, and never quote a request.
+var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
+	"TimeoutError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
+
+// unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
+// around it may tell the process.
+func (r *reader) unstamped(b, around []byte) bool {
+	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
+		return true
+	}
+	r.printed.Mismatch(b)                                                                                                                     // and an exception
+	if i := bytes.LastIndex(b, []byte("[Rank ")); i >= 0 && bytes.Contains(b[i:], []byte("Watchdog caught collective operation timeout: ")) { // PyTorch's last words
+		if rank, ok := after(b[i:], "[Rank "); ok && rank >= 0 && rank < 1<<20 && r.printed.Watchdog(b[i:], int32(rank), r.now) {
+			return true
+		}
+	}
+	if _, ok := r.printed.NCCL(b); ok {
+		return true
+	}
+	from := ""
+	if bytes.HasPrefix(around, []byte("(")) {
+		from = string(around)
+	}
+	if r.traced(b, from) {
+		return true
+	}
+	if isTraceback(b) && r.now != 0 {
+		r.raise(series.Instant{Time: r.now, Kind: series.Traceback, Place: r.here, Line: uint32(r.line), Count: 1}, "", from)
+		return true
+	}
+	return false
+}
+
+// traced reads a line of a traceback that a process began.
+func (r *reader) traced(b []byte, from string) bool {
+	at := -1 // the first one of it, whose line with the type comes first
+	for i, e := range slices.Backward(r.raised) {
+		if e.from == from {
+			at = i
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	switch {
+	case len(b) == 0:
+		return true
+	case bytes.HasPrefix(b, []byte("  File ")):
+		last := len(r.raised) - 1
+		for r.raised[last].from != from {
+			last--
+		}
+		if f := frameOf(b); f != "" {
+			r.raised[last].frames = append(r.raised[last].frames, f)
+		}
+		return true
+	case b[0] == ' ' || isTraceback(b):
+		return true
+	}
+	name := errorName(b)
+	if name == "" {
+		return false
+	}
+	text := name
+	_, message, _ := bytes.Cut(b, []byte(": "))
+	for _, h := range harmless {
+		if strings.HasSuffix(name, h) {
+			text += ": " + logline.Message(message)
+			break
+		}
+	}
+	first := r.raised[at]
+	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception {
+		first.x.Kind = series.OutOfMemory
+	}
+	r.raised = slices.Delete(r.raised, at, at+1)
+	if !(first.x.Kind == series.Traceback && r.stopping) { // they all raise something as they end
+		r.settle(first, text)
+	}
+	return true
+}
+
+// errorName returns the name of the exception that a line begins with, "" if it does not.
+func errorName(b []byte) string {
+	name := word(b)
+	if rest := b[min(len(b), len(name)):]; len(rest) > 0 && rest[0] != ':' {
+		return ""
+	}
+	for _, end := range [...]string{"Error", "Exception", "Interrupt", "Timeout", "Exit"} {
+		if strings.HasSuffix(name, end) {
+			return name
+		}
+	}
+	return ""
+}
+
+// frameOf returns "run_batch (scheduler.py:3232)" of `  File "/x/scheduler.py", line 3232, in run_batch`.
+func frameOf(b []byte) string {
+	_, rest, ok := bytes.Cut(b, []byte(`File "`))
+	path, rest, ok2 := bytes.Cut(rest, []byte(`", line `))
+	number, function, ok3 := bytes.Cut(rest, []byte(", in "))
+	if !ok || !ok2 || !ok3 || len(number) > 8 {
+		return ""
+	}
+	return strings.Trim(word(bytes.Trim(function, "<>")), ".") + " (" + string(path[bytes.LastIndexByte(path, '/')+1:]) + ":" + string(number) + ")"
+}
+
+// settle adds an exception.
+func (r *reader) settle(e *raised, text string) {
+	frames := e.frames[max(0, len(e.frames)-mostFrames):]
+	turned := make([]string, 0, len(frames))
+	for i := len(frames) - 1; i >= 0; i-- {
+		turned = append(turned, frames[i])
+	}
+	e.x.Stack = r.f.Set.Syms.Intern(strings.Join(turned, "\n"))
+	r.f.Instant(e.x, e.who+strings.TrimSuffix(text, "."))
+}
+
+// stacks notes who ran py-spy, and when: its dump follows, line by line.
+func (r *reader) stacks(_ []byte, x *series.Instant) string {
+	r.spy = *x
+	return ""
+}
+
+// spied adds where the main thread of a process stands.
+func (r *reader) spied(d *flight.Dump) {
+	if d.Of == trace.NoRank && r.spy.Line > 0 {
+		d.Of = r.f.Set.Places[r.spy.Place].Rank
+	}
+	t := d.Threads[0]
+	if t.Stack < 0 || r.spy.Line == 0 {
+		return
+	}
+	syms := r.f.Set.Syms
+	var frames []string
+	for _, f := range d.Stacks[t.Stack] {
+		at := syms.Name(f.File)
+		if f.Line > 0 {
+			at += ":" + strconv.Itoa(int(f.Line))
+		}
+		if frames = append(frames, syms.Name(f.Name)+" ("+at+")"); len(frames) == mostFrames {
+			break
+		}
+	}
+	x := r.spy
+	x.Kind, x.Stack = series.Timeout, syms.Intern(strings.Join(frames, "\n"))
+	r.f.Instant(x, "its main thread is in "+frames[0])
+}

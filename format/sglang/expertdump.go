@@ -1,0 +1,148 @@
+package sglang
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/experts"
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ExpertDump reads what SGLang's expert distribution recorder writes: which expert got how
+// many tokens (expert_distribution_recorder_*.pt, and the CSV files before 2025-05), and files that
+// say where experts are (--init-expert-location).
+//
+// # What is odd
+//
+//   - A .pt file is a zip archive of PyTorch: a pickle, and the numbers of each tensor beside it. The pickle is
+//     read as values; what would be called is not. Files of PyTorch before 1.6 are no archives and are not read.
+//   - Files of the mode stat have logical experts, and are summed over ranks. Their passes are places
+//     of a buffer that is written round and round, and empty ones were never written.
+//   - Files of the modes per_pass and per_token have physical experts, and are of one rank. Ranks that
+//     share an attention all count the same tokens.
+//   - Layers without experts have counts, which are 0.
+//   - The time in a name is when the file was written, not when passes ran, and passes have no times.
+//   - Files of the mode per_token have the prompt (input_ids, positions). It is passed over.
+var ExpertDump = &format.Format{
+	Name:   "SGLang expert distribution",
+	Noun:   "expert distribution dump",
+	Doc:    "tokens by expert, as SGLang's expert distribution recorder dumps them (expert_distribution_recorder_*.pt)",
+	For:    "'sgtrace report --experts'",
+	Sniff:  func(h format.Head) bool { return isArchive(h.Bytes) || isCSV(h.Bytes) || isMap(h.Bytes) },
+	Index:  indexExperts,
+	Aside:  true,
+	OnDisk: true,
+}
+
+// expertKeys are what dumps have at the top, or in their records.
+var expertKeys = [][]byte{[]byte("logical_count"), []byte("physical_to_logical_map"), []byte("global_physical_count"), []byte("gatherer_key")}
+
+func isArchive(head []byte) bool {
+	if !bytes.HasPrefix(head, []byte("PK\x03\x04")) || !bytes.Contains(head[:min(len(head), 512)], []byte("/data.pkl")) {
+		return false
+	}
+	for _, k := range expertKeys {
+		if bytes.Contains(head, k) {
+			return true
+		}
+	}
+	return false
+}
+
+const csvHeader = "layer_id,expert_id,count"
+
+func isCSV(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	return string(bytes.TrimRight(line, "\r ")) == csvHeader
+}
+
+func isMap(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) && bytes.Contains(head[:min(len(head), 256)], []byte(`"physical_to_logical_map"`))
+}
+
+// indexExperts reads a dump.
+func indexExperts(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	d, err := readExperts(r, in.Path)
+	if err = errors.Join(err, r.Close()); err != nil {
+		if d == nil || len(d.Passes) == 0 {
+			return nil, err
+		}
+		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
+	}
+	nameExperts(d, in.Name)
+	opt.Experts.Add(d)
+	return &format.Source{}, nil
+}
+
+// readExperts reads a dump of any form, which is at path. With an error, the dump has what was readExperts before it.
+func readExperts(r io.Reader, path string) (*experts.Dump, error) {
+	var head [4]byte
+	n, err := io.ReadFull(r, head[:])
+	if err != nil {
+		return nil, err
+	}
+	all := io.MultiReader(bytes.NewReader(head[:n]), r)
+	switch {
+	case string(head[:2]) == "PK":
+		f, err := os.Open(path) // its list of contents is at its end
+		if err != nil {
+			return nil, err
+		}
+		d, err := readArchive(f)
+		return d, errors.Join(err, f.Close())
+	case head[0] == 'l':
+		return readCSV(all)
+	}
+	return readMap(all)
+}
+
+// expertNames are those of dumps: the time, and the rank if they are of one.
+var expertNames = []*regexp.Regexp{
+	regexp.MustCompile(`^expert_distribution_recorder_(?P<time>\d{9,11}(?:\.\d+)?)(?:_(?P<rank>\d+))?\.pt`),
+	regexp.MustCompile(`^expert_distribution_rank(?P<rank>\d+)_timestamp(?P<time>\d{9,11}(?:\.\d+)?)\.csv`),
+}
+
+// nameExperts takes what the name of a file tells.
+func nameExperts(d *experts.Dump, name string) {
+	d.File = name
+	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
+	for _, re := range expertNames {
+		m := re.FindStringSubmatch(base)
+		if m == nil {
+			continue
+		}
+		whole, part, _ := strings.Cut(m[re.SubexpIndex("time")], ".")
+		s, _ := strconv.ParseInt(whole, 10, 64)
+		ns, _ := strconv.ParseInt((part + "000000000")[:9], 10, 64)
+		d.Time = trace.Time(s*1e9 + ns)
+		if text := m[re.SubexpIndex("rank")]; text != "" && d.Rank < 0 && (!d.Ring || d.Whole) {
+			rank, err := strconv.ParseInt(text, 10, 31)
+			if err == nil {
+				d.Rank = int32(rank)
+			}
+		}
+	}
+}
+
+// mostLayers and mostExperts are more than models have; a damaged file may say more.
+const mostLayers, mostExperts = 1 << 12, 1 << 14
+
+// shaped checks the shape of counts.
+func shaped(layers, count int64) error {
+	if layers <= 0 || count <= 0 || layers > mostLayers || count > mostExperts {
+		return fmt.Errorf("has counts of %d layers of %d experts", layers, count)
+	}
+	return nil
+}

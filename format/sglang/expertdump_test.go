@@ -1,0 +1,222 @@
+package sglang
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/experts"
+	"github.com/sgtrace/sgtrace/format"
+	golden "github.com/sgtrace/sgtrace/golden/experts"
+	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// readExpertFiles reads files from a folder.
+func readExpertFiles(t testing.TB, files map[string][]byte) (*experts.Set, *trace.Diags) {
+	t.Helper()
+	set, diags := &experts.Set{}, &trace.Diags{}
+	dir := t.TempDir()
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if !ExpertDump.Sniff(format.Head{Bytes: data[:min(len(data), 64<<10)]}) {
+			t.Errorf("%s is not recognized", name)
+		}
+		in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+		if _, err := ExpertDump.Index(in, &format.Options{Diags: diags, Experts: set}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	set.Finish()
+	return set, diags
+}
+
+// What ranks counted adds up to what was simulated, in every form.
+func TestCounts(t *testing.T) {
+	for mode := golden.Stat; mode <= golden.CSV; mode++ {
+		for _, same := range []bool{false, true} {
+			c := golden.Config{Seed: uint64(mode), Mode: mode, Layers: 5, Dense: 2, Experts: 16, TopK: 3, EP: 4, Passes: 6, Tokens: 40, Popular: 0.3, Same: same, Ring: 9}
+			if mode == golden.PerPass || mode == golden.PerToken {
+				c.Redundant = 8
+			}
+			truth := golden.New(c)
+			set, diags := readExpertFiles(t, truth.Files)
+			list := set.Recordings()
+			if len(list) != 1 || len(diags.All()) > 0 {
+				t.Fatalf("mode %d: %d recordings, %v", mode, len(list), diags.All())
+			}
+			r := list[0]
+			want, times := truth.Counts, uint32(1)
+			if same {
+				times = uint32(c.EP)
+			}
+			if mode == golden.CSV {
+				want = [][][]int64{addPasses(want)}
+			}
+			if len(r.Passes) != len(want) || r.Times != times || r.Time.String() == "" || r.Time/1e9 != golden.Start+3600 {
+				t.Errorf("mode %d: passes %v, each token %d times, at %d", mode, r.Passes, r.Times, r.Time)
+			}
+			for p := range want {
+				for l := range want[p] {
+					if got := r.Of(p, l); !slices.EqualFunc(got, want[p][l], func(a uint32, b int64) bool { return int64(a) == b*int64(times) }) {
+						t.Fatalf("mode %d, same %v, pass %d, layer %d: %v, want %v", mode, same, p, l, got, want[p][l])
+					}
+				}
+			}
+			if (r.Map != nil) != (mode != golden.Stat && mode != golden.CSV) {
+				t.Errorf("mode %d: map %v", mode, r.Map)
+			}
+			for l := range r.Map {
+				for e, logical := range r.Map[l] {
+					if int(logical) != (e+l)%c.Experts {
+						t.Fatalf("mode %d: expert %d of layer %d is %d", mode, e, l, logical)
+					}
+				}
+			}
+		}
+	}
+}
+
+func addPasses(passes [][][]int64) [][]int64 {
+	out := passes[0]
+	for _, p := range passes[1:] {
+		for l := range p {
+			for e, n := range p[l] {
+				out[l][e] += n
+			}
+		}
+	}
+	return out
+}
+
+// Passes that some ranks do not have are left out, and dumps of another time are another recording.
+func TestRanks(t *testing.T) {
+	files := golden.New(golden.Config{Seed: 1, Mode: golden.PerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files
+	more := golden.New(golden.Config{Seed: 2, Mode: golden.PerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 5, Tokens: 20}).Files
+	for name, data := range more {
+		if strings.HasSuffix(name, "_1.pt") {
+			files[name] = data
+		} else {
+			files[strings.Replace(name, fmt.Sprint(golden.Start+3600), fmt.Sprint(golden.Start+9000), 1)] = data
+		}
+	}
+	set, _ := readExpertFiles(t, files)
+	list := set.Recordings()
+	if len(list) != 2 || len(list[0].Passes) != 3 || list[0].Partial != 2 || len(list[1].Passes) != 5 || len(list[1].Ranks) != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A file that is cut off, has other names, or was compressed is refused with a reason; no prompt is held.
+func TestRefused(t *testing.T) {
+	truth := golden.New(golden.Config{Seed: 1, Mode: golden.PerToken, Layers: 2, Experts: 8, TopK: 2, EP: 1, Passes: 2, Tokens: 20})
+	for _, data := range truth.Files {
+		for what, x := range map[string]struct {
+			data []byte
+			want string
+		}{
+			"cut":   {data[:len(data)-30], "is cut off"},
+			"names": {bytes.ReplaceAll(data, []byte("torch._utils"), []byte("torch._evils")), `names "torch._evils._rebuild_tensor_v2"`},
+			"type":  {bytes.ReplaceAll(data, []byte("IntStorage"), []byte("IntStoraze")), "names"},
+		} {
+			path := filepath.Join(t.TempDir(), "x.pt")
+			if err := os.WriteFile(path, x.data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			in := &format.Input{Name: "x.pt", Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+			_, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &experts.Set{}})
+			// The checksum of what was changed is wrong, too.
+			if err == nil || !strings.Contains(err.Error(), x.want) && !strings.Contains(err.Error(), "checksum") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	set, _ := readExpertFiles(t, truth.Files)
+	if text := fmt.Sprintf("%+v", *set.Dumps[0]); strings.Contains(text, strconv.Itoa(golden.Canary)) {
+		t.Error("a prompt is held")
+	}
+}
+
+// expertSubject is what mutants are made of.
+func expertSubject(mode golden.Mode) *damage.Subject {
+	for _, data := range golden.New(golden.Config{Seed: 3, Mode: mode, Layers: 3, Dense: 1, Experts: 8, TopK: 2, EP: 1, Passes: 4, Tokens: 10}).Files {
+		return &damage.Subject{Data: data, Cuts: damage.Pages(data, 64), Other: data, OtherCuts: damage.Pages(data, 100)}
+	}
+	return nil
+}
+
+// useExperts reads what may be damaged.
+func useExperts(t testing.TB, data []byte) {
+	path := filepath.Join(t.TempDir(), "expert_distribution_recorder_1770000000.5_0.pt")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	set := &experts.Set{}
+	in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	if _, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: set}); err != nil {
+		return
+	}
+	set.Finish()
+	for _, r := range set.Recordings() {
+		for p := range r.Passes {
+			for l := range r.Layers {
+				if len(r.Of(p, l)) != r.Experts {
+					t.Fatal("a layer has another number of experts")
+				}
+			}
+		}
+	}
+}
+
+func TestExpertMutants(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("SGTRACE_MUTANTS"))
+	if err != nil {
+		n = 14
+	}
+	for mode := golden.Stat; mode <= golden.CSV; mode++ {
+		s := expertSubject(mode)
+		for seed := range uint64(n) {
+			useExperts(t, s.Mutate(seed).Data)
+		}
+	}
+}
+
+func FuzzExpertDump(f *testing.F) {
+	for mode := golden.Stat; mode <= golden.CSV; mode++ {
+		f.Add(expertSubject(mode).Data)
+	}
+	f.Add([]byte(`{"physical_to_logical_map": [[0, 1], [1, 0]]}`))
+	f.Fuzz(func(t *testing.T, data []byte) { useExperts(t, data) })
+}
+
+// How long an index takes, by bytes of the file.
+func BenchmarkExpertDump(b *testing.B) {
+	truth := golden.New(golden.Config{Seed: 1, Mode: golden.PerPass, Layers: 20, Experts: 256, TopK: 8, EP: 8, Passes: 20, Tokens: 100})
+	dir := b.TempDir()
+	var paths []string
+	for name, data := range truth.Files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			b.Fatal(err)
+		}
+		paths = append(paths, path)
+		b.SetBytes(int64(len(data) * len(truth.Files)))
+	}
+	for b.Loop() {
+		for _, path := range paths {
+			in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+			if _, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &experts.Set{}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package spanjson reads spans in the JSON of [Jaeger] and of [Zipkin].
+package spanjson

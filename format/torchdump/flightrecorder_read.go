@@ -1,0 +1,226 @@
+package torchdump
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/internal/pickle"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A recorderReader reads one dump.
+type recorderReader struct {
+	set     *flight.Set
+	dump    *flight.Dump
+	symbols *trace.SymbolCache
+	groups  map[string]int32        // of the dump, by name
+	status  map[int64]groupStatus   // by pg_id
+	shapes  map[string]flight.Shape // by what a file has for them
+	stacks  map[string]int32        // by the numbers of their frames
+	frames  map[any]flight.Frame    // by what the file has them as
+	// The stack that is read, and what tells it apart, are used again.
+	ofStack    []flight.Frame
+	keyOfStack []byte
+	// The frames of the last operation that ended, and its number.
+	ended       pickle.Value
+	endedRecord int64
+}
+
+// A groupStatus is how far a group is.
+type groupStatus struct{ enqueued, completed int64 }
+
+// An recorderEntry is one of a dump, as either form has it.
+type recorderEntry struct {
+	group       string // name
+	desc        string
+	pgID        int64
+	name        string // "nccl:send 1->2"
+	state       string
+	op          flight.Op // what needs no more thought
+	completedNs int64
+}
+
+// rankInName is at the end of the name of a dump.
+var rankInName = regexp.MustCompile(`(?:^|[^0-9])([0-9]{1,6})(?:\.[A-Za-z]+)*$`)
+
+// rankOf returns the rank that the name of a file ends with.
+func rankOf(name string) int32 {
+	if m := rankInName.FindStringSubmatch(name); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return int32(n)
+	}
+	return flight.Unknown
+}
+
+// group returns the index of a group, which it adds if it is new.
+func (d *recorderReader) group(name, desc string) int32 {
+	if i, ok := d.groups[name]; ok {
+		return i
+	}
+	if d.groups == nil {
+		d.groups = map[string]int32{}
+	}
+	if desc == "undefined" {
+		desc = ""
+	}
+	i := int32(len(d.dump.Groups))
+	d.groups[name] = i
+	d.dump.Groups = append(d.dump.Groups, flight.NewGroup(name, desc))
+	return i
+}
+
+// config takes a group of pg_config.
+func (d *recorderReader) config(name, desc, ranks string) {
+	g := &d.dump.Groups[d.group(name, desc)]
+	g.Ranks = ranksOf(ranks)
+}
+
+// ranksOf reads "[0, 1]"; nil if it is something else.
+func ranksOf(text string) []int32 {
+	text = strings.TrimSpace(text)
+	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
+		return nil
+	}
+	var ranks []int32
+	for part := range strings.SplitSeq(text[1:len(text)-1], ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 32)
+		if err != nil || n < 0 {
+			return nil
+		}
+		ranks = append(ranks, int32(n))
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
+}
+
+// add adds an entry.
+func (d *recorderReader) add(e *recorderEntry) {
+	op := e.op
+	if e.group == "" && e.pgID >= 0 { // of version 1
+		e.group = strconv.FormatInt(e.pgID, 10)
+	}
+	op.Group = d.group(e.group, e.desc)
+	g := &d.dump.Groups[op.Group]
+	if e.pgID >= 0 {
+		g.ID = e.pgID
+	}
+	op.Src, op.Dst = flight.Unknown, flight.Unknown
+	name := e.name
+	if _, after, ok := strings.Cut(name, ":"); ok { // the library: nccl, xccl, gloo
+		name = after
+	}
+	if word, pair, ok := strings.Cut(name, " "); ok {
+		name = word
+		op.Src, op.Dst = pairOf(pair)
+	}
+	op.Name = d.symbols.Intern([]byte(name))
+	switch e.state {
+	case "completed":
+		op.State = flight.Completed
+	case "started":
+		op.State = flight.Started
+	}
+	d.dump.Time = max(d.dump.Time, op.Created, trace.Time(e.completedNs))
+	d.dump.Ops = append(d.dump.Ops, op)
+}
+
+// pairOf reads "1->2" of a send, and "2<-1" of a receive.
+func pairOf(text string) (src, dst int32) {
+	if s, d, ok := strings.Cut(text, "->"); ok {
+		return number(s), number(d)
+	}
+	if d, s, ok := strings.Cut(text, "<-"); ok {
+		return number(s), number(d)
+	}
+	return flight.Unknown, flight.Unknown
+}
+
+func number(text string) int32 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return flight.Unknown
+	}
+	return int32(n)
+}
+
+// finish relates what groups are called, and finds the rank where the name has none.
+func (d *recorderReader) finish() {
+	x := d.dump
+	for i := range x.Groups {
+		g := &x.Groups[i]
+		if s, ok := d.status[g.ID]; ok && g.ID >= 0 {
+			g.Enqueued, g.Completed = s.enqueued, s.completed
+			delete(d.status, g.ID)
+		}
+	}
+	d.nameless()
+	if !d.inAll(x.Rank) {
+		x.Rank = d.only()
+	}
+	for i := range x.Ops {
+		if op := &x.Ops[i]; d.ended.Kind != pickle.Missing && op.Record == d.endedRecord && !op.Pending() {
+			op.Stack = d.framesOf(d.ended)
+		}
+	}
+	slices.SortStableFunc(x.Ops, func(a, b flight.Op) int { return int(a.Record - b.Record) })
+}
+
+// nameless adds the groups of which there is a status only.
+func (d *recorderReader) nameless() {
+	var ids []int64
+	for id := range d.status {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		s := d.status[id]
+		g := flight.NewGroup("", "")
+		g.ID, g.Enqueued, g.Completed = id, s.enqueued, s.completed
+		d.dump.Groups = append(d.dump.Groups, g)
+	}
+}
+
+// inAll reports whether a rank is in all groups whose ranks are known.
+func (d *recorderReader) inAll(rank int32) bool {
+	return rank >= 0 && !slices.ContainsFunc(d.dump.Groups, func(g flight.Group) bool {
+		_, in := slices.BinarySearch(g.Ranks, rank)
+		return g.Ranks != nil && !in
+	})
+}
+
+// only returns the one rank that is in all groups; Unknown if there are several.
+func (d *recorderReader) only() int32 {
+	found := int32(flight.Unknown)
+	for _, g := range d.dump.Groups {
+		for _, r := range g.Ranks {
+			switch {
+			case r == found || !d.inAll(r):
+			case found >= 0:
+				return flight.Unknown
+			default:
+				found = r
+			}
+		}
+	}
+	return found
+}
+
+// stack returns the index of a stack, given the numbers of its frames.
+func (d *recorderReader) stack(key []byte, frames []flight.Frame) int32 {
+	if len(frames) == 0 {
+		return flight.Unknown
+	}
+	if i, ok := d.stacks[string(key)]; ok {
+		return i
+	}
+	if d.stacks == nil {
+		d.stacks = map[string]int32{}
+	}
+	i := int32(len(d.dump.Stacks))
+	d.stacks[string(key)] = i
+	d.dump.Stacks = append(d.dump.Stacks, slices.Clone(frames))
+	return i
+}

@@ -1,0 +1,220 @@
+package torchdump
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/pickle"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// snapshotReader reads one snapshot. Its dicts come from the inside out: blocks before the segment that
+// they are of, and the entries of one device behind those of another.
+type snapshotReader struct {
+	syms      *trace.Symbols
+	blocks    []heap.Block // of the segment that follows
+	devices   map[int32]*heap.Device
+	entries   []heap.Entry // of all devices
+	places    map[snapshotFrame]trace.Sym
+	libraries map[string]bool // by file
+}
+
+// readSnapshot reads a pickle, of which what was readSnapshot before an error is returned with it.
+func readSnapshot(in *format.Input, syms *trace.Symbols) (*heap.Snapshot, error) {
+	r := &snapshotReader{syms: syms, devices: map[int32]*heap.Device{}, places: map[snapshotFrame]trace.Sym{}, libraries: map[string]bool{}}
+	var refs *pickle.Refs
+	if in.Path != "" {
+		// So that what nobody refers to is not held. Damage is told by the next pass.
+		f, err := in.Open()
+		if err != nil {
+			return nil, err
+		}
+		refs, _ = pickle.Scan(f)
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	f, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	root, err := pickle.Read(f, pickle.Options{Take: r.take, Known: func(string) bool { return false }, Refs: refs})
+	if shut := f.Close(); err == nil && shut != nil {
+		err = shut
+	}
+	return r.finish(in.Name, root), err
+}
+
+// take takes a block, a segment, or an entry.
+func (r *snapshotReader) take(d pickle.Value) bool {
+	switch {
+	case d.Get("state").Kind == pickle.Text:
+		r.block(d)
+	case d.Get("total_size").Kind == pickle.Int:
+		r.segment(d)
+	case d.Get("action").Kind == pickle.Text:
+		r.entry(d)
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *snapshotReader) block(d pickle.Value) {
+	b := heap.Block{Size: d.Get("size").Int64(0)}
+	b.Address, _ = d.Get("address").Uint64()
+	b.Requested = d.Get("requested_size").Int64(-1)
+	frames := d.Get("frames")
+	if history := d.Get("history"); history.Len() > 0 {
+		if b.Requested < 0 {
+			b.Requested = history.At(0).Get("real_size").Int64(-1)
+		}
+		if frames.Len() == 0 {
+			frames = history.At(0).Get("frames")
+		}
+	}
+	if b.Requested < 0 {
+		b.Requested = b.Size
+	}
+	switch d.Get("state").Text() {
+	case "active_allocated":
+		b.State = heap.Active
+	case "active_pending_free", "active_awaiting_free":
+		b.State = heap.Pending
+	}
+	b.Where = r.where(frames)
+	r.blocks = memory.Append(r.blocks, b)
+}
+
+func (r *snapshotReader) segment(d pickle.Value) {
+	number := int32(d.Get("device").Int64(0))
+	pool := d.Get("segment_pool_id")
+	on := r.device(number)
+	on.Segments = append(on.Segments, heap.Segment{Size: d.Get("total_size").Int64(0), Blocks: r.blocks,
+		Pool: pool.At(0).Int64(0) != 0 || pool.At(1).Int64(0) != 0})
+	r.blocks = nil
+}
+
+func (r *snapshotReader) device(number int32) *heap.Device {
+	if r.devices[number] == nil {
+		r.devices[number] = &heap.Device{Number: number}
+	}
+	return r.devices[number]
+}
+
+func (r *snapshotReader) entry(d pickle.Value) {
+	e := heap.Entry{Action: heap.Actions[d.Get("action").Text()], Size: d.Get("size").Int64(0)}
+	if us := d.Get("time_us").Int64(0); us > 0 && us < 1<<53 {
+		e.Time = trace.Time(us * 1000)
+	}
+	e.Address, _ = d.Get("addr").Uint64()
+	if e.Action == heap.OutOfMemory {
+		e.Address, _ = d.Get("device_free").Uint64()
+	}
+	e.Where = r.where(d.Get("frames"))
+	r.entries = memory.Append(r.entries, e)
+}
+
+// finish gives entries to devices, by how many dicts were taken from the list of each.
+func (r *snapshotReader) finish(file string, root pickle.Value) *heap.Snapshot {
+	rest := r.entries
+	for i, list := range root.Get("device_traces").Items() {
+		n := min(list.Taken(), len(rest))
+		if n > 0 {
+			on := r.device(int32(i))
+			on.Entries = rest[:n:n]
+			// PyTorch says so since 2026.
+			on.Full = root.Get("trace_alloc_overflowed").IsTrue() || n > 0 && int64(n) == root.Get("trace_alloc_max_entries").Int64(0)
+		}
+		rest = rest[n:]
+	}
+	if len(rest) > 0 && root.Kind == pickle.Missing { // of a file that was cut: the first device is most likely
+		r.device(0).Entries = append(r.device(0).Entries, rest...)
+	}
+	x := &heap.Snapshot{File: file}
+	for number := int32(0); len(x.Devices) < len(r.devices); number++ {
+		if d := r.devices[number]; d != nil {
+			x.Devices = append(x.Devices, d)
+		} else if number > mostDevices {
+			break
+		}
+	}
+	return x
+}
+
+// mostDevices is how many devices a host may have.
+const mostDevices = 1 << 12
+
+// A snapshotFrame is a function at a place.
+type snapshotFrame struct {
+	name, file string
+	line       int64
+}
+
+// where returns the innermost function of a stack that is not PyTorch's or of C++, or the innermost
+// one in Python where all are; 0 is no stack.
+func (r *snapshotReader) where(frames pickle.Value) trace.Sym {
+	var at snapshotFrame
+	for i := range frames.Len() {
+		f := frames.At(i)
+		here := snapshotFrame{f.Get("name").Text(), f.Get("filename").Text(), f.Get("line").Int64(0)}
+		library, known := r.libraries[here.file]
+		if !known {
+			library = isLibrary(here.file)
+			r.libraries[here.file] = library
+		}
+		if !library && !strings.Contains(here.name, "::") {
+			at = here
+			break
+		}
+		// Else the innermost one in Python says most.
+		if i == 0 || !strings.HasSuffix(at.file, ".py") && strings.HasSuffix(here.file, ".py") {
+			at = here
+		}
+	}
+	sym, known := r.places[at]
+	if !known && at != (snapshotFrame{}) {
+		sym = r.syms.Intern(at.String())
+		r.places[at] = sym
+	}
+	return sym
+}
+
+// isLibrary reports whether a file is part of PyTorch, or of Python.
+func isLibrary(file string) bool {
+	if file == "" || file == "??" {
+		return true
+	}
+	file = strings.ReplaceAll(file, `\`, "/")
+	for _, part := range []string{"/torch/", "/torch/_", "/lib/python3", "<frozen", "<string>", "<eval_with_key>"} {
+		if strings.Contains(file, part) && !(part == "/lib/python3" && strings.Contains(file, "/site-packages/")) {
+			return true
+		}
+	}
+	for _, end := range []string{".so", ".cpp", ".cc", ".h", ".cu"} {
+		if strings.HasSuffix(file, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// String is how a function is called: "forward (cs336_basics/model.py:54)".
+func (f snapshotFrame) String() string {
+	file := strings.ReplaceAll(f.file, `\`, "/")
+	dir, base := path.Split(file)
+	if parent := path.Base(dir); dir != "" && parent != "/" && parent != "." {
+		base = parent + "/" + base
+	}
+	if f.line > 0 {
+		base += ":" + strconv.FormatInt(f.line, 10)
+	}
+	if base == "" || base == "??" {
+		return f.name
+	}
+	return f.name + " (" + base + ")"
+}
