@@ -56,7 +56,7 @@ var layers = []layer{
 	{of: []string{"testkit/..."}, reason: "it starts or damages what tests give it, and knows nothing of it"},
 	{of: []string{"internal/..."}, may: []string{"internal/..."}, reason: "all stand on it, so that it knows none of them"},
 
-	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
+	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order", "internal/parallel"}, reason: "it is the ground that all stand on"},
 	{of: []string{"trace/naming", "trace/tracename", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
 	{of: []string{"profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},

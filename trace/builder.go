@@ -3,10 +3,12 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
 // A Builder fills a [Trace]. Use one per output, from one goroutine.
@@ -16,8 +18,13 @@ type Builder struct {
 	pos   Pos
 	// names of the arguments that keep the true interval of a moved slice
 	trueStart, trueEnd Sym
-	// moved are the argument lists that keep one: a slice may be cut more than once.
-	moved map[ArgsID]bool
+	moved              *moved
+}
+
+// moved are the argument lists that keep a true interval, since a slice may be cut more than once.
+type moved struct {
+	sync.Mutex
+	lists map[ArgsID]bool
 }
 
 // NewBuilder returns an empty Builder that shares the readers' symbols and
@@ -32,16 +39,17 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 		diags:     diags,
 		trueStart: syms.Intern("true_start_ns"),
 		trueEnd:   syms.Intern("true_end_ns"),
-		moved:     map[ArgsID]bool{},
+		moved:     &moved{lists: map[ArgsID]bool{}},
 	}
 }
 
-// Grow makes room for that many more slices, instants and flows.
-func (b *Builder) Grow(slice, instant, flow int) {
-	b.t.Slices = memory.Grow(b.t.Slices, slice)
-	b.t.About = memory.Grow(b.t.About, slice)
-	b.t.Instants = memory.Grow(b.t.Instants, instant)
-	b.t.Flows = memory.Grow(b.t.Flows, flow)
+// Grow makes room for that many more rows.
+func (b *Builder) Grow(r Room) {
+	b.t.Slices = memory.Grow(b.t.Slices, r.Slices)
+	b.t.About = memory.Grow(b.t.About, r.Slices)
+	b.t.Instants = memory.Grow(b.t.Instants, r.Instants)
+	b.t.Samples = memory.Grow(b.t.Samples, r.Samples)
+	b.t.Flows = memory.Grow(b.t.Flows, r.Flows)
 }
 
 // SetPos says where in the inputs the events that follow come from.
@@ -112,11 +120,13 @@ func (b *Builder) Flow(f Flow) {
 // keepTrue returns args with the true interval of a slice that is being moved in
 // front, unless they have it already.
 func (b *Builder) keepTrue(args ArgsID, from, to Time) ArgsID {
-	if b.moved[args] {
+	b.moved.Lock()
+	defer b.moved.Unlock()
+	if b.moved.lists[args] {
 		return args
 	}
 	id := b.t.Args.Put(ArgList(nil).Int(b.trueStart, int64(from)).Int(b.trueEnd, int64(to)).Extend(args))
-	b.moved[id] = true
+	b.moved.lists[id] = true
 	return id
 }
 
@@ -133,23 +143,29 @@ func (b *Builder) cut(s *Slice, from, to Time) {
 // Finish orders all tables, makes the slices of every track nest and returns
 // the trace. The Builder must not be used afterward.
 func (b *Builder) Finish() *Trace {
-	b.orderSlices()
-	for from := 1; from < len(b.t.Slices); {
-		to := from + 1
-		for to < len(b.t.Slices) && b.t.Slices[to].Track == b.t.Slices[from].Track {
-			to++
-		}
-		memory.Touch((to - from) * int(unsafe.Sizeof(Slice{})))
-		b.nest(b.t.Slices[from:to])
-		from = to
-	}
-	slices.SortStableFunc(b.t.Instants, func(x, y Instant) int {
-		return cmp.Or(cmp.Compare(x.Track, y.Track), cmp.Compare(x.Time, y.Time))
-	})
-	slices.SortStableFunc(b.t.Samples, func(x, y Sample) int {
-		return cmp.Or(cmp.Compare(x.Track, y.Track), cmp.Compare(x.Time, y.Time))
-	})
+	byTrack := b.orderSlices()
+	parallel.All(
+		func() {
+			parallel.Each(len(b.t.Tracks), func(i int) {
+				of := b.t.Slices[byTrack[i]:byTrack[i+1]]
+				memory.Touch(len(of) * int(unsafe.Sizeof(Slice{})))
+				b.nest(of)
+			})
+		},
+		func() {
+			sortStable(b.t.Instants, func(x, y Instant) int { return cmp.Or(cmp.Compare(x.Track, y.Track), cmp.Compare(x.Time, y.Time)) })
+		},
+		func() {
+			sortStable(b.t.Samples, func(x, y Sample) int { return cmp.Or(cmp.Compare(x.Track, y.Track), cmp.Compare(x.Time, y.Time)) })
+		})
 	return b.t
+}
+
+// sortStable sorts a table that is usually in order.
+func sortStable[T any](table []T, compare func(x, y T) int) {
+	if !slices.IsSortedFunc(table, compare) {
+		slices.SortStableFunc(table, compare)
+	}
 }
 
 // scattered is about how many bytes the kernel maps for each slice of a track: they lie between
@@ -161,40 +177,41 @@ const scattered = 512
 const flowSize = 256
 
 // orderSlices sorts slices by track, time and falling duration, and renames
-// them in the flows. Tracks are ordered by counting, so that the comparison
+// them in the flows. Those of track i are then from begin[i] up to begin[i+1].
+// Tracks are ordered by counting, so that the comparison
 // sort sees one track at a time, and none that was filled in order.
-func (b *Builder) orderSlices() {
-	n := len(b.t.Slices)
-	at := make([]uint32, len(b.t.Tracks)+1)
+func (b *Builder) orderSlices() (begin []uint32) {
+	tracks := len(b.t.Tracks)
+	begin = make([]uint32, tracks+2)
 	for i := range b.t.AllSlices() {
-		at[b.t.Slices[i].Track+1]++
+		begin[b.t.Slices[i].Track+2]++
 	}
-	at[0] = 1
-	for i := 1; i < len(at); i++ {
-		at[i] += at[i-1]
+	begin[0], begin[1] = 1, 1
+	for i := 2; i < len(begin); i++ {
+		begin[i] += begin[i-1]
 	}
-	by := memory.Make[SliceID](n)
+	// begin[i+1] is now where the slices of track i begin; filling moves it to their end.
+	by := memory.Make[SliceID](len(b.t.Slices))
 	for i := range b.t.AllSlices() {
-		track := b.t.Slices[i].Track
-		by[at[track]] = i
-		at[track]++
+		at := &begin[b.t.Slices[i].Track+1]
+		by[*at] = i
+		*at++
 	}
 	before := func(x, y SliceID) int {
 		p, q := &b.t.Slices[x], &b.t.Slices[y]
 		return cmp.Or(cmp.Compare(p.Time, q.Time), cmp.Compare(q.Dur, p.Dur), cmp.Compare(x, y))
 	}
-	for from := uint32(1); from < uint32(n); {
-		to := at[b.t.Slices[by[from]].Track]
-		group := by[from:to]
-		memory.Touch(len(group) * scattered)
-		if !slices.IsSortedFunc(group, before) {
-			slices.SortFunc(group, before)
+	parallel.Each(tracks, func(i int) {
+		of := by[begin[i]:begin[i+1]]
+		memory.Touch(len(of) * scattered)
+		if !slices.IsSortedFunc(of, before) {
+			slices.SortFunc(of, before)
 		}
-		from = to
-	}
+	})
 	if !slices.IsSorted(by) { // the identity is sorted
 		b.permute(by)
 	}
+	return begin
 }
 
 // permute puts slice by[i] at place i.
@@ -256,84 +273,4 @@ func (b *Builder) nest(track []Slice) {
 		}
 		open = append(open, s)
 	}
-}
-
-// Room is how many rows a table of a [Builder] has room for.
-type Room struct{ Slices, Instants, Flows int }
-
-// A Fork is a second Builder that fills the end of the tables of a first one,
-// from another goroutine. Both share symbols, arguments, subjects and clocks;
-// subjects and clocks must have been added before.
-type Fork struct {
-	*Builder
-	first *Builder
-	// The tables of the first Builder at their full length. Its own end where
-	// the fork's begin.
-	rows     []Slice
-	about    []SubjectID
-	instants []Instant
-	flows    []Flow
-}
-
-// Fork reserves own rows for b and the given room behind them for the fork.
-// Either may turn out to need more or less; only then rows are copied by Join.
-func (b *Builder) Fork(own, fork Room) *Fork {
-	b.Grow(own.Slices+fork.Slices, own.Instants+fork.Instants, own.Flows+fork.Flows)
-	t := b.t
-	f := &Fork{first: b, rows: t.Slices[:cap(t.Slices)], about: t.About[:cap(t.About)],
-		instants: t.Instants[:cap(t.Instants)], flows: t.Flows[:cap(t.Flows)]}
-	at := Room{len(t.Slices) + own.Slices, len(t.Instants) + own.Instants, len(t.Flows) + own.Flows}
-	second := *b
-	second.moved = map[ArgsID]bool{}
-	second.t = &Trace{
-		Syms: t.Syms, Args: t.Args, Tracks: make([]Track, 1), Subjects: t.Subjects,
-		// Row 0 of the fork is the last row of b: no Builder writes row 0.
-		Slices: f.rows[at.Slices-1 : at.Slices], About: f.about[at.Slices-1 : at.Slices],
-		Instants: f.instants[at.Instants:at.Instants], Flows: f.flows[at.Flows:at.Flows],
-	}
-	t.Slices, t.About = t.Slices[:len(t.Slices):at.Slices], t.About[:len(t.About):at.Slices]
-	t.Instants, t.Flows = t.Instants[:len(t.Instants):at.Instants], t.Flows[:len(t.Flows):at.Flows]
-	f.Builder = &second
-	return f
-}
-
-// Join returns the trace of the first Builder with that of the fork behind it.
-// Both must be finished.
-func (f *Fork) Join() *Trace {
-	t, o := f.first.t, f.t
-	track, slice := TrackID(len(t.Tracks)-1), SliceID(len(t.Slices)-1)
-	t.Tracks = slices.Grow(t.Tracks, len(o.Tracks)-1)
-	for _, x := range o.Tracks[1:] {
-		if x.Parent != 0 {
-			x.Parent += track
-		}
-		t.Tracks = append(t.Tracks, x)
-	}
-	for i := range o.AllSlices() {
-		o.Slices[i].Track += track
-	}
-	for i := range o.Instants {
-		o.Instants[i].Track += track
-	}
-	for i := range o.Flows {
-		o.Flows[i].From += slice
-		o.Flows[i].To += slice
-	}
-	for _, x := range o.Samples {
-		x.Track += track
-		t.Samples = memory.Append(t.Samples, x)
-	}
-	t.Slices, t.About = join(f.rows, t.Slices, o.Slices[1:]), join(f.about, t.About, o.About[1:])
-	t.Instants, t.Flows = join(f.instants, t.Instants, o.Instants), join(f.flows, t.Flows, o.Flows)
-	return t
-}
-
-// join returns a and b as one table. If b lies behind a in full, nothing moves.
-func join[T any](full, a, b []T) []T {
-	n := len(a) + len(b)
-	inPlace := len(b) > 0 && n <= len(full) && &full[len(a)] == &b[0]
-	if inPlace && (len(a) == 0 || &full[0] == &a[0]) {
-		return full[:n]
-	}
-	return append(a, b...)
 }

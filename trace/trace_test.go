@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -265,14 +266,13 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// A forked Builder gives the same trace as one that draws both parts, whether or
+// Forked Builders give the same trace as one that draws all parts, whether or
 // not the rooms were guessed right.
 func TestForkAndJoin(t *testing.T) {
-	fill := func(b *Builder, name string, n int) {
+	fill := func(b *Builder, name string, n int) (prev SliceID) {
 		track := b.Track(Track{Kind: KindThread, Name: b.Intern(name)})
 		lane := b.Track(Track{Parent: track, Kind: KindThread, Name: b.Intern(name + " lane")})
 		counter := b.Track(Track{Parent: track, Kind: KindCounter, Name: b.Intern(name + " counter")})
-		prev := SliceID(0)
 		for i := range n {
 			s := b.Slice(Slice{Time: Time(10 * i), Dur: 12, Track: lane, Name: b.Intern(name)}, 1)
 			b.Instant(Instant{Time: Time(10 * i), Track: lane})
@@ -282,40 +282,60 @@ func TestForkAndJoin(t *testing.T) {
 			}
 			prev = s
 		}
+		return prev
 	}
-	type summary struct {
-		tracks, slices, instants, samples, flows int
-		last                                     string
-	}
-	describe := func(tr *Trace) summary {
+	describe := func(tr *Trace) (lines []string) {
 		if err := Validate(tr); err != nil {
 			t.Error(err)
 		}
-		f := tr.Flows[len(tr.Flows)-1]
-		s := tr.Slices[f.To]
-		return summary{len(tr.Tracks), len(tr.Slices), len(tr.Instants), len(tr.Samples), len(tr.Flows),
-			tr.Syms.Name(s.Name) + " on " + tr.Syms.Name(tr.Tracks[tr.Tracks[s.Track].Parent].Name)}
+		path := func(id TrackID) (path string) {
+			for ; id != 0; id = tr.Tracks[id].Parent {
+				path = "/" + tr.Syms.Name(tr.Tracks[id].Name) + path
+			}
+			return path
+		}
+		for i := range tr.Tracks {
+			lines = append(lines, path(TrackID(i)))
+		}
+		for i, s := range tr.Slices[1:] {
+			lines = append(lines, fmt.Sprint("slice ", path(s.Track), s.Time, s.Dur, tr.Syms.Name(s.Name), tr.About[i+1]))
+		}
+		for _, x := range tr.Instants {
+			lines = append(lines, fmt.Sprint("instant ", path(x.Track), x.Time))
+		}
+		for _, x := range tr.Samples {
+			lines = append(lines, fmt.Sprint("sample ", path(x.Track), x.Time, x.Value))
+		}
+		return append(lines, fmt.Sprint(tr.Flows))
 	}
 	one, _ := newBuilder()
 	one.Subject(Subject{})
 	fill(one, "a", 5)
-	fill(one, "b", 7)
+	under := one.Track(Track{Name: one.Intern("c")})
+	last := fill(one, "b", 7)
+	of := TrackID(len(one.t.Tracks))
+	one.Flow(Flow{From: last, To: fill(one, "c", 3)})
+	one.t.Tracks[of].Parent = under
+	fill(one, "d", 2)
 	want := describe(one.Finish())
-	for _, rooms := range [][2]Room{
-		{{5, 5, 4}, {7, 7, 6}},  // exact
-		{{9, 9, 9}, {9, 9, 9}},  // too much
-		{{2, 1, 0}, {1, 2, 3}},  // too little
-		{{5, 9, 0}, {0, 7, 20}}, // mixed
+	for _, rooms := range [][3]Room{
+		{{5, 5, 5, 4}, {7, 7, 7, 6}, {3, 3, 3, 2}},    // exact
+		{{9, 9, 9, 9}, {9, 9, 9, 9}, {9, 9, 9, 9}},    // too much
+		{{2, 1, 0, 0}, {1, 2, 3, 0}, {1, 0, 0, 1}},    // too little
+		{{5, 9, 0, 0}, {0, 7, 20, 3}, {4, 0, 2, 2}},   // mixed
+		{{20, 20, 0, 0}, {5, 5, 0, 0}, {9, 9, 20, 9}}, // too little behind a gap
 	} {
 		b, _ := newBuilder()
 		b.Subject(Subject{})
-		f := b.Fork(rooms[0], rooms[1])
-		fill(f.Builder, "b", 7)
+		f := b.Fork(rooms[0], rooms[1], rooms[2])
+		to, from := fill(f[1].Builder, "c", 3), fill(f[0].Builder, "b", 7)
 		fill(b, "a", 5)
-		f.Finish()
-		b.Finish()
-		if got := describe(f.Join()); got != want {
-			t.Errorf("rooms %v: %+v, want %+v", rooms, got, want)
+		f[1].Under = b.Track(Track{Name: b.Intern("c")})
+		shifts := Join(f...)
+		b.Flow(Flow{From: from + shifts[0], To: to + shifts[1]})
+		fill(b, "d", 2)
+		if got := describe(b.Finish()); !slices.Equal(got, want) {
+			t.Errorf("rooms %v: %q, want %q", rooms, got, want)
 		}
 	}
 }

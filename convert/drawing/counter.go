@@ -21,6 +21,9 @@ type change struct {
 // and ceased to wait or run, and the batch sizes that schedule events tell.
 type procCounters struct{ queued, running, batch []change }
 
+// room is how many samples the counters have at most.
+func (c *procCounters) room() int { return len(c.queued) + len(c.running) + len(c.batch) }
+
 // sortSteps puts the steps of a counter in order; those at one time are added up.
 func sortSteps(steps []change) {
 	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -84,37 +83,31 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 
 // drawViews draws the views and, into the given room, what more draws besides;
 // it gets the thread view, or the request view if that is the only one. Two
-// views are drawn side by side on two cores.
+// views are drawn side by side.
 func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more func(d *drawing)) *trace.Trace {
-	own, byRequest := l.room(), trace.Room{}
+	own, byRequest := l.rooms(), trace.Room{}
 	if view != ViewThread {
 		l.reportLeftOut()
 		byRequest = l.requestRoom()
 	}
-	draw := l.drawThreads
+	room.Flows += len(l.waits)
 	if view == ViewRequest {
 		l.reportForeign()
-		draw, own = l.drawRequests, byRequest
-	}
-	own.Slices++ // the outline
-	own.Flows += len(l.waits)
-	byRequest.Slices++
-	room = trace.Room{Slices: own.Slices + room.Slices, Instants: own.Instants + room.Instants, Flows: own.Flows + room.Flows}
-	if view != ViewBoth {
-		b.Grow(room.Slices, room.Instants, room.Flows)
-		l.drawMain(draw(b, own.Slices), more)
+		b.Grow(room.Plus(byRequest).Plus(outlineRoom))
+		l.drawMain(l.drawRequests(b, byRequest.Slices), more)
 		return b.Finish()
 	}
-	fork := b.Fork(room, byRequest)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		l.drawRequests(fork.Builder, byRequest.Slices)
-		fork.Finish()
-	})
-	l.drawMain(draw(b, own.Slices), more)
-	b.Finish()
-	wg.Wait()
-	return fork.Join()
+	room.Flows += len(l.edges)
+	fork := b.Fork(room.Plus(total(own)).Plus(outlineRoom), byRequest.Plus(outlineRoom))[0]
+	parallel.All(
+		func() { l.drawMain(l.drawThreads(b, own), more) },
+		func() {
+			if view == ViewBoth {
+				l.drawRequests(fork.Builder, byRequest.Slices)
+			}
+		})
+	trace.Join(fork)
+	return b.Finish()
 }
 
 // drawMain draws what goes with a view.
@@ -122,6 +115,17 @@ func (l *layout) drawMain(d *drawing, more func(d *drawing)) {
 	d.linkPaths()
 	more(d)
 }
+
+// total adds up rooms.
+func total(rooms []trace.Room) (sum trace.Room) {
+	for _, r := range rooms {
+		sum = sum.Plus(r)
+	}
+	return sum
+}
+
+// outlineRoom is how many rows an outline takes.
+var outlineRoom = trace.Room{Slices: 1}
 
 // fewSpans is how many spans the viewer draws fast in a closed group.
 const fewSpans = 20_000
@@ -192,14 +196,18 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	return l
 }
 
-// room returns how many rows the thread view has, and reports what it has no
+// rooms returns how many rows the thread view has of each proc, and reports what it has no
 // rows for.
-func (l *layout) room() trace.Room {
-	r := trace.Room{Flows: len(l.edges)}
+func (l *layout) rooms() []trace.Room {
+	rooms := make([]trace.Room, len(l.set.Procs))
+	for p := range l.counters {
+		rooms[p].Samples = l.counters[p].room()
+	}
 	for i := range l.set.All() {
 		if !l.drawn(i) {
 			continue
 		}
+		r := &rooms[l.set.ProcOf(i)]
 		r.Slices++
 		for _, e := range l.set.InstantsOf(i) {
 			if l.extent.Has(e.Time) {
@@ -212,7 +220,7 @@ func (l *layout) room() trace.Room {
 			r.Instants++
 		}
 	}
-	return r
+	return rooms
 }
 
 // describe notes what the trace was made from.
@@ -295,6 +303,13 @@ type drawing struct {
 
 func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
 	return &drawing{layout: l, b: b, isTop: isTop, subject: l.subject, slice: memory.Make[trace.SliceID](l.set.Len())}
+}
+
+// on is d for a part of its spans, of which another goroutine adds the slices to b.
+func (d *drawing) on(b *trace.Builder) *drawing {
+	part := *d
+	part.b, part.scratch, part.text = b, nil, nil
+	return &part
 }
 
 // unitSize is about how many bytes the drawing of a unit looks at: some rows, their places in the

@@ -119,7 +119,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 		drawLoad(b, nil, d)
 		drawLogged(b, in.Series, aligned, &opt)
 		room := d.room()
-		b.Grow(room.Slices, room.Instants, room.Flows)
+		b.Grow(room)
 		if len(of.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()

@@ -5,13 +5,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// drawThreads draws the thread view, of so many spans: host > process > lanes and counters.
-func (l *layout) drawThreads(b *trace.Builder, spans int) *drawing {
+// drawThreads draws the thread view: host > process > lanes and counters. Processes, of which the
+// rooms are known, are drawn side by side.
+func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Room) *drawing {
 	units, isTop := l.findUnits(func(int) bool { return true }, func(int) bool { return false })
 	d := l.newDrawing(b, isTop)
 	// A thread span says which request it serves, since its row already says
@@ -19,20 +21,43 @@ func (l *layout) drawThreads(b *trace.Builder, spans int) *drawing {
 	d.name = func(i int, _ request.Kind) trace.Sym { return l.parts[l.set.PartOf(i)] }
 	root := d.b.Track(trace.Track{Name: d.b.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.b.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
-	l.outline(b, root, spans)
+	l.outline(b, root, total(rooms).Slices)
 	hosts := d.hostTracks(root)
+	var procs [][]unit
+	var own []trace.Room
 	eachGroup(units, byProc, func(units []unit) {
-		p := int(units[0].proc)
-		proc := &d.set.Procs[p]
-		track := d.procTrack(p, hosts[p])
-		for k, lane := range pack(units) {
-			d.draw(lane, d.b.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
-				Name: d.b.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host)}))
+		procs = append(procs, units)
+		own = append(own, rooms[units[0].proc])
+	})
+	forks := b.Fork(trace.Room{}, own...)
+	parallel.Each(len(procs), func(k int) {
+		forks[k].Under = hosts[procs[k][0].proc]
+		d.on(forks[k].Builder).drawProcess(procs[k])
+	})
+	shifts := make([]trace.SliceID, len(l.set.Procs))
+	for k, shift := range trace.Join(forks...) {
+		shifts[procs[k][0].proc] = shift
+	}
+	parallel.Rows(len(d.slice), request.RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			if d.slice[i] != 0 {
+				d.slice[i] += shifts[l.set.ProcOf(i)]
+			}
 		}
-		d.drawCounters(p, track)
 	})
 	d.link()
 	return d
+}
+
+// drawProcess draws the units of a proc.
+func (d *drawing) drawProcess(units []unit) {
+	p := int(units[0].proc)
+	proc, track := &d.set.Procs[p], d.procTrack(p)
+	for k, lane := range pack(units) {
+		d.draw(lane, d.b.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
+			Name: d.b.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host)}))
+	}
+	d.drawCounters(p, track)
 }
 
 // counterOrder leaves room for the counters above the lanes of a process.
@@ -60,7 +85,8 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 	return tracks
 }
 
-func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
+// procTrack adds the track of a proc.
+func (d *drawing) procTrack(p int) trace.TrackID {
 	proc := &d.set.Procs[p]
 	name := d.set.ProcName(p)
 	switch {
@@ -69,7 +95,7 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 	case proc.Instance != "":
 		name += naming.Separator + "instance " + shorten(proc.Instance)
 	}
-	return d.b.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.b.Intern(name), Order: int32(p),
+	return d.b.Track(trace.Track{Kind: trace.KindProcess, Name: d.b.Intern(name), Order: int32(p),
 		Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host), Desc: d.b.Intern(source(proc))})
 }
 

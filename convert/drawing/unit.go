@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,29 +27,30 @@ type unit struct {
 // findUnits finds the units of a view, ordered by start, then longest first.
 // of tells of a span that the view has it, alone that nothing nests in it.
 func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bool) {
-	isTop = memory.Make[bool](l.set.Len())
-	for i := range l.set.All() {
-		if !l.drawn(i) || !of(i) {
-			continue
+	n := l.set.Len()
+	isTop = memory.Make[bool](n)
+	parallel.Rows(n, request.RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			if l.drawn(i) && of(i) {
+				l.splitConcurrent(i, isTop)
+			}
 		}
-		if p := l.above(i); p == request.None || l.set.ProcOf(p) != l.set.ProcOf(i) || alone(p) {
-			isTop[i] = true
-		}
-		l.splitConcurrent(i, isTop)
-	}
-	tops := 0
-	for _, top := range isTop {
-		if top {
-			tops++
-		}
-	}
-	units = memory.Make[unit](tops)[:0]
-	for i := range l.set.All() {
-		if isTop[i] && of(i) {
+	})
+	units = parallel.Gather(n, request.RowSize, func(list []unit, from, to int) []unit {
+		for i := from; i < to; i++ {
+			if !l.drawn(i) || !of(i) {
+				continue
+			}
 			s := l.set.Row(i)
-			units = append(units, unit{s.Start, max(s.Start, s.End), int32(i), int32(l.set.ProcOf(i)), int32(l.set.RequestOf(i))})
+			if p := l.above(i); p == request.None || l.set.ProcOf(p) != int(s.Proc) || alone(p) {
+				isTop[i] = true
+			}
+			if isTop[i] {
+				list = append(list, unit{s.Start, max(s.Start, s.End), int32(i), s.Proc, int32(l.set.RequestOf(i))})
+			}
 		}
-	}
+		return list
+	})
 	slices.SortFunc(units, func(x, y unit) int {
 		switch {
 		case x.from != y.from:
