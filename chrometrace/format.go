@@ -17,7 +17,7 @@ var Format = &format.Format{
 	Name:     "Chrome JSON (PyTorch profiler)",
 	Doc:      "PyTorch profiler traces, and other Chrome JSON (\"Trace Event Format\")",
 	For:      "'sgtrace merge' or 'sgtrace report --kernels' (--api, --nvtx, ...)",
-	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	Sniff:    Sniff,
 	FirstKey: "schemaVersion",
 	Index:    index,
 	Text:     true,

@@ -41,8 +41,10 @@ type Format struct {
 	// "" is none.
 	Convert string
 
-	// Sniff reports whether an input is of this format.
-	Sniff func(h Head) bool
+	// Sniff reports whether a file is of this format; head is its beginning, at most 64 KiB of its content.
+	Sniff func(head []byte) bool
+	// Folder reports whether a folder with files of these names is one input of this format; nil is never.
+	Folder func(files []string) bool
 	// FirstKey is that of the JSON object that inputs of this format begin with, of formats of which
 	// people have many or large files: of what begins so, Sniff is called before that of any other.
 	FirstKey string
@@ -97,13 +99,6 @@ func Sorted[T any](by map[*Format]T) []*Format {
 	return slices.SortedFunc(maps.Keys(by), func(a, b *Format) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.Noun, b.Noun))
 	})
-}
-
-// A Head is what [Format.Sniff] sees of an input: the beginning of a file, or what is
-// in a folder.
-type Head struct {
-	Bytes []byte   // of a file, at most 64 KiB of its content
-	Files []string // of a folder: the names of the files in it
 }
 
 // An Input is what is to be read: one file, or those of a folder.

@@ -14,7 +14,7 @@ var Format = &format.Format{
 	Doc:      "OpenTelemetry span dumps: JSON in all forms, and the Collector's framed zstd and protobuf",
 	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto', or 'sgtrace report'",
 	Convert:  "otel2perfetto",
-	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	Sniff:    Sniff,
 	FirstKey: "resourceSpans",
 	Index:    index,
 	Outline:  prescan,

@@ -41,7 +41,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 		case strings.HasSuffix(f.Name, "dmesg.log"):
 			of = platform.Kernel
 		}
-		if head := f.Text[:min(len(f.Text), 4096)]; !of.Sniff(format.Head{Bytes: head}) {
+		if head := f.Text[:min(len(f.Text), 4096)]; !of.Sniff(head) {
 			t.Errorf("%s is not known as %s", f.Name, of.Name)
 		}
 		in := &format.Input{Name: f.Name, Open: func() (io.ReadCloser, error) {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,15 +23,9 @@ import (
 // is called toy.index, is one recording.
 var toyFormat = &formats.Format{
 	Name: "a toy", Doc: "kernels as text", For: "every command", Convert: "toy2perfetto", Noun: "toy recording", Text: true,
-	Sniff: func(h formats.Head) bool {
-		for _, name := range h.Files {
-			if name == "toy.index" {
-				return true
-			}
-		}
-		return strings.HasPrefix(string(h.Bytes), "toy of rank ")
-	},
-	Index: indexToy,
+	Sniff:  func(head []byte) bool { return bytes.HasPrefix(head, []byte("toy of rank ")) },
+	Folder: func(files []string) bool { return slices.Contains(files, "toy.index") },
+	Index:  indexToy,
 }
 
 func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) {

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/format/sglang"
 	"github.com/sgtrace/sgtrace/internal/temporary"
@@ -64,7 +63,7 @@ func isArchive(path string) bool {
 		return false
 	}
 	defer content.Close()
-	return envelope.IsArchive(content.Head) && !sglang.ExpertDump.Sniff(format.Head{Bytes: content.Head}) // files of PyTorch are zip archives, too
+	return envelope.IsArchive(content.Head) && !sglang.ExpertDump.Sniff(content.Head) // files of PyTorch are zip archives, too
 }
 
 // unpackArchive unpacks an archive to a temporary folder, unless that was done before.

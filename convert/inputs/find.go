@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
@@ -153,7 +152,7 @@ func (g globs) inFolder(dir string) ([]Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isInput(dir, entries) {
+	if sniffFolder(filesOf(dir, entries)) != nil {
 		return []Input{{Name: dir}}, nil
 	}
 	w := &walk{search: &Search{Name: filepath.Clean(dir) + string(filepath.Separator)}, exclude: g, seen: map[string]bool{}}
@@ -206,7 +205,7 @@ func (w *walk) folder(dir string) {
 		return
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || isInput(dir, entries) { // what cannot be read, reading says
+	if err != nil || sniffFolder(filesOf(dir, entries)) != nil { // what cannot be read, reading says
 		w.inputs = append(w.inputs, w.input(dir))
 		return
 	}
@@ -262,11 +261,6 @@ func kindOf(name string, e fs.DirEntry) kind {
 		return aFile
 	}
 	return another
-}
-
-// isInput reports whether the files of a folder are one input of a format.
-func isInput(dir string, entries []fs.DirEntry) bool {
-	return sniffHead(format.Head{Files: filesOf(dir, entries)}) != nil
 }
 
 // filesOf names the files among the entries of a folder, but for hidden ones.

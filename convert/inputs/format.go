@@ -49,28 +49,33 @@ var errElsewhere = errors.New("looks like")
 func sniff(head []byte) *format.Format {
 	if rest := bytes.TrimLeft(head, "\x00"); len(rest) < len(head) {
 		for _, f := range Formats {
-			if f.Text && f.Sniff(format.Head{Bytes: rest}) {
+			if f.Text && f.Sniff(rest) {
 				return f
 			}
 		}
 	}
 	if key := firstKey.FindSubmatch(head); key != nil {
 		for _, f := range Formats {
-			if f.FirstKey == string(key[1]) && f.Sniff(format.Head{Bytes: head}) {
+			if f.FirstKey == string(key[1]) && f.Sniff(head) {
 				return f
 			}
 		}
 	}
-	return sniffHead(format.Head{Bytes: head})
+	for _, f := range Formats {
+		if f.Sniff(head) {
+			return f
+		}
+	}
+	return nil
 }
 
 // firstKey is how an object of JSON begins.
 var firstKey = regexp.MustCompile(`^\s*\{\s*"(\w+)"`)
 
-// sniffHead returns the first format that an input may be of, or nil.
-func sniffHead(head format.Head) *format.Format {
+// sniffFolder returns the format that a folder with files of these names is one input of, or nil.
+func sniffFolder(files []string) *format.Format {
 	for _, f := range Formats {
-		if f.Sniff(head) {
+		if f.Folder != nil && f.Folder(files) {
 			return f
 		}
 	}

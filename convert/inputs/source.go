@@ -85,7 +85,7 @@ func (x *Source) recognizeFolder() error {
 		return err
 	}
 	x.names = filesOf(x.Input.Path(), entries)
-	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
+	if x.Format = sniffFolder(x.names); x.Format == nil {
 		return errUnknownFormat
 	}
 	return nil

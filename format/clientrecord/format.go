@@ -31,7 +31,7 @@ var Format = &format.Format{
 	Noun:     "file of client records",
 	Doc:      "records of AIPerf (profile_export.jsonl), Dynamo (dynamo.request.trace.v1), and bench_serving of SGLang and vLLM",
 	For:      "'sgtrace report'",
-	Sniff:    func(h format.Head) bool { return kindOf(h.Bytes) != nil },
+	Sniff:    func(head []byte) bool { return kindOf(head) != nil },
 	Index:    index,
 	Requests: true,
 	Series:   true,

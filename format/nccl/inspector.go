@@ -35,7 +35,7 @@ var Inspector = &format.Format{
 	Noun:    "NCCL Inspector log",
 	Doc:     "every collective of a process with its time and bandwidth, as NCCL Inspector (NCCL 2.28 and later) writes it",
 	For:     "'sgtrace report', 'sgtrace report --collectives', or 'sgtrace merge'",
-	Sniff:   func(h format.Head) bool { return isInspector(h.Bytes) },
+	Sniff:   isInspector,
 	Index:   indexInspector,
 	Text:    true,
 	Machine: true,

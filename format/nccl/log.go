@@ -27,7 +27,7 @@ var Log = &format.Format{
 	Noun:   "NCCL log",
 	Doc:    "collectives by rank and communicator, as NCCL prints them with NCCL_DEBUG=INFO; what PyTorch's watchdog prints when one times out",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return isLog(h.Bytes) },
+	Sniff:  isLog,
 	Index:  indexLog,
 	Series: true,
 	Text:   true,

@@ -37,7 +37,7 @@ var Kernel = &format.Format{
 	Noun:   "kernel log",
 	Doc:    "errors of GPUs (Xid) and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return isKernelLog(h.Bytes) },
+	Sniff:  isKernelLog,
 	Index:  indexKernel,
 	Series: true,
 	Text:   true,

@@ -34,7 +34,7 @@ var Kubernetes = &format.Format{
 	Noun:   "Kubernetes event list",
 	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON, as YAML, or as a table; the events of kubectl describe",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return isEvents(h.Bytes) },
+	Sniff:  isEvents,
 	Index:  indexEvents,
 	Series: true,
 	Text:   true,

@@ -18,7 +18,7 @@ var Format = &format.Format{
 	Noun:   "file of metrics",
 	Doc:    "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, and what /metrics prints",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return isRange(h.Bytes) || isText(h.Bytes) },
+	Sniff:  func(head []byte) bool { return isRange(head) || isText(head) },
 	Index:  index,
 	Series: true,
 	Text:   true,

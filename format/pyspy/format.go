@@ -22,7 +22,7 @@ var Format = &format.Format{
 	Noun:  "py-spy dump",
 	Doc:   "where the threads of processes stand: 'py-spy dump', as text or with --json",
 	For:   "'sgtrace report'",
-	Sniff: func(h format.Head) bool { return sniff(h.Bytes) },
+	Sniff: sniff,
 	Index: index,
 	Aside: true,
 	Text:  true,

@@ -145,7 +145,7 @@ func TestEveryRow(t *testing.T) {
 		}
 		head, _ := os.ReadFile(path)
 		for _, other := range []*format.Format{rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto} {
-			if is := other.Sniff(format.Head{Bytes: head[:min(len(head), 64<<10)]}); is && other != f.format {
+			if is := other.Sniff(head[:min(len(head), 64<<10)]); is && other != f.format {
 				t.Errorf("%s is taken for a %s", f.name, other.Name)
 			} else if !is && other == f.format {
 				t.Errorf("%s is not recognized", f.name)

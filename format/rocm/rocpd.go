@@ -39,8 +39,8 @@ var Rocpd = &format.Format{
 	For:     "'sgtrace merge', 'sgtrace convert rocpd2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert: "rocpd2perfetto",
 	Noun:    "rocpd database",
-	Sniff: func(h format.Head) bool {
-		return isDatabase(h.Bytes, "info_node", "info_process", "info_agent", "kernel_dispatch", "memory_copy", "region", "event")
+	Sniff: func(head []byte) bool {
+		return isDatabase(head, "info_node", "info_process", "info_agent", "kernel_dispatch", "memory_copy", "region", "event")
 	},
 	Index:   index("rocpd", readRocpd),
 	OnDisk:  true,

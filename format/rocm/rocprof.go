@@ -29,7 +29,7 @@ var Rocprof = &format.Format{
 	For:     "'sgtrace merge', 'sgtrace convert rocprof2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert: "rocprof2perfetto",
 	Noun:    "rocprofv3 JSON file",
-	Sniff:   func(h format.Head) bool { return rocprofBegins.Match(h.Bytes) },
+	Sniff:   func(head []byte) bool { return rocprofBegins.Match(head) },
 	Index:   index("rocprofv3", readRocprof),
 	Text:    true,
 	Beside:  true,

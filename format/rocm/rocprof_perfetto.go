@@ -33,7 +33,7 @@ var RocprofPerfetto = &format.Format{
 	Doc:     "Perfetto traces of rocprofv3 (*_results.pftrace), as --output-format pftrace writes them",
 	For:     "'sgtrace merge', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Noun:    "rocprofv3 Perfetto trace",
-	Sniff:   func(h format.Head) bool { return isPerfetto(h.Bytes) },
+	Sniff:   isPerfetto,
 	Index:   index("rocprofv3", readPerfetto),
 	Beside:  true,
 	Machine: true,

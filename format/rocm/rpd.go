@@ -33,8 +33,8 @@ var RPD = &format.Format{
 	For:     "'sgtrace merge', 'sgtrace convert rpd2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert: "rpd2perfetto",
 	Noun:    "RPD trace",
-	Sniff: func(h format.Head) bool {
-		return isDatabase(h.Bytes, "api", "op", "api_ops", "kernelapi", "copyapi")
+	Sniff: func(head []byte) bool {
+		return isDatabase(head, "api", "op", "api_ops", "kernelapi", "copyapi")
 	},
 	Index:   index("RPD", readRPD),
 	OnDisk:  true,

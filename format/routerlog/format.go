@@ -17,7 +17,7 @@ var Format = &format.Format{
 	Noun:   "router log",
 	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) says of servers that it took out, and of requests that failed",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return sniff(h.Bytes) },
+	Sniff:  sniff,
 	Index:  index,
 	Series: true,
 	Text:   true,

@@ -14,7 +14,7 @@ var Format = &format.Format{
 	Noun:     "server log",
 	Doc:      "logs of SGLang, vLLM, and TensorRT-LLM, as they are or as Kubernetes, docker, Ray, or systemd keep them; SGLang's records of requests",
 	For:      "'sgtrace merge' or 'sgtrace report'",
-	Sniff:    func(h format.Head) bool { return sniff(h.Bytes) },
+	Sniff:    sniff,
 	Index:    index,
 	Requests: true,
 	Series:   true,

@@ -36,7 +36,7 @@ var ExpertDump = &format.Format{
 	Noun:   "expert distribution dump",
 	Doc:    "tokens by expert, as SGLang's expert distribution recorder dumps them (expert_distribution_recorder_*.pt)",
 	For:    "'sgtrace report --experts'",
-	Sniff:  func(h format.Head) bool { return isArchive(h.Bytes) || isCSV(h.Bytes) || isMap(h.Bytes) },
+	Sniff:  func(head []byte) bool { return isArchive(head) || isCSV(head) || isMap(head) },
 	Index:  indexExperts,
 	Aside:  true,
 	OnDisk: true,

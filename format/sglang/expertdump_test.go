@@ -28,7 +28,7 @@ func readExpertFiles(t testing.TB, files map[string][]byte) (*experts.Set, *trac
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if !ExpertDump.Sniff(format.Head{Bytes: data[:min(len(data), 64<<10)]}) {
+		if !ExpertDump.Sniff(data[:min(len(data), 64<<10)]) {
 			t.Errorf("%s is not recognized", name)
 		}
 		in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}

@@ -32,7 +32,7 @@ var RequestDump = &format.Format{
 	Noun:     "request dump",
 	Doc:      "requests that were in flight when SGLang crashed (crash_dump_*.pkl), and dumps of those that ended",
 	For:      "'sgtrace report' or 'sgtrace requests'",
-	Sniff:    func(h format.Head) bool { return isRequestDump(h.Bytes) },
+	Sniff:    isRequestDump,
 	Index:    indexRequests,
 	Requests: true,
 	Series:   true,

@@ -32,7 +32,7 @@ var ServerState = &format.Format{
 	Noun:   "server state",
 	Doc:    "load and configuration of SGLang's servers: /v1/loads, /server_info, and what did not answer, as its incident bundle has them",
 	For:    "'sgtrace report'",
-	Sniff:  func(h format.Head) bool { return isState(h.Bytes) },
+	Sniff:  isState,
 	Index:  indexState,
 	Series: true,
 	Text:   true,

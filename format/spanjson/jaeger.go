@@ -30,7 +30,7 @@ var Jaeger = &format.Format{
 	Noun:     "Jaeger trace file",
 	Doc:      "traces that Jaeger's UI or query API wrote as JSON",
 	For:      "'sgtrace merge' or 'sgtrace report'",
-	Sniff:    func(h format.Head) bool { return isJaeger(h.Bytes) },
+	Sniff:    isJaeger,
 	Index:    format.Spans("Jaeger JSON", readJaeger),
 	Outline:  format.Prescan(readJaeger),
 	Requests: true,

@@ -35,7 +35,7 @@ var Zipkin = &format.Format{
 	Noun:     "Zipkin trace file",
 	Doc:      "spans in Zipkin's JSON, version 2",
 	For:      "'sgtrace merge' or 'sgtrace report'",
-	Sniff:    func(h format.Head) bool { return isZipkin(h.Bytes) },
+	Sniff:    isZipkin,
 	Index:    format.Spans("Zipkin JSON", readZipkin),
 	Outline:  format.Prescan(readZipkin),
 	Requests: true,

@@ -31,7 +31,7 @@ var FlightRecorder = &format.Format{
 	Noun:  "flight recorder dump",
 	Doc:   "collectives in flight, as PyTorch dumps them when one times out (nccl_trace_rank_*)",
 	For:   "'sgtrace report'",
-	Sniff: func(h format.Head) bool { return isRecorderDump(h.Bytes) },
+	Sniff: isRecorderDump,
 	Index: indexRecorder,
 	Aside: true,
 }

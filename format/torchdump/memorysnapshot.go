@@ -34,9 +34,9 @@ var MemorySnapshot = &format.Format{
 	Noun: "memory snapshot",
 	Doc:  "snapshots of memory (*-memory*.pickle), as PyTorch and SGLang's activity MEM write them",
 	For:  "'sgtrace report --memory' or 'sgtrace merge'",
-	Sniff: func(h format.Head) bool {
-		return len(h.Bytes) > 1 && h.Bytes[0] == 0x80 && h.Bytes[1] <= 5 &&
-			(bytes.Contains(h.Bytes, []byte("segments")) && bytes.Contains(h.Bytes, []byte("total_size")) || bytes.Contains(h.Bytes, []byte("device_traces")))
+	Sniff: func(head []byte) bool {
+		return len(head) > 1 && head[0] == 0x80 && head[1] <= 5 &&
+			(bytes.Contains(head, []byte("segments")) && bytes.Contains(head, []byte("total_size")) || bytes.Contains(head, []byte("device_traces")))
 	},
 	Index: indexSnapshot,
 }

@@ -39,7 +39,7 @@ func TestReplay(t *testing.T) {
 		for _, ring := range []int{1 << 20, 300, 17} {
 			runs := []*golden.Run{golden.New(seed, 0, 400, ring), golden.New(seed+100, 2, 300, ring)}
 			data := golden.Snapshot(runs...)
-			if !MemorySnapshot.Sniff(format.Head{Bytes: data[:min(len(data), 64<<10)]}) {
+			if !MemorySnapshot.Sniff(data[:min(len(data), 64<<10)]) {
 				t.Fatal("it is not recognized")
 			}
 			_, opt, x := readSnapshots(t, data, profile.Filter{})
