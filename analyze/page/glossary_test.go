@@ -36,7 +36,7 @@ func TestExplainedKeepsText(t *testing.T) {
 
 // Every word of the glossary is found in texts.
 func TestGlossaryIsUsed(t *testing.T) {
-	for word, meaning := range glossary {
+	for word, meaning := range glossary() {
 		if got := string(explained("the " + word + " of it")); !strings.Contains(got, html.EscapeString(meaning)) {
 			t.Errorf("%s is not explained: %s", word, got)
 		}

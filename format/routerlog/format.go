@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
@@ -23,8 +24,10 @@ var Format = &format.Format{
 	Text:   true,
 }
 
-// sign is a line of the router, as text or as JSON.
-var sign = regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + modules + `[\w:-]*: |"target": ?"` + modules + `(?:::|")`)
+// sign is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
+var sign = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + modules + `[\w:-]*: |"target": ?"` + modules + `(?:::|")`)
+})
 
 const modules = `(?:sglang_router_rs|sgl_model_gateway|smg)`
 
@@ -41,7 +44,7 @@ func sniff(head []byte) bool {
 			return false
 		}
 	}
-	return sign.Match(head)
+	return sign().Match(head)
 }
 
 // index reads a log.

@@ -3,6 +3,7 @@ package serverlog
 import (
 	"bytes"
 	"regexp"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
@@ -22,10 +23,12 @@ var Format = &format.Format{
 }
 
 // signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
-var signOf = regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
-	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
-	`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
-	`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)`)
+var signOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
+		`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
+		`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
+		`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)`)
+})
 
 // sniff goes by what only servers write. A dump of spans or a trace may quote a log; it begins
 // as JSON.
@@ -35,9 +38,9 @@ func sniff(head []byte) bool {
 		return false
 	}
 	if text[0] == '{' {
-		return recordOf(text) != noRecord || bytes.HasPrefix(text, []byte(`{"log":"`)) && signOf.Match(head)
+		return recordOf(text) != noRecord || bytes.HasPrefix(text, []byte(`{"log":"`)) && signOf().Match(head)
 	}
-	return signOf.Match(head)
+	return signOf().Match(head)
 }
 
 // index reads a log.

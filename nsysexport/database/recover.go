@@ -93,7 +93,7 @@ func (d *Database) findTables() (tables []found, lost int) {
 		}
 		guesses[t.name] = append(guesses[t.name], t)
 	}
-	for _, s := range shapes {
+	for _, s := range shapes() {
 		list := guesses[s.table]
 		delete(guesses, s.table)
 		isListed := slices.ContainsFunc(tables, func(t found) bool { return t.name == s.table })
@@ -156,7 +156,7 @@ func (d *Database) guess(root uint32) (t found, ok bool) {
 	if len(rows) == 0 {
 		return t, false
 	}
-	for _, s := range shapes {
+	for _, s := range shapes() {
 		if !s.has(rows) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/internal/sqlitefile"
 	"github.com/sgtrace/sgtrace/nsysexport/store"
@@ -72,10 +73,9 @@ type shape struct {
 	not     []bool   // that values do not begin so
 }
 
-var shapes = parseShapes(shapeText)
-
-func parseShapes(text string) (list []shape) {
-	for line := range strings.Lines(strings.TrimSpace(text)) {
+// shapes are those of shapeText, read when they are first needed: few exports are damaged.
+var shapes = sync.OnceValue(func() (list []shape) {
+	for line := range strings.Lines(strings.TrimSpace(shapeText)) {
 		words := strings.Fields(line)
 		s := shape{table: words[0]}
 		for _, word := range words[1:] {
@@ -95,7 +95,7 @@ func parseShapes(text string) (list []shape) {
 		list = append(list, s)
 	}
 	return list
-}
+})
 
 // definition returns the statement that creates a table of the shape.
 func (s *shape) definition() string {
