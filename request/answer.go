@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -29,12 +31,13 @@ func (s *Set) Own() {
 
 // anyGateway reports whether there are rows that belong to a request and to no part of it.
 func (s *Set) anyGateway() bool {
-	for i := range s.All() {
-		if k := s.Rows[i].Kind; k == Gateway || k == Envelope {
-			return true
+	var found atomic.Bool
+	parallel.Rows(len(s.Rows), RowSize, func(from, to int) {
+		if !found.Load() && slices.ContainsFunc(s.Rows[from:to], func(r Row) bool { return r.Kind == Gateway || r.Kind == Envelope }) {
+			found.Store(true)
 		}
-	}
-	return false
+	})
+	return found.Load()
 }
 
 func (s *Set) ownRows(r int) {

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -382,7 +383,8 @@ func (s *Set) ThreadsOf(p *Part) []int { return s.threads[p.threads.from:p.threa
 // be modified.
 func (s *Set) PartsOf(r *Request) []int { return s.parts[r.parts.from:r.parts.to:r.parts.to] }
 
-// OwnThreads notes which threads are of which part, in the order that sort gives them.
+// OwnThreads notes which threads are of which part, in the order that sort gives them, which
+// several cores may call.
 func (s *Set) OwnThreads(sort func(threads []int)) {
 	for p := range s.AllParts() {
 		s.Parts[p].threads, s.Parts[p].lead = list{}, 0
@@ -401,9 +403,11 @@ func (s *Set) OwnThreads(sort func(threads []int)) {
 		s.threads[l.to] = t
 		l.to++
 	}
-	for p := range s.AllParts() {
-		sort(s.ThreadsOf(&s.Parts[p]))
-	}
+	parallel.Rows(len(s.Parts), partSize, func(from, to int) {
+		for p := from; p < to; p++ {
+			sort(s.ThreadsOf(&s.Parts[p]))
+		}
+	})
 }
 
 // ReserveRequests makes room for so many requests, of so many parts in all.

@@ -122,13 +122,17 @@ func Append[T any](s []T, v ...T) []T {
 	return append(s, v...)
 }
 
-// widen makes room for n more values, and for some that may follow: in the Go heap for a
-// quarter of what there is, and in the file for as much as there is, since pages that nobody
-// has written to take no memory.
+// widen makes room for n more values, and for as many as there are, since pages that nobody
+// has written to take no memory: in the file, and in the Go heap as long as the budget has room
+// for several such tables. Nearer to it, for a quarter of what there is.
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
 	mustHoldNoPointers[T]()
-	wider := len(s) + max(len(s)/4, n)
+	const several = 8
+	wider := len(s) + max(len(s), n)
+	if Tight(several * int64(wider) * size) {
+		wider = len(s) + max(len(s)/4, n)
+	}
 	if Tight(int64(wider) * size) {
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
@@ -177,7 +181,13 @@ func Relax() { file.relax() }
 // other. A busy machine lets Watch run late, so that whoever walks over large tables says so
 // on the way: the more often, the closer the process keeps to its budget.
 func Touch(bytes int) {
-	if n := touched.Add(int64(bytes)); n >= stride.Load() && touched.CompareAndSwap(n, 0) {
+	if !file.isEmpty() { // else nothing can be given back, and cores would only wait for each other to count
+		touch(int64(bytes))
+	}
+}
+
+func touch(bytes int64) {
+	if n := touched.Add(bytes); n >= stride.Load() && touched.CompareAndSwap(n, 0) {
 		relaxEarly()
 	}
 }

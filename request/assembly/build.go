@@ -320,20 +320,28 @@ func (b *builder) addPart(i int, role request.Role) {
 // findThreads finds the threads among spans that are neither requests nor stages.
 func (b *builder) findThreads(others []int32) {
 	type found struct{ span, part, proc int32 }
-	var threads []found // collected first: threads are large
-	for _, span := range others {
-		i := int(span)
-		label, ok := b.threadLabel(i)
-		if !ok {
-			continue
+	// Collected first: threads are large. The one right above another may be in no part yet.
+	threads := parallel.Gather(len(others), request.RowSize, func(list []found, from, to int) []found {
+		for _, span := range others[from:to] {
+			if _, ok := b.threadLabel(int(span)); ok {
+				list = append(list, found{span: span, part: int32(b.partAbove(int(span)))})
+			}
 		}
-		part := b.partAbove(i)
-		if part == request.None {
-			part = b.headlessPart(i)
-			b.Parts[part].Role = roleOfHeadless(string(label), b.Parts[part].Role)
+		return list
+	})
+	for k := range threads {
+		t := &threads[k]
+		i := int(t.span)
+		label, _ := b.threadLabel(i)
+		if t.part == request.None {
+			t.part = int32(b.partAbove(i))
 		}
-		threads = append(threads, found{int32(i), int32(part), int32(b.procOf(i, label, b.Parts[part].Role))})
-		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, int32(part)
+		if t.part == request.None {
+			t.part = int32(b.headlessPart(i))
+			b.Parts[t.part].Role = roleOfHeadless(string(label), b.Parts[t.part].Role)
+		}
+		t.proc = int32(b.procOf(i, label, b.Parts[t.part].Role))
+		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, t.part
 	}
 	b.Threads = memory.Make[request.Thread](len(threads))[:0]
 	for k := range memory.Each(len(threads), threadSize) {
@@ -414,19 +422,33 @@ func (b *builder) addThread(i, part, proc int) {
 	}
 }
 
+// findStages gives threads the stages below them. No stage is below two.
 func (b *builder) findStages() {
-	for t := range b.AllThreads() {
-		below := b.tree.Children(b.Threads[t].Row)
-		stages := below[:0:0]
-		for k, c := range below {
-			switch marked := b.markStages(int(c), t); {
-			case marked && len(stages) == k:
-				stages = below[: k+1 : k+1] // all so far, which need no room of their own
-			case marked:
+	apart := parallel.Gather(len(b.Threads), threadSize, func(list []int32, from, to int) []int32 {
+		for t := from; t < to; t++ {
+			below := b.tree.Children(b.Threads[t].Row)
+			stages, end := 0, 0
+			for k, c := range below {
+				if b.markStages(int(c), t) {
+					stages, end = stages+1, k+1
+				}
+			}
+			if stages < end {
+				list = append(list, int32(t))
+				continue
+			}
+			b.SetStages(t, below[:end:end]) // the first ones, which need no room of their own
+		}
+		return list
+	})
+	for _, t := range apart {
+		var stages []uint32
+		for _, c := range b.tree.Children(b.Threads[t].Row) {
+			if b.Rows[c].Kind == request.Stage {
 				stages = append(stages, c)
 			}
 		}
-		b.SetStages(t, stages)
+		b.SetStages(int(t), stages)
 	}
 }
 

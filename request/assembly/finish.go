@@ -4,30 +4,46 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // finishParts derives what the threads of a part tell about it.
 func (b *builder) finishParts() {
-	for t := range b.AllThreads() {
-		b.boundThread(t)
-	}
+	parallel.Rows(len(b.Threads), threadSize, func(from, to int) {
+		for t := from; t < to; t++ {
+			b.boundThread(t)
+		}
+	})
 	b.OwnThreads(func(threads []int) { slices.SortFunc(threads, b.compareThreads) })
-	for i := range b.AllParts() {
+	alone := parallel.Gather(len(b.Parts), threadSize, func(list []int32, from, to int) []int32 {
+		for i := from; i < to; i++ {
+			if b.finishPart(&b.Parts[i]); b.Parts[i].Proc == request.None && b.Parts[i].Root != request.None {
+				list = append(list, int32(i))
+			}
+		}
+		return list
+	})
+	for _, i := range alone {
 		p := &b.Parts[i]
-		p.Trace = b.traceOf(p)
-		if p.Role == request.Unified {
-			p.Role = b.roleOfThreads(p)
-		}
-		if p.Root == request.None {
-			b.finishHeadless(p)
-			continue
-		}
-		if b.Implausible(p.Root) && len(b.ThreadsOf(p)) > 0 {
-			b.boundByThreads(p)
-		}
-		p.Proc = b.rootProc(p)
+		p.Proc = b.serviceProc(p.Root, p.Role)
 	}
+}
+
+// finishPart does that for one part. It leaves the proc open where no thread names one.
+func (b *builder) finishPart(p *request.Part) {
+	p.Trace = b.traceOf(p)
+	if p.Role == request.Unified {
+		p.Role = b.roleOfThreads(p)
+	}
+	if p.Root == request.None {
+		b.finishHeadless(p)
+		return
+	}
+	if b.Implausible(p.Root) && len(b.ThreadsOf(p)) > 0 {
+		b.boundByThreads(p)
+	}
+	p.Proc = b.rootProc(p)
 }
 
 // traceOf returns the trace id of a part.

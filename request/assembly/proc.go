@@ -78,7 +78,7 @@ func (b *builder) addProc(p request.Proc) int {
 }
 
 // rootProc finds the proc that emitted the root of p: the tokenizer thread of
-// the same process, else the first thread, else one made up from the resource.
+// the same process, else the first thread, else None.
 func (b *builder) rootProc(p *request.Part) int {
 	best := request.None
 	for _, t := range b.ThreadsOf(p) {
@@ -87,10 +87,7 @@ func (b *builder) rootProc(p *request.Part) int {
 			best = proc
 		}
 	}
-	if best != request.None {
-		return best
-	}
-	return b.serviceProc(p.Root, p.Role)
+	return best
 }
 
 // serviceProc returns the proc of a span that names no thread: the only one of

@@ -33,8 +33,11 @@ var vllmStages = []stage{
 // addVLLMStages adds to a dump the stages that the attributes of vLLM's requests tell, as
 // spans below those of the requests. The traces in which vLLM wrote stages itself need none.
 func addVLLMStages(d *spantable.Table) {
+	root, traced := d.Syms.Lookup(vllmRequest)
+	if !traced {
+		return // without a walk over all spans
+	}
 	keys, written := newAttrKeys(d.Syms), map[[2]uint64]bool{}
-	root := d.Syms.Intern(vllmRequest)
 	names := [...]trace.Sym{d.Syms.Intern(vllmQueue), d.Syms.Intern(vllmPrefill), d.Syms.Intern(vllmDecode)}
 	var requests []int
 	for i := range d.Numbers() {
@@ -91,6 +94,9 @@ func vllmTimes(d *spantable.Table, keys *attrKeys, i int) [3]request.Interval {
 // process. They are below the request, or, as another process of the server wrote them,
 // merely in its trace.
 func (b *builder) findVLLMStages() {
+	if _, traced := b.Syms.Lookup(vllmRequest); !traced {
+		return
+	}
 	type key struct{ part, proc int }
 	threads, stages, parts := map[key]int{}, map[int][]uint32{}, map[spantable.TraceID]int{}
 	sglang := false
