@@ -1,6 +1,6 @@
 package request
 
-import "slices"
+import "math"
 
 // Phase is what a stage means for a request, whatever version named it.
 type Phase uint8
@@ -84,16 +84,22 @@ type StageInfo struct {
 // Watched are the stages whose times the timeline and the search for changes look at: what a
 // request waits for, and the steps of its computation. The others last as long
 // as the answer is, are pieces of these, or take no time.
-var Watched = []Meaning{
+var Watched = [...]Meaning{
 	Tokenizing, Encoding,
 	SendConnecting, Queueing, Prefilling, Sending, WorkerSending,
 	ReceiveConnecting, Receiving, DecodeQueueing, Stepping,
 }
 
 // WatchedIndex returns the place of a stage in Watched, or -1.
-func WatchedIndex(row *Row) int {
-	return slices.Index(Watched, row.Means)
-}
+func WatchedIndex(row *Row) int { return int(watchedIndex[row.Means]) - 1 }
+
+// watchedIndex has the places by meaning, counted from 1.
+var watchedIndex = func() (index [math.MaxUint8 + 1]uint8) {
+	for k, means := range Watched {
+		index[means] = uint8(k + 1)
+	}
+	return index
+}()
 
 // WatchedNames returns what the stages in Watched are called.
 func (s *Set) WatchedNames() []string {

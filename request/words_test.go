@@ -156,19 +156,19 @@ func TestWords(t *testing.T) {
 func TestMeanings(t *testing.T) {
 	for m := NoMeaning; m <= Caching; m++ {
 		phase := m.Phase()
-		if slices.Contains(Watched, m) && phase == OtherPhase {
+		if slices.Contains(Watched[:], m) && phase == OtherPhase {
 			t.Errorf("meaning %d is watched and in no phase", m)
 		}
 		if m.GivesToken() && phase != PrefillPhase && phase != DecodePhase {
 			t.Errorf("a token comes out of %v", phase)
 		}
 		i := WatchedIndex(&Row{Means: m})
-		if (i != None) != slices.Contains(Watched, m) || i != None && Watched[i] != m {
+		if (i != None) != slices.Contains(Watched[:], m) || i != None && Watched[i] != m {
 			t.Errorf("meaning %d is watched as number %d", m, i)
 		}
 	}
 	s := planted(t, plant{})
-	if names := s.WatchedNames(); names[slices.Index(Watched, Stepping)] != "step" || names[slices.Index(Watched, Sending)] != "" {
+	if names := s.WatchedNames(); names[slices.Index(Watched[:], Stepping)] != "step" || names[slices.Index(Watched[:], Sending)] != "" {
 		t.Errorf("stages are called %v", names)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -36,6 +37,9 @@ type observer struct {
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
 	byRole   [request.Other + 1][]*durations // of threads that are no rank
+
+	steps   []groupStep // scratch space for one part,
+	rowEnds []int64     // and for one step
 }
 
 // A route is a request that arrives at a rank.
@@ -191,15 +195,15 @@ var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
 // without one are counted, which goes wrong where spans are missing.
 func (w *observer) observeLateness(p *request.Part) {
 	whole := w.set.Requests[p.Request].Complete()
-	steps := map[groupStep][]int{}
-	var order []groupStep
+	steps := w.steps[:0]
 	for _, t := range w.set.ThreadsOf(p) {
-		th := &w.set.Threads[t]
-		rank := w.ranks.Of[th.Proc]
+		rank := w.ranks.Of[w.set.Threads[t].Proc]
 		if rank == request.None {
 			continue
 		}
-		counts := map[int]int{}
+		place := &w.ranks.Places[rank]
+		server := place.ServerName()
+		var counts [len(request.Watched)]int
 		w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
 			row := w.set.Row(i)
 			if !slices.Contains(stepStages, row.Means) {
@@ -214,39 +218,48 @@ func (w *observer) observeLateness(p *request.Part) {
 				number = counts[k]
 				counts[k]++
 			}
-			place := &w.ranks.Places[rank]
-			step := groupStep{k, number, place.Rank.PP, place.ServerName()}
-			if steps[step] == nil {
-				order = append(order, step)
-			}
-			steps[step] = append(steps[step], i)
+			steps = append(steps, groupStep{stage: k, number: number, pp: place.Rank.PP, server: server, row: i})
 		})
 	}
-	for _, step := range order {
-		w.addLateness(step.stage, steps[step])
+	if w.steps = steps; len(steps) < 2 {
+		return
+	}
+	slices.SortStableFunc(steps, groupStep.compare)
+	for from, to := 0, 0; from < len(steps); from = to {
+		for to = from + 1; to < len(steps) && steps[to].compare(steps[from]) == 0; to++ {
+		}
+		w.addLateness(steps[from:to])
 	}
 }
 
-// A groupStep is a step of the ranks of one pipeline stage on one host: clocks of
+// A groupStep is a row of a step of the ranks of one pipeline stage on one host: clocks of
 // several may differ by more than ranks do.
 type groupStep struct {
 	stage  int
 	number int
 	pp     int16
-	host   string
+	server string
+	row    int
 }
 
-func (w *observer) addLateness(stage int, spans []int) {
-	if len(spans) < 2 {
+func (s groupStep) compare(o groupStep) int {
+	return cmp.Or(cmp.Compare(s.stage, o.stage), cmp.Compare(s.number, o.number), cmp.Compare(s.pp, o.pp), strings.Compare(s.server, o.server))
+}
+
+// addLateness notes that for the rows of one step.
+func (w *observer) addLateness(rows []groupStep) {
+	if len(rows) < 2 {
 		return
 	}
-	ends := make([]int64, len(spans))
-	for k, i := range spans {
-		ends[k] = int64(w.set.Row(i).End)
+	ends := w.rowEnds[:0]
+	for _, s := range rows {
+		ends = append(ends, int64(w.set.Row(s.row).End))
 	}
+	w.rowEnds = ends
 	slices.Sort(ends)
 	middle := request.NearestRank(ends, 50)
-	for _, i := range spans {
+	for _, s := range rows {
+		i, stage := s.row, s.stage
 		span := w.set.Row(i)
 		if !w.inside(span.Start) {
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -91,26 +92,29 @@ func leadRanks(routes []route) []int32 {
 // search returns all changes of single series, with a probability of error in
 // each of at most load or latency.
 func (w *observer) search(load, latency float64) []Shift {
-	found := w.searchArrivals(load)
+	searches := []func() []Shift{func() []Shift { return w.searchArrivals(load) }}
 	for _, routes := range w.routes {
 		for _, rank := range leadRanks(routes) {
-			found = append(found, w.searchShare(routes, rank, load)...)
+			searches = append(searches, func() []Shift { return w.searchShare(routes, rank, load) })
 		}
 	}
 	for i := range w.savings {
 		if s := &w.savings[i]; s.searched() {
-			found = append(found, s.search(latency)...)
+			searches = append(searches, func() []Shift { return s.search(latency) })
 		}
 	}
 	for _, e := range w.ends.searched() {
-		found = append(found, e.search(w, latency)...)
+		searches = append(searches, func() []Shift { return e.search(w, latency) })
 	}
-	found = append(found, w.searchPaces(latency)...)
+	searches = append(searches, func() []Shift { return w.searchPaces(latency) })
 	for _, d := range w.series() {
 		if len(d.values) >= Fewest {
-			found = append(found, d.search(w, latency)...)
+			searches = append(searches, func() []Shift { return d.search(w, latency) })
 		}
 	}
+	each := make([][]Shift, len(searches))
+	parallel.Each(len(searches), func(i int) { each[i] = searches[i]() })
+	found := slices.Concat(each...)
 	for i := range found {
 		f := &found[i]
 		f.Name = f.name()

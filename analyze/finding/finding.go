@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -64,8 +63,9 @@ type Finding struct {
 	Show [][]string
 }
 
-// A Claim takes what a finding is why of from the time that is left of the i-th finished
-// request, in ns by cause (package cause); it never leaves less than nothing.
+// A Claim lowers the time that is left of the i-th finished request, in ns by cause (package
+// cause), to what a request takes without what the finding is why of: how much that is does not
+// depend on what is left, and is never less than nothing. What is lower stays as it is.
 type Claim func(i int, left []int64)
 
 // Taken is how much of the time that a finding claims others before it have.
@@ -83,12 +83,8 @@ func (c Claim) And(d Claim) Claim {
 		return c
 	}
 	return func(i int, left []int64) {
-		other := slices.Clone(left)
 		c(i, left)
-		d(i, other)
-		for k := range left {
-			left[k] = min(left[k], other[k])
-		}
+		d(i, left)
 	}
 }
 

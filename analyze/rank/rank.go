@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -40,10 +41,10 @@ func Measure(peers *place.Groups) *Ranks {
 	all := load.BulkOf(s)
 	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: peers}
 	out.e2e = meanE2E(s)
-	out.measureLoads(of, all)
-	out.measureSteps(of, all)
-	out.measurePipelines(of, all)
-	out.measurePaces(of, all)
+	parallel.All(
+		func() { out.measureSteps(of, all) },
+		func() { out.measureLoads(of, all); out.measurePaces(of, all) },
+		func() { out.measurePipelines(of, all) })
 	return out
 }
 

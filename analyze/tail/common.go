@@ -79,7 +79,7 @@ type TraitComparison struct {
 	P         float64
 	StandsOut bool
 	// Main is the cause that makes most of the difference between the means, and Part how
-	// much of it; 0 is unknown.
+	// much of it; 0 is unknown, or that it does not stand out.
 	Main cause.Cause
 	Part float64
 	// Also are traits that nearly the same requests have.
@@ -92,7 +92,7 @@ type TraitComparison struct {
 	sample     *sample // that was compared
 	usual      int64   // ns beyond size of the others, the median
 	more       float64 // ns that the medians beyond size are apart
-	cost       float64 // ns that those that have it take longer than the others do, in all
+	cost       float64 // ns that those that have it take longer than the others do, in all, if it stands out
 }
 
 // Traits are what requests have in common, compared.
@@ -175,7 +175,10 @@ func (t *Traits) correct() {
 	}
 	for i, p := range significance.Holm(p) {
 		c := &t.List[i]
-		c.P, c.StandsOut = p, p <= surely && c.matters()
+		if c.P, c.StandsOut = p, p <= surely && c.matters(); c.StandsOut {
+			c.cost = c.longer(func(int, int64) {})
+			c.Main, c.Part = c.mainCause()
+		}
 	}
 }
 
@@ -337,26 +340,25 @@ func (s *sample) compare(t *Trait) TraitComparison {
 	c.usual = distribution.LowerMedian(beyond[c.N:])
 	c.more = float64(distribution.LowerMedian(beyond[:c.N]) - c.usual)
 	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
-	c.cost = c.longer(func(int, int64) {})
-	c.Main, c.Part = s.mainCause(in, float64(c.N), float64(c.All-c.N))
 	if c.P = s.strata.Higher(in); t.Of == Where {
 		c.P = s.strata.HigherInPieces(in)
 	}
 	return c
 }
 
-// mainCause returns the cause of which a group of n requests has most more than the m others
+// mainCause returns the cause of which those that have the trait have most more than the others
 // on average, and which part of the whole difference that is; 0 is unknown.
-func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part float64) {
+func (c *TraitComparison) mainCause() (main cause.Cause, part float64) {
+	s := c.sample
 	if s.metric.divided == nil {
 		return 0, 0
 	}
 	var more [cause.Count]float64
 	whole := 0.0
 	for k := range memory.Each(len(s.of), attributed) {
-		i, weight := s.of[k], -1/m
-		if in[k] {
-			weight = 1 / n
+		i, weight := s.of[k], -1/float64(c.All-c.N)
+		if c.Trait.in[i] {
+			weight = 1 / float64(c.N)
 		}
 		for c, ns := range s.metric.divided(&s.list[i]) {
 			more[c] += weight * float64(ns)
