@@ -272,12 +272,14 @@ func UsualOf(list []Attribution) usualCauses {
 	}
 	u := make(usualCauses, groups)
 	values, gaps := make([][]int64, groups), make([]int64, groups)
+	var any [Count]bool // request has time of it
 	for i := range Each(list) {
 		a := &list[i]
 		gaps[a.AnswerGroup] += int64(a.Gaps)
-		for c := range Count {
-			if c.PerToken() {
-				u[a.AnswerGroup][c] += a.E2E[c]
+		for c, ns := range a.E2E {
+			any[c] = any[c] || ns != 0
+			if Cause(c).PerToken() {
+				u[a.AnswerGroup][c] += ns
 			}
 		}
 	}
@@ -286,6 +288,9 @@ func UsualOf(list []Attribution) usualCauses {
 			for g := range u {
 				u[g][c] = distribution.FloorDiv(u[g][c], max(1, gaps[g]))
 			}
+			continue
+		}
+		if !any[c] {
 			continue
 		}
 		for g := range values {

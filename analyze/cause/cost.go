@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -112,7 +113,7 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 // Beyond claims of some requests, indexes into Set.Requests, what is beyond the usual of each
 // cause.
 func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
-	in, causes := setOf(requests), wholes(causes)
+	in, causes := b.setOf(requests), wholes(causes)
 	return func(i int, left []int64) {
 		a := &b.list[i]
 		if !in[a.Request] {
@@ -126,7 +127,7 @@ func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
 
 // AllOf claims of some requests all time of some causes.
 func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
-	in, causes := setOf(requests), wholes(causes)
+	in, causes := b.setOf(requests), wholes(causes)
 	return func(i int, left []int64) {
 		if in[b.list[i].Request] {
 			for _, c := range causes {
@@ -153,8 +154,9 @@ func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	}
 }
 
-func setOf(requests []int) map[int]bool {
-	in := make(map[int]bool, len(requests))
+// setOf tells of every request of the set whether it is one of some.
+func (b *Costs) setOf(requests []int) []bool {
+	in := memory.Make[bool](len(b.set.Requests))
 	for _, r := range requests {
 		in[r] = true
 	}

@@ -48,7 +48,9 @@ func (t *Tail) delays() *Delays {
 		return nil
 	}
 	limits := t.medianE2Es()
-	d.Limit, d.Kinds = t.medianE2E(-1), len(limits)
+	if d.Limit, d.Kinds = limits[0], len(limits); d.Kinds > 1 {
+		d.Limit = t.medianE2E(-1)
+	}
 	d.Waits = t.waits(d.Limit)
 	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.Count)
@@ -221,8 +223,7 @@ func (t *Tail) waits(limit int64) []Wait {
 			list[i] = t.List[i].E2E[c]
 			sum += float64(list[i])
 		}
-		slices.Sort(list)
-		w := Wait{c, request.NearestRank(list, 50), request.NearestRank(list, 90), distribution.Ratio(sum, total)}
+		w := Wait{c, distribution.Percentile(list, 50), distribution.Percentile(list, 90), distribution.Ratio(sum, total)}
 		if w.P50 > 0 && w.P50 >= limit/waitPart || w.Share >= waitShare {
 			out = append(out, w)
 		}

@@ -82,6 +82,10 @@ type finder struct {
 	s sequence
 	Options
 	found []Change
+	known struct { // the last result of leastGain: windows of one length follow each other
+		length      int
+		times, gain float64
+	}
 }
 
 // search finds the most significant change in a window, and goes on with the
@@ -114,7 +118,7 @@ func (f *finder) best(w window, times float64) (k int, p float64) {
 	if times*f.chance(w, math.Sqrt(f.s.mostGain(w.from, w.to))) > f.Alpha {
 		return -1, math.Inf(1) // wherever it were split
 	}
-	if k = f.peak(w); k < 0 {
+	if k = f.peak(w, f.leastGain(w, times)); k < 0 {
 		return k, math.Inf(1)
 	}
 	if times*f.chance(w, math.Sqrt(f.s.gain(w.from, k, w.to))) > f.Alpha {
@@ -131,13 +135,37 @@ func (f *finder) chance(w window, deviate float64) float64 {
 	return supremum(deviate, float64(f.s.least(w.from, w.to))/float64(w.to-w.from))
 }
 
+// leastGain is what the gain of the best split of a window has to be for its probability, times a
+// factor, to be alpha; a little less where that is not known exactly.
+func (f *finder) leastGain(w window, times float64) float64 {
+	if length := w.to - w.from; f.known.length != length || f.known.times != times {
+		f.known.length, f.known.times, f.known.gain = length, times, f.solveGain(w, times)
+	}
+	return f.known.gain
+}
+
+func (f *finder) solveGain(w window, times float64) float64 {
+	low, high := 0.0, float64(farthest)
+	for range 20 {
+		if z := (low + high) / 2; times*f.chance(w, z) > f.Alpha {
+			low = z
+		} else {
+			high = z
+		}
+	}
+	return low * low
+}
+
 // peak returns where the gain of splitting a window is highest, -1 if it is too
-// short. In a long one it tries some hundred places, and then those around the
-// best of them: the gain of a true change is a wide hill.
-func (f *finder) peak(w window) int {
+// short, or if it is less than some gain everywhere. In a long one it tries some hundred places, and
+// then those around the best of them, whatever their gain: that of a true change is a wide hill.
+func (f *finder) peak(w window, leastGain float64) int {
 	const places = 256
 	least := f.s.least(w.from, w.to)
 	at, highest := -1, math.Inf(-1)
+	if w.to-w.from < 2*places {
+		highest = leastGain
+	}
 	try := func(from, to, step int) {
 		for k := max(from, w.from+least); k <= min(to, w.to-least); k += step {
 			if f.s.bound(w.from, k, w.to) < highest {
@@ -172,7 +200,7 @@ func (f *finder) around(i int) window {
 // not known when it was found, and drops those that are no change between them.
 func (f *finder) settle() {
 	for i := range f.found {
-		if k := f.peak(f.around(i)); k >= 0 {
+		if k := f.peak(f.around(i), math.Inf(-1)); k >= 0 {
 			f.found[i].At = k
 		}
 	}
