@@ -65,7 +65,7 @@ type Finding struct {
 
 // A Claim lowers the time that is left of the i-th finished request, in ns by cause (package
 // cause), to what a request takes without what the finding is why of: how much that is does not
-// depend on what is left, and is never less than nothing. What is lower stays as it is.
+// depend on other claims, and is never less than nothing. What is lower stays as it is.
 type Claim func(i int, left []int64)
 
 // Taken is how much of the time that a finding claims others before it have.
