@@ -278,11 +278,17 @@ func CutMiddle(s string, width int, style Style) string {
 	// again: a name may have a million characters.
 	half := min((len(runes)+1)/2, 2*max(width, MinName))
 	head, tail := half, len(runes)-min(half, len(runes)/2)
-	for head > 0 && twwidth.Width(string(runes[:head])+mark+string(runes[tail:])) > width {
-		if head > len(runes)-tail {
-			head--
-		} else {
-			tail++
+	for head > 0 {
+		over := twwidth.Width(string(runes[:head])+mark+string(runes[tail:])) - width
+		if over <= 0 {
+			break
+		}
+		for range min((over+1)/2, head+len(runes)-tail) { // no character is wider than two columns
+			if head > len(runes)-tail {
+				head--
+			} else {
+				tail++
+			}
 		}
 	}
 	return string(runes[:head]) + mark + string(runes[tail:])
