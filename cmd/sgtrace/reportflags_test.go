@@ -260,6 +260,8 @@ func (p *flagPairs) run(flags ...string) *flagged {
 	}
 	switch {
 	case about == nil:
+	case flags[0] == "summary" && !slices.Contains(flags, "whatif"): // both by two of its own flags
+		inputs = inputs[:1]
 	case about.Name == "hang":
 		inputs = append(inputs, "flight")
 	case about.Name == "memory":
