@@ -181,7 +181,7 @@ func (f *forest) solve(root int, edges []*edge) {
 	// Offsets are counted from the tree's, and slopes from one instant for all.
 	origin := f.nodes[list[0]].at
 
-	slopes := newNormal(len(list))
+	slopes := &normal{n: len(list)}
 	for _, e := range edges {
 		// The slope is per time of a, which itself runs at another rate: second order.
 		rate, _ := f.drifted(e.a, f.center(e)+1e9)
@@ -191,7 +191,7 @@ func (f *forest) solve(root int, edges []*edge) {
 	for i, n := range list {
 		f.nodes[n].decide(slope[i], math.Sqrt(slopeVar[i]), factor)
 	}
-	offsets := newNormal(len(list))
+	offsets := &normal{n: len(list)}
 	for _, e := range edges {
 		a, b := f.nodes[e.a], f.nodes[e.b]
 		rest := float64(e.off-(b.off-a.off)) - (b.slope-a.slope)*float64(f.center(e)-origin)

@@ -32,8 +32,6 @@ type sparseRow struct {
 
 func (r *sparseRow) at(column int) *float64 { return &r.values[column-r.first] }
 
-func newNormal(n int) *normal { return &normal{n: n} }
-
 // add says that the value of b minus that of a was observed as v, with a standard
 // error of se.
 func (s *normal) add(a, b int, v, se float64) {

@@ -9,7 +9,7 @@ import (
 // large clusters look like. As a dense matrix it would take minutes.
 func TestNormalOfManyHosts(t *testing.T) {
 	const n, hub = 5_000, 0
-	s := newNormal(n)
+	s := &normal{n: n}
 	s.add(-1, hub, 5, 2)
 	for i := 1; i < n; i++ {
 		s.add(hub, i, float64(i), 1)

@@ -90,10 +90,6 @@ type kept struct {
 	events0 int // how many events come before
 }
 
-func newCollector(name string, opt Options) *collector {
-	return &collector{name: name, opt: opt, rows: map[rowKey]int32{}, open: map[int32][]openSlice{}}
-}
-
 // keep takes a batch.
 func (c *collector) keep(b *parse.Batch) {
 	d := c.document(b)
@@ -105,7 +101,7 @@ func (c *collector) keep(b *parse.Batch) {
 		d.zeroAt = b.ZeroAt
 	}
 	d.zero.Merge(b.Zero)
-	d.window.Merge(b.Window)
+	d.window.Told, d.window.Seen = max(d.window.Told, b.Window.Told), max(d.window.Seen, b.Window.Seen)
 	c.total += b.Total
 	d.drawn = d.drawn || b.Drawn
 	c.chrome = c.chrome || b.Chrome

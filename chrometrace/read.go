@@ -22,7 +22,7 @@ func Read(name string, r io.Reader, opt Options) (*profile.Profile, error) {
 }
 
 func read(name string, r io.Reader, opt Options, l parse.Limits) (*profile.Profile, error) {
-	c := newCollector(name, opt)
+	c := &collector{name: name, opt: opt, rows: map[rowKey]int32{}, open: map[int32][]openSlice{}}
 	end := parse.Read(r, opt, l, c.keep)
 	if !c.chrome {
 		if end.Err != nil {

@@ -106,7 +106,7 @@ func Compare(a, b *Rank) int {
 
 // byCommsID puts all collectives with equal Comms Ids into one group.
 func (m *matcher) byCommsID() {
-	table := newKeyTable()
+	table := &keyTable{slots: make([]keySlot, 1<<12)}
 	m.keyed(ByCommsID, func(rank *Rank) bool { return rank.Calls.HasCommsIDs() }, func(job uint64, c Collective, next int32) (int32, bool) {
 		if c.CommsID == 0 {
 			return open, false
@@ -300,8 +300,6 @@ type keySlot struct {
 	key  uint64
 	next int32 // the number plus one; 0 is a free slot
 }
-
-func newKeyTable() *keyTable { return &keyTable{slots: make([]keySlot, 1<<12)} }
 
 // find returns the number of key, which is next if it is a new one.
 func (t *keyTable) find(key uint64, next int32) (number int32, found bool) {

@@ -38,15 +38,6 @@ type exchangeKey struct {
 	to    int
 }
 
-func newExchange(set *profile.Set) *exchange {
-	return &exchange{set: set, sent: map[exchangeKey]*AllToAll{}, split: map[trace.Sym][]int64{}}
-}
-
-// exchanges reports whether an operation is an all-to-all of elements whose size is known.
-func exchanges(op, dtype string) bool {
-	return profile.IsAllToAll(op) && profile.ElementBytes(dtype) != 0
-}
-
 // add takes a kernel of an all-to-all, if it tells its sizes.
 func (x *exchange) add(p *profile.Part) {
 	if p.In < 0 || p.GroupSize < 2 {

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -95,7 +96,7 @@ type StepRank struct {
 // It holds about 14 bytes for each rank of a sync point, most of which may be in a file.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 	w := newCollectiveWalk(set, from, to)
-	w.kinds = newKindTable(set)
+	w.kinds = &kindTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]int{}}
 	w.walk(set, from, to)
 	out := w.finish(set)
 	out.Kinds = w.kinds.finish()
@@ -247,7 +248,7 @@ type rankTimes struct {
 
 // addWaits adds a sync point at which ranks wait to the sums of its ranks.
 func addWaits(ranks []rankTimes, e *encounter) {
-	median := e.median()
+	median := request.NearestRank(e.sorted, 50)
 	for i, a := range e.Match.Arrivals {
 		r := &ranks[a.Rank]
 		r.Sync++

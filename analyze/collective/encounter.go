@@ -83,9 +83,6 @@ func (e *encounter) wait(i int) int64 {
 	return wait
 }
 
-// median returns the median of the arrivals.
-func (e *encounter) median() int64 { return request.NearestRank(e.sorted, 50) }
-
 // times are differences of times, ns. Most take 4 bytes.
 type times struct {
 	near distribution.Sample // nearZero more

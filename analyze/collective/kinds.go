@@ -100,10 +100,6 @@ type kindLike struct {
 	size, first            int32
 }
 
-func newKindTable(set *profile.Set) *kindTable {
-	return &kindTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]int{}}
-}
-
 // of returns the kind of a sync point of a group with a certain first rank.
 func (t *kindTable) of(x *profile.CollectiveMatch, first int32) *kindTimes {
 	like := kindLike{x.Name, x.Op, x.Dtype, x.Group, x.In, x.Out, x.GroupSize, first}

@@ -97,7 +97,7 @@ func (t *partTable) find(p *profile.Part) *partTimes {
 	k := t.index[key]
 	if k == nil {
 		k = &partTimes{PartKind: PartKind{Rank: t.set.Ranks[p.Rank], rankIndex: p.Rank, Op: op, Kernel: name(key.kernel),
-			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize), absent: isIncomplete(t.set, p.GroupSize)}, exchanges: exchanges(op, dtype)}
+			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize), absent: isIncomplete(t.set, p.GroupSize)}, exchanges: profile.IsAllToAll(op) && profile.ElementBytes(dtype) != 0}
 		t.index[key] = k
 		t.kinds = append(t.kinds, k)
 	}
@@ -124,7 +124,7 @@ func (t *partTable) settle() {
 
 // measureParts sums up the kernels that overlap [from, to]; 0 is open.
 func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
-	exchange := newExchange(set)
+	exchange := &exchange{set: set, sent: map[exchangeKey]*AllToAll{}, split: map[trace.Sym][]int64{}}
 	table := &partTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]*partTimes{}}
 	for p := range partsWithin(set, from, to) {
 		c.Counts.addPart(p)

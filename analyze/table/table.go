@@ -157,14 +157,26 @@ func (r *Table) Cell(row, column int) Cell { return r.cell(int(r.order[row]), co
 
 // Column returns the index of the column with the given name or key.
 func (r *Table) Column(name string) (int, error) {
-	names := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
 		if name == c.Name || name == c.Key() {
 			return i, nil
 		}
+	}
+	return 0, &noColumnError{name, r.Columns}
+}
+
+// A noColumnError is made a text of where somebody asked for the column: most who look for one can do without.
+type noColumnError struct {
+	name string
+	of   []Column
+}
+
+func (e *noColumnError) Error() string {
+	names := make([]string, len(e.of))
+	for i, c := range e.of {
 		names[i] = c.Name
 	}
-	return 0, fmt.Errorf("no column %q%s There are %s", name, cmp.Or(similar.Hint(name, names), "."), strings.Join(names, ", "))
+	return fmt.Sprintf("no column %q%s There are %s", e.name, cmp.Or(similar.Hint(e.name, names), "."), strings.Join(names, ", "))
 }
 
 // ColumnNames are the names of all columns, those with blanks as programs have them: in a shell,

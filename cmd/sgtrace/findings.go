@@ -162,12 +162,6 @@ type needed struct {
 	captures bool
 }
 
-// readEvidence reads inputs of any kind, and the requests and the window of time
-// that the selection flags choose.
-func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.ReportData, *selection.Selected, error) {
-	return c.readInputs(ctx, ctx.Args().Slice(), what)
-}
-
 // readInputs is readEvidence for some of the arguments.
 func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *selection.Selected, error) {
 	sel, err := selection.Read(ctx)

@@ -97,7 +97,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 
 // neededBy is what a report needs of what profilers recorded.
 func neededBy(ctx *cli.Context, r *reports.Report) needed {
-	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: r.OfCollectives(ctx)}
+	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: slices.Contains(r.CollectiveTables, ctx.String("table"))}
 	if r.OfMain(ctx) {
 		events.Cats = r.MainEvents
 		return needed{events: events}
@@ -110,7 +110,7 @@ func neededBy(ctx *cli.Context, r *reports.Report) needed {
 
 // readEverything reads inputs of any kind.
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
-	e, sel, err := c.readEvidence(ctx, neededBy(ctx, r))
+	e, sel, err := c.readInputs(ctx, ctx.Args().Slice(), neededBy(ctx, r))
 	if err != nil {
 		return nil, err
 	}

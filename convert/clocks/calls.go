@@ -70,9 +70,6 @@ func (t *captureCalls) has(row int) bool {
 	return k.OnGPU && t.Capture.File.Rows[k.Row].Part == t.Capture.Part
 }
 
-// blur is how far its collectives may be off their times.
-func (t *captureCalls) blur() int64 { return t.Capture.File.Meta.Blur }
-
 // sort finds the places of the n calls, by start.
 func (r *rankCalls) sort(n int) {
 	r.places = memory.Make[callPlace](n)[:0]
@@ -125,7 +122,7 @@ func (r *rankCalls) At(i int) matching.Collective {
 	if !n.counted {
 		c.Seq = t.Collectives.Seq(row)
 	}
-	if t.blur() != 0 {
+	if t.Capture.File.Meta.Blur != 0 {
 		c.Start, c.End = math.MaxInt64, math.MinInt64 // not sound
 	}
 	return c

@@ -58,11 +58,6 @@ type collectiveMatches struct {
 	byRanks, byTime func() []int32 // orders of matches
 }
 
-// counts reports whether a match is one that ranks came to, as far as they are wanted.
-func (m *collectiveMatches) counts(match int, kind matching.Kind) bool {
-	return !m.refused[match] && kind != matching.KindSend
-}
-
 // components numbers the sets of ranks that meet, directly or not, by calls.
 func (m *collectiveMatches) components() []int32 {
 	component := make([]int32, len(m.calls))
@@ -77,7 +72,7 @@ func (m *collectiveMatches) components() []int32 {
 		return i
 	}
 	for i, match := range m.matches.All() {
-		if !m.counts(i, match.Kind) {
+		if m.refused[i] || match.Kind == matching.KindSend {
 			continue
 		}
 		members := match.Members
@@ -104,7 +99,7 @@ func (m *collectiveMatches) order(component []int32) []int32 {
 	}
 	places := memory.Make[place](m.matches.Len())[:0]
 	for i, match := range m.matches.All() {
-		if !m.counts(i, match.Kind) {
+		if m.refused[i] || match.Kind == matching.KindSend {
 			continue
 		}
 		p, there := place{component: component[match.Members[0].Rank], match: int32(i)}, 0
@@ -181,7 +176,7 @@ func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 			what = n
 			merge(x, &w.whats[n])
 		}
-		x.Blur = max(x.Blur, t.blur())
+		x.Blur = max(x.Blur, t.Capture.File.Meta.Blur)
 		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Capture.Clock {
 			w.clocks = append(w.clocks, t.Capture.Clock)
 		}

@@ -80,7 +80,7 @@ func newSettings(opt Options, l Limits) *settings {
 
 func newParser(s *settings) *parser {
 	p := &parser{
-		settings: s, rows: newRowIndex(), args: s.opt.Args,
+		settings: s, rows: rowIndex{written: map[string]*writtenRow{}, ids: map[RowID]*rowEntry{}}, args: s.opt.Args,
 		symbols: trace.NewSymbolCache(s.opt.Syms), secrets: secret.NewFilter(s.opt.Syms),
 		names: map[string]*name{}, cats: map[string]*catEntry{},
 	}

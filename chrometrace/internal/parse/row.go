@@ -62,10 +62,6 @@ type writtenRow struct {
 	entry    *rowEntry
 }
 
-func newRowIndex() rowIndex {
-	return rowIndex{written: map[string]*writtenRow{}, ids: map[RowID]*rowEntry{}}
-}
-
 // find returns the number, in the batch, of the row with the given pid and tid,
 // as they are written, on a lane. nil is a missing one.
 func (x *rowIndex) find(out *Batch, l Lane, pid, tid []byte) int32 {

@@ -137,11 +137,6 @@ func (r *Report) Flag() cli.Flag {
 	return &cli.BoolFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs], DisableDefaultText: true}
 }
 
-// OfCollectives reports whether the flags ask for a table that is made of collectives alone.
-func (r *Report) OfCollectives(ctx *cli.Context) bool {
-	return slices.Contains(r.CollectiveTables, ctx.String("table"))
-}
-
 // OfMain reports whether the flags ask for the main table alone, of a report whose others need more.
 func (r *Report) OfMain(ctx *cli.Context) bool {
 	return r.MainEvents != nil && printsOnly(ctx, r.Tables[0])
