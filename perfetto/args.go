@@ -170,7 +170,7 @@ func (e *encoder) dict(b []byte, a trace.Arg, r root) []byte {
 // text appends a string, interned if there is a point.
 func (e *encoder) text(b, s []byte, r root) []byte {
 	if len(s) >= minValue {
-		id := e.values.get(r.name.id(), s, r.shared)
+		id := e.valuesOf(r).get(r.name.id(), s)
 		if id == 0 && (r.shared || r.name&inlineValues == 0) {
 			id = e.defineValue(s, r)
 		}
@@ -184,15 +184,24 @@ func (e *encoder) text(b, s []byte, r root) []byte {
 	return appendString(b, annotationString, s)
 }
 
+// valuesOf returns the table that a value is looked up in.
+func (e *encoder) valuesOf(r root) *values {
+	if r.shared {
+		return e.sharedValues
+	}
+	return e.values
+}
+
 func (e *encoder) defineValue(s []byte, r root) (id uint32) {
 	if !e.defines {
 		e.missing = true
 		return 0
 	}
-	more := true
-	id, more, e.defs = e.values.define(e.defs, r.name.id(), s, r.shared)
-	if !more {
+	e.lastValue++
+	text, count := e.valuesOf(r).add(r.name.id(), s, e.lastValue)
+	e.defs = appendDefinition(e.defs, internedArgStrings, e.lastValue, text)
+	if count >= maxValues && !r.shared {
 		e.argNames.inline(r.key)
 	}
-	return id
+	return e.lastValue
 }

@@ -27,7 +27,7 @@ func newTables(t *trace.Trace) *tables {
 		inShared:   make([]bool, len(names)),
 		fields:     typedFields(names),
 		argNames:   argNames{refs: make([]atomic.Uint32, len(names))},
-		values:     newValues(),
+		values:     newValues(0), sharedValues: newValues(len(t.Subjects)),
 	}
 }
 

@@ -15,13 +15,15 @@ type tables struct {
 	eventNames, categories, subjects dictionary
 	flows                            flows
 	shared                           [][]byte // encoded arguments of subjects; nil if not used
+	sharedValues                     *values  // of subjects, of which all are interned, because they repeat
 	room                             []byte   // the block of them that is not full
 	inShared                         []bool   // by symbol, whether it names one of them
 	fields                           []typedField
 
 	// These grow while events are written.
-	argNames argNames
-	values   *values
+	argNames  argNames
+	values    *values
+	lastValue uint32 // the last id of a value of either table
 }
 
 // encoder turns events into the contents of packets. Only one of the encoders

@@ -113,7 +113,7 @@ func (c *cutter) run(free <-chan *piece, todo, order chan<- *piece) {
 func (e *encoder) events(w io.Writer, c *cutter) (err error) {
 	const held = 2 * maxContents // by a worker: contents, and a piece of the output
 	workers := min(parallel.Workers(held), maxWorkers)
-	inUse := workers + 2 // one is being cut, one written
+	inUse := 2*workers + 4 // as many are being cut, encoded, and written; the others keep who is fast from waiting
 	free, todo, order := make(chan *piece, inUse), make(chan *piece, inUse), make(chan *piece, inUse)
 	for range inUse {
 		free <- &piece{done: make(chan struct{}, 1)}

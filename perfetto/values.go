@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,22 +23,21 @@ const (
 type values struct {
 	seed  maphash.Seed
 	table atomic.Pointer[[]atomic.Pointer[value]] // open addressing, a power of two
-	last  uint32
+	n     int
 	count []uint32 // values of each argument, by its name's id
 }
 
-// value is one interned string. Those that belong to a subject are a
-// vocabulary of their own: all of them are interned, because they repeat.
+// value is one interned string.
 type value struct {
-	text   string
-	name   uint32 // id of the argument's name
-	id     uint32
-	shared bool
+	text string
+	name uint32 // id of the argument's name
+	id   uint32
 }
 
-func newValues() *values {
+// newValues returns a table with room for n values.
+func newValues(n int) *values {
 	v := &values{seed: maphash.MakeSeed()}
-	table := make([]atomic.Pointer[value], 1<<8)
+	table := make([]atomic.Pointer[value], 1<<bits.Len(uint(max(2*n, 1<<7))))
 	v.table.Store(&table)
 	return v
 }
@@ -45,43 +45,39 @@ func newValues() *values {
 // slot returns a value and its place in the table; nil and the empty place where it
 // would be, if it is not there. Another value may be in that place by the time that
 // somebody looks again.
-func (v *values) slot(table []atomic.Pointer[value], name uint32, s []byte, shared bool) (*value, *atomic.Pointer[value]) {
+func (v *values) slot(table []atomic.Pointer[value], name uint32, s []byte) (*value, *atomic.Pointer[value]) {
 	mask := uint64(len(table) - 1)
 	for i := maphash.Bytes(v.seed, s) + uint64(name)*0x9e3779b97f4a7c15; ; i++ {
 		at := &table[i&mask]
-		if x := at.Load(); x == nil || x.name == name && x.shared == shared && x.text == string(s) {
+		if x := at.Load(); x == nil || x.name == name && x.text == string(s) {
 			return x, at
 		}
 	}
 }
 
 // get returns the id of the value s, 0 if it has none.
-func (v *values) get(name uint32, s []byte, shared bool) uint32 {
-	if x, _ := v.slot(*v.table.Load(), name, s, shared); x != nil {
+func (v *values) get(name uint32, s []byte) uint32 {
+	if x, _ := v.slot(*v.table.Load(), name, s); x != nil {
 		return x.id
 	}
 	return 0
 }
 
-// define gives the value s an id and appends the definition to defs. more says
-// whether other values of this argument should be interned, too.
-func (v *values) define(defs []byte, name uint32, s []byte, shared bool) (id uint32, more bool, _ []byte) {
+// add adds the value s with its id. It returns its text, and how many values the argument has now.
+func (v *values) add(name uint32, s []byte, id uint32) (text string, count uint32) {
 	table := *v.table.Load()
-	if int(v.last) >= len(table)/2 {
+	if v.n >= len(table)/2 {
 		table = v.grow(table)
 	}
-	v.last++
-	x := &value{text: string(s), name: name, id: v.last, shared: shared}
-	_, at := v.slot(table, name, s, shared)
+	v.n++
+	x := &value{text: string(s), name: name, id: id}
+	_, at := v.slot(table, name, s)
 	at.Store(x)
-	if !shared {
-		for len(v.count) <= int(name) {
-			v.count = append(v.count, 0)
-		}
-		v.count[name]++
+	for len(v.count) <= int(name) {
+		v.count = append(v.count, 0)
 	}
-	more = shared || v.count[name] < maxValues
-	return x.id, more, appendDefinition(defs, internedArgStrings, x.id, x.text)
+	v.count[name]++
+	return x.text, v.count[name]
 }
 
 // grow replaces the table by one of twice its size.
@@ -89,7 +85,7 @@ func (v *values) grow(old []atomic.Pointer[value]) []atomic.Pointer[value] {
 	table := make([]atomic.Pointer[value], 2*len(old))
 	for i := range old {
 		if x := old[i].Load(); x != nil {
-			_, at := v.slot(table, x.name, []byte(x.text), x.shared)
+			_, at := v.slot(table, x.name, []byte(x.text))
 			at.Store(x)
 		}
 	}

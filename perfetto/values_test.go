@@ -17,14 +17,14 @@ func TestValuesWhileTheyAreDefined(t *testing.T) {
 		others[i] = fmt.Appendf(nil, "another %d", i)
 	}
 	for range 40 {
-		v := newValues()
+		v := newValues(0)
 		var done atomic.Bool
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
 				for !done.Load() {
 					for _, s := range others {
-						if id := v.get(1, s, false); id != 0 {
+						if id := v.get(1, s); id != 0 {
 							t.Errorf("%s, which is not defined, has the id %d", s, id)
 							return
 						}
@@ -33,8 +33,9 @@ func TestValuesWhileTheyAreDefined(t *testing.T) {
 			})
 		}
 		for i, s := range texts {
-			if id, _, _ := v.define(nil, 1, s, false); id != uint32(i+1) || v.get(1, s, false) != id {
-				t.Fatalf("%s has the id %d, then %d; want %d", s, id, v.get(1, s, false), i+1)
+			id := uint32(i + 1)
+			if text, n := v.add(1, s, id); text != string(s) || n != id || v.get(1, s) != id {
+				t.Fatalf("%s is %q with the id %d, one of %d; want %d", s, text, v.get(1, s), n, id)
 			}
 		}
 		done.Store(true)
