@@ -19,10 +19,33 @@ type change struct {
 
 // procCounters is what the counters of a proc are made of: when requests began
 // and ceased to wait or run, and the batch sizes that schedule events tell.
-type procCounters struct{ queued, running, batch []change }
+type procCounters struct {
+	levels
+	batch []change
+}
 
 // room is how many samples the counters have at most.
 func (c *procCounters) room() int { return len(c.queued) + len(c.running) + len(c.batch) }
+
+// levels are how many requests waited and ran, as steps.
+type levels struct{ queued, running []change }
+
+// add adds those of a thread.
+func (v *levels) add(l *layout, t int) {
+	l.eachLevel(t, func(waits bool, from, to trace.Time) {
+		steps := &v.running
+		if waits {
+			steps = &v.queued
+		}
+		*steps = memory.Append(*steps, change{from, 1}, change{to, -1})
+	})
+}
+
+// sort puts the steps in order.
+func (v *levels) sort() {
+	sortSteps(v.queued)
+	sortSteps(v.running)
+}
 
 // sortSteps puts the steps of a counter in order; those at one time are added up.
 func sortSteps(steps []change) {
@@ -33,14 +56,7 @@ func sortSteps(steps []change) {
 func (l *layout) collectCounters() {
 	all := make([]procCounters, len(l.set.Procs))
 	for t := range l.set.AllThreads() {
-		c := &all[l.set.Threads[t].Proc]
-		l.eachLevel(t, func(phase request.Phase, from, to trace.Time) {
-			steps := &c.running
-			if phase == request.QueuePhase {
-				steps = &c.queued
-			}
-			*steps = memory.Append(*steps, change{from, 1}, change{to, -1})
-		})
+		all[l.set.Threads[t].Proc].add(l, t)
 	}
 	for i := range l.set.All() {
 		if t := l.set.ThreadOf(i); t == request.None || !l.drawn(i) {
@@ -55,29 +71,42 @@ func (l *layout) collectCounters() {
 	}
 	l.counters = all
 	parallel.Each(len(all), func(p int) {
-		sortSteps(all[p].queued)
-		sortSteps(all[p].running)
+		all[p].sort()
 		slices.SortFunc(all[p].batch, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.value, y.value)) })
 	})
 }
 
-// eachLevel calls f for the stages in which a thread waits, prefills or decodes. As in reports, who
+// eachLevel calls f for the times in which a thread waits, and those in which it prefills or decodes. As in reports, who
 // waits for the other server is queued, and who waits for the first decode batch of a server that
-// prefills, too, is running.
-func (l *layout) eachLevel(t int, f func(phase request.Phase, from, to trace.Time)) {
+// prefills, too, is running. Stages of a kind that follow one another at once, such as the steps of decoding, are one time.
+func (l *layout) eachLevel(t int, f func(waits bool, from, to trace.Time)) {
+	var under struct { // what is under way
+		waits    bool
+		from, to trace.Time
+	}
+	unified := l.set.Procs[l.set.Threads[t].Proc].Role == request.Unified
 	for _, i := range l.set.StagesOf(t) {
 		s := l.set.Row(int(i))
 		if !l.drawn(int(i)) || s.End <= s.Start {
 			continue
 		}
-		switch {
-		case s.Means == request.DecodeQueueing && l.set.Procs[l.set.Threads[t].Proc].Role == request.Unified:
-			f(request.DecodePhase, s.Start, s.End)
-		case s.Phase == request.QueuePhase, s.Phase == request.BootstrapPhase:
-			f(request.QueuePhase, s.Start, s.End)
-		case s.Phase == request.PrefillPhase, s.Phase == request.DecodePhase:
-			f(s.Phase, s.Start, s.End)
+		waits := s.Phase == request.QueuePhase || s.Phase == request.BootstrapPhase
+		if s.Means == request.DecodeQueueing && unified {
+			waits = false
+		} else if !waits && s.Phase != request.PrefillPhase && s.Phase != request.DecodePhase {
+			continue
 		}
+		if under.to > under.from && under.waits == waits && under.to == s.Start {
+			under.to = s.End
+			continue
+		}
+		if under.to > under.from {
+			f(under.waits, under.from, under.to)
+		}
+		under.waits, under.from, under.to = waits, s.Start, s.End
+	}
+	if under.to > under.from {
+		f(under.waits, under.from, under.to)
 	}
 }
 

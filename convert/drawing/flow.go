@@ -28,6 +28,7 @@ func (l *layout) findEdges(b *trace.Builder) {
 	}
 	next, call, route := b.Intern("next"), b.Intern("call"), b.Intern("route")
 	links := l.set.Links
+	l.edges = memory.Grow(l.edges, len(links))
 	for i := range l.set.All() {
 		for ; len(links) > 0 && int(links[0].To) == i; links = links[1:] {
 			add(int(links[0].From), i, next)

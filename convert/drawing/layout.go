@@ -45,7 +45,8 @@ func ParseView(s string) (View, error) {
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
 	set      *request.Set
-	extent   inputs.Extent
+	extent   inputs.Extent // of times that are drawn
+	during   inputs.Extent // of the spans that are drawn
 	edges    []edge
 	counters []procCounters                     // by proc
 	loads    []*serverLoad                      // in the order of display
@@ -74,7 +75,7 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	l := newLayout(set, b, opt)
 	l.noteClocks(b)
 	describe(b, set, nil, nil)
-	drawFindings(b, &opt, set, l.extentOf(), inputs.Extent{})
+	drawFindings(b, &opt, set, l.during, inputs.Extent{})
 	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, nil)
 	t := l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
@@ -138,8 +139,7 @@ func (l *layout) outline(b *trace.Builder, group trace.TrackID, spans int) {
 	if !l.outlined || spans <= fewSpans {
 		return
 	}
-	of := l.extentOf()
-	b.Slice(trace.Slice{Time: of.From, Dur: int64(of.To - of.From), Track: group, Name: b.Intern("expand this row to see the spans")}, 0)
+	b.Slice(trace.Slice{Time: l.during.From, Dur: int64(l.during.To - l.during.From), Track: group, Name: b.Intern("expand this row to see the spans")}, 0)
 }
 
 // reportForeign counts the spans that the request view has no place for.
@@ -188,7 +188,7 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 				groups = chooseRequests(set, opt)
 			}
 		},
-		func() { l.scopes = newScopes(set, b) })
+		func() { l.scopes, l.during = newScopes(set, b), l.extentOf() })
 	if opt.View != ViewThread {
 		l.placeRequests(groups)
 		l.addRequestSubjects(b)

@@ -115,11 +115,11 @@ func (v *loadView) draw(s *pieces, parent trace.TrackID, name, unit, desc string
 // A serverLoad is what a server had to do: the ranks that share one queue, or all servers
 // of a role.
 type serverLoad struct {
-	place           naming.Place
-	order           int // that of its first proc
-	starts          []trace.Time
-	firsts          []firstToken
-	queued, running []change
+	place  naming.Place
+	order  int // that of its first proc
+	starts []trace.Time
+	firsts []firstToken
+	levels levels
 }
 
 // A firstToken is when one came, and how long that took in ns.
@@ -131,7 +131,7 @@ type firstToken struct {
 // drawServers adds four rows for each server, if there are not too many, else for each
 // role.
 func (v *loadView) drawServers(l *layout) {
-	e, servers := l.extentOf(), l.loads
+	e, servers := l.during, l.loads
 	l.loads = nil // they hold times of all requests
 	for _, s := range servers {
 		of := naming.Separator + l.set.Names.Rank(s.place)
@@ -148,8 +148,8 @@ func (v *loadView) drawServers(l *layout) {
 			name, desc string
 			steps      []change
 		}{
-			{"queued", "most requests in a waiting stage at once, in each ", s.queued},
-			{"running", "most requests in a prefill or decode stage at once, in each ", s.running},
+			{"queued", "most requests in a waiting stage at once, in each ", s.levels.queued},
+			{"running", "most requests in a prefill or decode stage at once, in each ", s.levels.running},
 		} {
 			if len(level.steps) > 0 {
 				most := levelPieces(e, level.steps)
@@ -165,8 +165,7 @@ func (l *layout) collectLoads() {
 		l.loads = l.serverLoads(false)
 	}
 	for _, s := range l.loads {
-		sortSteps(s.queued)
-		sortSteps(s.running)
+		s.levels.sort()
 	}
 }
 
@@ -211,13 +210,7 @@ func (s *serverLoad) add(l *layout, part *request.Part, t int) {
 	if part.TTFT != request.Unknown && l.extent.Has(part.Start+trace.Time(part.TTFT)) {
 		s.firsts = memory.Append(s.firsts, firstToken{part.Start + trace.Time(part.TTFT), part.TTFT})
 	}
-	l.eachLevel(t, func(phase request.Phase, from, to trace.Time) {
-		steps := &s.running
-		if phase == request.QueuePhase {
-			steps = &s.queued
-		}
-		*steps = memory.Append(*steps, change{from, 1}, change{to, -1})
-	})
+	s.levels.add(l, t)
 }
 
 // tokensPieces is the p90 of what first tokens took, in ms.

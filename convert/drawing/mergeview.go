@@ -127,7 +127,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 		return noteOpening(b.Finish(), opt.Findings, profiles)
 	}
 	l := newLayout(in.Requests, b, opt)
-	drawFindings(b, &opt, in.Requests, l.extentOf(), cmp.Or(profiles, l.extentOf()))
+	drawFindings(b, &opt, in.Requests, l.during, cmp.Or(profiles, l.during))
 	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, d)
 	drawLogged(b, in.Series, aligned, &opt)

@@ -23,7 +23,7 @@ func TestOutline(t *testing.T) {
 			set := load()
 			b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
 			l := newLayout(set, b, Options{Findings: test.findings})
-			of := l.extentOf()
+			of := l.during
 			l.outline(b, b.Track(trace.Track{}), test.spans)
 			drawn := b.Finish().Slices[1:]
 			if len(drawn) != test.want {
