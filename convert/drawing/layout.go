@@ -203,24 +203,39 @@ func (l *layout) rooms() []trace.Room {
 	for p := range l.counters {
 		rooms[p].Samples = l.counters[p].room()
 	}
-	for i := range l.set.All() {
-		if !l.drawn(i) {
+	begin := func() *[]trace.Room {
+		part := make([]trace.Room, len(rooms))
+		return &part
+	}
+	parallel.Fold(l.set.Len(), request.RowSize, begin, func(part *[]trace.Room, from, to int) {
+		for i := from; i < to; i++ {
+			if l.drawn(i) {
+				r := &(*part)[l.set.ProcOf(i)]
+				r.Slices++
+				r.Instants += l.instantsDrawn(i)
+			}
+		}
+	}, func(part *[]trace.Room) {
+		for p, r := range *part {
+			rooms[p] = rooms[p].Plus(r)
+		}
+	})
+	return rooms
+}
+
+// instantsDrawn returns how many instants of span i are drawn, and reports the others.
+func (l *layout) instantsDrawn(i int) (n int) {
+	for _, e := range l.set.InstantsOf(i) {
+		if l.extent.Has(e.Time) {
+			n++
 			continue
 		}
-		r := &rooms[l.set.ProcOf(i)]
-		r.Slices++
-		for _, e := range l.set.InstantsOf(i) {
-			if l.extent.Has(e.Time) {
-				r.Instants++
-				continue
-			}
-			l.set.Diags.Add(trace.EventOutOfReach.At(l.set.Pos(i), l.set.Syms.Name(e.Name), l.set.Name(i)))
-		}
-		if l.set.Kind(i) == request.ThreadRow && l.set.Threads[l.set.ThreadOf(i)].Status != request.Finished {
-			r.Instants++
-		}
+		l.set.Diags.Add(trace.EventOutOfReach.At(l.set.Pos(i), l.set.Syms.Name(e.Name), l.set.Name(i)))
 	}
-	return rooms
+	if l.set.Kind(i) == request.ThreadRow && l.set.Threads[l.set.ThreadOf(i)].Status != request.Finished {
+		n++
+	}
+	return n
 }
 
 // describe notes what the trace was made from.

@@ -97,6 +97,7 @@ func (l *layout) drawRequests(b *trace.Builder, spans int) *drawing {
 	}
 	groups := d.groupTracks(spans)
 	eachGroup(units, byRequest, func(units []unit) {
+		d.sortUnits(units)
 		r := int(units[0].request)
 		track := d.requestTrack(r, groups(r))
 		if i := slices.IndexFunc(units, func(u unit) bool { return int(u.span) == outermost[r] }); i >= 0 {

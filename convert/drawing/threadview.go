@@ -1,7 +1,9 @@
 package drawing
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +32,13 @@ func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Room) *drawing {
 		own = append(own, rooms[units[0].proc])
 	})
 	forks := b.Fork(trace.Room{}, own...)
-	parallel.Each(len(procs), func(k int) {
+	largest := make([]int, len(procs)) // first, so that no core has to draw it alone
+	for k := range largest {
+		largest[k] = k
+	}
+	slices.SortStableFunc(largest, func(x, y int) int { return cmp.Compare(own[y].Slices, own[x].Slices) })
+	parallel.Each(len(procs), func(i int) {
+		k := largest[i]
 		forks[k].Under = hosts[procs[k][0].proc]
 		d.on(forks[k].Builder).drawProcess(procs[k])
 	})
@@ -53,6 +61,7 @@ func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Room) *drawing {
 func (d *drawing) drawProcess(units []unit) {
 	p := int(units[0].proc)
 	proc, track := &d.set.Procs[p], d.procTrack(p)
+	d.sortUnits(units)
 	for k, lane := range pack(units) {
 		d.draw(lane, d.b.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
 			Name: d.b.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.b.Intern(proc.Host)}))

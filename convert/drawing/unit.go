@@ -24,8 +24,8 @@ type unit struct {
 	request  int32 // None for spans of no request
 }
 
-// findUnits finds the units of a view, ordered by start, then longest first.
-// of tells of a span that the view has it, alone that nothing nests in it.
+// findUnits finds the units of a view, in the order of their spans. of tells of a span that
+// the view has it, alone that nothing nests in it.
 func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bool) {
 	n := l.set.Len()
 	isTop = memory.Make[bool](n)
@@ -51,6 +51,11 @@ func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bo
 		}
 		return list
 	})
+	return units, isTop
+}
+
+// sortUnits orders units by start, then longest first.
+func (l *layout) sortUnits(units []unit) {
 	slices.SortFunc(units, func(x, y unit) int {
 		switch {
 		case x.from != y.from:
@@ -60,7 +65,6 @@ func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bo
 		}
 		return l.set.Compare(int(x.span), int(y.span))
 	})
-	return units, isTop
 }
 
 // splitConcurrent makes units of those children of span i that do not nest.
