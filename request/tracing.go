@@ -2,8 +2,10 @@ package request
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -41,22 +43,47 @@ func (s *Set) Tracing() []Tracing {
 		proc int32
 		at   trace.Time
 	}
-	counts, out := map[piece]int{}, make([]Tracing, len(s.Procs))
-	extents := make([]Interval, len(s.Procs))
-	for i := range s.All() {
-		row := &s.Rows[i]
-		if row.Proc == None || row.Kind == Duplicate || s.Implausible(i) {
+	type sum struct {
+		counts  map[piece]int
+		extents []Interval
+	}
+	begin := func() *sum {
+		x := &sum{map[piece]int{}, make([]Interval, len(s.Procs))}
+		for p := range x.extents {
+			x.extents[p] = Interval{From: math.MaxInt64, To: math.MinInt64}
+		}
+		return x
+	}
+	all, out := begin(), make([]Tracing, len(s.Procs))
+	parallel.Fold(len(s.Rows), RowSize, begin, func(x *sum, from, to int) {
+		last, n := piece{}, 0 // rows of a piece follow each other
+		for i := from; i < to; i++ {
+			row := &s.Rows[i]
+			if row.Proc == None || row.Kind == Duplicate || s.Implausible(i) {
+				continue
+			}
+			extent := &x.extents[row.Proc]
+			extent.From, extent.To = min(extent.From, row.Start), max(extent.To, row.End)
+			if is := (piece{row.Proc, row.End / busiest}); is != last {
+				x.counts[last] += n
+				last, n = is, 0
+			}
+			n++
+		}
+		x.counts[last] += n
+	}, func(x *sum) {
+		for p, n := range x.counts {
+			all.counts[p] += n
+		}
+		for p, extent := range x.extents {
+			all.extents[p] = Interval{From: min(all.extents[p].From, extent.From), To: max(all.extents[p].To, extent.To)}
+		}
+	})
+	for p, n := range all.counts {
+		if n == 0 {
 			continue
 		}
-		x := &extents[row.Proc]
-		if *x == (Interval{}) {
-			*x = Interval{From: row.Start, To: row.End}
-		}
-		x.From, x.To = min(x.From, row.Start), max(x.To, row.End)
-		counts[piece{row.Proc, row.End / busiest}]++
-	}
-	for p, n := range counts {
-		x := extents[p.proc]
+		x := all.extents[p.proc]
 		length := max(leastPiece, min(busiest, x.To-x.From))
 		t := &out[p.proc]
 		t.PerSecond = max(t.PerSecond, float64(n)*1e9/float64(length))

@@ -332,15 +332,15 @@ func (b *builder) findThreads(others []int32) {
 	for k := range threads {
 		t := &threads[k]
 		i := int(t.span)
-		label, _ := b.threadLabel(i)
 		if t.part == request.None {
 			t.part = int32(b.partAbove(i))
 		}
 		if t.part == request.None {
 			t.part = int32(b.headlessPart(i))
+			label, _ := b.threadLabel(i)
 			b.Parts[t.part].Role = roleOfHeadless(string(label), b.Parts[t.part].Role)
 		}
-		t.proc = int32(b.procOf(i, label, b.Parts[t.part].Role))
+		t.proc = int32(b.procOf(i, b.Parts[t.part].Role))
 		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, t.part
 	}
 	b.Threads = memory.Make[request.Thread](len(threads))[:0]

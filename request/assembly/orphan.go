@@ -125,9 +125,8 @@ func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 // orphanProc returns the proc that wrote the orphan stage i, None if neither the stage
 // nor its instance tells, and the role of that, or the one that the stage's name tells.
 func (b *builder) orphanProc(i int) (proc int, role request.Role) {
-	if label, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.label); ok {
-		proc = b.procOf(i, label.Bytes(), request.Other)
-		return proc, roleOfOrphan(b.Name(i))
+	if _, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.label); ok {
+		return b.procOf(i, request.Other), roleOfOrphan(b.Name(i))
 	}
 	instance := b.symName(b.resource(i).Instance)
 	proc, known := b.instances[instance]

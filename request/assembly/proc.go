@@ -19,16 +19,19 @@ type procKey struct {
 }
 
 // procOf returns the proc that the attributes of span i name.
-func (b *builder) procOf(i int, label []byte, part request.Role) int {
+func (b *builder) procOf(i int, part request.Role) int {
 	args, res := b.Rows[i].Args, b.resource(i)
 	raw := b.dump.Args.Raw(args)
 	if proc, ok := b.known[procKey{string(raw), res, part}]; ok {
 		return proc
 	}
-	p := request.Proc{Label: string(label), Role: roleOfLabel(string(label), part), Rank: trace.NoRank,
+	p := request.Proc{Role: part, Rank: trace.NoRank,
 		Instance: b.symName(res.Instance), Service: b.symName(res.Service)}
 	for a := range b.dump.Args.All(args) {
 		switch a.Key {
+		case b.keys.label:
+			p.Label = string(a.Bytes())
+			p.Role = roleOfLabel(p.Label, part)
 		case b.keys.hostID:
 			p.Host = string(a.Bytes())
 		case b.keys.pid:
