@@ -189,12 +189,13 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	g := &GPUs{classes: opt.Classes.Name, Recorded: set.Recorded, GraphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var recorded recordings
-	var kernels []RankKernel
-	devices := 0
+	devices, names := 0, 0
 	for i := range ranks {
-		devices += len(ranks[i].gpus)
+		devices, names = devices+len(ranks[i].gpus), names+len(ranks[i].kernels.names)
 	}
-	g.GPUs = make([]GPU, 0, devices) // a crowd of them, growing, would take far more memory
+	// A crowd of either, growing, would take far more memory.
+	g.GPUs = make([]GPU, 0, devices)
+	kernels := make([]RankKernel, 0, names)
 	for i := range ranks {
 		r := &ranks[i]
 		for k := range r.gpus {
@@ -206,7 +207,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		g.addStart(set, r)
 		captured[i] = r.recorded.length()
 		recorded = append(recorded, r.recorded...)
-		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
+		kernels = r.kernels.moveTo(kernels, set, int32(i))
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
 		if steps := serverSteps(r.steps); len(steps) > 0 {
 			graphs := groupGraphs(set, int32(i), steps)

@@ -73,6 +73,7 @@ func (k *kernelTimes) ran(name trace.Sym) bool { return *k.index.At(int64(name))
 func (k *kernelTimes) summarize() {
 	var s distribution.Summarizer
 	var values []int64
+	k.sums = make([]distribution.Summary, 0, len(k.samples))
 	for i := range k.samples {
 		values = values[:0]
 		k.samples[i].Each(func(v int64) { values = append(values, v) })
@@ -81,12 +82,13 @@ func (k *kernelTimes) summarize() {
 	k.samples, k.index = nil, walk.Paged[int32]{}
 }
 
-// rows returns the sums of a rank, without comparison.
-func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
-	rows := make([]RankKernel, len(k.names))
+// moveTo adds the sums of a rank to rows, without comparison, and gives them up: a file may have a
+// million names.
+func (k *kernelTimes) moveTo(rows []RankKernel, set *profile.Set, rank int32) []RankKernel {
 	for i, name := range k.names {
-		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Single: k.single[i].time, Threads: k.single[i].threads, Summary: k.sums[i], Sym: name, RankIndex: rank}
+		rows = append(rows, RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Single: k.single[i].time, Threads: k.single[i].threads, Summary: k.sums[i], Sym: name, RankIndex: rank})
 	}
+	*k = kernelTimes{}
 	return rows
 }
 
