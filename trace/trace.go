@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
 // Indexes into the tables of a [Trace]; 0 is none.
@@ -252,23 +253,30 @@ func (t *Trace) AllInstants() iter.Seq[int] {
 // Bounds returns the first and the last instant of the trace; ok is false when
 // it has no events.
 func (t *Trace) Bounds() (from, to Time, ok bool) {
-	add := func(a, b Time) {
-		if !ok || a < from {
-			from = a
-		}
-		if !ok || b > to {
-			to = b
-		}
-		ok = true
+	b := noBounds
+	extend(&b, t.Slices[1:], func(s *Slice) bounds { return bounds{s.Time, s.End()} })
+	extend(&b, t.Instants, func(i *Instant) bounds { return bounds{i.Time, i.Time} })
+	extend(&b, t.Samples, func(s *Sample) bounds { return bounds{s.Time, s.Time} })
+	if b.from > b.to {
+		return 0, 0, false
 	}
-	for i := range t.Slices[1:] {
-		add(t.Slices[i+1].Time, t.Slices[i+1].End())
-	}
-	for i := range t.Instants {
-		add(t.Instants[i].Time, t.Instants[i].Time)
-	}
-	for i := range t.Samples {
-		add(t.Samples[i].Time, t.Samples[i].Time)
-	}
-	return from, to, ok
+	return b.from, b.to, true
+}
+
+// bounds are the first and the last instant of some rows.
+type bounds struct{ from, to Time }
+
+var noBounds = bounds{math.MaxInt64, math.MinInt64}
+
+func (b *bounds) add(o bounds) { b.from, b.to = min(b.from, o.from), max(b.to, o.to) }
+
+// extend adds the rows of a table to b.
+func extend[T any](b *bounds, table []T, of func(*T) bounds) {
+	var row T
+	parallel.Fold(len(table), int(unsafe.Sizeof(row)), func() *bounds { return &bounds{noBounds.from, noBounds.to} },
+		func(part *bounds, from, to int) {
+			for i := from; i < to; i++ {
+				part.add(of(&table[i]))
+			}
+		}, func(part *bounds) { b.add(*part) })
 }

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -35,10 +37,16 @@ func newScopes(set *request.Set, b *trace.Builder) scopes {
 
 // eachSource calls f for all sources that rows come from.
 func eachSource(set *request.Set, f func(*request.Source)) {
-	used := make([]bool, len(set.Sources))
-	for i := range set.All() {
-		if s := set.Rows[i].Source; !used[s] {
-			used[s] = true
+	used := make([]atomic.Bool, len(set.Sources))
+	parallel.Rows(set.Len(), request.RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			if at := &used[set.Rows[i].Source]; !at.Load() {
+				at.Store(true)
+			}
+		}
+	})
+	for s := range used {
+		if used[s].Load() {
 			f(&set.Sources[s])
 		}
 	}
