@@ -164,8 +164,8 @@ func TestChainOfStages(t *testing.T) {
 
 // An export of a whole machine has more processes than anybody could compare in pairs.
 func TestCrowdOfProcesses(t *testing.T) {
-	n := crowd()
-	c := withTime(10) // a merge looks for findings, too
+	n := crowd() / 2
+	c := withTime(4) // a merge looks for findings, too
 	c.dir = t.TempDir()
 	db, err := nsys.Create(filepath.Join(c.dir, "in.sqlite"), nsys.Schema2026)
 	if err != nil {

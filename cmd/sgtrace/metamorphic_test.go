@@ -300,11 +300,10 @@ func TestPackedInputs(t *testing.T) {
 	for _, pack := range []struct {
 		name string
 		pack func([]byte, int) ([]byte, []int)
-		n    int
-	}{{"gzip", damage.Gzip, 1}, {"gzip members", damage.Gzip, 7}, {"zstd", damage.Zstd, 1}, {"zstd frames", damage.Zstd, 7}} {
+	}{{"gzip members", damage.Gzip}, {"zstd frames", damage.Zstd}} {
 		dir := recorded(t, 6)
 		for _, name := range append(glob(t, dir, "torch", "*"), filepath.Join(dir, "otel.jsonl")) {
-			rewrite(t, name, func(data []byte) []byte { packed, _ := pack.pack(data, pack.n); return packed })
+			rewrite(t, name, func(data []byte) []byte { packed, _ := pack.pack(data, 7); return packed })
 		}
 		for _, command := range pipelines {
 			same(t, pack.name+": "+command, want[command], mustRun(t, dir, command))
