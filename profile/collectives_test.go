@@ -76,8 +76,8 @@ func TestCollectivesAreSmall(t *testing.T) {
 	for i := range n {
 		table.Add(&Collective{Event: NoEvent, Time: trace.Time(1<<60 + i), Dur: 1 << 30, Name: trace.Sym(i % 7), In: int64(i % 5), Seq: int64(i)})
 	}
-	bytes := int(unsafe.Sizeof(collectiveRow{}))*cap(table.rows) + 4*cap(table.event) + 8*cap(table.call) + 8*cap(table.comms)
-	if most := 20 * n * 5 / 4; len(table.kinds) > 35 || bytes > most {
+	bytes := int(unsafe.Sizeof(collectiveRow{}))*len(table.rows) + 4*len(table.event) + 8*len(table.call) + 8*len(table.comms)
+	if most := 20 * n; len(table.kinds) > 35 || bytes > most {
 		t.Errorf("%d kinds and %d bytes, %d at most", len(table.kinds), bytes, most)
 	}
 }
