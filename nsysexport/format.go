@@ -8,9 +8,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
-	"github.com/sgtrace/sgtrace/nsysexport/database"
-	"github.com/sgtrace/sgtrace/nsysexport/parquetdir"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,8 +21,8 @@ var Format = &format.Format{
 	Doc:     "Nsight Systems exports, as 'nsys export' writes them with --type sqlite or parquetdir; a report (.nsys-rep) that you name is exported first, if nsys is in PATH",
 	For:     "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert: "nsys2perfetto",
-	Sniff:   database.Sniff,
-	Folder:  parquetdir.Sniff,
+	Sniff:   storage.IsDatabase,
+	Folder:  storage.IsFolder,
 	Index:   index,
 	OnDisk:  true,
 	Noun:    "Nsight Systems export",

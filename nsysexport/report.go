@@ -11,7 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/temporary"
-	"github.com/sgtrace/sgtrace/nsysexport/database"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,7 +22,7 @@ func exported(in *format.Input, diags *trace.Diags) (path string, remove func() 
 	if err != nil || !isReport {
 		return in.Path, nil, err
 	}
-	command := "nsys export --type sqlite " + database.ShellQuote(in.Name)
+	command := "nsys export --type sqlite " + storage.ShellQuote(in.Name)
 	if in.Found {
 		err := fmt.Errorf("is an Nsight Systems report, which only nsys can read; sgtrace starts programs only for files that you name: run %s", command)
 		if isExportBeside(in.Path) {
@@ -57,7 +57,7 @@ func isReport(in *format.Input) (bool, error) {
 	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return false, err
 	}
-	return database.IsReport(head[:n]), nil
+	return storage.IsReport(head[:n]), nil
 }
 
 // isExportBeside reports whether the export of a report lies beside it, under one of the

@@ -9,18 +9,18 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/torchdump"
-	golden "github.com/sgtrace/sgtrace/golden/heap"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // snapshot reads what simulated allocators leave.
-func snapshot(t testing.TB, runs ...*golden.Run) *heap.Set {
+func snapshot(t testing.TB, runs ...*torch.Allocator) *heap.Set {
 	t.Helper()
 	syms := trace.NewSymbols()
 	set := heap.New(syms)
-	data := golden.Snapshot(runs...)
+	data := torch.MemorySnapshot(runs...)
 	in := &format.Input{Name: "1770000000-TP-3-memory.pickle", Path: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 	if _, err := torchdump.MemorySnapshot.Index(in, &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: set}); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func snapshot(t testing.TB, runs ...*golden.Run) *heap.Set {
 func TestOutOfMemory(t *testing.T) {
 	found := 0
 	for seed := range uint64(6) {
-		run := golden.New(seed, 1, 300, 1<<20)
+		run := torch.NewAllocator(seed, 1, 300, 1<<20)
 		m := Measure(snapshot(t, run), nil)
 		list, judged := m.Findings()
 		truth := run.Truth()
@@ -59,7 +59,7 @@ func TestOutOfMemory(t *testing.T) {
 	if found == 0 {
 		t.Error("nothing failed in any run")
 	}
-	if text := Measure(snapshot(t, golden.New(0, 0, 300, 1<<20)), nil).Words(); !strings.HasPrefix(text, "TP3 device 0: ") || !strings.Contains(text, ", peak ") {
+	if text := Measure(snapshot(t, torch.NewAllocator(0, 0, 300, 1<<20)), nil).Words(); !strings.HasPrefix(text, "TP3 device 0: ") || !strings.Contains(text, ", peak ") {
 		t.Errorf("%q", text)
 	}
 }
@@ -81,7 +81,7 @@ func (c *calls) Calls(yield func(*profile.Call) bool) {
 // A call of a profile that ends at the stamp of a segment is what that took; one of another rank, one that is too long, or
 // another call is none.
 func TestStallsAreConfirmed(t *testing.T) {
-	set := snapshot(t, golden.New(5, 0, 60, 1<<20))
+	set := snapshot(t, torch.NewAllocator(5, 0, 60, 1<<20))
 	plain := Measure(set, nil)
 	p := &profile.Set{Syms: set.Syms, Ranks: []string{"TP2", "TP3"}}
 	malloc, other := set.Syms.Intern("cudaMalloc"), set.Syms.Intern("cudaMemcpyAsync")

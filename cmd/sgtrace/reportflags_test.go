@@ -19,7 +19,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/experts"
-	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -86,7 +85,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 		t.Fatal(err)
 	}
 	smallExport(t, "node.sqlite", r.Truth().StartNs)
-	if err := os.WriteFile("heap-memory.pickle", heap.Snapshot(heap.New(1, 0, 30, 400), heap.New(2, 1, 10, 1000)), 0o666); err != nil {
+	if err := os.WriteFile("heap-memory.pickle", torch.MemorySnapshot(torch.NewAllocator(1, 0, 30, 400), torch.NewAllocator(2, 1, 10, 1000)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"experts", "captures"} {

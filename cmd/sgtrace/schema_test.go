@@ -20,10 +20,10 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden/experts"
-	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -86,7 +86,7 @@ func hung(t *testing.T) string {
 func allocated(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "1770000000-TP-3-memory.pickle")
-	if err := os.WriteFile(path, heap.Snapshot(heap.New(1, 0, 200, 100)), 0o666); err != nil {
+	if err := os.WriteFile(path, torch.MemorySnapshot(torch.NewAllocator(1, 0, 200, 100)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -21,8 +21,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 
 	"github.com/sgtrace/sgtrace/golden/experts"
-	"github.com/sgtrace/sgtrace/golden/heap"
 	"github.com/sgtrace/sgtrace/golden/rocm"
+	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
@@ -148,7 +148,7 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 
 // writeHeap writes a snapshot of memory: "heap FILE".
 func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), heap.Snapshot(heap.New(38, 0, 300, 400), heap.New(39, 1, 100, 1000)), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), torch.MemorySnapshot(torch.NewAllocator(38, 0, 300, 400), torch.NewAllocator(39, 1, 100, 1000)), 0o644))
 }
 
 // writeExperts writes what a server with experts counts, and its log: "experts FOLDER".

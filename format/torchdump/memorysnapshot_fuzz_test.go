@@ -3,13 +3,13 @@ package torchdump
 import (
 	"testing"
 
-	golden "github.com/sgtrace/sgtrace/golden/heap"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Whatever is read, what holds a device's memory adds up to what is in use.
 func FuzzMemorySnapshot(f *testing.F) {
-	f.Add(golden.Snapshot(golden.New(1, 0, 6, 20), golden.New(2, 1, 4, 3)))
+	f.Add(torch.MemorySnapshot(torch.NewAllocator(1, 0, 6, 20), torch.NewAllocator(2, 1, 4, 3)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _, x := readSnapshots(t, data, profile.Filter{})
 		for i := 0; x != nil && i < len(x.Devices); i++ {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	golden "github.com/sgtrace/sgtrace/golden/heap"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/damage"
@@ -37,8 +37,8 @@ func readSnapshots(t testing.TB, data []byte, filter profile.Filter) (*format.So
 func TestReplay(t *testing.T) {
 	for seed := range uint64(8) {
 		for _, ring := range []int{1 << 20, 300, 17} {
-			runs := []*golden.Run{golden.New(seed, 0, 400, ring), golden.New(seed+100, 2, 300, ring)}
-			data := golden.Snapshot(runs...)
+			runs := []*torch.Allocator{torch.NewAllocator(seed, 0, 400, ring), torch.NewAllocator(seed+100, 2, 300, ring)}
+			data := torch.MemorySnapshot(runs...)
 			if !MemorySnapshot.Sniff(data[:min(len(data), 64<<10)]) {
 				t.Fatal("it is not recognized")
 			}
@@ -56,7 +56,7 @@ func TestReplay(t *testing.T) {
 						failed++
 					}
 				}
-				got := golden.Truth{Start: r.Start.Allocated, Peak: r.Peak.Allocated, End: r.End.Allocated, Reserved: reserved, MostReserved: r.MostReserved, Entries: len(d.Entries), Failed: failed,
+				got := torch.AllocatorTruth{Start: r.Start.Allocated, Peak: r.Peak.Allocated, End: r.End.Allocated, Reserved: reserved, MostReserved: r.MostReserved, Entries: len(d.Entries), Failed: failed,
 					PeakTime: want.PeakTime}
 				if r.PeakAt >= 0 {
 					got.PeakTime = int64(d.Entries[r.PeakAt].Time) / 1000
@@ -83,8 +83,8 @@ func TestReplay(t *testing.T) {
 
 // A timeline shows the peak, and no value that was not there.
 func TestCounters(t *testing.T) {
-	run := golden.New(3, 1, 500, 1<<20)
-	src, opt, x := readSnapshots(t, golden.Snapshot(run), profile.Filter{})
+	run := torch.NewAllocator(3, 1, 500, 1<<20)
+	src, opt, x := readSnapshots(t, torch.MemorySnapshot(run), profile.Filter{})
 	want := run.Truth()
 	had := map[float64]bool{}
 	r := x.Devices[0].Replay()
@@ -111,7 +111,7 @@ func TestCounters(t *testing.T) {
 
 // Damaged snapshots are read as far as they go, and nothing else happens.
 func TestMutants(t *testing.T) {
-	data := golden.Snapshot(golden.New(1, 0, 60, 100), golden.New(2, 1, 40, 100))
+	data := torch.MemorySnapshot(torch.NewAllocator(1, 0, 60, 100), torch.NewAllocator(2, 1, 40, 100))
 	s := &damage.Subject{Data: data, Cuts: damage.Pages(data, 64), Other: data, OtherCuts: damage.Pages(data, 100)}
 	n, err := strconv.Atoi(os.Getenv("SGTRACE_MUTANTS"))
 	if err != nil {
@@ -128,7 +128,7 @@ func TestMutants(t *testing.T) {
 
 // Real snapshots have what Python makes of them: numbers by pickle of Python, byte for byte.
 func TestShared(t *testing.T) {
-	for name, want := range map[string]golden.Truth{
+	for name, want := range map[string]torch.AllocatorTruth{
 		"mem01_jasper":  {Start: 8_771_952, Peak: 108_258_676, End: 48_748_928, Reserved: 134_217_728, Entries: 5803},
 		"mem02_magma":   {Start: 1_373_919_236, Peak: 13_923_997_700, End: 1_373_919_236, Reserved: 14_180_941_824, Entries: 5163},
 		"mem03_notrace": {Start: 544_460_336, Peak: 544_460_336, End: 544_460_336, Reserved: 5_559_549_952},
@@ -137,7 +137,7 @@ func TestShared(t *testing.T) {
 		d := x.Devices[0]
 		r := d.Replay()
 		allocated, _, _ := d.Now()
-		got := golden.Truth{Start: r.Start.Allocated, Peak: r.Peak.Allocated, End: r.End.Allocated, Reserved: r.End.Reserved, Entries: len(d.Entries)}
+		got := torch.AllocatorTruth{Start: r.Start.Allocated, Peak: r.Peak.Allocated, End: r.End.Allocated, Reserved: r.End.Reserved, Entries: len(d.Entries)}
 		if got != want || allocated != want.End || r.Lost != 0 {
 			t.Errorf("%s: %+v, %d in use, %d lost, want %+v", name, got, allocated, r.Lost, want)
 		}
@@ -150,7 +150,7 @@ func TestShared(t *testing.T) {
 
 // How long an index takes, by bytes of the pickle.
 func BenchmarkIndex(b *testing.B) {
-	data := golden.Snapshot(golden.New(1, 0, 3000, 1<<20))
+	data := torch.MemorySnapshot(torch.NewAllocator(1, 0, 3000, 1<<20))
 	path := filepath.Join(b.TempDir(), "x.pickle")
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		b.Fatal(err)

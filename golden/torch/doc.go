@@ -9,5 +9,8 @@
 //     why they are exported.
 //  3. [Write] writes them as libkineto would have (write.go, event.go).
 //
+// A snapshot of memory does not come from a run: an [Allocator] makes up what it did, and
+// [MemorySnapshot] writes it as Python's pickle does with protocol 4.
+//
 // Steps lie where they were in the run. Times are true time until they are written.
 package torch

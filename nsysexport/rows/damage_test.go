@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 			case err == nil || !strings.Contains(err.Error(), c.want):
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
-			if foreign := strings.Contains(c.want, "not an"); err != nil && errors.Is(err, store.ErrForeign) != foreign {
+			if foreign := strings.Contains(c.want, "not an"); err != nil && errors.Is(err, storage.ErrForeign) != foreign {
 				t.Errorf("foreign: %v", err)
 			}
 		})

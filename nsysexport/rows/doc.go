@@ -5,8 +5,8 @@
 // [Open] gives a [Source], whose methods pass the rows of one table each to a
 // function. How rows are read:
 //
-//  1. Package database reads tables out of SQLite, package parquetdir out of a folder
-//     of Parquet files. Here both are a store.Store.
+//  1. Package storage reads tables out of SQLite, and out of a folder of Parquet files.
+//     Here both are a storage.Store.
 //  2. The schema is what the store has, never what a version number promises
 //     (schema.go). Tables exist only where something was recorded, and columns
 //     come and go, in the middle too. A column that is missing has the value that

@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -111,7 +111,7 @@ func (s *Source) Kernels(yield func(*Kernel) bool) {
 // and their times, for the sake of a [Window] that is read later.
 func (s *Source) KernelsCalled(wanted func(name trace.Sym) bool, yield func(*Kernel) bool) {
 	spec := kernelTable
-	spec.within = &store.Window{From: math.MinInt64, To: math.MaxInt64, Number: store.NoColumn}
+	spec.within = &storage.Window{From: math.MinInt64, To: math.MaxInt64, Number: storage.NoColumn}
 	spec.when = &condition{kerName, func(c *cursor) bool { return wanted(c.name(kerName)) }}
 	s.kernels(&spec, yield)
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -122,7 +122,7 @@ func (c *tally) judge(t *testing.T, m *mutant, whole *outcome, path string) {
 		if !m.touched["sqlite_schema"] {
 			t.Errorf("%s: refused, although the list of tables is whole: %v", m.name, got.err)
 		}
-		if !strings.Contains(got.err.Error(), "again") && !errors.Is(got.err, store.ErrForeign) {
+		if !strings.Contains(got.err.Error(), "again") && !errors.Is(got.err, storage.ErrForeign) {
 			t.Errorf("%s: does not say what to do: %v", m.name, got.err)
 		}
 		c.refused.Add(1)

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/nsysexport/database"
-	"github.com/sgtrace/sgtrace/nsysexport/parquetdir"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -51,7 +48,7 @@ type Source struct {
 	// Options are those of [Open], with tables of symbols and diagnostics.
 	Options Options
 
-	store store.Store
+	store storage.Store
 	base  int64 // what is added to times of the store
 
 	mu   sync.Mutex
@@ -85,7 +82,7 @@ func (s *Source) open(path string) error {
 	var err error
 	if s.Options.Beside != nil {
 		s.store = s.Options.Beside.store
-	} else if s.store, err = openStore(path); err != nil {
+	} else if s.store, err = storage.Open(path); err != nil {
 		return err
 	}
 	c, err := s.connect()
@@ -105,22 +102,6 @@ func (s *Source) open(path string) error {
 	}
 	s.describe(c)
 	return nil
-}
-
-// openStore opens what lies at path.
-func openStore(path string) (store.Store, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		d, err := parquetdir.Open(path)
-		if err != nil {
-			return nil, err // a nil *Folder is no nil Store
-		}
-		return d, nil
-	}
-	d, err := database.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
 }
 
 // Close gives the connections back. Scans must have ended.
@@ -143,7 +124,7 @@ func (s *Source) Close() error {
 
 // A connection reads one table at a time, and knows the names it met.
 type connection struct {
-	Conn  store.Conn
+	Conn  storage.Conn
 	names *names
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -72,7 +72,7 @@ func TestTablesOfTestsAreReal(t *testing.T) {
 	}
 }
 
-func tablesIn(t *testing.T, path string) map[string][]store.Column {
+func tablesIn(t *testing.T, path string) map[string][]storage.Column {
 	t.Helper()
 	s, err := Open(path, Options{})
 	if err != nil {
@@ -84,7 +84,7 @@ func tablesIn(t *testing.T, path string) map[string][]store.Column {
 		t.Fatal(err)
 	}
 	defer s.release(c)
-	tables := map[string][]store.Column{}
+	tables := map[string][]storage.Column{}
 	for _, name := range s.store.Tables() {
 		if tables[name], err = c.Conn.Columns(name); err != nil {
 			t.Fatal(err)

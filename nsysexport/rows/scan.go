@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A cursor is at a row of a table.
 type cursor struct {
-	rows  store.Rows
+	rows  storage.Rows
 	sel   *selection
 	ints  []int64 // by number of the column
 	names *names
@@ -18,7 +18,7 @@ type cursor struct {
 }
 
 // newCursor returns a cursor over rows. It is at none.
-func (s *Source) newCursor(rows store.Rows, sel *selection, names *names) *cursor {
+func (s *Source) newCursor(rows storage.Rows, sel *selection, names *names) *cursor {
 	// Values that rows do not have stay behind those that they have.
 	return &cursor{rows: rows, sel: sel, ints: slices.Clone(sel.none), names: names, base: s.base}
 }
@@ -82,9 +82,9 @@ func (c *cursor) name(column int) trace.Sym {
 		return 0
 	}
 	switch c.rows.Kind(c.sel.at[column]) {
-	case store.Integer:
+	case storage.Integer:
 		return c.names.sym(0)
-	case store.Text:
+	case storage.Text:
 		return c.textSym(column)
 	}
 	return 0
@@ -121,7 +121,7 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 	}
 	rows, err := c.Conn.Scan(sel.table, sel.columns)
 	if err != nil {
-		s.damaged(spec, sel.table, 0, &store.Loss{Err: err, Behind: true})
+		s.damaged(spec, sel.table, 0, &storage.Loss{Err: err, Behind: true})
 		return
 	}
 	defer rows.Close()
@@ -146,7 +146,7 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 }
 
 // damaged reports what damage cost of a table, of which so many rows were read.
-func (s *Source) damaged(spec *tableSpec, table string, read int64, l *store.Loss) {
+func (s *Source) damaged(spec *tableSpec, table string, read int64, l *storage.Loss) {
 	if spec.quiet {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 )
 
 // A tableSpec says which table is read and which of its columns.
@@ -19,7 +19,7 @@ type tableSpec struct {
 	// when is which rows are read; nil is all.
 	when *condition
 	// within is which rows matter, by columns of the spec: others may be left out. nil is all.
-	within *store.Window
+	within *storage.Window
 }
 
 // A condition is one on a column. Of rows that are not wanted, nothing else is read.
@@ -97,9 +97,9 @@ func (s *Source) choose(c *connection, spec *tableSpec) (*selection, error) {
 	return found, nil
 }
 
-func selectColumns(table string, columns []column, have []store.Column, brief bool) *selection {
+func selectColumns(table string, columns []column, have []storage.Column, brief bool) *selection {
 	find := func(name string) int {
-		return slices.IndexFunc(have, func(c store.Column) bool { return c.Name == name })
+		return slices.IndexFunc(have, func(c storage.Column) bool { return c.Name == name })
 	}
 	sel := &selection{table: table, at: make([]int, len(columns))}
 	var absent []int

@@ -1,7 +1,7 @@
 package rows
 
 import (
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -9,7 +9,7 @@ import (
 // table holds environment variables and file contents, too.
 type names struct {
 	src   *Source
-	conn  store.Conn
+	conn  storage.Conn
 	cache *trace.SymbolCache
 	buf   []byte
 	// table is what is being read, and row the number of its row, for messages.
@@ -24,14 +24,14 @@ type names struct {
 	// it depends on the number of cores which tables share a connection.
 	lost map[int64]bool
 
-	texts  store.Texts // nil until the first lookup
+	texts  storage.Texts // nil until the first lookup
 	failed bool
 }
 
 // maxDense bounds the ids of dense: 16 MB of symbols.
 const maxDense = 1 << 22
 
-func newNames(s *Source, conn store.Conn) *names {
+func newNames(s *Source, conn storage.Conn) *names {
 	return &names{src: s, conn: conn, cache: trace.NewSymbolCache(s.Options.Syms), sparse: map[int64]trace.Sym{}, lost: map[int64]bool{}}
 }
 

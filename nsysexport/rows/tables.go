@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -106,10 +106,10 @@ func (s *Source) Extent() (first, last trace.Time) {
 }
 
 // rowTimes returns the times of the first row that begin leads to.
-func (s *Source) rowTimes(begin func(table string, columns []string) (store.Rows, error), spec *tableSpec, sel *selection) (start, end trace.Time, ok bool) {
+func (s *Source) rowTimes(begin func(table string, columns []string) (storage.Rows, error), spec *tableSpec, sel *selection) (start, end trace.Time, ok bool) {
 	rows, err := begin(sel.table, sel.columns)
 	if err != nil {
-		s.damaged(spec, sel.table, 0, &store.Loss{Err: err, Behind: true})
+		s.damaged(spec, sel.table, 0, &storage.Loss{Err: err, Behind: true})
 		return 0, 0, false
 	}
 	defer rows.Close()

@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/nsysexport/store"
+	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,7 +30,7 @@ func (w *Window) bounded(spec *tableSpec) *tableSpec {
 		return spec
 	}
 	bounded := *spec
-	bounded.within = &store.Window{From: math.MinInt64, To: math.MaxInt64, Number: store.NoColumn}
+	bounded.within = &storage.Window{From: math.MinInt64, To: math.MaxInt64, Number: storage.NoColumn}
 	if w.from != 0 {
 		bounded.within.From = int64(w.from) - w.base
 	}
@@ -90,14 +90,14 @@ func (w *Window) findLaunched() (least, most int64) {
 
 // overlapping returns the window of a spec by the columns that are selected; nil where that lacks
 // one.
-func (s *selection) overlapping(spec *tableSpec) *store.Window {
+func (s *selection) overlapping(spec *tableSpec) *storage.Window {
 	const start, end = 0, 1
 	if !s.has(start) || !s.has(end) || spec.columns[end].name != "end" {
 		return nil
 	}
 	w := *spec.within
 	w.Start, w.End = s.at[start], s.at[end]
-	if w.Number != store.NoColumn {
+	if w.Number != storage.NoColumn {
 		if !s.has(w.Number) {
 			return nil
 		}

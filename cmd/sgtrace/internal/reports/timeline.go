@@ -16,7 +16,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/logged"
-	"github.com/sgtrace/sgtrace/analyze/measured"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/slo"
@@ -133,7 +132,7 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 // seriesOverTime adds the tables of what logs and metrics say over time.
 func seriesOverTime(d *document.Document, in *Reading, bucket time.Duration) (parts []drawn) {
 	l := logged.Measure(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
-	m := measured.Measure(in.Series, measured.Options{Bucket: bucket, From: in.From, To: in.To})
+	m := logged.MeasureMetrics(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
 	events, alone := l.EventReport(), in.Requests == nil && in.Profiles == nil
 	add := func(t *table.Table, main bool) {
 		if main {

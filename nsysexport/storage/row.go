@@ -1,34 +1,32 @@
-package database
+package storage
 
 import (
 	"zombiezen.com/go/sqlite"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // A row is what a statement is at.
 type row struct{ stmt *sqlite.Stmt }
 
 // Within leaves nothing out.
-func (r row) Within(*store.Window) {}
+func (r row) Within(*Window) {}
 
 func (r row) Null(column int) bool { return r.stmt.ColumnIsNull(column) }
 
-func (r row) Kind(column int) store.Kind {
+func (r row) Kind(column int) Kind {
 	switch r.stmt.ColumnType(column) {
 	case sqlite.TypeNull:
-		return store.Null
+		return Null
 	case sqlite.TypeInteger:
-		return store.Integer
+		return Integer
 	case sqlite.TypeFloat:
-		return store.Real
+		return Real
 	}
-	return store.Text
+	return Text
 }
 
 func (r row) Int(column int) int64 { return r.stmt.ColumnInt64(column) }
 
-func (r row) Ints(none, into []int64) { store.Ints(r, none, into) }
+func (r row) Ints(none, into []int64) { Ints(r, none, into) }
 
 func (r row) Float(column int) float64 { return r.stmt.ColumnFloat(column) }
 
@@ -46,7 +44,7 @@ func (r row) Close() error { return r.stmt.Finalize() }
 type last struct {
 	row
 	read int64
-	lost store.Loss
+	lost Loss
 }
 
 func (l *last) Next() bool {
@@ -63,7 +61,7 @@ func (l *last) Next() bool {
 
 func (l *last) Read() int64 { return l.read }
 
-func (l *last) Loss() *store.Loss {
+func (l *last) Loss() *Loss {
 	if l.lost.Err == nil {
 		return nil
 	}

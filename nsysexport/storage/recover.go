@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ type found struct {
 // recover finds the tables of a file whose list of tables is damaged, and opens a copy with
 // a list of those instead: SQLite reads nothing without one. It returns cause if it finds no
 // tables of an export.
-func (d *Database) recover(cause error) error {
+func (d *database) recover(cause error) error {
 	if cause == errUnwritten || cause == errHeader {
 		d.header.page = commonPage
 	}
@@ -57,7 +57,7 @@ func (d *Database) recover(cause error) error {
 
 // findTables finds the tables by the pages of the file: those that the intact part of the
 // list has, and others by their shape. lost counts those with rows that nothing tells apart.
-func (d *Database) findTables() (tables []found, lost int) {
+func (d *database) findTables() (tables []found, lost int) {
 	below, roots := map[uint32]bool{}, []uint32{}
 	known := map[uint32]bool{} // roots that the list has
 	n := uint32(d.header.size / d.header.page)
@@ -107,7 +107,7 @@ func (d *Database) findTables() (tables []found, lost int) {
 }
 
 // page reads a page; ok is false if there is none.
-func (d *Database) page(number uint32) (p page, ok bool) {
+func (d *database) page(number uint32) (p page, ok bool) {
 	p.data = make([]byte, d.header.page)
 	if number == 1 {
 		p.start = headerSize
@@ -117,7 +117,7 @@ func (d *Database) page(number uint32) (p page, ok bool) {
 }
 
 // listed returns the tables of a leaf of the list of tables; none of another leaf.
-func (d *Database) listed(p page) (tables []found) {
+func (d *database) listed(p page) (tables []found) {
 	for i := range p.cells() {
 		r, ok := p.record(i)
 		if !ok || len(r.kinds) != 5 {
@@ -136,7 +136,7 @@ func (d *Database) listed(p page) (tables []found) {
 }
 
 // overflow reads what does not fit on the page of a row: so many bytes, from a page on.
-func (d *Database) overflow(from uint32, size int) string {
+func (d *database) overflow(from uint32, size int) string {
 	var text []byte
 	for len(text) < size && from != 0 {
 		p, ok := d.page(from)
@@ -151,7 +151,7 @@ func (d *Database) overflow(from uint32, size int) string {
 
 // guess finds the shape of a table by some of its rows. ok is false if it has none, or that
 // of several tables.
-func (d *Database) guess(root uint32) (t found, ok bool) {
+func (d *database) guess(root uint32) (t found, ok bool) {
 	rows := d.someRows(root)
 	if len(rows) == 0 {
 		return t, false
@@ -169,7 +169,7 @@ func (d *Database) guess(root uint32) (t found, ok bool) {
 }
 
 // someRows returns the rows of the first leaf below a page.
-func (d *Database) someRows(number uint32) (rows []record) {
+func (d *database) someRows(number uint32) (rows []record) {
 	for range 20 { // no tree is deeper
 		p, ok := d.page(number)
 		switch {
@@ -192,7 +192,7 @@ func (d *Database) someRows(number uint32) (rows []record) {
 
 // repair writes a copy of the file with a list of the tables, and returns its path. Close
 // removes it.
-func (d *Database) repair(tables []found) (path string, err error) {
+func (d *database) repair(tables []found) (path string, err error) {
 	f, remove, err := temporary.File("repaired.sqlite")
 	if err != nil {
 		return "", err
@@ -212,7 +212,7 @@ func (d *Database) repair(tables []found) (path string, err error) {
 
 // emptyPage returns a first page with an empty list of tables.
 // See https://www.sqlite.org/fileformat.html#the_database_header.
-func (d *Database) emptyPage() []byte {
+func (d *database) emptyPage() []byte {
 	p := make([]byte, d.header.page)
 	copy(p, magic)
 	binary.BigEndian.PutUint16(p[16:], uint16(d.header.page)) // 1 is 65536

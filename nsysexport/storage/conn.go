@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"errors"
@@ -8,12 +8,11 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sgtrace/sgtrace/internal/sqlitefile"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // A conn reads one table at a time.
 type conn struct {
-	of   *Database
+	of   *database
 	Conn *sqlite.Conn
 }
 
@@ -26,7 +25,7 @@ func (c *conn) Close() error { return c.Conn.Close() }
 const cacheSize = "PRAGMA cache_size=-256"
 
 // Connect opens the file once more, without locking, journals or writing.
-func (d *Database) Connect() (store.Conn, error) {
+func (d *database) Connect() (Conn, error) {
 	c, err := d.connect()
 	if err != nil {
 		return nil, err
@@ -36,28 +35,28 @@ func (d *Database) Connect() (store.Conn, error) {
 	return &conn{d, c}, nil
 }
 
-func (d *Database) connect() (*sqlite.Conn, error) {
+func (d *database) connect() (*sqlite.Conn, error) {
 	// No value is longer than the file, whatever its damaged length says.
 	return sqlitefile.Open(d.path, int32(d.longest()), d.header.cut())
 }
 
 // longest is how long a value may be, in bytes.
-func (d *Database) longest() int64 { return min(max(d.header.size, 1<<10), sqlitefile.MaxValue) }
+func (d *database) longest() int64 { return min(max(d.header.size, 1<<10), sqlitefile.MaxValue) }
 
 // Columns returns the columns of a table.
-func (c *conn) Columns(table string) ([]store.Column, error) {
+func (c *conn) Columns(table string) ([]Column, error) {
 	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
 	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + sqlitefile.Quote(table) + ")")
 	if err != nil {
 		return nil, err
 	}
-	var columns []store.Column
+	var columns []Column
 	for {
 		row, err := stmt.Step()
 		if err != nil || !row {
 			return columns, errors.Join(err, stmt.Finalize())
 		}
-		columns = append(columns, store.Column{
+		columns = append(columns, Column{
 			Name: stmt.ColumnText(name), Kind: stmt.ColumnText(kind), Key: stmt.ColumnInt(key) != 0,
 			// Rows from before a column was added have its default in SQLite only.
 			NotNull: stmt.ColumnInt(notNull) != 0 && stmt.ColumnIsNull(byDefault),
@@ -66,7 +65,7 @@ func (c *conn) Columns(table string) ([]store.Column, error) {
 }
 
 // Scan begins to read a table. Rows that belong to another one are not among its rows.
-func (c *conn) Scan(table string, columns []string) (store.Rows, error) {
+func (c *conn) Scan(table string, columns []string) (Rows, error) {
 	s, err := c.newScan(table, columns)
 	if err != nil {
 		return nil, err // a nil *scan is no nil Rows
@@ -75,7 +74,7 @@ func (c *conn) Scan(table string, columns []string) (store.Rows, error) {
 }
 
 // Last begins to read the last row of a table.
-func (c *conn) Last(table string, columns []string) (store.Rows, error) {
+func (c *conn) Last(table string, columns []string) (Rows, error) {
 	stmt, _, err := c.Conn.PrepareTransient(selection(table, columns) + " ORDER BY rowid DESC LIMIT 1")
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
@@ -21,18 +20,18 @@ type timedRow struct {
 }
 
 // passes reports whether a window wants the row.
-func (r *timedRow) passes(w *store.Window) bool {
+func (r *timedRow) passes(w *Window) bool {
 	number := int64(0)
-	if w.Number != store.NoColumn {
+	if w.Number != NoColumn {
 		number = r.ints[w.Number%len(r.ints)]
 	}
-	return r.ints[1] >= w.From && r.ints[0] <= w.To || w.Number != store.NoColumn && number >= w.Least && number <= w.Most
+	return r.ints[1] >= w.From && r.ints[0] <= w.To || w.Number != NoColumn && number >= w.Least && number <= w.Most
 }
 
 // rowsWithin reads a table as far as w wants it; all, and by SQLite, if w is nil. The columns
 // must be those of events. left tells that rows were left out.
-func (r *reader) rowsWithin(table string, w *store.Window) (list []timedRow, left bool) {
-	r.withScan(table, func(s *scan, columns []store.Column) { // a table that cannot be read has no rows
+func (r *reader) rowsWithin(table string, w *Window) (list []timedRow, left bool) {
+	r.withScan(table, func(s *scan, columns []Column) { // a table that cannot be read has no rows
 		if len(columns) < 3 || columns[0].Name != "start" || columns[1].Name != "end" {
 			return
 		}
@@ -57,7 +56,7 @@ func (r *reader) rowsWithin(table string, w *store.Window) (list []timedRow, lef
 // looks at them.
 func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned int) {
 	t.Helper()
-	d, err := Open(path)
+	d, err := openDatabase(path)
 	if err != nil {
 		return 0 // as it may be
 	}
@@ -71,7 +70,7 @@ func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned 
 				break
 			}
 			from, to := all[r.IntN(len(all))], all[r.IntN(len(all))]
-			w := &store.Window{Start: 0, End: 1, From: from.ints[1], To: max(from.ints[1], min(to.ints[0], from.ints[1]+200_000)), Number: store.NoColumn}
+			w := &Window{Start: 0, End: 1, From: from.ints[1], To: max(from.ints[1], min(to.ints[0], from.ints[1]+200_000)), Number: NoColumn}
 			if i%2 == 1 {
 				w.Number, w.Least = 2, int64(r.IntN(300))
 				w.Most = w.Least + int64(r.IntN(30))
@@ -89,7 +88,7 @@ func checkWindows(t *testing.T, path string, r *rand.Rand, intact bool) (pruned 
 
 // checkWindow checks that a window leaves out no row of a table that matters, and passes no
 // others but those of the table, in order.
-func (r *reader) checkWindow(table string, all []timedRow, w *store.Window) (left bool) {
+func (r *reader) checkWindow(table string, all []timedRow, w *Window) (left bool) {
 	got, left := r.rowsWithin(table, w)
 	next := 0
 	for _, row := range all {

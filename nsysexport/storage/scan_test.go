@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"fmt"
@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // allRows returns all that rows pass, as text.
-func allRows(rows store.Rows, columns []store.Column) string {
+func allRows(rows Rows, columns []Column) string {
 	var b strings.Builder
 	none, ints := make([]int64, len(columns)), make([]int64, len(columns))
 	for i := range none {
@@ -24,7 +23,7 @@ func allRows(rows store.Rows, columns []store.Column) string {
 		rows.Ints(none, ints)
 		for i, c := range columns {
 			switch kind := rows.Kind(i); {
-			case kind == store.Text:
+			case kind == Text:
 				fmt.Fprintf(&b, "%x ", rows.Bytes(i, nil))
 			case c.Kind == "REAL":
 				fmt.Fprint(&b, rows.Float(i), rows.Int(i), ints[i], " ")
@@ -36,7 +35,7 @@ func allRows(rows store.Rows, columns []store.Column) string {
 	}
 	loss := rows.Loss()
 	if loss == nil {
-		loss = &store.Loss{}
+		loss = &Loss{}
 	}
 	fmt.Fprintln(&b, "read", rows.Read(), "lost", loss, loss.At, loss.Err)
 	return b.String()
@@ -46,7 +45,7 @@ func allRows(rows store.Rows, columns []store.Column) string {
 // many rows there are, and how many of them SQLite had to read.
 func compareScans(t *testing.T, path string, intact bool) (rows, odd int64) {
 	t.Helper()
-	d, err := Open(path)
+	d, err := openDatabase(path)
 	if err != nil {
 		return 0, 0 // as it may be
 	}
@@ -67,7 +66,7 @@ func compareScans(t *testing.T, path string, intact bool) (rows, odd int64) {
 
 // scanTable returns a table as text.
 func (r *reader) scanTable(table string, pages bool) (text string, read int64, fromPages bool) {
-	err := r.withScan(table, func(s *scan, columns []store.Column) {
+	err := r.withScan(table, func(s *scan, columns []Column) {
 		if !pages {
 			s.tree = nil
 		}
@@ -84,11 +83,11 @@ func (r *reader) scanTable(table string, pages bool) (text string, read int64, f
 // what SQLite says of damage depends on what else it has read.
 type reader struct {
 	t *testing.T
-	d *Database
+	d *database
 	c *conn // nil if each table needs its own
 }
 
-func newReader(t *testing.T, d *Database, intact bool) *reader {
+func newReader(t *testing.T, d *database, intact bool) *reader {
 	r := &reader{t: t, d: d}
 	if intact {
 		r.c = r.connect()
@@ -111,7 +110,7 @@ func (r *reader) connect() *conn {
 }
 
 // withScan calls f with a scan of all columns of a table.
-func (r *reader) withScan(table string, f func(s *scan, columns []store.Column)) error {
+func (r *reader) withScan(table string, f func(s *scan, columns []Column)) error {
 	c := r.c
 	if c == nil {
 		c = r.connect()

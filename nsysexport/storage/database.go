@@ -1,5 +1,10 @@
-// Package database reads the SQLite form of an export of Nsight Systems as a
-// [store.Store]: its pages, and nothing of what they mean.
+// Package storage says what an export of Nsight Systems is to its readers, however it lies on a disk: a
+// [Store] of tables with columns, whose rows are read one after another. It is a database of SQLite, or a
+// folder that `nsys export --type parquetdir` writes: a Parquet file for each table, with the columns that the
+// table has in a database. Files of a folder are opened when they are read, and closed then: there are more of them
+// than a process may keep open for many exports. Package rows knows what the tables mean.
+//
+// Of a database, the pages are read:
 //
 //  1. The header of the file is checked before SQLite sees it (header.go): what an
 //     interrupted export, a copy that was cut short and a database in use look like
@@ -13,7 +18,7 @@
 //     damage is its decision alone.
 //  5. SQLite stops at damage; a pass goes on behind it, and counts what it costs
 //     (pass.go). A table has only the rows that look like its own (shape.go).
-package database
+package storage
 
 import (
 	"errors"
@@ -22,27 +27,25 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
-// A Database is an open file.
-type Database struct {
+// A database is an open file.
+type database struct {
 	file   *os.File
 	path   string
 	header header
 	tables []string
-	state  store.State
+	state  State
 	remove func() error // removes a repaired copy; nil if there is none
 
 	zonesMu sync.Mutex
 	zones   map[zoneKey]*zones // of tables that were passed with a window
 }
 
-// Open checks the file at path and opens it. Its errors tell what to do. The caller closes
-// the Database.
-func Open(path string) (*Database, error) {
-	d := &Database{}
+// openDatabase checks the file at path and opens it. Its errors tell what to do. The caller closes
+// the database.
+func openDatabase(path string) (*database, error) {
+	d := &database{}
 	if err := d.open(path); err != nil {
 		d.Close()
 		return nil, err
@@ -50,7 +53,7 @@ func Open(path string) (*Database, error) {
 	return d, nil
 }
 
-func (d *Database) open(path string) error {
+func (d *database) open(path string) error {
 	// Journals lie beside the file that a link leads to.
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -82,18 +85,18 @@ var errSchema = errors.New("the list of tables is damaged, so nothing can be rea
 	"copy the file again, or run nsys export again")
 
 // readTables reads which tables there are.
-func (d *Database) readTables() error {
+func (d *database) readTables() error {
 	tables, damaged, err := d.listTables()
 	if d.header.cut() {
 		d.state.Have, d.state.Want = d.header.size, d.header.want
 	}
-	switch isExport := store.IsExport(tables); {
+	switch isExport := IsExport(tables); {
 	case err != nil:
 		return d.recover(fmt.Errorf("%w (%v)", errSchema, err))
 	case !isExport && (damaged || d.header.cut()):
 		return d.recover(errSchema)
 	case !isExport:
-		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", store.ErrForeign)
+		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", ErrForeign)
 	case damaged && d.recover(errSchema) == nil:
 		return nil
 	}
@@ -104,7 +107,7 @@ func (d *Database) readTables() error {
 // listTables returns the tables of a database. Views and virtual tables are left
 // out: they are code, and no export has them. damaged tells that the list holds what does
 // not belong there.
-func (d *Database) listTables() (tables []string, damaged bool, err error) {
+func (d *database) listTables() (tables []string, damaged bool, err error) {
 	const kind, name, root, sql, id = 0, 1, 2, 3, 4
 	conn, err := d.connect()
 	if err != nil {
@@ -142,7 +145,7 @@ func (d *Database) listTables() (tables []string, damaged bool, err error) {
 // unwrapPath takes the path out of an error that will get it again.
 func unwrapPath(err error) error {
 	var pathErr interface{ Unwrap() error }
-	if errors.As(err, &pathErr) && !errors.Is(err, store.ErrForeign) {
+	if errors.As(err, &pathErr) && !errors.Is(err, ErrForeign) {
 		if inner := pathErr.Unwrap(); inner != nil {
 			return inner
 		}
@@ -151,19 +154,19 @@ func unwrapPath(err error) error {
 }
 
 // Tables returns the names of the tables, in the order of the file.
-func (d *Database) Tables() []string { return d.tables }
+func (d *database) Tables() []string { return d.tables }
 
 // State says what is wrong with the file.
-func (d *Database) State() store.State { return d.state }
+func (d *database) State() State { return d.state }
 
 // Changed reports whether the file was written to since it was opened.
-func (d *Database) Changed() bool {
+func (d *database) Changed() bool {
 	info, err := d.file.Stat()
 	return err == nil && d.header.size != 0 && (info.Size() != d.header.size || !info.ModTime().Equal(d.header.changed))
 }
 
 // Close closes the file. Connections are closed before.
-func (d *Database) Close() error {
+func (d *database) Close() error {
 	if d.file == nil {
 		return nil
 	}

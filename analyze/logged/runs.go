@@ -1,4 +1,4 @@
-package measured
+package logged
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 func served(r *series.Run) float64 { return float64(r.Completed) / r.Duration }
 
 // Runs has a row for each run of a load generator.
-func (m *Measured) Runs() *table.Table {
+func (m *Metrics) Runs() *table.Table {
 	ms := func(s float64) int64 {
 		if math.IsNaN(s) || s < 0 || s > 1e9 {
 			return -1
@@ -61,7 +61,7 @@ func (m *Measured) Runs() *table.Table {
 
 // RunWords say in one line what load generators measured; "" without any. Of rates that rise, the
 // lowest and the highest are compared: more than is served cannot be offered for long.
-func (m *Measured) RunWords() string {
+func (m *Metrics) RunWords() string {
 	runs := m.Set.Runs
 	if len(runs) == 0 {
 		return ""

@@ -1,16 +1,14 @@
-package database
+package storage
 
 import (
 	"slices"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // A scan passes the rows of a table: those of a [tree], as long as that finds nothing odd, then
 // those of a [pass], which makes sense of anything.
 type scan struct {
 	tree *tree // nil from then on
-	of   *Database
+	of   *database
 	*pass
 }
 
@@ -33,7 +31,7 @@ func (c *conn) newScan(table string, columns []string) (*scan, error) {
 
 // newTree returns how to read columns of a table from its pages; nil where SQLite has to, since
 // something is odd already.
-func (d *Database) newTree(declared []store.Column, columns []string, own bounds) *tree {
+func (d *database) newTree(declared []Column, columns []string, own bounds) *tree {
 	if !d.header.plain || d.header.cut() || d.state.TablesDamaged || own.err != nil || own.root == 0 {
 		return nil
 	}
@@ -53,7 +51,7 @@ func (d *Database) newTree(declared []store.Column, columns []string, own bounds
 		}
 	}
 	for _, name := range columns {
-		at := slices.IndexFunc(declared, func(c store.Column) bool { return c.Name == name })
+		at := slices.IndexFunc(declared, func(c Column) bool { return c.Name == name })
 		if at < 0 || t.rows.columns[at] == someType {
 			return nil
 		}
@@ -63,7 +61,7 @@ func (d *Database) newTree(declared []store.Column, columns []string, own bounds
 }
 
 // Within leaves out what does not matter, as far as that is cheaper than reading it.
-func (s *scan) Within(w *store.Window) {
+func (s *scan) Within(w *Window) {
 	if s.tree != nil {
 		s.of.sift(s.tree, s.table, w)
 	}
@@ -103,7 +101,7 @@ func (s *scan) Null(column int) bool {
 	return s.pass.Null(column)
 }
 
-func (s *scan) Kind(column int) store.Kind {
+func (s *scan) Kind(column int) Kind {
 	if s.tree != nil {
 		return s.tree.rows.Kind(column)
 	}

@@ -1,12 +1,9 @@
-// Package store says what an export of Nsight Systems is to its readers, however it lies
-// on a disk: tables with columns, whose rows are read one after another. Package database
-// reads those of SQLite, package parquetdir folders of Parquet files; package rows knows
-// what the tables mean.
-package store
+package storage
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -27,6 +24,22 @@ type Store interface {
 	// Changed reports whether the store was written to since it was opened.
 	Changed() bool
 	Close() error
+}
+
+// Open opens the database or the folder at a path.
+func Open(path string) (Store, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		f, err := openFolder(path)
+		if err != nil {
+			return nil, err // a nil *folder is no nil Store
+		}
+		return f, nil
+	}
+	d, err := openDatabase(path)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // A State is what is wrong with a store as a whole.

@@ -1,4 +1,4 @@
-package measured
+package logged
 
 import (
 	"math"
@@ -55,8 +55,8 @@ func TestPercentilesAreBetween(t *testing.T) {
 			}
 		}
 		set.Finish(series.Known{})
-		m := Measure(set, Options{Bucket: 15e9})
-		check := func(c *Counted, values []float64) {
+		m := MeasureMetrics(set, Options{Bucket: 15e9})
+		check := func(c *bucketCounts, values []float64) {
 			t.Helper()
 			slices.Sort(values)
 			if c.N() != int64(len(values)) {
@@ -97,12 +97,12 @@ func TestOneScrape(t *testing.T) {
 		f.Add(f.SeriesOf(series.Series{Metric: series.E2E, Place: p, Most: most}), 100*second, 200*float64(k/18))
 	}
 	set.Finish(series.Known{})
-	got := Measure(set, Options{}).PercentileWords()
+	got := MeasureMetrics(set, Options{}).PercentileWords()
 	const want = "TTFT p99 between 2 and 4 s since the server started, E2E p99 above 400 s since the server started, queue time p50 at most 0.1 s since the server started"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if strings.Contains(Measure(set, Options{From: 200 * second}).PercentileWords(), "TTFT") {
+	if strings.Contains(MeasureMetrics(set, Options{From: 200 * second}).PercentileWords(), "TTFT") {
 		t.Error("it is outside of the window")
 	}
 }

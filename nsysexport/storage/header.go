@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // Errors of files whose first page is lost.
@@ -30,10 +28,10 @@ const (
 	sniffSize = 512
 )
 
-// Sniff reports whether head, the first bytes of a file, may be an export: a SQLite
+// IsDatabase reports whether head, the first bytes of a file, may be an export: a SQLite
 // database, or one whose first page is still missing. Which database it is shows
 // when it is opened. A report that has to be exported first is one, too.
-func Sniff(head []byte) bool {
+func IsDatabase(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || IsReport(head)
 }
 
@@ -96,7 +94,7 @@ func (h *header) read(head []byte) error {
 	case unwritten(head):
 		return errUnwritten
 	case !bytes.HasPrefix(head, []byte(magic)):
-		return fmt.Errorf("not a SQLite database: %w", store.ErrForeign)
+		return fmt.Errorf("not a SQLite database: %w", ErrForeign)
 	case len(head) < headerSize:
 		return fmt.Errorf("the file is cut off after %d bytes: copy it again, or run nsys export again", len(head))
 	}

@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/internal/sqlitefile"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // shapeText has the tables that rows are recovered for, in the versions that are known, each
@@ -68,7 +67,7 @@ NVTX_EVENTS start! end eventType! rangeId category color text$ globalTid endGlob
 // A shape is what the rows of a table look like.
 type shape struct {
 	table   string
-	columns []store.Column
+	columns []Column
 	begin   []string // of values, by column; "" is anything
 	not     []bool   // that values do not begin so
 }
@@ -83,7 +82,7 @@ var shapes = sync.OnceValue(func() (list []shape) {
 			begin, not := strings.CutPrefix(begin, "^")
 			name := strings.TrimRight(word, "$~!*")
 			marks := word[len(name):]
-			c := store.Column{Name: name, Kind: "INTEGER", NotNull: strings.ContainsAny(marks, "!*"), Key: strings.Contains(marks, "*")}
+			c := Column{Name: name, Kind: "INTEGER", NotNull: strings.ContainsAny(marks, "!*"), Key: strings.Contains(marks, "*")}
 			switch {
 			case strings.Contains(marks, "$"):
 				c.Kind = "TEXT"

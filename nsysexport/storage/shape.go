@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"encoding/binary"
@@ -6,8 +6,6 @@ import (
 	"math"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // errShape is the error of pages that hold rows of another table.
@@ -25,7 +23,7 @@ type bounds struct {
 // the columns of the table. SQLite does not look: where a page of another table lies in
 // place of one, its numbers come under the wrong names. Pages in between show by the
 // numbers of their rows, which grow.
-func (d *Database) ownRows(conn *sqlite.Conn, table string, columns []store.Column) (b bounds, err error) {
+func (d *database) ownRows(conn *sqlite.Conn, table string, columns []Column) (b bounds, err error) {
 	b = bounds{from: noRow, to: math.MaxInt64}
 	stmt, _, err := conn.PrepareTransient("SELECT rootpage FROM sqlite_master WHERE type='table' AND name=?1")
 	if err != nil {
@@ -62,7 +60,7 @@ type edge struct {
 }
 
 // edge finds a page. See https://www.sqlite.org/fileformat.html#b_tree_pages.
-func (d *Database) edge(root int64, first bool) (e edge) {
+func (d *database) edge(root int64, first bool) (e edge) {
 	const interior, leaf = 5, 13
 	page := make([]byte, d.header.page)
 	for depth := range deepest {
@@ -97,7 +95,7 @@ func (d *Database) edge(root int64, first bool) (e edge) {
 
 // fits reports whether most rows of a page have the given columns. A single one that does
 // not is damaged itself.
-func (e *edge) fits(columns []store.Column) bool {
+func (e *edge) fits(columns []Column) bool {
 	if e.page == nil {
 		return true
 	}
@@ -115,7 +113,7 @@ func (e *edge) fits(columns []store.Column) bool {
 }
 
 // alike reports whether values of these types can be those of columns.
-func alike(kinds []uint64, columns []store.Column) bool {
+func alike(kinds []uint64, columns []Column) bool {
 	if len(kinds) > len(columns) {
 		return false
 	}

@@ -1,24 +1,23 @@
-package parquetdir
+package storage
 
 import (
 	"errors"
 	"io"
 
 	"github.com/sgtrace/sgtrace/columnar"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
-// rows are the rows of a table. Its columns are read side by side.
-type rows struct {
+// folderRows are the folderRows of a table. Its columns are read side by side.
+type folderRows struct {
 	file    *columnar.File
-	columns []column
+	columns []folderColumn
 	read    int64
 	left    int64
-	lost    *store.Loss
+	lost    *Loss
 }
 
-// A column is one that is read, at the current row.
-type column struct {
+// A folderColumn is one that is read, at the current row.
+type folderColumn struct {
 	kind   columnar.Kind
 	reader *columnar.Reader
 	batch  *columnar.Batch
@@ -29,7 +28,7 @@ type column struct {
 var errShort = errors.New("a column has fewer values than the table has rows")
 
 // next moves to the next row.
-func (c *column) next() (err error) {
+func (c *folderColumn) next() (err error) {
 	if c.at++; c.batch != nil && c.at < c.batch.N {
 		return nil
 	}
@@ -42,17 +41,17 @@ func (c *column) next() (err error) {
 }
 
 // Within leaves nothing out.
-func (r *rows) Within(*store.Window) {}
+func (r *folderRows) Within(*Window) {}
 
 // Next moves to the next row. What is behind damage in one column is lost: there is no
 // telling where its rows go on.
-func (r *rows) Next() bool {
+func (r *folderRows) Next() bool {
 	if r.left == 0 || r.lost != nil {
 		return false
 	}
 	for i := range r.columns {
 		if err := r.columns[i].next(); err != nil {
-			r.lost = &store.Loss{Rows: r.left, At: r.read, Err: err}
+			r.lost = &Loss{Rows: r.left, At: r.read, Err: err}
 			return false
 		}
 	}
@@ -61,28 +60,28 @@ func (r *rows) Next() bool {
 	return true
 }
 
-func (r *rows) Read() int64 { return r.read }
+func (r *folderRows) Read() int64 { return r.read }
 
-func (r *rows) Loss() *store.Loss { return r.lost }
+func (r *folderRows) Loss() *Loss { return r.lost }
 
-func (r *rows) Null(i int) bool {
+func (r *folderRows) Null(i int) bool {
 	c := &r.columns[i]
 	return c.batch.Null(c.at)
 }
 
-func (r *rows) Kind(i int) store.Kind {
+func (r *folderRows) Kind(i int) Kind {
 	switch c := &r.columns[i]; {
 	case c.batch.Null(c.at):
-		return store.Null
+		return Null
 	case c.kind == columnar.Integer:
-		return store.Integer
+		return Integer
 	case c.kind == columnar.Real:
-		return store.Real
+		return Real
 	}
-	return store.Text
+	return Text
 }
 
-func (r *rows) Int(i int) int64 {
+func (r *folderRows) Int(i int) int64 {
 	switch c := &r.columns[i]; c.kind {
 	case columnar.Integer:
 		return c.batch.Ints[c.at]
@@ -92,9 +91,9 @@ func (r *rows) Int(i int) int64 {
 	return 0
 }
 
-func (r *rows) Ints(none, into []int64) { store.Ints(r, none, into) }
+func (r *folderRows) Ints(none, into []int64) { Ints(r, none, into) }
 
-func (r *rows) Float(i int) float64 {
+func (r *folderRows) Float(i int) float64 {
 	switch c := &r.columns[i]; c.kind {
 	case columnar.Integer:
 		return float64(c.batch.Ints[c.at])
@@ -104,7 +103,7 @@ func (r *rows) Float(i int) float64 {
 	return 0
 }
 
-func (r *rows) Bytes(i int, buf []byte) []byte {
+func (r *folderRows) Bytes(i int, buf []byte) []byte {
 	c := &r.columns[i]
 	if c.kind != columnar.Bytes {
 		return nil
@@ -113,7 +112,7 @@ func (r *rows) Bytes(i int, buf []byte) []byte {
 }
 
 // Close closes the file.
-func (r *rows) Close() error {
+func (r *folderRows) Close() error {
 	var errs []error
 	for i := range r.columns {
 		errs = append(errs, r.columns[i].reader.Close())

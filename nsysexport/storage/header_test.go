@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestSniff(t *testing.T) {
 		{"{}", false},
 		{"SQLite format 2\x00", false},
 	} {
-		if got := Sniff([]byte(c.head)); got != c.want {
+		if got := IsDatabase([]byte(c.head)); got != c.want {
 			t.Errorf("%.20q: %v", c.head, got)
 		}
 	}

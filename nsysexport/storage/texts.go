@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sgtrace/sgtrace/internal/sqlitefile"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // texts finds texts by ids.
@@ -19,7 +18,7 @@ type texts struct {
 // Texts prepares to find texts. The id is the primary key in all that nsys writes; where
 // it is not, looking for every text from the start of the table would take hours, and an
 // index of rows is made once.
-func (c *conn) Texts(table, id, text string) (store.Texts, error) {
+func (c *conn) Texts(table, id, text string) (Texts, error) {
 	t := &texts{}
 	key, err := rowidName(c.Conn, table)
 	if err == nil && key != id {

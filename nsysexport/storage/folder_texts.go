@@ -1,31 +1,29 @@
-package parquetdir
+package storage
 
 import (
 	"sync"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
-// texts are the texts of a table by their ids, all of them: columns are read from front to
+// folderTexts are the folderTexts of a table by their ids, all of them: columns are read from front to
 // back.
-type texts struct {
+type folderTexts struct {
 	data []byte
-	at   map[int64]extent
+	at   map[int64]folderExtent
 	lost error // that ended the table early
 }
 
-// An extent is where a text lies.
-type extent struct{ from, to int }
+// An folderExtent is where a text lies.
+type folderExtent struct{ from, to int }
 
-// textsOnce reads the texts of an export once, for all connections.
-type textsOnce struct {
+// folderTextsOnce reads the texts of an export once, for all connections.
+type folderTextsOnce struct {
 	once sync.Once
-	all  *texts
+	all  *folderTexts
 	err  error
 }
 
 // Texts reads the texts of a table. An export has one such table.
-func (c conn) Texts(table, id, text string) (store.Texts, error) {
+func (c folderConn) Texts(table, id, text string) (Texts, error) {
 	t := &c.of.texts
 	t.once.Do(func() { t.all, t.err = c.readTexts(table, id, text) })
 	if t.err != nil {
@@ -34,19 +32,19 @@ func (c conn) Texts(table, id, text string) (store.Texts, error) {
 	return t.all, nil
 }
 
-func (c conn) readTexts(table, id, text string) (*texts, error) {
+func (c folderConn) readTexts(table, id, text string) (*folderTexts, error) {
 	rows, err := c.Scan(table, []string{id, text})
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	t := &texts{at: make(map[int64]extent)}
+	t := &folderTexts{at: make(map[int64]folderExtent)}
 	var buf []byte
 	for rows.Next() {
 		buf = rows.Bytes(1, buf)
 		from := len(t.data)
 		t.data = append(t.data, buf...)
-		t.at[rows.Int(0)] = extent{from, len(t.data)}
+		t.at[rows.Int(0)] = folderExtent{from, len(t.data)}
 	}
 	if lost := rows.Loss(); lost != nil {
 		t.lost = lost.Err
@@ -56,7 +54,7 @@ func (c conn) readTexts(table, id, text string) (*texts, error) {
 
 // Find returns the text of an id. Where the table is damaged, what is not found may be in
 // the part that is lost.
-func (t *texts) Find(id int64, buf []byte) (text []byte, found bool, err error) {
+func (t *folderTexts) Find(id int64, buf []byte) (text []byte, found bool, err error) {
 	x, ok := t.at[id]
 	if !ok {
 		return nil, false, t.lost
@@ -64,4 +62,4 @@ func (t *texts) Find(id int64, buf []byte) (text []byte, found bool, err error) 
 	return append(buf[:0], t.data[x.from:x.to]...), true, nil
 }
 
-func (t *texts) Close() error { return nil }
+func (t *folderTexts) Close() error { return nil }

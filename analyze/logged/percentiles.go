@@ -1,4 +1,4 @@
-package measured
+package logged
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Counted is what a histogram counted within some time.
-type Counted struct {
+// A bucketCounts is what a histogram counted within some time.
+type bucketCounts struct {
 	Name     string
 	Where    string     // "all" is all places with the same bounds together
 	From, To trace.Time // From 0 is since the server started
@@ -21,19 +21,19 @@ type Counted struct {
 }
 
 // histograms are those of durations.
-func (m *Measured) histograms() []series.Histogram {
+func (m *Metrics) histograms() []series.Histogram {
 	return slices.DeleteFunc(m.Set.Histograms(), func(h series.Histogram) bool { return !m.Set.InSeconds(h.Metric) })
 }
 
 // counted adds up what histograms counted: with every, for each interval and place, else all that
 // have the same bounds together.
-func (m *Measured) counted(every bool) (list []*Counted) {
+func (m *Metrics) counted(every bool) (list []*bucketCounts) {
 	type key struct {
 		what   string
 		since  bool // the server started
 		bucket int
 	}
-	at := map[key]*Counted{}
+	at := map[key]*bucketCounts{}
 	for _, h := range m.histograms() {
 		name, where := m.Set.Labeled(m.Set.HistogramName(h.Metric), h.Label), "all"
 		if every {
@@ -50,7 +50,7 @@ func (m *Measured) counted(every bool) (list []*Counted) {
 			}
 			c := at[k]
 			if c == nil {
-				c = &Counted{Name: name, Where: where, From: from, Bounds: h.Bounds, counts: make([]float64, len(counts))}
+				c = &bucketCounts{Name: name, Where: where, From: from, Bounds: h.Bounds, counts: make([]float64, len(counts))}
 				at[k] = c
 				list = append(list, c)
 			}
@@ -60,20 +60,20 @@ func (m *Measured) counted(every bool) (list []*Counted) {
 			}
 		})
 	}
-	return slices.DeleteFunc(list, func(c *Counted) bool { return c.N() < 1 })
+	return slices.DeleteFunc(list, func(c *bucketCounts) bool { return c.N() < 1 })
 }
 
 // N is how many observations there were.
-func (c *Counted) N() int64 { return int64(c.counts[len(c.counts)-1] + 0.5) }
+func (c *bucketCounts) N() int64 { return int64(c.counts[len(c.counts)-1] + 0.5) }
 
 // between returns the bounds of a percentile in s; most is +Inf above the last bucket.
-func (c *Counted) between(p float64) (least, most float64) {
+func (c *bucketCounts) between(p float64) (least, most float64) {
 	least, most, _ = series.Between(c.Bounds, c.counts, p)
 	return least, most
 }
 
 // Say says between what a percentile is: "between 1.0 and 2.5 s", "at most 0.1 s", "above 30 s".
-func (c *Counted) Say(p float64) string {
+func (c *bucketCounts) Say(p float64) string {
 	least, most := c.between(p)
 	number := func(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.6g", v), ".") }
 	switch {
@@ -89,7 +89,7 @@ func (c *Counted) Say(p float64) string {
 const fewForP99 = 100
 
 // PercentileWords say in one line what histograms of latencies show; "" without any.
-func (m *Measured) PercentileWords() string {
+func (m *Metrics) PercentileWords() string {
 	var parts []string
 	for _, name := range []series.MetricID{series.TTFT, series.ITL, series.E2E, series.QueueTime} {
 		for _, c := range m.counted(false) {
@@ -113,21 +113,21 @@ func (m *Measured) PercentileWords() string {
 
 // Percentiles has a row for each interval, family, and place: percentiles are between the bounds of
 // buckets.
-func (m *Measured) Percentiles() *table.Table {
+func (m *Metrics) Percentiles() *table.Table {
 	list := m.counted(true)
-	slices.SortStableFunc(list, func(a, b *Counted) int { return int(max(-1, min(1, a.To-b.To))) })
-	fields := []table.Field[*Counted]{
-		table.TimeField("from", "the scrape before; nothing is since the server started", func(c **Counted) (trace.Time, bool) { return (*c).From, (*c).From != 0 }),
-		table.TimeColumn("time", "the last scrape of the interval", func(c **Counted) trace.Time { return (*c).To }),
-		table.TextColumn("of", "what was counted in buckets", func(c **Counted) string { return (*c).Name }),
-		table.TextColumn("where", "the rank or the server", func(c **Counted) string { return (*c).Where }),
-		table.CountColumn("n", "observations", func(c **Counted) int64 { return (*c).N() }),
+	slices.SortStableFunc(list, func(a, b *bucketCounts) int { return int(max(-1, min(1, a.To-b.To))) })
+	fields := []table.Field[*bucketCounts]{
+		table.TimeField("from", "the scrape before; nothing is since the server started", func(c **bucketCounts) (trace.Time, bool) { return (*c).From, (*c).From != 0 }),
+		table.TimeColumn("time", "the last scrape of the interval", func(c **bucketCounts) trace.Time { return (*c).To }),
+		table.TextColumn("of", "what was counted in buckets", func(c **bucketCounts) string { return (*c).Name }),
+		table.TextColumn("where", "the rank or the server", func(c **bucketCounts) string { return (*c).Where }),
+		table.CountColumn("n", "observations", func(c **bucketCounts) int64 { return (*c).N() }),
 	}
 	for _, p := range []float64{50, 90, 99} {
 		name := fmt.Sprintf("p%.0f", p)
 		fields = append(fields,
-			table.NsColumn(name+"_above", "the percentile is above this bound of a bucket", func(c **Counted) int64 { least, _ := (*c).between(p); return series.Nanoseconds(least) }),
-			table.NsColumn(name+"_most", "and at most this one; nothing is above the last bound", func(c **Counted) int64 { _, most := (*c).between(p); return series.Nanoseconds(most) }))
+			table.NsColumn(name+"_above", "the percentile is above this bound of a bucket", func(c **bucketCounts) int64 { least, _ := (*c).between(p); return series.Nanoseconds(least) }),
+			table.NsColumn(name+"_most", "and at most this one; nothing is above the last bound", func(c **bucketCounts) int64 { _, most := (*c).between(p); return series.Nanoseconds(most) }))
 	}
 	return table.New("sgtrace.report.metrics.percentiles/v1", "Percentiles between bounds of buckets", list, fields).Stay("time", "of", "where", "p99_above", "p99_most").Leave("from", "p90_above", "p90_most")
 }

@@ -1,11 +1,9 @@
-package database
+package storage
 
 import (
 	"bytes"
 	"encoding/binary"
 	"math"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // A rowReader reads columns of the rows on leaves.
@@ -169,20 +167,20 @@ func (r *rowReader) value(column int) (f *field, b []byte) {
 	return f, r.body[f.at : f.at+f.size]
 }
 
-func (r *rowReader) Null(column int) bool { return r.Kind(column) == store.Null }
+func (r *rowReader) Null(column int) bool { return r.Kind(column) == Null }
 
-func (r *rowReader) Kind(column int) store.Kind {
+func (r *rowReader) Kind(column int) Kind {
 	switch kind := r.at.fields[column].kind; {
 	case r.columns[r.selected[column]] == rowNumbers:
-		return store.Integer
+		return Integer
 	case kind == kindNull || kind == kindReal && math.IsNaN(r.Float(column)):
-		return store.Null
+		return Null
 	case kind >= kindBytes:
-		return store.Text
+		return Text
 	case kind == kindReal || r.columns[r.selected[column]] == reals:
-		return store.Real
+		return Real
 	}
-	return store.Integer
+	return Integer
 }
 
 func (r *rowReader) Int(column int) int64 {

@@ -1,7 +1,4 @@
-// Package measured tells what metrics say over time, by GPU, host and server: all that package logged,
-// which looks at batches of servers, does not. Percentiles that come out of buckets of histograms are
-// intervals. docs/METRICS.md defines the numbers.
-package measured
+package logged
 
 import (
 	"cmp"
@@ -21,14 +18,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Options say what is looked at.
-type Options struct {
-	Bucket   time.Duration // 0 chooses
-	From, To trace.Time    // 0 is no bound
-}
-
-// Measured is what metrics say over time.
-type Measured struct {
+// Metrics is what metrics say over time.
+type Metrics struct {
 	Set   *series.Set
 	Grid  *curves.Grid
 	opt   Options
@@ -36,9 +27,9 @@ type Measured struct {
 	names *naming.Names
 }
 
-// Measure finds the series that are to be shown, and when they were measured.
-func Measure(set *series.Set, opt Options) *Measured {
-	m := &Measured{Set: set, opt: opt, names: set.Names()}
+// MeasureMetrics finds the series that are to be shown, and when they were measured.
+func MeasureMetrics(set *series.Set, opt Options) *Metrics {
+	m := &Metrics{Set: set, opt: opt, names: set.Names()}
 	ranks := map[int32]bool{} // places of which package logged tells what it knows by name
 	for i := range set.List {
 		if x := &set.List[i]; slices.Contains(series.Batches, x.Metric) && set.N(i) > 0 {
@@ -98,24 +89,20 @@ func usual(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-func (o *Options) inside(t trace.Time) bool {
-	return (o.From == 0 || t >= o.From) && (o.To == 0 || t <= o.To)
-}
-
 // Empty reports whether there is nothing that package logged does not tell.
-func (m *Measured) Empty() bool { return len(m.list) == 0 && len(m.histograms()) == 0 }
+func (m *Metrics) Empty() bool { return len(m.list) == 0 && len(m.histograms()) == 0 }
 
 // where is the place of an index of Set.Places.
-func (m *Measured) where(place int32) string { return m.Set.NameOf(place, m.names) }
+func (m *Metrics) where(place int32) string { return m.Set.NameOf(place, m.names) }
 
 // name is what a series is of.
-func (m *Measured) name(i int) string {
+func (m *Metrics) name(i int) string {
 	x := &m.Set.List[i]
 	return m.Set.Labeled(m.Set.Metric(x.Metric).Name, x.Label)
 }
 
 // unit is that of values over time: those of counters and amounts are rates.
-func (m *Measured) unit(i int) string {
+func (m *Metrics) unit(i int) string {
 	of := m.Set.Metric(m.Set.List[i].Metric)
 	if of.Kind == series.Counter {
 		return of.Unit + "/s"
@@ -123,21 +110,21 @@ func (m *Measured) unit(i int) string {
 	return of.Unit
 }
 
-// A point is what the samples of a bucket say together.
-type point struct {
+// A metricPoint is what the samples of a bucket say together.
+type metricPoint struct {
 	n                int
 	sum, least, most float64
 }
 
-func (p point) mean() float64 { return p.sum / float64(p.n) }
+func (p metricPoint) mean() float64 { return p.sum / float64(p.n) }
 
 // isCode reports whether the values of a metric are codes, of which there is no mean.
 func isCode(m series.MetricID) bool { return m == series.Throttling || m == series.Xid }
 
 // points are the values of a series by bucket of the grid; of a counter, by how much it grew in a
 // second from one sample to the next.
-func (m *Measured) points(i int) []point {
-	out := make([]point, m.Grid.N())
+func (m *Metrics) points(i int) []metricPoint {
+	out := make([]metricPoint, m.Grid.N())
 	counts := m.Set.Metric(m.Set.List[i].Metric).Kind == series.Counter
 	var last series.Sample
 	for p := range m.Set.Each(i) {
@@ -170,37 +157,37 @@ func (m *Measured) points(i int) []point {
 	return out
 }
 
-// A row is a series in a bucket.
-type row struct {
+// A metricRow is a series in a bucket.
+type metricRow struct {
 	series, bucket int
-	point
+	metricPoint
 }
 
 // Report has a row for each interval and series of which it has samples.
-func (m *Measured) Report() *table.Table {
-	var rows []row
+func (m *Metrics) Report() *table.Table {
+	var rows []metricRow
 	for _, i := range m.list {
 		for b, p := range m.points(i) {
 			if p.n > 0 {
-				rows = append(rows, row{i, b, p})
+				rows = append(rows, metricRow{i, b, p})
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.bucket, b.bucket) })
-	fields := []table.Field[row]{
-		table.TimeColumn("time", "when the interval begins", func(r *row) trace.Time { return m.Grid.Start(r.bucket) }),
-		table.TextColumn("where", "the GPU, the rank, the server, or the host", func(r *row) string { return m.where(m.Set.List[r.series].Place) }),
-		table.TextColumn("metric", "what is measured; labels that tell it apart are in parentheses", func(r *row) string { return m.name(r.series) }),
-		table.NumberColumn("mean", "the mean of its samples; of counters, of how much they grow in a second; nothing of codes", func(r *row) float64 {
+	slices.SortStableFunc(rows, func(a, b metricRow) int { return cmp.Compare(a.bucket, b.bucket) })
+	fields := []table.Field[metricRow]{
+		table.TimeColumn("time", "when the interval begins", func(r *metricRow) trace.Time { return m.Grid.Start(r.bucket) }),
+		table.TextColumn("where", "the GPU, the rank, the server, or the host", func(r *metricRow) string { return m.where(m.Set.List[r.series].Place) }),
+		table.TextColumn("metric", "what is measured; labels that tell it apart are in parentheses", func(r *metricRow) string { return m.name(r.series) }),
+		table.NumberColumn("mean", "the mean of its samples; of counters, of how much they grow in a second; nothing of codes", func(r *metricRow) float64 {
 			if isCode(m.Set.List[r.series].Metric) {
 				return math.NaN()
 			}
 			return r.mean()
 		}),
-		table.NumberColumn("least", "the least of them", func(r *row) float64 { return r.least }),
-		table.NumberColumn("most", "the most of them", func(r *row) float64 { return r.most }),
-		table.TextColumn("of", "unit of the values; nothing is a number of things", func(r *row) string { return m.unit(r.series) }),
-		table.CountColumn("n", "samples", func(r *row) int64 { return int64(r.n) }),
+		table.NumberColumn("least", "the least of them", func(r *metricRow) float64 { return r.least }),
+		table.NumberColumn("most", "the most of them", func(r *metricRow) float64 { return r.most }),
+		table.TextColumn("of", "unit of the values; nothing is a number of things", func(r *metricRow) string { return m.unit(r.series) }),
+		table.CountColumn("n", "samples", func(r *metricRow) int64 { return int64(r.n) }),
 	}
 	return table.New("sgtrace.report.metrics.timeline/v1", "What metrics say over time", rows, fields).Stay("time", "where", "metric", "most").Leave("n", "least")
 }
@@ -210,7 +197,7 @@ func (m *Measured) Report() *table.Table {
 const fewOthers = 6
 
 // Write draws what metrics say over time as text, and percentiles of histograms.
-func (m *Measured) Write(w io.Writer, style table.Style) error {
+func (m *Metrics) Write(w io.Writer, style table.Style) error {
 	d := curves.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
 	left := 0
 	for from := 0; from < len(m.list); {
@@ -253,7 +240,7 @@ func (m *Measured) Write(w io.Writer, style table.Style) error {
 }
 
 // curve is a series by bucket, and whether it changes.
-func (m *Measured) curve(i int) (c curves.Curve, changes bool) {
+func (m *Metrics) curve(i int) (c curves.Curve, changes bool) {
 	c = curves.Curve{Name: m.name(i), Unit: m.unit(i), Size: 1, Values: make([]float64, m.Grid.N())}
 	first := math.NaN()
 	for b, p := range m.points(i) {

@@ -1,6 +1,4 @@
-// Package heap simulates a caching allocator of PyTorch and writes the snapshot that it would
-// leave, as Python's pickle does with protocol 4: dicts of frames are shared.
-package heap
+package torch
 
 import (
 	"fmt"
@@ -9,41 +7,41 @@ import (
 	"github.com/sgtrace/sgtrace/golden/internal/ground"
 )
 
-// A Run is an allocator at work, and what it really had.
-type Run struct {
+// A Allocator is an allocator at work, and what it really had.
+type Allocator struct {
 	device         int64
 	next           uint64
-	blocks         []block
+	blocks         []memoryBlock
 	reserved       int64
 	entries        []ground.Dict
 	frames         [][]any // of places
 	ring           int
-	use            []use // behind each entry that is in the ring
-	beforeRing     use
+	use            []memoryUse // behind each entry that is in the ring
+	beforeRing     memoryUse
 	FailedRequests int
 }
 
-type use struct{ allocated, reserved int64 }
+type memoryUse struct{ allocated, reserved int64 }
 
-type block struct {
+type memoryBlock struct {
 	address uint64
 	asked   int64
 	place   int
 	free    bool
 }
 
-// Truth is what happened since the first entry that the ring holds, in bytes.
-type Truth struct {
+// AllocatorTruth is what happened since the first entry that the ring holds, in bytes.
+type AllocatorTruth struct {
 	Start, Peak, End, Reserved, MostReserved int64
 	Entries, Failed                          int
 	PeakTime                                 int64 // us
 }
 
-const start = 1_770_000_000_000_000 // us
+const allocatorStart = 1_770_000_000_000_000 // us
 
-// New simulates some allocations and frees on a device. The ring holds the newest entries.
-func New(seed uint64, device int64, steps, ring int) *Run {
-	r := &Run{device: device, next: 0x7f0000000000, ring: ring}
+// NewAllocator simulates some allocations and frees on a device. The ring holds the newest entries.
+func NewAllocator(seed uint64, device int64, steps, ring int) *Allocator {
+	r := &Allocator{device: device, next: 0x7f0000000000, ring: ring}
 	rng := rand.New(rand.NewPCG(seed, 38))
 	for i := range 8 {
 		r.frames = append(r.frames, []any{
@@ -62,7 +60,7 @@ func New(seed uint64, device int64, steps, ring int) *Run {
 			b.free = true
 			r.record(step, "free_completed", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
 		default:
-			b := block{address: r.next, asked: 1 + rng.Int64N(8<<20), place: rng.IntN(8)}
+			b := memoryBlock{address: r.next, asked: 1 + rng.Int64N(8<<20), place: rng.IntN(8)}
 			r.next += uint64(rounded(b.asked))
 			r.reserved += rounded(b.asked)
 			r.record(step, "segment_alloc", ground.Dict{{"addr", int64(b.address)}}, rounded(b.asked), b.place)
@@ -76,7 +74,7 @@ func New(seed uint64, device int64, steps, ring int) *Run {
 // rounded is how much a block takes.
 func rounded(n int64) int64 { return (n + 511) / 512 * 512 }
 
-func (r *Run) live() (list []int) {
+func (r *Allocator) live() (list []int) {
 	for i := range r.blocks {
 		if !r.blocks[i].free {
 			list = append(list, i)
@@ -95,13 +93,13 @@ func get(d ground.Dict, key string) any {
 }
 
 // record adds an entry, and drops the oldest one of a full ring.
-func (r *Run) record(step int, action string, what ground.Dict, size int64, place int) {
-	now := use{reserved: r.reserved}
+func (r *Allocator) record(step int, action string, what ground.Dict, size int64, place int) {
+	now := memoryUse{reserved: r.reserved}
 	for _, i := range r.live() {
 		now.allocated += r.blocks[i].asked
 	}
 	e := append(ground.Dict{{"action", action}}, what...)
-	r.entries = append(r.entries, append(e, [2]any{"size", size}, [2]any{"stream", int64(0)}, [2]any{"time_us", int64(start + 10*step)}, [2]any{"frames", r.frames[place]}))
+	r.entries = append(r.entries, append(e, [2]any{"size", size}, [2]any{"stream", int64(0)}, [2]any{"time_us", int64(allocatorStart + 10*step)}, [2]any{"frames", r.frames[place]}))
 	r.use = append(r.use, now)
 	if len(r.entries) > r.ring {
 		r.beforeRing = r.use[0]
@@ -109,9 +107,9 @@ func (r *Run) record(step int, action string, what ground.Dict, size int64, plac
 	}
 }
 
-// Truth is what happened.
-func (r *Run) Truth() Truth {
-	t := Truth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: get(r.entries[0], "time_us").(int64)}
+// AllocatorTruth is what happened.
+func (r *Allocator) Truth() AllocatorTruth {
+	t := AllocatorTruth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: get(r.entries[0], "time_us").(int64)}
 	t.Peak = t.Start
 	for i, u := range r.use {
 		if u.allocated > t.Peak {
@@ -124,21 +122,21 @@ func (r *Run) Truth() Truth {
 	return t
 }
 
-// A Failure is what the allocator had when the device had no memory.
-type Failure struct{ Allocated, Reserved int64 }
+// An AllocationFailure is what the allocator had when the device had no memory.
+type AllocationFailure struct{ Allocated, Reserved int64 }
 
 // Failures are those that the ring holds.
-func (r *Run) Failures() (list []Failure) {
+func (r *Allocator) Failures() (list []AllocationFailure) {
 	for i, u := range r.use {
 		if get(r.entries[i], "action") == "oom" {
-			list = append(list, Failure{u.allocated, u.reserved})
+			list = append(list, AllocationFailure{u.allocated, u.reserved})
 		}
 	}
 	return list
 }
 
-// Snapshot is the file that runs of several devices leave.
-func Snapshot(runs ...*Run) []byte {
+// MemorySnapshot is the file that runs of several devices leave.
+func MemorySnapshot(runs ...*Allocator) []byte {
 	segments, traces := []any{}, []any{}
 	for _, r := range runs {
 		for int64(len(traces)) <= r.device {

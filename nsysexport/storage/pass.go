@@ -1,4 +1,4 @@
-package database
+package storage
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sgtrace/sgtrace/internal/sqlitefile"
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // A pass moves through the rows of a table in the order of their numbers, which is
@@ -30,7 +29,7 @@ type pass struct {
 	tries int
 	read  int64 // rows
 	holes int64 // rows whose numbers are missing between those of others
-	lost  store.Loss
+	lost  Loss
 }
 
 // noRow is below all numbers of rows.
@@ -98,7 +97,7 @@ func (w *pass) Next() bool {
 func (w *pass) Read() int64 { return w.read }
 
 // Loss returns what was lost so far.
-func (w *pass) Loss() *store.Loss {
+func (w *pass) Loss() *Loss {
 	if w.lost.Err == nil {
 		return nil
 	}

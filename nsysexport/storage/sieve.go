@@ -1,20 +1,18 @@
-package database
+package storage
 
 import (
 	"encoding/binary"
 	"math"
-
-	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
-// A sieve tells which rows of a table lie outside of a [store.Window] without laying them out:
+// A sieve tells which rows of a table lie outside of a [Window] without laying them out:
 // times are the first two columns of the tables of events. It notes those of each leaf, so that
 // the next scan does not read leaves of which all rows lie outside. The order of rows alone would
 // not tell, as a long call or kernel may be anywhere before the window.
 type sieve struct {
-	Window store.Window
-	number int // the column of the table; [store.NoColumn]
-	of     *Database
+	Window Window
+	number int // the column of the table; [NoColumn]
+	of     *database
 	key    zoneKey
 	zones  []zone // that were passed
 	known  *zones // of all leaves, which are not passed then; nil if they are not known
@@ -53,13 +51,13 @@ type zones struct {
 
 // sift sets a tree to pass the rows that matter to a window. It does nothing where rows do not
 // show their times at once.
-func (d *Database) sift(t *tree, table string, w *store.Window) {
+func (d *database) sift(t *tree, table string, w *Window) {
 	isInteger := func(column int) bool { return t.rows.columns[column] == integers }
 	if t.rows.selected[w.Start] != 0 || t.rows.selected[w.End] != 1 || !isInteger(0) || !isInteger(1) {
 		return
 	}
-	s := &sieve{Window: *w, number: store.NoColumn, of: d}
-	if w.Number != store.NoColumn {
+	s := &sieve{Window: *w, number: NoColumn, of: d}
+	if w.Number != NoColumn {
 		if s.number = t.rows.selected[w.Number]; s.number < 2 || !isInteger(s.number) {
 			return
 		}
@@ -75,7 +73,7 @@ func (d *Database) sift(t *tree, table string, w *store.Window) {
 }
 
 // keep keeps the zones of all leaves of a table.
-func (d *Database) keep(s *sieve, all *zones) {
+func (d *database) keep(s *sieve, all *zones) {
 	d.zonesMu.Lock()
 	defer d.zonesMu.Unlock()
 	if d.zones == nil {
@@ -89,7 +87,7 @@ func (s *sieve) wanted() (pages []uint32) {
 	before := int64(0)
 	for i := range s.known.list {
 		z := &s.known.list[i]
-		if z.to >= s.Window.From && z.from <= s.Window.To || s.number != store.NoColumn && z.most >= s.Window.Least && z.least <= s.Window.Most {
+		if z.to >= s.Window.From && z.from <= s.Window.To || s.number != NoColumn && z.most >= s.Window.Least && z.least <= s.Window.Most {
 			s.jumps = append(s.jumps, jump{z.page, before})
 			for n := range z.pages {
 				pages = append(pages, z.page+n)
@@ -114,7 +112,7 @@ func (s *sieve) mark(leaf page, number uint32, cells []cell) {
 		}
 		z.from, z.to = min(z.from, start), max(z.to, end)
 		z.least, z.most = min(z.least, number), max(z.most, number)
-		c.outside = (end < s.Window.From || start > s.Window.To) && (s.number == store.NoColumn || number < s.Window.Least || number > s.Window.Most)
+		c.outside = (end < s.Window.From || start > s.Window.To) && (s.number == NoColumn || number < s.Window.Least || number > s.Window.Most)
 	}
 }
 
@@ -143,7 +141,7 @@ func (s *sieve) times(b []byte, n int) (start, end, number int64, ok bool) {
 		return 0, 0, 0, false
 	}
 	start, end = integerOf(b[head:], first), integerOf(b[head+first:], second)
-	if s.number == store.NoColumn {
+	if s.number == NoColumn {
 		return start, end, 0, true
 	}
 	for _, kind := range b[3 : 1+s.number] {
