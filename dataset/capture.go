@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/columnar"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/tracename"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 var update = flag.Bool("update", false, "write docs/DATASET.md")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // Size returns what the files of a capture take, and how many rows they have.

@@ -1,7 +1,7 @@
 package dataset
 
 import (
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

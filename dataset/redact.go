@@ -2,7 +2,7 @@ package dataset
 
 import (
 	"github.com/sgtrace/sgtrace/dataset/pseudonym"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset/pseudonym"
-	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

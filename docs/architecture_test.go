@@ -29,7 +29,7 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "trace/naming", "request", "profile", "series", "flight", "heap", "experts", "inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "request", "profile", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay", "analyze/chain"}
@@ -37,7 +37,7 @@ var (
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/loss", "analyze/collective",
 		"analyze/rank", "analyze/logged", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/roof", "analyze/opportunity", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"flight", "flight/printed", "heap", "experts", "format", "inventory", "format/logline", "profile", "record", "series", "spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
+	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "request/record", "series", "request/spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -49,7 +49,7 @@ var layers = []layer{
 	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},
 	{of: []string{"testkit/testinput"}, may: []string{"golden/..."}, reason: "tests of every package above the simulators use it"},
 	{of: []string{"testkit/testset"},
-		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "spantable", "request/...", "profile", "trace", "testkit/testinput"},
+		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "request/spantable", "request/...", "profile", "trace", "testkit/testinput"},
 		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
 	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
 	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
@@ -61,12 +61,12 @@ var layers = []layer{
 	{of: []string{"profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"series", "flight", "heap", "experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"request/spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"series", "profile/flight", "profile/heap", "profile/experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"format/logline"}, may: []string{"trace", "internal/..."}, reason: "it knows lines, and not what they say"},
-	{of: []string{"flight/printed"}, may: []string{"flight", "format/logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
-	{of: []string{"record"}, may: []string{"series", "spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"inventory", "format"}, may: []string{"flight", "heap", "experts", "profile", "record", "series", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"profile/flight/printed"}, may: []string{"profile/flight", "format/logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
+	{of: []string{"request/record"}, may: []string{"series", "request/spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"format/inventory", "format"}, may: []string{"profile/flight", "profile/heap", "profile/experts", "profile", "request/record", "series", "request/spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
@@ -74,15 +74,14 @@ var layers = []layer{
 	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},
 	{of: []string{"otlpjson", "format/..."}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
-	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},
 	{of: []string{"nsysexport/storage", "nsysexport/rows"}, chain: true,
-		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
+		may: filled, reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/storage"}), reason: alone},
 	{of: []string{"dataset/pseudonym"}, may: []string{"trace/tracename", "internal/..."}, reason: "it knows texts, and not which tables have them"},
-	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"columnar", "dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
+	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
-	{of: []string{"dataset/views"}, may: []string{"dataset", "columnar"}, reason: "it knows the tables, and not who fills them"},
-	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
+	{of: []string{"dataset/views"}, may: []string{"dataset", "internal/..."}, reason: "it knows the tables, and not who fills them"},
+	{of: []string{"request/assembly"}, may: []string{"request/spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
 		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "perfetto"}),
@@ -103,7 +102,7 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},
-	{of: []string{"analyze/roof"}, may: []string{"profile", "experts"}, reason: "it computes what operators need of shapes, whoever recorded these, and of how tokens were spread over experts"},
+	{of: []string{"analyze/roof"}, may: []string{"profile", "profile/experts"}, reason: "it computes what operators need of shapes, whoever recorded these, and of how tokens were spread over experts"},
 	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof), graphs, and roof"},
 	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean), graphs (what launched the kernels of a graph), and roof (what operators have to do)"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},

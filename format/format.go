@@ -20,14 +20,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/experts"
-	"github.com/sgtrace/sgtrace/flight"
-	"github.com/sgtrace/sgtrace/heap"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

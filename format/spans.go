@@ -3,7 +3,7 @@ package format
 import (
 	"io"
 
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 )
 
 // Spans returns the Index of a format that is nothing but spans, which read puts into the

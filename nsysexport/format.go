@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/profile"

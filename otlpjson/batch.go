@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -6,7 +6,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 )
 
 // limits are the sizes that bound memory. No result may depend on them, which

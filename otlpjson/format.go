@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 )
 
 // Format is OTLP, as OpenTelemetry's exporters and the Collector write it to files.

@@ -3,7 +3,7 @@ package otlpjson
 import (
 	"io"
 
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

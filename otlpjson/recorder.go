@@ -3,7 +3,7 @@ package otlpjson
 import (
 	"strings"
 
-	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/secret"
 )

@@ -7,8 +7,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/heap"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

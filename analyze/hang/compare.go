@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -3,7 +3,7 @@ package hang
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -2,7 +2,7 @@ package hang
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 )
 
 // A reached is how far a process is in a group.

@@ -3,7 +3,7 @@ package hang
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 )
 
 // ncclDumps returns what logs of NCCL tell of each rank, and says which collectives may not have ended:

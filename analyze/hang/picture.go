@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 )
 
 // pytorch returns a dump of each rank of which PyTorch tells, in the order of ranks: the last one of its flight

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

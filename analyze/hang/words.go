@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 )
 
 // ranges writes ranks in short: "0 to 7, 9, 14". Beyond most pieces it counts them.

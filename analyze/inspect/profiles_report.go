@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )

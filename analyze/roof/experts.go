@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/experts"
+	"github.com/sgtrace/sgtrace/profile/experts"
 )
 
 // Routed is how tokens were spread over experts, as it was recorded.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/experts"
 )
 
 // Work is that of TraceLens for a decode step of gpt-oss with 32 requests (GFLOPS_first, and Data Moved in

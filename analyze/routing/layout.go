@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/experts"
+	"github.com/sgtrace/sgtrace/profile/experts"
 )
 
 // A layout is where the experts of a layer are.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // Three days of two servers, extracted day by day: the GPU that is slow on each of them is named,

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // leftBehind is what a scenario leaves behind: the dump, logs, and records.

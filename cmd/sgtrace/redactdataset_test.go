@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // textsIn returns all texts of a dataset: names of its files, what they say about themselves,

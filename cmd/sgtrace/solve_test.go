@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // A dataset is solved once for its captures, with what commands print.

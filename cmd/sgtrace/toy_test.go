@@ -14,7 +14,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	formats "github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/sgtrace/sgtrace/columnar"
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 //go:embed views.sql

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

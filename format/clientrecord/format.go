@@ -20,7 +20,7 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/sgtrace/sgtrace/flight/printed"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -2,7 +2,7 @@ package rocm
 
 import (
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )

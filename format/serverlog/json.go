@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

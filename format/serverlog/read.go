@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/flight/printed"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/profile/flight/printed"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )

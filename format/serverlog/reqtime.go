@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

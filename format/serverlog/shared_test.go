@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"

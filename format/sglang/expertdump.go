@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

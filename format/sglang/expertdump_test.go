@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/experts"
 	"github.com/sgtrace/sgtrace/format"
 	golden "github.com/sgtrace/sgtrace/golden/experts"
+	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/pickle"
-	"github.com/sgtrace/sgtrace/record"
+	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )

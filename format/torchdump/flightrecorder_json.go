@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/flight"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/heap"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/pickle"
+	"github.com/sgtrace/sgtrace/profile/heap"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

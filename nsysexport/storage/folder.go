@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // A folder is an open export.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/sgtrace/sgtrace/columnar"
+	"github.com/sgtrace/sgtrace/internal/columnar"
 )
 
 // folderRows are the folderRows of a table. Its columns are read side by side.

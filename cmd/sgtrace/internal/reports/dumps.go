@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/routing"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/flight"
-	"github.com/sgtrace/sgtrace/heap"
+	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/heap"
 	"github.com/sgtrace/sgtrace/trace"
 )
 

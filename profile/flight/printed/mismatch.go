@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/flight"
+	"github.com/sgtrace/sgtrace/profile/flight"
 )
 
 // Mismatch reads what a process group says that checks collectives (TORCH_DISTRIBUTED_DEBUG=DETAIL), on one line:
