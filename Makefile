@@ -48,7 +48,7 @@ race:
 
 # In how many simulated runs the reports are right, which takes hours: docs/RATES.md.
 rates:
-	SGTRACE_SEEDS=$${SGTRACE_SEEDS:-100} $(GO) run ./scripts/rates ./analyze/... ./convert
+	SGTRACE_SEEDS=$${SGTRACE_SEEDS:-100} $(GO) run ./scripts/pages rates ./analyze/... ./convert
 
 # gofmt, go vet and staticcheck, all of their checks but for the exceptions that
 # staticcheck.conf explains.
@@ -82,8 +82,8 @@ fallback:
 
 # Pages that are made from the source. A test fails when they are stale.
 docs:
-	@$(GO) run ./scripts/formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
-	@$(GO) run ./scripts/licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
+	@$(GO) run ./scripts/pages formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
+	@$(GO) run ./scripts/pages licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports -run 'TestPage' -update
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial|TestSchemas|TestSkill' -update
 	$(GO) test -timeout $(TIMEOUT) ./dataset -run 'TestReference' -update

@@ -46,21 +46,21 @@ func repeated(times int, name string) size {
 		if err := dump(largeDump, "").make(b, filepath.Join(dir, "once")); err != nil {
 			return err
 		}
-		return run("sh", "-c", fmt.Sprintf("go run ./scripts/benchdata -repeat %d %[2]s/once/otel.jsonl >%[2]s/otel.jsonl && rm -r %[2]s/once", times, dir))
+		return run("sh", "-c", fmt.Sprintf("go run ./scripts/simulate repeat -times %d %[2]s/once/otel.jsonl >%[2]s/otel.jsonl && rm -r %[2]s/once", times, dir))
 	}}
 }
 
 // traces writes eight PyTorch traces of so many megabytes of JSON each.
 func traces(mb int, name string) size {
 	return size{name, func(_ *bench, dir string) error {
-		return run("go", "run", "./scripts/benchdata", "-mb", fmt.Sprint(mb), dir)
+		return run("go", "run", "./scripts/simulate", "traces", "-mb", fmt.Sprint(mb), dir)
 	}}
 }
 
 // export writes an Nsight Systems export with so many kernels and calls.
 func export(rows int, name string) size {
 	return size{name, func(_ *bench, dir string) error {
-		return run("go", "run", "./scripts/benchdata", "-nsys-rows", fmt.Sprint(rows), dir)
+		return run("go", "run", "./scripts/simulate", "export", "-rows", fmt.Sprint(rows), dir)
 	}}
 }
 

@@ -11,7 +11,7 @@ import (
 // docs/FORMATS.md is what the source says now.
 func TestPageIsFresh(t *testing.T) {
 	root := filepath.Join("..", "..")
-	page, err := newPage(root)
+	page, err := formatsPage(root)
 	if err != nil {
 		t.Fatal(err)
 	}

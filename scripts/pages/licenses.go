@@ -1,12 +1,9 @@
-// Licenses prints the licenses of all that the program is linked of, for 'sgtrace version
-// --licenses' and for packages: 'make docs' writes them to cmd/sgtrace/internal/commandline.
 package main
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,17 +14,12 @@ import (
 // platforms are those whose programs have a dependency that others lack.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"}
 
-// names begin the names of files with a license, or with what a license wants to be told.
-var names = []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS"}
+// licenseNames begin the licenseNames of files with a license, or with what a license wants to be told.
+var licenseNames = []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS"}
 
-func main() {
-	log.SetFlags(0)
-	if err := run(); err != nil {
-		log.Fatal("licenses: ", err)
-	}
-}
-
-func run() error {
+// licenses prints the licenses of all that the program is linked of, for 'sgtrace version
+// --licenses' and for packages.
+func licenses([]string) error {
 	folders := map[string]string{} // by module and version
 	for _, p := range platforms {
 		goos, arch, _ := strings.Cut(p, "/")
@@ -49,14 +41,14 @@ func run() error {
 	}
 	folders["Go, its standard library"] = strings.TrimSpace(string(root))
 	folders[" sgtrace"] = "." // in front of all others
-	return write(folders)
+	return writeLicenses(folders)
 }
 
-// write prints each text once, below the modules that have it.
-func write(folders map[string]string) error {
+// writeLicenses prints each text once, below the modules that have it.
+func writeLicenses(folders map[string]string) error {
 	of := map[string][]string{} // modules, by text
 	for module, dir := range folders {
-		text, err := textIn(dir)
+		text, err := licensesIn(dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", module, err)
 		}
@@ -74,8 +66,8 @@ func write(folders map[string]string) error {
 	return nil
 }
 
-// textIn returns the texts of the license files in a folder.
-func textIn(dir string) (string, error) {
+// licensesIn returns the texts of the license files in a folder.
+func licensesIn(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err
@@ -83,7 +75,7 @@ func textIn(dir string) (string, error) {
 	var b bytes.Buffer
 	for _, e := range entries {
 		name := strings.ToUpper(e.Name())
-		if e.IsDir() || !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(name, n) }) {
+		if e.IsDir() || !slices.ContainsFunc(licenseNames, func(n string) bool { return strings.HasPrefix(name, n) }) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))

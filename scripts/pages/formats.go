@@ -1,17 +1,8 @@
-// Command formats writes docs/FORMATS.md: what is read of every producer, and every
-// quirk that is handled, from the tables and comments of the packages that handle it.
-//
-// The page is the template FORMATS.md.tmpl. What it says about producers is not in it but in
-// the source: package comments, under "# What is odd"; tables, whose rows have the
-// reason beside them; and the table of messages of package trace.
-//
-// usage: go run ./scripts/formats >docs/FORMATS.md
 package main
 
 import (
 	"bytes"
 	_ "embed"
-	"log"
 	"os"
 	"text/template"
 
@@ -19,22 +10,22 @@ import (
 )
 
 //go:embed FORMATS.md.tmpl
-var pageTemplate string
+var formatsTemplate string
 
-func main() {
-	log.SetFlags(0)
-	log.SetPrefix("formats: ")
-	page, err := newPage(".")
+// formats writes docs/FORMATS.md to standard output. The page is the template FORMATS.md.tmpl. What it
+// says about producers is not in it but in the source: comments, under "# What is odd"; tables, whose
+// rows have the reason beside them; and the table of messages of package trace.
+func formats([]string) error {
+	page, err := formatsPage(".")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	if _, err := os.Stdout.Write(page); err != nil {
-		log.Fatal(err)
-	}
+	_, err = os.Stdout.Write(page)
+	return err
 }
 
-// newPage makes the page from the module in dir.
-func newPage(dir string) ([]byte, error) {
+// formatsPage makes the page from the module in dir.
+func formatsPage(dir string) ([]byte, error) {
 	src := newSource(dir)
 	t, err := template.New("FORMATS.md").Funcs(template.FuncMap{
 		"odd":         src.odd,
@@ -42,7 +33,7 @@ func newPage(dir string) ([]byte, error) {
 		"forms":       src.forms,
 		"nsysTables":  src.nsysTables,
 		"diagnostics": diagnostics,
-	}).Parse(pageTemplate)
+	}).Parse(formatsTemplate)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,3 @@
-// Command scenarios writes dumps of simulated clusters, and what there is to find in them.
-//
-//	go run ./scripts/scenarios                                  # which there are
-//	go run ./scripts/scenarios -name death -seed 3 -o DIR       # DIR/death-3-l1.jsonl and .truth.json
-//	go run ./scripts/scenarios -name death -calm -o DIR         # the same without its faults
-//	go run ./scripts/scenarios -name throttled -logs -o DIR     # logs, records, metrics: DIR/throttled-1
 package main
 
 import (
@@ -18,14 +12,16 @@ import (
 	"github.com/sgtrace/sgtrace/golden/cluster"
 )
 
-func main() {
-	name := flag.String("name", "", "the scenario; \"all\" are all of them")
-	seed := flag.Uint64("seed", 1, "the same seed gives the same arrivals, lengths, and noise")
-	level := flag.Int("level", 0, "SGLANG_TRACE_LEVEL, from 1 to 3; 0 is one that the seed decides")
-	calm := flag.Bool("calm", false, "leave the faults out")
-	logs := flag.Bool("logs", false, "write the files of a run that nobody traced, in place of a dump")
-	dir := flag.String("o", ".", "folder to write into")
-	flag.Parse()
+// scenarios lists the scenarios of clusters, or writes the dump and the truth of some.
+func scenarios(args []string) error {
+	flags := flag.NewFlagSet("scenarios", flag.ExitOnError)
+	name := flags.String("name", "", "the scenario; \"all\" are all of them")
+	seed := flags.Uint64("seed", 1, "the same seed gives the same arrivals, lengths, and noise")
+	level := flags.Int("level", 0, "SGLANG_TRACE_LEVEL, from 1 to 3; 0 is one that the seed decides")
+	calm := flags.Bool("calm", false, "leave the faults out")
+	logs := flags.Bool("logs", false, "write the files of a run that nobody traced, in place of a dump")
+	dir := flags.String("o", ".", "folder to write into")
+	flags.Parse(args)
 	all := slices.Concat(cluster.Scenarios, cluster.Evident)
 	if *name == "" {
 		for _, s := range all {
@@ -35,7 +31,7 @@ func main() {
 		for _, f := range cluster.Faults() {
 			fmt.Printf("  %-24s %s\n", f[0], f[1])
 		}
-		return
+		return nil
 	}
 	found := false
 	for i := range all {
@@ -45,22 +41,21 @@ func main() {
 			if *logs {
 				err = writeLogs(s, *seed, *dir)
 			} else {
-				err = write(s, *seed, *level, *calm, *dir)
+				err = writeDump(s, *seed, *level, *calm, *dir)
 			}
 			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
+				return err
 			}
 		}
 	}
 	if !found {
-		fmt.Fprintf(os.Stderr, "no scenario %q\n", *name)
-		os.Exit(2)
+		return fmt.Errorf("no scenario %q", *name)
 	}
+	return nil
 }
 
-// write writes the dump and the truth of a run.
-func write(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) error {
+// writeDump writes the dump and the truth of a run.
+func writeDump(s *cluster.Scenario, seed uint64, level int, calm bool, dir string) error {
 	c := s.Config(seed)
 	if level > 0 {
 		c.Level = level

@@ -13,19 +13,19 @@ func TestPageOfLog(t *testing.T) {
 {"Action":"output","Package":"github.com/sgtrace/sgtrace/analyze/tail","Test":"TestRateOfB/one","Output":"    missed in seeds [5]\n"}
 {"Action":"output","Package":"github.com/sgtrace/sgtrace/analyze/change","Test":"TestRateOfA","Output":"    seeds.go:50: rate: two: right in 100 of 100\n"}
 `
-	rates, err := collect(strings.NewReader(events), io.Discard)
+	rates, err := collectRates(strings.NewReader(events), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := string(page(rates, "100", []string{"./..."}))
+	got := string(ratesPage(rates, "100", []string{"./..."}))
 	const want = "| two | 100 | 100 | `TestRateOfA` in `analyze/change` |\n| tail: one | 3 | 4 | `TestRateOfB` in `analyze/tail` |\n"
 	if !strings.HasSuffix(got, want) || !strings.Contains(got, "with 100 seeds") {
 		t.Errorf("got %s", got)
 	}
 
-	again := string(merged(got, []rate{{"analyze/tail", "TestRateOfB", "tail: another", "2", "2"}}))
+	again := string(mergeRates(got, []rate{{"analyze/tail", "TestRateOfB", "tail: another", "2", "2"}}))
 	const replaced = "| two | 100 | 100 | `TestRateOfA` in `analyze/change` |\n| tail: another | 2 | 2 | `TestRateOfB` in `analyze/tail` |\n"
-	if !strings.HasSuffix(again, head+replaced) || !strings.Contains(again, "with 100 seeds") {
+	if !strings.HasSuffix(again, ratesHead+replaced) || !strings.Contains(again, "with 100 seeds") {
 		t.Errorf("rows measured again: got %s", again)
 	}
 }

@@ -1,0 +1,24 @@
+// Command pages makes pages of what is in the source, or of what tests measure.
+//
+//	go run ./scripts/pages formats >docs/FORMATS.md      # what is read of every producer, and every quirk
+//	go run ./scripts/pages licenses >FILE                # of all that the program is linked of
+//	SGTRACE_SEEDS=100 go run ./scripts/pages rates [-o docs/RATES.md] [-run REGEXP] [PACKAGE...]
+//
+// With -run, only tests of these names run, and the page keeps its rows of others.
+package main
+
+import (
+	"log"
+	"os"
+)
+
+func main() {
+	log.SetFlags(0)
+	pages := map[string]func(args []string) error{"formats": formats, "licenses": licenses, "rates": rates}
+	if len(os.Args) < 2 || pages[os.Args[1]] == nil {
+		log.Fatal("usage: pages formats | licenses | rates")
+	}
+	if err := pages[os.Args[1]](os.Args[2:]); err != nil {
+		log.Fatalf("%s: %v", os.Args[1], err)
+	}
+}
