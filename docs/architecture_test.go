@@ -29,7 +29,7 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "trace/naming", "request", "profile", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "request", "profile", "profile/kernelname", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay", "analyze/chain"}
@@ -37,7 +37,7 @@ var (
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/loss", "analyze/collective",
 		"analyze/rank", "analyze/logged", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/roof", "analyze/opportunity", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "request/record", "series", "request/spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
+	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -58,8 +58,9 @@ var layers = []layer{
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order", "internal/parallel"}, reason: "it is the ground that all stand on"},
 	{of: []string{"trace/naming", "trace/tracename", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
-	{of: []string{"profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
+	{of: []string{"profile/kernelname"}, may: []string{"trace"}, reason: "it knows names, and no table"},
+	{of: []string{"profile"}, may: []string{"profile/kernelname", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
+	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "profile/kernelname", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"request/spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"series", "profile/flight", "profile/heap", "profile/experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
@@ -125,7 +126,7 @@ var layers = []layer{
 		reason: "it knows how text is shown, and not what it says"},
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it reads flags and sees requests, whatever is done with them"},
-	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/reports", "convert/inputs"},
+	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "profile/kernelname", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/reports", "convert/inputs"},
 		reason: "it prints pages, and knows no command"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/scale/engines"}, reason: "it starts programs of others"},

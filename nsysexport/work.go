@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -133,7 +134,7 @@ func (r *reader) communicates(name trace.Sym) bool {
 	}
 	if r.meets[name] == 0 {
 		r.meets[name] = -1
-		if profile.MeetsOthers(r.syms.Name(name)) {
+		if kernelname.MeetsOthers(r.syms.Name(name)) {
 			r.meets[name] = 1
 		}
 	}

@@ -3,6 +3,7 @@ package profile
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -18,7 +19,7 @@ func BareName(name string) string {
 	if strings.HasPrefix(name, "[CUDA ") {
 		return name
 	}
-	if bare := CallName(ParseKernelName(name).Bare); bare != "" {
+	if bare := CallName(kernelname.Parse(name).Bare); bare != "" {
 		return bare
 	}
 	return name

@@ -15,7 +15,7 @@
 // format does not tell is unknown (-1 or "", see each field), so that what follows
 // (ranks, clocks, timelines, reports) need not ask where a profile came from.
 //
-// What names mean is in tables: kernelrules.go, step.go, kernelclass_table.go.
+// What names of steps mean is in tables in step.go; those of kernels are in package kernelname.
 //
 // Times are nanoseconds, on the clock of the host that recorded them.
 package profile

@@ -3,6 +3,8 @@ package profile
 import (
 	"fmt"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 func TestParseStep(t *testing.T) {
@@ -92,7 +94,7 @@ func TestIsCommunication(t *testing.T) {
 		"_moe_dispatch_gemm":                                  false,
 		"":                                                    false,
 	} {
-		if got := IsCommunication(name); got != want {
+		if got := kernelname.IsCommunication(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -106,7 +108,7 @@ func TestMeetsOthers(t *testing.T) {
 		"_ZN7deep_ep9intranode8dispatchILi8ELi768ELi8192EEEvP4int4Pf":              true,
 		"nvjet_tst_128x64_64x8_1x2_h_bz_TNT":                                       false,
 	} {
-		if got := MeetsOthers(name); got != want {
+		if got := kernelname.MeetsOthers(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

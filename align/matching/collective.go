@@ -3,7 +3,7 @@ package matching
 import (
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // Kind says what a collective promises about when its ranks leave it.
@@ -54,7 +54,7 @@ var kinds = []struct {
 // "void sglang::cross_device_reduce_1stage<...>(...)"). "Generic" kernels of
 // NCCL can be anything and are unknown.
 func KindOf(name string) Kind {
-	kernel := profile.ParseKernelName(name)
+	kernel := kernelname.Parse(name)
 	scope, word := plain(kernel.Scope), plain(kernel.Bare)
 	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "coalesced"} {
 		word = strings.TrimPrefix(word, p)

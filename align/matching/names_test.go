@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -34,14 +35,14 @@ func TestNamesOfCaptures(t *testing.T) {
 		t.Fatalf("only %d names", len(seen))
 	}
 	for name := range seen {
-		n := profile.ParseKernelName(name)
-		if n.Bare == "" || strings.ContainsAny(n.Path(), "<>()*& ") || !strings.Contains(profile.Demangle(name), n.Bare) {
+		n := kernelname.Parse(name)
+		if n.Bare == "" || strings.ContainsAny(n.Path(), "<>()*& ") || !strings.Contains(kernelname.Demangle(name), n.Bare) {
 			t.Errorf("%s: %q", name, n)
 		}
-		if again := profile.ParseKernelName(n.Path()); again != n || KindOf(n.Path()) != KindOf(name) || profile.BareName(name) != n.Bare {
+		if again := kernelname.Parse(n.Path()); again != n || KindOf(n.Path()) != KindOf(name) || profile.BareName(name) != n.Bare {
 			t.Errorf("%s: %q, and again %q; kind %d, of the whole %d", name, n, again, KindOf(n.Path()), KindOf(name))
 		}
-		if profile.IsCommunication(n.Path()) && !profile.IsCommunication(name) {
+		if kernelname.IsCommunication(n.Path()) && !kernelname.IsCommunication(name) {
 			t.Errorf("%s: communicates by its path only", name)
 		}
 	}

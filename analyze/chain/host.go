@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -42,7 +43,7 @@ type launched struct{ start, launch trace.Time }
 type hostWalk struct {
 	run     *Run
 	syms    *trace.Symbols
-	classes *profile.ClassTable
+	classes *kernelname.ClassTable
 	ranks   walk.PerRank[hostRank]
 }
 
@@ -57,7 +58,7 @@ func (r *Run) readHosts(set *profile.Set) {
 	r.hosts = make([]host, len(r.names))
 	kernels := make([][]launched, len(r.names))
 	for _, stream := range set.Streams {
-		w := &hostWalk{run: r, syms: set.Syms, classes: profile.NewClassTable(profile.DefaultClasses(), set.Syms)}
+		w := &hostWalk{run: r, syms: set.Syms, classes: kernelname.NewClassTable(kernelname.DefaultClasses(), set.Syms)}
 		join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: func(*profile.Kernel) {}}
 		join.Run(stream, &walk.Options{})
 		for rank, h := range w.ranks.All() {
@@ -96,7 +97,7 @@ func (w *hostWalk) addCall(c *profile.Call) {
 
 // addKernel takes a kernel, unless its launch is not known yet.
 func (w *hostWalk) addKernel(k *profile.Kernel) bool {
-	if class, _ := w.classes.Of(k.Name); class != profile.ClassCommunication || k.Correlation == 0 {
+	if class, _ := w.classes.Of(k.Name); class != kernelname.ClassCommunication || k.Correlation == 0 {
 		return true
 	}
 	rank := w.ranks.At(k.Rank)

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -71,7 +72,7 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	names := map[trace.Sym]string{}
 	for i := range l.gpus.Kernels {
 		k := &l.gpus.Kernels[i]
-		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
+		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != kernelname.ClassCompute {
 			continue
 		}
 		computed := k.Summary.Total - k.Waited

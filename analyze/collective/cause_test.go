@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -45,18 +45,18 @@ func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
 		}
 		g.GPUs = append(g.GPUs, device)
 		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
-			k := gpu.RankKernel{Name: name, Class: profile.ClassCompute, RankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
+			k := gpu.RankKernel{Name: name, Class: kernelname.ClassCompute, RankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
 			k.Sym = trace.Sym(i + 1)
 			if rank == 2 {
 				k.Summary.Total += extra[name]
 			}
 			g.Kernels = append(g.Kernels, k)
 		}
-		all := gpu.RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, RankIndex: rank, Sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
+		all := gpu.RankKernel{Name: "all-reduce", Class: kernelname.ClassCommunication, RankIndex: rank, Sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
 		if rank == 2 {
 			all.Summary.Total = 20_000_000
 			if n := extra["extra"]; n > 0 {
-				g.Kernels = append(g.Kernels, gpu.RankKernel{Name: "extra", Class: profile.ClassCompute, RankIndex: 2, Sym: 8, Summary: distribution.Summary{Total: n}})
+				g.Kernels = append(g.Kernels, gpu.RankKernel{Name: "extra", Class: kernelname.ClassCompute, RankIndex: 2, Sym: 8, Summary: distribution.Summary{Total: n}})
 			}
 		}
 		g.Kernels = append(g.Kernels, all)

@@ -7,14 +7,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/loss"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // exposedFor is a device of 100 ms that communicates for so many ms with nothing to hide it.
 func exposedFor(rank string, ms int64) gpu.GPU {
 	g := gpu.GPU{Rank: rank, Last: 100_000_000, Rows: 100}
-	g.Running[1<<profile.ClassCommunication] = ms * 1_000_000
-	g.Running[1<<profile.ClassCompute] = (100 - ms) * 1_000_000
+	g.Running[1<<kernelname.ClassCommunication] = ms * 1_000_000
+	g.Running[1<<kernelname.ClassCompute] = (100 - ms) * 1_000_000
 	return g
 }
 

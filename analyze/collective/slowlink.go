@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // A late rank makes a collective long on the other ranks, and short on itself. A slow link makes it
@@ -183,7 +184,7 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 	}
 	exposed := int64(0)
 	for i := range g.GPUs {
-		exposed = distribution.AddTimes(exposed, g.GPUs[i].Exposed(profile.ClassCommunication))
+		exposed = distribution.AddTimes(exposed, g.GPUs[i].Exposed(kernelname.ClassCommunication))
 	}
 	share := distribution.Fraction(min(took, exposed), g.Length())
 	if len(slow) == 0 || share < muchSlow {

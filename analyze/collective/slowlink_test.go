@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -46,7 +47,7 @@ func TestSlowLinks(t *testing.T) {
 			s.GPUs = append(s.GPUs, c.gpu)
 			s.Placements = append(s.Placements, profile.Placement{Host: fmt.Sprintf("node%d", rank%c.hosts)})
 			device := gpu.GPU{RankIndex: int32(rank), Last: 200 * ms}
-			device.Running[1<<profile.ClassCommunication] = 90 * ms
+			device.Running[1<<kernelname.ClassCommunication] = 90 * ms
 			g.GPUs = append(g.GPUs, device)
 		}
 		for call := range 10 {

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -57,7 +58,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 		d := Compare(before, collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
 		waits := func(rank string, longer bool) bool {
 			return slices.ContainsFunc(d.Rows, func(r Row) bool {
-				return r.Rank == rank && r.Mean.matters() && r.Mean.Change.Ratio > 1 == longer && profile.IsCommunication(r.Name)
+				return r.Rank == rank && r.Mean.matters() && r.Mean.Change.Ratio > 1 == longer && kernelname.IsCommunication(r.Name)
 			})
 		}
 		if !waits("0", true) || waits("3", true) || !d.Rows[0].Changed() {

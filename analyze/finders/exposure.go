@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // exposure finds exposed communication, all the time or in steps of one kind, and says what it is
@@ -44,7 +45,7 @@ const absentTopic = "waits for absent ranks"
 func (m *Measured) absentExplain() bool {
 	exposed := int64(0)
 	for i := range m.GPUs.GPUs {
-		exposed = distribution.AddTimes(exposed, m.GPUs.GPUs[i].Exposed(profile.ClassCommunication))
+		exposed = distribution.AddTimes(exposed, m.GPUs.GPUs[i].Exposed(kernelname.ClassCommunication))
 	}
 	return float64(m.Collectives.AbsentWait()) >= mostlyWaiting*float64(exposed)
 }
@@ -56,9 +57,9 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 	var length, exposed, hidden int64
 	for i := range m.GPUs.GPUs {
 		did := &m.GPUs.GPUs[i].BySteps[kind]
-		e := did.Exposed(profile.ClassCommunication)
+		e := did.Exposed(kernelname.ClassCommunication)
 		length, exposed = distribution.AddTimes(length, did.Total()), distribution.AddTimes(exposed, e)
-		hidden = distribution.AddTimes(hidden, did.Time(profile.ClassCommunication)-e)
+		hidden = distribution.AddTimes(hidden, did.Time(kernelname.ClassCommunication)-e)
 	}
 	var wait, blame int64
 	var late *collective.StepRank

@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 )
@@ -350,7 +350,7 @@ func singleBlocks(m *Measured) ([]finding.Finding, finding.Judged) {
 
 // couldBeFaster tells of the one thing that would save most, of models with attention.
 func couldBeFaster(m *Measured) ([]finding.Finding, finding.Judged) {
-	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return profile.KindOf(k.Name) == profile.KindAttention }) {
+	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return kernelname.KindOf(k.Name) == kernelname.KindAttention }) {
 		return (&opportunity.Opportunities{}).Finding()
 	}
 	return opportunity.FromKernels(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()

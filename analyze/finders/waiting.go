@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // waits follow exposed communication to its end: how much of it is waiting in collectives, for
@@ -45,9 +45,9 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	hidden := int64(0)
 	for i := range m.GPUs.GPUs {
 		g := &m.GPUs.GPUs[i]
-		exposed := g.Exposed(profile.ClassCommunication)
+		exposed := g.Exposed(kernelname.ClassCommunication)
 		w.exposed = distribution.AddTimes(w.exposed, exposed)
-		hidden = distribution.AddTimes(hidden, g.Time(profile.ClassCommunication)-exposed)
+		hidden = distribution.AddTimes(hidden, g.Time(kernelname.ClassCommunication)-exposed)
 	}
 	// Even if all that is hidden were waiting, the rest of it is exposed.
 	w.waiting = min(max(0, w.waited.Wait-hidden), w.exposed)

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -43,9 +44,9 @@ func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
 			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: rank, Start: start, End: end})
 			known := float64(i) >= unmatched*200
 			met.Kernels = append(met.Kernels, profile.Part{Rank: rank, Matched: known, Collective: profile.Collective{Name: name, Time: start, Dur: int64(end - start), OnGPU: true}})
-			g.Running[1<<profile.ClassCommunication] += int64(end - start)
+			g.Running[1<<kernelname.ClassCommunication] += int64(end - start)
 		}
-		g.Running[1<<profile.ClassCompute] = 200_000*us - g.Running[1<<profile.ClassCommunication]
+		g.Running[1<<kernelname.ClassCompute] = 200_000*us - g.Running[1<<kernelname.ClassCommunication]
 		m.GPUs.GPUs = append(m.GPUs.GPUs, g)
 	}
 	met.Points = met.Points[int(unmatched*200):]
@@ -97,8 +98,8 @@ func TestWaitingInSteps(t *testing.T) {
 	for i := range m.GPUs.GPUs {
 		g := &m.GPUs.GPUs[i]
 		g.BySteps[profile.StepDecode].Running = g.Running
-		g.BySteps[profile.StepPrefill].Running[1<<profile.ClassCompute] = 1_000_000_000
-		g.Running[1<<profile.ClassCompute] += 1_000_000_000
+		g.BySteps[profile.StepPrefill].Running[1<<kernelname.ClassCompute] = 1_000_000_000
+		g.Running[1<<kernelname.ClassCompute] += 1_000_000_000
 		g.Last += 1_000_000_000
 		r := m.Collectives.Ranks[i]
 		m.Collectives.ByStep = append(m.Collectives.ByStep, collective.StepRank{Kind: profile.StepDecode, Rank: r})

@@ -4,7 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // A timeColumn is one column of where the time of a device went. All of them add up to
@@ -128,20 +128,20 @@ type timeOf struct {
 var (
 	busyTime     = timeOf{metric.Busy, (*Activity).Busy}
 	idleTime     = timeOf{metric.Idle, func(a *Activity) int64 { return a.Idle.Total() }}
-	computeTime  = timeOf{metric.Compute, ran(profile.ClassCompute)}
-	commTime     = timeOf{metric.Comm, ran(profile.ClassCommunication)}
-	exposedComm  = timeOf{metric.ExposedComm, exposed(profile.ClassCommunication)}
-	copyTime     = timeOf{metric.Copying, ran(profile.ClassMemory)}
-	exposedCopy  = timeOf{metric.ExposedCopy, exposed(profile.ClassMemory)}
-	otherTime    = timeOf{metric.Other, ran(profile.ClassOther)}
-	exposedOther = timeOf{metric.ExposedOther, exposed(profile.ClassOther)}
+	computeTime  = timeOf{metric.Compute, ran(kernelname.ClassCompute)}
+	commTime     = timeOf{metric.Comm, ran(kernelname.ClassCommunication)}
+	exposedComm  = timeOf{metric.ExposedComm, exposed(kernelname.ClassCommunication)}
+	copyTime     = timeOf{metric.Copying, ran(kernelname.ClassMemory)}
+	exposedCopy  = timeOf{metric.ExposedCopy, exposed(kernelname.ClassMemory)}
+	otherTime    = timeOf{metric.Other, ran(kernelname.ClassOther)}
+	exposedOther = timeOf{metric.ExposedOther, exposed(kernelname.ClassOther)}
 )
 
-func ran(class profile.Class) func(*Activity) int64 {
+func ran(class kernelname.Class) func(*Activity) int64 {
 	return func(a *Activity) int64 { return a.Time(class) }
 }
 
-func exposed(class profile.Class) func(*Activity) int64 {
+func exposed(class kernelname.Class) func(*Activity) int64 {
 	return func(a *Activity) int64 { return a.Exposed(class) }
 }
 

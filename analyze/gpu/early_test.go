@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -53,8 +54,8 @@ func TestEarlyKernels(t *testing.T) {
 	} {
 		gpus := planted(c.rows, nil)
 		g := &gpus.GPUs[0]
-		if g.Time(profile.ClassCompute) != c.compute || g.Exposed(profile.ClassCommunication) != c.exposed || g.Early != c.early {
-			t.Errorf("%s: computes %d, exposed %d, early %d; want %d, %d, %d", name, g.Time(profile.ClassCompute), g.Exposed(profile.ClassCommunication), g.Early, c.compute, c.exposed, c.early)
+		if g.Time(kernelname.ClassCompute) != c.compute || g.Exposed(kernelname.ClassCommunication) != c.exposed || g.Early != c.early {
+			t.Errorf("%s: computes %d, exposed %d, early %d; want %d, %d, %d", name, g.Time(kernelname.ClassCompute), g.Exposed(kernelname.ClassCommunication), g.Early, c.compute, c.exposed, c.early)
 		}
 		for _, k := range gpus.Kernels {
 			if k.Name == "norm" && k.Waited != c.waited {
@@ -70,8 +71,8 @@ func TestUnknownKernels(t *testing.T) {
 		{"mystery(float*)", 7, 0, 300, 1}, {"enigma", 7, 300, 400, 11}, {"gemm", 7, 400, 1000, 21}, {"mystery(float*)", 7, 1000, 1100, 31},
 	}, map[string][2]int64{"nccl:all_reduce": {10, 20}, "my annotation": {0, 5}})
 	g := &gpus.GPUs[0]
-	if g.Time(profile.ClassCommunication) != 100 || g.UnknownTime != 400 || g.KernelTime != 1100 {
-		t.Errorf("communicates %d ns, %d ns of %d ns unknown", g.Time(profile.ClassCommunication), g.UnknownTime, g.KernelTime)
+	if g.Time(kernelname.ClassCommunication) != 100 || g.UnknownTime != 400 || g.KernelTime != 1100 {
+		t.Errorf("communicates %d ns, %d ns of %d ns unknown", g.Time(kernelname.ClassCommunication), g.UnknownTime, g.KernelTime)
 	}
 	notes := strings.Join(gpus.Report().Footnotes, "\n")
 	if want := "36.4 % of kernel time is from kernels that match no rule and count as compute: `mystery` 36.4 %"; !strings.Contains(notes, want) {
@@ -103,7 +104,7 @@ func TestStepShares(t *testing.T) {
 	}
 	for i, w := range want {
 		g := got[i]
-		if g.Kind != w.kind || g.Total() != w.total || g.Time(profile.ClassCompute) != w.compute || g.Exposed(profile.ClassCommunication) != w.exposed || g.Idle.Total() != w.idle {
+		if g.Kind != w.kind || g.Total() != w.total || g.Time(kernelname.ClassCompute) != w.compute || g.Exposed(kernelname.ClassCommunication) != w.exposed || g.Idle.Total() != w.idle {
 			t.Errorf("%+v, want %+v", g, w)
 		}
 	}

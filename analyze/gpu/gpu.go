@@ -8,13 +8,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Options say how devices are measured.
 type Options struct {
-	Classes *profile.Classes // of kernels; nil is [profile.DefaultClasses]
+	Classes *kernelname.Classes // of kernels; nil is [profile.DefaultClasses]
 	// From and To bound what is measured to kernels, copies and steps that overlap
 	// [From, To]; 0 is open.
 	From, To trace.Time
@@ -126,7 +127,7 @@ func (g *Activity) Busy() int64 { return g.Sum(func(r Running) bool { return r !
 func (g *Activity) Total() int64 { return g.Sum(func(Running) bool { return true }) }
 
 // Time returns how long anything of class c ran.
-func (g *Activity) Time(c profile.Class) int64 {
+func (g *Activity) Time(c kernelname.Class) int64 {
 	return g.Sum(func(r Running) bool { return r.Has(c) })
 }
 
@@ -145,11 +146,11 @@ func (g *Activity) add(o *Activity) {
 
 // exposure are classes in the order in which they hide each other: work that is
 // done first, what nobody knows last.
-var exposure = [...]profile.Class{profile.ClassCompute, profile.ClassCommunication, profile.ClassMemory, profile.ClassOther}
+var exposure = [...]kernelname.Class{kernelname.ClassCompute, kernelname.ClassCommunication, kernelname.ClassMemory, kernelname.ClassOther}
 
 // Exposed returns how long class c ran and no class before it in the order compute,
 // communication, memory, other. Those four and the idle time add up to Length.
-func (g *Activity) Exposed(c profile.Class) int64 {
+func (g *Activity) Exposed(c kernelname.Class) int64 {
 	var hiding Running
 	for _, before := range exposure {
 		if before == c {
@@ -175,7 +176,7 @@ func (g *Activity) Sum(of func(Running) bool) int64 {
 // kernel or copy, and 16 for a call while its stream is read.
 func Measure(set *profile.Set, opt Options) *GPUs {
 	if opt.Classes == nil {
-		opt.Classes = profile.DefaultClasses()
+		opt.Classes = kernelname.DefaultClasses()
 	}
 	walks, compilers := make([]*gpuWalk, len(set.Streams)), compiledFrames(set.Syms)
 	walk.EachStream(set, func(i int, s profile.Stream) {

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -146,7 +147,7 @@ func TestGraphsOfGPUs(t *testing.T) {
 	}})
 	g := Measure(set, Options{})
 	gpu := &g.GPUs[0]
-	if gpu.GraphKernels != 3 || gpu.GraphTime != 50 || gpu.KernelTime != 80 || gpu.Time(profile.ClassOther) != 30 || gpu.Time(profile.ClassCommunication) != 10 {
+	if gpu.GraphKernels != 3 || gpu.GraphTime != 50 || gpu.KernelTime != 80 || gpu.Time(kernelname.ClassOther) != 30 || gpu.Time(kernelname.ClassCommunication) != 10 {
 		t.Errorf("%+v", gpu)
 	}
 	out := tabletest.Text(t, g.Report(), table.FormatText, table.Style{Width: 120})

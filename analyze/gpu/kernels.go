@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,7 +20,7 @@ import (
 // took on the others.
 type RankKernel struct {
 	Rank, Name string
-	Class      profile.Class
+	Class      kernelname.Class
 	Single     int64 // of Total: in launches of one block
 	Threads    int32 // of the largest of these
 	Waited     int64 // of Total: for communication before it on its stream, see GPU.Early
@@ -43,7 +44,7 @@ type RankKernel struct {
 type kernelTimes struct {
 	index   walk.Paged[int32] // by symbol: into samples plus one
 	names   []trace.Sym
-	classes []profile.Class
+	classes []kernelname.Class
 	unknown []bool
 	waited  []int64
 	single  []singleBlocks

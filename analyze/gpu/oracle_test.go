@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -45,7 +45,7 @@ func TestGPUsAsHTA(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			o := openHTAOracle(t, dir)
-			o.gpus = Measure(htaSet(o.ranks, nil, false), Options{Classes: profile.HTAClasses()})
+			o.gpus = Measure(htaSet(o.ranks, nil, false), Options{Classes: kernelname.HTAClasses()})
 			o.temporal(t)
 			o.overlap(t)
 			o.types(t)
@@ -96,7 +96,7 @@ func (o *htaOracle) temporal(t *testing.T) {
 	for _, row := range htaTable(t, o.dir, table+".csv") {
 		g := o.gpu(row["rank"])
 		slack := 1000 * o.inverted(row["rank"], "")
-		idle, length, compute := g.Idle.Total(), g.Length(), g.Time(profile.ClassCompute)
+		idle, length, compute := g.Idle.Total(), g.Length(), g.Time(kernelname.ClassCompute)
 		o.same(t, table, "idle", idle, us(t, row["idle_time(us)"]), slack)
 		o.same(t, table, "compute", compute, us(t, row["compute_time(us)"]), slack)
 		o.same(t, table, "non-compute", length-compute-idle, us(t, row["non_compute_time(us)"]), slack)
@@ -108,10 +108,10 @@ func (o *htaOracle) overlap(t *testing.T) {
 	const table = "comm_comp_overlap"
 	for _, row := range htaTable(t, o.dir, table+".csv") {
 		g := o.gpu(row["rank"])
-		comm := g.Time(profile.ClassCommunication)
+		comm := g.Time(kernelname.ClassCommunication)
 		got := ""
 		if comm > 0 {
-			hidden := comm - g.Exposed(profile.ClassCommunication)
+			hidden := comm - g.Exposed(kernelname.ClassCommunication)
 			got = strconv.FormatFloat(math.Round(10_000*distribution.Fraction(hidden, comm))/100, 'f', -1, 64)
 		}
 		if want := row["comp_comm_overlap_pctg"]; got != want {
@@ -127,9 +127,9 @@ func (o *htaOracle) overlap(t *testing.T) {
 func htaRunning(r Running) string {
 	var words []string
 	for _, c := range []struct {
-		class profile.Class
+		class kernelname.Class
 		word  string
-	}{{profile.ClassCompute, "COMPUTATION"}, {profile.ClassCommunication, "COMMUNICATION"}, {profile.ClassMemory, "MEMORY"}} {
+	}{{kernelname.ClassCompute, "COMPUTATION"}, {kernelname.ClassCommunication, "COMMUNICATION"}, {kernelname.ClassMemory, "MEMORY"}} {
 		if r.Has(c.class) {
 			words = append(words, c.word)
 		}

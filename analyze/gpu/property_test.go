@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -76,7 +77,7 @@ func TestGPUsIgnoreOrder(t *testing.T) {
 func reportTexts(t *testing.T, set *profile.Set) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for i, opt := range []Options{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
+	for i, opt := range []Options{{}, {Classes: kernelname.HTAClasses()}, {From: 100, To: 300}} {
 		measured := Measure(set, opt)
 		for name, report := range gpuReports {
 			texts[fmt.Sprintf("%s, options %d", name, i)] = tabletest.CSV(t, report(measured))
@@ -133,7 +134,7 @@ type definedGPU struct {
 // definedRow is a kernel or copy with its call.
 type definedRow struct {
 	profile.Event
-	class         profile.Class
+	class         kernelname.Class
 	kernel, whole bool // whole: a graph
 	call          *profile.Call
 	stream        uint32
@@ -144,11 +145,11 @@ type definedRow struct {
 func (r *definedRow) works(rows []definedRow) trace.Time {
 	last := trace.Time(0)
 	for _, o := range rows {
-		if o.kernel && o.class == profile.ClassCommunication && o.stream == r.stream && o.Start < r.Start {
+		if o.kernel && o.class == kernelname.ClassCommunication && o.stream == r.stream && o.Start < r.Start {
 			last = max(last, o.End)
 		}
 	}
-	if r.kernel && r.class != profile.ClassCommunication && r.Start < last && last <= r.End {
+	if r.kernel && r.class != kernelname.ClassCommunication && r.Start < last && last <= r.End {
 		return last
 	}
 	return r.Start
@@ -165,10 +166,10 @@ func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) 
 		}
 		return found
 	}
-	classes := profile.DefaultClasses()
+	classes := kernelname.DefaultClasses()
 	for _, k := range s.KernelRows {
 		if k.Rank == rank && k.Device == device {
-			class := profile.ClassOther
+			class := kernelname.ClassOther
 			if !k.Graph {
 				class, _ = classes.Of(syms.Name(k.Name))
 			}
@@ -177,7 +178,7 @@ func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) 
 	}
 	for _, c := range s.CopyRows {
 		if c.Rank == rank && c.Device == device {
-			rows = append(rows, definedRow{c.Event, profile.ClassMemory, false, false, callOf(&c.Event), c.Stream})
+			rows = append(rows, definedRow{c.Event, kernelname.ClassMemory, false, false, callOf(&c.Event), c.Stream})
 		}
 	}
 	return rows
@@ -268,7 +269,7 @@ func TestGPURows(t *testing.T) {
 	const stepsBefore = 300 // those of others
 	for i := range 5 * bufferedRows / 2 {
 		row := gpuRow{start: trace.Time(int64(i)*10 + r.Int64N(1e5)), dur: r.Int64N(1000), stream: r.Int64N(3) - 1,
-			name: trace.Sym(r.IntN(1000)), class: profile.Class(r.IntN(4)), flags: rowFlags(r.IntN(3 * int(rowStep)))}
+			name: trace.Sym(r.IntN(1000)), class: kernelname.Class(r.IntN(4)), flags: rowFlags(r.IntN(3 * int(rowStep)))}
 		if row.called() {
 			row.launch, row.launched = row.start+trace.Time(r.Int64N(200)-100), r.Int64N(50)
 			row.inStep = r.Int32N(stepsBefore)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // Label is the rank of a device, with the device where a rank has several.
@@ -55,7 +55,7 @@ func (g *GPUs) Report() *table.Table {
 	fields = append(fields, c.times(busyTime, computeTime, commTime, exposedComm, copyTime)...)
 	fields = append(fields, table.Detail(c.times(exposedCopy))...)
 	other := c.times(otherTime)
-	if !g.any(func(g *GPU) bool { return g.Time(profile.ClassOther) > 0 }) {
+	if !g.any(func(g *GPU) bool { return g.Time(kernelname.ClassOther) > 0 }) {
 		other = table.Detail(other)
 	}
 	fields = append(fields, other...)
@@ -64,8 +64,8 @@ func (g *GPUs) Report() *table.Table {
 	fields = append(fields,
 		table.Field[GPU]{Column: table.Column{Name: metric.Overlap.Name, Unit: metric.Overlap.Unit, Doc: metric.Overlap.Doc, Detail: true},
 			Cell: func(g *GPU) table.Cell {
-				comm := g.Time(profile.ClassCommunication)
-				return table.ShareCell(comm-g.Exposed(profile.ClassCommunication), comm)
+				comm := g.Time(kernelname.ClassCommunication)
+				return table.ShareCell(comm-g.Exposed(kernelname.ClassCommunication), comm)
 			}},
 		table.CountColumn("rows", "kernels and copies", func(g *GPU) int64 { return g.Rows }).InDetail(),
 		table.CountColumn("kernels", "kernels", func(g *GPU) int64 { return g.Kernels }).InDetail(),
@@ -74,7 +74,7 @@ func (g *GPUs) Report() *table.Table {
 	)
 	r := table.New("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
 	r.Stay("busy", "idle").Leave("captured", "length")
-	if g.classes != profile.DefaultName {
+	if g.classes != kernelname.DefaultName {
 		r.Note("kernel classes come from the rules %q", g.classes)
 	}
 	g.noteGraphs(r)
@@ -96,7 +96,7 @@ func (g *GPUs) noteGraphs(r *table.Table) {
 	busy, other := int64(0), int64(0)
 	for i := range g.GPUs {
 		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
-		other = distribution.AddTimes(other, g.GPUs[i].Time(profile.ClassOther))
+		other = distribution.AddTimes(other, g.GPUs[i].Time(kernelname.ClassOther))
 	}
 	if other > 0 {
 		r.Note("%.1f %% of the busy time has no known class: CUDA graphs whose kernels were not recorded "+
@@ -312,7 +312,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
 	}
 	for i := range g.Kernels {
-		if k := &g.Kernels[i]; k.Class == profile.ClassCommunication && k.Ranks > 1 {
+		if k := &g.Kernels[i]; k.Class == kernelname.ClassCommunication && k.Ranks > 1 {
 			r.Note("communication kernels wait for each other: they are short on the rank that the others wait for")
 			break
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,7 +20,7 @@ type gpuRow struct {
 	launched int64      // how long that call took, ns
 	stream   int64
 	name     trace.Sym
-	class    profile.Class
+	class    kernelname.Class
 	flags    rowFlags
 	single   int32 // threads of a kernel of one block: see profile.Kernel
 	inStep   int32 // index plus 1 of the innermost step of the call; 0 is none, or no call is known
@@ -170,7 +170,7 @@ func (r *rowReader) next() bool {
 	row.start = trace.Time(uint64(row.start) + r.Unsigned())
 	row.dur = int64(r.Unsigned())
 	kind := r.Unsigned()
-	row.class, row.flags = profile.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
+	row.class, row.flags = kernelname.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
 	row.stream = r.Signed()
 	row.name = trace.Sym(r.Unsigned())
 	row.launch, row.launched, row.waited, row.single, row.inStep = 0, 0, 0, 0, 0

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -124,9 +125,9 @@ func TestKernelsOfStraggler(t *testing.T) {
 		switch {
 		case k.Rank != "3":
 			t.Errorf("rank %s stands out with %s", k.Rank, k.Name)
-		case k.Class == profile.ClassCompute && k.RelTotal > 1.05 && k.RelTotal < 1.15:
+		case k.Class == kernelname.ClassCompute && k.RelTotal > 1.05 && k.RelTotal < 1.15:
 			slow++
-		case k.Class == profile.ClassCommunication && k.Excess < 0:
+		case k.Class == kernelname.ClassCommunication && k.Excess < 0:
 			short++
 		default:
 			t.Errorf("%s of the slow rank: %+v", k.Name, k)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -57,10 +57,10 @@ func (i *Idle) add(r *gpuRow, end trace.Time) {
 // Running is a set of classes that run at the same time: bit 1<<c is class c.
 type Running uint8
 
-const numRunning = 1 << profile.NumClasses
+const numRunning = 1 << kernelname.NumClasses
 
 // Has reports whether class c runs.
-func (r Running) Has(c profile.Class) bool { return r>>c&1 != 0 }
+func (r Running) Has(c kernelname.Class) bool { return r>>c&1 != 0 }
 
 // A GPUStream is one stream of a device.
 type GPUStream struct {
@@ -103,9 +103,9 @@ type gpuSweep struct {
 	recorded recordings
 	spans    []recordedSpan // of steps, by recording: see workSpans
 	startup  startup
-	now      trace.Time                     // up to here all is counted
-	until    [profile.NumClasses]trace.Time // ends of what has started
-	wide     trace.Time                     // until when something runs that is no kernel of one block
+	now      trace.Time                        // up to here all is counted
+	until    [kernelname.NumClasses]trace.Time // ends of what has started
+	wide     trace.Time                        // until when something runs that is no kernel of one block
 	delays   distribution.Sample
 	queue    queueTime
 	step     int        // kind of the step of what started last
@@ -178,7 +178,7 @@ func (s *gpuSweep) add(r *gpuRow) {
 // An earlyRow is a kernel that has started and waits for communication on its stream.
 type earlyRow struct {
 	from, until trace.Time // it works
-	class       profile.Class
+	class       kernelname.Class
 }
 
 // start notes that a row runs. A kernel that starts on a stream while communication runs
@@ -188,7 +188,7 @@ func (s *gpuSweep) start(r *gpuRow, stream *GPUStream) {
 	end := stream.communication.endBefore(r.start)
 	switch {
 	case r.flags&rowKernel == 0:
-	case r.class == profile.ClassCommunication:
+	case r.class == kernelname.ClassCommunication:
 		stream.communication.add(r)
 	case r.start < end && end <= r.end():
 		wait := earlyRow{end, r.end(), r.class}
@@ -274,7 +274,7 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	time := &s.gpu.BySteps[s.step].Running[running]
 	length := distribution.Between(s.now, to)
 	*time = distribution.AddTimes(*time, length)
-	if running.Has(profile.ClassCompute) || running.Has(profile.ClassCommunication) {
+	if running.Has(kernelname.ClassCompute) || running.Has(kernelname.ClassCommunication) {
 		s.startup.worked = distribution.AddTimes(s.startup.worked, length)
 	}
 	if running != 0 && s.wide <= s.now {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -110,7 +111,7 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 			for i := range set.Streams {
 				set.Streams[i] = newHTAView(set.Streams[i], set.Syms, profiles[i], &o.run)
 			}
-			o.gpus = Measure(set, Options{Classes: profile.HTAClasses()})
+			o.gpus = Measure(set, Options{Classes: kernelname.HTAClasses()})
 			for i, g := range Measure(set, Options{}).GPUs {
 				// There, the waits of MTIA's control cores are computation.
 				if g.Running != o.gpus.GPUs[i].Running && filepath.Base(dir) != "hta_mtia_inference" {
@@ -119,7 +120,7 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 			}
 			if want, ok := exceptions[filepath.Base(dir)]; ok {
 				g := o.gpu("0")
-				if got := [3]int64{g.Idle.Total(), g.Time(profile.ClassCompute), g.Length()}; got != want {
+				if got := [3]int64{g.Idle.Total(), g.Time(kernelname.ClassCompute), g.Length()}; got != want {
 					t.Errorf("idle, compute and length are %v, want %v", got, want)
 				}
 				return

@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,7 +21,7 @@ type gpuWalk struct {
 // knownNames are what names say, by symbol. They are given up behind the walk: symbols are
 // those of all streams.
 type knownNames struct {
-	classes    *profile.ClassTable
+	classes    *kernelname.ClassTable
 	steps      *walk.StepNames
 	graphs     walk.NamesWith     // of calls that launch CUDA graphs
 	compiling  map[trace.Sym]bool // names of ranges: code is compiled in them
@@ -55,7 +56,7 @@ type gpuPart struct {
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
-		classes: profile.NewClassTable(opt.Classes, set.Syms), steps: &walk.StepNames{Syms: set.Syms}, graphs: walk.GraphLaunches(set.Syms),
+		classes: kernelname.NewClassTable(opt.Classes, set.Syms), steps: &walk.StepNames{Syms: set.Syms}, graphs: walk.GraphLaunches(set.Syms),
 		migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}, compiling: map[trace.Sym]bool{}}}
 }
 
@@ -139,7 +140,7 @@ func (w *gpuWalk) compilesIn(name trace.Sym) bool {
 func (w *gpuWalk) asksForCollective(name trace.Sym) bool {
 	asks, ok := w.asks[name]
 	if !ok {
-		_, asks = profile.CollectiveOfAnnotation(w.syms.Name(name))
+		_, asks = kernelname.CollectiveOfAnnotation(w.syms.Name(name))
 		w.asks[name] = asks
 	}
 	return asks
@@ -201,18 +202,18 @@ func (w *gpuWalk) addOrphan(k *profile.Kernel) {
 // no rule knows communicates if it was launched in an annotation of a collective.
 func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
 	if k.Graph {
-		return gpuRow{stream: int64(k.Stream), class: profile.ClassOther, flags: rowKernel | rowGraph}
+		return gpuRow{stream: int64(k.Stream), class: kernelname.ClassOther, flags: rowKernel | rowGraph}
 	}
 	row := gpuRow{stream: int64(k.Stream), flags: rowKernel}
 	known := false
 	switch row.class, known = w.classes.Of(k.Name); {
 	case known:
 	case l != nil && l.Asks:
-		row.class = profile.ClassCommunication
+		row.class = kernelname.ClassCommunication
 	default:
 		row.flags |= rowUnknown
 	}
-	if k.OneBlock > 0 && row.class == profile.ClassCompute {
+	if k.OneBlock > 0 && row.class == kernelname.ClassCompute {
 		row.flags |= rowSingle
 		row.single = k.OneBlock
 	}
@@ -220,7 +221,7 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
 }
 
 func (w *gpuWalk) addCopy(c *profile.Copy) bool {
-	row := gpuRow{stream: int64(c.Stream), class: profile.ClassMemory}
+	row := gpuRow{stream: int64(c.Stream), class: kernelname.ClassMemory}
 	if w.migrations.Has(c.Name) {
 		row.flags = rowMigrated
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -57,7 +57,7 @@ type blockPlace struct {
 type placeTime struct {
 	blockPlace
 	kernel  string
-	kind    profile.Kind
+	kind    kernelname.Kind
 	kernels int64
 	total   int64   // ns
 	blocks  []int64 // ns, by block; 0 is none

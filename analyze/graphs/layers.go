@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -17,7 +18,7 @@ import (
 type LayerTime struct {
 	Layer   string
 	Number  int // in the order of the graph
-	Kind    profile.Kind
+	Kind    kernelname.Kind
 	Kernels int64
 	Total   int64 // ns
 }
@@ -94,7 +95,7 @@ type layerCounter struct {
 // A layerKind is the kernels of one kind in a layer.
 type layerKind struct {
 	layer int
-	kind  profile.Kind
+	kind  kernelname.Kind
 }
 
 // countedBy tells replays apart whose nodes count for different rows.
@@ -182,7 +183,7 @@ func (m *matcher) layersOf(l *Launch) []int {
 	var begins []int
 	for i := range layers {
 		layers[i] = none
-		if m.kind(l.Nodes[i].Name) == profile.KindAttention && (i == 0 || m.kind(l.Nodes[i-1].Name) != profile.KindAttention) {
+		if m.kind(l.Nodes[i].Name) == kernelname.KindAttention && (i == 0 || m.kind(l.Nodes[i-1].Name) != kernelname.KindAttention) {
 			if at := m.beginOf(l.Nodes[:i]); at >= 0 && (len(begins) == 0 || at > begins[len(begins)-1]) {
 				begins = append(begins, at)
 			}
@@ -212,11 +213,11 @@ func (m *matcher) beginOf(nodes []Node) int {
 	product := false
 	for i := len(nodes) - 1; i >= 0; i-- {
 		switch m.kind(nodes[i].Name) {
-		case profile.KindGEMM:
+		case kernelname.KindGEMM:
 			product = true
-		case profile.KindAttention:
+		case kernelname.KindAttention:
 			return none
-		case profile.KindNorm, profile.KindCommunication: // which may do the norm, too
+		case kernelname.KindNorm, kernelname.KindCommunication: // which may do the norm, too
 			if product {
 				return i
 			}

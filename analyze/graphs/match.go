@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -48,8 +49,8 @@ func (p *Pairs) ModuleOnly(node int) bool { return p.moduleOnly != nil && p.modu
 // A matcher pairs sequences with captures.
 type matcher struct {
 	syms  *trace.Symbols
-	kinds map[trace.Sym]profile.Kind // of names
-	names map[trace.Sym]string       // as they compare
+	kinds map[trace.Sym]kernelname.Kind // of names
+	names map[trace.Sym]string          // as they compare
 	// around are what the operators around each launch compute, by capture.
 	around map[*Capture][]kindSet
 	// contested are kernels of which pairs say several operators: where launches are missing, place alone says nothing of them.
@@ -73,13 +74,13 @@ func (s said) fits(c *Capture, launch int) bool {
 }
 
 func newMatcher(syms *trace.Symbols) *matcher {
-	return &matcher{syms: syms, kinds: map[trace.Sym]profile.Kind{}, names: map[trace.Sym]string{}, around: map[*Capture][]kindSet{}, operators: map[trace.Sym]bool{}}
+	return &matcher{syms: syms, kinds: map[trace.Sym]kernelname.Kind{}, names: map[trace.Sym]string{}, around: map[*Capture][]kindSet{}, operators: map[trace.Sym]bool{}}
 }
 
 // A kindSet is a set of kinds, a bit each.
 type kindSet uint32
 
-func setOf(kinds ...profile.Kind) (s kindSet) {
+func setOf(kinds ...kernelname.Kind) (s kindSet) {
 	for _, k := range kinds {
 		s |= 1 << k
 	}
@@ -88,10 +89,10 @@ func setOf(kinds ...profile.Kind) (s kindSet) {
 
 var (
 	// vague are kinds that parts of any operator may be of.
-	vague = setOf(profile.KindOther, profile.KindElementwise, profile.KindCopy, profile.KindFill, profile.KindReduction)
+	vague = setOf(kernelname.KindOther, kernelname.KindElementwise, kernelname.KindCopy, kernelname.KindFill, kernelname.KindReduction)
 	// ofExperts are the kinds of the parts of a layer of experts.
-	ofExperts = setOf(profile.KindExperts, profile.KindRouting, profile.KindSort)
-	products  = setOf(profile.KindGEMM, profile.KindExperts)
+	ofExperts = setOf(kernelname.KindExperts, kernelname.KindRouting, kernelname.KindSort)
+	products  = setOf(kernelname.KindGEMM, kernelname.KindExperts)
 )
 
 // kindsAround returns what the operators around each launch of a capture compute.
@@ -110,10 +111,10 @@ func (m *matcher) kindsAround(c *Capture) []kindSet {
 }
 
 // kind returns what a name says that something computes.
-func (m *matcher) kind(name trace.Sym) profile.Kind {
+func (m *matcher) kind(name trace.Sym) kernelname.Kind {
 	k, ok := m.kinds[name]
 	if !ok {
-		k = profile.KindOf(m.syms.Name(name))
+		k = kernelname.KindOf(m.syms.Name(name))
 		m.kinds[name] = k
 	}
 	return k
@@ -127,7 +128,7 @@ func (m *matcher) sameName(a, b trace.Sym) bool {
 func (m *matcher) plain(name trace.Sym) string {
 	text, ok := m.names[name]
 	if !ok {
-		text = profile.Demangle(m.syms.Name(name))
+		text = kernelname.Demangle(m.syms.Name(name))
 		m.names[name] = text
 	}
 	return text
@@ -205,7 +206,7 @@ func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) 
 		return kindred + related, ByRepeat
 	case repeats:
 		return clash, ByPlace
-	case kind != profile.KindOther && around&is != 0:
+	case kind != kernelname.KindOther && around&is != 0:
 		return kindred, ByKind
 	case is&ofExperts != 0 && around&ofExperts != 0, is&products != 0 && around&products != 0:
 		return related, ByPlace
@@ -244,11 +245,11 @@ func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]said {
 }
 
 // copyKind is the kind of kernels that do what a copy or a fill asks for.
-func copyKind(w Work) profile.Kind {
+func copyKind(w Work) kernelname.Kind {
 	if w == FillWork {
-		return profile.KindFill
+		return kernelname.KindFill
 	}
-	return profile.KindCopy
+	return kernelname.KindCopy
 }
 
 // pair aligns the nodes of a replay with the launches of a capture. Where that leaves some open and

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -26,7 +27,7 @@ func NewParts(syms *trace.Symbols) *Parts {
 func (p *Parts) Has(operator trace.Sym) bool {
 	is, ok := p.experts[operator]
 	if !ok {
-		is = profile.KindOf(p.syms.Name(operator)) == profile.KindExperts
+		is = kernelname.KindOf(p.syms.Name(operator)) == kernelname.KindExperts
 		p.experts[operator] = is
 	}
 	return is

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -251,7 +252,7 @@ func (c *chooser) orderPairs(l *Launch, x *Capture) *Pairs {
 type line struct {
 	at    []int32 // of all: the index in kinds
 	first []int32 // of kinds: the index of all
-	kinds []profile.Kind
+	kinds []kernelname.Kind
 }
 
 // lineOf makes a line of n kernels.
@@ -262,9 +263,9 @@ func (m *matcher) lineOf(n int, of func(i int) (name trace.Sym, w Work)) line {
 		kind := m.kind(name)
 		switch work {
 		case CopyWork:
-			kind = profile.KindCopy
+			kind = kernelname.KindCopy
 		case FillWork:
-			kind = profile.KindFill
+			kind = kernelname.KindFill
 		}
 		if last := len(l.kinds) - 1; last >= 0 && kind == l.kinds[last] && m.finishes(name, kind) {
 			l.at[i] = int32(last)
@@ -278,8 +279,8 @@ func (m *matcher) lineOf(n int, of func(i int) (name trace.Sym, w Work)) line {
 
 // finishes reports whether a kernel adds up what the one before it computed in parts: of products, or of
 // attention over long contexts.
-func (m *matcher) finishes(name trace.Sym, kind profile.Kind) bool {
-	if kind != profile.KindAttention && kind != profile.KindGEMM && kind != profile.KindExperts {
+func (m *matcher) finishes(name trace.Sym, kind kernelname.Kind) bool {
+	if kind != kernelname.KindAttention && kind != kernelname.KindGEMM && kind != kernelname.KindExperts {
 		return false
 	}
 	text := strings.ToLower(m.plain(name))
@@ -289,7 +290,7 @@ func (m *matcher) finishes(name trace.Sym, kind profile.Kind) bool {
 // attentions returns how many times a line goes through attention: once a layer.
 func (l *line) attentions() (n int) {
 	for i, kind := range l.kinds {
-		if kind == profile.KindAttention && (i == 0 || l.kinds[i-1] != profile.KindAttention) {
+		if kind == kernelname.KindAttention && (i == 0 || l.kinds[i-1] != kernelname.KindAttention) {
 			n++
 		}
 	}
@@ -331,7 +332,7 @@ func (m *matcher) byOrder(x *Capture, nodes []Node) *Pairs {
 			p.By[i] = ByAmbiguity
 		default:
 			p.Launch[i], p.By[i] = pass.first[e], ByOrder
-			p.moduleOnly[i] = graph.kinds[at] == profile.KindAttention && m.stem(nodes[graph.first[at]].Name) != m.stem(x.Launches[pass.first[e]].Name)
+			p.moduleOnly[i] = graph.kinds[at] == kernelname.KindAttention && m.stem(nodes[graph.first[at]].Name) != m.stem(x.Launches[pass.first[e]].Name)
 		}
 	}
 	if p.count(x); 2*p.Missed > len(nodes) {
@@ -342,12 +343,12 @@ func (m *matcher) byOrder(x *Capture, nodes []Node) *Pairs {
 
 // sameOrder returns how well two kernels fit by what they compute. Names help where kinds leave a choice;
 // of kernels of no known kind, only names tell.
-func (m *matcher) sameOrder(kind, other profile.Kind, name, otherName trace.Sym) int32 {
+func (m *matcher) sameOrder(kind, other kernelname.Kind, name, otherName trace.Sym) int32 {
 	if kind != other {
 		return never
 	}
 	stem := m.stem(name) == m.stem(otherName)
-	if kind == profile.KindOther && !stem {
+	if kind == kernelname.KindOther && !stem {
 		return never
 	}
 	score := int32(sameKind)

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // A LayerKernel is a kernel of a layer in one replay.
 type LayerKernel struct {
 	Layer    string
-	Kind     profile.Kind
+	Kind     kernelname.Kind
 	Name     string
 	From, To int64 // ns since the layer began
 }

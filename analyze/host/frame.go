@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -241,7 +242,7 @@ func FunctionOf(symbol, module string) Function {
 	if fn.Name = profile.BareName(symbol); !strings.HasSuffix(fn.Name, ")") {
 		fn.Name += "()"
 	}
-	fn.Own = !fn.Python && !nativeLibrary.MatchString(base) && !inlined.MatchString(profile.ParseKernelName(symbol).Path())
+	fn.Own = !fn.Python && !nativeLibrary.MatchString(base) && !inlined.MatchString(kernelname.Parse(symbol).Path())
 	return fn
 }
 

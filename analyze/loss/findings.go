@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // GPU time is compute, communication and copies that nothing hides, and idle time; these
@@ -51,8 +51,8 @@ type deviceGap struct {
 // add adds what a device did in length ns.
 func (t *gpuTime) add(g *gpu.GPU, did *gpu.Activity, length int64) {
 	t.length = distribution.AddTimes(t.length, length)
-	t.comm = distribution.AddTimes(t.comm, did.Exposed(profile.ClassCommunication))
-	t.copies = distribution.AddTimes(t.copies, did.Exposed(profile.ClassMemory))
+	t.comm = distribution.AddTimes(t.comm, did.Exposed(kernelname.ClassCommunication))
+	t.copies = distribution.AddTimes(t.copies, did.Exposed(kernelname.ClassMemory))
 	t.cold.Join(&did.Cold)
 	for reason, wait := range did.Waits.Time {
 		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait-did.Cold.Time[reason])
@@ -141,7 +141,7 @@ func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, findi
 		return nil, judged
 	}
 	found := judge(g, &t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MuchExposed(g), tell: exposureFinding,
-		devices: spread(g, "exposed_ns", func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) })})
+		devices: spread(g, "exposed_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })})
 	for i := range found {
 		found[i].Evidence = append(found[i].Evidence, waiting...)
 	}
@@ -179,7 +179,7 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + Devices(g) + " only copied or filled memory"
 	}
-	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }))
+	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }))
 	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, judged
 }
 
@@ -320,16 +320,16 @@ func (t *gpuTime) largest() []gpu.Reason {
 
 // Worst returns, for what a finding of this package says of all devices, the rank whose device
 // spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
-func Worst(g *gpu.GPUs, topic string) (rank string, shows profile.Class) {
-	shows = profile.ClassCompute
+func Worst(g *gpu.GPUs, topic string) (rank string, shows kernelname.Class) {
+	shows = kernelname.ClassCompute
 	of := func(d *gpu.GPU) int64 { return d.Activity.Idle.Total() }
 	switch topic {
 	case "communication":
-		shows = profile.ClassCommunication
+		shows = kernelname.ClassCommunication
 	case "copies", "pageable copies":
-		shows = profile.ClassMemory
+		shows = kernelname.ClassMemory
 	}
-	if shows != profile.ClassCompute {
+	if shows != kernelname.ClassCompute {
 		of = func(d *gpu.GPU) int64 { return d.Exposed(shows) }
 	}
 	most := 0.0

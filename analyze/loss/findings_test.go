@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,9 +27,9 @@ func gpuOf(comm, copies int64, idle map[gpu.Reason]int64) gpu.GPU {
 		g.Activity.Idle.Time[gpu.OtherWait] += t * ms
 		compute -= t
 	}
-	g.Running[1<<profile.ClassCommunication] = comm * ms
-	g.Running[1<<profile.ClassMemory] = copies * ms
-	g.Running[1<<profile.ClassCompute] = compute * ms
+	g.Running[1<<kernelname.ClassCommunication] = comm * ms
+	g.Running[1<<kernelname.ClassMemory] = copies * ms
+	g.Running[1<<kernelname.ClassCompute] = compute * ms
 	return g
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // largestCopies tells of the operations that copy longest.
@@ -64,7 +64,7 @@ func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 		if rows += device.Migrated; 2*device.Migrated < device.Rows-device.Kernels {
 			continue // most of what moves is copied
 		}
-		moved = distribution.AddTimes(moved, device.Sum(func(r gpu.Running) bool { return r.Has(profile.ClassMemory) && r.Has(profile.ClassCompute) }))
+		moved = distribution.AddTimes(moved, device.Sum(func(r gpu.Running) bool { return r.Has(kernelname.ClassMemory) && r.Has(kernelname.ClassCompute) }))
 		for k := range device.Copies {
 			if c := &device.Copies[k]; strings.Contains(c.Name, "Unified ") {
 				pages.Join(&c.Copied)

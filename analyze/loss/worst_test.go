@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // The rank to look at first is the one that spends most time on what a finding is about.
@@ -15,8 +15,8 @@ func TestWorst(t *testing.T) {
 	}
 	for _, c := range []struct {
 		topic, rank string
-		shows       profile.Class
-	}{{"communication", "TP0", profile.ClassCommunication}, {"copies", "TP1", profile.ClassMemory}, {"host", "TP2", profile.ClassCompute}} {
+		shows       kernelname.Class
+	}{{"communication", "TP0", kernelname.ClassCommunication}, {"copies", "TP1", kernelname.ClassMemory}, {"host", "TP2", kernelname.ClassCompute}} {
 		if rank, shows := Worst(g, c.topic); rank != c.rank || shows != c.shows {
 			t.Errorf("%s: %s, %v", c.topic, rank, shows)
 		}

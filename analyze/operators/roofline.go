@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/roof"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -229,8 +230,8 @@ func (r *roofs) finish(i *instance) {
 
 // isProduct reports whether a kernel multiplies matrices.
 func (r *roofs) isProduct(kernel trace.Sym) bool {
-	kind := profile.KindOf(r.set.Syms.Name(kernel))
-	return kind == profile.KindExperts || kind == profile.KindGEMM
+	kind := kernelname.KindOf(r.set.Syms.Name(kernel))
+	return kind == kernelname.KindExperts || kind == kernelname.KindGEMM
 }
 
 // notePart notes which part of its operator a call launches.

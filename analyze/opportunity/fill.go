@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -185,8 +186,8 @@ func (f *Fills) add(row *Fill, gpu string) {
 	}
 	row.Units, row.amd = g.Units, strings.HasPrefix(g.Source, "AMD")
 	row.Persistent = isPersistent(row.Kernel)
-	switch profile.KindOf(row.Kernel) {
-	case profile.KindGEMM, profile.KindExperts, profile.KindAttention:
+	switch kernelname.KindOf(row.Kernel) {
+	case kernelname.KindGEMM, kernelname.KindExperts, kernelname.KindAttention:
 		row.Tensor = true
 	}
 	row.Resident, row.Occupancy, row.Limit, _ = g.Resident(row.Shape)

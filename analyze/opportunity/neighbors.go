@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,7 +23,7 @@ type ran struct {
 
 // A kernelKind is what a name says.
 type kernelKind struct {
-	kind  profile.Kind
+	kind  kernelname.Kind
 	lower string
 	bare  string // without what it was called with
 }
@@ -37,7 +38,7 @@ func (k *kernelKinds) of(name trace.Sym) kernelKind {
 	known, ok := k.known[name]
 	if !ok {
 		text := k.syms.Name(name)
-		known = kernelKind{profile.KindOf(text), strings.ToLower(text), profile.BareName(text)}
+		known = kernelKind{kernelname.KindOf(text), strings.ToLower(text), profile.BareName(text)}
 		k.known[name] = known
 	}
 	return known
@@ -118,7 +119,7 @@ func (f *found) whole() string {
 func (x *seeker) countAttention(kernels []ran) {
 	within := false
 	for i := range kernels {
-		is := x.kinds.of(kernels[i].name).kind == profile.KindAttention
+		is := x.kinds.of(kernels[i].name).kind == kernelname.KindAttention
 		if is && !within {
 			x.blocks[kernels[i].step]++
 		}
@@ -164,7 +165,7 @@ const mostBetween = 6
 // the result with another product; 0 is that they do not begin so.
 func (x *seeker) attentionInPieces(kernels []ran) int {
 	n := 0
-	for _, kind := range [...]profile.Kind{profile.KindGEMM, profile.KindSoftmax, profile.KindGEMM} {
+	for _, kind := range [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindSoftmax, kernelname.KindGEMM} {
 		for between := 0; n > 0 && n < len(kernels) && between < mostBetween && plain[x.kinds.of(kernels[n].name).kind]; between++ {
 			n++
 		}
@@ -180,7 +181,7 @@ func (x *seeker) attentionInPieces(kernels []ran) int {
 }
 
 // plain are kinds of kernels that change each number, or move it.
-var plain = map[profile.Kind]bool{profile.KindElementwise: true, profile.KindCopy: true}
+var plain = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelname.KindCopy: true}
 
 // begins reports whether a pattern begins with some kernels.
 func (x *seeker) begins(kernels []ran) bool {

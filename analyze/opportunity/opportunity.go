@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // An Opportunity is something that could be faster.
@@ -210,14 +211,14 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 		if !r.Known() || r.Of() >= farOff*r.Reached() {
 			continue
 		}
-		kind := profile.KindOf(r.Kernel)
-		if o.pieces[profile.BareName(r.Kernel)] && (kind == profile.KindSoftmax || strings.HasSuffix(r.Row.Name, "bmm")) {
+		kind := kernelname.KindOf(r.Kernel)
+		if o.pieces[profile.BareName(r.Kernel)] && (kind == kernelname.KindSoftmax || strings.HasSuffix(r.Row.Name, "bmm")) {
 			continue // of attention that one kernel could do
 		}
 		what, how := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound), howOf(r)
 		if r.Work.Type == "" && r.Bound == roof.ByMemory {
 			each := r.Time / r.Instances
-			plain := kind == profile.KindElementwise || kind == profile.KindCopy || kind == profile.KindReduction
+			plain := kind == kernelname.KindElementwise || kind == kernelname.KindCopy || kind == kernelname.KindReduction
 			if r.Instances == 1 || inPattern[profile.BareName(r.Kernel)] && (each < launchSized || plain) {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,7 +20,7 @@ type device struct{ rank, device int32 }
 // A span is a kernel on a device, with what it computes.
 type span struct {
 	ran
-	kind   profile.Kind
+	kind   kernelname.Kind
 	lower  string
 	stream uint32
 }
@@ -40,7 +41,7 @@ func findOverlaps(set *profile.Set, devices map[device][]span) map[profile.StepK
 	for _, all := range devices {
 		for from := 0; from < len(all); {
 			to := from + 1
-			for to < len(all) && !(all[to].kind == profile.KindAttention && all[to-1].kind != profile.KindAttention) {
+			for to < len(all) && !(all[to].kind == kernelname.KindAttention && all[to-1].kind != kernelname.KindAttention) {
 				to++
 			}
 			x := found[all[from].step]
@@ -68,7 +69,7 @@ func (x *overlap) add(all []span, from, to int, set *profile.Set) {
 	}
 	waiting := int64(0)
 	for i := range layer {
-		is := layer[i].kind == profile.KindCommunication && slices.ContainsFunc(exchanges, func(text string) bool { return strings.Contains(layer[i].lower, text) })
+		is := layer[i].kind == kernelname.KindCommunication && slices.ContainsFunc(exchanges, func(text string) bool { return strings.Contains(layer[i].lower, text) })
 		if is {
 			exchange = layer[i]
 			waiting += alone(all, from+i)
@@ -87,10 +88,10 @@ func (x *overlap) add(all []span, from, to int, set *profile.Set) {
 // sharedExperts returns the kernels of shared experts in a layer: a product, an activation, and a product, in a layer
 // that has routed experts, too.
 func sharedExperts(layer []span) (list []int) {
-	if !slices.ContainsFunc(layer, func(s span) bool { return s.kind == profile.KindExperts }) {
+	if !slices.ContainsFunc(layer, func(s span) bool { return s.kind == kernelname.KindExperts }) {
 		return nil
 	}
-	want := [...]profile.Kind{profile.KindGEMM, profile.KindActivation, profile.KindGEMM}
+	want := [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindActivation, kernelname.KindGEMM}
 	streams := map[uint32][]int{}
 	for i := range layer {
 		at := layer[i].stream

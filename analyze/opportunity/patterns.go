@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // A server is what ran the model.
@@ -33,7 +33,7 @@ func (s switches) on(amd bool) string {
 type pattern struct {
 	name string
 	// kinds are what the neighbors compute, in order.
-	kinds []profile.Kind
+	kinds []kernelname.Kind
 	// names are texts of which each neighbor's name has one, "" any; without are texts that none
 	// has: those of fused kernels, which do the work of several.
 	names   []string
@@ -49,25 +49,25 @@ const (
 
 // patterns are tried in this order at each kernel: a kernel is in one only.
 var patterns = []pattern{
-	{name: "all-reduce, then norm", kinds: []profile.Kind{profile.KindCommunication, profile.KindNorm}, names: []string{"reduce", ""}, without: []string{"fusion", "reduce_scatter", "reducescatter"},
+	{name: "all-reduce, then norm", kinds: []kernelname.Kind{kernelname.KindCommunication, kernelname.KindNorm}, names: []string{"reduce", ""}, without: []string{"fusion", "reduce_scatter", "reducescatter"},
 		sglang: switches{"--enable-flashinfer-allreduce-fusion", "--enable-aiter-allreduce-fusion"}, vllm: switches{cuda: "pass_config fuse_allreduce_rms"}},
-	{name: "sum over experts, then all-reduce", kinds: []profile.Kind{profile.KindRouting, profile.KindCommunication}, names: []string{"moe_sum", "reduce"}, without: []string{"fusion"},
+	{name: "sum over experts, then all-reduce", kinds: []kernelname.Kind{kernelname.KindRouting, kernelname.KindCommunication}, names: []string{"moe_sum", "reduce"}, without: []string{"fusion"},
 		sglang: switches{cuda: "--enable-fused-moe-sum-all-reduce"}},
-	{name: "copy, all-reduce, copy", kinds: []profile.Kind{profile.KindCopy, profile.KindCommunication, profile.KindCopy}, names: []string{"memcpy", "reduce", "memcpy"},
+	{name: "copy, all-reduce, copy", kinds: []kernelname.Kind{kernelname.KindCopy, kernelname.KindCommunication, kernelname.KindCopy}, names: []string{"memcpy", "reduce", "memcpy"},
 		sglang: switches{cuda: "--enable-symm-mem, whose buffers need no copies"}},
-	{name: "norms of queries and keys, then rope", kinds: []profile.Kind{profile.KindNorm, profile.KindNorm, profile.KindRope}, without: ropeFused,
+	{name: "norms of queries and keys, then rope", kinds: []kernelname.Kind{kernelname.KindNorm, kernelname.KindNorm, kernelname.KindRope}, without: ropeFused,
 		sglang: qkNormSGLang, vllm: qkNormVLLM},
-	{name: "norm of queries and keys, then rope", kinds: []profile.Kind{profile.KindNorm, profile.KindRope}, without: ropeFused,
+	{name: "norm of queries and keys, then rope", kinds: []kernelname.Kind{kernelname.KindNorm, kernelname.KindRope}, without: ropeFused,
 		sglang: qkNormSGLang, vllm: qkNormVLLM},
-	{name: "rope, then KV write", kinds: []profile.Kind{profile.KindRope, profile.KindKVWrite},
+	{name: "rope, then KV write", kinds: []kernelname.Kind{kernelname.KindRope, kernelname.KindKVWrite},
 		vllm: switches{rocm: "pass_config fuse_rope_kvcache"}},
-	{name: "norm, then quantization", kinds: []profile.Kind{profile.KindNorm, profile.KindQuantization}, without: []string{"norm_quant"},
+	{name: "norm, then quantization", kinds: []kernelname.Kind{kernelname.KindNorm, kernelname.KindQuantization}, without: []string{"norm_quant"},
 		vllm: switches{"pass_config fuse_norm_quant", "pass_config fuse_norm_quant"}},
-	{name: "activation, then quantization", kinds: []profile.Kind{profile.KindActivation, profile.KindQuantization}, without: []string{"act_quant", "mul_quant"},
+	{name: "activation, then quantization", kinds: []kernelname.Kind{kernelname.KindActivation, kernelname.KindQuantization}, without: []string{"act_quant", "mul_quant"},
 		vllm: switches{"pass_config fuse_act_quant", "pass_config fuse_act_quant"}},
-	{name: "attention, then quantization", kinds: []profile.Kind{profile.KindAttention, profile.KindQuantization},
+	{name: "attention, then quantization", kinds: []kernelname.Kind{kernelname.KindAttention, kernelname.KindQuantization},
 		vllm: switches{"pass_config fuse_attn_quant", "pass_config fuse_attn_quant"}},
-	{name: "residual add, then norm", kinds: []profile.Kind{profile.KindElementwise, profile.KindNorm}, names: []string{"add", "rms"}, without: []string{"fused_add", "add_rms", "triton_"},
+	{name: "residual add, then norm", kinds: []kernelname.Kind{kernelname.KindElementwise, kernelname.KindNorm}, names: []string{"add", "rms"}, without: []string{"fused_add", "add_rms", "triton_"},
 		sglang: addNorm, vllm: addNorm},
 }
 
@@ -120,8 +120,8 @@ func (p *pattern) fits(kernels []ran, of *kernelKinds) bool {
 
 // small are kinds whose kernels move data and compute little: neighbors among them read again what the
 // one before wrote.
-var small = map[profile.Kind]bool{profile.KindElementwise: true, profile.KindCopy: true, profile.KindActivation: true, profile.KindReduction: true, profile.KindNorm: true,
-	profile.KindQuantization: true}
+var small = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelname.KindCopy: true, kernelname.KindActivation: true, kernelname.KindReduction: true, kernelname.KindNorm: true,
+	kernelname.KindQuantization: true}
 
 // leastRun is how many of them are a run.
 const leastRun = 3

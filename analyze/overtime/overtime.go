@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -204,7 +205,7 @@ type watch struct {
 
 func (w *watch) Ran(from, to trace.Time, running gpu.Running) {
 	from, to = w.of.place(w.device.RankIndex, from, to)
-	compute, comm := running.Has(profile.ClassCompute), running.Has(profile.ClassCommunication)
+	compute, comm := running.Has(kernelname.ClassCompute), running.Has(kernelname.ClassCommunication)
 	w.of.grid.Each(from, to, func(b int, length int64) {
 		cell := &w.device.fine[b]
 		cell.Busy += length

@@ -8,18 +8,18 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Kernels of one name count together, whatever ranks they ran on.
 func TestKernelTotals(t *testing.T) {
-	of := func(sym trace.Sym, class profile.Class, name string, total int64, n int) gpu.RankKernel {
+	of := func(sym trace.Sym, class kernelname.Class, name string, total int64, n int) gpu.RankKernel {
 		return gpu.RankKernel{Sym: sym, Class: class, Name: name, Summary: distribution.Summary{Total: total, N: n}}
 	}
 	o := &Overview{Measured: finders.Measured{GPUs: &gpu.GPUs{Kernels: []gpu.RankKernel{
-		of(1, profile.ClassCompute, "gemm", 36_000, 3), of(2, profile.ClassCommunication, "nccl", 51_000, 1),
-		of(1, profile.ClassCompute, "gemm", 30_000, 3), of(2, profile.ClassCommunication, "nccl", 3_000, 1),
+		of(1, kernelname.ClassCompute, "gemm", 36_000, 3), of(2, kernelname.ClassCommunication, "nccl", 51_000, 1),
+		of(1, kernelname.ClassCompute, "gemm", 30_000, 3), of(2, kernelname.ClassCommunication, "nccl", 3_000, 1),
 	}}}}
 	want := `Kernels that take most
 

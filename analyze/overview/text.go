@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -161,7 +161,7 @@ func (o *Overview) markdownSummary(out *bufio.Writer) error {
 // A kernelTotal is what all kernels of one name took on all ranks.
 type kernelTotal struct {
 	name     string
-	class    profile.Class
+	class    kernelname.Class
 	total, n int64 // ns; how many
 }
 

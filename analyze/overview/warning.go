@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -392,5 +393,5 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 // communicates reports whether kernels may communicate: there are several devices, or one
 // does. A device on its own has nobody to talk to, and what nobody knows computes.
 func communicates(g *gpu.GPUs) bool {
-	return len(g.GPUs) > 1 || slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Time(profile.ClassCommunication) > 0 })
+	return len(g.GPUs) > 1 || slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Time(kernelname.ClassCommunication) > 0 })
 }

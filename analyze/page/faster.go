@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // Sizes of the figures of what could be faster.
@@ -141,17 +142,17 @@ func layerFigure(replays *graphs.Graphs, src Source) *Figure {
 const mostStripName = 40
 
 // kindParts gives the kinds of kernels their colors, those that take most time first, and returns which part each kind is.
-func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[profile.Kind]int {
-	times := map[profile.Kind]int64{}
+func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[kernelname.Kind]int {
+	times := map[kernelname.Kind]int64{}
 	for i := range list {
 		times[list[i].Kind] += list[i].To - list[i].From
 	}
-	var kinds []profile.Kind
+	var kinds []kernelname.Kind
 	for kind := range times {
 		kinds = append(kinds, kind)
 	}
-	slices.SortFunc(kinds, func(a, b profile.Kind) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) })
-	parts := map[profile.Kind]int{}
+	slices.SortFunc(kinds, func(a, b kernelname.Kind) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) })
+	parts := map[kernelname.Kind]int{}
 	for i, kind := range kinds {
 		parts[kind] = min(i, mostKinds)
 		switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/otlpjson"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/request/spantable"
@@ -63,10 +63,10 @@ func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
 	g := &gpu.GPUs{}
 	for r := range n {
 		device := gpu.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
-		device.Running[1<<profile.ClassCompute] = 6_000_000
-		device.Running[1<<profile.ClassCompute|1<<profile.ClassCommunication] = 500_000
-		device.Running[1<<profile.ClassCommunication] = 1_000_000
-		device.Running[1<<profile.ClassMemory] = 250_000
+		device.Running[1<<kernelname.ClassCompute] = 6_000_000
+		device.Running[1<<kernelname.ClassCompute|1<<kernelname.ClassCommunication] = 500_000
+		device.Running[1<<kernelname.ClassCommunication] = 1_000_000
+		device.Running[1<<kernelname.ClassMemory] = 250_000
 		device.Idle.Time = [...]int64{1_500_000, 50_000, 700_000}
 		g.GPUs = append(g.GPUs, device)
 		for k := range kernels {
@@ -74,7 +74,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
 			if r == n-1 {
 				total, ratio = total*106/100, 1.06
 			}
-			g.Kernels = append(g.Kernels, gpu.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
+			g.Kernels = append(g.Kernels, gpu.RankKernel{Rank: device.Rank, Name: name(k), Class: kernelname.ClassCompute, Ranks: n,
 				Summary: distribution.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // gpuParts are what the time of a device is divided into, in the order of the bars.
@@ -22,10 +22,10 @@ var gpuParts = []struct {
 	chart.Part
 	of func(*gpu.GPU) int64
 }{
-	{chart.Part{Name: metric.Compute.Long}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
-	{chart.Part{Name: metric.ExposedComm.Long, Color: 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
-	{chart.Part{Name: metric.ExposedCopy.Long, Color: 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
-	{chart.Part{Name: metric.ExposedOther.Long, Color: 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
+	{chart.Part{Name: metric.Compute.Long}, func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCompute) }},
+	{chart.Part{Name: metric.ExposedComm.Long, Color: 1}, func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) }},
+	{chart.Part{Name: metric.ExposedCopy.Long, Color: 5}, func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }},
+	{chart.Part{Name: metric.ExposedOther.Long, Color: 2}, func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassOther) }},
 	{chart.Part{Name: "idle: host wait", Color: chart.Hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
 	{chart.Part{Name: "idle: kernel wait", Color: chart.Hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
 	{chart.Part{Name: "idle: other", Color: chart.Hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},

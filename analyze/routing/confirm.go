@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -24,7 +25,7 @@ var expertKernels = []string{
 
 // isOfExperts reports whether a kernel multiplies matrices of experts.
 func isOfExperts(name string) bool {
-	if profile.IsCommunication(name) {
+	if kernelname.IsCommunication(name) {
 		return false
 	}
 	name = strings.ToLower(name)

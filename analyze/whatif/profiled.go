@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // Steps can be asked what steps would take, by what profilers recorded of ranks.
@@ -62,8 +63,8 @@ func (s *Steps) hidden() float64 {
 	all, exposed := int64(0), int64(0)
 	for i := range s.gpus.GPUs {
 		g := &s.gpus.GPUs[i]
-		all = distribution.AddTimes(all, g.Time(profile.ClassCommunication))
-		exposed = distribution.AddTimes(exposed, g.Exposed(profile.ClassCommunication))
+		all = distribution.AddTimes(all, g.Time(kernelname.ClassCommunication))
+		exposed = distribution.AddTimes(exposed, g.Exposed(kernelname.ClassCommunication))
 	}
 	return distribution.Fraction(all-exposed, all)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -84,7 +85,7 @@ func (n *namer) nameOf(x *profile.Collective, what int32) callName {
 		name.comm = n.names.Comm(matching.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
 	}
 	name.call = n.names.Call(matching.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
-		Family: profile.ParseKernelName(n.syms.Name(x.Name)).Path()})
+		Family: kernelname.Parse(n.syms.Name(x.Name)).Path()})
 	return name
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -63,7 +64,7 @@ func (c *classifier) role(s *profile.Slice) role {
 	}
 	if c.names[s.Name] == noRole {
 		c.names[s.Name] = computeRole
-		if profile.IsCommunication(c.syms.Name(s.Name)) {
+		if kernelname.IsCommunication(c.syms.Name(s.Name)) {
 			c.names[s.Name] = communicationRole
 		}
 	}

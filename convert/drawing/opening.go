@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -29,7 +30,7 @@ var clockRow = series.Metrics[series.SMClock].Name
 
 // tellsOf are the rows that show a finding about a kind of work: of other ranks and other
 // findings, copies are not pinned.
-var tellsOf = map[profile.Class]string{profile.ClassCommunication: roleTracks[communicationRole], profile.ClassMemory: roleTracks[copyRole]}
+var tellsOf = map[kernelname.Class]string{kernelname.ClassCommunication: roleTracks[communicationRole], kernelname.ClassMemory: roleTracks[copyRole]}
 
 // noteOpening makes a finished trace say what to look at first: the rows of the ranks that
 // findings are about, then those of one rank for each that do the same, in the time from

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -101,12 +102,12 @@ func TestRowsOfAFindingComeFirst(t *testing.T) {
 	}
 	built := b.Finish()
 	for _, c := range []struct {
-		of   profile.Class
+		of   kernelname.Class
 		want string
 	}{
-		{profile.ClassCompute, "steps · rank 1, compute · rank 1, communication · rank 1, steps · rank 0, compute · rank 0"},
-		{profile.ClassCommunication, "communication · rank 1, steps · rank 1, compute · rank 1, steps · rank 0, compute · rank 0"},
-		{profile.ClassMemory, "copy · rank 1, steps · rank 1, compute · rank 1, communication · rank 1, steps · rank 0, compute · rank 0"},
+		{kernelname.ClassCompute, "steps · rank 1, compute · rank 1, communication · rank 1, steps · rank 0, compute · rank 0"},
+		{kernelname.ClassCommunication, "communication · rank 1, steps · rank 1, compute · rank 1, steps · rank 0, compute · rank 0"},
+		{kernelname.ClassMemory, "copy · rank 1, steps · rank 1, compute · rank 1, communication · rank 1, steps · rank 0, compute · rank 0"},
 	} {
 		var names []string
 		for _, path := range rowsToPin(built, []Finding{{Rank: "rank 1", Shows: c.of}}) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -65,7 +65,7 @@ type Finding struct {
 	Requests     []int   // that it names: indexes into Set.Requests
 	Rank         string  // which rank to look at first, as rows call it; "" is no rank
 	// Shows is the kind of work of the rank that shows it.
-	Shows profile.Class
+	Shows kernelname.Class
 }
 
 // Nested is a module or an operator that kernels on a row were launched in. Those of a row nest, the outer ones

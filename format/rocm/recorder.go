@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -168,7 +169,7 @@ func (p *process) Kernel(k *dispatch) {
 		}
 	}
 	p.worked(row, k.Name, &k.at)
-	if profile.MeetsOthers(p.r.opt.Syms.Name(k.Name)) {
+	if kernelname.MeetsOthers(p.r.opt.Syms.Name(k.Name)) {
 		p.p.Collectives.Add(&profile.Collective{Event: event, Row: row, Time: k.Start, Dur: dur(k.Start, k.End), Name: k.Name,
 			OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1, Correlation: k.Correlation})
 	}

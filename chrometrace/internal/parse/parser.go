@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/secret"
 )
@@ -142,7 +143,7 @@ func isOdd(s []byte) bool {
 func (n *name) isComm() bool {
 	if n.known&knowComm == 0 {
 		n.known |= knowComm
-		n.comm = profile.MeetsOthers(n.text)
+		n.comm = kernelname.MeetsOthers(n.text)
 	}
 	return n.comm
 }
@@ -160,7 +161,7 @@ func (n *name) isStep() bool {
 func (n *name) isAsking(symbols *trace.SymbolCache) bool {
 	if n.known&knowAsks == 0 {
 		n.known |= knowAsks
-		if op, ok := profile.CollectiveOfAnnotation(n.text); ok {
+		if op, ok := kernelname.CollectiveOfAnnotation(n.text); ok {
 			n.asks = symbols.Intern([]byte(op))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // rankTables are the tables by rank. The main one is of stages, without requests of
@@ -138,16 +138,16 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 
 // classes returns the classes of kernels that --classes names: "hta" are those of
 // Holistic Trace Analysis, all else is a file.
-func classes(name string) (*profile.Classes, error) {
+func classes(name string) (*kernelname.Classes, error) {
 	if name == "hta" {
-		return profile.HTAClasses(), nil
+		return kernelname.HTAClasses(), nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, commandline.Usage("--classes: %v", err)
 	}
 	defer f.Close()
-	list, err := profile.ReadClasses(f, name)
+	list, err := kernelname.ReadClasses(f, name)
 	if err != nil {
 		return nil, commandline.Usage("--classes: %v", err)
 	}

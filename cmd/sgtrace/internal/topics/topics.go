@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
-	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // A Helper is what topics print with.
@@ -46,7 +46,7 @@ func All() []Topic {
 		{commandline.Topic{Name: "schema", Usage: "the JSON Schema of what --format json prints"},
 			verbatim("schema", docs.Schema)},
 		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
-			verbatim("kernel-classes", profile.DefaultClasses().String())},
+			verbatim("kernel-classes", kernelname.DefaultClasses().String())},
 		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
 			words("formats", docs.Formats)},
 		{commandline.Topic{Name: "man", Usage: "this help, or that of a command, as a man page: man report"},

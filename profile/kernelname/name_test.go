@@ -1,4 +1,4 @@
-package profile
+package kernelname
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseKernelName(t *testing.T) {
-	for name, want := range map[string]KernelName{
+	for name, want := range map[string]Name{
 		"void (anonymous namespace)::all_reduce_two_shot_kernel<bf16, (bool)1>((anonymous namespace)::Params, device::Pull)": {"", "all_reduce_two_shot_kernel"},
 		"void sglang::(anonymous namespace)::reduce<4>(int)":                                                                 {"sglang::", "reduce"},
 		"void <unnamed>::softmax<float, (int)10>(T2 *)":                                                                      {"", "softmax"},
@@ -29,7 +29,7 @@ func TestParseKernelName(t *testing.T) {
 		"nccl:all_reduce":                                                                      {"", "nccl:all_reduce"},
 		"":                                                                                     {}, "<<<": {}, "()": {}, "(anonymous namespace)::": {}, "::": {"::", ""}, ")>)": {"", ""},
 	} {
-		if got := ParseKernelName(name); got != want {
+		if got := Parse(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -42,11 +42,11 @@ func FuzzParseKernelName(f *testing.F) {
 	f.Add("operator()", "at::native", "decltype(x->y), (3>2)", uint8(7))
 	f.Add("f", "", "", uint8(255))
 	f.Fuzz(func(t *testing.T, bare, scope, types string, form uint8) {
-		ParseKernelName(bare + scope + types) // whatever it is, it ends
+		Parse(bare + scope + types) // whatever it is, it ends
 		if !isWord(bare) || scope != "" && !isWord(scope) || !balanced(types) {
 			return
 		}
-		want := KernelName{Bare: bare}
+		want := Name{Bare: bare}
 		text := ""
 		if scope != "" {
 			text, want.Scope = scope+"::", scope+"::"
@@ -63,7 +63,7 @@ func FuzzParseKernelName(f *testing.F) {
 		if form&8 != 0 {
 			text = "void " + text
 		}
-		if got := ParseKernelName(text); got != want {
+		if got := Parse(text); got != want {
 			t.Fatalf("%q: %q, want %q", text, got, want)
 		}
 	})
@@ -96,28 +96,4 @@ func balanced(text string) bool {
 		}
 	}
 	return len(open) == 0
-}
-
-func TestBareName(t *testing.T) {
-	for name, want := range map[string]string{
-		"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, at::detail::Array<char*, 1> >(int, at::native::FillFunctor<float>)": "vectorized_elementwise_kernel",
-		"void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, at::detail::Array<char *, (int)1>>(int, T2, T3)":               "vectorized_elementwise_kernel",
-		"void (anonymous namespace)::softmax_warp_forward<float, float, 10, true>(float*, float const*)":                                                       "softmax_warp_forward",
-		"void <unnamed>::softmax_warp_forward<float, float, (int)10, (bool)1>(T2 *, const T1 *, int)":                                                          "softmax_warp_forward",
-		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)":                                                                           "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
-		"ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn":                                                                                           "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn",
-		"Memcpy HtoD (Pinned -> Device)": "[CUDA memcpy Host-to-Device]",
-		"[CUDA memcpy Host-to-Device]":   "[CUDA memcpy Host-to-Device]",
-		"Memset (Device)":                "[CUDA memset]",
-		"cudaLaunchKernel":               "cudaLaunchKernel",
-		"cudaLaunchKernel_v7000":         "cudaLaunchKernel",
-		"cudaLaunchKernelExC_v11060":     "cudaLaunchKernelExC",
-		"cuLaunchKernel_v2":              "cuLaunchKernel_v2",
-		"":                               "",
-		"<<<":                            "<<<",
-	} {
-		if got := BareName(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
 }

@@ -1,11 +1,11 @@
-package profile
+package kernelname
 
 import "strings"
 
 // A KernelName is what the name of a function says, in the parts that all who look at
 // names share: which namespaces it is in, and what it is called there. Types, which every
 // profiler writes in its own way, are in neither.
-type KernelName struct {
+type Name struct {
 	// Scope are the namespaces and classes, each with "::" behind it: "at::native::". Those
 	// without a name are left out: they are "(anonymous namespace)", "<unnamed>", or
 	// "{anonymous}".
@@ -15,7 +15,7 @@ type KernelName struct {
 }
 
 // Path is the name with its scope.
-func (n KernelName) Path() string { return n.Scope + n.Bare }
+func (n Name) Path() string { return n.Scope + n.Bare }
 
 // withoutName are namespaces that have none, as compilers and profilers write them.
 var withoutName = [...]string{"(anonymous namespace)", "<unnamed>", "{anonymous}", "`anonymous namespace'"}
@@ -23,15 +23,15 @@ var withoutName = [...]string{"(anonymous namespace)", "<unnamed>", "{anonymous}
 // ParseKernelName returns the parts of a name, mangled or not: of a C++ signature without the type
 // that it returns, types of templates, parameters, and all behind them. Bare is empty if there is
 // no name in it.
-func ParseKernelName(name string) KernelName {
+func Parse(name string) Name {
 	p := nameParser{text: Demangle(name)}
 	for p.next() {
 	}
 	path := strings.TrimRight(string(p.path), " ")
 	if i := strings.LastIndex(path, "::"); i >= 0 {
-		return KernelName{path[:i+2], path[i+2:]}
+		return Name{path[:i+2], path[i+2:]}
 	}
-	return KernelName{Bare: path}
+	return Name{Bare: path}
 }
 
 // A nameParser walks over a signature and keeps its path.
