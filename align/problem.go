@@ -28,9 +28,9 @@ type Fixed struct {
 	Offset   int64 // ns, B minus A, within +-2e18
 	DriftPPB int64 // within +-1e8
 	Bound    int64 // ns, how far it may be off; 0 where the user's word is taken
-	Why      trace.SyncWhy
+	Why      trace.SyncBasis
 	// By and Matches say what the relation rests on, if it was matched before.
-	By      By
+	By      MatchBasis
 	Matches int
 }
 

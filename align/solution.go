@@ -23,18 +23,18 @@ type Solution struct {
 	Components int
 }
 
-// By says what a matched relation rests on.
-type By uint8
+// MatchBasis says what a matched relation rests on.
+type MatchBasis uint8
 
 const (
-	ByNothing By = iota
-	ByKernels    // that two profilers of one process both recorded
+	ByNothing MatchBasis = iota
+	ByKernels            // that two profilers of one process both recorded
 	ByCollectives
 	ByRequests
 )
 
 // String returns the word that reports print.
-func (b By) String() string { return [...]string{"", "kernels", "collectives", "requests"}[b] }
+func (b MatchBasis) String() string { return [...]string{"", "kernels", "collectives", "requests"}[b] }
 
 // A ClockFit relates one clock to the reference clock:
 //
@@ -43,8 +43,8 @@ type ClockFit struct {
 	Clock int
 	// Why is the weakest relation on the way to the reference; SyncGiven for the
 	// reference itself.
-	Why trace.SyncWhy
-	By  By
+	Why trace.SyncBasis
+	By  MatchBasis
 	// Component is the lowest clock that is related to this one. Clocks of another
 	// component than the reference's are right relative to each other only.
 	Component int

@@ -56,7 +56,7 @@ func TestDisconnected(t *testing.T) {
 		t.Errorf("%d components", sol.Components)
 	}
 	for c, want := range []struct {
-		why       trace.SyncWhy
+		why       trace.SyncBasis
 		component int
 		bound     bool
 	}{{trace.SyncGiven, 0, true}, {trace.SyncMatched, 0, true}, {trace.SyncAssumed, 2, false}, {trace.SyncAssumed, 3, false}, {trace.SyncAssumed, 3, false}} {
@@ -108,7 +108,7 @@ func TestChainComposes(t *testing.T) {
 	sol, _, _ := s.solve(nil,
 		Fixed{A: 0, B: 1, At: s.clocks[1].show(simBase), Offset: 50_000, DriftPPB: 29_999, Why: trace.SyncGiven},
 		Fixed{A: 1, B: 2, Offset: -1e15 - 50_000, Bound: 100, Why: trace.SyncRecorded})
-	for c, why := range []trace.SyncWhy{trace.SyncGiven, trace.SyncGiven, trace.SyncRecorded, trace.SyncMatched} {
+	for c, why := range []trace.SyncBasis{trace.SyncGiven, trace.SyncGiven, trace.SyncRecorded, trace.SyncMatched} {
 		fit := sol.Clocks[c]
 		if fit.Why != why || fit.Component != 0 {
 			t.Errorf("clock %d: %+v", c, fit)
@@ -322,7 +322,7 @@ func TestNonsense(t *testing.T) {
 			p.Bounds = append(p.Bounds, Bound{A: rng.IntN(4), B: rng.IntN(4), At: any(), Lo: any(), Hi: any()})
 		}
 		for range rng.IntN(3) {
-			p.Fixed = append(p.Fixed, Fixed{A: rng.IntN(4), B: rng.IntN(4), At: any(), Offset: any(), DriftPPB: any(), Why: trace.SyncWhy(rng.IntN(2))})
+			p.Fixed = append(p.Fixed, Fixed{A: rng.IntN(4), B: rng.IntN(4), At: any(), Offset: any(), DriftPPB: any(), Why: trace.SyncBasis(rng.IntN(2))})
 		}
 		p.Clocks, p.Reference, p.Ranks = 4, rng.IntN(4), s.ranks
 		p.Matches, _ = matching.Find(s.ranks, s.names)

@@ -10,8 +10,8 @@ import (
 // A link relates a clock to the root of its component.
 type link struct {
 	line line // local to root
-	why  trace.SyncWhy
-	by   By
+	why  trace.SyncBasis
+	by   MatchBasis
 	// err is how far the line may be off at the local time center, ns, slopeErr how
 	// far its slope. Without a window the line holds at all times.
 	err, slopeErr    float64
@@ -24,8 +24,8 @@ type link struct {
 // A relation is how two roots are found to be related.
 type relation struct {
 	line             line // root b to root a
-	why              trace.SyncWhy
-	by               By
+	why              trace.SyncBasis
+	by               MatchBasis
 	err, slopeErr    float64
 	loose            float64
 	windowed         bool

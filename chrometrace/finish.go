@@ -59,12 +59,12 @@ func (c *collector) finish() *profile.Profile {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	asked := joined(j, func(t *parse.Tables) *[]profile.Asking { return &t.Asked }, func(x *profile.Asking, k *kept) bool {
+	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	f.PlaceCollectives(launches, asked)
 	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
-	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Print { return &t.Prints }, func(x *profile.Print, k *kept) bool {
+	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	for _, x := range c.Diags {

@@ -58,7 +58,7 @@ func codes(diags *trace.Diags) map[string]int {
 }
 
 // ClockOf returns the line of the clock that a rank is on.
-func clockOf(t *testing.T, m *merged, rank string) clocks.Line {
+func clockOf(t *testing.T, m *merged, rank string) clocks.ClockRecord {
 	t.Helper()
 	for _, l := range m.clocks.Report(m.of).Clocks {
 		if slices.Contains(l.Ranks, rank) {
@@ -66,7 +66,7 @@ func clockOf(t *testing.T, m *merged, rank string) clocks.Line {
 		}
 	}
 	t.Fatalf("%s is on no clock: %+v", rank, m.clocks.Report(m.of).Clocks)
-	return clocks.Line{}
+	return clocks.ClockRecord{}
 }
 
 // SGLang's output directory has the files of the ranks and all of them merged into

@@ -331,7 +331,7 @@ func (r *restoring) fingerprints() error {
 		in := r.openRows(file.name, r.opt.Syms)
 		at, start, dur, name := r.spot(in), in.column("start"), in.column("dur"), in.column("name")
 		for p, row, ok := at.next(); ok; p, row, ok = at.next() {
-			p.Fingerprint = append(p.Fingerprint, profile.Print{Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(), Row: row})
+			p.Fingerprint = append(p.Fingerprint, profile.Fingerprint{Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(), Row: row})
 		}
 		if err := in.close(); err != nil {
 			return err

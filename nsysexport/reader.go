@@ -55,8 +55,8 @@ type piece struct {
 	launches    list[profile.Launch]
 	work        list[work] // empty if the events have it
 	collectives profile.Collectives
-	prints      list[profile.Print] // of the fingerprint
-	nodes       list[uint64]        // of collectives; 0 is not of a graph
+	prints      list[profile.Fingerprint] // of the fingerprint
+	nodes       list[uint64]              // of collectives; 0 is not of a graph
 	steps       []profile.Step
 	forwards    []profile.Step // parts of steps that run the model
 	first, last trace.Time

@@ -49,7 +49,7 @@ func (r *reader) work(c category, e *profile.Event, at *rows.Place, args func())
 	p = r.saw(e)
 	row, event = r.stream(p, at), profile.NoEvent
 	if r.filter.Fingerprint && isTime(e.Start) && isTime(e.End) {
-		p.prints.add(profile.Print{Time: e.Start, Dur: e.Dur(), Name: e.Name, Row: row})
+		p.prints.add(profile.Fingerprint{Time: e.Start, Dur: e.Dur(), Name: e.Name, Row: row})
 	}
 	if r.keeps(c, e.Name, e.Start, e.End) {
 		if r.put != nil {

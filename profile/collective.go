@@ -40,9 +40,9 @@ type Collective struct {
 // other server has: communicators of NCCL, in exports of Nsight Systems.
 const CommunicatorPrefix = "NCCL 0x"
 
-// An Asking is an annotation of a thread that says which collective the calls in it ask
+// A CollectiveAnnotation is an annotation of a thread that says which collective the calls in it ask
 // for; see [CollectiveOfAnnotation].
-type Asking struct {
+type CollectiveAnnotation struct {
 	Row  int32
 	Time trace.Time
 	Dur  int64
@@ -52,7 +52,7 @@ type Asking struct {
 // PlaceCollectives completes the collectives on devices by where the calls lie that
 // launched them: in a step, and in an annotation that says what they are, which counts
 // where the kernel itself does not tell. launches are all calls that have a correlation.
-func (p *Profile) PlaceCollectives(launches []Launch, asked []Asking) {
+func (p *Profile) PlaceCollectives(launches []Launch, asked []CollectiveAnnotation) {
 	if p.Collectives.Len() == 0 || len(p.Steps)+len(asked) == 0 {
 		return
 	}

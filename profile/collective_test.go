@@ -27,7 +27,7 @@ func TestPlaceCollectives(t *testing.T) {
 	launches := []Launch{
 		{Time: 20, Row: 0, Correlation: 1}, {Time: 250, Row: 0, Correlation: 2}, {Time: 20, Row: 2, Correlation: 3}, {Time: 350, Row: 0, Correlation: 4}, {Time: 60, Row: 4, Correlation: 1},
 	}
-	p.PlaceCollectives(launches, []Asking{
+	p.PlaceCollectives(launches, []CollectiveAnnotation{
 		{Row: 0, Time: 10, Dur: 50, Op: reduce}, {Row: 0, Time: 15, Dur: 10, Op: toAll}, {Row: 0, Time: 240, Dur: 20, Op: toAll}, {Row: 4, Time: 40, Dur: 30, Op: toAll},
 	})
 	want := []Collective{{Op: toAll, Step: StepPrefill}, {Op: reduce, Step: StepDecode}, {}, {}, {Op: toAll}, {}, {}, {}}

@@ -29,7 +29,7 @@ type Profile struct {
 
 	// Fingerprint is what devices did, by which two profilers that recorded one process
 	// are recognized, where Filter.Fingerprint asks for it.
-	Fingerprint []Print
+	Fingerprint []Fingerprint
 
 	// First and Last are the bounds of all events, those that a Filter left out
 	// included; Total is how many there were: every record of the file that has a
@@ -153,8 +153,8 @@ type CounterSample struct {
 	Row   int32
 }
 
-// A Print is something that a device did.
-type Print struct {
+// A Fingerprint is something that a device did: what copies of one recording have in common.
+type Fingerprint struct {
 	Time trace.Time
 	Dur  int64
 	Name trace.Sym

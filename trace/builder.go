@@ -44,7 +44,7 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 }
 
 // Grow makes room for that many more rows.
-func (b *Builder) Grow(r Room) {
+func (b *Builder) Grow(r Capacity) {
 	b.t.Slices = memory.Grow(b.t.Slices, r.Slices)
 	b.t.About = memory.Grow(b.t.About, r.Slices)
 	b.t.Instants = memory.Grow(b.t.Instants, r.Instants)

@@ -5,12 +5,12 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// Room is how many rows the tables of a [Builder] have room for.
-type Room struct{ Slices, Instants, Samples, Flows int }
+// Capacity is how many rows the tables of a [Builder] have room for.
+type Capacity struct{ Slices, Instants, Samples, Flows int }
 
 // Plus returns room for the rows of both.
-func (r Room) Plus(o Room) Room {
-	return Room{r.Slices + o.Slices, r.Instants + o.Instants, r.Samples + o.Samples, r.Flows + o.Flows}
+func (r Capacity) Plus(o Capacity) Capacity {
+	return Capacity{r.Slices + o.Slices, r.Instants + o.Instants, r.Samples + o.Samples, r.Flows + o.Flows}
 }
 
 // A Fork is a Builder that draws a part of a trace from another goroutine. It shares the symbols,
@@ -22,13 +22,13 @@ type Fork struct {
 	Under TrackID
 
 	first *Builder
-	full  *Trace // the tables of the first one with all of their room
-	end   Room   // where the room of this fork ends in them
+	full  *Trace   // the tables of the first one with all of their room
+	end   Capacity // where the room of this fork ends in them
 }
 
 // Fork makes a Builder for each of some rooms, which lie behind one another, and behind room for rows that b
 // gets before they join. Any of them may turn out to need more or less; only then rows are moved by [Join].
-func (b *Builder) Fork(own Room, rooms ...Room) []*Fork {
+func (b *Builder) Fork(own Capacity, rooms ...Capacity) []*Fork {
 	total := own
 	for _, r := range rooms {
 		total = total.Plus(r)
@@ -37,14 +37,14 @@ func (b *Builder) Fork(own Room, rooms ...Room) []*Fork {
 	t := b.t
 	full := &Trace{Slices: t.Slices[:cap(t.Slices)], About: t.About[:cap(t.About)], Instants: t.Instants[:cap(t.Instants)],
 		Samples: t.Samples[:cap(t.Samples)], Flows: t.Flows[:cap(t.Flows)]}
-	at := Room{len(t.Slices), len(t.Instants), len(t.Samples), len(t.Flows)}.Plus(own)
+	at := Capacity{len(t.Slices), len(t.Instants), len(t.Samples), len(t.Flows)}.Plus(own)
 	t.Slices, t.About = t.Slices[:len(t.Slices):at.Slices], t.About[:len(t.About):at.Slices]
 	t.Instants, t.Samples, t.Flows = t.Instants[:len(t.Instants):at.Instants], t.Samples[:len(t.Samples):at.Samples], t.Flows[:len(t.Flows):at.Flows]
 	forks := make([]*Fork, len(rooms))
 	for i, r := range rooms {
 		end := at.Plus(r)
 		if i == len(rooms)-1 {
-			end = Room{len(full.Slices), len(full.Instants), len(full.Samples), len(full.Flows)}
+			end = Capacity{len(full.Slices), len(full.Instants), len(full.Samples), len(full.Flows)}
 		}
 		second := *b
 		second.t = &Trace{

@@ -188,18 +188,18 @@ func (r Rank) Compare(o Rank) int {
 	return 0
 }
 
-// SyncWhy says how the relation of two clocks is known, best first.
-type SyncWhy uint8
+// SyncBasis says how the relation of two clocks is known, best first.
+type SyncBasis uint8
 
 const (
-	SyncGiven    SyncWhy = iota // by the user
-	SyncRecorded                // by the producer
-	SyncMatched                 // from events seen on both clocks
-	SyncAssumed                 // nothing is known: taken as equal
+	SyncGiven    SyncBasis = iota // by the user
+	SyncRecorded                  // by the producer
+	SyncMatched                   // from events seen on both clocks
+	SyncAssumed                   // nothing is known: taken as equal
 )
 
 // String returns the word that reports print.
-func (w SyncWhy) String() string {
+func (w SyncBasis) String() string {
 	return [...]string{"given", "recorded", "matched", "assumed"}[w]
 }
 

@@ -318,7 +318,7 @@ func TestForkAndJoin(t *testing.T) {
 	one.t.Tracks[of].Parent = under
 	fill(one, "d", 2)
 	want := describe(one.Finish())
-	for _, rooms := range [][3]Room{
+	for _, rooms := range [][3]Capacity{
 		{{5, 5, 5, 4}, {7, 7, 7, 6}, {3, 3, 3, 2}},    // exact
 		{{9, 9, 9, 9}, {9, 9, 9, 9}, {9, 9, 9, 9}},    // too much
 		{{2, 1, 0, 0}, {1, 2, 3, 0}, {1, 0, 0, 1}},    // too little

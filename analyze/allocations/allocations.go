@@ -29,7 +29,7 @@ type Failure struct {
 	Asked  int64      // bytes
 	Left   int64      // bytes that the device had
 	Where  trace.Sym  // 0 is unknown
-	Use    heap.Use   // of the allocator at that moment
+	Use    heap.Usage // of the allocator at that moment
 }
 
 // A Device is what the allocator of a process had of one. All are bytes.

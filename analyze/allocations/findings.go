@@ -14,8 +14,8 @@ import (
 const OutOfMemory = "out of memory"
 
 // Findings are devices that had no memory for an allocation.
-func (m *Memory) Findings() (list []finding.Finding, judged finding.Judged) {
-	judged = finding.Judged{What: "allocations that failed", Of: "device with a recording of its allocator", Needed: 1}
+func (m *Memory) Findings() (list []finding.Finding, judged finding.Check) {
+	judged = finding.Check{What: "allocations that failed", Of: "device with a recording of its allocator", Needed: 1}
 	for i := range m.Devices {
 		d := &m.Devices[i]
 		if d.Told {
@@ -48,7 +48,7 @@ func (m *Memory) outOfMemory(d *Device) finding.Finding {
 		}
 	}
 	name := fmt.Sprintf("device %d of %s", d.Number, d.Rank)
-	f := finding.Finding{Topic: OutOfMemory + " " + name, At: place.Named(d.Rank), Since: first, Whose: finding.Ranks,
+	f := finding.Finding{Subkind: OutOfMemory + " " + name, At: place.Named(d.Rank), Since: first, CostBasis: finding.Ranks,
 		Metric: finding.Metric{Name: "bytes asked for", Unit: table.Bytes, Before: float64(last.Left), After: float64(last.Asked)}}
 	f.Text = fmt.Sprintf("%s ran out of memory: %s were asked for, and it had %s left", name, words.Size(last.Asked), words.Size(last.Left))
 	if d.Failed > 1 {

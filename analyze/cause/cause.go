@@ -136,8 +136,8 @@ type Attribution struct {
 	Shared, Partly bool
 }
 
-// Home returns the proc where a request has its time of a cause, or None.
-func (a *Attribution) Home(c Cause) int32 {
+// ProcOf returns the proc where a request has its time of a cause, or None.
+func (a *Attribution) ProcOf(c Cause) int32 {
 	switch c {
 	case Intake, PrefillBootstrap, Queue, Prefill, PromptSize, SharedBatch, ChunkWait, Transfer:
 		return a.Prefill

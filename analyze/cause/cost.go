@@ -316,7 +316,7 @@ func (w *window) has(c Cause, a *Attribution) bool {
 	if w.procs == nil {
 		return true
 	}
-	proc := a.Home(c)
+	proc := a.ProcOf(c)
 	return proc != request.None && w.procs[proc]
 }
 

@@ -134,8 +134,8 @@ func (b *Costs) Price(found []finding.Finding) []finding.Finding {
 	costs := b.alone(claims)
 	for i, cost := range costs {
 		if f := &found[i]; f.Claim != nil {
-			if cost > 0 || f.Whose == finding.RequestTime || f.Whose == "" {
-				f.Cost, f.Whose = cost, finding.RequestTime
+			if cost > 0 || f.CostBasis == finding.RequestTime || f.CostBasis == "" {
+				f.Cost, f.CostBasis = cost, finding.RequestTime
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (b *Costs) Settle(found []finding.Finding) Sum {
 func claimsOf(found []finding.Finding) []finding.Claim {
 	claims := make([]finding.Claim, len(found))
 	for i := range found {
-		if found[i].Whose == finding.RequestTime {
+		if found[i].CostBasis == finding.RequestTime {
 			claims[i] = found[i].Claim
 		}
 	}

@@ -57,9 +57,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	return b.Price(out)
 }
 
-// Judged says whether there are enough requests to look for changes.
-func (c *Changes) Judged() finding.Judged {
-	judged := finding.Judged{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
+// Check says whether there are enough requests to look for changes.
+func (c *Changes) Check() finding.Check {
+	judged := finding.Check{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
 	if c.Requests >= Fewest && c.Series == 0 {
 		judged.Reason = "there is no steady load between the ramp-up and the drain"
 	}
@@ -110,18 +110,18 @@ func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 	}
 	switch {
 	case f.Kind == finding.Load && !first.Metric.isLoad():
-		f.Topic = finding.Waits
+		f.Subkind = finding.Waits
 	case f.Kind == finding.Straggler:
 		_, f.Affected = b.WaitsFor(&f.At)
 	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
-		f.Topic = first.subject()
+		f.Subkind = first.subject()
 	case first.Metric == PaceChanged:
-		f.Topic, f.Until = Pace, first.Until
+		f.Subkind, f.Until = Pace, first.Until
 		if first.settles() {
 			f.Severity = finding.Info // whatever it costs
 		}
 	case first.Means == request.Tokenizing:
-		f.Topic = TokenizingTopic
+		f.Subkind = TokenizingTopic
 	}
 	return f
 }

@@ -303,7 +303,7 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 		until = s.Last + trace.Time(s.Length)
 	}
 	return finding.Finding{
-		Kind: finding.Change, Topic: Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
+		Kind: finding.Change, Subkind: Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
 		Metric:   finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)},
 		Affected: finding.AffectedOf(s.set, requests),
 		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).

@@ -61,8 +61,8 @@ func tellLong(long []*PartKind) []finding.Evidence {
 
 // Absent returns the ranks that spend much of their GPU time waiting in collectives for
 // ranks that are not in the files.
-func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
+func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
 	switch {
 	case c.Counts.kernels == 0:
 		judged.Reason = "no collectives were recorded"
@@ -91,7 +91,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 			continue
 		}
 		found = append(found, finding.Finding{
-			Topic: AbsentTopic, At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
+			Subkind: AbsentTopic, At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
 			Text:   fmt.Sprintf("%s waited %.0f %% of its GPU time in collectives for ranks that are not in the files", long[0].Rank, 100*share),
 			Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
 		})

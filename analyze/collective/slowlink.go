@@ -161,8 +161,8 @@ func fitsOneHost(set *profile.Set, s *sized) bool {
 const mostOnFabric = 8
 
 // SlowLinks returns the collectives that are slow every time, on all ranks: what connects these is.
-func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "bandwidth of collectives", Of: "kernel of 1 MB or more", Needed: 1}
+func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "bandwidth of collectives", Of: "kernel of 1 MB or more", Needed: 1}
 	sizes := c.sizes()
 	var slow []*sized
 	took := int64(0)
@@ -201,7 +201,7 @@ func (c *Collectives) slowLink(set *profile.Set, slow, all []*sized, share float
 	if sure {
 		where += " of one host"
 	}
-	f := finding.Finding{Topic: LinkTopic, Cost: share, Confidence: finding.Likely,
+	f := finding.Finding{Subkind: LinkTopic, Cost: share, Confidence: finding.Likely,
 		Text: fmt.Sprintf("%s of %s on %s move data at %s GB/s (bus bandwidth), every time, and at %s GB/s at most: a slow link, not a late rank; the links between these give %.0f GB/s",
 			s.name(), words.Size(s.bytes), where, words.ThreeDigits(s.bandwidth(s.typical)), words.ThreeDigits(s.bandwidth(s.fastest)), fabric.rate),
 		Metric: finding.Metric{Name: "bus bandwidth", Unit: table.Number, Before: math.NaN(), After: s.bandwidth(s.typical)},

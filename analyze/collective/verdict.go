@@ -157,8 +157,8 @@ const fewSyncPoints = 11 * straggler.LeastInBlock
 
 // Findings returns the ranks that others wait for, and whether there are enough
 // collectives to tell; nothing is what a healthy deployment has.
-func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
+func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
 	found := c.Stragglers(g)
 	if len(found) == 0 {
 		found = c.likely()
@@ -172,7 +172,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) 
 		f := s.Finding(distribution.Fraction(s.Lost, length))
 		f.Rank = s.Name
 		if s.Undated { // how long devices were recorded is not known
-			f.Whose = finding.CollectiveTime
+			f.CostBasis = finding.CollectiveTime
 		}
 		out = append(out, f)
 		if s.Counted {

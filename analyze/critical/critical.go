@@ -13,7 +13,7 @@ import (
 
 // A Part is what some requests waited for.
 type Part struct {
-	Why      replay.Why
+	Why      replay.WaitReason
 	At       string // the rank that was waited for; "" is none
 	From     string // the one that sent it a KV cache; "" is none
 	Other    string // ID of the request that has most of the batch that was waited for; "" is its own
@@ -27,7 +27,7 @@ type Part struct {
 
 // key tells parts apart.
 type key struct {
-	why         replay.Why
+	why         replay.WaitReason
 	place, from int
 	other       int
 	did         string
@@ -81,8 +81,8 @@ type Path struct {
 	hosts *Hosts
 }
 
-// Of is the chain of a request, by its index in the set; nil if the dump does not have all of it. Hosts may be nil.
-func Of(r *replay.Run, hosts *Hosts, index int) *Path {
+// PathOf is the chain of a request, by its index in the set; nil if the dump does not have all of it. Hosts may be nil.
+func PathOf(r *replay.Run, hosts *Hosts, index int) *Path {
 	q := r.Find(index)
 	if q == replay.None {
 		return nil
@@ -105,8 +105,8 @@ type Summary struct {
 // slowOneIn is which part of the requests are the slow ones.
 const slowOneIn = 10
 
-// Slow sums up what the slowest tenth of the requests waited for. Hosts may be nil.
-func Slow(r *replay.Run, hosts *Hosts) *Summary {
+// SumSlow sums up what the slowest tenth of the requests waited for. Hosts may be nil.
+func SumSlow(r *replay.Run, hosts *Hosts) *Summary {
 	list := r.Whole()
 	out := &Summary{All: len(list), hosts: hosts}
 	if len(list) == 0 {
@@ -132,7 +132,7 @@ func Slow(r *replay.Run, hosts *Hosts) *Summary {
 }
 
 // texts are what people read of a part.
-var texts = map[replay.Why]string{
+var texts = map[replay.WaitReason]string{
 	replay.Dispatching:  "gateway and tokenizer",
 	replay.Booking:      "KV cache on the decode server",
 	replay.Queueing:     "steps of others in the queue",

@@ -18,7 +18,7 @@ import (
 func addUp(t *testing.T, s *request.Set, r *replay.Run) (n int) {
 	t.Helper()
 	for i := range s.Requests {
-		path, chain, q := Of(r, nil, i), ChainOf(r, nil, i), &s.Requests[i]
+		path, chain, q := PathOf(r, nil, i), ChainOf(r, nil, i), &s.Requests[i]
 		if (path == nil) != (chain == nil) {
 			t.Fatalf("request %d: path %v, chain %v", i, path, chain)
 		}
@@ -84,7 +84,7 @@ func TestDecodingWithoutSteps(t *testing.T) {
 	c.Level = 2
 	s, _ := testset.Simulated(t, c)
 	r := addsUp(t, s)
-	out := Slow(r, nil)
+	out := SumSlow(r, nil)
 	decode, back := most(out, replay.Decoding), most(out, replay.Returning)
 	if out.Untraced != out.Requests || decode == nil || decode.At == "" || back != nil && 10*back.Ns > decode.Ns {
 		t.Errorf("%d of %d requests have no steps; decode %+v, return %+v", out.Untraced, out.Requests, decode, back)
@@ -94,7 +94,7 @@ func TestDecodingWithoutSteps(t *testing.T) {
 // planted are faults, and who is to blame for what slow requests wait for.
 var planted = []struct {
 	name  string
-	why   replay.Why
+	why   replay.WaitReason
 	play  func(t *testing.T, seed uint64, plant bool) (s *request.Set, hosts []string)
 	blame func(s *request.Set, first *Part, hosts []string) bool
 }{
@@ -187,7 +187,7 @@ func TestRateOfBlame(t *testing.T) {
 }
 
 // mostNamed is the largest part of a kind of the slow requests, by request that is waited for.
-func mostNamed(r *replay.Run, why replay.Why) *Part {
+func mostNamed(r *replay.Run, why replay.WaitReason) *Part {
 	s := sum{run: r, index: map[key]int{}}
 	list := r.Whole()
 	for _, q := range list[:len(list)/slowOneIn] {
@@ -197,7 +197,7 @@ func mostNamed(r *replay.Run, why replay.Why) *Part {
 }
 
 // most is the largest part of a kind.
-func most(s *Summary, why replay.Why) (part *Part) {
+func most(s *Summary, why replay.WaitReason) (part *Part) {
 	for i := range s.Parts {
 		if p := &s.Parts[i]; p.Why == why && (part == nil || p.Ns > part.Ns) {
 			part = p

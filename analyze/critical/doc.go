@@ -3,5 +3,5 @@
 // the prefill of a request, which has a name, a transfer to a server, a rank that ends its steps
 // last. The pieces of a request add up to its E2E.
 //
-// [Of] is the chain of one request, [Slow] what the slow requests waited for together.
+// [PathOf] is the chain of one request, [SumSlow] what the slow requests waited for together.
 package critical

@@ -75,7 +75,7 @@ func TestHosts(t *testing.T) {
 		hosts := ReadHosts(r, set)
 		checked := 0
 		for i := range s.Requests {
-			path := Of(r, hosts, i)
+			path := PathOf(r, hosts, i)
 			if path == nil {
 				continue
 			}
@@ -156,7 +156,7 @@ func TestHostsMissing(t *testing.T) {
 		set  *profile.Set
 		want string
 	}{{set, "no collective in the profiles is in a step"}, {other, "that takes all ranks of a server"}} {
-		notes := Slow(r, ReadHosts(r, x.set)).Report().Footnotes
+		notes := SumSlow(r, ReadHosts(r, x.set)).Report().Footnotes
 		if text := strings.Join(notes, "\n"); !strings.Contains(text, x.want) {
 			t.Errorf("%q, want %q", text, x.want)
 		}

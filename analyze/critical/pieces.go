@@ -54,7 +54,7 @@ func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
 }
 
 // inSteps puts what steps consist of together: late ranks are in decode steps.
-func inSteps(why replay.Why) replay.Why {
+func inSteps(why replay.WaitReason) replay.WaitReason {
 	if why == replay.LateRank {
 		return replay.Decoding
 	}

@@ -43,9 +43,9 @@ func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 func (d *Diff) finding(r *Row) finding.Finding {
 	what, change, _, _ := r.telling()
 	return finding.Finding{
-		Kind: finding.Change, Topic: r.Kind.String() + " " + r.Name + " " + r.Rank, At: d.locate.at(r), Severity: finding.Info,
+		Kind: finding.Change, Subkind: r.Kind.String() + " " + r.Name + " " + r.Rank, At: d.locate.at(r), Severity: finding.Info,
 		Confidence: change.Sure, Text: d.plain(r), P: finding.Chance(change.Change.P),
-		Metric: r.metric(what), Cost: min(1, d.weight(r)), Whose: r.whose(),
+		Metric: r.metric(what), Cost: min(1, d.weight(r)), CostBasis: r.whose(),
 		Evidence: []finding.Evidence{finding.Sentence("%s %s", r.Kind, r.Name).In("diff",
 			finding.Row("of", r.Kind.String(), "name", r.Name), what+"_ratio", change.Change.Ratio)},
 	}
@@ -66,7 +66,7 @@ func (r *Row) metric(what string) finding.Metric {
 }
 
 // whose is what a row is a part of.
-func (r *Row) whose() finding.Whose {
+func (r *Row) whose() finding.CostBasis {
 	if r.Kind.profiled() {
 		return finding.GPUTime
 	}
@@ -137,7 +137,7 @@ var line = regexp.MustCompile(`:\d+\)`)
 // gapName names a cause, alike in captures of different versions: "after a sync call: Python
 // in sample() (scheduler.py)".
 func gapName(c *gaps.Cause) string {
-	name := gpu.ReasonWords[c.Reason] + ": " + c.Did.String()
+	name := gpu.ReasonWords[c.Reason] + ": " + c.Activity.String()
 	if where := line.ReplaceAllString(c.Where(), ")"); where != "" {
 		name += ", " + where
 	}

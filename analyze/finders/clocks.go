@@ -13,7 +13,7 @@ import (
 )
 
 // slowClocks finds GPUs whose clocks are lower, and the ranks of recordings that they are of.
-func slowClocks(m *Measured) ([]finding.Finding, finding.Judged) {
+func slowClocks(m *Measured) ([]finding.Finding, finding.Check) {
 	return hardware.Clocks(m.Of.Series, m.uses())
 }
 

@@ -175,7 +175,7 @@ func mostlyOf(c cause.Cause) func(common, _ *finding.Finding) bool {
 // afterXid reports whether a server may have failed for an error of a GPU: soon after it.
 func afterXid(failed, xid *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
-	return strings.HasPrefix(xid.Topic, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
+	return strings.HasPrefix(xid.Subkind, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
 }
 
 // afterItDied reports whether what an orchestrator and a router do to a server is for its end: soon after that.
@@ -198,13 +198,13 @@ func isSymptom(f *finding.Finding) bool {
 	case finding.Tail, finding.Limit:
 		return true
 	case finding.Memory:
-		return f.Whose != finding.Ranks // memory of a device is no part of the time of requests
+		return f.CostBasis != finding.Ranks // memory of a device is no part of the time of requests
 	case finding.Load:
-		return f.Topic == finding.Waits
+		return f.Subkind == finding.Waits
 	case finding.Transfer: // slow ones; since when says more
 		return f.Since == 0
 	case finding.Common:
-		return f.Topic == tail.PlaceTopic
+		return f.Subkind == tail.PlaceTopic
 	}
 	return false
 }
@@ -239,14 +239,14 @@ func whatever(*finding.Finding) bool { return true }
 // comesAndGoes reports whether a finding is about what requests do to each other: they queue and
 // hold each other up on every server now and then, and no server is at fault.
 func comesAndGoes(f *finding.Finding) bool {
-	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.Whose == finding.RequestTime
+	return (f.Kind == finding.Load || f.Kind == finding.Imbalance || f.Kind == finding.Tail) && f.CostBasis == finding.RequestTime
 }
 
 // hardlyCosts reports whether a server became slower by so little, or for so short, that nobody
 // would notice.
 func hardlyCosts(f *finding.Finding) bool {
 	const least = 0.005 // of the time of requests
-	return f.Kind == finding.Change && f.Topic == change.Pace && f.Cost < least
+	return f.Kind == finding.Change && f.Subkind == change.Pace && f.Cost < least
 }
 
 // costly and free tell whether a finding costs so much that anyone would notice: load comes and

@@ -17,8 +17,8 @@ import (
 
 // exposure finds exposed communication, all the time or in steps of one kind, and says what it is
 // where that is mostly waiting.
-func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func exposure(m *Measured) ([]finding.Finding, finding.Check) {
+	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		if g != m.GPUs {
 			return loss.Exposure(g, nil) // how long collectives wait is known of all runs together
 		}
@@ -27,7 +27,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
 			if name, ok := strings.CutPrefix(found[i].Metric.Name, loss.ExposedMetric+" in "); ok {
 				m.waitsIn(name, &found[i])
 			} else if m.absentExplain() {
-				found[i].Topic = absentTopic
+				found[i].Subkind = absentTopic
 			}
 		}
 		if m.waits != nil && len(found) > 0 {

@@ -23,12 +23,12 @@ type Finder struct {
 	// Confidence is that of findings that have no probability.
 	Confidence finding.Confidence
 	// CostOf says of what its findings cost a part, unless they say it themselves.
-	CostOf finding.Whose
+	CostOf finding.CostBasis
 	Scope  finding.Scope
 	// Show are the arguments of 'sgtrace report' that show more.
 	Show []string
 	// Find looks, and says what it looked at.
-	Find func(*Measured) ([]finding.Finding, finding.Judged)
+	Find func(*Measured) ([]finding.Finding, finding.Check)
 }
 
 // Needs is what inputs must have for a finder.
@@ -91,7 +91,7 @@ type Result struct {
 // A Judgment says what a finder looked at.
 type Judgment struct {
 	Finder *Finder
-	Judged finding.Judged
+	Check  finding.Check
 	N      int // findings
 }
 
@@ -128,9 +128,9 @@ func (m *Measured) settle(found []finding.Finding) ([]finding.Finding, cause.Sum
 }
 
 // find asks the finder, if the inputs have what it needs.
-func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Judged) {
+func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Check) {
 	if missing := f.Needs &^ m.has(); missing != 0 {
-		return nil, finding.Judged{What: f.Doc, Reason: "the input has no " + missing.String()}
+		return nil, finding.Check{What: f.Doc, Reason: "the input has no " + missing.String()}
 	}
 	found, judged := f.Find(m)
 	for i := range found {
@@ -143,7 +143,7 @@ func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Judged) {
 // doubt lowers the confidence of a finding about GPU time where the profiler or the file lost
 // rows: what is not recorded looks like idle time.
 func (m *Measured) doubt(f *finding.Finding) {
-	if f.Whose != finding.GPUTime || m.Of.Diags == nil {
+	if f.CostBasis != finding.GPUTime || m.Of.Diags == nil {
 		return
 	}
 	all := m.Of.Diags.All()
@@ -161,8 +161,8 @@ func (m *Measured) doubt(f *finding.Finding) {
 // complete fills in what the row says of all that it finds.
 func (f *Finder) complete(x *finding.Finding) {
 	x.Kind, x.Scope = f.Kind, f.Scope
-	if x.Whose == "" {
-		x.Whose = f.CostOf
+	if x.CostBasis == "" {
+		x.CostBasis = f.CostOf
 	}
 	if x.Severity == "" {
 		x.Severity = f.Severity
@@ -181,13 +181,13 @@ func (f *Finder) complete(x *finding.Finding) {
 // In returns what the finders looked at that came to a state, in words. What was looked
 // at in the same data is one sentence.
 func (r *Result) In(state finding.State) []string {
-	var list []finding.Judged
+	var list []finding.Check
 	for i := range r.Judged {
-		j := r.Judged[i].Judged
+		j := r.Judged[i].Check
 		if j.State() != state {
 			continue
 		}
-		k := slices.IndexFunc(list, func(o finding.Judged) bool {
+		k := slices.IndexFunc(list, func(o finding.Check) bool {
 			return o.Of == j.Of && o.N == j.N && o.Needed == j.Needed && o.Covered == j.Covered && o.Reason == j.Reason
 		})
 		if k < 0 {

@@ -120,9 +120,9 @@ var All = []Finder{
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "steps"}, eagerSteps},
 	{finding.Repeat, "a GPU, a host, or a pair of hosts that is late or slow in more runs than chance explains", Weeks,
-		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--fleet"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Repeats() }},
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--fleet"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Of.Weeks.Repeats() }},
 	{finding.Change, "steps that take longer, or less long, from some day on", Weeks,
-		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Judged) { return m.Of.Weeks.Drifts() }},
+		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Of.Weeks.Drifts() }},
 	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
 	{finding.Errors, "processes that ended by an exception or ran out of memory, transfers that did not arrive, and server errors, as logs have them", Logs,
@@ -154,8 +154,8 @@ var All = []Finder{
 }
 
 // ofLogs asks what logs and metrics say.
-func ofLogs(find func(*logged.Logged) ([]finding.Finding, finding.Judged)) func(*Measured) ([]finding.Finding, finding.Judged) {
-	return func(m *Measured) ([]finding.Finding, finding.Judged) { return find(m.Logged) }
+func ofLogs(find func(*logged.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
+	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Logged) }
 }
 
 // OfWeeks are the finders that look at what several runs say together.
@@ -169,14 +169,14 @@ func OfWeeks() (list []Finder) {
 }
 
 // changes looks for changes of one kind.
-func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) ([]finding.Finding, finding.Judged) {
-	return func(m *Measured) (found []finding.Finding, judged finding.Judged) {
+func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) ([]finding.Finding, finding.Check) {
+	return func(m *Measured) (found []finding.Finding, judged finding.Check) {
 		for i := range m.changed {
 			if f := m.changed[i]; f.Kind == kind && is(&f) {
 				if f.Metric.Name == change.Arrivals && f.Claim != nil {
 					m.blame(&f)
 				}
-				switch f.Topic {
+				switch f.Subkind {
 				case change.OutputLength:
 					f.Text += m.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
 				case change.PromptLength:
@@ -185,7 +185,7 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 				found = append(found, f)
 			}
 		}
-		return found, m.Changes.Judged()
+		return found, m.Changes.Check()
 	}
 }
 
@@ -206,51 +206,51 @@ func (m *Measured) blame(f *finding.Finding) {
 }
 
 // causes looks for causes of slow requests that are of one kind.
-func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judged) {
-	return func(m *Measured) ([]finding.Finding, finding.Judged) {
+func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Check) {
+	return func(m *Measured) ([]finding.Finding, finding.Check) {
 		found, judged := m.Tail.CauseFindings(kind, m.Costs)
 		if !m.Stages {
 			judged.Reason = "servers traced no stages of requests"
 		}
 		if m.Loss.Lost > 0 { // which the finding about the loss tells
-			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Topic == cause.PrefillSide.String() })
+			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind == cause.PrefillSide.String() })
 		}
 		return found, judged
 	}
 }
 
-func slowWorkers(m *Measured) ([]finding.Finding, finding.Judged) {
+func slowWorkers(m *Measured) ([]finding.Finding, finding.Check) {
 	return straggler.Workers(m.Of.Profiles)
 }
 
 // largeOperators looks where no device ran, or was recorded: then processors do the work.
-func largeOperators(m *Measured) ([]finding.Finding, finding.Judged) {
+func largeOperators(m *Measured) ([]finding.Finding, finding.Check) {
 	if m.GPUs.Ran() {
-		return nil, finding.Judged{What: "operators that take most of the time", Reason: "devices ran"}
+		return nil, finding.Check{What: "operators that take most of the time", Reason: "devices ran"}
 	}
 	return operators.Largest(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To})
 }
 
-func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.RankLoads.StragglerFindings(m.Costs)
 }
 
-func lives(m *Measured) ([]finding.Finding, finding.Judged) { return m.Lives.Findings() }
+func lives(m *Measured) ([]finding.Finding, finding.Check) { return m.Lives.Findings() }
 
-func lostSpans(m *Measured) ([]finding.Finding, finding.Judged) { return m.Loss.Findings() }
+func lostSpans(m *Measured) ([]finding.Finding, finding.Check) { return m.Loss.Findings() }
 
-func inFront(m *Measured) ([]finding.Finding, finding.Judged) { return m.Front.Findings(m.Costs) }
+func inFront(m *Measured) ([]finding.Finding, finding.Check) { return m.Front.Findings(m.Costs) }
 
-func imbalances(m *Measured) ([]finding.Finding, finding.Judged) {
+func imbalances(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.RankLoads.Imbalances(m.Costs)
 }
-func slowServers(m *Measured) ([]finding.Finding, finding.Judged) {
+func slowServers(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.RankLoads.SlowServers(m.Costs)
 }
-func slowStages(m *Measured) ([]finding.Finding, finding.Judged) { return m.RankLoads.SlowStages() }
+func slowStages(m *Measured) ([]finding.Finding, finding.Check) { return m.RankLoads.SlowStages() }
 
 // lateInCollectives finds ranks that others wait for, and says whether their experts may be why.
-func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
+func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	found, judged := m.Collectives.Findings(m.GPUs)
 	for i := range found {
 		if m.Routing == nil {
@@ -264,57 +264,57 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 	return found, judged
 }
 
-func outOfMemory(m *Measured) ([]finding.Finding, finding.Judged) { return m.Memory.Findings() }
+func outOfMemory(m *Measured) ([]finding.Finding, finding.Check) { return m.Memory.Findings() }
 
-func unevenExperts(m *Measured) ([]finding.Finding, finding.Judged) { return m.Routing.Findings() }
+func unevenExperts(m *Measured) ([]finding.Finding, finding.Check) { return m.Routing.Findings() }
 
-func slowLinks(m *Measured) ([]finding.Finding, finding.Judged) {
+func slowLinks(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Collectives.SlowLinks(m.Of.Profiles, m.GPUs)
 }
 
-func absentRanks(m *Measured) ([]finding.Finding, finding.Judged) {
+func absentRanks(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Collectives.Absent(m.GPUs)
 }
 
-func failures(m *Measured) ([]finding.Finding, finding.Judged) {
+func failures(m *Measured) ([]finding.Finding, finding.Check) {
 	return requests.FailureFindings(m.Of.Requests)
 }
 
-func giveUps(m *Measured) ([]finding.Finding, finding.Judged) {
+func giveUps(m *Measured) ([]finding.Finding, finding.Check) {
 	return requests.GiveUpFindings(m.Of.Requests)
 }
 
-func retractions(m *Measured) ([]finding.Finding, finding.Judged) {
+func retractions(m *Measured) ([]finding.Finding, finding.Check) {
 	return requests.RetractionFindings(m.Of.Requests, m.Costs)
 }
 
-func slowTransfers(m *Measured) ([]finding.Finding, finding.Judged) {
+func slowTransfers(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.TransferFindings(m.Costs)
 }
 
-func limits(m *Measured) ([]finding.Finding, finding.Judged) { return m.Limits.Findings(m.Costs) }
+func limits(m *Measured) ([]finding.Finding, finding.Check) { return m.Limits.Findings(m.Costs) }
 
-func stalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.Tail.StallFindings(m.Costs) }
+func stalls(m *Measured) ([]finding.Finding, finding.Check) { return m.Tail.StallFindings(m.Costs) }
 
-func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
+func saturatedSide(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.SideFindings(m.Costs)
 }
 
-func inCommon(m *Measured) ([]finding.Finding, finding.Judged) { return m.Common.Findings(m.Costs) }
+func inCommon(m *Measured) ([]finding.Finding, finding.Check) { return m.Common.Findings(m.Costs) }
 
-func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) {
+func commonWaits(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.WaitFindings(m.Costs)
 }
 
-func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return loss.FailedCalls(m.GPUs) }
+func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return loss.FailedCalls(m.GPUs) }
 
 // idleGPUs says in one sentence that devices wait for the host, and what the host does.
-func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {
+func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 	found, judged := m.GPUs.EachRun(loss.Idle)
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
-			if f.Topic == loss.HostTopic {
+			if f.Subkind == loss.HostTopic {
 				f.Text += ": " + host[0].Text
 			}
 			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
@@ -330,39 +330,39 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
 		return false
 	}
-	if host[0].Topic == gaps.ColdTopic && idle.Topic == loss.StartTopic {
+	if host[0].Subkind == gaps.ColdTopic && idle.Subkind == loss.StartTopic {
 		return true
 	}
-	return idle.Topic == loss.HostTopic
+	return idle.Subkind == loss.HostTopic
 }
-func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.IdleBetweenSteps)
 }
-func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
+func exposedCopies(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.ExposedCopies)
 }
-func migrations(m *Measured) ([]finding.Finding, finding.Judged) {
+func migrations(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.Migrations)
 }
-func singleBlocks(m *Measured) ([]finding.Finding, finding.Judged) {
+func singleBlocks(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.SingleBlocks)
 }
 
 // couldBeFaster tells of the one thing that would save most, of models with attention.
-func couldBeFaster(m *Measured) ([]finding.Finding, finding.Judged) {
+func couldBeFaster(m *Measured) ([]finding.Finding, finding.Check) {
 	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return kernelname.KindOf(k.Name) == kernelname.KindAttention }) {
 		return (&opportunity.Opportunities{}).Finding()
 	}
 	return opportunity.FromKernels(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()
 }
 
-func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
-func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+func overTime(m *Measured) ([]finding.Finding, finding.Check) { return m.OverTime.Findings() }
+func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.EagerSteps)
 }
 
 // hostCauses says what the host does where that is not told with the idle time.
-func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
+func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, judged := m.Gaps.Findings(m.GPUs.Length())
 	idle, _ := loss.Idle(m.GPUs)
 	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
@@ -371,16 +371,16 @@ func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 	return found, judged
 }
 
-func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {
+func pageableCopies(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Gaps.Pageable(m.GPUs.Length())
 }
 
 // hangs finds who keeps others in a collective.
-func hangs(m *Measured) ([]finding.Finding, finding.Judged) { return m.Hang.Findings() }
+func hangs(m *Measured) ([]finding.Finding, finding.Check) { return m.Hang.Findings() }
 
 // ofSeries asks what metrics say.
-func ofSeries(find func(*series.Set) ([]finding.Finding, finding.Judged)) func(*Measured) ([]finding.Finding, finding.Judged) {
-	return func(m *Measured) ([]finding.Finding, finding.Judged) { return find(m.Of.Series) }
+func ofSeries(find func(*series.Set) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
+	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Of.Series) }
 }
 
 // Markdown is a list of finders as docs and help have it: a table with a row each.

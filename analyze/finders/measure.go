@@ -57,9 +57,9 @@ type Inputs struct {
 // finders about each run, makes them.
 type Runs interface {
 	// Repeats are subjects that are found again and again.
-	Repeats() ([]finding.Finding, finding.Judged)
+	Repeats() ([]finding.Finding, finding.Check)
 	// Drifts are changes of step times by day.
-	Drifts() ([]finding.Finding, finding.Judged)
+	Drifts() ([]finding.Finding, finding.Check)
 	// Words says in one line how many runs there are, and what repeats.
 	Words() string
 }

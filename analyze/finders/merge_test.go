@@ -23,15 +23,15 @@ func TestMergeFindings(t *testing.T) {
 	slow := rankAt(request.Decode, "c94b1e02", 1, 0)
 	got := finding.Merge([]finding.Finding{
 		{Kind: finding.Straggler, At: slow, Text: "ends last", Evidence: sentences("of 100"), Cost: 0.1},
-		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Cost: 0.02},                                     // as profiles name it
-		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Cost: 0.03},                          // is not it
-		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Cost: 0.03},                             // nor is
-		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},            // the same
-		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Cost: 0.01},                                                                     // with
-		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Cost: 0.3},                             // what it does
-		{Kind: finding.Tail, Topic: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                           // and brings about
-		{Kind: finding.Tail, Topic: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                               // and what it does not
-		{Kind: finding.GPU, Topic: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
+		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Cost: 0.02},                                         // as profiles name it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Cost: 0.03},                              // is not it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Cost: 0.03},                                 // nor is
+		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},                // the same
+		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Cost: 0.01},                                                                         // with
+		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Cost: 0.3},                                 // what it does
+		{Kind: finding.Tail, Subkind: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                             // and brings about
+		{Kind: finding.Tail, Subkind: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                                 // and what it does not
+		{Kind: finding.GPU, Subkind: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Subkind: "host", Text: "host wait"}, // of a straggler, and not
 	}, consequences)
 	finding.Sort(got)
 	want := []struct {
@@ -64,7 +64,7 @@ func TestLoadOfHungRanks(t *testing.T) {
 	const second = 1_000_000_000
 	dp := func(n int16) place.Location { return rankAt(request.Decode, "c94b1e02", 0, n) }
 	silent := func(n int16, since trace.Time, text string) finding.Finding {
-		return finding.Finding{Kind: finding.Lifecycle, Topic: lifecycle.Hang, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
+		return finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Hang, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
 	}
 	load := func(at place.Location, since, until trace.Time, text string) finding.Finding {
 		return finding.Finding{Kind: finding.Load, Scope: finding.Everywhere, At: at, Since: since, Until: until, Text: text}
@@ -129,9 +129,9 @@ func TestPlacesThatMayBeOne(t *testing.T) {
 // requests that lost time there.
 func TestWhoseRequestsLead(t *testing.T) {
 	s := &request.Set{Requests: make([]request.Request, 20)}
-	common := finding.Finding{Kind: finding.Common, Topic: "tenant acme", Text: "acme", Cost: 0.1, Affected: finding.AffectedOf(s, []int{1, 3, 5, 7, 9, 11})}
+	common := finding.Finding{Kind: finding.Common, Subkind: "tenant acme", Text: "acme", Cost: 0.1, Affected: finding.AffectedOf(s, []int{1, 3, 5, 7, 9, 11})}
 	at := func(list ...int) finding.Finding {
-		return finding.Finding{Kind: finding.Tail, Topic: cause.Dispatch.String(), Text: "dispatch", Cost: 0.2, Affected: finding.AffectedOf(s, list)}
+		return finding.Finding{Kind: finding.Tail, Subkind: cause.Dispatch.String(), Text: "dispatch", Cost: 0.2, Affected: finding.AffectedOf(s, list)}
 	}
 	for _, test := range []struct {
 		effect finding.Finding

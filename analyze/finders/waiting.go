@@ -235,11 +235,11 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 		f.Confidence = finding.Likely // who came last follows from durations
 	}
 	if !w.isOneStraggler(m) {
-		f.Topic = waitTopic
+		f.Subkind = waitTopic
 	}
 	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= loss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
-		transfer.Metric.Name, transfer.Topic = "exposed transfers", transferTopic
+		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferTopic
 		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", loss.Spend(m.GPUs), 100*rest)
 		found = append(found, transfer)
 	}

@@ -17,8 +17,8 @@ import (
 // Kind, Severity and Scope, and where they are empty Confidence, Whose and Show.
 type Finding struct {
 	Kind Kind
-	// Topic tells findings of one kind apart that are about different things.
-	Topic      string
+	// Subkind tells findings of one kind apart that are about different things.
+	Subkind    string
 	Severity   Severity
 	Confidence Confidence
 	// At is where it is. The zero value is everywhere, or nobody knows; a part of a
@@ -43,8 +43,8 @@ type Finding struct {
 	P Probability
 	// Cost is the part that it costs, 0 to 1, of what Whose says. Findings are listed
 	// by it.
-	Cost  float64
-	Whose Whose
+	Cost      float64
+	CostBasis CostBasis
 	// Brief is what the sentence of its cause says of it, where it has one; "" is nothing.
 	Brief string
 	// Without says what latencies would have been without it, with Assumed, what that takes for
@@ -93,7 +93,7 @@ func (c Claim) And(d Claim) Claim {
 func (f *Finding) ID() string {
 	h := fnv.New32a()
 	role, host, rank := f.At.Parts()
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s", f.Kind, f.Topic, f.At.Scope, role, host, f.At.Label, rank, f.Metric.Name)
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s", f.Kind, f.Subkind, f.At.Scope, role, host, f.At.Label, rank, f.Metric.Name)
 	return fmt.Sprintf("%s-%08x", f.Kind, h.Sum32())
 }
 

@@ -33,7 +33,7 @@ func TestID(t *testing.T) {
 	}
 	for name, change := range map[string]func(f *Finding){
 		"kind":   func(f *Finding) { f.Kind = Slower },
-		"topic":  func(f *Finding) { f.Topic = "prefill" },
+		"topic":  func(f *Finding) { f.Subkind = "prefill" },
 		"host":   func(f *Finding) { f.At.Host = "b" },
 		"server": func(f *Finding) { f.At.Server = 2 },
 		"rank":   func(f *Finding) { f.At.Rank.TP = 2 },
@@ -71,11 +71,11 @@ func TestRemark(t *testing.T) {
 		f    Finding
 		want string
 	}{
-		{Finding{Confidence: Certain, Cost: 0.42, Whose: RequestTime}, "certain; accounts for 42 % of total request time"},
-		{Finding{Confidence: Likely, Cost: 0.001, Whose: GPUTime}, "likely; accounts for less than 1 % of total GPU time"},
-		{Finding{Confidence: Certain, Cost: 0.03, Whose: Requests}, "certain; affects 3 % of requests"},
-		{Finding{Confidence: Certain, Whose: Requests}, "certain; affects no requests"},
-		{Finding{Confidence: Likely, Whose: RequestTime}, "likely; no known cost"},
+		{Finding{Confidence: Certain, Cost: 0.42, CostBasis: RequestTime}, "certain; accounts for 42 % of total request time"},
+		{Finding{Confidence: Likely, Cost: 0.001, CostBasis: GPUTime}, "likely; accounts for less than 1 % of total GPU time"},
+		{Finding{Confidence: Certain, Cost: 0.03, CostBasis: Requests}, "certain; affects 3 % of requests"},
+		{Finding{Confidence: Certain, CostBasis: Requests}, "certain; affects no requests"},
+		{Finding{Confidence: Likely, CostBasis: RequestTime}, "likely; no known cost"},
 	} {
 		if got := test.f.Remark(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
@@ -87,13 +87,13 @@ func TestRemark(t *testing.T) {
 // are three different things to say.
 func TestJudged(t *testing.T) {
 	for _, test := range []struct {
-		judged Judged
+		judged Check
 		state  State
 		want   string
 	}{
-		{Judged{What: "failures", Of: "request", N: 1200, Needed: 2}, LookedAt, "failures (1,200 requests)"},
-		{Judged{What: "failures", Of: "request", N: 1, Needed: 2}, TooLittle, "Not judged: failures: 1 request, 2 needed"},
-		{Judged{What: "KV transfers", Of: "KV transfer", Needed: 20, Reason: "no request has one"}, NotApplicable, "Not applicable: KV transfers: no request has one"},
+		{Check{What: "failures", Of: "request", N: 1200, Needed: 2}, LookedAt, "failures (1,200 requests)"},
+		{Check{What: "failures", Of: "request", N: 1, Needed: 2}, TooLittle, "Not judged: failures: 1 request, 2 needed"},
+		{Check{What: "KV transfers", Of: "KV transfer", Needed: 20, Reason: "no request has one"}, NotApplicable, "Not applicable: KV transfers: no request has one"},
 	} {
 		if got := test.judged.String(); got != test.want || test.judged.State() != test.state {
 			t.Errorf("%s: %q, want %s: %q", test.judged.State(), got, test.state, test.want)

@@ -25,7 +25,7 @@ type Object struct {
 	Metric     *metricObject      `json:"metric"`
 	P          *float64           `json:"p"`
 	Cost       float64            `json:"cost"`
-	Whose      table.JSONText     `json:"cost_of"`
+	CostBasis  table.JSONText     `json:"cost_of"`
 	Affected   *affectedObject    `json:"affected"`
 	Evidence   []evidenceObject   `json:"evidence"`
 	Commands   [][]table.JSONText `json:"commands"`
@@ -82,7 +82,7 @@ func (f *Finding) Object(again []string) Object {
 	v := Object{
 		ID: table.JSONText(f.ID()), Kind: table.JSONText(f.Kind), Severity: table.JSONText(f.Severity), Confidence: table.JSONText(f.Confidence),
 		Text: table.JSONText(f.Text), Place: newPlaceObject(&f.At), Since: known(f.Since), Until: known(f.Until),
-		Cost: math.Round(f.Cost*1e6) / 1e6, Whose: table.JSONText(f.Whose), Evidence: []evidenceObject{}, Commands: [][]table.JSONText{},
+		Cost: math.Round(f.Cost*1e6) / 1e6, CostBasis: table.JSONText(f.CostBasis), Evidence: []evidenceObject{}, Commands: [][]table.JSONText{},
 	}
 	if f.Metric.Name != "" {
 		v.Metric = &metricObject{table.JSONText(f.Metric.Name), f.Metric.UnitName(), number(f.Metric.Before), number(f.Metric.After)}

@@ -35,7 +35,7 @@ const (
 )
 
 // Confidence is how sure a finding is. Where there is not enough data to be sure of
-// anything there is no finding, but a [Judged] that says so.
+// anything there is no finding, but a [Check] that says so.
 type Confidence string
 
 const (
@@ -57,20 +57,20 @@ func (p Probability) Confidence(otherwise Confidence) Confidence {
 	return Likely
 }
 
-// Whose says of what a finding costs a part.
-type Whose string
+// CostBasis says of what a finding costs a part.
+type CostBasis string
 
 const (
-	RequestTime    Whose = "request time" // the sum of the E2E of finished requests
-	RankTime       Whose = "rank time"    // the time of the ranks that wait
-	HostTime       Whose = "host time"    // the time of the hosts that metrics are of
-	GPUTime        Whose = "GPU time"     // the time of the devices that were recorded
-	Requests       Whose = "requests"     // how many there are
-	ServerTime     Whose = "server time"  // the time in which servers logged batches
-	Calls          Whose = "CUDA calls"   // how many ask devices for work
-	CollectiveTime Whose = "time in collectives"
-	Ranks          Whose = "ranks"    // how many there are
-	MoETime        Whose = "MoE time" // the time of layers with experts, on all GPUs that share them
+	RequestTime    CostBasis = "request time" // the sum of the E2E of finished requests
+	RankTime       CostBasis = "rank time"    // the time of the ranks that wait
+	HostTime       CostBasis = "host time"    // the time of the hosts that metrics are of
+	GPUTime        CostBasis = "GPU time"     // the time of the devices that were recorded
+	Requests       CostBasis = "requests"     // how many there are
+	ServerTime     CostBasis = "server time"  // the time in which servers logged batches
+	Calls          CostBasis = "CUDA calls"   // how many ask devices for work
+	CollectiveTime CostBasis = "time in collectives"
+	Ranks          CostBasis = "ranks"    // how many there are
+	MoETime        CostBasis = "MoE time" // the time of layers with experts, on all GPUs that share them
 )
 
 // Scope is how far around its place a finding is felt.

@@ -39,7 +39,7 @@ func (f *Finding) sameAs(g *Finding) bool {
 	if f.isLoad() && g.isLoad() {
 		return f.meets(g)
 	}
-	return f.Kind == g.Kind && f.Topic == g.Topic && f.meets(g)
+	return f.Kind == g.Kind && f.Subkind == g.Subkind && f.meets(g)
 }
 
 func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
@@ -85,8 +85,8 @@ func (f *Finding) take(g *Finding) {
 	if f.Affected.N == 0 {
 		f.Affected = g.Affected
 	}
-	if f.isLoad() && g.Kind != Common && g.Whose == f.Whose && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
-		f.Cost, f.Whose, f.Severity, f.Claim = g.Cost, g.Whose, g.Severity, g.Claim
+	if f.isLoad() && g.Kind != Common && g.CostBasis == f.CostBasis && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
+		f.Cost, f.CostBasis, f.Severity, f.Claim = g.Cost, g.CostBasis, g.Severity, g.Claim
 	}
 }
 
@@ -162,7 +162,7 @@ type Consequence struct {
 
 // isEffect reports whether f is brought about by a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
-	return f.Kind == c.Effect && (c.Topics == nil || slices.Contains(c.Topics, f.Topic)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
+	return f.Kind == c.Effect && (c.Topics == nil || slices.Contains(c.Topics, f.Subkind)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
@@ -189,7 +189,7 @@ func (c *Consequence) take(cause, f *Finding) {
 	cause.take(f)
 	cause.Since = since // an effect may begin later
 	if c.Costs && f.Cost > cause.Cost {
-		cause.Cost, cause.Whose, cause.Severity, cause.Claim = f.Cost, f.Whose, f.Severity, f.Claim
+		cause.Cost, cause.CostBasis, cause.Severity, cause.Claim = f.Cost, f.CostBasis, f.Severity, f.Claim
 	}
 }
 
@@ -200,7 +200,7 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 		c := &consequences[i]
 		var causes []int
 		for k := range found {
-			if found[k].Kind == c.Cause && (c.CauseTopic == "" || found[k].Topic == c.CauseTopic) {
+			if found[k].Kind == c.Cause && (c.CauseTopic == "" || found[k].Subkind == c.CauseTopic) {
 				causes = append(causes, k)
 			}
 		}

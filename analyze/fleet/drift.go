@@ -52,7 +52,7 @@ type Drift struct {
 	P           float64 // of such a change if nothing changes
 	Lost        float64 // ns: how much longer all steps took until the next change; 0 if less long
 	// Versions are those that were first seen from First to Last, and followed others.
-	Versions []Use
+	Versions []VersionUse
 }
 
 // A daily is the step times of hosts on one day: a median for each run.
@@ -65,7 +65,7 @@ type daily struct {
 
 // days sums up step times by series and day, in this order, and finds out when they changed.
 // Runs of which the time is unknown have no day.
-func days(runs []*Run, versions []Use) (list []Day) {
+func days(runs []*Run, versions []VersionUse) (list []Day) {
 	by := map[Series]map[string]*daily{}
 	for _, r := range runs {
 		if r.From == 0 {
@@ -105,7 +105,7 @@ type hostStep struct {
 }
 
 // daysOf returns the days of one series.
-func daysOf(s Series, by map[string]*daily, versions []Use) (list []Day) {
+func daysOf(s Series, by map[string]*daily, versions []VersionUse) (list []Day) {
 	var steps [][]hostStep
 	for _, day := range slices.Sorted(maps.Keys(by)) {
 		d := by[day]
@@ -163,7 +163,7 @@ func levelsOf(steps [][]hostStep) []float64 {
 }
 
 // findDrifts finds the days on which the level of a series changed.
-func findDrifts(list []Day, versions []Use) {
+func findDrifts(list []Day, versions []VersionUse) {
 	levels := make([]float64, len(list))
 	for i := range list {
 		levels[i] = list[i].Level
@@ -223,8 +223,8 @@ func versionsOf(m *finders.Measured) (list []Version) {
 	return list
 }
 
-// A Use is when a version was seen.
-type Use struct {
+// A VersionUse is when a version was seen.
+type VersionUse struct {
 	Version     profile.Version
 	Runs        int
 	First, Last trace.Time // begin of the first and of the last of these runs; 0 is unknown
@@ -233,12 +233,12 @@ type Use struct {
 }
 
 // String says that the version came after another one: "GPU driver went from 550.54 to 560.28".
-func (u *Use) String() string {
+func (u *VersionUse) String() string {
 	return fmt.Sprintf("%s went from %s to %s", u.Version.Of, u.Before, u.Version.Is)
 }
 
 // uses lists the versions of all runs, by software and first use.
-func uses(runs []*Run) (list []Use) {
+func uses(runs []*Run) (list []VersionUse) {
 	index := map[profile.Version]int{}
 	for _, r := range runs {
 		for _, v := range r.versions {
@@ -246,18 +246,18 @@ func uses(runs []*Run) (list []Use) {
 			if !ok {
 				i = len(list)
 				index[v.Version] = i
-				list = append(list, Use{Version: v.Version, First: r.From, Before: lastOf(list, v.Version.Of)})
+				list = append(list, VersionUse{Version: v.Version, First: r.From, Before: lastOf(list, v.Version.Of)})
 			}
 			list[i].Runs++
 			list[i].Last = r.From
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Use) int { return cmp.Compare(a.Version.Of, b.Version.Of) })
+	slices.SortStableFunc(list, func(a, b VersionUse) int { return cmp.Compare(a.Version.Of, b.Version.Of) })
 	return list
 }
 
 // lastOf returns the version of some software that was seen last.
-func lastOf(list []Use, of string) (before string) {
+func lastOf(list []VersionUse, of string) (before string) {
 	last := trace.Time(0)
 	for i := range list {
 		if u := &list[i]; u.Version.Of == of && (before == "" || u.Last >= last) {

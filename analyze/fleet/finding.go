@@ -21,7 +21,7 @@ const (
 )
 
 // Repeats are the repeat offenders as findings; of a host only what is not about one of its GPUs.
-func (f *Fleet) Repeats() (found []finding.Finding, judged finding.Judged) {
+func (f *Fleet) Repeats() (found []finding.Finding, judged finding.Check) {
 	told := map[key]int{} // index into found
 	for i := range f.Offenders {
 		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
@@ -40,13 +40,13 @@ func (f *Fleet) Repeats() (found []finding.Finding, judged finding.Judged) {
 		}
 		found = append(found, f.repeat(o))
 	}
-	return found, finding.Judged{What: "repeat offenders", Of: "run", N: len(f.Runs), Needed: f.runsNeeded()}
+	return found, finding.Check{What: "repeat offenders", Of: "run", N: len(f.Runs), Needed: f.runsNeeded()}
 }
 
 // repeat is the finding about an offender.
 func (f *Fleet) repeat(o *Offender) finding.Finding {
 	x := finding.Finding{
-		Topic: o.Level.String() + " " + o.String() + " " + o.UUID, At: o.where(), Since: o.First, Text: o.sentence(),
+		Subkind: o.Level.String() + " " + o.String() + " " + o.UUID, At: o.where(), Since: o.First, Text: o.sentence(),
 		Metric: finding.Metric{Name: "runs", Unit: table.Number, Before: o.Expected, After: float64(o.Found)}, P: finding.Chance(o.P),
 		Evidence: []finding.Evidence{o.evidence(o.String())},
 		Show:     [][]string{{"--fleet", "--table", offenderTable}},
@@ -54,11 +54,11 @@ func (f *Fleet) repeat(o *Offender) finding.Finding {
 	gpu, requests := f.Recorded()
 	switch {
 	case o.GPUTime > 0:
-		x.Cost, x.Whose = share(o.GPUTime, gpu), finding.GPUTime
+		x.Cost, x.CostBasis = share(o.GPUTime, gpu), finding.GPUTime
 		x.Evidence = append(x.Evidence, finding.Sentence("%s were lost to what was found there", GPUHours(o.GPUTime)).
 			In(offenderTable, o.row(), "gpu_hours", hours(o.GPUTime)))
 	case o.RequestTime > 0:
-		x.Cost, x.Whose = share(o.RequestTime, requests), finding.RequestTime
+		x.Cost, x.CostBasis = share(o.RequestTime, requests), finding.RequestTime
 	}
 	return x
 }
@@ -118,9 +118,9 @@ func (f *Fleet) runsNeeded() int {
 }
 
 // Drifts are changes of step times by day as findings.
-func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Judged) {
+func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Check) {
 	gpu, requests := f.Recorded()
-	judged = finding.Judged{What: "step times by day", Of: "day", Needed: leastDays}
+	judged = finding.Check{What: "step times by day", Of: "day", Needed: leastDays}
 	days := map[Series]int{}
 	for i := range f.Days {
 		day := &f.Days[i]
@@ -131,13 +131,13 @@ func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Judged) {
 			continue
 		}
 		x := finding.Finding{
-			Topic: "steps by day: " + d.Kind + ", " + d.Of, Since: day.From, Text: d.String(),
+			Subkind: "steps by day: " + d.Kind + ", " + d.Of, Since: day.From, Text: d.String(),
 			Metric: finding.Metric{Name: "level", Unit: table.Number, Before: 1, After: d.Ratio}, P: finding.Chance(d.P),
 		}
 		x.Evidence = []finding.Evidence{finding.Sentence("from %s on, they take %s times as long as before", d.Day, words.ThreeDigits(d.Ratio)).
 			In(stepTable, finding.Row("day", day.Day, "kind", day.Kind, "of", day.Of), "change", d.Ratio)}
-		if x.Cost, x.Whose = share(d.Lost, gpu), finding.GPUTime; d.Of == ofRequests {
-			x.Cost, x.Whose = share(d.Lost, requests), finding.RequestTime
+		if x.Cost, x.CostBasis = share(d.Lost, gpu), finding.GPUTime; d.Of == ofRequests {
+			x.Cost, x.CostBasis = share(d.Lost, requests), finding.RequestTime
 		}
 		if math.IsNaN(x.Cost) {
 			x.Cost = 0

@@ -22,7 +22,7 @@ type Fleet struct {
 	Offenders []Offender
 	Totals    []Total
 	Days      []Day
-	Versions  []Use
+	Versions  []VersionUse
 }
 
 // New puts runs together, given in the order of time.

@@ -204,7 +204,7 @@ func TestLosses(t *testing.T) {
 		return where
 	}
 	found := func(kind finding.Kind, where place.Location, cost float64) finding.Finding {
-		return finding.Finding{Kind: kind, At: where, Cost: cost, Whose: finding.GPUTime}
+		return finding.Finding{Kind: kind, At: where, Cost: cost, CostBasis: finding.GPUTime}
 	}
 	r := &Run{GPUTime: 1000}
 	for _, test := range []struct {

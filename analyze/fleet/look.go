@@ -65,7 +65,7 @@ func (r *Run) note(s Subject, could bool) *seen {
 func couldFind(judged []finders.Judgment) (could [Hosts + 1]bool) {
 	for i := range judged {
 		j := &judged[i]
-		if j.Judged.State() != finding.LookedAt {
+		if j.Check.State() != finding.LookedAt {
 			continue
 		}
 		for _, level := range levels[j.Finder.Kind] {

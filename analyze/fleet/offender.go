@@ -10,14 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Sure is how sure it is that a subject is found more often than others.
-type Sure string
+// Confidence is how sure it is that a subject is found more often than others.
+type Confidence string
 
 const (
-	Certain   Sure = "certain"
-	Likely    Sure = "likely"
-	Maybe     Sure = "may be chance"
-	TooLittle Sure = "not enough data" // even if it had been found in all runs
+	Certain   Confidence = "certain"
+	Likely    Confidence = "likely"
+	Maybe     Confidence = "may be chance"
+	TooLittle Confidence = "not enough data" // even if it had been found in all runs
 )
 
 // Probabilities up to which an offender is certain, and likely.
@@ -33,7 +33,7 @@ type Offender struct {
 	Could       int // runs in which it could have been found
 	Expected    float64
 	P           float64 // see [offenders]
-	Sure        Sure
+	Sure        Confidence
 	Needed      int            // runs that it takes to tell, at least, as often as its peers are found
 	First, Last trace.Time     // begin of the first and of the last run that found it; 0 is unknown
 	Kinds       []finding.Kind // of the findings, the most frequent first

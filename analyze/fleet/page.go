@@ -30,7 +30,7 @@ func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Provenance) p
 		figure.Defined, figure.Command = defined, src.Command(fleetFlag)
 	}
 	return page.Page{Title: page.Title(src.Inputs) + ": weeks", Subtitle: b.period(), Tiles: b.tiles(),
-		Sections: append([]page.Section{summary}, sections...), Made: made}
+		Sections: append([]page.Section{summary}, sections...), Provenance: made}
 }
 
 // fleetFlag asks for the same as text.

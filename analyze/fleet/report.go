@@ -206,13 +206,13 @@ func (d *Drift) versions() string {
 
 // VersionReport makes a table of the versions that inputs tell of.
 func (f *Fleet) VersionReport() *table.Table {
-	r := table.New("sgtrace.report."+versionTable+"/v1", "Versions", f.Versions, []table.Field[Use]{
-		table.TextColumn("of", "software", func(u *Use) string { return u.Version.Of }),
-		table.TextColumn("version", "as inputs call it", func(u *Use) string { return u.Version.Is }),
-		table.CountColumn("runs", "that had it", func(u *Use) int64 { return int64(u.Runs) }),
-		runTime("first", "when the first of them began", func(u *Use) trace.Time { return u.First }),
-		runTime("last", "when the last of them began", func(u *Use) trace.Time { return u.Last }),
-		table.TextColumn("after", "the version that was seen before", func(u *Use) string { return u.Before }),
+	r := table.New("sgtrace.report."+versionTable+"/v1", "Versions", f.Versions, []table.Field[VersionUse]{
+		table.TextColumn("of", "software", func(u *VersionUse) string { return u.Version.Of }),
+		table.TextColumn("version", "as inputs call it", func(u *VersionUse) string { return u.Version.Is }),
+		table.CountColumn("runs", "that had it", func(u *VersionUse) int64 { return int64(u.Runs) }),
+		runTime("first", "when the first of them began", func(u *VersionUse) trace.Time { return u.First }),
+		runTime("last", "when the last of them began", func(u *VersionUse) trace.Time { return u.Last }),
+		table.TextColumn("after", "the version that was seen before", func(u *VersionUse) string { return u.Before }),
 	})
 	if len(f.Versions) == 0 {
 		r.Note("no input tells a version: exports of Nsight Systems and traces of PyTorch do, and dumps with the resource attribute service.version")

@@ -106,7 +106,7 @@ func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
 
 // gpuTime is what a finding costs of what was recorded, ns; 0 if its cost is of something else.
 func (r *Run) gpuTime(f *finding.Finding) float64 {
-	if f.Whose == finding.GPUTime || f.Whose == finding.RankTime {
+	if f.CostBasis == finding.GPUTime || f.CostBasis == finding.RankTime {
 		return f.Cost * r.Recorded()
 	}
 	return 0
@@ -114,7 +114,7 @@ func (r *Run) gpuTime(f *finding.Finding) float64 {
 
 // requestTime is what a finding costs requests, ns; 0 if its cost is of something else.
 func (r *Run) requestTime(f *finding.Finding) float64 {
-	if f.Whose == finding.RequestTime {
+	if f.CostBasis == finding.RequestTime {
 		return f.Cost * r.RequestTime
 	}
 	return 0

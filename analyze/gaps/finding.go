@@ -58,9 +58,9 @@ func (g *Gaps) wait() (ns int64, gaps int) {
 }
 
 // judge says whether the gaps are enough to tell something.
-func (g *Gaps) judge(what string) finding.Judged {
+func (g *Gaps) judge(what string) finding.Check {
 	wait, gaps := g.wait()
-	judged := finding.Judged{What: what, Of: "gap", N: gaps, Needed: 1} // shares are exact
+	judged := finding.Check{What: what, Of: "gap", N: gaps, Needed: 1} // shares are exact
 	if wait == 0 {
 		judged.Reason = "no GPU waits for its host"
 	}
@@ -73,10 +73,10 @@ const ColdTopic = "cold host cause"
 
 // Findings tells what the host did while devices waited for it. length is the time of all
 // devices, in ns.
-func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
+func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	wait, _ := g.wait()
 	judged := g.judge("what hosts do while GPUs wait")
-	if wait > 0 && !g.Recorded.Code() && g.saw == (host.Seen{}) {
+	if wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {
@@ -87,11 +87,11 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	share := distribution.Fraction(s.time, length)
-	f := finding.Finding{Topic: "host cause", Cost: share,
+	f := finding.Finding{Subkind: "host cause", Cost: share,
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
 	if s.rows[0].Reason.Cold() {
-		f.Topic = ColdTopic
+		f.Subkind = ColdTopic
 	}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
 	if e := g.longestOf(&s); e.Text != "" {
@@ -118,13 +118,13 @@ func (c *Cause) counts() bool {
 	if strings.Contains(c.Call, "ProfilerSt") { // cudaProfilerStop: nobody profiles what serves
 		return false
 	}
-	busy := !c.Did.Idle() || c.Did == host.Locked && c.Other != ""
-	return c.Did != host.OnDevice && c.Reason != gpu.Unseen && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
+	busy := !c.Activity.Idle() || c.Activity == host.Locked && c.Other != ""
+	return c.Activity != host.OnDevice && c.Reason != gpu.Unseen && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }
 
 // suspicion returns how much a cause explains.
 func (c *Cause) suspicion() suspicion {
-	switch c.Did {
+	switch c.Activity {
 	case host.InPython, host.InOperator, host.InRange, host.InNative, host.Launching:
 		return somewhere
 	}
@@ -173,7 +173,7 @@ func (g *Gaps) places() (list []suspect) {
 	byFrame := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
-		if !c.counts() || c.Did == host.NotRecorded || c.Where() == "" && c.Did != host.OffCPU {
+		if !c.counts() || c.Activity == host.NotRecorded || c.Where() == "" && c.Activity != host.OffCPU {
 			continue
 		}
 		rank := c.suspicion()
@@ -195,7 +195,7 @@ func (g *Gaps) places() (list []suspect) {
 
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
-	switch c.Did {
+	switch c.Activity {
 	case host.CopyingPageable:
 		return "is a copy of pageable memory: " + c.Where()
 	case host.OtherThread:
@@ -236,13 +236,13 @@ const mostEvidence = 2
 // export of Nsight Systems.
 func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	for _, c := range s.rows[:min(len(s.rows), mostEvidence)] {
-		text := fmt.Sprintf("%s: %s in %s, %s at most in one", cmp.Or(c.Where(), c.Did.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
+		text := fmt.Sprintf("%s: %s in %s, %s at most in one", cmp.Or(c.Where(), c.Activity.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
 		if c.Samples > 0 {
 			text += ", by " + words.Counted(int(c.Samples), "sample")
 		}
 		row := finding.Row("call", c.Call, "operator", c.Operator, "function", c.Function, "frame", c.Frame, "range", c.Range, "other_thread", c.Other)
 		if s.table == "gaps" {
-			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Did.String())...)
+			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Activity.String())...)
 		}
 		e := finding.Sentence("%s", text)
 		if !export || c.Call == "" || c.Frame != "" { // else the report divides it by the function that called

@@ -10,7 +10,7 @@ import (
 // A host that waits for work that was not recorded is not late: the device was busy.
 func TestUnrecordedWorkIsNoHostWait(t *testing.T) {
 	for reason, want := range map[gpu.Reason]bool{gpu.Unseen: false, gpu.BlockingCopy: true, gpu.AfterSync: true} {
-		cause := Cause{Reason: reason, Did: host.Copying, Call: "hipMemcpyWithStream"}
+		cause := Cause{Reason: reason, Activity: host.Copying, Call: "hipMemcpyWithStream"}
 		if cause.counts() != want {
 			t.Errorf("%s: %v", gpu.ReasonWords[reason], cause.counts())
 		}
@@ -21,14 +21,14 @@ func TestUnrecordedWorkIsNoHostWait(t *testing.T) {
 // that waits for a thread that works is.
 func TestCausesBetweenSteps(t *testing.T) {
 	for _, c := range []struct {
-		did   host.Did
+		did   host.Activity
 		other string
 		want  bool
 	}{
 		{host.Locked, "encode.py(1): encode", true}, {host.Locked, "", false}, {host.Sleeping, "encode.py(1): encode", false}, {host.Sleeping, "", false},
 		{host.NotRecorded, "encode.py(1): encode", false}, {host.InPython, "", false}, {host.Collecting, "", true}, {host.CopyingPageable, "", true}, {host.OnDevice, "", false},
 	} {
-		cause := Cause{Reason: gpu.BetweenSteps, Did: c.did, Other: c.other}
+		cause := Cause{Reason: gpu.BetweenSteps, Activity: c.did, Other: c.other}
 		if cause.counts() != c.want {
 			t.Errorf("%s, while %q: %v", c.did, c.other, cause.counts())
 		}
@@ -41,8 +41,8 @@ func TestSentencesOfOtherThreads(t *testing.T) {
 		cause Cause
 		want  string
 	}{
-		{Cause{Did: host.OtherThread, Call: "futex"}, "is waiting for another thread: futex"},
-		{Cause{Did: host.OtherThread, Frame: "scheduler.py(9): loop"}, "is Python in loop() (scheduler.py:9)"},
+		{Cause{Activity: host.OtherThread, Call: "futex"}, "is waiting for another thread: futex"},
+		{Cause{Activity: host.OtherThread, Frame: "scheduler.py(9): loop"}, "is Python in loop() (scheduler.py:9)"},
 	} {
 		if got := c.cause.sentence(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

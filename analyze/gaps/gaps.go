@@ -44,9 +44,9 @@ type Gaps struct {
 	Idle    int64 // all gaps
 	Late    int64 // gaps that a late launch ended: host wait
 	// Recorded tells which kinds of frames there are, whether in gaps or not.
-	Recorded host.Recorded
+	Recorded host.RecordedFrames
 
-	saw    host.Seen
+	saw    host.RecordedThreads
 	export bool // some is of Nsight Systems
 
 	byRank, several, none bool // none of several devices, or of any
@@ -55,9 +55,9 @@ type Gaps struct {
 // A Cause is why devices were idle, and what the thread did that kept them waiting. Names are
 // "" where the stack has no such frame.
 type Cause struct {
-	Rank   string // "" where ranks are pooled
-	Reason gpu.Reason
-	Did    host.Did
+	Rank     string // "" where ranks are pooled
+	Reason   gpu.Reason
+	Activity host.Activity
 	// Call is one of CUDA or of the operating system. Operator is the one that the code asked
 	// for, Function the Python function of a library that Frame calls, Frame the innermost one
 	// of the code itself, and Range the innermost range.
@@ -179,7 +179,7 @@ func (c *Collector) list(ranks []rankWork, byRank bool, of func(*rankWork) total
 	}
 	add("", pool)
 	slices.SortFunc(rows, func(a, b Cause) int {
-		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Rank, b.Rank), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Did, b.Did),
+		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Rank, b.Rank), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Activity, b.Activity),
 			strings.Compare(a.Call, b.Call), strings.Compare(a.Operator, b.Operator), strings.Compare(a.Function, b.Function),
 			strings.Compare(a.Frame, b.Frame), strings.Compare(a.Range, b.Range), strings.Compare(a.Other, b.Other))
 	})
@@ -195,7 +195,7 @@ func (c *Collector) row(key *cause) Cause {
 		return c.set.Syms.Name(s)
 	}
 	at := &key.at
-	return Cause{Reason: key.reason, Did: at.did, Call: name(at.call), Operator: name(at.operator), Function: name(at.function),
+	return Cause{Reason: key.reason, Activity: at.did, Call: name(at.call), Operator: name(at.operator), Function: name(at.function),
 		Frame: name(at.frame), Range: name(at.span), Other: name(key.other)}
 }
 

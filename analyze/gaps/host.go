@@ -25,7 +25,7 @@ type rankHost struct {
 	threads []*thread
 	index   map[host.ThreadID]*thread
 	last    *thread // that was asked for
-	saw     host.Seen
+	saw     host.RecordedThreads
 	// withRuns are the threads of which it is known when they had a core.
 	withRuns map[host.ThreadID]bool
 	late     spans
@@ -35,7 +35,7 @@ type rankHost struct {
 // rankHosts are what a stream has of the threads of its ranks.
 type rankHosts struct {
 	late  []spans // by rank
-	has   host.Recorded
+	has   host.RecordedFrames
 	ranks walk.PerRank[rankHost]
 }
 
@@ -152,7 +152,7 @@ func (h *rankHost) findLaunches(devices []*deviceGaps) {
 // A site is what the stack of a thread says about a moment. Symbols are 0 where there is no
 // such frame.
 type site struct {
-	did host.Did
+	did host.Activity
 	// call is the innermost call, into CUDA or the operating system.
 	call trace.Sym
 	// operator is the outermost of the operators in the innermost Python function: the one
@@ -174,9 +174,9 @@ func within(n *host.Names, s site, f *host.Frame) site {
 	if s.did == host.Collecting {
 		return s // finalizers run in it
 	}
-	s.did = m.Did
+	s.did = m.Activity
 	kind := f.Kind
-	if m.Did == host.InOperator {
+	if m.Activity == host.InOperator {
 		kind = host.OperatorFrame // some are ranges
 	}
 	switch kind {
@@ -191,7 +191,7 @@ func within(n *host.Names, s site, f *host.Frame) site {
 		case m.Own:
 			s.frame, s.function, s.span = m.Name, 0, 0
 		case m.Clear:
-		case s.function == 0 || s.frame == 0 || m.Did == host.Collecting:
+		case s.function == 0 || s.frame == 0 || m.Activity == host.Collecting:
 			s.function = m.Name
 		}
 	case host.OperatorFrame:

@@ -163,7 +163,7 @@ func (p *playground) expected(late []gpu.IdleGap) map[string]int64 {
 // Every moment of a gap counts as the stack of the thread says that launched late or is to
 // blame.
 func TestCausesMomentByMoment(t *testing.T) {
-	lateParts, seen := 0, map[host.Did]int64{}
+	lateParts, seen := 0, map[host.Activity]int64{}
 	for seed := range uint64(150) {
 		p := &playground{r: rand.New(rand.NewPCG(seed, 1)), syms: trace.NewSymbols()}
 		for tid := range int64(2) {
@@ -188,11 +188,11 @@ func TestCausesMomentByMoment(t *testing.T) {
 		got, idle := map[string]int64{}, int64(0)
 		for _, c := range g.Causes {
 			off := ""
-			if c.Did == host.OffCPU {
+			if c.Activity == host.OffCPU {
 				off = "off"
 			}
 			got[strings.Join([]string{gpu.ReasonWords[c.Reason], c.Call, c.Operator, c.Function, c.Frame, c.Range, off}, "|")] += c.Time
-			seen[c.Did] += c.Samples
+			seen[c.Activity] += c.Samples
 		}
 		for i := range gpus.GPUs {
 			idle += gpus.GPUs[i].Idle.Total()

@@ -69,7 +69,7 @@ type work struct {
 // in Python, it may as well have run itself: then this one must have entered or left a Python
 // function meanwhile, for which it needs the interpreter lock, and what it did up to there
 // counts.
-func workIn(s *sweep, n *host.Names, did host.Did, from, to trace.Time) work {
+func workIn(s *sweep, n *host.Names, did host.Activity, from, to trace.Time) work {
 	s.MoveTo(from)
 	limit := to
 	if did == host.InPython {
@@ -125,10 +125,10 @@ func lastTurn(s *sweep, from, to trace.Time) trace.Time {
 
 // Pageable tells of copies of pageable memory in which the host was while devices ran nothing,
 // wherever the code makes them. length is the time of all devices, in ns.
-func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
+func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Check) {
 	s := suspect{rank: thing, table: "gaps"}
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Did == host.CopyingPageable {
+		if c := &g.Causes[i]; c.Activity == host.CopyingPageable {
 			s.time = distribution.AddTimes(s.time, c.Time)
 			s.rows = append(s.rows, c)
 		}
@@ -142,10 +142,10 @@ func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
 	}
 	share := distribution.Fraction(s.time, length)
 	wait, _ := g.wait()
-	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Did == host.CopyingPageable {
+	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == host.CopyingPageable {
 		return nil, judged // the worst is told anyway
 	}
-	f := finding.Finding{Topic: "pageable copies", Cost: share,
+	f := finding.Finding{Subkind: "pageable copies", Cost: share,
 		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, while the host copies pageable memory", g.areIdle(), 100*share, words.Nearly(s.time)),
 		Metric: finding.Metric{Name: "idle in pageable copies", Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("the driver copies pageable memory once more, in the calling thread, and pinned memory only once"))
@@ -163,9 +163,9 @@ func (g *Gaps) areIdle() string {
 // A place is what a stack of functions says, as a profiler that interrupts threads or that
 // takes the stacks of calls recorded it. Symbols are 0 where there is no such function.
 type place struct {
-	did      host.Did  // InPython or InNative
-	function trace.Sym // the innermost one, if it is not frame
-	frame    trace.Sym // the innermost one that is of no library
+	did      host.Activity // InPython or InNative
+	function trace.Sym     // the innermost one, if it is not frame
+	frame    trace.Sym     // the innermost one that is of no library
 }
 
 // places are what the stacks of one walk say, each looked at once.

@@ -146,7 +146,7 @@ func (c *Collector) Late(windows []Window) []Late {
 		for _, i := range byRank[rank] {
 			if w := &windows[i]; (w.From == 0 || gap >= w.From) && (w.To == 0 || gap < w.To) {
 				where := ""
-				if cause.Did != host.OnDevice {
+				if cause.Activity != host.OnDevice {
 					where = cause.Where()
 				}
 				sums[i][where] = distribution.AddTimes(sums[i][where], ns)
@@ -167,7 +167,7 @@ func (c *Collector) Late(windows []Window) []Late {
 func (g *Gaps) Busiest() []Work {
 	sums := map[string]int64{}
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Did != host.OnDevice && c.Where() != "" {
+		if c := &g.Causes[i]; c.Activity != host.OnDevice && c.Where() != "" {
 			sums[c.Where()] = distribution.AddTimes(sums[c.Where()], c.Time)
 		}
 	}

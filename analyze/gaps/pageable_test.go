@@ -17,9 +17,9 @@ import (
 func TestPageableCopies(t *testing.T) {
 	const ms = 1_000_000
 	copies := func(ns int64, frame string) Cause {
-		return Cause{Reason: gpu.HostWork, Did: host.CopyingPageable, Call: "cudaMemcpyAsync", Frame: frame, Time: ns, Gaps: 40, LongestPart: ns / 2}
+		return Cause{Reason: gpu.HostWork, Activity: host.CopyingPageable, Call: "cudaMemcpyAsync", Frame: frame, Time: ns, Gaps: 40, LongestPart: ns / 2}
 	}
-	python := Cause{Reason: gpu.HostWork, Did: host.InPython, Frame: "a.py(1): f", Time: 200 * ms, Gaps: 40}
+	python := Cause{Reason: gpu.HostWork, Activity: host.InPython, Frame: "a.py(1): f", Time: 200 * ms, Gaps: 40}
 	for _, c := range []struct {
 		name   string
 		causes []Cause
@@ -30,7 +30,7 @@ func TestPageableCopies(t *testing.T) {
 		{"the worst anyway", []Cause{copies(150*ms, "b.py(2): g"), python}, ""},
 		{"none", []Cause{python}, ""},
 	} {
-		g := &Gaps{Causes: c.causes, Recorded: host.Recorded{host.PythonFrame: true}}
+		g := &Gaps{Causes: c.causes, Recorded: host.RecordedFrames{host.PythonFrame: true}}
 		found, judged := g.Pageable(1000 * ms)
 		switch {
 		case judged.State() != finding.LookedAt && c.want != "", len(found) > 1, (len(found) == 1) != (c.want != ""):
@@ -63,10 +63,10 @@ func TestPageableCalls(t *testing.T) {
 	set := testset.SetOf(syms, []string{"TP0"}, s)
 	collector := Collect(set)
 	gpu.Measure(set, gpu.Options{Gaps: collector.Add})
-	times := map[host.Did]int64{}
+	times := map[host.Activity]int64{}
 	for _, c := range collector.Measure(Options{}).Causes {
 		if c.Call == "cudaMemcpyAsync" {
-			times[c.Did] += c.Time
+			times[c.Activity] += c.Time
 		}
 	}
 	if len(times) != 2 || times[host.Copying] != 750 || times[host.CopyingPageable] != 750 { // from the call to the copy

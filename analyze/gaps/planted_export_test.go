@@ -22,7 +22,7 @@ var exported = []struct {
 	stall torch.Stall
 	says  string // in the text of the finding; "" is no finding: the host may as well wait for requests, or step sizes divide the time
 	idle  gpu.Reason
-	did   host.Did
+	did   host.Activity
 	where string // "" is the range of any step
 }{
 	{"sync", torch.Stall{Cause: torch.StallItem, Length: 18 * time.Millisecond, Every: 2}, "", gpu.AfterSync, host.InRange, ""},
@@ -50,8 +50,8 @@ func missesInExport(set *profile.Set, i int) string {
 	}
 	longest := &g.Longest[0]
 	isThere := longest.Where() == want.where || want.where == "" && strings.HasSuffix(longest.Where(), " step")
-	if longest.Reason != want.idle || longest.Did != want.did || !isThere {
-		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
+	if longest.Reason != want.idle || longest.Activity != want.did || !isThere {
+		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Activity, longest.Where())
 	}
 	if length := longest.Gap.Length(); length < idleIn(&want.stall)*8/10 {
 		return fmt.Sprintf("the longest gap takes %d ns", length)

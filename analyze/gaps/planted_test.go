@@ -24,7 +24,7 @@ var planted = []struct {
 	stall torch.Stall
 	says  string // in the text of the finding
 	idle  gpu.Reason
-	did   host.Did
+	did   host.Activity
 	where string
 }{
 	{"item", torch.Stall{Cause: torch.StallItem, Length: 18 * time.Millisecond, Every: 2},
@@ -70,8 +70,8 @@ func misses(set *profile.Set, i int) string {
 	switch longest := &g.Longest[0]; {
 	case len(found) != 1 || !strings.Contains(found[0].Text, want.says):
 		return fmt.Sprintf("found %+v, %v", found, judged)
-	case longest.Reason != want.idle || longest.Did != want.did || longest.Where() != want.where:
-		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
+	case longest.Reason != want.idle || longest.Activity != want.did || longest.Where() != want.where:
+		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Activity, longest.Where())
 	case longest.Gap.Length() < idleIn(&want.stall)*8/10:
 		return fmt.Sprintf("the longest gap takes %d ns", longest.Gap.Length())
 	}

@@ -82,7 +82,7 @@ func (g *Gaps) rankFields() []table.Field[Cause] {
 func causeFields[T any](of func(*T) *Cause) []table.Field[T] {
 	fields := []table.Field[T]{
 		table.TextColumn("idle", "reason of the idle time", func(row *T) string { return gpu.ReasonWords[of(row).Reason] }),
-		table.TextColumn("did", "what the thread did that launched next, or that is to blame", func(row *T) string { return of(row).Did.String() }),
+		table.TextColumn("did", "what the thread did that launched next, or that is to blame", func(row *T) string { return of(row).Activity.String() }),
 	}
 	return append(fields, siteFields(of)...)
 }

@@ -146,14 +146,14 @@ func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []stri
 		if j.Finder.Kind != kind {
 			continue
 		}
-		switch j.Judged.State() {
+		switch j.Check.State() {
 		case finding.LookedAt:
 			looked = true
 		case finding.TooLittle:
-			short = append(short, strings.Replace(j.Judged.String(), "Not judged: ", "not enough data for ", 1))
+			short = append(short, strings.Replace(j.Check.String(), "Not judged: ", "not enough data for ", 1))
 		case finding.NotApplicable:
-			if !slices.Contains(reasons, j.Judged.Reason) {
-				reasons = append(reasons, j.Judged.Reason)
+			if !slices.Contains(reasons, j.Check.Reason) {
+				reasons = append(reasons, j.Check.Reason)
 			}
 		}
 	}

@@ -120,18 +120,18 @@ func TestKinds(t *testing.T) {
 	if err != nil || !slices.Equal(alarms.kinds, []finding.Kind{finding.Errors, finding.Straggler, finding.Loss, finding.GPU}) {
 		t.Fatal(alarms, err)
 	}
-	judged := func(kind finding.Kind, j finding.Judged) finders.Judgment {
-		return finders.Judgment{Finder: &finders.Finder{Kind: kind}, Judged: j}
+	judged := func(kind finding.Kind, j finding.Check) finders.Judgment {
+		return finders.Judgment{Finder: &finders.Finder{Kind: kind}, Check: j}
 	}
 	r := alarms.Judge(&finders.Result{
 		Findings: []finding.Finding{{Kind: finding.Load, Text: "load"}, {Kind: finding.Straggler, Text: "TP1 is late"}},
 		Judged: []finders.Judgment{
-			judged(finding.Errors, finding.Judged{What: "errors", Of: "request", N: 5, Needed: 1}),
-			judged(finding.Errors, finding.Judged{What: "calls", Reason: "the input has no profiles"}),
-			judged(finding.Straggler, finding.Judged{What: "ranks", Of: "step", N: 5, Needed: 100}),
-			judged(finding.Loss, finding.Judged{What: "losses", Of: "span", N: 5, Needed: 1}),
-			judged(finding.Loss, finding.Judged{What: "other losses", Of: "span", N: 5, Needed: 100}),
-			judged(finding.GPU, finding.Judged{What: "devices", Reason: "the input has no profiles"}),
+			judged(finding.Errors, finding.Check{What: "errors", Of: "request", N: 5, Needed: 1}),
+			judged(finding.Errors, finding.Check{What: "calls", Reason: "the input has no profiles"}),
+			judged(finding.Straggler, finding.Check{What: "ranks", Of: "step", N: 5, Needed: 100}),
+			judged(finding.Loss, finding.Check{What: "losses", Of: "span", N: 5, Needed: 1}),
+			judged(finding.Loss, finding.Check{What: "other losses", Of: "span", N: 5, Needed: 100}),
+			judged(finding.GPU, finding.Check{What: "devices", Reason: "the input has no profiles"}),
 		},
 	}, nil)
 	want := []struct {

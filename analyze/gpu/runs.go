@@ -124,7 +124,7 @@ func (g *GPUs) Divided() bool { return len(g.parts) > 1 }
 // EachRun looks for something in each run by itself: the GPUs of a run at a desk say nothing
 // about those of a server on another day. find returns findings that cost a part of the GPU
 // time of what it is asked for; EachRun returns what they cost of all GPU time.
-func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Judged)) (found []finding.Finding, judged finding.Judged) {
+func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (found []finding.Finding, judged finding.Check) {
 	if !g.Divided() {
 		return find(g)
 	}

@@ -193,7 +193,7 @@ func (c *chooser) agree() {
 	}
 	again := map[*Pairs]*Pairs{}
 	for key, p := range c.aligned {
-		if slices.ContainsFunc(p.By, func(by By) bool { return by != ByKind && by != ByRepeat }) {
+		if slices.ContainsFunc(p.By, func(by MatchBasis) bool { return by != ByKind && by != ByRepeat }) {
 			again[p] = c.pair(key.capture, c.seqs.first[key.sequence].Nodes)
 			c.aligned[key] = again[p]
 		}
@@ -361,7 +361,7 @@ func (c *chooser) pairs(l *Launch, x *Capture, align bool) *Pairs {
 	}
 	first := c.seqs.first[l.Sequence]
 	if len(x.Launches) == len(first.Nodes) {
-		p = &Pairs{Launch: make([]int32, len(first.Nodes)), By: make([]By, len(first.Nodes))}
+		p = &Pairs{Launch: make([]int32, len(first.Nodes)), By: make([]MatchBasis, len(first.Nodes))}
 		if c.byPlace(p, x, first.Nodes) {
 			p.count(x)
 			c.known[key] = p

@@ -10,30 +10,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// By says how a node is known to be of a launch. The order is from no proof to the best one.
-type By uint8
+// MatchBasis says how a node is known to be of a launch. The order is from no proof to the best one.
+type MatchBasis uint8
 
 const (
-	ByNothing    By = iota
-	ByAmbiguity     // several launches that say different things fit equally well
-	ByOrder         // it comes where a pass without a graph launched a kernel of the same kind
-	ByPlace         // nothing speaks against it, and both sides have as many
-	ByRepeat        // elsewhere in the graph, kernels of its name are of the same operator
-	ByKind          // the operator computes what the name of the kernel says
-	ByGrid          // the grid and the block are the same
-	ByName          // the name is the same
-	ByAnnotation    // the program said what the node is called
-	ByNode          // the recording tells which call made the node
+	ByNothing    MatchBasis = iota
+	ByAmbiguity             // several launches that say different things fit equally well
+	ByOrder                 // it comes where a pass without a graph launched a kernel of the same kind
+	ByPlace                 // nothing speaks against it, and both sides have as many
+	ByRepeat                // elsewhere in the graph, kernels of its name are of the same operator
+	ByKind                  // the operator computes what the name of the kernel says
+	ByGrid                  // the grid and the block are the same
+	ByName                  // the name is the same
+	ByAnnotation            // the program said what the node is called
+	ByNode                  // the recording tells which call made the node
 )
 
 var byNames = [...]string{"", "ambiguous", "order", "position", "repeat", "kind", "grid", "name", "annotation", "node"}
 
-func (b By) String() string { return byNames[b] }
+func (b MatchBasis) String() string { return byNames[b] }
 
 // Pairs say which launch of a capture each node of a sequence is of.
 type Pairs struct {
 	Launch []int32 // none
-	By     []By
+	By     []MatchBasis
 	// Missed are the nodes without a launch, and Extra the launches without a node.
 	Missed, Extra int
 	// moduleOnly tells, by node, that the launch is of the same module, but of another operator. It
@@ -147,7 +147,7 @@ const (
 )
 
 // compare returns how well a node fits a launch, and what proves it; never is not at all.
-func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by By) {
+func (m *matcher) compare(c *Capture, launch int, n *Node) (score int32, by MatchBasis) {
 	l := &c.Launches[launch]
 	score, by = plain, ByPlace
 	if l.Name != 0 && n.Work == KernelWork {
@@ -195,7 +195,7 @@ func (m *matcher) isOtherCompiled(c *Capture, launch int, kernel trace.Sym) bool
 }
 
 // kinship returns how well what the name of a node says fits the operators around a launch.
-func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by By) {
+func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by MatchBasis) {
 	kind, around := m.kind(n.Name), m.kindsAround(c)[launch]
 	is := setOf(kind)
 	repeated, repeats := m.repeats[n.Name]
@@ -255,7 +255,7 @@ func copyKind(w Work) kernelname.Kind {
 // pair aligns the nodes of a replay with the launches of a capture. Where that leaves some open and
 // nothing is proven, it aligns them again with what the rest told about kernels and operators.
 func (m *matcher) pair(c *Capture, nodes []Node) *Pairs {
-	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]By, len(nodes))}
+	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]MatchBasis, len(nodes))}
 	m.align(p, c, nodes)
 	if m.repeats == nil && slices.Contains(p.By, ByAmbiguity) && !slices.Contains(p.By, ByName) && !slices.Contains(p.By, ByGrid) {
 		m.repeats = p.repeated(c, nodes)
@@ -270,7 +270,7 @@ func (m *matcher) pair(c *Capture, nodes []Node) *Pairs {
 }
 
 // pair notes the launch of a node.
-func (p *Pairs) pair(node int, launch, score int32, by By) {
+func (p *Pairs) pair(node int, launch, score int32, by MatchBasis) {
 	p.Launch[node], p.By[node] = launch, by
 	if score < 0 {
 		p.clashes++

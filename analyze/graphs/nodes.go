@@ -31,7 +31,7 @@ type recorded struct {
 	*window // nil is not known
 	capture *Capture
 	launch  map[int64]int32 // by number of the node; absent is not known
-	by      By
+	by      MatchBasis
 }
 
 // chooseRecorded finds what made the nodes of the replays of a stream, where the recording has that: the
@@ -118,7 +118,7 @@ func (g *Graphs) recorded(stream int, s profile.Stream, graphs map[executable]*r
 
 // pairs pairs the nodes of a replay by their numbers.
 func (r *recorded) pairs(l *Launch) *Pairs {
-	p := &Pairs{Launch: make([]int32, len(l.Nodes)), By: make([]By, len(l.Nodes))}
+	p := &Pairs{Launch: make([]int32, len(l.Nodes)), By: make([]MatchBasis, len(l.Nodes))}
 	for i := range l.Nodes {
 		at, ok := r.launch[l.Nodes[i].number]
 		if !ok {

@@ -321,7 +321,7 @@ func (m *matcher) byOrder(x *Capture, nodes []Node) *Pairs {
 		return m.sameOrder(graph.kinds[i], pass.kinds[j], nodes[graph.first[i]].Name, x.Launches[pass.first[j]].Name)
 	})
 	early, late := a.trace(true), a.trace(false)
-	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]By, len(nodes)), moduleOnly: make([]bool, len(nodes))}
+	p := &Pairs{Launch: make([]int32, len(nodes)), By: make([]MatchBasis, len(nodes)), moduleOnly: make([]bool, len(nodes))}
 	for i := range nodes {
 		at := graph.at[i]
 		e, l := early[at], late[at]

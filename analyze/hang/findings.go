@@ -15,8 +15,8 @@ import (
 const mostFindings = 5
 
 // Findings are the causes.
-func (h *Hang) Findings() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "which rank keeps others in a collective", Of: "rank", N: len(h.World) - len(h.Silent), Needed: 1}
+func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "which rank keeps others in a collective", Of: "rank", N: len(h.World) - len(h.Silent), Needed: 1}
 	if judged.N == 0 {
 		judged.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
 	}
@@ -35,8 +35,8 @@ func (h *Hang) Findings() ([]finding.Finding, finding.Judged) {
 
 func (h *Hang) finding(i int) finding.Finding {
 	s := &h.Stuck[i]
-	f := finding.Finding{Topic: s.Kind.String() + " " + s.Group, Since: s.Since, Text: h.Sentence(s), At: h.at(s),
-		Cost: float64(len(s.HeldUp)) / float64(len(h.World)), Whose: finding.Ranks, Confidence: finding.Certain}
+	f := finding.Finding{Subkind: s.Kind.String() + " " + s.Group, Since: s.Since, Text: h.Sentence(s), At: h.at(s),
+		Cost: float64(len(s.HeldUp)) / float64(len(h.World)), CostBasis: finding.Ranks, Confidence: finding.Certain}
 	if s.Kind == NoDump || s.Kind == AllEntered || s.Kind == Alone || !s.Certain {
 		f.Confidence = finding.Likely
 	}

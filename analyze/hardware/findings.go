@@ -41,10 +41,10 @@ const ClockTopic = "clock"
 
 // Clocks are findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
 // they are used for.
-func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Judged) {
+func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	devices := Devices(set)
 	join(devices, uses)
-	judged := finding.Judged{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
+	judged := finding.Check{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
 	for _, d := range devices {
 		if len(d.clock) > 0 {
 			judged.N++
@@ -66,7 +66,7 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	if s.Until != 0 {
 		last = s.Until
 	}
-	f := finding.Finding{Topic: ClockTopic, Since: s.Since, Until: s.Until, At: at(s.Device), Whose: finding.GPUTime, Confidence: finding.Likely,
+	f := finding.Finding{Subkind: ClockTopic, Since: s.Since, Until: s.Until, At: at(s.Device), CostBasis: finding.GPUTime, Confidence: finding.Likely,
 		Metric: finding.Metric{Name: "SM clock in MHz", Before: s.Peers, After: s.Clock}}
 	of := s.Device.name()
 	if u := s.Device.use; u != nil {
@@ -151,8 +151,8 @@ var ofDevice = map[int]string{
 const soon = trace.Time(120e9)
 
 // Errors are findings of GPUs, and of the switches between them, that report errors.
-func Errors(set *series.Set) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
+func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
 	type key struct {
 		place int32
 		text  trace.Sym
@@ -213,7 +213,7 @@ func saidBefore(set *series.Set, x *series.Instant, topic string, list []finding
 	n := 0
 	d := &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}
 	for i := range list {
-		if f := &list[i]; f.Topic == topic && strings.HasSuffix(strings.Split(f.Text, " at ")[0], " on "+d.Host) && x.Time >= f.Since && x.Time-f.Since <= soon {
+		if f := &list[i]; f.Subkind == topic && strings.HasSuffix(strings.Split(f.Text, " at ")[0], " on "+d.Host) && x.Time >= f.Since && x.Time-f.Since <= soon {
 			k, n = i, n+1
 		}
 	}
@@ -235,7 +235,7 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 		where = d.Host
 	}
 	kind := strings.Fields(text)[0]
-	f := finding.Finding{Topic: fmt.Sprintf("%s %d", kind, code), Since: x.Time, Whose: finding.GPUTime, Confidence: finding.Certain, At: place.Device(where)}
+	f := finding.Finding{Subkind: fmt.Sprintf("%s %d", kind, code), Since: x.Time, CostBasis: finding.GPUTime, Confidence: finding.Certain, At: place.Device(where)}
 	f.At.Host = d.User
 	f.Text = text
 	if where != "" {

@@ -109,8 +109,8 @@ func growth(set *series.Set, of counter) map[who][]step {
 
 // Hosts are findings of hosts that are short of CPU, memory, or disk, whose network loses what they send, and of
 // pods that their limits hold back.
-func Hosts(set *series.Set) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "hosts and limits of pods", Of: "host", Needed: 1}
+func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "hosts and limits of pods", Of: "host", Needed: 1}
 	seen := map[string]bool{}
 	grown := map[counter]map[who][]step{}
 	grew := func(of counter) map[who][]step {
@@ -237,7 +237,7 @@ func (s *shortage) finding(w who, run []step, part float64, until trace.Time) fi
 		known += x.to - x.from
 	}
 	share := part / float64(known)
-	f := finding.Finding{Topic: HostTopic + s.topic, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
+	f := finding.Finding{Subkind: HostTopic + s.topic, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: s.of.name, After: share}}
 	f.Text = fmt.Sprintf(s.text, w.called(), words.InPercent(share)) + ", since " + words.At(from, "15:04:05")
 	if until != 0 {
@@ -262,7 +262,7 @@ func (m *mishap) find(w who, of []step) (f finding.Finding, ok bool) {
 	if n == 0 {
 		return f, false
 	}
-	f = finding.Finding{Topic: HostTopic + m.topic, At: w.at(), Since: first.from, Until: last.to, Cost: float64(last.to - first.from), Confidence: finding.Certain,
+	f = finding.Finding{Subkind: HostTopic + m.topic, At: w.at(), Since: first.from, Until: last.to, Cost: float64(last.to - first.from), Confidence: finding.Certain,
 		Metric: finding.Metric{Name: m.of.name, After: n}}
 	f.Text = fmt.Sprintf(m.text, w.called(), words.Counted(int(n+0.5), m.unit)) + " between " + words.At(first.from, "15:04:05") + " and " + words.At(last.to, "15:04:05")
 	f.Evidence = []finding.Evidence{finding.Sentence("%s counts them", m.of.name)}

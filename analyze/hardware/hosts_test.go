@@ -96,7 +96,7 @@ func TestRateOfHosts(t *testing.T) {
 			default:
 				f := &found[0]
 				lasts := float64(min(to, begin+1785*sec) - from)
-				ok = ok && len(found) == 1 && f.Topic == HostTopic+topic && strings.Contains(f.Text, "node2") && f.Since == from && (f.Until == to) == (to < begin+1785*sec) &&
+				ok = ok && len(found) == 1 && f.Subkind == HostTopic+topic && strings.Contains(f.Text, "node2") && f.Since == from && (f.Until == to) == (to < begin+1785*sec) &&
 					math.Abs(f.Metric.After-part) < 0.03*part && math.Abs(f.Cost-part*lasts/float64(1785*sec)/3) < 0.01
 			}
 			if ok {

@@ -124,7 +124,7 @@ func TestSwitches(t *testing.T) {
 	}
 	set.Finish(series.Known{})
 	found, judged := Errors(set)
-	if len(found) != 2 || judged.N != 2 || found[0].Confidence != finding.Likely || found[1].Confidence != finding.Certain || found[1].Topic != "SXid 20034" || found[1].Cost != 0 {
+	if len(found) != 2 || judged.N != 2 || found[0].Confidence != finding.Likely || found[1].Confidence != finding.Certain || found[1].Subkind != "SXid 20034" || found[1].Cost != 0 {
 		t.Errorf("%+v, %+v", found, judged)
 	}
 }

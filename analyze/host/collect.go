@@ -56,8 +56,8 @@ type collector struct {
 	recordings recordings
 	period     trace.Time // between two samples of a thread that runs, ns; 0 is unknown
 
-	recorded Recorded
-	seen     Seen
+	recorded RecordedFrames
+	seen     RecordedThreads
 	work     bool  // something ran on devices
 	graphs   int64 // ns of CUDA graphs whose kernels were not recorded
 }
@@ -129,7 +129,7 @@ func (c *collector) countThread(t *thread) {
 		}
 		if c.depth[around] < mostDepth {
 			m := c.names.Of(f.Kind, f.Name)
-			at = c.enter(around, m.Name, m.Did)
+			at = c.enter(around, m.Name, m.Activity)
 		}
 		if f.Correlation != 0 {
 			c.launched(t.rank, f.Correlation, at)
@@ -210,7 +210,7 @@ func (c *collector) enterCapture(at int32, e *profile.Event) int32 {
 			break
 		}
 		m := c.names.Of(a.Kind, a.Name)
-		at = c.enter(at, m.Name, m.Did)
+		at = c.enter(at, m.Name, m.Activity)
 	}
 	return at
 }

@@ -18,18 +18,18 @@ type Flame struct {
 
 // A Box is a frame, or several that are too narrow to be drawn alone.
 type Box struct {
-	Name   string
-	Did    Did
-	Depth  int   // from 0, the outermost frames
-	From   int64 // ns from the left
-	Time   int64 // ns
-	Merged int   // how many narrow frames it is; 0 is a frame
+	Name     string
+	Activity Activity
+	Depth    int   // from 0, the outermost frames
+	From     int64 // ns from the left
+	Time     int64 // ns
+	Merged   int   // how many narrow frames it is; 0 is a frame
 }
 
 // Flame returns the flame graph of one of the times. Frames that are narrower than a share of
 // all are merged with those beside them; together still narrower, they are left out. The
 // widest frames come first.
-func (s *Stacks) Flame(of Of, narrow float64) Flame {
+func (s *Stacks) Flame(of TimeOf, narrow float64) Flame {
 	f := Flame{Total: s.totals[of][bottom]}
 	d := drawer{s: s, totals: s.totals[of], least: int64(math.Ceil(narrow * float64(f.Total))), within: map[int32][]int32{}}
 	for i := 1; i < len(s.tree.nodes); i++ {
@@ -59,7 +59,7 @@ func (d *drawer) draw(around int32, depth int, from int64) {
 	slices.SortFunc(in, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(d.totals[b], d.totals[a]), d.s.compare(a, b))
 	})
-	rest := Box{Depth: depth, Did: NotRecorded}
+	rest := Box{Depth: depth, Activity: NotRecorded}
 	for _, i := range in {
 		time := d.totals[i]
 		if time < d.least {
@@ -67,7 +67,7 @@ func (d *drawer) draw(around int32, depth int, from int64) {
 			rest.Time = distribution.AddTimes(rest.Time, time)
 			continue
 		}
-		d.boxes = append(d.boxes, Box{Name: d.s.name(i), Did: d.s.tree.nodes[i].did, Depth: depth, From: from, Time: time})
+		d.boxes = append(d.boxes, Box{Name: d.s.name(i), Activity: d.s.tree.nodes[i].did, Depth: depth, From: from, Time: time})
 		d.draw(i, depth+1, from)
 		from = distribution.AddTimes(from, time)
 	}
@@ -77,12 +77,12 @@ func (d *drawer) draw(around int32, depth int, from int64) {
 	}
 }
 
-// Of is whose time a stack has.
-type Of uint8
+// TimeOf is whose time a stack has.
+type TimeOf uint8
 
 const (
-	CPU Of = iota // threads
-	GPU           // kernels, copies and fills that the stack launched
+	CPU TimeOf = iota // threads
+	GPU               // kernels, copies and fills that the stack launched
 	numOf
 )
 
@@ -90,7 +90,7 @@ const (
 type node struct {
 	around int32
 	name   trace.Sym
-	did    Did // what a thread does in the frame; OnDevice of work of devices
+	did    Activity // what a thread does in the frame; OnDevice of work of devices
 }
 
 // isIdle reports whether a stack ends in the frame that stands for waiting.
@@ -120,7 +120,7 @@ func newTree() *tree {
 }
 
 // enter returns the stack in a frame that is entered from another one.
-func (t *tree) enter(around int32, name trace.Sym, did Did) int32 {
+func (t *tree) enter(around int32, name trace.Sym, did Activity) int32 {
 	key := node{around, name, did}
 	at, ok := t.index[key]
 	if !ok {
@@ -136,7 +136,7 @@ func (t *tree) enter(around int32, name trace.Sym, did Did) int32 {
 }
 
 // add adds time to a stack.
-func (t *tree) add(of Of, at int32, ns int64) {
+func (t *tree) add(of TimeOf, at int32, ns int64) {
 	t.self[of][at] = distribution.AddTimes(t.self[of][at], ns)
 }
 
@@ -147,14 +147,14 @@ func (t *tree) merge(o *tree) {
 		n := &o.nodes[i]
 		to[i] = t.enter(to[n.around], n.name, n.did)
 		for of := range o.self {
-			t.add(Of(of), to[i], o.self[of][i])
+			t.add(TimeOf(of), to[i], o.self[of][i])
 		}
 	}
 }
 
 // totals returns the time in every stack and in those that go on from it, without the time
 // that threads waited in these.
-func (t *tree) totals(of Of) []int64 {
+func (t *tree) totals(of TimeOf) []int64 {
 	sums := make([]int64, len(t.nodes))
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		sums[i] = distribution.AddTimes(sums[i], t.self[of][i])

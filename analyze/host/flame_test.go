@@ -20,7 +20,7 @@ func TestFlame(t *testing.T) {
 		for of := range numOf {
 			want := map[string]int64{}
 			for row := range s.Rows(of) {
-				if !row.Did().Waits() {
+				if !row.Activity().Waits() {
 					frames := row.names(0)
 					for k := range frames {
 						want[strings.Join(frames[:k+1], "|")] += row.Self()

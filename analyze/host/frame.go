@@ -55,7 +55,7 @@ func (t ThreadID) Compare(o ThreadID) int {
 
 // KindsOf returns the kinds of frames that a stream has, as far as the first calls, ranges, and
 // others tell.
-func KindsOf(s profile.Stream) (has Recorded) {
+func KindsOf(s profile.Stream) (has RecordedFrames) {
 	for range s.Calls {
 		has[CallFrame] = true
 		break

@@ -12,12 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Did is what a thread did at some moment.
-type Did uint8
+// Activity is what a thread did at some moment.
+type Activity uint8
 
 const (
-	NotRecorded Did = iota // nothing that was recorded
-	InRange                // something in a range that nothing else tells of
+	NotRecorded Activity = iota // nothing that was recorded
+	InRange                     // something in a range that nothing else tells of
 	InPython
 	InOperator
 	Launching
@@ -45,21 +45,21 @@ var didWords = [numDid]string{
 	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
 
-func (d Did) String() string { return didWords[d] }
+func (d Activity) String() string { return didWords[d] }
 
 // Idle reports whether the thread itself does nothing.
-func (d Did) Idle() bool {
+func (d Activity) Idle() bool {
 	return d == NotRecorded || d == InRange || d == OffCPU || d.Waits()
 }
 
 // Waits reports whether the thread waits for a lock, for time to pass, or for input.
-func (d Did) Waits() bool { return d == Locked || d == Sleeping }
+func (d Activity) Waits() bool { return d == Locked || d == Sleeping }
 
 // A Meaning is what the name of a frame says.
 type Meaning struct {
-	seen bool
-	Name trace.Sym // without addresses, and numbers of steps and modules, which differ from call to call
-	Did  Did
+	seen     bool
+	Name     trace.Sym // without addresses, and numbers of steps and modules, which differ from call to call
+	Activity Activity
 	// Own tells that a Python function is neither of Python nor of a library that every
 	// server has: the place in the code that people know.
 	Own bool
@@ -97,7 +97,7 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	switch kind {
 	case RangeFrame:
 		if name, _, ok := profile.CutOperatorRange(text); ok {
-			return Meaning{Name: n.syms.Intern(name), Did: InOperator}
+			return Meaning{Name: n.syms.Intern(name), Activity: InOperator}
 		}
 		switch step := n.ranges.Of(sym); {
 		case step == nil:
@@ -106,25 +106,25 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 		default: // "ProfilerStep#7"
 			text, _, _ = strings.Cut(text, "#")
 		}
-		return Meaning{Name: n.syms.Intern(text), Did: InRange}
+		return Meaning{Name: n.syms.Intern(text), Activity: InRange}
 	case PythonFrame:
 		return n.lookPython(text)
 	case OperatorFrame:
-		return Meaning{Name: sym, Did: InOperator, Clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
+		return Meaning{Name: sym, Activity: InOperator, Clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
 	case StackFrame:
-		return Meaning{Name: sym, Did: InNative}
+		return Meaning{Name: sym, Activity: InNative}
 	case SystemFrame:
-		return Meaning{Name: sym, Did: firstOf(systemCalls, text, SystemCall)}
+		return Meaning{Name: sym, Activity: firstOf(systemCalls, text, SystemCall)}
 	}
-	m := Meaning{Name: n.syms.Intern(profile.CallName(text)), Did: didInCall(text)}
+	m := Meaning{Name: n.syms.Intern(profile.CallName(text)), Activity: didInCall(text)}
 	if kind == PageableFrame {
-		m.Did = CopyingPageable
+		m.Activity = CopyingPageable
 	}
 	return m
 }
 
 // didInCall returns what a thread does in a call of CUDA.
-func didInCall(name string) Did {
+func didInCall(name string) Activity {
 	switch reason := gpu.ReasonOf(name); {
 	case reason == gpu.Modules:
 		return LoadingModule
@@ -143,11 +143,11 @@ func didInCall(name string) Did {
 // A nameRule says what a thread does in a frame whose name has a part.
 type nameRule struct {
 	part string
-	did  Did
+	did  Activity
 }
 
 // firstOf returns what the first rule says that fits, else what is given.
-func firstOf(rules []nameRule, name string, otherwise Did) Did {
+func firstOf(rules []nameRule, name string, otherwise Activity) Activity {
 	for _, r := range rules {
 		if strings.Contains(name, r.part) {
 			return r.did
@@ -192,11 +192,11 @@ var generated = regexp.MustCompile(`^<eval_with_key>\.\d+\(`)
 // lookPython says what a frame of Python is: a function, with its file and line, something
 // built in, or a module of PyTorch.
 func (n *Names) lookPython(text string) Meaning {
-	m := Meaning{Did: InPython}
+	m := Meaning{Activity: InPython}
 	if file, function, ok := cutPython(text); ok {
 		m.Name, m.Own = n.syms.Intern(generated.ReplaceAllString(text, "<eval_with_key>(")), !ofLibrary(file)
 		if !m.Own {
-			m.Did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
+			m.Activity = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
 		}
 		return m
 	}
@@ -205,8 +205,8 @@ func (n *Names) lookPython(text string) Meaning {
 		return m
 	}
 	text = address.ReplaceAllString(text, "")
-	if m.Did = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
-		m.Did = Collecting
+	if m.Activity = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
+		m.Activity = Collecting
 	}
 	m.Name = n.syms.Intern(text)
 	return m

@@ -14,7 +14,7 @@ func TestNames(t *testing.T) {
 		kind Kind
 		name string
 		want string // the name without what differs
-		did  Did
+		did  Activity
 		own  bool
 	}{
 		{PythonFrame, "sglang/srt/managers/scheduler.py(2262): run_batch", "sglang/srt/managers/scheduler.py(2262): run_batch", InPython, true},
@@ -42,8 +42,8 @@ func TestNames(t *testing.T) {
 		{CallFrame, "cudaEventRecord", "cudaEventRecord", OtherCall, false},
 	} {
 		m := n.Of(c.kind, syms.Intern(c.name))
-		if syms.Name(m.Name) != c.want || m.Did != c.did || m.Own != c.own {
-			t.Errorf("%s is %q, %s, own %v", c.name, syms.Name(m.Name), m.Did, m.Own)
+		if syms.Name(m.Name) != c.want || m.Activity != c.did || m.Own != c.own {
+			t.Errorf("%s is %q, %s, own %v", c.name, syms.Name(m.Name), m.Activity, m.Own)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Rows yields the stacks in order.
-func (s *Stacks) Rows(of Of) iter.Seq[Row] {
+func (s *Stacks) Rows(of TimeOf) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for _, at := range s.rows[of] {
 			if !yield(Row{s, of, at}) {
@@ -198,7 +198,7 @@ func TestStacksMomentByMoment(t *testing.T) {
 			s := Sum(set, walk.Options{ByRank: byRank}, nil)
 			for of, want := range p.expected(byRank) {
 				got := map[string]int64{}
-				for row := range s.Rows(Of(of)) {
+				for row := range s.Rows(TimeOf(of)) {
 					if _, twice := got[row.Stack()]; twice {
 						t.Fatalf("seed %d: two rows of %s", seed, row.Stack())
 					}
@@ -226,7 +226,7 @@ func checkTotals(t *testing.T, s *Stacks) {
 		for row := range s.Rows(of) {
 			stack := row.Stack()
 			sums[stack] += row.Self()
-			for !row.Did().Waits() && strings.Contains(stack, ";") {
+			for !row.Activity().Waits() && strings.Contains(stack, ";") {
 				stack = stack[:strings.LastIndexByte(stack, ';')]
 				sums[stack] += row.Self()
 			}

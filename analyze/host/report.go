@@ -19,7 +19,7 @@ func (s *Stacks) Reports() []*table.Table {
 	return []*table.Table{s.report(CPU), s.report(GPU)}
 }
 
-func (s *Stacks) report(of Of) *table.Table {
+func (s *Stacks) report(of TimeOf) *table.Table {
 	row := func(at *int32) Row { return Row{s, of, *at} }
 	text := func(name, doc string, cell func(Row) string) table.Field[int32] {
 		return table.TextColumn(name, doc, func(at *int32) string { return cell(row(at)) })
@@ -37,7 +37,7 @@ func (s *Stacks) report(of Of) *table.Table {
 	if of == CPU {
 		fields = append(fields,
 			ns("total", "self, and time in frames that are entered from there, without waits", Row.Total),
-			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.Did().String() }))
+			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.Activity().String() }))
 	}
 	frame := text("frame", "the innermost frame", Row.Frame)
 	callers := text("callers", "the frames around it, the innermost first", Row.Callers)
@@ -53,7 +53,7 @@ func (s *Stacks) report(of Of) *table.Table {
 const mostFrame = 50
 
 // note says what the rows leave out, and what was not recorded.
-func (s *Stacks) note(t *table.Table, of Of) {
+func (s *Stacks) note(t *table.Table, of TimeOf) {
 	switch {
 	case of == CPU && s.Waited > 0:
 		t.Note("threads waited %s, in the last rows (lock, waiting): shares are without this; in stacks, it is the frame (idle)", table.InWords(s.Waited))

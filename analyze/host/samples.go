@@ -27,7 +27,7 @@ type recordings struct {
 // A function is the frame that one is. The name 0 says nothing.
 type function struct {
 	name trace.Sym
-	did  Did
+	did  Activity
 }
 
 // id returns the stack of a sample.

@@ -60,7 +60,7 @@ func TestSamplesAndStacksOfCalls(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %v", names[of], got, want[of])
 		}
 	}
-	if !sums.Seen.Samples || !sums.Seen.Backtraces || !sums.Seen.Python || sums.Seen.Runs {
-		t.Errorf("seen: %+v", sums.Seen)
+	if !sums.Threads.Samples || !sums.Threads.Backtraces || !sums.Threads.Python || sums.Threads.Runs {
+		t.Errorf("seen: %+v", sums.Threads)
 	}
 }

@@ -17,10 +17,10 @@ import (
 // Stacks are where time went.
 type Stacks struct {
 	Waited int64 // by threads, ns
-	// Recorded tells which kinds of frames there are.
-	Recorded Recorded
-	// Seen tells what was recorded beside them.
-	Seen Seen
+	// Frames tells which kinds of frames there are.
+	Frames RecordedFrames
+	// Threads tells what was recorded beside them.
+	Threads RecordedThreads
 
 	tree   *tree
 	totals [numOf][]int64 // by stack
@@ -38,7 +38,7 @@ type Stacks struct {
 // may be millions.
 type Row struct {
 	s  *Stacks
-	of Of
+	of TimeOf
 	at int32
 }
 
@@ -64,8 +64,8 @@ func (r Row) Share() float64 {
 	return distribution.Fraction(r.Self(), r.s.totals[r.of][bottom])
 }
 
-// Did is what the thread did in the innermost frame.
-func (r Row) Did() Did { return r.s.tree.nodes[r.at].did }
+// Activity is what the thread did in the innermost frame.
+func (r Row) Activity() Activity { return r.s.tree.nodes[r.at].did }
 
 // Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
 // and copies count, as a whole. Kernels of graphs are below what captures know of them; captures may be
@@ -98,14 +98,14 @@ func (s *Stacks) join(c *collector) {
 	} else {
 		s.tree.merge(c.tree)
 	}
-	s.Recorded.Join(&c.recorded)
-	s.Seen.Join(&c.seen)
+	s.Frames.Join(&c.recorded)
+	s.Threads.Join(&c.seen)
 	s.work = s.work || c.work
 	s.graphs = distribution.AddTimes(s.graphs, c.graphs)
 }
 
 // list finds the rows, and their order.
-func (s *Stacks) list(of Of) {
+func (s *Stacks) list(of TimeOf) {
 	for i, self := range s.tree.self[of] {
 		if self == 0 {
 			continue
@@ -117,17 +117,17 @@ func (s *Stacks) list(of Of) {
 	}
 	slices.SortFunc(s.rows[of], func(a, b int32) int {
 		x, y := Row{s, of, a}, Row{s, of, b}
-		return cmp.Or(waitsLast(x.Did(), y.Did()), cmp.Compare(y.Self(), x.Self()), s.compare(a, b))
+		return cmp.Or(waitsLast(x.Activity(), y.Activity()), cmp.Compare(y.Self(), x.Self()), s.compare(a, b))
 	})
 }
 
 // Code reports whether stacks tell where in its code a thread is.
-func (s *Stacks) Code() bool { return s.Recorded.Code() || s.Seen.Samples || s.Seen.Backtraces }
+func (s *Stacks) Code() bool { return s.Frames.Code() || s.Threads.Samples || s.Threads.Backtraces }
 
 // Missing says what was not recorded of the stacks.
-func (s *Stacks) Missing() []string { return s.Recorded.Missing(&s.Seen, s.export) }
+func (s *Stacks) Missing() []string { return s.Frames.Missing(&s.Threads, s.export) }
 
-func waitsLast(a, b Did) int {
+func waitsLast(a, b Activity) int {
 	switch {
 	case a.Waits() == b.Waits():
 		return 0

@@ -132,34 +132,34 @@ func (p *Periods) Period() int64 {
 	return p.times[len(p.times)/4]
 }
 
-// Recorded tells which kinds of frames profilers recorded.
-type Recorded [numKinds]bool
+// RecordedFrames tells which kinds of frames profilers recorded.
+type RecordedFrames [numKinds]bool
 
 // Join adds the kinds of o.
-func (r *Recorded) Join(o *Recorded) {
+func (r *RecordedFrames) Join(o *RecordedFrames) {
 	for kind, has := range o {
 		r[kind] = r[kind] || has
 	}
 }
 
 // Code reports whether anything was recorded that tells where in its code a thread is.
-func (r *Recorded) Code() bool { return r[PythonFrame] || r[OperatorFrame] || r[RangeFrame] }
+func (r *RecordedFrames) Code() bool { return r[PythonFrame] || r[OperatorFrame] || r[RangeFrame] }
 
-// Seen tells what was recorded of threads beside what they did.
-type Seen struct {
+// RecordedThreads tells what was recorded of threads beside what they did.
+type RecordedThreads struct {
 	Samples, Runs, Backtraces bool
 	Python                    bool // functions of Python are in samples
 }
 
 // Join adds what o has.
-func (s *Seen) Join(o *Seen) {
+func (s *RecordedThreads) Join(o *RecordedThreads) {
 	s.Samples, s.Runs = s.Samples || o.Samples, s.Runs || o.Runs
 	s.Backtraces, s.Python = s.Backtraces || o.Backtraces, s.Python || o.Python
 }
 
 // Missing says what was not recorded of where in its code a thread is, and which options of
 // profilers record it. export tells that some inputs are of Nsight Systems.
-func (r *Recorded) Missing(seen *Seen, export bool) []string {
+func (r *RecordedFrames) Missing(seen *RecordedThreads, export bool) []string {
 	var notes []string
 	if !r[PythonFrame] && !seen.Python {
 		notes = append(notes, "no Python functions were recorded: torch.profiler records them with with_stack=True")
@@ -174,7 +174,7 @@ func (r *Recorded) Missing(seen *Seen, export bool) []string {
 }
 
 // options lists those of nsys that would have recorded what was not seen of threads.
-func (s *Seen) options() string {
+func (s *RecordedThreads) options() string {
 	var options []string
 	add := func(seen bool, option string) {
 		if !seen {

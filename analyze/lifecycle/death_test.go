@@ -32,11 +32,11 @@ func TestDeathsAreOneFinding(t *testing.T) {
 			var found []finding.Finding
 			list, _ := l.Findings()
 			for _, f := range list {
-				if f.Cost > 0 || f.Topic == Restart {
+				if f.Cost > 0 || f.Subkind == Restart {
 					found = append(found, f)
 				}
 			}
-			if len(found) != 1 || found[0].Topic != Death || found[0].Affected.N != lost || len(l.deaths) > deaths {
+			if len(found) != 1 || found[0].Subkind != Death || found[0].Affected.N != lost || len(l.deaths) > deaths {
 				t.Errorf("%s %d: %d requests lost; found %+v", scenario, seed, lost, found)
 			}
 		}

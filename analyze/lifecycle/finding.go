@@ -16,8 +16,8 @@ import (
 )
 
 // Findings tells what happened to servers: of hangs, deaths, and restarts, which are the topics.
-func (l *Lives) Findings() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
+func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
 	var out []finding.Finding
 	for i := range l.hangs {
 		out = append(out, l.hung(&l.hangs[i]))
@@ -32,7 +32,7 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Judged) {
 
 // finding is what findings about ends have in common, of those with the given requests.
 func (l *Lives) finding(e *end, topic string, list []int) finding.Finding {
-	return finding.Finding{At: e.where(), Topic: topic, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
+	return finding.Finding{At: e.where(), Subkind: topic, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
 		Metric: finding.Metric{Name: "requests that never ended", Unit: table.Number, Before: math.NaN(), After: float64(len(list))}}
 }
@@ -167,7 +167,7 @@ func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
 			how = "partly at the same time"
 		}
 	}
-	f := finding.Finding{At: place.Location{Scope: place.WholeRole, Role: role}, Topic: Restart, Confidence: finding.Certain, Since: list[0].old.last, Until: list[len(list)-1].new.first,
+	f := finding.Finding{At: place.Location{Scope: place.WholeRole, Role: role}, Subkind: Restart, Confidence: finding.Certain, Since: list[0].old.last, Until: list[len(list)-1].new.first,
 		Text: fmt.Sprintf("%d of %s were restarted, %s: %s", len(list), words.Counted(all, role.String()+" server"), how, strings.Join(each, ", "))}
 	for _, r := range list {
 		f.Since = min(f.Since, r.old.last)
@@ -179,7 +179,7 @@ func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
 // again tells of a server that was started anew, once or several times.
 func (l *Lives) again(s *server, list []restart) finding.Finding {
 	first, last := list[0], list[len(list)-1]
-	f := finding.Finding{At: s.at, Topic: Restart, Confidence: finding.Certain, Since: first.old.last, Until: last.new.first}
+	f := finding.Finding{At: s.at, Subkind: Restart, Confidence: finding.Certain, Since: first.old.last, Until: last.new.first}
 	if len(list) == 1 {
 		f.Text = fmt.Sprintf("%s was restarted: it served nothing from %s%s", name(&s.at), first.period(), pids(first.old, first.new))
 	} else {
@@ -197,7 +197,7 @@ func (l *Lives) again(s *server, list []restart) finding.Finding {
 func (l *Lives) cameAndWent() (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
-		f := finding.Finding{At: e.Server, Topic: e.What, Since: e.At}
+		f := finding.Finding{At: e.Server, Subkind: e.What, Since: e.At}
 		at := words.At(e.At, words.TenthLayout)
 		switch e.What {
 		case Start:

@@ -14,8 +14,8 @@ import (
 )
 
 // Findings tells which limits keep requests waiting.
-func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
+func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 	if l.Requests < finding.FewCompared {
 		return nil, judged
 	}
@@ -45,7 +45,7 @@ func (l *Limits) groups() [][]*Limit {
 // finding is about one limit, of one server or several.
 func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	worst := same[0]
-	f := finding.Finding{Topic: worst.Kind.String(), At: worst.Location, Text: worst.Sentence(), Metric: worst.metric()}
+	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.Sentence(), Metric: worst.metric()}
 	if n := len(same) - 1; n > 0 {
 		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
 		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)

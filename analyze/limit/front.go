@@ -15,14 +15,14 @@ import (
 // A Front is the processes in front of the schedulers of a set.
 type Front struct {
 	Visits int // of the process that has most
-	Desks  []*Desk
+	Desks  []*FrontProcess
 
 	set   *request.Set
-	index map[place.Location]*Desk
+	index map[place.Location]*FrontProcess
 }
 
-// A Desk is one of them: a gateway, or the tokenizer of a server.
-type Desk struct {
+// A FrontProcess is one of them: a gateway, or the tokenizer of a server.
+type FrontProcess struct {
 	Location place.Location
 	Gateway  bool
 	// Usual is how long it keeps requests where it keeps them for the shortest time, and Limit
@@ -60,7 +60,7 @@ const (
 
 // FindFront looks at the requests of a set.
 func FindFront(s *request.Set) *Front {
-	f := &Front{set: s, index: map[place.Location]*Desk{}}
+	f := &Front{set: s, index: map[place.Location]*FrontProcess{}}
 	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Finished && r.Complete() {
 			f.add(i, r)
@@ -128,20 +128,20 @@ func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 }
 
 // desk returns the desk of a proc.
-func (f *Front) desk(proc int, gateway bool) *Desk {
+func (f *Front) desk(proc int, gateway bool) *FrontProcess {
 	at := place.NewLocation(f.set, proc)
 	d := f.index[at]
 	if d == nil {
-		d = &Desk{Location: at, Gateway: gateway}
+		d = &FrontProcess{Location: at, Gateway: gateway}
 		f.index[at], f.Desks = d, append(f.Desks, d)
 	}
 	return d
 }
 
-func (d *Desk) add(v visit) { d.visits = memory.Append(d.visits, v) }
+func (d *FrontProcess) add(v visit) { d.visits = memory.Append(d.visits, v) }
 
 // judge finds out what is usual, and since when some visits take longer.
-func (d *Desk) judge() {
+func (d *FrontProcess) judge() {
 	n := len(d.visits)
 	if n < fewVisits {
 		return
@@ -175,7 +175,7 @@ func (d *Desk) judge() {
 
 // changes are those of how many visits are too long; where such visits come in crowds, so that
 // their number is no proof, of how long all visits are.
-func (d *Desk) changes(long []bool) []changepoint.Change {
+func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 	rises := func(_, k, to int) bool { return d.part(k, to) > 0 }
 	if found := changepoint.Shares(long, changepoint.Options{Alpha: surely}); len(found) > 0 {
 		return found
@@ -188,7 +188,7 @@ func (d *Desk) changes(long []bool) []changepoint.Change {
 }
 
 // part is which part of the visits [from, to) is longer than the limit.
-func (d *Desk) part(from, to int) float64 {
+func (d *FrontProcess) part(from, to int) float64 {
 	long := 0
 	for i := from; i < to; i++ {
 		if d.visits[i].ns() >= d.Limit {
@@ -199,7 +199,7 @@ func (d *Desk) part(from, to int) float64 {
 }
 
 // findUsual takes for usual what visits take in the block of time in which they are shortest.
-func (d *Desk) findUsual() {
+func (d *FrontProcess) findUsual() {
 	n := len(d.visits)
 	count := min(blocks, n/(fewVisits/4))
 	for b := range count {

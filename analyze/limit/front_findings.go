@@ -29,8 +29,8 @@ const (
 
 // Findings tells which gateways and tokenizers keep requests for longer than they should, and
 // whether there are enough requests to tell.
-func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
+func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
 	if len(f.Desks) == 0 {
 		judged.Reason = "no gateway or tokenizer was traced"
 	}
@@ -44,7 +44,7 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 }
 
 // extra is how many ns a desk kept requests beyond what is usual, all together.
-func (d *Desk) extra() int64 {
+func (d *FrontProcess) extra() int64 {
 	sum := int64(0)
 	for i := range d.kept {
 		sum += d.kept[i].ns() - d.Usual
@@ -53,7 +53,7 @@ func (d *Desk) extra() int64 {
 }
 
 // again reports whether a desk kept requests again and again, or for long.
-func (d *Desk) again() bool {
+func (d *FrontProcess) again() bool {
 	spells, busy := 0, trace.Time(0)
 	until := trace.Time(0)
 	for i := range d.kept {
@@ -71,7 +71,7 @@ func (d *Desk) again() bool {
 // isOvertaken reports whether a tokenizer kept requests while others passed that came later: then
 // it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
 // many requests at a time, and may keep any of them.
-func (d *Desk) isOvertaken() bool {
+func (d *FrontProcess) isOvertaken() bool {
 	if d.Gateway {
 		return false
 	}
@@ -92,7 +92,7 @@ func (d *Desk) isOvertaken() bool {
 }
 
 // finding is what an engineer is told of a desk.
-func (f *Front) finding(d *Desk, b *cause.Costs, cost float64) finding.Finding {
+func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.Finding {
 	amounts, causes := map[int]int64{}, []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
 	var requests []int
 	for i := range d.kept {
@@ -109,7 +109,7 @@ func (f *Front) finding(d *Desk, b *cause.Costs, cost float64) finding.Finding {
 	}
 	mean := distribution.FloorDiv(d.total(), int64(len(d.kept)))
 	out := finding.Finding{
-		Topic: topic, At: d.Location, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
+		Subkind: topic, At: d.Location, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
 		Metric: finding.Metric{Name: name, Unit: table.Duration, Before: float64(d.Usual), After: float64(mean)},
 	}
@@ -128,10 +128,10 @@ func (f *Front) finding(d *Desk, b *cause.Costs, cost float64) finding.Finding {
 }
 
 // total is how many ns the requests that it kept were at a desk.
-func (d *Desk) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
+func (d *FrontProcess) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
 
 // waits is the part of what a tokenizer keeps requests for that passes before it begins.
-func (d *Desk) waits() float64 {
+func (d *FrontProcess) waits() float64 {
 	wait := int64(0)
 	for i := range d.kept {
 		wait += d.kept[i].wait
@@ -140,7 +140,7 @@ func (d *Desk) waits() float64 {
 }
 
 // text says in a sentence which process keeps requests, how many, and since when.
-func (d *Desk) text(mean int64) string {
+func (d *FrontProcess) text(mean int64) string {
 	since := ""
 	if d.Since != 0 {
 		since = " since " + words.When(d.Since, d.Earliest, d.Latest)
@@ -155,7 +155,7 @@ func (d *Desk) text(mean int64) string {
 }
 
 // server names the server of a tokenizer.
-func (d *Desk) server() string {
+func (d *FrontProcess) server() string {
 	at := d.Location
 	at.Label, at.Rank = "", trace.NoRank
 	return at.Group()

@@ -42,7 +42,7 @@ func TestWhoKeepsRequests(t *testing.T) {
 		for _, seed := range []uint64{1, 2} {
 			c := cluster.Find(want.scenario).Config(seed)
 			found, run := foundIn(t, c)
-			if len(found) != 1 || found[0].Topic != want.topic || !strings.HasPrefix(found[0].Text, want.text) {
+			if len(found) != 1 || found[0].Subkind != want.topic || !strings.HasPrefix(found[0].Text, want.text) {
 				t.Errorf("%s %d: %v", want.scenario, seed, found)
 				continue
 			}

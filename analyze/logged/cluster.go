@@ -85,8 +85,8 @@ func (l *Logged) served(e *Event) bool {
 // Cluster finds what Kubernetes took away: pods that it evicted, killed, or started again, pods whose probes fail
 // or that do not start, and nodes that it lost. One
 // finding is about all of one reason.
-func (l *Logged) Cluster() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
+func (l *Logged) Cluster() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4
 	by := map[string]int{}
 	var out []finding.Finding

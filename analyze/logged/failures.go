@@ -23,7 +23,7 @@ const (
 
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
 // that did not arrive, answers that are server errors.
-func (l *Logged) Failures() ([]finding.Finding, finding.Judged) {
+func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
 	judged := l.judgedLogs("logged failures")
 	out := append(l.exceptions(), l.tracebacks()...)
 	for i := range l.Events {
@@ -39,7 +39,7 @@ func (l *Logged) Failures() ([]finding.Finding, finding.Judged) {
 
 // failure is about one event.
 func (l *Logged) failure(e *Event, topic string) finding.Finding {
-	f := finding.Finding{Topic: topic, At: l.at(e), Since: e.First, Text: l.Sentence(e), Cost: l.down(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
+	f := finding.Finding{Subkind: topic, At: l.at(e), Since: e.First, Text: l.Sentence(e), Cost: l.down(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
 	if e.Last > e.First {
 		f.Until = e.Last
 	}
@@ -263,7 +263,7 @@ func (l *Logged) serverErrors() (out []finding.Finding) {
 		if first == last {
 			text = fmt.Sprintf("%s answers %s with a server error at %s", host(s), words.Counted(int(n), "request"), from)
 		}
-		f := finding.Finding{Topic: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
+		f := finding.Finding{Subkind: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
 			Cost: max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)))), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: n},
 			Evidence: []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}}
 		for _, o := range refused {
@@ -294,7 +294,7 @@ const (
 )
 
 // Lives finds servers that hang, were told to end, or came back.
-func (l *Logged) Lives() ([]finding.Finding, finding.Judged) {
+func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 	judged := l.judgedLogs("logged hangs and ends")
 	var out []finding.Finding
 	hung := map[int32]int{} // the finding of a server
@@ -322,7 +322,7 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Judged) {
 			}
 			out = append(out, f)
 		case series.Stopping:
-			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Topic == Stop && f.At == l.at(e) }) {
+			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.at(e) }) {
 				f := l.failure(e, Stop)
 				f.Severity, f.Cost = finding.Info, 0
 				out = append(out, f)

@@ -20,8 +20,8 @@ import (
 const fewBuckets = 8
 
 // judged says how much there was to look at.
-func (l *Logged) judged(what string) finding.Judged {
-	j := finding.Judged{What: what, Of: "interval", N: l.spoken(), Needed: fewBuckets}
+func (l *Logged) judged(what string) finding.Check {
+	j := finding.Check{What: what, Of: "interval", N: l.spoken(), Needed: fewBuckets}
 	if len(l.Ranks) == 0 {
 		j.Reason = "no log has lines of batches"
 	}
@@ -41,8 +41,8 @@ func (l *Logged) spoken() (n int) {
 }
 
 // judgedLogs says how many logs there were to look at: records of requests are none.
-func (l *Logged) judgedLogs(what string) finding.Judged {
-	j := finding.Judged{What: what, Of: "log", N: l.Set.Logs(), Needed: 1}
+func (l *Logged) judgedLogs(what string) finding.Check {
+	j := finding.Check{What: what, Of: "log", N: l.Set.Logs(), Needed: 1}
 	if j.N == 0 {
 		j.Reason = "no input is the log of a server"
 	}
@@ -106,7 +106,7 @@ const muchMore = 1.5
 const surely = 0.01
 
 // Imbalances finds ranks that get more than their share of the load.
-func (l *Logged) Imbalances() ([]finding.Finding, finding.Judged) {
+func (l *Logged) Imbalances() ([]finding.Finding, finding.Check) {
 	judged := l.judged("logged load of ranks")
 	groups := l.groups()
 	if judged.Reason == "" && len(groups) == 0 {
@@ -333,7 +333,7 @@ func mean(list []float64) float64 {
 const Retracted = "retracted requests"
 
 // Retractions finds servers that throw requests out of a full KV cache.
-func (l *Logged) Retractions() ([]finding.Finding, finding.Judged) {
+func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
 	judged := l.judgedLogs("logged retractions")
 	var out []finding.Finding
 	for i := range l.Set.Servers {

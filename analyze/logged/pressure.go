@@ -24,7 +24,7 @@ const full = 90
 const fewLimited = 4
 
 // Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
-func (l *Logged) Limits() ([]finding.Finding, finding.Judged) {
+func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
 	judged := l.judged("logged limits of servers")
 	var out []finding.Finding
 	if l.Grid.N() < fewBuckets {
@@ -56,7 +56,7 @@ var Limits = []string{kvTopic, runningTopic, prefillTopic}
 // alike makes one finding of those of one topic on several ranks of a role.
 func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
 	for _, f := range list {
-		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Topic == f.Topic && o.At.Role == f.At.Role })
+		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
 		if k < 0 {
 			out = append(out, f)
 			continue
@@ -126,7 +126,7 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 		return f, false
 	}
 	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Topic: kvTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: kvTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, l.span(d))
@@ -154,7 +154,7 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 	if d.all < fewBuckets || d.inARow < fewLimited || most < 2 {
 		return f, false
 	}
-	f = finding.Finding{Topic: runningTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: runningTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
@@ -174,7 +174,7 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Topic: prefillTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: prefillTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.mostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), l.span(d))
@@ -195,7 +195,7 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 }
 
 // Changes finds queues that grow at some time, and says whether more requests came.
-func (l *Logged) Changes() ([]finding.Finding, finding.Judged) {
+func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 	judged := l.judged("logged waits")
 	if l.Grid.N() < fewBuckets {
 		return nil, judged
@@ -279,7 +279,7 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
-		f = finding.Finding{Topic: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
+		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if r := l.mostOf(ranks, q.metric, c); r != nil {
 			f.At = r.Where

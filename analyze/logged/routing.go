@@ -19,8 +19,8 @@ type outage struct {
 }
 
 // Routing finds servers that a router took out, or that did not answer it, and since when.
-func (l *Logged) Routing() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
+func (l *Logged) Routing() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
 	open := map[int32]*outage{}
 	var all []*outage
 	for i := range l.Events { // by time

@@ -97,8 +97,8 @@ func (m *Metrics) RunWords() string {
 const ofTheRun = 0.1
 
 // Overloads finds runs in which more was offered than servers take.
-func Overloads(set *series.Set) (out []finding.Finding, judged finding.Judged) {
-	judged = finding.Judged{What: "runs of load generators that offer more than is served", Of: "run", N: len(set.Runs), Needed: 1}
+func Overloads(set *series.Set) (out []finding.Finding, judged finding.Check) {
+	judged = finding.Check{What: "runs of load generators that offer more than is served", Of: "run", N: len(set.Runs), Needed: 1}
 	if len(set.Runs) == 0 {
 		judged.Reason = "no input is of a load generator"
 	}
@@ -107,7 +107,7 @@ func Overloads(set *series.Set) (out []finding.Finding, judged finding.Judged) {
 		if math.IsInf(r.Rate, 0) || !(r.Rate > served(r)) || !(r.TTFT.Median > ofTheRun*r.Duration) {
 			continue
 		}
-		f := finding.Finding{At: place.Device(fmt.Sprintf("%s %s at %g requests/s", r.Backend, r.Dataset, r.Rate)), Topic: fmt.Sprintf("offered %g", r.Rate), Whose: finding.ServerTime, Confidence: finding.Likely, Cost: min(1, r.TTFT.Median/r.Duration),
+		f := finding.Finding{At: place.Device(fmt.Sprintf("%s %s at %g requests/s", r.Backend, r.Dataset, r.Rate)), Subkind: fmt.Sprintf("offered %g", r.Rate), CostBasis: finding.ServerTime, Confidence: finding.Likely, Cost: min(1, r.TTFT.Median/r.Duration),
 			Metric: finding.Metric{Name: "ttft p50", Unit: table.Duration, Before: math.NaN(), After: r.TTFT.Median * 1e9}}
 		f.Text = fmt.Sprintf("at %s requests/s, the servers take %s: half of the requests wait more than %s for their first token, in a run of %s", words.ThreeDigits(r.Rate), words.ThreeDigits(served(r)),
 			words.Nearly(int64(r.TTFT.Median*1e9)), words.Nearly(int64(r.Duration*1e9)))

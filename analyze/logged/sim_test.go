@@ -40,7 +40,7 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	}
 	set.Finish(series.Known{})
 	m := logged.Measure(set, logged.Options{})
-	for kind, of := range map[finding.Kind]func() ([]finding.Finding, finding.Judged){
+	for kind, of := range map[finding.Kind]func() ([]finding.Finding, finding.Check){
 		finding.Imbalance: m.Imbalances, finding.Limit: m.Limits, finding.Memory: m.Retractions, finding.Slower: m.Slower,
 		finding.Transfer: m.PiledUp, finding.Load: m.Changes, finding.Errors: m.Failures, finding.Lifecycle: m.Lives,
 	} {

@@ -44,8 +44,8 @@ const (
 
 // Slower finds servers whose tokens take longer than those of the others of their role would with as
 // much to do, or longer than their own did before.
-func (l *Logged) Slower() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
+func (l *Logged) Slower() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
 	var slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]

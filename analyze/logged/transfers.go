@@ -31,8 +31,8 @@ const SlowLink = "link"
 
 // PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
 // at a time and how many come: Little's law.
-func (l *Logged) PiledUp() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
+func (l *Logged) PiledUp() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -120,7 +120,7 @@ func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
 		case rate > muchLonger*usual && many < 2*batch:
 			continue // what a batch computed is on its way when the next one is logged
 		}
-		f = finding.Finding{Topic: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)),
+		f = finding.Finding{Subkind: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)),
 			Metric: finding.Metric{Name: "KV transfer", Unit: table.Duration, Before: before * 1e9, After: after * 1e9}, Confidence: finding.Likely}
 		if c.To < len(list) {
 			f.Until = list[c.To].at

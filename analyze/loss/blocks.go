@@ -19,7 +19,7 @@ const muchSingle = muchIdle
 
 // SingleBlocks tells whether devices run nothing but kernels of one block for much of the
 // time, and which.
-func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "kernels of one block")
 	single := int64(0)
 	for i := range g.GPUs {

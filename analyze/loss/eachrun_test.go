@@ -42,7 +42,7 @@ func TestEachRun(t *testing.T) {
 	for _, c := range []struct {
 		when    string
 		streams []profile.Stream
-		find    func(*gpu.GPUs) ([]finding.Finding, finding.Judged)
+		find    func(*gpu.GPUs) ([]finding.Finding, finding.Check)
 	}{
 		{"the run of 2052-02-19 23:59:59", []profile.Stream{idle, idleToo}, Idle},
 		{"the run of 2052-02-21 23:59:59", []profile.Stream{copies}, ExposedCopies},

@@ -16,7 +16,7 @@ const muchEager = 0.02
 
 // EagerSteps tells of decode steps that were not launched as CUDA graphs though others of
 // about that batch size were.
-func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "decode steps without a CUDA graph")
 	lost, eager, graph := int64(0), 0, 0
 	var worst *gpu.GraphUse

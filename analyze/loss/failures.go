@@ -19,7 +19,7 @@ const namedFailures = 4
 
 // FailedCalls tells which calls failed that ask devices for work. What they cost is a part of
 // such calls.
-func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	var failed []*gpu.CallTime // the most failures first
 	known, failures := int64(0), int64(0)
 	for i := range g.Calls {
@@ -29,7 +29,7 @@ func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 			failed, failures = append(failed, c), failures+n
 		}
 	}
-	judged := finding.Judged{What: "failed calls", Of: "call", N: int(known), Needed: 1}
+	judged := finding.Check{What: "failed calls", Of: "call", N: int(known), Needed: 1}
 	if known == 0 {
 		judged.Reason = "the profiles do not hold what calls returned"
 	}
@@ -38,7 +38,7 @@ func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 	}
 	slices.SortStableFunc(failed, func(a, b *gpu.CallTime) int { return cmp.Compare(b.Results.Failed(), a.Results.Failed()) })
 	part := distribution.Fraction(failures, known)
-	f := finding.Finding{Topic: "calls", Text: failureText(failed[0]), Cost: part,
+	f := finding.Finding{Subkind: "calls", Text: failureText(failed[0]), Cost: part,
 		Metric: finding.Metric{Name: "failed calls", Unit: table.Share, Before: math.NaN(), After: part}}
 	for _, c := range failed[1:min(len(failed), namedFailures)] {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", failureText(c)))

@@ -88,14 +88,14 @@ func (t *gpuTime) late() int64 { return t.idle() - t.waits[gpu.LaunchGap] }
 func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
 
 // total adds up what all devices did, and says whether that is enough to judge something.
-func total(g *gpu.GPUs, what string) (t gpuTime, judged finding.Judged) {
+func total(g *gpu.GPUs, what string) (t gpuTime, judged finding.Check) {
 	rows := int64(0)
 	for i := range g.GPUs {
 		device := &g.GPUs[i]
 		t.add(device, &device.Activity, device.Length())
 		rows += device.Rows
 	}
-	judged = finding.Judged{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
+	judged = finding.Check{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
 	if rows == 0 {
 		judged.Reason = "the profiles hold no kernels and copies"
 	}
@@ -104,7 +104,7 @@ func total(g *gpu.GPUs, what string) (t gpuTime, judged finding.Judged) {
 
 // Idle tells whether devices are idle for much of the time while there may be work, all the
 // time or in steps of one kind, and why: the largest reason leads.
-func Idle(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func Idle(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "idle time")
 	if judged.State() != finding.LookedAt {
 		return nil, judged
@@ -114,7 +114,7 @@ func Idle(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 }
 
 // IdleBetweenSteps tells whether devices are idle between steps for most of the time.
-func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "time between steps")
 	if len(g.Steps) == 0 && judged.Reason == "" {
 		judged.Reason = "no steps are annotated"
@@ -135,7 +135,7 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 // Exposure tells whether devices spend much of their time on communication that nothing
 // hides, all the time or in steps of one kind, and whether they did enough to tell. waiting says how much of communication is
 // waiting for others.
-func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
+func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "exposed communication")
 	if judged.State() != finding.LookedAt {
 		return nil, judged
@@ -169,7 +169,7 @@ func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 
 // ExposedCopies tells whether devices spend much of their time on copies while no kernel
 // runs.
-func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "exposed copies")
 	share := t.part(t.copies)
 	if judged.State() != finding.LookedAt || share < muchCopied {
@@ -185,7 +185,7 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 
 // shareFinding is a finding about a share of GPU time. Empty evidence is left out.
 func shareFinding(topic, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
-	f := finding.Finding{Topic: topic, Cost: share, Text: text,
+	f := finding.Finding{Subkind: topic, Cost: share, Text: text,
 		Metric: finding.Metric{Name: metric, Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = slices.DeleteFunc(evidence, func(e finding.Evidence) bool { return e.Text == "" })
 	return f

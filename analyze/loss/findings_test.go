@@ -69,7 +69,7 @@ func TestFindings(t *testing.T) {
 	} {
 		var got []found
 		for _, f := range all(&gpu.GPUs{GPUs: test.gpus, Steps: make([]gpu.StepTime, 1)}) {
-			got = append(got, found{f.Topic, f.Cost})
+			got = append(got, found{f.Subkind, f.Cost})
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)

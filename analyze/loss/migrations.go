@@ -55,7 +55,7 @@ const muchMigrated = 1.0 / 10
 
 // Migrations tells whether pages of unified memory move while kernels run. Other copies that
 // run beside kernels are hidden by them; these hold them up.
-func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, judged := total(g, "page migrations")
 	rows, moved := int64(0), int64(0)
 	var pages walk.Copied

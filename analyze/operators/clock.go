@@ -12,8 +12,8 @@ import (
 
 // A Beside is what inputs beside profiles say of what GPUs could do.
 type Beside struct {
-	Routed *roof.Routed // nil where it was not recorded which experts tokens went to
-	Clocks []float64    // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
+	Routed *roof.RoutedTokens // nil where it was not recorded which experts tokens went to
+	Clocks []float64          // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
 }
 
 // clockCounters are what profilers call the clock of the units that compute, in MHz: Nsight Systems samples that of

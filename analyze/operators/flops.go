@@ -153,7 +153,7 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 
 // each returns the FLOPs of one call: those of the two products.
 func (a *Attention) each() float64 {
-	return 2 * float64(a.B) * float64(a.Heads) * roof.Pairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
+	return 2 * float64(a.B) * float64(a.Heads) * roof.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
 }
 
 // windowColumn is how many keys a token attends to.

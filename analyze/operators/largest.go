@@ -30,9 +30,9 @@ type ownTime struct {
 
 // Largest tells which operators take most of the time of processors. It is for captures in
 // which no device ran: these are exact shares, whatever the number of calls.
-func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Judged) {
+func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Check) {
 	list, calls := ownTimes(set, opt)
-	judged := finding.Judged{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
+	judged := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
 	total := int64(0)
 	for _, o := range list {
 		total = distribution.AddTimes(total, o.time)
@@ -58,7 +58,7 @@ func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Jud
 	if n == 1 {
 		takes = "operator takes"
 	}
-	f := finding.Finding{Topic: "operators", Cost: share,
+	f := finding.Finding{Subkind: "operators", Cost: share,
 		Text:   fmt.Sprintf("no work of a device was recorded, and %d %s %.0f %% of the time of all operators on processors: %s", n, takes, 100*share, strings.Join(parts, ", ")),
 		Metric: finding.Metric{Name: "time of operators", Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s in all, in %s; the time of an operator is without those that it calls", words.Nearly(total), words.Counted(calls, "call"))}

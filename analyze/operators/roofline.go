@@ -96,7 +96,7 @@ type modeled struct {
 // roofs collect the instances of a stream.
 type roofs struct {
 	set    *profile.Set
-	routed *roof.Routed
+	routed *roof.RoutedTokens
 	clocks []float64 // of the GPU of each rank, MHz; 0 is unknown
 	steps  *walk.KernelSteps
 	sums   map[roofKey]*roofSum
@@ -120,7 +120,7 @@ type laneID struct {
 	stream       uint32
 }
 
-func newRoofs(set *profile.Set, s profile.Stream, routed *roof.Routed, clocks []float64) *roofs {
+func newRoofs(set *profile.Set, s profile.Stream, routed *roof.RoutedTokens, clocks []float64) *roofs {
 	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
 }
 

@@ -289,8 +289,8 @@ func average(values []float64, of []int) float64 {
 // Findings tells since when devices are busy less, or communicate more that nothing hides,
 // while there is as much to do. Changes for the better, and those of which nobody knows
 // whether there was less to do, are in the table only.
-func (t *Timeline) Findings() (found []finding.Finding, judged finding.Judged) {
-	judged = finding.Judged{What: "changes of GPUs over time", Of: "device", N: t.judged, Needed: 1}
+func (t *Timeline) Findings() (found []finding.Finding, judged finding.Check) {
+	judged = finding.Check{What: "changes of GPUs over time", Of: "device", N: t.judged, Needed: 1}
 	if t.judged == 0 {
 		judged.Reason = "too little of any GPU's work was recorded"
 	}
@@ -300,7 +300,7 @@ func (t *Timeline) Findings() (found []finding.Finding, judged finding.Judged) {
 			continue
 		}
 		f := finding.Finding{
-			Kind: finding.Change, Topic: c.What, Since: c.Time, Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
+			Kind: finding.Change, Subkind: c.What, Since: c.Time, Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
 			Metric: finding.Metric{Name: c.What, Unit: c.metric.unit(), Before: c.Before, After: c.After},
 			Cost:   min(1, c.lost/float64(t.length)),
 			Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).

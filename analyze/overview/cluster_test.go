@@ -91,7 +91,7 @@ func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
 	}
 	if truth.ExtraNs > 0 && truth.Open+truth.Broken == 0 {
 		share := float64(truth.ExtraNs) / float64(truth.TotalNs)
-		v.count("clusters: costs are within a quarter of the truth", f.Whose == finding.RequestTime && f.Cost > 0.75*share && f.Cost < 1.25*share,
+		v.count("clusters: costs are within a quarter of the truth", f.CostBasis == finding.RequestTime && f.Cost > 0.75*share && f.Cost < 1.25*share,
 			run, share, "by truth,", f.Cost, f.Text)
 		v.count("clusters: costs add up to no more than the truth", requestTime(found) < 1.25*share+0.005, run, share, "by truth", requestTime(found))
 	}
@@ -100,7 +100,7 @@ func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
 // requestTime is the sum of the costs of findings, of those that cost request time.
 func requestTime(found []finding.Finding) (sum float64) {
 	for i := range found {
-		if found[i].Whose == finding.RequestTime {
+		if found[i].CostBasis == finding.RequestTime {
 			sum += found[i].Cost
 		}
 	}

@@ -51,7 +51,7 @@ func TestRateOfCosts(t *testing.T) {
 				found, c := p.findings(t, seed)
 				truth, said := extraTime(t, c), 0.0
 				for _, f := range found {
-					if f.Whose == finding.RequestTime {
+					if f.CostBasis == finding.RequestTime {
 						said += f.Cost
 					}
 				}

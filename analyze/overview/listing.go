@@ -315,7 +315,7 @@ func (l *List) shares() (list []share) {
 		found []finding.Finding
 	}{{ofFinding, l.Result.Findings}, {ofMuted, l.Result.Muted}} {
 		for i := range of.found {
-			if f := &of.found[i]; f.Whose == finding.RequestTime && f.Cost > 0 {
+			if f := &of.found[i]; f.CostBasis == finding.RequestTime && f.Cost > 0 {
 				list = append(list, share{what: of.what, finding: f, part: f.Cost})
 			}
 		}
@@ -342,7 +342,7 @@ func (l *List) SumText() string {
 	others, muted := 0.0, 0.0
 	for i := range l.Result.Findings {
 		switch f := &l.Result.Findings[i]; {
-		case f.Whose != finding.RequestTime:
+		case f.CostBasis != finding.RequestTime:
 		case i < l.shown():
 			add(f.Cost, fmt.Sprintf("finding %d", i+1))
 		default:
@@ -350,7 +350,7 @@ func (l *List) SumText() string {
 		}
 	}
 	for i := range l.Result.Muted {
-		if f := &l.Result.Muted[i]; f.Whose == finding.RequestTime {
+		if f := &l.Result.Muted[i]; f.CostBasis == finding.RequestTime {
 			muted += f.Cost
 		}
 	}

@@ -186,9 +186,9 @@ func headlines(rows []requests.Latency) (list []requests.Latency) {
 	return list
 }
 
-// Seen are the latencies as users see them: where there is a gateway, they wait longer for the
+// UserLatencies are the latencies as users see them: where there is a gateway, they wait longer for the
 // first token than servers know.
-func (o *Overview) Seen() []requests.Latency {
+func (o *Overview) UserLatencies() []requests.Latency {
 	if !slices.ContainsFunc(o.Latencies, func(l requests.Latency) bool { return l.Metric == metric.UserTTFT.Name }) {
 		return o.Latencies
 	}

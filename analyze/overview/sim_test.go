@@ -71,7 +71,7 @@ func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.D
 
 // isAbout makes a test for findings about something.
 func isAbout(topic string) func(f *finding.Finding) bool {
-	return func(f *finding.Finding) bool { return f.Topic == topic }
+	return func(f *finding.Finding) bool { return f.Subkind == topic }
 }
 
 // overviewFindings are the findings about the requests of a simulated run.

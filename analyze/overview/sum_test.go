@@ -21,9 +21,9 @@ func TestSumAddsUp(t *testing.T) {
 		var r finders.Result
 		costs := func() (list []finding.Finding) {
 			for range rng.IntN(5) {
-				f := finding.Finding{Kind: finding.Tail, Whose: finding.RequestTime, Cost: rng.Float64() / 10}
+				f := finding.Finding{Kind: finding.Tail, CostBasis: finding.RequestTime, Cost: rng.Float64() / 10}
 				if rng.IntN(4) == 0 {
-					f.Whose = finding.Requests
+					f.CostBasis = finding.Requests
 				} else {
 					r.Sum.Claimed += f.Cost
 				}

@@ -63,7 +63,7 @@ func (p *overviewPrinter) latencies() error {
 	}
 	p.Printf("\n")
 	// The rows are few enough without a rule.
-	if err := latencyReport(p.Seen()).WriteBare(p.Out, p.Bare()); err != nil {
+	if err := latencyReport(p.UserLatencies()).WriteBare(p.Out, p.Bare()); err != nil {
 		return err
 	}
 	table.WriteNotes(p.Out, p.style, document.SampleNotes(p.Diags))
@@ -148,7 +148,7 @@ func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	if len(o.Latencies) == 0 {
 		return nil
 	}
-	seen := latencyReport(o.Seen())
+	seen := latencyReport(o.UserLatencies())
 	for _, note := range document.SampleNotes(o.Diags) {
 		seen.Note("%s", note)
 	}

@@ -22,7 +22,7 @@ import (
 // nil leaves them as they are.
 func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table)) (Page, error) {
 	src := Source{o.Select, o.Inputs}
-	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
+	p := Page{Title: Title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Provenance: made}
 	var sections []Section
 	var timeline *load.Timeline
 	if o.Requests != nil {
@@ -48,7 +48,7 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 	}
 	if o.Profiles != nil {
 		captured := graphs.Collect(o.Profiles)
-		if s := Faster(o, captured, src); len(s.Figures) > 0 {
+		if s := Opportunities(o, captured, src); len(s.Figures) > 0 {
 			sections = append(sections, s)
 		}
 		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}, captured), src))

@@ -24,7 +24,7 @@ const (
 
 // Diff makes the page of a comparison of two captures. command prints its tables.
 func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Provenance) Page {
-	p := Page{Title: fmt.Sprintf("sgtrace diff of %s and %s", d.Before.Label, d.After.Label), Tiles: diffTiles(d), Made: made}
+	p := Page{Title: fmt.Sprintf("sgtrace diff of %s and %s", d.Before.Label, d.After.Label), Tiles: diffTiles(d), Provenance: made}
 	sides := d.SideReport()
 	b := diffBuilder{d, [2]*diff.Collected{before, after}, command}
 	changes := []Section{{ID: "requests", Title: "Requests", Figures: slices.Concat(b.curves(), b.cascade())}, {ID: "kernels", Title: "Kernels", Figures: b.kernels()}}

@@ -63,7 +63,7 @@ func TestDiffPage(t *testing.T) {
 // The page of a request has its waterfall open, with a lane for each thread.
 func TestRequestPage(t *testing.T) {
 	o, _ := incident(t)
-	p := One(o.Requests, []int{3}, "some", []string{"otel.jsonl"}, made)
+	p := OneRequest(o.Requests, []int{3}, "some", []string{"otel.jsonl"}, made)
 	checkLinks(t, p)
 	text := render(t, p)
 	if !strings.Contains(text, `<details class="request" open id="r-`+o.Requests.Text(o.Requests.Requests[3].RID)+`"`) {

@@ -30,14 +30,14 @@ const (
 	leastDot = 0.001 // of the time of kernels: what takes less is not drawn
 )
 
-// Faster makes the section about what of the work of GPUs could be faster. captured is nil without
+// Opportunities makes the section about what of the work of GPUs could be faster. captured is nil without
 // captures of graphs.
-func Faster(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
+func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
 	opt := walk.Options{From: o.Devices.From, To: o.Devices.To}
 	fills := opportunity.SumFills(o.Profiles, opt)
 	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
-	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: roof.RoutedOf(o.Of.Experts), Clocks: clocks}, opt)
+	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: roof.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
 	found := opportunity.Find(o.Profiles, captured, roofs, fills, opt)
 	if len(found.List) > 0 {
 		s.Lead = found.Lead()

@@ -97,7 +97,7 @@ func samplePage(t testing.TB) Page {
 	for i := range hostile {
 		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: hostileName(i), NoWithout: hostileName(i), Evidence: []finding.Evidence{{Text: hostileName(i + 1)}}, Show: [][]string{{"--tail", hostile[i]}}})
 	}
-	p := Page{Title: "Report " + hostile[0], Subtitle: hostile[2], Tiles: []Tile{{Name: "Requests", Value: hostile[3], Detail: hostile[4], Href: "#findings"}}, Made: Provenance{Version: "v1", Command: hostile[5]},
+	p := Page{Title: "Report " + hostile[0], Subtitle: hostile[2], Tiles: []Tile{{Name: "Requests", Value: hostile[3], Detail: hostile[4], Href: "#findings"}}, Provenance: Provenance{Version: "v1", Command: hostile[5]},
 		Sections: []Section{Summary(lookedAt(findings, hostile), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile}}}
 	p.Sections = append(p.Sections, Requests(measured(set), timeline, src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
@@ -173,7 +173,7 @@ func render(t testing.TB, p Page) string {
 func lookedAt(findings []finding.Finding, names []string) *finders.Result {
 	r := &finders.Result{Findings: findings}
 	for _, name := range names {
-		r.Judged = append(r.Judged, finders.Judgment{Judged: finding.Judged{What: name, Of: "request", N: 1}})
+		r.Judged = append(r.Judged, finders.Judgment{Check: finding.Check{What: name, Of: "request", N: 1}})
 	}
 	return r
 }

@@ -29,7 +29,7 @@ type Page struct {
 	Sections []Section
 	// RequestCommands show a request of which the page has no waterfall; RID stands for it.
 	RequestCommands []string
-	Made            Provenance
+	Provenance      Provenance
 }
 
 // Provenance is how a page came to be.

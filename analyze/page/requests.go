@@ -100,11 +100,11 @@ func fitting(list []RequestView) []RequestView {
 	return out
 }
 
-// One makes the page of a request, or of several that one ID names: indexes into
+// OneRequest makes the page of a request, or of several that one ID names: indexes into
 // Set.Requests.
-func One(set *request.Set, found []int, id string, inputs []string, made Provenance) Page {
+func OneRequest(set *request.Set, found []int, id string, inputs []string, made Provenance) Page {
 	src := Source{Inputs: inputs}
-	p := Page{Title: "Request " + id, Made: made}
+	p := Page{Title: "Request " + id, Provenance: made}
 	list := &RequestList{}
 	var falls []*requests.Waterfall
 	run := replay.Read(set)
@@ -295,7 +295,7 @@ func waterfallOf(w *requests.Waterfall) chart.Waterfall {
 }
 
 // phaseOfWhy is in the color of which phase a piece of a critical path is drawn.
-var phaseOfWhy = map[replay.Why]request.Phase{
+var phaseOfWhy = map[replay.WaitReason]request.Phase{
 	replay.Dispatching: request.DispatchPhase, replay.Booking: request.BootstrapPhase, replay.Queueing: request.QueuePhase, replay.Prefilling: request.PrefillPhase,
 	replay.Transferring: request.TransferPhase, replay.Joining: request.QueuePhase, replay.Decoding: request.DecodePhase, replay.HeldUp: request.PrefillPhase,
 	replay.LateRank: request.OtherPhase, replay.Returning: request.RoutePhase,

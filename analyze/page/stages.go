@@ -144,7 +144,7 @@ const (
 var frameKinds = []chart.Part{{Name: "Python", Color: 0}, {Name: "operator", Color: 2}, {Name: "call into CUDA or HIP", Color: 1}, {Name: "OS call", Color: 6}, {Name: "garbage collection", Color: 4}, {Name: "range", Color: 7}, {Name: "native code", Color: 5}, {Name: "kernel or copy", Color: 3}, {Name: "narrow frames", Color: 10}}
 
 // frameKind returns the color of what a thread does in a frame: an index into frameKinds.
-func frameKind(did host.Did) int {
+func frameKind(did host.Activity) int {
 	switch did {
 	case host.InPython, host.Locked, host.Sleeping:
 		return 0
@@ -194,7 +194,7 @@ func Stacks(s *host.Stacks, src Source) Section {
 }
 
 // flameFigure draws a flame graph; nil if there is nothing to draw.
-func flameFigure(s *host.Stacks, of host.Of, f *Figure) *Figure {
+func flameFigure(s *host.Stacks, of host.TimeOf, f *Figure) *Figure {
 	narrow := narrowest
 	flame := s.Flame(of, narrow)
 	for len(flame.Boxes) > mostBoxes {
@@ -207,7 +207,7 @@ func flameFigure(s *host.Stacks, of host.Of, f *Figure) *Figure {
 	body := &chart.Flame{Kinds: frameKinds, Total: float64(flame.Total), Unit: func(ns float64) string { return words.Nearly(int64(ns)) }}
 	for i := range flame.Boxes {
 		b := &flame.Boxes[i]
-		box := chart.FlameBox{Name: b.Name, Label: host.Short(b.Name), Kind: frameKind(b.Did), Depth: b.Depth, From: float64(b.From), Value: float64(b.Time)}
+		box := chart.FlameBox{Name: b.Name, Label: host.Short(b.Name), Kind: frameKind(b.Activity), Depth: b.Depth, From: float64(b.From), Value: float64(b.Time)}
 		if b.Merged > 0 {
 			box.Name = fmt.Sprintf("%d frames, each less than %s %%", b.Merged, words.InPercent(narrow))
 			box.Label, box.Kind = words.Counted(b.Merged, "narrow frame"), len(frameKinds)-1

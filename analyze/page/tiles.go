@@ -86,7 +86,7 @@ func outcomes(o *overview.Overview) Tile {
 // latencyTile is a latency of finished requests.
 func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 	t := Tile{Name: m.Title, Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
-	seen := o.Seen()
+	seen := o.UserLatencies()
 	for i := range seen {
 		if l := &seen[i]; overview.LatencyName(l) == m.Title && l.N > 0 {
 			t.Value, t.Unit, t.Detail = words.Nearly(l.P50), "p50", "p99 "+words.Nearly(l.P99)

@@ -79,7 +79,7 @@ func (g *StepGroup) acquit(rank int) string {
 
 // StragglerFindings returns the ranks that others wait for at the end of steps, and
 // whether there are enough steps to tell. A healthy deployment has none.
-func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	for _, s := range r.stragglerRanks() {
 		f := s.Finding(s.LostShare * s.Part)
@@ -93,7 +93,7 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ju
 		}
 		out = append(out, f)
 	}
-	judged := finding.Judged{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
+	judged := finding.Check{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
 	all := 0
 	for _, g := range r.Groups {
 		judged.N = max(judged.N, g.Steps)
@@ -112,9 +112,9 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ju
 
 // Imbalances returns the ranks that get more than their share of the requests, and
 // whether there are enough requests to tell.
-func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
-	judged := finding.Judged{What: "load per rank", Of: "request", Needed: routesInBlock * minBlocks}
+	judged := finding.Check{What: "load per rank", Of: "request", Needed: routesInBlock * minBlocks}
 	balances := r.balances()
 	for i := range balances {
 		d := &balances[i]
@@ -131,9 +131,9 @@ func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 
 // SlowStages returns the stages that hold up their pipelines, and whether there are
 // enough micro-batches to tell.
-func (r *Ranks) SlowStages() ([]finding.Finding, finding.Judged) {
+func (r *Ranks) SlowStages() ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
-	judged := finding.Judged{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
+	judged := finding.Check{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
 	for _, p := range r.Pipes {
 		judged.N = max(judged.N, p.Batches)
 		for i := range p.Slow {

@@ -69,7 +69,7 @@ func (r *Ranks) slowServers() (list []*SlowServer) {
 
 // SlowServers returns the servers that are slow, each once, and whether there are enough
 // steps to tell.
-func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	var servers []place.Location
 	for _, s := range r.slowServers() {
@@ -85,7 +85,7 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
-	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: minPaced}
+	judged := finding.Check{What: "step times of servers", Of: "step", N: r.paced, Needed: minPaced}
 	if r.paced < 0 {
 		judged.Reason = "no role has several ranks with traced steps to compare"
 	}

@@ -12,31 +12,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Why is what a request waits for on its critical path.
-type Why uint8
+// WaitReason is what a request waits for on its critical path.
+type WaitReason uint8
 
 const (
-	Dispatching  Why = iota // on its way to a scheduler: gateway, tokenizer
-	Booking                 // for KV cache on its decode server
-	Queueing                // behind steps of others, before its first
-	Prefilling              // its own prefill
-	Transferring            // its KV cache
-	Joining                 // for the running step, before it is in one
-	Decoding                // its own decode steps
-	HeldUp                  // others' prefills between its decode steps
-	LateRank                // a rank that ends a step after all others
-	Collective              // a rank that comes last to collectives of a step, as profiles tell; see package critical
-	Returning               // after its last token
+	Dispatching  WaitReason = iota // on its way to a scheduler: gateway, tokenizer
+	Booking                        // for KV cache on its decode server
+	Queueing                       // behind steps of others, before its first
+	Prefilling                     // its own prefill
+	Transferring                   // its KV cache
+	Joining                        // for the running step, before it is in one
+	Decoding                       // its own decode steps
+	HeldUp                         // others' prefills between its decode steps
+	LateRank                       // a rank that ends a step after all others
+	Collective                     // a rank that comes last to collectives of a step, as profiles tell; see package critical
+	Returning                      // after its last token
 )
 
 // String returns the word that reports print.
-func (w Why) String() string {
+func (w WaitReason) String() string {
 	return [...]string{"dispatch", "kv cache", "queue", "prefill", "transfer", "join", "decode", "held up", "late rank", "collective", "return"}[w]
 }
 
 // A Segment is a piece of the critical path of a request, from the end of the one before.
 type Segment struct {
-	Why   Why
+	Why   WaitReason
 	Until trace.Time
 	Place int // whose rank is waited for, of [Run.PlaceName]; None
 	From  int // which rank sends the KV cache that is waited for; None
@@ -177,7 +177,7 @@ func (w *pathWalk) next(e *Engine) int {
 }
 
 // behind adds a step of others.
-func (w *pathWalk) behind(why Why, at, k int) {
+func (w *pathWalk) behind(why WaitReason, at, k int) {
 	st := &w.Engines[at].Steps[k]
 	s := Segment{Why: why, Until: st.Done, Place: at, Other: None}
 	if st.Kind == Prefill {

@@ -26,10 +26,10 @@ const (
 
 // FailureFindings tells of requests that got no answer, through no fault of their
 // clients.
-func FailureFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
+func FailureFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	failed := requestsThat(s, func(r *request.Request) bool { return r.Status == request.Failed })
 	full := requestsThat(s, s.TurnedAway)
-	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
+	judged := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
 	all := slices.Concat(failed, full)
 	slices.Sort(all)
 	switch {
@@ -50,10 +50,10 @@ func areMany(s *request.Set, list []int) bool {
 const TurnedAway = "turned away"
 
 // RetractionFindings tells of requests that were removed from their batch.
-func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, finding.Judged) {
+func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, finding.Check) {
 	retracted := requestsThat(s, func(r *request.Request) bool { return r.Metrics.Retractions > 0 })
 	n, all := len(retracted), len(s.Requests)
-	judged := finding.Judged{What: "retractions", Of: "request", N: all, Needed: finding.FewDelayed}
+	judged := finding.Check{What: "retractions", Of: "request", N: all, Needed: finding.FewDelayed}
 	if n < finding.FewDelayed || n*finding.DelayedOneIn < all {
 		return nil, judged
 	}
@@ -109,7 +109,7 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	}
 	full := slices.DeleteFunc(slices.Clone(failed), func(i int) bool { return s.Requests[i].Status == request.Failed })
 	if areMany(s, full) { // beside too few others to matter
-		f.Topic, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(full), "request"))
+		f.Subkind, f.Brief = TurnedAway, fmt.Sprintf("%s found the queue full", words.Counted(len(full), "request"))
 	}
 	return f
 }

@@ -36,16 +36,16 @@ type timeOut struct {
 }
 
 // GiveUpFindings tells of clients that give up after the same time, and since when.
-func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
+func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	t := findTimeOut(s)
-	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
+	judged := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
 	if t.n < fewGivenUp || t.n*givenUpOneIn < len(s.Requests) || 2*t.n < len(t.gone) {
 		return nil, judged
 	}
 	share := float64(len(t.gone)) / float64(len(s.Requests))
 	after := fmt.Sprintf("%d of them after %s (a time-out)", t.n, words.Nearly(t.ns))
 	f := finding.Finding{
-		Topic: GivenUp, Cost: share, Affected: finding.AffectedOf(s, t.gone),
+		Subkind: GivenUp, Cost: share, Affected: finding.AffectedOf(s, t.gone),
 		Text:   fmt.Sprintf("the clients of %d of %d requests gave up, %s", len(t.gone), len(s.Requests), after),
 		Brief:  fmt.Sprintf("the clients of %s %% of all requests gave up, %s", words.InPercent(share), after),
 		Metric: finding.Metric{Name: "requests given up per second", Unit: table.Number},

@@ -80,8 +80,8 @@ func (l *Loss) Text() string {
 }
 
 // Findings tells of the loss, and where it was.
-func (l *Loss) Findings() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "lost spans", Of: "span", N: l.Shown, Needed: 1}
+func (l *Loss) Findings() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "lost spans", Of: "span", N: l.Shown, Needed: 1}
 	if l.Lost == 0 {
 		return nil, judged
 	}

@@ -36,7 +36,7 @@ func apart(rule profile.Attention, in *Inputs, m profile.Mask) (w Work, ok bool)
 	if rule.HeadsFirst {
 		heads, tokens = 1, 2
 	}
-	pairs := float64(query[0]) * float64(query[heads]) * Pairs(query[tokens], key[tokens], m)
+	pairs := float64(query[0]) * float64(query[heads]) * AttentionPairs(query[tokens], key[tokens], m)
 	if math.IsNaN(pairs) {
 		return w, false
 	}
@@ -47,10 +47,10 @@ func apart(rule profile.Attention, in *Inputs, m profile.Mask) (w Work, ok bool)
 	return w, true
 }
 
-// Pairs returns for how many pairs of a token and a key of a sequence a head computes. It is NaN if that is
+// AttentionPairs returns for how many pairs of a token and a key of a sequence a head computes. It is NaN if that is
 // unknown, also for causal attention with other queries than keys: which keys a query attends to differs
 // between libraries.
-func Pairs(queries, keys int64, m profile.Mask) float64 {
+func AttentionPairs(queries, keys int64, m profile.Mask) float64 {
 	q, k, window := float64(queries), float64(keys), float64(m.Window)
 	if window == 0 || window > k {
 		window = k

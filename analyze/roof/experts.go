@@ -8,17 +8,17 @@ import (
 	"github.com/sgtrace/sgtrace/profile/experts"
 )
 
-// Routed is how tokens were spread over experts, as it was recorded.
-type Routed struct {
+// RoutedTokens is how tokens were spread over experts, as it was recorded.
+type RoutedTokens struct {
 	parts [][]float64 // for each layer, the part of the choices that fell on each expert
 }
 
-// RoutedOf sums up what recorders counted, over all passes; nil if there is nothing.
-func RoutedOf(set *experts.Set) *Routed {
+// RoutedTokensOf sums up what recorders counted, over all passes; nil if there is nothing.
+func RoutedTokensOf(set *experts.Set) *RoutedTokens {
 	if set.Empty() {
 		return nil
 	}
-	r := &Routed{}
+	r := &RoutedTokens{}
 	for _, d := range set.Dumps {
 		for layer := range d.Layers {
 			sum, parts := 0.0, make([]float64, d.Experts)
@@ -41,7 +41,7 @@ func RoutedOf(set *experts.Set) *Routed {
 
 // hit returns how many experts some tokens go to, of so many of which each token goes to k. Without a record of
 // as many experts, each is as likely as any other.
-func (r *Routed) hit(tokens, k, experts float64) float64 {
+func (r *RoutedTokens) hit(tokens, k, experts float64) float64 {
 	var sum, layers float64
 	if r != nil {
 		for _, parts := range r.parts {
@@ -66,7 +66,7 @@ const mostChosen = 64
 // expertsOf returns the work of fused experts, which operators of several libraries do with about the same
 // inputs: hidden states, two weights of all experts, and which of them each token goes to. The weights of the
 // experts that are hit are read, with their scales. What is added up in the end are results of k experts.
-func expertsOf(name string, in *Inputs, routed *Routed) (w Work, ok bool) {
+func expertsOf(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bool) {
 	lower := strings.ToLower(name)
 	if !strings.Contains(lower, "moe") && !strings.Contains(lower, "experts") {
 		return w, false
@@ -115,7 +115,7 @@ func expertsOf(name string, in *Inputs, routed *Routed) (w Work, ok bool) {
 // and what the router says of each expert, and the tensors that it makes views of before: the weights of all experts, and rows,
 // one for each expert that a token goes to. As many results as the weights have columns are written, or half of these where an
 // activation multiplies both halves. A scale for each block of a weight is not among them, and counts as nothing.
-func expertProduct(name string, in *Inputs, routed *Routed) (w Work, ok bool) {
+func expertProduct(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bool) {
 	lower := strings.ToLower(name)
 	tokens, router := in.Dims(0), in.Dims(1)
 	if !strings.Contains(lower, "moe") && !strings.Contains(lower, "experts") || len(tokens) != 2 || len(router) != 2 || router[0] != tokens[0] {

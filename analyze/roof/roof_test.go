@@ -172,10 +172,10 @@ func TestSlidingWindow(t *testing.T) {
 			t.Errorf("%s: %v %.0f FLOP, %.0f bytes, want %.0f, %.0f", c.name, ok, w.FLOPs, w.Bytes, flop, bytes)
 		}
 	}
-	if n, want := Pairs(1000, 1000, mask), counted(0, 1000); math.Abs(n/want-1) > 0.005 {
+	if n, want := AttentionPairs(1000, 1000, mask), counted(0, 1000); math.Abs(n/want-1) > 0.005 {
 		t.Errorf("%.0f pairs, want %.0f", n, want)
 	}
-	if n := Pairs(100, 100, mask); n != 5000 { // all that causal attention needs
+	if n := AttentionPairs(100, 100, mask); n != 5000 { // all that causal attention needs
 		t.Errorf("%.0f pairs", n)
 	}
 }
@@ -187,7 +187,7 @@ func TestRoutedExperts(t *testing.T) {
 		d.Counts[e] = 100
 	}
 	in := ParseInputs("[[4096,2048],[128,1536,2048],[128,2048,768],[4096,8],[4096,8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
-	w, ok := WorkOf("sglang::inplace_fused_experts", in, Setting{Routed: RoutedOf(&experts.Set{Dumps: []*experts.Dump{d}})})
+	w, ok := WorkOf("sglang::inplace_fused_experts", in, Setting{Routed: RoutedTokensOf(&experts.Set{Dumps: []*experts.Dump{d}})})
 	if want := 2*4096.0*2048*2 + 16*(1536*2048+2048*768)*2; !ok || math.Abs(w.Bytes-want) > 1 {
 		t.Errorf("%v, %.0f bytes, want those of 16 experts, %.0f", ok, w.Bytes, want)
 	}

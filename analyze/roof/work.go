@@ -85,8 +85,8 @@ type Setting struct {
 	Lengths *profile.Lengths // of the sequences of their step; nil is unknown
 	Mask    profile.Mask     // of attention
 	Values  string           // of inputs that are no tensors, as [profile.Frame.Values] has them; "" is unknown
-	// Routed are how tokens were spread over experts where that was recorded beside; nil is unknown.
-	Routed *Routed
+	// RoutedTokens are how tokens were spread over experts where that was recorded beside; nil is unknown.
+	Routed *RoutedTokens
 }
 
 // WorkOf returns what an operator must do; ok is false if no formula is known, or shapes and types do

@@ -23,8 +23,8 @@ const (
 )
 
 // Findings are ranks that get more tokens than others, and layers whose experts are uneven.
-func (r *Routing) Findings() ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
+func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
 	var list []finding.Finding
 	unsized := false
 	for _, s := range r.Sources {
@@ -67,7 +67,7 @@ func times(v float64) string { return fmt.Sprintf("%.2f times", v) }
 // hotRank says that one rank gets more than the others.
 func (s *Source) hotRank(hot *Rank) finding.Finding {
 	name := fmt.Sprintf("EP%d", hot.Rank)
-	f := finding.Finding{Topic: "experts " + s.Name, At: place.Named(name), P: finding.Chance(s.P), Cost: s.Single, Whose: finding.MoETime,
+	f := finding.Finding{Subkind: "experts " + s.Name, At: place.Named(name), P: finding.Chance(s.P), Cost: s.Single, CostBasis: finding.MoETime,
 		Metric: finding.Metric{Name: "tokens of a rank by the mean", Unit: table.Number, Before: 1, After: hot.Times}}
 	f.Text = fmt.Sprintf("the experts of %s get %s the tokens of the mean rank: it is the busiest in %d of %d layers", name, times(hot.Times), hot.Busiest, s.Layers)
 	key := finding.Row("file", s.Name, "rank", name)
@@ -125,7 +125,7 @@ func (s *Source) confirmed(hot *Rank) []finding.Evidence {
 
 // uneven says that each layer has another rank that gets most.
 func (s *Source) uneven(cost float64) finding.Finding {
-	f := finding.Finding{Topic: "layers " + s.Name, Cost: cost, Whose: finding.MoETime, Confidence: finding.Certain,
+	f := finding.Finding{Subkind: "layers " + s.Name, Cost: cost, CostBasis: finding.MoETime, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1 - s.Chance(), After: 1 - s.Waits()}}
 	f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens", s.EP, times(1/(1-s.Waits())))
 	switch hot := &s.ByRank[s.Hot]; {
@@ -157,7 +157,7 @@ func (s *Source) logged() (list []finding.Finding) {
 	if s.Passes < fewPasses {
 		return nil
 	}
-	f := finding.Finding{Topic: "log " + s.Name, Whose: finding.MoETime, Confidence: finding.Likely}
+	f := finding.Finding{Subkind: "log " + s.Name, CostBasis: finding.MoETime, Confidence: finding.Likely}
 	for _, c := range changepoint.Levels(s.balance, changepoint.Options{Alpha: rarely / 10}) {
 		before, after := mean(s.balance[c.From:c.At]), mean(s.balance[c.At:c.To])
 		if before-after < leastCost {

@@ -149,7 +149,7 @@ func TestRateOfHotRanks(t *testing.T) {
 				found, judged := r.Findings()
 				var at []string
 				for _, f := range found {
-					if strings.HasPrefix(f.Topic, "experts ") {
+					if strings.HasPrefix(f.Subkind, "experts ") {
 						at = append(at, f.At.RankName())
 					}
 				}

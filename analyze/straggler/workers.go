@@ -166,9 +166,9 @@ func (p *pace) chance(slow []int, questions int) float64 {
 
 // Workers tells which worker, or which pipeline stage, takes longer than its peers in nearly
 // all steps. Where the slowest one changes from step to step, it is the data, and not a machine.
-func Workers(set *profile.Set) ([]finding.Finding, finding.Judged) {
+func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 	list := sameWork(workersOf(work(set.Lanes)))
-	judged := finding.Judged{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
+	judged := finding.Check{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
 	if len(list) < fewWorkers {
 		judged.Reason = "no timeline names workers and steps"
 		return nil, judged
@@ -251,7 +251,7 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
 	}
-	f := finding.Finding{Topic: workerTopic + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), Whose: finding.RankTime,
+	f := finding.Finding{Subkind: workerTopic + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), CostBasis: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
 		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}

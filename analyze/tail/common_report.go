@@ -14,8 +14,8 @@ import (
 
 // Findings tells what slow requests have in common, and whether there are enough of them to
 // tell.
-func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "what slow requests have in common", Of: "finished request", N: t.N, Needed: finding.FewCompared}
+func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "what slow requests have in common", Of: "finished request", N: t.N, Needed: finding.FewCompared}
 	if t.N >= finding.FewCompared && len(t.List) == 0 {
 		judged.Reason = "nothing tells requests apart"
 	}
@@ -44,11 +44,11 @@ const PlaceTopic = "place"
 
 func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
-		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),
+		Subkind: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),
 		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
 	}
 	if c.Of == Where {
-		f.Topic = PlaceTopic
+		f.Subkind = PlaceTopic
 	}
 	if c.Part >= 0.5 {
 		f.Mostly = c.Main.String()

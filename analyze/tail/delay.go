@@ -253,8 +253,8 @@ func (d *Delays) wait(c cause.Cause) *Wait {
 // WaitFindings tells what requests in general wait for, and whether there are enough of them
 // to tell. Where all of them wait, the slow ones do not differ by it from the usual ones,
 // and nothing changes if that was so from the beginning.
-func (t *Tail) WaitFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "waits of all requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+func (t *Tail) WaitFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "waits of all requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	if t.Delays == nil {
 		return nil, judged
 	}
@@ -262,7 +262,7 @@ func (t *Tail) WaitFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 	for i := range t.Delays.Waits {
 		w := &t.Delays.Waits[i]
 		f := finding.Finding{
-			Topic: finding.Waits, Text: fmt.Sprintf("%s; median E2E: %s", w, words.Nearly(t.Delays.Limit)), Cost: w.Share, Claim: b.AllOf(t.requests(), w.Cause), Show: showTable("delays"),
+			Subkind: finding.Waits, Text: fmt.Sprintf("%s; median E2E: %s", w, words.Nearly(t.Delays.Limit)), Cost: w.Share, Claim: b.AllOf(t.requests(), w.Cause), Show: showTable("delays"),
 			Metric: finding.Metric{Name: "time " + w.Cause.Phrase(), Unit: table.Duration, Before: math.NaN(), After: float64(w.P50)},
 		}
 		f.Evidence = []finding.Evidence{finding.Sentence("one in ten requests spends %s or more %s", words.Nearly(w.P90), w.Cause.Phrase())}

@@ -40,7 +40,7 @@ func kindOf(c cause.Cause) finding.Kind {
 
 // TransferFindings tells whether KV transfers are slow, and whether there are enough of
 // them to tell.
-func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	judged := t.judgedSides("KV transfers", "KV transfer")
 	x := t.Transfers
 	if x == nil || len(x.Slow) == 0 {
@@ -68,14 +68,14 @@ func showTable(name string) [][]string { return [][]string{{"--tail", "--table",
 
 // SideFindings tells whether the prefill or the decode side is saturated, and whether
 // there are enough requests to tell.
-func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	judged := t.judgedSides("saturation of prefill and decode", "request")
 	d := t.Disaggregation
 	if d == nil || d.Saturated == request.Other {
 		return nil, judged
 	}
 	f := finding.Finding{
-		Topic: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Claim: b.Beyond(t.requests(), cause.OverloadCauses...),
+		Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Claim: b.Beyond(t.requests(), cause.OverloadCauses...),
 		Show:   showTable("firsttoken"),
 		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
 	}
@@ -92,8 +92,8 @@ func (t *Tail) requests() []int {
 }
 
 // judgedSides says how many requests were prefilled on one server and decoded on another.
-func (t *Tail) judgedSides(what, of string) finding.Judged {
-	judged := finding.Judged{What: what, Of: of, Needed: finding.FewCompared}
+func (t *Tail) judgedSides(what, of string) finding.Check {
+	judged := finding.Check{What: what, Of: of, Needed: finding.FewCompared}
 	if d := t.Disaggregation; d != nil {
 		judged.N = d.N
 	} else {
@@ -105,8 +105,8 @@ func (t *Tail) judgedSides(what, of string) finding.Judged {
 // CauseFindings tells which causes of one kind delay requests or make the tail: first
 // those that delay some requests by themselves. It says whether there are enough
 // requests to tell.
-func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	var out []finding.Finding
 	if t.Delays != nil {
 		for i := range t.Delays.Rows {
@@ -137,9 +137,9 @@ func (t *Tail) finding(cause cause.Cause, at Place, claim finding.Claim, text st
 	kind := kindOf(cause)
 	switch kind {
 	case finding.Tail:
-		f.Topic = cause.String()
+		f.Subkind = cause.String()
 	case finding.Load:
-		f.Topic = finding.Waits
+		f.Subkind = finding.Waits
 	}
 	if at.Proc != request.None && (kind == finding.Straggler || at.nearlyAll() != "") {
 		f.At = t.placeOf(int32(at.Proc))

@@ -215,7 +215,7 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	whole := int64(0)
 	for i := range g.units {
 		u := &g.units[i]
-		if proc := t.List[u.owner].Home(c); proc != request.None && u.sum[c] > 0 {
+		if proc := t.List[u.owner].ProcOf(c); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
 			whole += u.sum[c]
 		}
@@ -240,7 +240,7 @@ func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 	}
 	for i := range cause.Each(list) {
 		for c := range cause.Count {
-			one[c] = one[c] && list[i].Home(c) == list[0].Home(c)
+			one[c] = one[c] && list[i].ProcOf(c) == list[0].ProcOf(c)
 		}
 	}
 	return one

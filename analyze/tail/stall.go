@@ -246,8 +246,8 @@ const (
 
 // StallFindings tells which prompts held up the decoding of others, and what would have
 // helped.
-func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "prompts that hold up decoding", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	judged := finding.Check{What: "prompts that hold up decoding", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	x := t.Stalls
 	if x == nil {
 		judged.Reason = "no gaps between tokens were traced"
@@ -259,13 +259,13 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 	}
 	worst := &x.List[0]
 	f := finding.Finding{
-		Topic: StallTopic, Cost: cost, Claim: b.Amounts(x.held(), cause.Interference), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
+		Subkind: StallTopic, Cost: cost, Claim: b.Amounts(x.held(), cause.Interference), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
 		Metric: finding.Metric{Name: "longest gap between tokens", Unit: table.Duration, Before: math.NaN(), After: float64(worst.Longest)},
 		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
 			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
 	}
 	if !worst.alone() {
-		f.Topic = CrowdTopic
+		f.Subkind = CrowdTopic
 	}
 	if n := len(x.List); n > 1 {
 		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))

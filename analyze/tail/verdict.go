@@ -125,7 +125,7 @@ func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	out := SlowRequest{
 		Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around, Share: shareOf(more, c.added(times)),
 	}
-	proc := a.Home(main.Cause)
+	proc := a.ProcOf(main.Cause)
 	out.Where = Place{int(proc), t.rankName(proc), 1, t.oneHome[main.Cause]}
 	return out
 }

@@ -40,15 +40,15 @@ var Fixes = []Fix{
 		}, (*Run).evenly, nil},
 	{"transfers", "no KV transfer takes longer than its size explains",
 		func(f *finding.Finding) bool {
-			return f.Kind == finding.Transfer || f.Kind == finding.Limit && f.Topic == limit.Transfers.String()
+			return f.Kind == finding.Transfer || f.Kind == finding.Limit && f.Subkind == limit.Transfers.String()
 		}, (*Run).quickTransfers, func(r *Run) *Change { return r.quickTransfers(&finding.Finding{}) }},
 	{"retractions", "KV cache for all requests: none is thrown out of the batch, and none waits for memory",
 		func(f *finding.Finding) bool {
-			return f.Kind == finding.Memory || f.Kind == finding.Limit && f.Topic == limit.Room.String()
+			return f.Kind == finding.Memory || f.Kind == finding.Limit && f.Subkind == limit.Room.String()
 		}, (*Run).roomForAll, func(r *Run) *Change { return r.roomForAll(&finding.Finding{}) }},
 	{"onset", "arrivals and step times as they were before",
 		func(f *finding.Finding) bool {
-			return f.Since != 0 && (f.Kind == finding.Change && (f.Topic == change.Pace || f.Topic == change.Stalls) || f.Kind == finding.Load && f.Topic == "")
+			return f.Since != 0 && (f.Kind == finding.Change && (f.Subkind == change.Pace || f.Subkind == change.Stalls) || f.Kind == finding.Load && f.Subkind == "")
 		}, (*Run).asBefore, nil},
 }
 
@@ -89,7 +89,7 @@ func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 		if len(list) == 0 {
 			return nil, fmt.Errorf("--fix %s: nothing was found that it could take away", name)
 		}
-		return Together(list), nil
+		return Combine(list), nil
 	}
 	for k := range found {
 		f := &found[k]
@@ -219,7 +219,7 @@ func (r *Run) evenly(f *finding.Finding) *Change {
 	routing := &Change{Name: "even routing", do: func(p *replay.Plan) { r.Reroute(p, engines[:1], how, f.Since) },
 		Assumed: []string{"requests go to the servers " + how.String() + ", with the cached tokens that they had"}}
 	if burst := r.calmArrivals(f); burst != nil && f.Kind == finding.Load {
-		return Together([]*Change{routing, burst}) // the finding is about both
+		return Combine([]*Change{routing, burst}) // the finding is about both
 	}
 	return routing
 }

@@ -320,8 +320,8 @@ func luck(before, after []float64) (mean, spread, kept float64) {
 	return mean, math.Sqrt(spread), kept
 }
 
-// Together makes one change of several.
-func Together(list []*Change) *Change {
+// Combine makes one change of several.
+func Combine(list []*Change) *Change {
 	c := &Change{}
 	var names []string
 	for _, x := range list {

@@ -91,7 +91,7 @@ func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 // which it is worst.
 func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
-		OfProfiles: f.Whose == finding.GPUTime || f.Whose == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f)}
+		OfProfiles: f.CostBasis == finding.GPUTime || f.CostBasis == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f)}
 	switch f.At.Scope {
 	case place.OneRank:
 		d.Rank = rankName(f.At, m.Of.Profiles)
@@ -100,7 +100,7 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 		d.Name += naming.Separator + f.At.String()
 	case place.Everywhere:
 		if f.Kind == finding.GPU && m.GPUs != nil {
-			d.Rank, d.Shows = loss.Worst(m.GPUs, f.Topic)
+			d.Rank, d.Shows = loss.Worst(m.GPUs, f.Subkind)
 		}
 	}
 	return d
@@ -139,7 +139,7 @@ func recordOf(f *finding.Finding) []drawing.Field {
 	if f.Metric.Name != "" {
 		record = append(record, text("metric", f.Metric.Name), text("unit", f.Metric.UnitName()), number("before", f.Metric.Before), number("after", f.Metric.After))
 	}
-	record = append(record, number("p", p), number("cost", f.Cost), text("cost_of", string(f.Whose)))
+	record = append(record, number("p", p), number("cost", f.Cost), text("cost_of", string(f.CostBasis)))
 	if f.Affected.N > 0 {
 		record = append(record, number("requests", float64(f.Affected.N)), text("rids", strings.Join(f.Affected.RIDs, " ")))
 	}

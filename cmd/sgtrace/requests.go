@@ -85,7 +85,7 @@ func (c *command) criticalPaths(ctx *cli.Context, how printed) error {
 	hosts := critical.ReadHosts(run, &e.Profiles)
 	d := &document.Document{Schema: "sgtrace.request/v2"}
 	for i, r := range all[:min(len(all), mostWaterfalls)] {
-		path := critical.Of(run, hosts, r)
+		path := critical.PathOf(run, hosts, r)
 		if path == nil {
 			return fmt.Errorf("%s has no critical path: it did not finish, or spans of it are missing", set.Text(set.Requests[r].RID))
 		}
@@ -191,7 +191,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if ctx.IsSet("o") {
 		given := c.given(ctx, args)
 		return c.writePage(ctx, files, given, []string{"request", id}, func(made page.Provenance) (page.Page, error) {
-			return page.One(set, found, id, given, made), nil
+			return page.OneRequest(set, found, id, given, made), nil
 		})
 	}
 	if len(found) > mostWaterfalls && how.format != table.FormatCSV && how.format != table.FormatJSON {

@@ -168,7 +168,7 @@ func chosenChanges(ctx *cli.Context, run *whatif.Run, find func() []finding.Find
 		}
 	}
 	if ctx.Bool("together") {
-		list = []*whatif.Change{whatif.Together(list)}
+		list = []*whatif.Change{whatif.Combine(list)}
 	}
 	return list, left, nil
 }

@@ -19,15 +19,15 @@ const Schema = "sgtrace.clocks/v1"
 
 // A Report says how the clocks of a merge were put on one.
 type Report struct {
-	Schema    string `json:"schema"`
-	Reference string `json:"reference"`
-	Clocks    []Line `json:"clocks"`
+	Schema    string        `json:"schema"`
+	Reference string        `json:"reference"`
+	Clocks    []ClockRecord `json:"clocks"`
 }
 
-// A Line is one clock. With local times t in ns,
+// A ClockRecord is one clock. With local times t in ns,
 //
 //	reference = t - offset_ns - drift_ppb/1e9 * (t - t0_ns)
-type Line struct {
+type ClockRecord struct {
 	Host     string   `json:"host"`
 	Names    []string `json:"names"`  // all that inputs call the host by
 	Ranks    []string `json:"ranks"`  // PyTorch traces on this clock
@@ -54,14 +54,14 @@ type Line struct {
 
 // Lopsided reports whether the offset is known no better because one direction of requests hardly
 // ever comes near to how quick it can be.
-func (l *Line) Lopsided() bool {
+func (l *ClockRecord) Lopsided() bool {
 	const matters = 1_000_000 // ns
 	return 2*l.Loose >= l.Bound && l.Bound >= matters
 }
 
 // Report says how the clocks were aligned.
 func (m *Alignment) Report(of *ranks.Assignment) *Report {
-	r := &Report{Schema: Schema, Clocks: []Line{}}
+	r := &Report{Schema: Schema, Clocks: []ClockRecord{}}
 	if len(m.HostClocks) == 0 {
 		return r
 	}
@@ -72,7 +72,7 @@ func (m *Alignment) Report(of *ranks.Assignment) *Report {
 	}
 	communities := sync.OnceValue(of.Communities)
 	for i, c := range m.HostClocks {
-		l := Line{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, names[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
+		l := ClockRecord{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, names[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
 			T0: c.Fit.T0, Offset: c.Fit.Offset, DriftPPB: c.Fit.DriftPPB, DriftGiven: c.drifts, Bound: c.Fit.Bound, Loose: c.Fit.Loose, Matches: c.Fit.Matches,
 			Trimmed: c.Fit.Trimmed, ResidualP95: c.Fit.ResidualP95, FirstNs: int64(c.First), LastNs: int64(c.Last)}
 		switch {
@@ -87,7 +87,7 @@ func (m *Alignment) Report(of *ranks.Assignment) *Report {
 }
 
 // Most is the largest size of the offset while events are stamped, in ns.
-func (l *Line) Most() int64 {
+func (l *ClockRecord) Most() int64 {
 	fit := align.ClockFit{T0: l.T0, Offset: l.Offset, DriftPPB: l.DriftPPB}
 	from, to := l.FirstNs-fit.ToReference(l.FirstNs), l.LastNs-fit.ToReference(l.LastNs)
 	return max(from, -from, to, -to)
@@ -101,7 +101,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // String describes a clock on one line, for people.
-func (l *Line) String() string {
+func (l *ClockRecord) String() string {
 	var b strings.Builder
 	switch {
 	case len(l.Ranks) == 0:

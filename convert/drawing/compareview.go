@@ -130,8 +130,8 @@ func (m *merging) usedRoles(c *ranks.Capture, used *[roles]bool) {
 }
 
 // streamsOf yields the lines of a capture that are streams of a device.
-func streamsOf(c *ranks.Capture) iter.Seq[*inputs.Line] {
-	return func(yield func(*inputs.Line) bool) {
+func streamsOf(c *ranks.Capture) iter.Seq[*inputs.TrackRow] {
+	return func(yield func(*inputs.TrackRow) bool) {
 		for i := range c.File.Lines {
 			l := &c.File.Lines[i]
 			if l.Key.Part == c.Part && l.Key.Kind == profile.RowStream && !yield(l) {

@@ -157,7 +157,7 @@ func (m *merging) recorded() (e inputs.Extent) {
 }
 
 // around returns an extent that has the events of a line, too.
-func around(e inputs.Extent, c *ranks.Capture, l *inputs.Line) inputs.Extent {
+func around(e inputs.Extent, c *ranks.Capture, l *inputs.TrackRow) inputs.Extent {
 	for _, lane := range l.Lanes {
 		for _, i := range lane {
 			event := &c.File.Events[i]

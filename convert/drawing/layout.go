@@ -78,15 +78,15 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	drawFindings(b, &opt, set, l.during, inputs.Extent{})
 	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, nil)
-	t := l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
+	t := l.drawViews(b, opt.View, trace.Capacity{}, func(*drawing) {})
 	return noteOpening(t, opt.Findings, inputs.Extent{})
 }
 
 // drawViews draws the views and, into the given room, what more draws besides;
 // it gets the thread view, or the request view if that is the only one. Two
 // views are drawn side by side.
-func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more func(d *drawing)) *trace.Trace {
-	own, byRequest := l.rooms(), trace.Room{}
+func (l *layout) drawViews(b *trace.Builder, view View, room trace.Capacity, more func(d *drawing)) *trace.Trace {
+	own, byRequest := l.rooms(), trace.Capacity{}
 	if view != ViewThread {
 		l.reportLeftOut()
 		byRequest = l.requestRoom()
@@ -118,7 +118,7 @@ func (l *layout) drawMain(d *drawing, more func(d *drawing)) {
 }
 
 // total adds up rooms.
-func total(rooms []trace.Room) (sum trace.Room) {
+func total(rooms []trace.Capacity) (sum trace.Capacity) {
 	for _, r := range rooms {
 		sum = sum.Plus(r)
 	}
@@ -126,7 +126,7 @@ func total(rooms []trace.Room) (sum trace.Room) {
 }
 
 // outlineRoom is how many rows an outline takes.
-var outlineRoom = trace.Room{Slices: 1}
+var outlineRoom = trace.Capacity{Slices: 1}
 
 // fewSpans is how many spans the viewer draws fast in a closed group.
 const fewSpans = 20_000
@@ -198,16 +198,16 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 
 // rooms returns how many rows the thread view has of each proc, and reports what it has no
 // rows for.
-func (l *layout) rooms() []trace.Room {
-	rooms := make([]trace.Room, len(l.set.Procs))
+func (l *layout) rooms() []trace.Capacity {
+	rooms := make([]trace.Capacity, len(l.set.Procs))
 	for p := range l.counters {
 		rooms[p].Samples = l.counters[p].room()
 	}
-	begin := func() *[]trace.Room {
-		part := make([]trace.Room, len(rooms))
+	begin := func() *[]trace.Capacity {
+		part := make([]trace.Capacity, len(rooms))
 		return &part
 	}
-	parallel.Fold(l.set.Len(), request.RowSize, begin, func(part *[]trace.Room, from, to int) {
+	parallel.Fold(l.set.Len(), request.RowSize, begin, func(part *[]trace.Capacity, from, to int) {
 		for i := from; i < to; i++ {
 			if l.drawn(i) {
 				r := &(*part)[l.set.ProcOf(i)]
@@ -215,7 +215,7 @@ func (l *layout) rooms() []trace.Room {
 				r.Instants += l.instantsDrawn(i)
 			}
 		}
-	}, func(part *[]trace.Room) {
+	}, func(part *[]trace.Capacity) {
 		for p, r := range *part {
 			rooms[p] = rooms[p].Plus(r)
 		}

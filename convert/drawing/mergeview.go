@@ -142,7 +142,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 }
 
 // room returns how many rows the ranks will take, as far as that is known before.
-func (m *merging) room() (r trace.Room) {
+func (m *merging) room() (r trace.Capacity) {
 	for _, f := range m.of.Files {
 		work := 0
 		for i := range f.Events {

@@ -11,11 +11,11 @@ import (
 // What a profiler tells about itself is one row, whatever its rows are called; another row
 // without a number stays.
 func TestProfilerRows(t *testing.T) {
-	row := func(kind profile.RowKind, name, tid string) *inputs.Line {
-		return &inputs.Line{Key: inputs.LineKey{Kind: kind, TID: tid}, Row: profile.Row{Kind: kind, Name: name, TIDText: tid}}
+	row := func(kind profile.RowKind, name, tid string) *inputs.TrackRow {
+		return &inputs.TrackRow{Key: inputs.TrackKey{Kind: kind, TID: tid}, Row: profile.Row{Kind: kind, Name: name, TIDText: tid}}
 	}
 	for _, c := range []struct {
-		line *inputs.Line
+		line *inputs.TrackRow
 		want bool
 	}{
 		{row(profile.RowOther, "", "PyTorch Profiler"), true},
@@ -38,8 +38,8 @@ func TestProfilerRows(t *testing.T) {
 // Lines that are joined keep all events, in lanes in which none overlaps in part.
 func TestJoinLines(t *testing.T) {
 	f := &inputs.ProcessProfile{Profile: &profile.Profile{Events: []profile.Slice{{Time: 10, Dur: 90}, {Time: 20, Dur: 20}, {Time: 50, Dur: 100}, {Time: 110, Dur: 5}}}}
-	a := &inputs.Line{Lanes: [][]uint32{{0, 3}}, Instants: []int32{4}}
-	b := &inputs.Line{Lanes: [][]uint32{{1, 2}}, Instants: []int32{1, 2}}
+	a := &inputs.TrackRow{Lanes: [][]uint32{{0, 3}}, Instants: []int32{4}}
+	b := &inputs.TrackRow{Lanes: [][]uint32{{1, 2}}, Instants: []int32{1, 2}}
 	got := joinLines(f, a, b)
 	want := [][]uint32{{0, 1, 3}, {2}}
 	if !slices.EqualFunc(got.Lanes, want, slices.Equal[[]uint32]) || !slices.Equal(got.Instants, []int32{4, 1, 2}) {

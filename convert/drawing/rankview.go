@@ -17,16 +17,16 @@ import (
 
 // row is a line of a rank with the same line of all of its captures.
 type row struct {
-	key   inputs.LineKey
+	key   inputs.TrackKey
 	first profile.Row
-	lines []*inputs.Line // by capture; nil where a capture has no such line
+	lines []*inputs.TrackRow // by capture; nil where a capture has no such line
 }
 
 // rowsOf returns the rows of a rank in the order in which they are drawn: the
 // threads of each process, the main one first, then streams by device, what is
 // asynchronous, counters, and last what only the profiler cares for.
 func rowsOf(r *ranks.Track) []*row {
-	index := map[inputs.LineKey]*row{}
+	index := map[inputs.TrackKey]*row{}
 	var rows []*row
 	for c, capture := range r.Captures {
 		for i := range capture.File.Lines {
@@ -37,7 +37,7 @@ func rowsOf(r *ranks.Track) []*row {
 			l = asProfilerRow(l)
 			have, ok := index[l.Key]
 			if !ok {
-				have = &row{key: l.Key, first: l.Row, lines: make([]*inputs.Line, len(r.Captures))}
+				have = &row{key: l.Key, first: l.Row, lines: make([]*inputs.TrackRow, len(r.Captures))}
 				index[l.Key] = have
 				rows = append(rows, have)
 			}
@@ -254,7 +254,7 @@ func (m *merging) drawEvent(c *ranks.Capture, event *profile.Slice, track trace.
 }
 
 // drawPoints draws the instants and samples of a line.
-func (m *merging) drawPoints(c *ranks.Capture, l *inputs.Line, track trace.TrackID, counter bool) {
+func (m *merging) drawPoints(c *ranks.Capture, l *inputs.TrackRow, track trace.TrackID, counter bool) {
 	for _, i := range l.Instants {
 		x := &c.File.Instants[i]
 		m.b.Instant(trace.Instant{Time: c.Time(x.Time), Track: track, Name: x.Name, Cat: x.Cat, Args: x.Args})
@@ -301,21 +301,21 @@ var profilerRows = []string{"PyTorch Profiler", "Trace PyTorch Profiler", "Trace
 
 // asProfilerRow returns a line as one of the row of the profiler, if it tells about that;
 // any other as it is.
-func asProfilerRow(l *inputs.Line) *inputs.Line {
+func asProfilerRow(l *inputs.TrackRow) *inputs.TrackRow {
 	name := cmp.Or(strings.TrimSpace(l.Row.Name), l.Row.TIDText, l.Row.PIDText)
 	if l.Key.Kind != profile.RowOther || !slices.Contains(profilerRows, name) {
 		return l
 	}
 	own := *l
-	own.Key = inputs.LineKey{Part: l.Key.Part, Kind: profile.RowOther, TID: profilerRow}
+	own.Key = inputs.TrackKey{Part: l.Key.Part, Kind: profile.RowOther, TID: profilerRow}
 	own.Row.Name = profilerRow
 	return &own
 }
 
 // joinLines returns one line with the events of two of a file, in lanes in which they nest.
-func joinLines(f *inputs.ProcessProfile, a, b *inputs.Line) *inputs.Line {
+func joinLines(f *inputs.ProcessProfile, a, b *inputs.TrackRow) *inputs.TrackRow {
 	var events []uint32
-	for _, l := range [...]*inputs.Line{a, b} {
+	for _, l := range [...]*inputs.TrackRow{a, b} {
 		for _, lane := range l.Lanes {
 			events = append(events, lane...)
 		}

@@ -35,7 +35,7 @@ func (l *layout) byRequest(i int) bool {
 }
 
 // requestRoom returns how many rows the view by request has at most.
-func (l *layout) requestRoom() (room trace.Room) {
+func (l *layout) requestRoom() (room trace.Capacity) {
 	for i := range l.set.All() {
 		if l.drawn(i) && l.byRequest(i) {
 			room.Slices++

@@ -15,7 +15,7 @@ import (
 
 // drawThreads draws the thread view: host > process > lanes and counters. Processes, of which the
 // rooms are known, are drawn side by side.
-func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Room) *drawing {
+func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Capacity) *drawing {
 	units, isTop := l.findUnits(func(int) bool { return true }, func(int) bool { return false })
 	d := l.newDrawing(b, isTop)
 	// A thread span says which request it serves, since its row already says
@@ -26,12 +26,12 @@ func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Room) *drawing {
 	l.outline(b, root, total(rooms).Slices)
 	hosts := d.hostTracks(root)
 	var procs [][]unit
-	var own []trace.Room
+	var own []trace.Capacity
 	eachGroup(units, byProc, func(units []unit) {
 		procs = append(procs, units)
 		own = append(own, rooms[units[0].proc])
 	})
-	forks := b.Fork(trace.Room{}, own...)
+	forks := b.Fork(trace.Capacity{}, own...)
 	largest := make([]int, len(procs)) // first, so that no core has to draw it alone
 	for k := range largest {
 		largest[k] = k

@@ -29,7 +29,7 @@ func (f *ProcessProfile) Parts() []string {
 }
 
 func (f *ProcessProfile) hasEvents(part string) bool {
-	return slices.ContainsFunc(f.Lines, func(l Line) bool { return l.Key.Part == part && !l.Empty() })
+	return slices.ContainsFunc(f.Lines, func(l TrackRow) bool { return l.Key.Part == part && !l.Empty() })
 }
 
 // Describe returns the facts about a part of f before ranks are compared.
@@ -56,7 +56,7 @@ func (f *ProcessProfile) Describe(part string) tracename.Input {
 type ProcessProfile struct {
 	*profile.Profile
 	Source *Source
-	Lines  []Line
+	Lines  []TrackRow
 	LineOf []int32 // of each row
 	// Tolerance is by how much an event may reach over the one around it.
 	Tolerance trace.Time
@@ -76,7 +76,7 @@ func NewProcessProfile(p *profile.Profile, source *Source) *ProcessProfile {
 func (t *ProcessProfile) Replace(f *profile.Profile) {
 	t.Profile = f
 	t.Tolerance = toleranceOf(f)
-	t.Lines, t.LineOf = sortLines(f, t.Tolerance)
+	t.Lines, t.LineOf = sortTracks(f, t.Tolerance)
 }
 
 // GiveUp forgets what a file holds, once it is known that nothing of it is drawn.

@@ -209,13 +209,13 @@ func workOf(p *profile.Profile, part string, names *profile.BareNames) moments {
 		m, _ := momentsOf(p, part, profile.KernelSlice, profile.CopySlice, names)
 		return m
 	}
-	var prints []profile.Print
+	var prints []profile.Fingerprint
 	for _, x := range p.Fingerprint {
 		if p.Rows[x.Row].Part == part {
 			prints = append(prints, x)
 		}
 	}
-	slices.SortStableFunc(prints, func(a, b profile.Print) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(prints, func(a, b profile.Fingerprint) int { return cmp.Compare(a.Time, b.Time) })
 	var m moments
 	for _, x := range prints {
 		m.Start, m.Dur, m.Name = append(m.Start, x.Time), append(m.Dur, x.Dur), append(m.Name, names.Of(x.Name))

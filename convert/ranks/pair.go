@@ -120,7 +120,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 		})
 		add := func(e *profile.Event) bool {
 			f := files[e.Rank]
-			f.Fingerprint = append(f.Fingerprint, profile.Print{Time: e.Start, Dur: e.Dur(), Name: e.Name})
+			f.Fingerprint = append(f.Fingerprint, profile.Fingerprint{Time: e.Start, Dur: e.Dur(), Name: e.Name})
 			return true
 		}
 		rows.Kernels(func(k *profile.Kernel) bool { return add(&k.Event) })

@@ -223,7 +223,7 @@ func (p *process) worked(row int32, name trace.Sym, at *at) {
 	f := &p.r.opt.Filter
 	p.used[int32(at.Device)] = true
 	if f.Fingerprint {
-		p.p.Fingerprint = memory.Append(p.p.Fingerprint, profile.Print{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
+		p.p.Fingerprint = memory.Append(p.p.Fingerprint, profile.Fingerprint{Time: at.Start, Dur: dur(at.Start, at.End), Name: name, Row: row})
 	}
 	p.onDevice.add(at.Correlation)
 }

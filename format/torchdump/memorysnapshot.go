@@ -102,8 +102,8 @@ func drawCounters(name string, x *heap.Snapshot, opt *format.Options) *profile.P
 				p.Instants = append(p.Instants, profile.Instant{Time: e.Time, Name: opt.Syms.Intern("out of memory: " + strconv.FormatInt(e.Size, 10) + " bytes"), Cat: opt.Syms.Intern(profile.InstantCategory)})
 			}
 		}
-		last := heap.Use{Allocated: -1 << 62, Reserved: -1}
-		d.Walk(r.Start, func(i int, u heap.Use) {
+		last := heap.Usage{Allocated: -1 << 62, Reserved: -1}
+		d.Walk(r.Start, func(i int, u heap.Usage) {
 			at := d.Entries[i].Time
 			if at == 0 || f.IndexOnly || !f.Overlaps(at, at) {
 				return

@@ -88,7 +88,7 @@ func TestCounters(t *testing.T) {
 	want := run.Truth()
 	had := map[float64]bool{}
 	r := x.Devices[0].Replay()
-	x.Devices[0].Walk(r.Start, func(_ int, u heap.Use) { had[float64(u.Allocated)], had[float64(u.Reserved)] = true, true })
+	x.Devices[0].Walk(r.Start, func(_ int, u heap.Usage) { had[float64(u.Allocated)], had[float64(u.Reserved)] = true, true })
 	most := 0.0
 	p := src.Profiles[0]
 	for _, s := range p.Samples {

@@ -37,7 +37,7 @@ func throttling(s *sim, f *Fault) {
 	slowSteps(s, f)
 	f.each(s, func(v *server) {
 		at := &s.run.Servers[v.index]
-		slowed := Slowed{GPU: at.GPU + f.rng(s).IntN(v.pool.TP), From: f.since(s), Factor: f.Size, Reason: uint64(f.Share)}
+		slowed := SlowGPU{GPU: at.GPU + f.rng(s).IntN(v.pool.TP), From: f.since(s), Factor: f.Size, Reason: uint64(f.Share)}
 		if f.For > 0 {
 			slowed.To = slowed.From + int64(f.For)
 		}

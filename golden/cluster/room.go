@@ -118,5 +118,5 @@ func (v *server) retract() {
 // say logs a line.
 func (v *server) say(text string) {
 	s := &v.sim.run.Servers[v.index]
-	s.Said = append(s.Said, Said{v.sim.Agenda.Now, text})
+	s.Said = append(s.Said, LogLine{v.sim.Agenda.Now, text})
 }

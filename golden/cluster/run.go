@@ -51,21 +51,21 @@ type Server struct {
 	DP         int // -1: it is the only one
 	Role       Role
 	Lives      []Life
-	Batches    []Batch // as its log has them
-	Said       []Said  // what else it logs
+	Batches    []Batch   // as its log has them
+	Said       []LogLine // what else it logs
 	// Node is the machine that it runs on, and GPU the first of its GPUs there.
 	Node, GPU int
-	Slowed    []Slowed
+	Slowed    []SlowGPU
 }
 
-// Said is a line that a server logs, at a true time.
-type Said struct {
+// LogLine is a line that a server logs, at a true time.
+type LogLine struct {
 	At   int64
 	Text string
 }
 
-// Slowed is a GPU of a server that has a lower clock for some time: To 0 is to the end.
-type Slowed struct {
+// SlowGPU is a GPU of a server that has a lower clock for some time: To 0 is to the end.
+type SlowGPU struct {
 	GPU      int // of its node
 	From, To int64
 	Factor   float64 // how much longer its steps take

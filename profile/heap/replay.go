@@ -2,8 +2,8 @@ package heap
 
 import "github.com/sgtrace/sgtrace/trace"
 
-// A Use is what a device's allocator had, in bytes.
-type Use struct {
+// A Usage is what a device's allocator had, in bytes.
+type Usage struct {
 	// Allocated is what was asked for and not given back, or is still used by a stream, and
 	// Reserved what the allocator had of the device.
 	Allocated, Reserved int64
@@ -11,8 +11,8 @@ type Use struct {
 
 // A Replay is the use of a device over its entries.
 type Replay struct {
-	Start, End, Peak Use // Peak has both at the moment of the most that was allocated
-	PeakAt           int // index of the entry behind which that was; -1 is the start
+	Start, End, Peak Usage // Peak has both at the moment of the most that was allocated
+	PeakAt           int   // index of the entry behind which that was; -1 is the start
 	MostReserved     int64
 	// Before is of Start what nobody knows the place of: it was allocated before the first
 	// entry. Grown was allocated by an entry, and is there at the end.
@@ -102,7 +102,7 @@ func (d *Device) Replay() Replay {
 	}
 	r.End.Allocated = r.Start.Allocated + allocated
 	r.Peak, r.MostReserved = r.Start, r.Start.Reserved
-	d.Walk(r.Start, func(i int, u Use) {
+	d.Walk(r.Start, func(i int, u Usage) {
 		if u.Allocated > r.Peak.Allocated {
 			r.Peak, r.PeakAt = u, i
 		}
@@ -112,7 +112,7 @@ func (d *Device) Replay() Replay {
 }
 
 // Walk calls f with the use behind each entry that changes it.
-func (d *Device) Walk(start Use, f func(i int, u Use)) {
+func (d *Device) Walk(start Usage, f func(i int, u Usage)) {
 	alive, u := map[uint64]int64{}, start
 	for i := range d.Entries {
 		e := &d.Entries[i]
@@ -138,9 +138,9 @@ func (d *Device) Walk(start Use, f func(i int, u Use)) {
 }
 
 // At returns the use behind some entries, which are in order.
-func (d *Device) At(start Use, entries []int) []Use {
-	out, u := make([]Use, 0, len(entries)), start
-	d.Walk(start, func(i int, behind Use) {
+func (d *Device) At(start Usage, entries []int) []Usage {
+	out, u := make([]Usage, 0, len(entries)), start
+	d.Walk(start, func(i int, behind Usage) {
 		for len(out) < len(entries) && entries[len(out)] < i {
 			out = append(out, u)
 		}

@@ -16,13 +16,13 @@ import (
 // Unknown is a number or a duration that the input does not tell.
 const Unknown = -1
 
-// Who says whose view of a request a row is.
-type Who uint8
+// Viewpoint says whose view of a request a row is.
+type Viewpoint uint8
 
 const (
-	Server    Who = iota // an API server or a tokenizer: the whole request
-	Scheduler            // from when the request was queued
-	Client               // what a client saw: all of it, with the network and gateways
+	Server    Viewpoint = iota // an API server or a tokenizer: the whole request
+	Scheduler                  // from when the request was queued
+	Client                     // what a client saw: all of it, with the network and gateways
 )
 
 // A Text is a piece of the texts of a table.
@@ -64,7 +64,7 @@ type Row struct {
 	Line       uint32
 	source     uint32
 	DP         int16 // Unknown
-	Who        Who
+	Who        Viewpoint
 	Role       Role
 	Local      bool
 }

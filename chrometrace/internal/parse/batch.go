@@ -42,8 +42,8 @@ type Tables struct {
 	OneBlock    []profile.OneBlock
 	Collectives []profile.Collective
 	Steps       []profile.Step
-	Prints      []profile.Print // of the fingerprint
-	Asked       []profile.Asking
+	Prints      []profile.Fingerprint // of the fingerprint
+	Asked       []profile.CollectiveAnnotation
 }
 
 // A Member is a key of a document with its value, as text.

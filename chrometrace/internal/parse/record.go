@@ -192,7 +192,7 @@ func (p *parser) complete() {
 		}
 	case RoleWork:
 		if p.opt.Filter.Fingerprint {
-			p.out.Prints = append(p.out.Prints, profile.Print{Time: ev.ts, Dur: ev.dur, Name: nm.sym, Row: row})
+			p.out.Prints = append(p.out.Prints, profile.Fingerprint{Time: ev.ts, Dur: ev.dur, Name: nm.sym, Row: row})
 		}
 		p.oneBlock(index)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
@@ -206,7 +206,7 @@ func (p *parser) complete() {
 		p.collective(index, row, false)
 	case roleStep:
 		if nm.isAsking(p.symbols) && cat.lane == LaneThread {
-			p.out.Asked = append(p.out.Asked, profile.Asking{Row: row, Time: ev.ts, Dur: ev.dur, Op: nm.asks})
+			p.out.Asked = append(p.out.Asked, profile.CollectiveAnnotation{Row: row, Time: ev.ts, Dur: ev.dur, Op: nm.asks})
 		}
 		if nm.isStep() {
 			p.out.Steps = append(p.out.Steps, profile.Step{

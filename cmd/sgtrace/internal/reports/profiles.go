@@ -127,7 +127,7 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		fills := opportunity.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
-		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: roof.RoutedOf(in.Experts), Clocks: clocks}, opt)
+		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: roof.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
 		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil

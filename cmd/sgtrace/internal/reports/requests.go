@@ -35,7 +35,7 @@ func criticalPath(in *Reading) (*document.Document, error) {
 		return nil, errNoDumps
 	}
 	run := replay.Read(in.Requests)
-	return document.Of(critical.Slow(run, critical.ReadHosts(run, in.Profiles)).Report()), nil
+	return document.Of(critical.SumSlow(run, critical.ReadHosts(run, in.Profiles)).Report()), nil
 }
 
 // stageTables are the tables of reports on stages.

@@ -6,8 +6,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Judged is what a finder looked at, and whether that was enough to tell something.
-type Judged struct {
+// Check is what a finder looked at, and whether that was enough to tell something.
+type Check struct {
 	What string // "who is late in steps of TP ranks"
 	Of   string // what it is made of: "step"
 	// N is how many of these there are, and Needed how many it takes.
@@ -58,7 +58,7 @@ const (
 )
 
 // State tells whether there was enough to judge.
-func (j *Judged) State() State {
+func (j *Check) State() State {
 	switch {
 	case j.Reason != "":
 		return NotApplicable
@@ -69,7 +69,7 @@ func (j *Judged) State() State {
 }
 
 // String says in words what came of looking.
-func (j *Judged) String() string {
+func (j *Check) String() string {
 	switch j.State() {
 	case NotApplicable:
 		return fmt.Sprintf("Not applicable: %s: %s", j.What, j.Reason)

@@ -11,44 +11,44 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Line is one row of the timeline as one file has it: a thread, a stream, all
+// A TrackRow is one row of the timeline as one file has it: a thread, a stream, all
 // async events of one name.
-type Line struct {
-	Key      LineKey
+type TrackRow struct {
+	Key      TrackKey
 	Row      profile.Row // the first of those that the line is made of
 	Lanes    [][]uint32  // indexes into File.Events of each lane, by time, longest first
 	Instants []int32     // indexes into File.Instants, by time
 	Samples  []int32     // indexes into File.Samples, by time
 }
 
-// LineKey tells lines of a rank apart, over all of its captures.
-type LineKey struct {
+// TrackKey tells lines of a rank apart, over all of its captures.
+type TrackKey struct {
 	Kind     profile.RowKind
 	Part     string
 	PID, TID string
 	name     string // of async events and counters, whose ids mean nothing to people
 }
 
-func keyOf(r *profile.Row) LineKey {
-	k := LineKey{Kind: r.Kind, Part: r.Part, PID: r.PIDText, TID: r.TIDText}
+func keyOf(r *profile.Row) TrackKey {
+	k := TrackKey{Kind: r.Kind, Part: r.Part, PID: r.PIDText, TID: r.TIDText}
 	if r.Kind == profile.RowAsync || r.Kind == profile.RowCounter {
 		k.TID, k.name = "", r.Name
 	}
 	return k
 }
 
-// sortLines returns the lines of f, and the line of each row. The table of events
+// sortTracks returns the lines of f, and the line of each row. The table of events
 // stays in the order of the file: moving it would take longer than drawing it.
-func sortLines(f *profile.Profile, tolerance trace.Time) (lines []Line, lineOf []int32) {
+func sortTracks(f *profile.Profile, tolerance trace.Time) (lines []TrackRow, lineOf []int32) {
 	lineOf = make([]int32, len(f.Rows))
-	index := map[LineKey]int32{}
+	index := map[TrackKey]int32{}
 	for r := range f.Rows {
 		key := keyOf(&f.Rows[r])
 		l, ok := index[key]
 		if !ok {
 			l = int32(len(lines))
 			index[key] = l
-			lines = append(lines, Line{Key: key, Row: f.Rows[r]})
+			lines = append(lines, TrackRow{Key: key, Row: f.Rows[r]})
 		}
 		lineOf[r] = l
 	}
@@ -70,7 +70,7 @@ func sortLines(f *profile.Profile, tolerance trace.Time) (lines []Line, lineOf [
 }
 
 // sortEvents fills the lanes of lines.
-func sortEvents(f *profile.Profile, lines []Line, lineOf []int32, tolerance trace.Time) {
+func sortEvents(f *profile.Profile, lines []TrackRow, lineOf []int32, tolerance trace.Time) {
 	at := make([]int, len(lines)+1)
 	for i := range f.Events {
 		at[lineOf[f.Events[i].Place.Row()]+1]++
@@ -230,4 +230,6 @@ func CompareSlices(a, b *profile.Slice) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Dur, a.Dur))
 }
 
-func (l *Line) Empty() bool { return len(l.Lanes) == 0 && len(l.Instants) == 0 && len(l.Samples) == 0 }
+func (l *TrackRow) Empty() bool {
+	return len(l.Lanes) == 0 && len(l.Instants) == 0 && len(l.Samples) == 0
+}

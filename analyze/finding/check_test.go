@@ -14,7 +14,7 @@ func TestCoverage(t *testing.T) {
 		{Coverage{"communication time", 95_000_000, 100_000_000}, LookedAt, "lateness (400 collectives, 95 % of communication time (95.0 ms of 100 ms))"},
 		{Coverage{"communication time", 34_000_000, 422_000_000}, TooLittle, "Not judged: lateness: only 8.1 % of communication time (34.0 ms of 422 ms) could be looked at, 90 % needed"},
 	} {
-		j := Judged{What: "lateness", Of: "collective", N: 400, Needed: 44, Covered: c.covered}
+		j := Check{What: "lateness", Of: "collective", N: 400, Needed: 44, Covered: c.covered}
 		if j.State() != c.state || j.String() != c.want {
 			t.Errorf("%+v: %s: %q, want %q", c.covered, j.State(), j.String(), c.want)
 		}
