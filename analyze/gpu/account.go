@@ -54,7 +54,7 @@ var reasonDocs = [NumReasons]string{
 // the length.
 func (g *GPUs) TimeReport() *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), c.time("length", lengthDoc, (*GPU).Length))
+	fields := append(c.first(), table.NsColumn("length", lengthDoc, (*GPU).Length))
 	for _, a := range timeColumns() {
 		fields = append(fields, g.shown(c.column(a), a.of)...)
 	}
@@ -71,8 +71,8 @@ const shownShare = 0.005
 // ShareReport makes a short table of where the time of every device went.
 func (g *GPUs) ShareReport(schema string) *table.Table {
 	c := gpuColumns{g}
-	captured := c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
-	length := c.time("length", lengthDoc, (*GPU).Length)
+	captured := table.NsColumn("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
+	length := table.NsColumn("length", lengthDoc, (*GPU).Length)
 	fields := append(c.first(), length) // what the shares are of
 	fields = append(fields, table.Detail([]table.Field[GPU]{captured})...)
 	fields = append(fields, c.times(busyTime)...)
@@ -172,9 +172,3 @@ func titled[T any](title string, fields []table.Field[T]) []table.Field[T] {
 	}
 	return fields
 }
-
-// did is what a device did.
-func (g *GPU) did() *Activity { return &g.Activity }
-
-// did is what a device did in steps of the kind.
-func (s *StepShare) did() *Activity { return &s.Activity }

@@ -7,7 +7,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -29,8 +28,6 @@ func (k copyKinds) of(name trace.Sym) *CopyKind {
 	}
 	return c
 }
-
-func (k copyKinds) add(c *profile.Copy) { k.of(c.Name).Copied.Add(c) }
 
 func (k copyKinds) join(o copyKinds) {
 	for name, c := range o {
@@ -105,13 +102,6 @@ func (s *pieceSweep) at(t trace.Time) *Piece {
 		s.now++
 	}
 	return &s.gpu.Pieces[s.now]
-}
-
-// runs counts time from an instant in which exactly these classes run.
-func (s *pieceSweep) runs(from trace.Time, running Running, length int64) {
-	if p := s.at(from); p != nil {
-		p.Running[running] = distribution.AddTimes(p.Running[running], length)
-	}
 }
 
 // waits counts by how much a gap made idle time longer, by reason.

@@ -210,14 +210,16 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		recorded = append(recorded, r.recorded...)
 		kernels = r.kernels.moveTo(kernels, set, int32(i))
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
-		if steps := serverSteps(r.steps); len(steps) > 0 {
+		if steps := filter(r.steps, func(s *walk.Step) bool { return s.OfServer() && !s.Again }); len(steps) > 0 {
 			graphs := groupGraphs(set, int32(i), steps)
 			g.Served = append(g.Served, RankSteps{set.Ranks[i], captured[i], steps, graphs})
 			g.Graphs = append(g.Graphs, graphs...)
 		}
 	}
 	g.Runs = recorded.runs()
-	sortSteps(g.Steps)
+	slices.SortFunc(g.Steps, func(a, b StepTime) int {
+		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
+	})
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
 	g.divide(walks, ranks)
 	return g
@@ -304,7 +306,9 @@ func (r *rankWork) measure(opt *Options) {
 			busy.add(row)
 		})
 		s.finish()
-		s.watch.Done()
+		if s.watch != nil {
+			s.watch.Done()
+		}
 	}
 	r.kernels.summarize()
 	r.host = hostTimes{}

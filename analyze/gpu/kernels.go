@@ -62,7 +62,8 @@ func (k *kernelTimes) add(r *gpuRow) {
 	k.unknown[*at-1] = k.unknown[*at-1] || r.flags&rowUnknown != 0
 	k.waited[*at-1] = distribution.AddTimes(k.waited[*at-1], r.waited)
 	if r.flags&rowSingle != 0 {
-		k.single[*at-1].add(r)
+		single := &k.single[*at-1]
+		single.time, single.threads = distribution.AddTimes(single.time, r.dur), max(single.threads, r.single)
 	}
 	k.samples[*at-1].Add(r.dur, distribution.NoLimit)
 }
@@ -184,13 +185,6 @@ const (
 	muchUnknown  = 0.01
 	namedUnknown = 3
 )
-
-// noteUnknown names the kernels that no rule knows.
-func (g *GPUs) noteUnknown(r *table.Table) {
-	if part, which := g.Unclassified(); part >= muchUnknown {
-		r.Note("%s; classify them with --classes FILE", which)
-	}
-}
 
 // Unclassified returns the part of the time of kernels that is of names which no rule knows,
 // and a sentence that names those that took most time.

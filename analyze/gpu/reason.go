@@ -224,12 +224,6 @@ func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason 
 	return row.Reason
 }
 
-// capture returns what a call that was added is to the recording of CUDA graphs.
-func (c *callTimes) capture(name trace.Sym) (begin, mark bool) {
-	row := c.rows.At(int64(name))
-	return row.captureBegin, row.captureMark
-}
-
 // close keeps the sums only, of names that calls in the window have.
 func (c *callTimes) close() {
 	for _, name := range c.used {

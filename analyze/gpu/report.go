@@ -30,11 +30,6 @@ func (c gpuColumns) first() []table.Field[GPU] {
 	}
 }
 
-// time is a duration.
-func (gpuColumns) time(name, doc string, of func(*GPU) int64) table.Field[GPU] {
-	return table.NsColumn(name, doc, of)
-}
-
 // part is a duration for programs, and its part of the length for people.
 func (gpuColumns) part(name, doc string, of func(*GPU) int64) []table.Field[GPU] {
 	return part(name, doc, "length", (*GPU).Length, of)
@@ -42,14 +37,14 @@ func (gpuColumns) part(name, doc string, of func(*GPU) int64) []table.Field[GPU]
 
 // times are some times, and their parts of the length.
 func (gpuColumns) times(times ...timeOf) []table.Field[GPU] {
-	return partsOf((*GPU).did, (*GPU).Length, "length", times...)
+	return partsOf(func(g *GPU) *Activity { return &g.Activity }, (*GPU).Length, "length", times...)
 }
 
 // Report makes a table of what every device was busy with.
 func (g *GPUs) Report() *table.Table {
 	c := gpuColumns{g}
-	captured := c.time("captured", "from the first row of the rank to the end of the last: calls, annotations, kernels, copies", func(g *GPU) int64 { return g.Captured })
-	length := c.time("length", lengthDoc, (*GPU).Length)
+	captured := table.NsColumn("captured", "from the first row of the rank to the end of the last: calls, annotations, kernels, copies", func(g *GPU) int64 { return g.Captured })
+	length := table.NsColumn("length", lengthDoc, (*GPU).Length)
 	captured.Scale, length.Scale = "length", "length"
 	fields := append(c.first(), captured, length)
 	fields = append(fields, c.times(busyTime, computeTime, commTime, exposedComm, copyTime)...)
@@ -78,7 +73,9 @@ func (g *GPUs) Report() *table.Table {
 		r.Note("kernel classes come from the rules %q", g.classes)
 	}
 	g.noteGraphs(r)
-	g.noteUnknown(r)
+	if part, which := g.Unclassified(); part >= muchUnknown {
+		r.Note("%s; classify them with --classes FILE", which)
+	}
 	return r
 }
 
@@ -116,7 +113,7 @@ var causeDocs = [NumCauses]string{
 // IdleReport makes a table of why devices were idle and how work reached them.
 func (g *GPUs) IdleReport() *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), c.time(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
+	fields := append(c.first(), table.NsColumn(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
 	for cause, name := range causeNames {
 		fields = append(fields, c.part(name, causeDocs[cause], func(g *GPU) int64 { return g.Idle.Time[cause] })...)
 		fields = append(fields, table.CountColumn(name+" gaps", "how many gaps of this cause", func(g *GPU) int64 { return g.Idle.Gaps[cause] }).InDetail())
@@ -139,7 +136,9 @@ func (g *GPUs) IdleReport() *table.Table {
 	)
 	r := table.New("sgtrace.report.gpu.idle/v1", "Idle GPUs and launches by rank", g.GPUs, fields)
 	r.Stay("idle").Leave("delay p99", "graphs")
-	g.noteLaunches(r)
+	if rows, unknown := g.Launched(); unknown > 0 {
+		r.Note("the calls that launched %d of %d kernels and copies are not in the files, so gaps before these never count as host wait", unknown, rows)
+	}
 	return r
 }
 
@@ -152,13 +151,6 @@ func (g *GPUs) Launched() (rows, unknown int64) {
 		unknown += gpu.Rows - gpu.Migrated - gpu.Called
 	}
 	return rows, unknown
-}
-
-// noteLaunches tells how much is unknown of calls.
-func (g *GPUs) noteLaunches(r *table.Table) {
-	if rows, unknown := g.Launched(); unknown > 0 {
-		r.Note("the calls that launched %d of %d kernels and copies are not in the files, so gaps before these never count as host wait", unknown, rows)
-	}
 }
 
 // A runningRow is how long some classes ran at once, on all devices.

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -33,11 +32,6 @@ type RankSteps struct {
 	Captured int64 // how long the rank was recorded, ns
 	Steps    []walk.Step
 	Graphs   []GraphUse // of those that decode
-}
-
-// serverSteps returns the whole steps of a server, each once.
-func serverSteps(steps []walk.Step) []walk.Step {
-	return filter(steps, func(s *walk.Step) bool { return s.OfServer() && !s.Again })
 }
 
 // project adds what call l launched to the steps that it lies in.
@@ -112,13 +106,6 @@ func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
 	return out
 }
 
-// sortSteps orders steps so that ranks that did the same follow each other.
-func sortSteps(steps []StepTime) {
-	slices.SortFunc(steps, func(a, b StepTime) int {
-		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
-	})
-}
-
 // A StepShare is what a device did for one kind of steps.
 type StepShare struct {
 	gpu  *GPU
@@ -155,7 +142,7 @@ func (g *GPUs) StepShareReport() *table.Table {
 		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
 		table.PartColumn("of length", "part of the length of the device", func(r *row) (int64, int64) { return r.Total(), r.gpu.Length() }),
 	}
-	fields = append(fields, partsOf((*row).did, (*row).Total, "time", computeTime, commTime, exposedComm, exposedCopy, idleTime)...)
+	fields = append(fields, partsOf(func(r *row) *Activity { return &r.Activity }, (*row).Total, "time", computeTime, commTime, exposedComm, exposedCopy, idleTime)...)
 	for cause, name := range causeNames {
 		fields = append(fields, part(name, causeDocs[cause], "time", (*row).Total, func(r *row) int64 { return r.Idle.Time[cause] })...)
 	}
@@ -205,9 +192,4 @@ func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 type singleBlocks struct {
 	time    int64 // ns
 	threads int32 // of the largest
-}
-
-func (s *singleBlocks) add(r *gpuRow) {
-	s.time = distribution.AddTimes(s.time, r.dur)
-	s.threads = max(s.threads, r.single)
 }

@@ -115,7 +115,7 @@ type gpuSweep struct {
 	kernels  *kernelTimes
 	waits    waitSweep
 	pieces   pieceSweep
-	watch    DeviceWatch
+	watch    DeviceWatch // nil if nobody asked for it
 }
 
 // newGPUSweep returns the sweep over a device of a rank.
@@ -125,7 +125,7 @@ func newGPUSweep(g *GPU, of *rankWork, spans []recordedSpan, opt *Options) *gpuS
 	}
 	waits := waitSweep{host: &of.host, kernels: &of.kernels, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device}}
 	s := &gpuSweep{gpu: g, recorded: of.recorded, spans: spans, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
-		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}, watch: unwatched{}}
+		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}}
 	if opt.Watch != nil {
 		if w := opt.Watch.Device(g.RankIndex, g.Device); w != nil {
 			s.watch = w
@@ -167,7 +167,9 @@ func (s *gpuSweep) add(r *gpuRow) {
 	switch {
 	case r.called():
 		s.queue.add(r)
-		s.watch.Queued(min(r.launch, r.start), r.start)
+		if s.watch != nil {
+			s.watch.Queued(min(r.launch, r.start), r.start)
+		}
 		g.Called++
 		s.delays.Add(max(0, int64(r.start-r.launch)-r.launched), distribution.NoLimit)
 	case r.flags&rowMigrated != 0:
@@ -280,8 +282,10 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	if running != 0 && s.wide <= s.now {
 		s.gpu.Single = distribution.AddTimes(s.gpu.Single, length)
 	}
-	s.pieces.runs(s.now, running, length)
-	if running != 0 && to > s.now {
+	if p := s.pieces.at(s.now); p != nil {
+		p.Running[running] = distribution.AddTimes(p.Running[running], length)
+	}
+	if s.watch != nil && running != 0 && to > s.now {
 		s.watch.Ran(s.now, to, running)
 	}
 	s.now = to
@@ -331,7 +335,10 @@ func (s *gpuSweep) finish() {
 	delays := make([]int64, 0, g.Called)
 	s.delays.Each(func(v int64) { delays = append(delays, v) })
 	g.Delay = distribution.Summarize(delays)
-	g.Queue = s.queue.mean()
+	// Little's law: the time that all rows waited, divided by the time from the first launch to the last start
+	// of each recording, is how many waited on average; in tenths.
+	s.queue.cut()
+	g.Queue = int64(math.Round(10 * distribution.Fraction(s.queue.waited, s.queue.before)))
 	g.Streams = s.streams
 	slices.SortFunc(g.Streams, func(a, b GPUStream) int { return cmp.Compare(a.Stream, b.Stream) })
 }
@@ -358,13 +365,6 @@ func (q *queueTime) add(r *gpuRow) {
 func (q *queueTime) cut() {
 	q.before = distribution.AddTimes(q.before, distribution.Between(q.first, q.last))
 	q.rows, q.first, q.last = 0, 0, 0
-}
-
-// mean returns how many rows waited on average, in tenths: the time that all of them
-// waited, divided by the time from the first launch to the last start of each recording
-// (Little's law).
-func (q *queueTime) mean() int64 {
-	return int64(math.Round(10 * distribution.Fraction(q.waited, distribution.AddTimes(q.before, distribution.Between(q.first, q.last)))))
 }
 
 // A Watch is told what devices do while they are measured, for those who divide time in
@@ -402,10 +402,3 @@ func watched(w Watch, ranks []rankWork) {
 	}
 	w.Recorded(recorded)
 }
-
-// unwatched is a watch over a device that nobody asked for.
-type unwatched struct{}
-
-func (unwatched) Ran(_, _ trace.Time, _ Running) {}
-func (unwatched) Queued(_, _ trace.Time)         {}
-func (unwatched) Done()                          {}

@@ -154,10 +154,10 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		rank.first.join(&firstCall{c.Start, c.Dur(), c.Name})
 	}
 	reason := w.calls.add(c, inWindow, &rank.started)
-	switch begin, mark := w.calls.capture(c.Name); {
-	case mark && begin:
+	switch row := w.calls.rows.At(int64(c.Name)); {
+	case row.captureBegin:
 		rank.marks = append(rank.marks, captureMark{c.Start, true})
-	case mark:
+	case row.captureMark:
 		rank.marks = append(rank.marks, captureMark{c.Start + trace.Time(c.Dur()), false})
 	}
 	if reason != NoReason {
@@ -226,7 +226,7 @@ func (w *gpuWalk) addCopy(c *profile.Copy) bool {
 		row.flags = rowMigrated
 	}
 	if part := w.add(&c.Event, c.Device, &row, w.launchOf(&c.Event)); part != nil {
-		part.copies.add(c)
+		part.copies.of(c.Name).Copied.Add(c)
 	}
 	return true
 }
