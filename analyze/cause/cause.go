@@ -2,14 +2,12 @@ package cause
 
 import (
 	"iter"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -200,25 +198,11 @@ func (a *Attributor) All() []Attribution {
 
 // Parallel calls f for 0..n-1 on all cores, on each with scratch space of its own.
 func (a *Attributor) Parallel(n int, f func(w *CauseWalk, i int)) {
-	const share = 64
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			w := &CauseWalk{Attributor: a}
-			for {
-				from := int(next.Add(share)) - share
-				if from >= n {
-					return
-				}
-				memory.Touch(share * attributionSize)
-				for i := from; i < min(from+share, n); i++ {
-					f(w, i)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Fold(n, attributionSize, func() *CauseWalk { return &CauseWalk{Attributor: a} }, func(w *CauseWalk, from, to int) {
+		for i := from; i < to; i++ {
+			f(w, i)
+		}
+	}, func(*CauseWalk) {})
 }
 
 // OverloadCauses are what requests spend more time in when there is more to do than
@@ -231,13 +215,15 @@ var OverloadCauses = []Cause{
 // QueueCauses are what requests wait for behind others on the same ranks.
 var QueueCauses = []Cause{Intake, Queue, ChunkWait, DecodeQueue, FirstStep, Interference}
 
-// GapsOf calls f for the gaps between the tokens of request r.
-func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
-	lead, ok := w.SteppingRank(r)
-	if !ok {
+// GapsOf calls f for the gaps between the tokens of request r, if any of them is as long as it is wanted, in
+// ns: that takes much less to find out than what each is made of.
+func (w *CauseWalk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit)) {
+	any := false
+	w.GapLengthsOf(r, func(ns int64) { any = any || wanted(ns) })
+	if !any {
 		return
 	}
-	w.readTokens(lead)
+	lead, _ := w.SteppingRank(r)
 	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *GapSplit) {
 		if g.To-g.From <= request.LongestRequest {
 			f(g)
@@ -245,7 +231,7 @@ func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
 	})
 }
 
-// GapLengthsOf calls f for how long these gaps are, in ns, which takes much less to find out.
+// GapLengthsOf calls f for how long these gaps are, in ns.
 func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) {
 	lead, ok := w.SteppingRank(r)
 	if !ok {

@@ -73,7 +73,7 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 		if longest[i] < limit {
 			return
 		}
-		w.GapsOf(r, func(g *cause.GapSplit) {
+		w.GapsOf(r, func(ns int64) bool { return ns >= limit }, func(g *cause.GapSplit) {
 			if g.Interference >= limit {
 				byRequest[i] = append(byRequest[i], heldGap{int(t.List[i].Answer), r, g.From, g.To, g.Interference})
 			}

@@ -279,11 +279,13 @@ func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64)
 	slow, around := memory.Make[tailUnit](len(t.List)), memory.Make[tailUnit](len(t.List))
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		slow[i].owner, around[i].owner = int32(i), int32(i)
-		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) {
+		isSlow := func(ns int64) bool { return ns >= c.Slow.From }
+		isAround := func(ns int64) bool { return ns >= c.Around.From && ns <= c.Around.To }
+		w.GapsOf(t.List[i].Request, func(ns int64) bool { return isSlow(ns) || isAround(ns) }, func(g *cause.GapSplit) {
 			switch ns := int64(g.To - g.From); {
-			case ns >= c.Slow.From:
+			case isSlow(ns):
 				slow[i].addGap(g)
-			case ns >= c.Around.From && ns <= c.Around.To:
+			case isAround(ns):
 				around[i].addGap(g)
 			}
 		})

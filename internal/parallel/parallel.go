@@ -16,21 +16,39 @@ func Each(n int, f func(i int)) { Few(runtime.GOMAXPROCS(0), n, f) }
 func Few(workers, n int, f func(i int)) { each(workers, n, func(_, i int) { f(i) }) }
 
 // each is Few for who wants to know which worker calls: of those at work at a time, each has
-// another number.
+// another number. A call inside of another one has only the cores that this leaves idle, so that
+// what workers hold does not multiply; a core that becomes idle later joins.
 func each(workers, n int, f func(worker, i int)) {
-	var next atomic.Int64
-	work := func(worker int) {
+	others := int64(runtime.GOMAXPROCS(0) - 1) // cores beside the caller's
+	var next, hired atomic.Int64
+	var wg sync.WaitGroup
+	var work func(worker int)
+	hire := func() {
+		if helpers.Add(1) <= others {
+			if worker := int(hired.Add(1)); worker < workers {
+				wg.Go(func() {
+					defer helpers.Add(-1)
+					work(worker)
+				})
+				return
+			}
+		}
+		helpers.Add(-1)
+	}
+	work = func(worker int) {
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			if i+1 < n && int(hired.Load()) < workers-1 && helpers.Load() < others {
+				hire()
+			}
 			f(worker, i)
 		}
-	}
-	var wg sync.WaitGroup
-	for worker := 1; worker < min(workers, n); worker++ {
-		wg.Go(func() { work(worker) })
 	}
 	work(0)
 	wg.Wait()
 }
+
+// helpers is how many goroutines work for callers.
+var helpers atomic.Int64
 
 // Workers is how many goroutines are to work at a time where each holds about so many bytes that
 // cannot move to the temporary file: one for each core, or as many as a quarter of the memory

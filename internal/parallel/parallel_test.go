@@ -122,3 +122,37 @@ func TestFew(t *testing.T) {
 		}
 	}
 }
+
+// Calls inside of others have no more workers in all than there are cores, and the numbers of those
+// of one call differ.
+func TestNested(t *testing.T) {
+	onCores(t, func() {
+		var now, most, visits atomic.Int32
+		Each(20, func(int) {
+			Each(20, func(int) {
+				for n := now.Add(1); ; {
+					if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
+						break
+					}
+				}
+				runtime.Gosched()
+				visits.Add(1)
+				now.Add(-1)
+			})
+		})
+		if visits.Load() != 400 || int(most.Load()) > runtime.GOMAXPROCS(0) {
+			t.Errorf("%d visits, %d at a time on %d cores", visits.Load(), most.Load(), runtime.GOMAXPROCS(0))
+		}
+		if n := helpers.Load(); n != 0 {
+			t.Errorf("%d helpers are left", n)
+		}
+		at := make([]atomic.Int32, runtime.GOMAXPROCS(0))
+		each(len(at), 1000, func(worker, _ int) {
+			if at[worker].Add(1) != 1 {
+				t.Errorf("two workers have number %d", worker)
+			}
+			runtime.Gosched()
+			at[worker].Add(-1)
+		})
+	})
+}
