@@ -28,7 +28,7 @@ func readState(t testing.TB, name, text string) *series.Set {
 	return set
 }
 
-// A loadAnswer is that of a DP rank, wrapped or not; one that is old while requests run is of a scheduler that stands still.
+// The load is that of a DP rank, wrapped or not; one that is old while requests run is of a scheduler that stands still.
 func TestLoads(t *testing.T) {
 	for form, text := range map[string]string{"plain": loads, "wrapped": `{"ok": true, "status": 200, "path": "/v1/loads?include=all", "json": ` + loads + `}`} {
 		if !isState([]byte(text)) {

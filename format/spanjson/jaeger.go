@@ -114,7 +114,7 @@ func (r *jaegerReader) readProcesses() error {
 	return nil
 }
 
-// jaegerSpan keeps a jaegerSpan until the processes of its trace are known.
+// span keeps a span until the processes of its trace are known.
 func (r *jaegerReader) span() error {
 	raw, at, err := jsonscan.Next(r.d)
 	if err != nil {

@@ -78,7 +78,7 @@ func (d *recorderReader) jsonMember(j *json.Decoder, key string) error {
 	return err
 }
 
-// recorderJSON adds an entry.
+// jsonEntry adds an entry.
 func (d *recorderReader) jsonEntry(j *json.Decoder) error {
 	var x recorderJSON
 	if err := j.Decode(&x); err != nil {

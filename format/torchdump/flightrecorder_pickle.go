@@ -66,7 +66,7 @@ func (d *recorderReader) known(id string, enqueued, completed int64) {
 	d.status[n] = groupStatus{enqueued, completed}
 }
 
-// recorderEntry adds an recorderEntry.
+// entry adds an entry.
 func (d *recorderReader) entry(dict pickle.Value) {
 	e := recorderEntry{pgID: flight.Unknown}
 	e.op.Seq, e.op.P2P, e.op.Stack = flight.Unknown, flight.Unknown, flight.Unknown

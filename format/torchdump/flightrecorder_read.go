@@ -32,7 +32,7 @@ type recorderReader struct {
 // A groupStatus is how far a group is.
 type groupStatus struct{ enqueued, completed int64 }
 
-// An recorderEntry is one of a dump, as either form has it.
+// A recorderEntry is one of a dump, as either form has it.
 type recorderEntry struct {
 	group       string // name
 	desc        string

@@ -30,7 +30,7 @@ type memoryBlock struct {
 	free    bool
 }
 
-// AllocatorTruth is what happened since the first entry that the ring holds, in bytes.
+// Truth is what happened.since the first entry that the ring holds, in bytes.
 type AllocatorTruth struct {
 	Start, Peak, End, Reserved, MostReserved int64
 	Entries, Failed                          int
@@ -107,7 +107,7 @@ func (r *Allocator) record(step int, action string, what ground.Dict, size int64
 	}
 }
 
-// AllocatorTruth is what happened.
+// Truth is what happened.
 func (r *Allocator) Truth() AllocatorTruth {
 	t := AllocatorTruth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: get(r.entries[0], "time_us").(int64)}
 	t.Peak = t.Start

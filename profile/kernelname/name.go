@@ -2,7 +2,7 @@ package kernelname
 
 import "strings"
 
-// A KernelName is what the name of a function says, in the parts that all who look at
+// A Name is what the name of a function says, in the parts that all who look at
 // names share: which namespaces it is in, and what it is called there. Types, which every
 // profiler writes in its own way, are in neither.
 type Name struct {
@@ -20,7 +20,7 @@ func (n Name) Path() string { return n.Scope + n.Bare }
 // withoutName are namespaces that have none, as compilers and profilers write them.
 var withoutName = [...]string{"(anonymous namespace)", "<unnamed>", "{anonymous}", "`anonymous namespace'"}
 
-// ParseKernelName returns the parts of a name, mangled or not: of a C++ signature without the type
+// Parse returns the parts of a name, mangled or not: of a C++ signature without the type
 // that it returns, types of templates, parameters, and all behind them. Bare is empty if there is
 // no name in it.
 func Parse(name string) Name {
