@@ -30,7 +30,7 @@ type memoryBlock struct {
 	free    bool
 }
 
-// Truth is what happened.since the first entry that the ring holds, in bytes.
+// AllocatorTruth is what happened since the first entry that the ring holds, in bytes.
 type AllocatorTruth struct {
 	Start, Peak, End, Reserved, MostReserved int64
 	Entries, Failed                          int
