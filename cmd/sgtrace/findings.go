@@ -50,6 +50,7 @@ func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []f
 	if n := len(result.Muted); n > 0 {
 		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
 	}
+	opt.Findings = []drawing.Finding{} // which is not nil where nothing stands out: they were looked for
 	for i := range result.Findings {
 		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
 	}

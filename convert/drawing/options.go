@@ -18,7 +18,7 @@ type Options struct {
 	// Requests is how many requests "By request" holds: 0 is those that matter, Every is
 	// all of them.
 	Requests int
-	// Findings are what stands out, the one that costs most first.
+	// Findings are what stands out, the one that costs most first; nil if nobody looked.
 	Findings []Finding
 	// Paths are what slow requests waited for, the slowest first.
 	Paths []Path
