@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// OutOfMemory is the topic of findings of devices that had no memory left.
+// OutOfMemory is the subkind of findings of devices that had no memory left.
 const OutOfMemory = "out of memory"
 
 // Findings are devices that had no memory for an allocation.

@@ -97,8 +97,8 @@ func relieves(share *finding.Finding, slower *Shift) bool {
 // shareOfRequests is the metric of findings of who gets how many.
 const shareOfRequests = "share of requests"
 
-// TokenizingTopic is the topic of findings about how long tokenizing takes.
-const TokenizingTopic = "tokenizing"
+// TokenizingSubkind is the subkind of findings about how long tokenizing takes.
+const TokenizingSubkind = "tokenizing"
 
 // finding is about what changed first.
 func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
@@ -121,7 +121,7 @@ func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 			f.Severity = finding.Info // whatever it costs
 		}
 	case first.Means == request.Tokenizing:
-		f.Subkind = TokenizingTopic
+		f.Subkind = TokenizingSubkind
 	}
 	return f
 }

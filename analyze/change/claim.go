@@ -218,7 +218,7 @@ func sharesDiffer(before, after [2]float64) bool {
 	return between >= leastOddsFactor && !math.IsNaN(away) && away >= leastShare
 }
 
-// What people call what saves work, and topics of findings.
+// What people call what saves work, and subkinds of findings.
 const (
 	CachedTokens = "share of cached tokens"
 	Arrivals     = "arrivals per second"

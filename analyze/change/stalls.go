@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stalls is the topic of findings about servers that stand still.
+// Stalls is the subkind of findings about servers that stand still.
 const Stalls = "stalls"
 
 // A Stalling is that lead ranks stand still: at equal intervals, for a job that runs every minute

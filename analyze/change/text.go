@@ -113,7 +113,7 @@ func (p *changesPrinter) list(title string, found []Shift, say func(*Shift) stri
 	}
 }
 
-// Pace is the topic of findings about servers that became slower or faster.
+// Pace is the subkind of findings about servers that became slower or faster.
 const Pace = "pace"
 
 // What the pieces of work of a pace are, as people call them.

@@ -18,8 +18,8 @@ import (
 // the files before that is a finding.
 const muchAbsent = 1.0 / 10
 
-// AbsentTopic is that of findings about ranks that wait for others without files.
-const AbsentTopic = "absent ranks"
+// AbsentSubkind is that of findings about ranks that wait for others without files.
+const AbsentSubkind = "absent ranks"
 
 // AbsentWait is how long all ranks waited for ranks that are not in the files, as far as long kernels
 // show it, ns.
@@ -91,7 +91,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 			continue
 		}
 		found = append(found, finding.Finding{
-			Subkind: AbsentTopic, At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
+			Subkind: AbsentSubkind, At: place.Named(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
 			Text:   fmt.Sprintf("%s waited %.0f %% of its GPU time in collectives for ranks that are not in the files", long[0].Rank, 100*share),
 			Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
 		})

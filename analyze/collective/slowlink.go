@@ -201,7 +201,7 @@ func (c *Collectives) slowLink(set *profile.Set, slow, all []*sized, share float
 	if sure {
 		where += " of one host"
 	}
-	f := finding.Finding{Subkind: LinkTopic, Cost: share, Confidence: finding.Likely,
+	f := finding.Finding{Subkind: LinkSubkind, Cost: share, Confidence: finding.Likely,
 		Text: fmt.Sprintf("%s of %s on %s move data at %s GB/s (bus bandwidth), every time, and at %s GB/s at most: a slow link, not a late rank; the links between these give %.0f GB/s",
 			s.name(), words.Size(s.bytes), where, words.ThreeDigits(s.bandwidth(s.typical)), words.ThreeDigits(s.bandwidth(s.fastest)), fabric.rate),
 		Metric: finding.Metric{Name: "bus bandwidth", Unit: table.Number, Before: math.NaN(), After: s.bandwidth(s.typical)},
@@ -223,8 +223,8 @@ func (c *Collectives) slowLink(set *profile.Set, slow, all []*sized, share float
 	return f
 }
 
-// LinkTopic is that of findings about slow links.
-const LinkTopic = "slow link"
+// LinkSubkind is that of findings about slow links.
+const LinkSubkind = "slow link"
 
 // name is the operation in the plural.
 func (s *sized) name() string { return "`" + s.op + "` calls" }

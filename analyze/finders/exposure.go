@@ -27,7 +27,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 			if name, ok := strings.CutPrefix(found[i].Metric.Name, loss.ExposedMetric+" in "); ok {
 				m.waitsIn(name, &found[i])
 			} else if m.absentExplain() {
-				found[i].Subkind = absentTopic
+				found[i].Subkind = absentSubkind
 			}
 		}
 		if m.waits != nil && len(found) > 0 {
@@ -37,8 +37,8 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 	})
 }
 
-// absentTopic is that of exposed communication that is mostly waiting for ranks without files.
-const absentTopic = "waits for absent ranks"
+// absentSubkind is that of exposed communication that is mostly waiting for ranks without files.
+const absentSubkind = "waits for absent ranks"
 
 // absentExplain reports whether most of exposed communication is waiting for ranks that are not in
 // the files.

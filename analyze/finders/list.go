@@ -314,7 +314,7 @@ func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
-			if f.Subkind == loss.HostTopic {
+			if f.Subkind == loss.HostSubkind {
 				f.Text += ": " + host[0].Text
 			}
 			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
@@ -330,10 +330,10 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
 		return false
 	}
-	if host[0].Subkind == gaps.ColdTopic && idle.Subkind == loss.StartTopic {
+	if host[0].Subkind == gaps.ColdSubkind && idle.Subkind == loss.StartSubkind {
 		return true
 	}
-	return idle.Subkind == loss.HostTopic
+	return idle.Subkind == loss.HostSubkind
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.IdleBetweenSteps)

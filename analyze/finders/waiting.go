@@ -235,22 +235,22 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 		f.Confidence = finding.Likely // who came last follows from durations
 	}
 	if !w.isOneStraggler(m) {
-		f.Subkind = waitTopic
+		f.Subkind = waitSubkind
 	}
 	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= loss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
-		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferTopic
+		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
 		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", loss.Spend(m.GPUs), 100*rest)
 		found = append(found, transfer)
 	}
 	return found
 }
 
-// waitTopic is that of findings which tell of everybody who is waited for, transferTopic that of what
+// waitSubkind is that of findings which tell of everybody who is waited for, transferSubkind that of what
 // is left of exposed communication then.
 const (
-	waitTopic     = "waiting"
-	transferTopic = "transfers"
+	waitSubkind     = "waiting"
+	transferSubkind = "transfers"
 )
 
 // isOneStraggler reports whether one straggler explains most of the waiting: then it leads.

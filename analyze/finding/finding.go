@@ -212,7 +212,7 @@ func Sentences(list []Evidence) []string {
 	return out
 }
 
-// Waits is the topic of findings of load that tell how long requests wait, and not why.
+// Waits is the subkind of findings of load that tell how long requests wait, and not why.
 const Waits = "waits"
 
 // FewCompared is how many requests it takes to compare some of them with others.

@@ -32,13 +32,13 @@ func TestID(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(f *Finding){
-		"kind":   func(f *Finding) { f.Kind = Slower },
-		"topic":  func(f *Finding) { f.Subkind = "prefill" },
-		"host":   func(f *Finding) { f.At.Host = "b" },
-		"server": func(f *Finding) { f.At.Server = 2 },
-		"rank":   func(f *Finding) { f.At.Rank.TP = 2 },
-		"role":   func(f *Finding) { f.At.Role = request.Prefill },
-		"metric": func(f *Finding) { f.Metric.Name = "step" },
+		"kind":    func(f *Finding) { f.Kind = Slower },
+		"subkind": func(f *Finding) { f.Subkind = "prefill" },
+		"host":    func(f *Finding) { f.At.Host = "b" },
+		"server":  func(f *Finding) { f.At.Server = 2 },
+		"rank":    func(f *Finding) { f.At.Rank.TP = 2 },
+		"role":    func(f *Finding) { f.At.Role = request.Prefill },
+		"metric":  func(f *Finding) { f.Metric.Name = "step" },
 	} {
 		g := late()
 		if change(&g); g.ID() == want {

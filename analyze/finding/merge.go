@@ -134,8 +134,8 @@ const slack = trace.Time(2 * time.Second)
 // of.
 type Consequence struct {
 	Cause, Effect Kind
-	CauseTopic    string   // of the cause; "" is any
-	Topics        []string // of the effect; nil is any
+	CauseSubkind  string   // of the cause; "" is any
+	Subkinds      []string // of the effect; nil is any
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
 	OnRanks bool
@@ -162,7 +162,7 @@ type Consequence struct {
 
 // isEffect reports whether f is brought about by a cause.
 func (c *Consequence) isEffect(f, cause *Finding) bool {
-	return f.Kind == c.Effect && (c.Topics == nil || slices.Contains(c.Topics, f.Subkind)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
+	return f.Kind == c.Effect && (c.Subkinds == nil || slices.Contains(c.Subkinds, f.Subkind)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
@@ -200,7 +200,7 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 		c := &consequences[i]
 		var causes []int
 		for k := range found {
-			if found[k].Kind == c.Cause && (c.CauseTopic == "" || found[k].Subkind == c.CauseTopic) {
+			if found[k].Kind == c.Cause && (c.CauseSubkind == "" || found[k].Subkind == c.CauseSubkind) {
 				causes = append(causes, k)
 			}
 		}

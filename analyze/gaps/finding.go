@@ -67,9 +67,9 @@ func (g *Gaps) judge(what string) finding.Check {
 	return judged
 }
 
-// ColdTopic is what findings are about where the host loads code, compiles, or records CUDA
+// ColdSubkind is what findings are about where the host loads code, compiles, or records CUDA
 // graphs.
-const ColdTopic = "cold host cause"
+const ColdSubkind = "cold host cause"
 
 // Findings tells what the host did while devices waited for it. length is the time of all
 // devices, in ns.
@@ -91,7 +91,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
 	if s.rows[0].Reason.Cold() {
-		f.Subkind = ColdTopic
+		f.Subkind = ColdSubkind
 	}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
 	if e := g.longestOf(&s); e.Text != "" {

@@ -36,8 +36,8 @@ func why(bits uint64) string {
 // name is what people call a GPU.
 func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 
-// ClockTopic is that of findings of clocks.
-const ClockTopic = "clock"
+// ClockSubkind is that of findings of clocks.
+const ClockSubkind = "clock"
 
 // Clocks are findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
 // they are used for.
@@ -66,7 +66,7 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	if s.Until != 0 {
 		last = s.Until
 	}
-	f := finding.Finding{Subkind: ClockTopic, Since: s.Since, Until: s.Until, At: at(s.Device), CostBasis: finding.GPUTime, Confidence: finding.Likely,
+	f := finding.Finding{Subkind: ClockSubkind, Since: s.Since, Until: s.Until, At: at(s.Device), CostBasis: finding.GPUTime, Confidence: finding.Likely,
 		Metric: finding.Metric{Name: "SM clock in MHz", Before: s.Peers, After: s.Clock}}
 	of := s.Device.name()
 	if u := s.Device.use; u != nil {
@@ -205,7 +205,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 
 // saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same
 // by its number: of one such, it is that one.
-func saidBefore(set *series.Set, x *series.Instant, topic string, list []finding.Finding) (k int, ok bool) {
+func saidBefore(set *series.Set, x *series.Instant, subkind string, list []finding.Finding) (k int, ok bool) {
 	p := &set.Places[x.Place]
 	if p.GPU < 0 {
 		return 0, false
@@ -213,7 +213,7 @@ func saidBefore(set *series.Set, x *series.Instant, topic string, list []finding
 	n := 0
 	d := &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}
 	for i := range list {
-		if f := &list[i]; f.Subkind == topic && strings.HasSuffix(strings.Split(f.Text, " at ")[0], " on "+d.Host) && x.Time >= f.Since && x.Time-f.Since <= soon {
+		if f := &list[i]; f.Subkind == subkind && strings.HasSuffix(strings.Split(f.Text, " at ")[0], " on "+d.Host) && x.Time >= f.Since && x.Time-f.Since <= soon {
 			k, n = i, n+1
 		}
 	}

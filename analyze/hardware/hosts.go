@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// HostTopic begins the topics of findings of hosts.
-const HostTopic = "host "
+// HostSubkind begins the subkinds of findings of hosts.
+const HostSubkind = "host "
 
 // A counter is one of node exporter or cAdvisor: of all series of its name, those whose labels have one.
 type counter struct{ name, label string }
@@ -24,9 +24,9 @@ type counter struct{ name, label string }
 // A shortage is what a host, or a pod, may be short of. How much so is the growth of one counter, as a part of
 // that of others, or of the time where there are none.
 type shortage struct {
-	topic, text string // of the text, %[1]s is who and %[2]s the part in %
-	of          counter
-	all         []counter
+	subkind, text string // of the text, %[1]s is who and %[2]s the part in %
+	of            counter
+	all           []counter
 	// least is the part from which on it matters: a quarter makes what computes take a third longer, and a
 	// loss of 1 % keeps a TCP connection from more than a dozen segments on the way (the throughput of Mathis,
 	// Semke, Mahdavi, and Ott is 1.2 segments a round trip, divided by the root of the loss).
@@ -48,8 +48,8 @@ var shortages = []shortage{
 
 // A mishap is what a counter counts that must not happen at all.
 type mishap struct {
-	topic, text, unit string // of the text, %[1]s is the host and %[2]s how many of the unit
-	of                counter
+	subkind, text, unit string // of the text, %[1]s is the host and %[2]s how many of the unit
+	of                  counter
 }
 
 var mishaps = []mishap{
@@ -237,7 +237,7 @@ func (s *shortage) finding(w who, run []step, part float64, until trace.Time) fi
 		known += x.to - x.from
 	}
 	share := part / float64(known)
-	f := finding.Finding{Subkind: HostTopic + s.topic, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
+	f := finding.Finding{Subkind: HostSubkind + s.subkind, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: s.of.name, After: share}}
 	f.Text = fmt.Sprintf(s.text, w.called(), words.InPercent(share)) + ", since " + words.At(from, "15:04:05")
 	if until != 0 {
@@ -262,7 +262,7 @@ func (m *mishap) find(w who, of []step) (f finding.Finding, ok bool) {
 	if n == 0 {
 		return f, false
 	}
-	f = finding.Finding{Subkind: HostTopic + m.topic, At: w.at(), Since: first.from, Until: last.to, Cost: float64(last.to - first.from), Confidence: finding.Certain,
+	f = finding.Finding{Subkind: HostSubkind + m.subkind, At: w.at(), Since: first.from, Until: last.to, Cost: float64(last.to - first.from), Confidence: finding.Certain,
 		Metric: finding.Metric{Name: m.of.name, After: n}}
 	f.Text = fmt.Sprintf(m.text, w.called(), words.Counted(int(n+0.5), m.unit)) + " between " + words.At(first.from, "15:04:05") + " and " + words.At(last.to, "15:04:05")
 	f.Evidence = []finding.Evidence{finding.Sentence("%s counts them", m.of.name)}

@@ -81,28 +81,28 @@ func TestRateOfHosts(t *testing.T) {
 	right, all := 0, 0
 	for _, seed := range testset.Seeds(t) {
 		r := rand.New(rand.NewPCG(seed, 92))
-		for _, topic := range slices.Sorted(maps.Keys(parts)) {
-			part := parts[topic]
+		for _, subkind := range slices.Sorted(maps.Keys(parts)) {
+			part := parts[subkind]
 			from := begin + 15*sec*trace.Time(10+r.IntN(50))
 			to := from + 15*sec*trace.Time(10+r.IntN(100))
-			found, judged := Hosts(hostsUnder(seed, topic, from, to))
+			found, judged := Hosts(hostsUnder(seed, subkind, from, to))
 			all++
 			ok := judged.State() == finding.LookedAt && judged.N == 3
 			switch {
-			case topic == "nothing":
+			case subkind == "nothing":
 				ok = ok && len(found) == 0
 			case len(found) == 0:
 				ok = false
 			default:
 				f := &found[0]
 				lasts := float64(min(to, begin+1785*sec) - from)
-				ok = ok && len(found) == 1 && f.Subkind == HostTopic+topic && strings.Contains(f.Text, "node2") && f.Since == from && (f.Until == to) == (to < begin+1785*sec) &&
+				ok = ok && len(found) == 1 && f.Subkind == HostSubkind+subkind && strings.Contains(f.Text, "node2") && f.Since == from && (f.Until == to) == (to < begin+1785*sec) &&
 					math.Abs(f.Metric.After-part) < 0.03*part && math.Abs(f.Cost-part*lasts/float64(1785*sec)/3) < 0.01
 			}
 			if ok {
 				right++
 			} else {
-				t.Logf("seed %d, %s from %d to %d: %+v %v", seed, topic, (from-begin)/sec, (to-begin)/sec, found, judged)
+				t.Logf("seed %d, %s from %d to %d: %+v %v", seed, subkind, (from-begin)/sec, (to-begin)/sec, found, judged)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Findings tells what happened to servers: of hangs, deaths, and restarts, which are the topics.
+// Findings tells what happened to servers: of hangs, deaths, and restarts, which are the subkinds.
 func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	judged := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
 	var out []finding.Finding
@@ -31,8 +31,8 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 }
 
 // finding is what findings about ends have in common, of those with the given requests.
-func (l *Lives) finding(e *end, topic string, list []int) finding.Finding {
-	return finding.Finding{At: e.where(), Subkind: topic, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
+func (l *Lives) finding(e *end, subkind string, list []int) finding.Finding {
+	return finding.Finding{At: e.where(), Subkind: subkind, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
 		Metric: finding.Metric{Name: "requests that never ended", Unit: table.Number, Before: math.NaN(), After: float64(len(list))}}
 }

@@ -21,7 +21,7 @@ const (
 	minSpells = 0.05
 )
 
-// Topics of findings: which kind of process it is.
+// Subkinds of findings: which kind of process it is.
 const (
 	Gateway   = "gateway"
 	Tokenizer = "tokenizer"
@@ -99,9 +99,9 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 		amounts[d.kept[i].request] = d.kept[i].ns() - d.Usual
 		requests = append(requests, d.kept[i].request)
 	}
-	topic, name := Tokenizer, "time at the tokenizer"
+	subkind, name := Tokenizer, "time at the tokenizer"
 	if d.Gateway {
-		topic, name = Gateway, "time at the gateway"
+		subkind, name = Gateway, "time at the gateway"
 	}
 	claim := b.Amounts(amounts, causes...)
 	if !d.Gateway { // the same process sends the answers, late
@@ -109,7 +109,7 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 	}
 	mean := distribution.FloorDiv(d.total(), int64(len(d.kept)))
 	out := finding.Finding{
-		Subkind: topic, At: d.Location, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
+		Subkind: subkind, At: d.Location, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
 		Metric: finding.Metric{Name: name, Unit: table.Duration, Before: float64(d.Usual), After: float64(mean)},
 	}

@@ -35,14 +35,14 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 
 // The process that keeps requests is found, since when, and no other one is.
 func TestWhoKeepsRequests(t *testing.T) {
-	for _, want := range []struct{ scenario, topic, text string }{
+	for _, want := range []struct{ scenario, subkind, text string }{
 		{"gateway_holds", Gateway, "the gateway holds"},
 		{"slow_tokenizer", Tokenizer, "the tokenizer of"},
 	} {
 		for _, seed := range []uint64{1, 2} {
 			c := cluster.Find(want.scenario).Config(seed)
 			found, run := foundIn(t, c)
-			if len(found) != 1 || found[0].Subkind != want.topic || !strings.HasPrefix(found[0].Text, want.text) {
+			if len(found) != 1 || found[0].Subkind != want.subkind || !strings.HasPrefix(found[0].Text, want.text) {
 				t.Errorf("%s %d: %v", want.scenario, seed, found)
 				continue
 			}
@@ -52,7 +52,7 @@ func TestWhoKeepsRequests(t *testing.T) {
 			if f := &found[0]; f.Since < onset-slack || f.Since > onset+slack {
 				t.Errorf("%s %d: since %v, planted at %v", want.scenario, seed, f.Since, onset)
 			}
-			if name := run.Name(max(0, fault.Server)); want.topic == Tokenizer && !strings.Contains(found[0].Text, name) {
+			if name := run.Name(max(0, fault.Server)); want.subkind == Tokenizer && !strings.Contains(found[0].Text, name) {
 				t.Errorf("%q does not name %s", found[0].Text, name)
 			}
 		}

@@ -131,8 +131,8 @@ const (
 	Transfers             // bandwidth to transfer KV caches
 )
 
-// Topics are what findings of limits are about.
-var Topics = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
+// Subkinds are what findings of limits are about.
+var Subkinds = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
 
 // String returns the word that reports print.
 func (k Kind) String() string {

@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Taken is the topic of findings of what an orchestrator took away.
+// Taken is the subkind of findings of what an orchestrator took away.
 const Taken = "cluster"
 
-// Gone are the topics of findings of servers that do not answer, are started again, or get nothing from a router
+// Gone are the subkinds of findings of servers that do not answer, are started again, or get nothing from a router
 // any more, as it is when what runs there has ended.
 var Gone = []string{Unrouted, Taken + " Unhealthy", Taken + " BackOff", Taken + " Crash loop", Taken + " Killed"}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Topics of findings of failures.
+// Subkinds of findings of failures.
 const (
 	Died      = "died"
 	Raised    = "raised"
@@ -38,8 +38,8 @@ func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
 }
 
 // failure is about one event.
-func (l *Logged) failure(e *Event, topic string) finding.Finding {
-	f := finding.Finding{Subkind: topic, At: l.at(e), Since: e.First, Text: l.Sentence(e), Cost: l.down(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
+func (l *Logged) failure(e *Event, subkind string) finding.Finding {
+	f := finding.Finding{Subkind: subkind, At: l.at(e), Since: e.First, Text: l.Sentence(e), Cost: l.down(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
 	if e.Last > e.First {
 		f.Until = e.Last
 	}
@@ -286,7 +286,7 @@ func (l *Logged) refusals(server int32) (out []finding.Finding) {
 	return out
 }
 
-// Topics of findings of the lives of servers.
+// Subkinds of findings of the lives of servers.
 const (
 	Hang    = "hang"
 	Stop    = "stop"

@@ -43,17 +43,17 @@ func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
 	return l.alike(out), judged
 }
 
-// Topics of findings of limits.
+// Subkinds of findings of limits.
 const (
-	kvTopic      = "KV cache"
-	runningTopic = "running requests"
-	prefillTopic = "prefill"
+	kvSubkind      = "KV cache"
+	runningSubkind = "running requests"
+	prefillSubkind = "prefill"
 )
 
-// Limits are the topics of findings of limits.
-var Limits = []string{kvTopic, runningTopic, prefillTopic}
+// Limits are the subkinds of findings of limits.
+var Limits = []string{kvSubkind, runningSubkind, prefillSubkind}
 
-// alike makes one finding of those of one topic on several ranks of a role.
+// alike makes one finding of those of one subkind on several ranks of a role.
 func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
@@ -126,7 +126,7 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 		return f, false
 	}
 	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: kvTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: kvSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, l.span(d))
@@ -154,7 +154,7 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 	if d.all < fewBuckets || d.inARow < fewLimited || most < 2 {
 		return f, false
 	}
-	f = finding.Finding{Subkind: runningTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
@@ -174,7 +174,7 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillTopic, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.mostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), l.span(d))

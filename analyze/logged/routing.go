@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Unrouted is the topic of findings of servers that a router sends nothing to.
+// Unrouted is the subkind of findings of servers that a router sends nothing to.
 const Unrouted = "unrouted"
 
 // An outage is what a router says of a server until it sends to it again.

@@ -26,7 +26,7 @@ type sent struct {
 	came         float64
 }
 
-// SlowLink is the topic of findings of KV transfers.
+// SlowLink is the subkind of findings of KV transfers.
 const SlowLink = "link"
 
 // PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are

@@ -23,7 +23,7 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	most := largest(&t.cold)[0]
 	if most == gpu.Capturing && 2*t.cold.Time[gpu.Capturing] >= t.length {
 		text := fmt.Sprintf("this is the recording of a CUDA graph: for %.0f %% of the time the host captures what it launches, and nothing of that runs", 100*t.part(t.cold.Time[gpu.Capturing]))
-		f := shareFinding(StartTopic, "cold start", share, text, coldReasons(g, t), busyApart(g, t))
+		f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), busyApart(g, t))
 		f.Severity = finding.Info
 		return []finding.Finding{f}
 	}
@@ -37,7 +37,7 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	}
 	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
 		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
-	f := shareFinding(StartTopic, "cold start", share, text, coldReasons(g, t), loads(g, t), callEvidence(g, most), longestCold(g, t))
+	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(g, t), callEvidence(g, most), longestCold(g, t))
 	if 2*t.cold.Loads.Total >= cold {
 		f.Confidence = finding.Likely // nothing but its length tells that a launch loads code
 	}

@@ -184,8 +184,8 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 }
 
 // shareFinding is a finding about a share of GPU time. Empty evidence is left out.
-func shareFinding(topic, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
-	f := finding.Finding{Subkind: topic, Cost: share, Text: text,
+func shareFinding(subkind, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
+	f := finding.Finding{Subkind: subkind, Cost: share, Text: text,
 		Metric: finding.Metric{Name: metric, Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = slices.DeleteFunc(evidence, func(e finding.Evidence) bool { return e.Text == "" })
 	return f
@@ -207,16 +207,16 @@ var reasonClauses = [gpu.NumReasons]string{
 	gpu.NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
 }
 
-// Topics of findings about idle time that others add to.
+// Subkinds of findings about idle time that others add to.
 const (
-	HostTopic  = "host"  // the host is late
-	StartTopic = "start" // a process starts
+	HostSubkind  = "host"  // the host is late
+	StartSubkind = "start" // a process starts
 )
 
-// topic is what findings of a reason are about.
-func topic(r gpu.Reason) string {
+// subkind is what findings of a reason are about.
+func subkind(r gpu.Reason) string {
 	if r.OfHost() {
-		return HostTopic
+		return HostSubkind
 	}
 	return "idle"
 }
@@ -246,7 +246,7 @@ func idleFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	if t.part(t.cold.Total()) >= muchCold {
 		text = "apart from its cold start, " + text
 	}
-	f := shareFinding(topic(most), "idle time", idle, text, evidence...)
+	f := shareFinding(subkind(most), "idle time", idle, text, evidence...)
 	if most == gpu.Unseen {
 		f.Confidence = finding.Likely // a call may wait for something else
 	}
@@ -320,10 +320,10 @@ func (t *gpuTime) largest() []gpu.Reason {
 
 // Worst returns, for what a finding of this package says of all devices, the rank whose device
 // spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
-func Worst(g *gpu.GPUs, topic string) (rank string, shows kernelname.Class) {
+func Worst(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
 	shows = kernelname.ClassCompute
 	of := func(d *gpu.GPU) int64 { return d.Activity.Idle.Total() }
-	switch topic {
+	switch subkind {
 	case "communication":
 		shows = kernelname.ClassCommunication
 	case "copies", "pageable copies":

@@ -42,11 +42,11 @@ func all(g *gpu.GPUs) []finding.Finding {
 	return slices.Concat(idle, between, exposed, copies)
 }
 
-// What is found of devices, by topic and cost.
+// What is found of devices, by subkind and cost.
 func TestFindings(t *testing.T) {
 	type found struct {
-		topic  string
-		weight float64
+		subkind string
+		weight  float64
 	}
 	few := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 90})
 	few.Rows = 7

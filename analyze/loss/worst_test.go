@@ -14,11 +14,11 @@ func TestWorst(t *testing.T) {
 		g.GPUs[i].Rank = name
 	}
 	for _, c := range []struct {
-		topic, rank string
-		shows       kernelname.Class
+		subkind, rank string
+		shows         kernelname.Class
 	}{{"communication", "TP0", kernelname.ClassCommunication}, {"copies", "TP1", kernelname.ClassMemory}, {"host", "TP2", kernelname.ClassCompute}} {
-		if rank, shows := Worst(g, c.topic); rank != c.rank || shows != c.shows {
-			t.Errorf("%s: %s, %v", c.topic, rank, shows)
+		if rank, shows := Worst(g, c.subkind); rank != c.rank || shows != c.shows {
+			t.Errorf("%s: %s, %v", c.subkind, rank, shows)
 		}
 	}
 }

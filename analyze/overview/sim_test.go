@@ -70,8 +70,8 @@ var summaries = []summary{
 func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // isAbout makes a test for findings about something.
-func isAbout(topic string) func(f *finding.Finding) bool {
-	return func(f *finding.Finding) bool { return f.Subkind == topic }
+func isAbout(subkind string) func(f *finding.Finding) bool {
+	return func(f *finding.Finding) bool { return f.Subkind == subkind }
 }
 
 // overviewFindings are the findings about the requests of a simulated run.

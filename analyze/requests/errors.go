@@ -46,7 +46,7 @@ func areMany(s *request.Set, list []int) bool {
 	return len(list) >= fewFailed && len(list)*failedOneIn >= len(s.Requests)
 }
 
-// TurnedAway is the topic of findings about requests that found the queue full, nearly all of them.
+// TurnedAway is the subkind of findings about requests that found the queue full, nearly all of them.
 const TurnedAway = "turned away"
 
 // RetractionFindings tells of requests that were removed from their batch.

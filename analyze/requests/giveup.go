@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GivenUp is the topic of findings about clients that give up.
+// GivenUp is the subkind of findings about clients that give up.
 const GivenUp = "given up"
 
 // Clients that give up after the same time have a time-out: at least fewGivenUp of them and one

@@ -41,7 +41,7 @@ type pipelineStep struct {
 const mostOff = 0.05
 
 // IsWorker reports whether a finding is of [Workers].
-func IsWorker(f *finding.Finding) bool { return strings.HasPrefix(f.Subkind, workerTopic) }
+func IsWorker(f *finding.Finding) bool { return strings.HasPrefix(f.Subkind, workerSubkind) }
 
 // WithoutWorker says what a step would take, and how long stages would be idle, without a finding of
 // [Workers]: with a worker as fast as those of its stage, or with stages that compute the same. It names
@@ -52,7 +52,7 @@ func WithoutWorker(set *profile.Set, f *finding.Finding, model float64) (out []f
 	if len(p.list) < fewWorkers || len(p.steps) < fewSteps {
 		return nil, "", "", errors.New("the steps of the workers are not known")
 	}
-	slow := strings.TrimPrefix(f.Subkind, workerTopic)
+	slow := strings.TrimPrefix(f.Subkind, workerSubkind)
 	change, name, assumed := p.evenStages, "even stages", "pipelines compute the same, divided evenly over their stages"
 	if slices.ContainsFunc(p.list, func(w *worker) bool { return w.name == slow }) {
 		change, name, assumed = func(took []float64) { p.asPeers(slow, took) }, slow+" as fast as its peers", "the worker computes what those of its stage do"

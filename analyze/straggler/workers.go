@@ -224,8 +224,8 @@ func (p *pace) stageIsSlow(stage string) bool {
 	return stage != "" && len(of) > 1 && !slices.ContainsFunc(of, func(i int) bool { return p.ratio[i] < muchSlower })
 }
 
-// workerTopic comes before the name of a worker, or of a stage, in the topic of its finding.
-const workerTopic = "worker "
+// workerSubkind comes before the name of a worker, or of a stage, in the subkind of its finding.
+const workerSubkind = "worker "
 
 func (p *pace) finding(slow []int, chance float64) finding.Finding {
 	n, from, to := p.timesSlowest(slow), math.Inf(1), 0.0
@@ -251,7 +251,7 @@ func (p *pace) finding(slow []int, chance float64) finding.Finding {
 			all, where, from, to, len(p.list), n, p.steps)
 		cause = "all workers of the stage are slow, so it has more to do: divide the layers otherwise; no machine is slow"
 	}
-	f := finding.Finding{Subkind: workerTopic + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), CostBasis: finding.RankTime,
+	f := finding.Finding{Subkind: workerSubkind + where, Text: text, Cost: 1 - 1/to, P: finding.Chance(chance), CostBasis: finding.RankTime,
 		Metric: finding.Metric{Name: "computation", Unit: table.Number, Before: 1, After: to}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s", cause),
 		finding.Sentence("the other %s take %.2f to %.2f times the median", words.Counted(len(p.list)-len(slow), "worker"), others[0], others[1])}

@@ -39,8 +39,8 @@ func (c *TraitComparison) claim(b *cause.Costs) finding.Claim {
 	return b.Amounts(longer, causes...)
 }
 
-// PlaceTopic is the topic of findings about where requests were computed.
-const PlaceTopic = "place"
+// PlaceSubkind is the subkind of findings about where requests were computed.
+const PlaceSubkind = "place"
 
 func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
@@ -48,7 +48,7 @@ func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
 	}
 	if c.Of == Where {
-		f.Subkind = PlaceTopic
+		f.Subkind = PlaceSubkind
 	}
 	if c.Part >= 0.5 {
 		f.Mostly = c.Main.String()

@@ -16,7 +16,7 @@ import (
 )
 
 // causeKinds are the kinds of findings that causes of time are about. What is not
-// here is of the kind finding.Tail, with a topic of its own.
+// here is of the kind finding.Tail, with a subkind of its own.
 var causeKinds = map[cause.Cause]finding.Kind{
 	cause.SlowRank:         finding.Straggler,
 	cause.Transfer:         finding.Transfer,

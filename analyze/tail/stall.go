@@ -220,11 +220,11 @@ func newStall(gaps []heldGap, prompts []prompt) Stall {
 	return x
 }
 
-// StallTopic is the topic of findings of stalls that one prompt made, and CrowdTopic of those
+// StallSubkind is the subkind of findings of stalls that one prompt made, and CrowdSubkind of those
 // that many made together.
 const (
-	StallTopic = "stalls"
-	CrowdTopic = "stalls of many prompts"
+	StallSubkind = "stalls"
+	CrowdSubkind = "stalls of many prompts"
 )
 
 // maxOf is how much of what was computed in a stall makes a prompt its culprit.
@@ -259,13 +259,13 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) 
 	}
 	worst := &x.List[0]
 	f := finding.Finding{
-		Subkind: StallTopic, Cost: cost, Claim: b.Amounts(x.held(), cause.Interference), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
+		Subkind: StallSubkind, Cost: cost, Claim: b.Amounts(x.held(), cause.Interference), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
 		Metric: finding.Metric{Name: "longest gap between tokens", Unit: table.Duration, Before: math.NaN(), After: float64(worst.Longest)},
 		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
 			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
 	}
 	if !worst.alone() {
-		f.Subkind = CrowdTopic
+		f.Subkind = CrowdSubkind
 	}
 	if n := len(x.List); n > 1 {
 		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
