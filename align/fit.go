@@ -318,6 +318,11 @@ func (l line) then(m line) line {
 	}
 }
 
+// at returns the same line with the offset stated for another instant.
+func (l line) at(t int64) line {
+	return line{t0: t, off: t - l.apply(t), slope: l.slope}
+}
+
 // driftOver returns drift*(t-t0), rounded to the nearest ns, for any two instants
 // and |drift| <= 1e9 ppb. It never decreases, or never increases, with t.
 func driftOver(t, t0, driftPPB int64) int64 {

@@ -74,7 +74,7 @@ func TestLines(t *testing.T) {
 		if d := l.then(m).apply(x) - m.apply(l.apply(x)); max(d, -d) > 2 {
 			t.Fatalf("%+v, %+v: off by %d", l, m, d)
 		}
-		if d := (line{t0: x, off: x - l.apply(x), slope: l.slope}).apply(x+1e9) - l.apply(x+1e9); max(d, -d) > 2 {
+		if d := l.at(x).apply(x+1e9) - l.apply(x+1e9); max(d, -d) > 2 {
 			t.Fatalf("%+v: off by %d", l, d)
 		}
 	}

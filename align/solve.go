@@ -109,7 +109,7 @@ func (s *state) solution() Solution {
 		if l.windowed {
 			t0 = l.center
 		}
-		full = line{t0: t0, off: t0 - full.apply(t0), slope: full.slope}
+		full = full.at(t0)
 		fit := ClockFit{
 			Clock: c, Why: l.why, By: l.by, Component: lowest[s.root[c]],
 			T0: t0, Offset: full.off, DriftPPB: int64(math.Round(full.slope / ppb)),

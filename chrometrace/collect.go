@@ -101,7 +101,7 @@ func (c *collector) keep(b *parse.Batch) {
 		d.zeroAt = b.ZeroAt
 	}
 	d.zero.Merge(b.Zero)
-	d.window.Told, d.window.Seen = max(d.window.Told, b.Window.Told), max(d.window.Seen, b.Window.Seen)
+	d.window.Merge(b.Window)
 	c.total += b.Total
 	d.drawn = d.drawn || b.Drawn
 	c.chrome = c.chrome || b.Chrome

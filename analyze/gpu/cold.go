@@ -123,7 +123,7 @@ func (s *startup) settle(g *GPU) {
 		idle = distribution.AddTimes(idle, g.BySteps[i].Idle.Total())
 	}
 	for i := range s.longest {
-		if gap := &s.longest[i]; 2*(gap.coldTime()-gap.parts[Allocation]) >= gap.Length() && float64(gap.before) > earlyPart*float64(s.worked) {
+		if gap := &s.longest[i]; gap.mostlyCold() && float64(gap.before) > earlyPart*float64(s.worked) {
 			g.BySteps[gap.step].Cold.Spread = true
 		}
 	}
@@ -166,6 +166,11 @@ func (c *Cold) leaveOutSpread() {
 	if c.Total() == 0 {
 		*c = Cold{}
 	}
+}
+
+// mostlyCold reports whether the gap is cold by its reasons.
+func (g *gapSum) mostlyCold() bool {
+	return 2*(g.coldTime()-g.parts[Allocation]) >= g.Length()
 }
 
 // addCold counts what is cold of a gap by its reasons.

@@ -163,7 +163,8 @@ type needed struct {
 	captures bool
 }
 
-// readInputs is readEvidence for some of the arguments.
+// readInputs reads inputs of any kind that arguments name, and the requests and the window of time
+// that the selection flags choose.
 func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *selection.Selected, error) {
 	sel, err := selection.Read(ctx)
 	if err != nil {

@@ -58,6 +58,11 @@ type collectiveMatches struct {
 	byRanks, byTime func() []int32 // orders of matches
 }
 
+// counts reports whether a match is one that ranks came to, as far as they are wanted.
+func (m *collectiveMatches) counts(match int, kind matching.Kind) bool {
+	return !m.refused[match] && kind != matching.KindSend
+}
+
 // components numbers the sets of ranks that meet, directly or not, by calls.
 func (m *collectiveMatches) components() []int32 {
 	component := make([]int32, len(m.calls))
@@ -72,7 +77,7 @@ func (m *collectiveMatches) components() []int32 {
 		return i
 	}
 	for i, match := range m.matches.All() {
-		if m.refused[i] || match.Kind == matching.KindSend {
+		if !m.counts(i, match.Kind) {
 			continue
 		}
 		members := match.Members
@@ -99,7 +104,7 @@ func (m *collectiveMatches) order(component []int32) []int32 {
 	}
 	places := memory.Make[place](m.matches.Len())[:0]
 	for i, match := range m.matches.All() {
-		if m.refused[i] || match.Kind == matching.KindSend {
+		if !m.counts(i, match.Kind) {
 			continue
 		}
 		p, there := place{component: component[match.Members[0].Rank], match: int32(i)}, 0

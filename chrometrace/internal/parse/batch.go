@@ -59,6 +59,11 @@ type Window struct {
 	Seen trace.Time // by events: whatever begins there, and what devices and calls end
 }
 
+// Merge adds what another part of the document says.
+func (w *Window) Merge(o Window) {
+	w.Told, w.Seen = max(w.Told, o.Told), max(w.Seen, o.Seen)
+}
+
 // Bounds are the first and the last instant of n events.
 type Bounds struct {
 	First, Last trace.Time

@@ -72,6 +72,9 @@ func (b *blocks) get() []byte {
 	return make([]byte, 0, b.size+b.size/8)
 }
 
+// put gives back a buffer that nobody uses any more.
+func (b *blocks) put(buf []byte) { b.pool.Put(&buf) }
+
 // A cutter cuts an input into pieces where it looks as if one event ended and
 // another began. To make sure of it would take as long as to parse, so that is
 // left to the parsers: where the parser of the piece before ends, the next one

@@ -178,13 +178,19 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 			return i, nil
 		}
 	}
-	if headerKeys[key] || value[0] != '{' && value[0] != '[' {
+	if isKept(key, value) {
 		if base, ok := BaseOf(key, value); ok {
 			p.setClock(st, base)
 		}
 		p.out.Header = append(p.out.Header, Member{key, bytes.Clone(value), p.base + int64(at)})
 	}
 	return next, nil
+}
+
+// isKept reports whether a member of a document is of use: those that tell
+// something, and all that are no lists or objects.
+func isKept(key string, value []byte) bool {
+	return headerKeys[key] || value[0] != '{' && value[0] != '['
 }
 
 // behindEvents reads what follows a list of events: more members of a document,

@@ -47,9 +47,9 @@ func Read(r io.Reader, opt Options, l Limits, keep func(*Batch)) Ending {
 	}
 	for p := range order {
 		q.take(p, <-p.done)
-		cut.blocks.pool.Put(&p.data)
+		cut.blocks.put(p.data)
 	}
-	end := Ending{Size: src.n, Offset: q.offset, Between: q.state.level == inEvents || q.state.level == inObject || q.state.level == behindList}
+	end := Ending{Size: src.n, Offset: q.offset, Between: q.state.isBetween()}
 	if src.failed() {
 		end.Err = src.err
 	}
@@ -126,4 +126,9 @@ func (q *sequence) readPending(p *piece) {
 	}
 	q.pending = append(q.pending[:0], pending...)
 	q.need = 2 * len(q.pending)
+}
+
+// isBetween reports whether a document goes on behind s with an event or a member.
+func (s *state) isBetween() bool {
+	return s.level == inEvents || s.level == inObject || s.level == behindList
 }
