@@ -215,15 +215,14 @@ var OverloadCauses = []Cause{
 // QueueCauses are what requests wait for behind others on the same ranks.
 var QueueCauses = []Cause{Intake, Queue, ChunkWait, DecodeQueue, FirstStep, Interference}
 
-// GapsOf calls f for the gaps between the tokens of request r, if any of them is as long as it is wanted, in
-// ns: that takes much less to find out than what each is made of.
+// GapsOf calls f for the gaps between the tokens of request r, if any of them has a length in ns that is
+// wanted: that takes much less to find out than what each is made of.
 func (w *CauseWalk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit)) {
-	any := false
-	w.GapLengthsOf(r, func(ns int64) { any = any || wanted(ns) })
-	if !any {
+	isWanted := false
+	lead, ok := w.GapLengthsOf(r, func(ns int64) { isWanted = isWanted || wanted(ns) })
+	if !ok || !isWanted {
 		return
 	}
-	lead, _ := w.SteppingRank(r)
 	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *GapSplit) {
 		if g.To-g.From <= request.LongestRequest {
 			f(g)
@@ -231,11 +230,11 @@ func (w *CauseWalk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit
 	})
 }
 
-// GapLengthsOf calls f for how long these gaps are, in ns.
-func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) {
-	lead, ok := w.SteppingRank(r)
-	if !ok {
-		return
+// GapLengthsOf calls f for how long these gaps are, in ns. It returns the thread of the tokens, if there is
+// one, and leaves these in w.
+func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
+	if lead, ok = w.SteppingRank(r); !ok {
+		return lead, false
 	}
 	w.readTokens(lead)
 	for k := 1; k < len(w.tokens); k++ {
@@ -243,6 +242,7 @@ func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) {
 			f(ns)
 		}
 	}
+	return lead, true
 }
 
 // usualCauses are what is usual of the causes, in ns, for the requests that one group of
@@ -258,12 +258,12 @@ func UsualOf(list []Attribution) usualCauses {
 	}
 	u := make(usualCauses, groups)
 	values, gaps := make([][]int64, groups), make([]int64, groups)
-	var any [Count]bool // request has time of it
+	var spent [Count]bool // by any request
 	for i := range Each(list) {
 		a := &list[i]
 		gaps[a.AnswerGroup] += int64(a.Gaps)
 		for c, ns := range a.E2E {
-			any[c] = any[c] || ns != 0
+			spent[c] = spent[c] || ns != 0
 			if Cause(c).PerToken() {
 				u[a.AnswerGroup][c] += ns
 			}
@@ -276,7 +276,7 @@ func UsualOf(list []Attribution) usualCauses {
 			}
 			continue
 		}
-		if !any[c] {
+		if !spent[c] { // the median is 0
 			continue
 		}
 		for g := range values {

@@ -277,11 +277,12 @@ func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64)
 		return c, longest
 	}
 	slow, around := memory.Make[tailUnit](len(t.List)), memory.Make[tailUnit](len(t.List))
+	isSlow := func(ns int64) bool { return ns >= c.Slow.From }
+	isAround := func(ns int64) bool { return ns >= c.Around.From && ns <= c.Around.To }
+	isCompared := func(ns int64) bool { return isSlow(ns) || isAround(ns) }
 	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		slow[i].owner, around[i].owner = int32(i), int32(i)
-		isSlow := func(ns int64) bool { return ns >= c.Slow.From }
-		isAround := func(ns int64) bool { return ns >= c.Around.From && ns <= c.Around.To }
-		w.GapsOf(t.List[i].Request, func(ns int64) bool { return isSlow(ns) || isAround(ns) }, func(g *cause.GapSplit) {
+		w.GapsOf(t.List[i].Request, isCompared, func(g *cause.GapSplit) {
 			switch ns := int64(g.To - g.From); {
 			case isSlow(ns):
 				slow[i].addGap(g)
