@@ -211,7 +211,7 @@ func (c *cutter) cutDocuments() {
 // cutting changes nothing.
 func lastCut(data []byte) int {
 	for end := len(data); ; {
-		nl := bytes.LastIndexByte(data[:end], '\n')
+		nl := lastNewline(data[:end])
 		if nl < 0 {
 			return 0
 		}
@@ -224,4 +224,17 @@ func lastCut(data []byte) int {
 		}
 		end = len(before)
 	}
+}
+
+// lastNewline returns the position of the last newline in data, or -1. [bytes.LastIndexByte] goes
+// byte by byte, and lines are long; [bytes.IndexByte] does not.
+func lastNewline(data []byte) int {
+	const step = 1 << 10
+	for end := len(data); end > 0; end -= step {
+		from := max(0, end-step)
+		if bytes.IndexByte(data[from:end], '\n') >= 0 {
+			return from + bytes.LastIndexByte(data[from:end], '\n')
+		}
+	}
+	return -1
 }

@@ -109,10 +109,13 @@ func TestTreeFind(t *testing.T) {
 	for i := range uint64(500) {
 		nodes = append(nodes, node{1 + i%7, 1 + i/7, 0, int64(10 + i), int64(20 + i), fmt.Sprint(i)})
 	}
-	tree, _ := grow(t, nodes...)
-	for i, n := range nodes {
-		if got := tree.Find(0, n.trace, n.id); got != i {
-			t.Errorf("span %d of trace %d is at %d, want %d", n.id, n.trace, got, i)
+	tree, r := grow(t, nodes...)
+	for _, n := range nodes {
+		got := tree.Find(0, n.trace, n.id)
+		if got == spantable.None {
+			t.Errorf("span %d of trace %d is not found", n.id, n.trace)
+		} else if name := r.Syms.Name(r.Span(got).Name); name != n.name {
+			t.Errorf("span %d of trace %d is %s, want %s", n.id, n.trace, name, n.name)
 		}
 	}
 	for _, id := range [][3]uint64{{0, 1, 0}, {0, 1, 999}, {0, 99, 1}, {1, 1, 1}} {

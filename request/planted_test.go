@@ -79,7 +79,7 @@ func newPlanter(p plant) *planter {
 // row adds a row of proc, in us from the beginning of the request, and returns its index.
 func (b *planter) row(r int, kind Kind, above, proc int, name string, from, to int, row Row) int {
 	at := func(us int) trace.Time { return trace.Time(1000*(b.apart*r+us)) + b.shift[proc] }
-	row.Kind, row.Proc, row.Name, row.Start, row.End, row.Line = kind, int32(proc), b.names[name], at(from), at(to), uint32(len(b.s.Rows)+1)
+	row.Kind, row.Proc, row.Name, row.Start, row.End, row.Place = kind, int32(proc), b.names[name], at(from), at(to), trace.InLine(uint32(len(b.s.Rows)+1))
 	row.Instants = uint32(len(b.s.Instants))
 	b.s.Rows, b.above = append(b.s.Rows, row), append(b.above, int32(above))
 	return len(b.s.Rows) - 1

@@ -24,9 +24,9 @@ type Set struct {
 	Files   []File
 	Sources []Source
 	Writers []Writer
-	Offsets []Offset // by row
+	Offsets []int64 // that places of rows without lines are in
 
-	Rows     []Row     // as they were read
+	Rows     []Row     // those of a trace follow each other
 	Instants []Instant // by row
 	Tree     Tree      // which row lies in which
 	Links    []Link    // by the row that they lead to
@@ -116,21 +116,10 @@ type Source struct {
 	Scope  trace.Sym // the library that made the rows, as it says
 }
 
-// An Offset is where rows stand in a file without lines, from the given row on.
-type Offset struct {
-	Row    int
-	Offset int64
-}
-
 // Pos returns where row i stands: its line, or its offset in a file without lines.
 func (s *Set) Pos(i int) trace.Pos {
 	row := &s.Rows[i]
-	pos := trace.Pos{File: s.Files[s.Sources[row.Source].File].Name, Line: int64(row.Line), Offset: -1}
-	if row.Line == 0 {
-		at, _ := slices.BinarySearchFunc(s.Offsets, i+1, func(o Offset, i int) int { return cmp.Compare(o.Row, i) })
-		pos.Offset = s.Offsets[at-1].Offset
-	}
-	return pos
+	return row.Place.In(s.Files[s.Sources[row.Source].File].Name, s.Offsets)
 }
 
 // Kind is what a row stands for.
@@ -158,7 +147,7 @@ type Row struct {
 	Part       int32        // what it is a piece of
 	Proc       int32        // whose it is; None for duplicates
 	Source     uint32       // index into Set.Sources
-	Line       uint32       // in the file of its source; 0 where that has no lines: see [Set.Pos]
+	Place      trace.Place  // in the file of its source: see [Set.Pos]
 	Step       int32        // number of the batch that a step or a prefill ran in; Unknown
 	// Instants is the first of the row's own in Set.Instants. They end where those of the
 	// next row begin.

@@ -16,11 +16,11 @@ func tables() *Set {
 	s.Files = []File{{Name: "a.jsonl"}, {Name: "b.bin"}}
 	s.Writers = []Writer{{}}
 	s.Sources = []Source{{File: 0}, {File: 1}}
-	s.Offsets = []Offset{{Row: 1, Offset: 70}, {Row: 2, Offset: 90}}
+	s.Offsets = []int64{70, 90}
 	s.Rows = []Row{
-		{Start: 0, End: 100, Line: 7, Kind: Root, Thread: None},
-		{Start: 10, End: 60, Name: name, Source: 1, Kind: Stage, Phase: DecodePhase, Means: Answering},
-		{Start: 20, End: 60, Name: name, Source: 1, Instants: 2, Kind: Stage, Phase: DecodePhase, Means: Stepping},
+		{Start: 0, End: 100, Place: trace.InLine(7), Kind: Root, Thread: None},
+		{Start: 10, End: 60, Name: name, Source: 1, Place: trace.AtOffset(0), Kind: Stage, Phase: DecodePhase, Means: Answering},
+		{Start: 20, End: 60, Name: name, Source: 1, Place: trace.AtOffset(1), Instants: 2, Kind: Stage, Phase: DecodePhase, Means: Stepping},
 	}
 	s.Instants = []Instant{{Time: 11, Kind: Scheduled, Batch: 4}, {Time: 12, Kind: Retracted, Batch: Unknown}}
 	s.Tree = Tree{Above: []int32{None, 0, 1}, First: []uint32{0, 1, 2, 2}, Below: []uint32{1, 2}}

@@ -32,6 +32,35 @@ type Pos struct {
 	Offset int64
 }
 
+// A Place is where something stands in a file, in 4 bytes: in a line, or, in a file without lines,
+// at one of a list of offsets.
+type Place uint32
+
+// listed marks a number in a list of offsets. No file has so many lines.
+const listed Place = 1 << 31
+
+// InLine is the place in a line, from 1; 0 is not known.
+func InLine(line uint32) Place { return Place(line) &^ listed }
+
+// AtOffset is the place at offset n of a list.
+func AtOffset(n int) Place { return listed | Place(n) }
+
+// Line returns the line; 0 if p is at an offset.
+func (p Place) Line() uint32 {
+	if p&listed != 0 {
+		return 0
+	}
+	return uint32(p)
+}
+
+// In returns p as a position in a file with these offsets.
+func (p Place) In(file string, offsets []int64) Pos {
+	if p&listed != 0 {
+		return Pos{File: file, Offset: offsets[p&^listed]}
+	}
+	return Pos{File: file, Line: int64(p), Offset: -1}
+}
+
 // String prints file:line, file+offset or file.
 func (p Pos) String() string {
 	switch {

@@ -11,6 +11,15 @@ const (
 	columnRows = 1 << columnBits
 )
 
+// MakeColumn returns a column of n zero values.
+func MakeColumn[T any](n int) Column[T] {
+	var c Column[T]
+	for ; n > 0; n -= columnRows {
+		c.chunks = append(c.chunks, Make[T](min(n, columnRows)))
+	}
+	return c
+}
+
 // Len is how many values there are.
 func (c *Column[T]) Len() int {
 	if len(c.chunks) == 0 {

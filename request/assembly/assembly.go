@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -114,33 +115,42 @@ func (a *Assembly) Release() {
 	}
 }
 
-// scattered is about how many bytes the kernel maps for each span of a trace: traces are in no
+// scattered is about how many bytes the kernel maps for the spans of a trace: traces are in no
 // order here.
-const scattered = 512
+const scattered = 32 * 512
 
 // BreakTies fills the column Ties, which a timeline needs: by the ids of traces, then
 // those of spans. Spans with equal ids stay tied.
 func (a *Assembly) BreakTies() {
-	order := make([]uint32, a.dump.Traces())
-	for t := range order {
-		order[t] = uint32(t)
+	type identified struct {
+		id     [2]uint64
+		number uint32
+		begin  uint32 // of its ties
 	}
-	slices.SortFunc(order, func(x, y uint32) int {
-		s, t := a.dump.TraceID(x), a.dump.TraceID(y)
-		return cmp.Or(cmp.Compare(s[0], t[0]), cmp.Compare(s[1], t[1]))
+	traces := make([]identified, a.dump.Traces())
+	for t := range traces {
+		traces[t] = identified{id: a.dump.TraceID(uint32(t)), number: uint32(t)}
+	}
+	slices.SortFunc(traces, func(x, y identified) int {
+		return cmp.Or(cmp.Compare(x.id[0], y.id[0]), cmp.Compare(x.id[1], y.id[1]))
 	})
 	// The spans of one trace after those of the other.
-	ties, next := memory.Make[uint32](a.dump.Len()), uint32(0)
-	for _, t := range order {
-		spans := a.tree.OfTrace(t)
-		memory.Touch(len(spans) * scattered)
-		for k, i := range spans {
-			ties[i] = next
-			if k > 0 && a.dump.Identity(int(spans[k-1])).ID == a.dump.Identity(int(i)).ID {
-				ties[i] = ties[spans[k-1]]
-			}
-			next++
-		}
+	begin := uint32(0)
+	for k := range traces {
+		traces[k].begin = begin
+		begin += uint32(len(a.tree.OfTrace(traces[k].number)))
 	}
+	ties := memory.Make[uint32](a.dump.Len())
+	parallel.Rows(len(traces), scattered, func(from, to int) {
+		for _, t := range traces[from:to] {
+			spans := a.tree.OfTrace(t.number)
+			for k, i := range spans {
+				ties[i] = t.begin + uint32(k)
+				if k > 0 && a.dump.Identity(int(spans[k-1])).ID == a.dump.Identity(int(i)).ID {
+					ties[i] = ties[spans[k-1]]
+				}
+			}
+		}
+	})
 	a.Set.Ties = ties
 }

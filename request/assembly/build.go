@@ -95,7 +95,7 @@ func assemble(d *spantable.Table, giveUp bool) *Assembly {
 	rows, maker := memory.Make[request.Row](d.Len()), newRowMaker(d)
 	d.Each(giveUp, func(i int, s *spantable.Body) {
 		row := &rows[i]
-		row.Start, row.End, row.Name, row.Args, row.Source, row.Line = s.Start, s.End, s.Name, s.Args, uint32(s.Origin), s.Line
+		row.Start, row.End, row.Name, row.Args, row.Source, row.Place = s.Start, s.End, s.Name, s.Args, uint32(s.Origin), s.Place
 		maker.fill(i, row)
 	})
 	a.build(rows)

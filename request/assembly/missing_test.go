@@ -102,6 +102,7 @@ func TestRulesOfMissingSpans(t *testing.T) {
 	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
+	spantable.NewTree(d) // numbers the spans as rows will be
 	v := victim{without(d, func(int) bool { return false }), 20}
 	for len(v.stages(request.Decode, 1, request.Stepping)) < 8 {
 		v.request++

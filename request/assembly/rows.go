@@ -101,9 +101,7 @@ func (b *builder) addSources() {
 		w.Pool = strings.Join(pool, ", ")
 		b.Writers[i] = w
 	}
-	for first, offset := range b.dump.Frames() {
-		b.Offsets = append(b.Offsets, request.Offset{Row: first, Offset: offset})
-	}
+	b.Offsets = b.dump.Frames()
 }
 
 // poolKeys are attributes of resources that say which servers were set up alike, by

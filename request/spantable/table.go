@@ -6,7 +6,6 @@ package spantable
 
 import (
 	"iter"
-	"sort"
 
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -69,7 +68,7 @@ type Body struct {
 	Name       trace.Sym
 	Args       trace.ArgsID
 	Origin     OriginID
-	Line       uint32
+	Place      trace.Place // in the origin's file, with the offsets of Frames
 }
 
 // OriginID indexes [Table.Origins]; 0 is unknown.
@@ -99,7 +98,7 @@ type File struct {
 	Other     int // documents of other signals (logs, metrics, profiles), skipped
 }
 
-// A Table is everything that was read, in the order of the files. Index 0 of
+// A Table is everything that was read, in the order of the files until a [Tree] is made of it. Index 0 of
 // Origins and Resources is the unknown one.
 type Table struct {
 	Syms      *trace.Symbols
@@ -122,7 +121,7 @@ type Table struct {
 	numbers map[TraceID]uint32 // of traces
 	latest  uint32             // number that was asked for last
 
-	frames []frame // of all files that have them, in order
+	frames []int64 // offsets of those of all files that have them, in order
 
 	originIDs   map[Origin]OriginID
 	resourceIDs map[string]uint32 // by encoded attributes
@@ -145,7 +144,7 @@ func (d *Table) Span(i int) Span {
 	id, b := d.ids.At(i), d.bodies.At(i)
 	t := d.traces[id.Trace]
 	return Span{TraceHi: t[0], TraceLo: t[1], ID: id.ID, Parent: id.Parent, Start: b.Start, End: b.End, Name: b.Name, Args: b.Args,
-		Origin: b.Origin, Line: b.Line, Status: id.Status, Kind: id.Kind}
+		Origin: b.Origin, Line: b.Place.Line(), Status: id.Status, Kind: id.Kind}
 }
 
 // Numbers yields the numbers of all spans, in order. Large tables are walked over with it: see
@@ -182,21 +181,26 @@ func (d *Table) Traces() int { return len(d.traces) }
 // Each calls f for what all spans are beside their identities, on all cores. If given up, nothing
 // stays of that: it goes piece by piece, so that what is made of it takes its place in memory.
 func (d *Table) Each(giveUp bool, f func(i int, s *Body)) {
-	parallel.Each(d.bodies.Pieces(), func(k int) {
-		from, to := d.bodies.Piece(k)
+	each(&d.bodies, giveUp, f)
+	if giveUp {
+		d.bodies = memory.Column[Body]{}
+	}
+}
+
+// each calls f for all rows of a column, on all cores. If given up, the column goes piece by piece.
+func each[T any](c *memory.Column[T], giveUp bool, f func(i int, row *T)) {
+	parallel.Each(c.Pieces(), func(k int) {
+		from, to := c.Piece(k)
 		for i := from; i < to; i++ {
 			if i%touched == 0 {
 				memory.Touch(touched * spanSize)
 			}
-			f(i, d.bodies.At(i))
+			f(i, c.At(i))
 		}
 		if giveUp {
-			d.bodies.GiveUp(k)
+			c.GiveUp(k)
 		}
 	})
-	if giveUp {
-		d.bodies = memory.Column[Body]{}
-	}
 }
 
 // touched is how many spans are looked at before [memory.Touch] hears of more.
@@ -205,16 +209,33 @@ const touched = 512
 // Events yields the events of span i.
 func (d *Table) Events(i int) iter.Seq[*Event] {
 	return func(yield func(*Event) bool) {
-		to := d.events.Len()
-		if i+1 < d.ids.Len() {
-			to = int(d.ids.At(i + 1).events)
-		}
-		for e := int(d.ids.At(i).events); e < to; e++ {
-			if !yield(d.events.At(e)) {
+		for of := d.eventsOf(i); of.from < of.to; of.from++ {
+			if !yield(d.events.At(of.from)) {
 				return
 			}
 		}
 	}
+}
+
+// numbers are those of rows, from one up to the other.
+type numbers struct{ from, to int }
+
+func (n numbers) count() uint32 { return uint32(n.to - n.from) }
+
+func (d *Table) eventsOf(i int) numbers {
+	of := numbers{int(d.ids.At(i).events), d.events.Len()}
+	if i+1 < d.ids.Len() {
+		of.to = int(d.ids.At(i + 1).events)
+	}
+	return of
+}
+
+func (d *Table) linksOf(i int) numbers {
+	of := numbers{int(d.ids.At(i).links), d.links.Len()}
+	if i+1 < d.ids.Len() {
+		of.to = int(d.ids.At(i + 1).links)
+	}
+	return of
 }
 
 // FirstEvent returns the number of the first event of span i among those of all spans. Its
@@ -227,24 +248,10 @@ func (d *Table) Event(n int) *Event { return d.events.At(n) }
 // Links yields the links of span i.
 func (d *Table) Links(i int) iter.Seq[Link] {
 	return func(yield func(Link) bool) {
-		for l := range d.linksOf(i) {
+		for of := d.linksOf(i); of.from < of.to; of.from++ {
+			l := d.links.At(of.from)
 			t := d.traces[l.trace()]
 			if !yield(Link{t[0], t[1], l.id()}) {
-				return
-			}
-		}
-	}
-}
-
-// linksOf yields the links of span i as they are kept.
-func (d *Table) linksOf(i int) iter.Seq[*link] {
-	return func(yield func(*link) bool) {
-		to := d.links.Len()
-		if i+1 < d.ids.Len() {
-			to = int(d.ids.At(i + 1).links)
-		}
-		for l := int(d.ids.At(i).links); l < to; l++ {
-			if !yield(d.links.At(l)) {
 				return
 			}
 		}
@@ -273,7 +280,11 @@ func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
 func (d *Table) Add(s *Span, events []Event, links []Link) {
 	*d.ids.Next() = Identity{ID: s.ID, Parent: s.Parent, Trace: d.number(TraceID{s.TraceHi, s.TraceLo}),
 		events: uint32(d.events.Len()), links: uint32(d.links.Len()), Status: s.Status, Kind: s.Kind}
-	*d.bodies.Next() = Body{s.Start, s.End, s.Name, s.Args, s.Origin, s.Line}
+	place := trace.InLine(s.Line)
+	if s.Line == 0 {
+		place = trace.AtOffset(len(d.frames) - 1)
+	}
+	*d.bodies.Next() = Body{s.Start, s.End, s.Name, s.Args, s.Origin, place}
 	for i := range events {
 		d.events.Push(events[i])
 	}
@@ -300,7 +311,7 @@ func (d *Table) number(id TraceID) uint32 {
 
 // Frame says that the spans that are added from now on stand in a frame, or in whatever a
 // file without lines has, at an offset.
-func (d *Table) Frame(offset int64) { d.frames = append(d.frames, frame{offset, d.Len()}) }
+func (d *Table) Frame(offset int64) { d.frames = append(d.frames, offset) }
 
 // Origin returns the index of an origin, which is added if it is new.
 func (d *Table) Origin(o Origin) OriginID {
@@ -333,25 +344,13 @@ func (d *Table) EventCount() int { return d.events.Len() }
 
 // Pos returns where span i stands: its line, or its frame in a file without lines.
 func (d *Table) Pos(i int) trace.Pos {
-	s := d.Span(i)
-	pos := trace.Pos{File: d.Files[d.Origins[s.Origin].File].Name, Line: int64(s.Line), Offset: -1}
-	if s.Line == 0 {
-		pos.Offset = d.frames[frameOf(d.frames, i)].offset
-	}
-	return pos
+	b := d.bodies.At(i)
+	return b.Place.In(d.Files[d.Origins[b.Origin].File].Name, d.frames)
 }
 
-// Frames yields the spans that frames begin with, of files that have frames in place
-// of lines, and where those stand.
-func (d *Table) Frames() iter.Seq2[int, int64] {
-	return func(yield func(span int, offset int64) bool) {
-		for _, f := range d.frames {
-			if !yield(f.span, f.offset) {
-				return
-			}
-		}
-	}
-}
+// Frames returns where frames stand, of files that have frames in place of lines: the list of
+// offsets that a [Body]'s Place is in. It must not be modified.
+func (d *Table) Frames() []int64 { return d.frames }
 
 // Release gives up all spans, with their events and links. Symbols, arguments and the
 // descriptions of files stay.
@@ -370,16 +369,4 @@ func (d *Table) ReportOther() {
 			d.Diags.Add(trace.OTLPOtherSignals.Of(f.Name).Times(f.Other))
 		}
 	}
-}
-
-// A frame is where a message begins, and the number of the first span in it, or in one
-// behind it.
-type frame struct {
-	offset int64 // in the file
-	span   int
-}
-
-// frameOf returns the index of the frame that holds a span.
-func frameOf(frames []frame, span int) int {
-	return sort.Search(len(frames), func(i int) bool { return frames[i].span > span }) - 1
 }

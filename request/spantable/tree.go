@@ -29,12 +29,13 @@ type Tree struct {
 	order, begin []uint32
 }
 
-// NewTree indexes d. Spans that were exported twice are marked and reported:
+// NewTree indexes d, whose spans get other numbers: those of a trace follow each other. Spans that were exported twice are marked and reported:
 // an exporter retries after a timeout although the first try went through.
 func NewTree(d *Table) *Tree {
 	n := d.Len()
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
-	t.groupTraces()
+	t.begin = d.groupTraces()
+	t.sortTraces()
 	t.findRepeated()
 	parallel.Rows(n, spanSize, func(from, to int) {
 		// Spans that have a parent in common are often written one after the other.
@@ -70,30 +71,17 @@ func (t *Tree) Sort(compare func(i, j uint32) int) {
 	})
 }
 
-// groupTraces puts the spans in order. Spans of a trace are near each other in a dump, so that
-// looking one up among them touches little memory.
-func (t *Tree) groupTraces() {
+// sortTraces makes order.
+func (t *Tree) sortTraces() {
 	d := t.dump
-	n := d.Len()
-	t.begin, t.order = make([]uint32, d.Traces()+2), memory.Make[uint32](n)
-	for i := range d.Numbers() {
-		t.begin[d.Identity(i).Trace+2]++
-	}
-	for k := 2; k < len(t.begin); k++ {
-		t.begin[k] += t.begin[k-1]
-	}
-	for i := range d.Numbers() {
-		next := &t.begin[d.Identity(i).Trace+1]
-		t.order[*next] = uint32(i)
-		*next++
-	}
-	t.begin = t.begin[:d.Traces()+1]
+	t.order = memory.Make[uint32](d.Len())
 	parallel.Rows(d.Traces(), traceSize, func(from, to int) {
 		var keys []key
 		for k := from; k < to; k++ {
-			of := t.OfTrace(uint32(k))
+			of, first := t.OfTrace(uint32(k)), t.begin[k]
 			keys = memory.Grow(keys[:0], len(of))
-			for _, i := range of {
+			for at := range of {
+				i := first + uint32(at)
 				keys = append(keys, key{d.Identity(int(i)).ID, i})
 			}
 			slices.SortFunc(keys, compareKeys)
@@ -171,7 +159,8 @@ func (t *Tree) Find(hi, lo, id uint64) int {
 // Linked yields the spans that the links of span i name, in order, None for those that are not there.
 func (t *Tree) Linked(i int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		for l := range t.dump.linksOf(i) {
+		for of := t.dump.linksOf(i); of.from < of.to; of.from++ {
+			l := t.dump.links.At(of.from)
 			if !yield(int32(t.find(l.trace(), l.id()))) {
 				return
 			}

@@ -1,0 +1,70 @@
+package spantable
+
+import (
+	"github.com/sgtrace/sgtrace/internal/memory"
+)
+
+// groupTraces puts the spans of each trace together, the traces in the order of their numbers, and
+// returns where each begins; behind the last is the number of spans. In a dump a request's spans are
+// among those of all others of the time, so that whoever walks requests, as most reports do, would
+// find each span in another place of memory. The spans of one trace stay as they were read.
+func (d *Table) groupTraces() (begin []uint32) {
+	begin = make([]uint32, d.Traces()+2)
+	grouped, latest := true, uint32(0)
+	for i := range d.Numbers() {
+		t := d.Identity(i).Trace
+		grouped, latest = grouped && t >= latest, t
+		begin[t+1]++
+	}
+	next := uint32(0)
+	for t, spans := range begin[1:] {
+		begin[t+1] = next
+		next += spans
+	}
+	// From here on, begin[t+1] is where the next span of trace t goes, and in the end where t+1 begins.
+	if grouped {
+		copy(begin, begin[1:])
+		return begin[:d.Traces()+1]
+	}
+	place := memory.Make[uint32](d.Len())
+	for i := range d.Numbers() {
+		next := &begin[d.Identity(i).Trace+1]
+		place[i] = *next
+		*next++
+	}
+	d.move(place)
+	return begin[:d.Traces()+1]
+}
+
+// move gives each span another number.
+func (d *Table) move(place []uint32) {
+	ids, bodies := memory.MakeColumn[Identity](d.Len()), memory.MakeColumn[Body](d.Len())
+	events, links := memory.MakeColumn[Event](d.events.Len()), memory.MakeColumn[link](d.links.Len())
+	each(&d.ids, false, func(i int, id *Identity) {
+		to := ids.At(int(place[i]))
+		*to = *id
+		to.events, to.links = d.eventsOf(i).count(), d.linksOf(i).count()
+	})
+	firstEvent, firstLink := uint32(0), uint32(0)
+	for i := range d.Numbers() {
+		id := ids.At(i)
+		events, links := id.events, id.links
+		id.events, id.links = firstEvent, firstLink
+		firstEvent, firstLink = firstEvent+events, firstLink+links
+	}
+	each(&d.ids, false, func(i int, _ *Identity) {
+		to := ids.At(int(place[i]))
+		copyRows(&events, int(to.events), &d.events, d.eventsOf(i))
+		copyRows(&links, int(to.links), &d.links, d.linksOf(i))
+	})
+	d.Each(true, func(i int, s *Body) { *bodies.At(int(place[i])) = *s })
+	d.ids, d.bodies, d.events, d.links = ids, bodies, events, links
+}
+
+// copyRows copies rows of one column into another, from row at on.
+func copyRows[T any](to *memory.Column[T], at int, from *memory.Column[T], rows numbers) {
+	for ; rows.from < rows.to; rows.from++ {
+		*to.At(at) = *from.At(rows.from)
+		at++
+	}
+}
