@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -39,7 +40,7 @@ func (g *tailGroup) add(u tailUnit) {
 	if u.n == 0 {
 		return
 	}
-	g.units = append(g.units, u)
+	g.units = memory.Append(g.units, u)
 	g.n += u.n
 	for c, ns := range u.sum {
 		g.sum[c] += ns
@@ -213,7 +214,7 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
-	for i := range g.units {
+	for i := range memory.Each(len(g.units), attributed) {
 		u := &g.units[i]
 		if proc := t.List[u.owner].ProcOf(c); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
