@@ -60,8 +60,7 @@ var sqlTypes = map[reflect.Kind]string{reflect.Int32: "INTEGER", reflect.Int64: 
 	reflect.Bool: "BOOLEAN", reflect.String: "VARCHAR"}
 
 func columnsOf(row reflect.Type) (columns []Column) {
-	for i := range row.NumField() {
-		f := row.Field(i)
+	for f := range row.Fields() {
 		if f.Anonymous {
 			columns = append(columns, columnsOf(f.Type)...)
 			continue

@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 
 	"github.com/sgtrace/sgtrace/dataset/pseudonym"
@@ -97,9 +98,7 @@ func createAbout[T any](w *writer, name string, about map[string]string) table[T
 
 func withVersion(about map[string]string) map[string]string {
 	all := map[string]string{versionKey: Version}
-	for key, value := range about {
-		all[key] = value
-	}
+	maps.Copy(all, about)
 	return all
 }
 

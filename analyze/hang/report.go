@@ -77,7 +77,7 @@ func (h *Hang) where(r *Rank) string {
 	switch {
 	case r.Dump == nil:
 		return "no dump"
-	case r.Stuck >= 0 && contains(h.Stuck[r.Stuck].Differ, r.Rank):
+	case r.Stuck >= 0 && slices.Contains(h.Stuck[r.Stuck].Differ, r.Rank):
 		return "entered another"
 	case r.Stuck >= 0:
 		return "waits"
@@ -85,7 +85,7 @@ func (h *Hang) where(r *Rank) string {
 		return "in flight"
 	}
 	for i := range h.Stuck {
-		if s := &h.Stuck[i]; s.Cause && contains(s.Absent, r.Rank) {
+		if s := &h.Stuck[i]; s.Cause && slices.Contains(s.Absent, r.Rank) {
 			return "did not enter"
 		}
 	}
@@ -93,15 +93,6 @@ func (h *Hang) where(r *Rank) string {
 		return "as far as the others"
 	}
 	return "nothing in flight"
-}
-
-func contains(ranks []int32, r int32) bool {
-	for _, x := range ranks {
-		if x == r {
-			return true
-		}
-	}
-	return false
 }
 
 func (h *Hang) rankTable() *table.Table {

@@ -233,7 +233,7 @@ var libraries = []string{"torch/", "triton/", "numpy/", "zmq/", "tqdm/", "asynci
 var modules = map[string]bool{}
 
 func init() {
-	for _, name := range strings.Fields("threading queue contextlib functools inspect selectors socket socketserver subprocess typing abc copy pickle " +
+	for name := range strings.FieldsSeq("threading queue contextlib functools inspect selectors socket socketserver subprocess typing abc copy pickle " +
 		"random re os enum dataclasses weakref warnings types tempfile shutil runpy heapq bisect time datetime uuid tokenize ast dis linecache traceback " +
 		"string textwrap struct signal ssl _weakrefset _collections_abc codecs io operator posixpath genericpath fnmatch glob pathlib statistics numbers " +
 		"decimal fractions hashlib base64 platform stat sre_compile sre_parse keyword reprlib copyreg site bdb cProfile profile pstats gc sched nturl2path") {

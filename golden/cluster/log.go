@@ -154,7 +154,7 @@ func logged(r *Run, front int, l Logging) (lines []line) {
 			}
 		}
 		for _, x := range s.Said {
-			for _, text := range strings.Split(x.Text, "\n") {
+			for text := range strings.SplitSeq(x.Text, "\n") {
 				add(x.At, rank, text)
 			}
 		}

@@ -31,7 +31,7 @@ var attributes = func() map[string]class {
 			"finding_id finding_kind finding_severity finding_confidence finding_place finding_since finding_until finding_metric finding_unit finding_cost_of " +
 			"finding_rids finding_evidence finding_command"},
 	} {
-		for _, key := range strings.Fields(group.keys) {
+		for key := range strings.FieldsSeq(group.keys) {
 			all[key] = group.class
 		}
 	}

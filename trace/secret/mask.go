@@ -95,7 +95,7 @@ var hints = func() (byPair [1 << 10][]hint) {
 		{"://", "", address},
 		{"key--", "-", privateKey}, // -----BEGIN PRIVATE KEY-----
 	} {
-		for _, text := range strings.Fields(group.texts) {
+		for text := range strings.FieldsSeq(group.texts) {
 			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next, group.shapes})
 		}
 	}

@@ -125,7 +125,7 @@ func decimalExponent(b []byte, i int) (exp, next int, ok bool) {
 // scaled returns the number whose first n digits are before the point, rounded
 // half up.
 func scaled(digits []byte, n int) (v int64, ok bool) {
-	for i := 0; i < n; i++ {
+	for i := range n {
 		d := int64(0)
 		if i < len(digits) {
 			d = int64(digits[i])
