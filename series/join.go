@@ -221,7 +221,7 @@ var offsets = func() (list []time.Duration) {
 
 // agrees finds the zone in which a log says of its server what its metrics say. Prometheus looks at
 // what the last line of the log said, so that in another zone they differ wherever load changes.
-func (s *Set) agrees(src *Source, k Known, same map[int32]int32) (east time.Duration, ok bool) {
+func (s *Set) agrees(src *Source, same map[int32]int32) (east time.Duration, ok bool) {
 	type level struct {
 		at    trace.Time
 		value float64

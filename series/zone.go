@@ -116,7 +116,7 @@ func (s *Set) zones(k Known, same map[int32]int32) {
 			}
 			continue
 		}
-		if east, ok := s.agrees(src, k, same); ok {
+		if east, ok := s.agrees(src, same); ok {
 			z.East, z.By = east, "the one in which it says what the metrics of its server say"
 			continue
 		}

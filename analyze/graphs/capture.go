@@ -373,12 +373,12 @@ func (c *Capture) sized(shapes trace.Sym) trace.Sym {
 
 // Operator returns the innermost operator of a launch, an index of Frames; none.
 func (c *Capture) Operator(launch int32) int32 {
-	return c.innermost(c.Launches[launch].Frame, profile.OperatorFrame)
+	return c.innermost(c.Launches[launch].Frame)
 }
 
-// innermost returns the innermost frame of a kind, of one and those around it.
-func (c *Capture) innermost(at int32, kind profile.FrameKind) int32 {
-	for at != none && c.Frames[at].Kind != kind {
+// innermost returns the innermost operator of a frame and those around it.
+func (c *Capture) innermost(at int32) int32 {
+	for at != none && c.Frames[at].Kind != profile.OperatorFrame {
 		at = c.Frames[at].Around
 	}
 	return at

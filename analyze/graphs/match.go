@@ -101,7 +101,7 @@ func (m *matcher) kindsAround(c *Capture) []kindSet {
 	if !ok {
 		known = make([]kindSet, len(c.Launches))
 		for i := range known {
-			for at := c.Operator(int32(i)); at != none; at = c.innermost(c.Frames[at].Around, profile.OperatorFrame) {
+			for at := c.Operator(int32(i)); at != none; at = c.innermost(c.Frames[at].Around) {
 				known[i] |= setOf(m.kind(c.Frames[at].Name))
 			}
 		}
@@ -324,7 +324,7 @@ func (c *Capture) says(a, b int32) bool {
 		if x == none || y == none || c.Frames[x].Name != c.Frames[y].Name || c.Frames[x].Shapes != c.Frames[y].Shapes {
 			return false
 		}
-		x, y = c.innermost(c.Frames[x].Around, profile.OperatorFrame), c.innermost(c.Frames[y].Around, profile.OperatorFrame)
+		x, y = c.innermost(c.Frames[x].Around), c.innermost(c.Frames[y].Around)
 	}
 	return true
 }

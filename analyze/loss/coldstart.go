@@ -37,7 +37,7 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	}
 	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
 		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
-	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(g, t), callEvidence(g, most), longestCold(g, t))
+	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(t), callEvidence(g, most), longestCold(t))
 	if 2*t.cold.Loads.Total >= cold {
 		f.Confidence = finding.Likely // nothing but its length tells that a launch loads code
 	}
@@ -100,7 +100,7 @@ func coldReasons(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 }
 
 // loads tells of first launches that load code.
-func loads(g *gpu.GPUs, t *gpuTime) finding.Evidence {
+func loads(t *gpuTime) finding.Evidence {
 	l := &t.cold.Loads
 	if l.N == 0 {
 		return finding.Evidence{}
@@ -108,7 +108,7 @@ func loads(g *gpu.GPUs, t *gpuTime) finding.Evidence {
 	return finding.Sentence("the first launch of %s takes %s, %s at most in one: it loads code", words.Counted(int(l.N), "kernel"), words.Nearly(l.Total), words.Nearly(l.Longest))
 }
 
-func longestCold(g *gpu.GPUs, t *gpuTime) finding.Evidence {
+func longestCold(t *gpuTime) finding.Evidence {
 	text := "longest of these gaps " + words.Nearly(t.cold.Longest.Length())
 	if t.cold.Longest.From > gpu.Absolute {
 		text += " at " + words.At(t.cold.Longest.From, words.ClockLayout)

@@ -22,7 +22,7 @@ func (p *player) iterate(v *serving, at trace.Time) {
 		return
 	}
 	for len(v.running) > 1 && v.limits.kv != unlimited && v.kv+int64(len(v.running)) > v.limits.kv {
-		p.retract(v, at)
+		p.retract(v)
 	}
 	v.busy = len(v.running) > 0
 	if v.busy {
@@ -187,7 +187,7 @@ func (p *player) decoded(v *serving) {
 
 // retract throws out the job that loses least, as SGLang does: the one with the fewest tokens,
 // and of these the one with the longest prompt. It comes back when there is memory.
-func (p *player) retract(v *serving, at trace.Time) {
+func (p *player) retract(v *serving) {
 	i := slices.MinFunc(v.running, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(p.jobs[a].out, p.jobs[b].out), cmp.Compare(p.Run.jobs[b].prompt, p.Run.jobs[a].prompt))
 	})

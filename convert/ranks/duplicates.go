@@ -101,20 +101,25 @@ func newDuplicateRank(pairs []*pair, names *profile.BareNames) *duplicateRank {
 func (u *deduplicated) compare() {
 	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.work })
 	same, seen := 0, 0
-	visit := func(e *profile.Event) bool {
+	visit := func(e *profile.Event) {
 		t := u.of[e.Rank]
 		if t == nil {
-			return true
+			return
 		}
 		seen++
 		if k, event, ok := search.find(e); ok {
 			same++
 			t.noteCall(e, k, event, search.names)
 		}
-		return true
 	}
-	u.Stream.Kernels(func(k *profile.Kernel) bool { return u.isWhole(k) || visit(&k.Event) })
-	u.Stream.Copies(func(c *profile.Copy) bool { return visit(&c.Event) })
+	for k := range u.Stream.Kernels {
+		if !u.isWhole(k) {
+			visit(&k.Event)
+		}
+	}
+	for c := range u.Stream.Copies {
+		visit(&c.Event)
+	}
 	u.report(same, seen)
 }
 

@@ -36,13 +36,12 @@ func (k *thread) begin() {
 func (k *thread) at(t int64) int64 { return otlp.Grid(k.clock.At(t + k.late)) }
 
 // slice writes a slice, if it has begun and ended. It links to the one before.
-func (k *thread) slice(name string, level int, from, to int64) *otlp.Span {
+func (k *thread) slice(name string, level int, from, to int64) {
 	s := k.outer(name, level, from)
 	if s != nil && to != 0 {
 		s.End = k.at(to)
 		k.put(k.process, to+k.late, s)
 	}
-	return s
 }
 
 // outer makes a slice, and does not end it.

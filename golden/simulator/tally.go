@@ -61,7 +61,7 @@ func (t *tally) request(r *Run, q *Request) {
 }
 
 // thread counts what is on a thread.
-func (t *tally) thread(p *Process, th *Thread) {
+func (t *tally) thread(th *Thread) {
 	t.threads++
 	for i := range th.Stages {
 		t.slices[th.Stages[i].kind]++

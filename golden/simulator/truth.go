@@ -254,7 +254,7 @@ func (s *survey) thread(t *Thread) []StageTime {
 			out = append(out, sum)
 		}
 	}
-	s.tally.thread(p, t)
+	s.tally.thread(t)
 	return out
 }
 
