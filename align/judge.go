@@ -122,7 +122,6 @@ func fitRank(d []float64) RankFit {
 		away[i] = math.Abs(d[i] - center)
 	}
 	mad := order.SortedMedian(away)
-	f.MAD = int64(math.Round(mad))
 	f.Apart = math.Abs(center) > max(apartFloor, 5*mad/math.Sqrt(float64(len(d))))
 	return f
 }

@@ -102,7 +102,6 @@ func (c ClockFit) BoundAt(t int64) int64 {
 type RankFit struct {
 	Matches int
 	Offset  int64 // ns, + is late
-	MAD     int64 // ns, median absolute deviation from Offset
 	// Apart tells that Offset is more than noise and more than collectives are known
 	// to end apart (apartFloor): the rank may have a clock of its own.
 	Apart bool

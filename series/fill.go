@@ -123,7 +123,7 @@ func (f *Filler) Add(series int32, at trace.Time, value float64) {
 	for int(series) >= len(f.Set.columns) {
 		f.Set.columns = append(f.Set.columns, column{})
 	}
-	f.Set.columns[series].add(Sample{Time: at, Value: value, Series: series, mark: f.grain<<lineBits | f.line}, f.source, f.unit)
+	f.Set.columns[series].add(Sample{Time: at, Value: value, mark: f.grain<<lineBits | f.line}, f.source, f.unit)
 	f.Source().Samples++
 }
 

@@ -198,7 +198,7 @@ func (s *Set) Walk(series int) Cursor {
 	if series >= len(s.columns) {
 		return Cursor{}
 	}
-	return Cursor{blocks: s.columns[series].blocks, at: Sample{Series: int32(series)}}
+	return Cursor{blocks: s.columns[series].blocks}
 }
 
 // Each yields the samples of a series, once the set is finished in the order of their times.
@@ -220,7 +220,7 @@ func (s *Set) from(source uint32, series int) iter.Seq[Sample] {
 			return
 		}
 		for _, b := range s.columns[series].blocks {
-			c := Cursor{blocks: []block{b}, at: Sample{Series: int32(series)}}
+			c := Cursor{blocks: []block{b}}
 			for x, ok := c.Next(); b.source == source && ok; x, ok = c.Next() {
 				if !yield(x) {
 					return

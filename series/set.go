@@ -122,10 +122,9 @@ type Series struct {
 
 // A Sample is a value of a series.
 type Sample struct {
-	Time   trace.Time // Unix ns
-	Value  float64
-	Series int32  // index into Set.List
-	mark   uint32 // a line, and how exact its time is
+	Time  trace.Time // Unix ns
+	Value float64
+	mark  uint32 // a line, and how exact its time is
 }
 
 const lineBits = 24

@@ -135,11 +135,7 @@ func (m *matcher) matchSequences(level Level, all []*sequence) {
 				outcome = o
 			}
 		}
-		switch {
-		case i == 0:
-		case outcome == unlike:
-			m.report.Unlike++
-		case outcome == ambiguous:
+		if i > 0 && outcome == ambiguous {
 			m.report.Ambiguous++
 		}
 	}

@@ -48,7 +48,6 @@ type Device struct {
 	PeakTime                trace.Time
 	Entries                 int64
 	Failed                  int64 // allocations that the device had no memory for
-	Full                    bool
 }
 
 // A Holder is what one place had allocated at a moment.
@@ -93,7 +92,7 @@ func Measure(set *heap.Set, profiles *profile.Set) *Memory {
 // device adds a device.
 func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
 	rank := cmp.Or(x.Rank, x.File)
-	row := Device{File: x.File, Rank: rank, Number: d.Number, Entries: int64(len(d.Entries)), Full: d.Full, Told: len(d.Entries) > 0}
+	row := Device{File: x.File, Rank: rank, Number: d.Number, Entries: int64(len(d.Entries)), Told: len(d.Entries) > 0}
 	row.Allocated, row.Pending, row.Reserved = d.Now()
 	for i := range d.Segments {
 		s := &d.Segments[i]

@@ -41,7 +41,6 @@ type launched struct{ start, launch trace.Time }
 
 // A hostWalk reads launches of one stream.
 type hostWalk struct {
-	run     *Run
 	syms    *trace.Symbols
 	classes *kernelname.ClassTable
 	ranks   walk.PerRank[hostRank]
@@ -58,7 +57,7 @@ func (r *Run) readHosts(set *profile.Set) {
 	r.hosts = make([]host, len(r.names))
 	kernels := make([][]launched, len(r.names))
 	for _, stream := range set.Streams {
-		w := &hostWalk{run: r, syms: set.Syms, classes: kernelname.NewClassTable(kernelname.DefaultClasses(), set.Syms)}
+		w := &hostWalk{syms: set.Syms, classes: kernelname.NewClassTable(kernelname.DefaultClasses(), set.Syms)}
 		join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: func(*profile.Kernel) {}}
 		join.Run(stream, &walk.Options{})
 		for rank, h := range w.ranks.All() {

@@ -75,8 +75,7 @@ func (s *sum) add(q int, names bool) {
 
 // A Path is the chain of one request.
 type Path struct {
-	E2E   int64 // ns, which the parts add up to
-	Start trace.Time
+	E2E   int64  // ns, which the parts add up to
 	Parts []Part // in the order in which they began
 	hosts *Hosts
 }
@@ -89,7 +88,7 @@ func PathOf(r *replay.Run, hosts *Hosts, index int) *Path {
 	}
 	s := sum{run: r, hosts: hosts, index: map[key]int{}}
 	s.add(q, true)
-	return &Path{E2E: r.E2E(q), Start: r.Requests[q].Arrival, Parts: s.list, hosts: hosts}
+	return &Path{E2E: r.E2E(q), Parts: s.list, hosts: hosts}
 }
 
 // A Summary is what the slow requests waited for.

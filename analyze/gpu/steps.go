@@ -153,9 +153,9 @@ func (g *GPUs) StepShareReport() *table.Table {
 // starts in it. It is no time of the devices, which is counted from when they first ran
 // something, or from a step.
 type Start struct {
-	Rank, Call string
-	Time       int64 // ns
-	Captured   int64 // as of a [GPU]
+	Call     string
+	Time     int64 // ns
+	Captured int64 // as of a [GPU]
 }
 
 // A firstCall is the call of a rank that began first.
@@ -184,7 +184,7 @@ func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 	name := set.Syms.Name(r.first.name)
 	if startsIn(name) != startsNothing || ReasonOf(name) == Allocation {
 		of := r.gpus[0].gpu
-		g.Starts = append(g.Starts, Start{Rank: of.Rank, Call: name, Time: r.first.dur, Captured: of.Captured})
+		g.Starts = append(g.Starts, Start{Call: name, Time: r.first.dur, Captured: of.Captured})
 	}
 }
 

@@ -15,7 +15,6 @@ type Device struct {
 	Host, UUID string
 	User       string // the pod that it is given to; "" is unknown
 	GPU        int32
-	place      int32
 	clock      []series.Sample // by time
 	util       []series.Sample
 	reasons    []series.Sample
@@ -70,7 +69,7 @@ func Devices(set *series.Set) []*Device {
 		p := set.Places[x.Place]
 		d := byPlace[x.Place]
 		if d == nil {
-			d = &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU, place: x.Place}
+			d = &Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}
 			byPlace[x.Place], list = d, append(list, d)
 		}
 		for s := range set.Each(i) {

@@ -86,7 +86,6 @@ func (x *threadIndex) of(e *profile.Event, tid int64) int32 {
 // A nestBuilder collects the ranges of a stream.
 type nestBuilder struct {
 	nest    *nest
-	opt     *walk.Options
 	threads []nestThread
 }
 
@@ -98,7 +97,7 @@ type nestThread struct {
 // newNest reads the ranges of a stream that lie in the window. What is around one
 // of them lies there, too.
 func newNest(set *profile.Set, stream profile.Stream, opt *walk.Options) *nest {
-	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}, opt: opt}
+	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}}
 	for r := range profile.Within(stream, opt.From, opt.To).Ranges {
 		switch {
 		case !opt.Keeps(&r.Event):

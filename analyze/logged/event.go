@@ -24,7 +24,6 @@ type Event struct {
 	Stack       string // of the first one; "" is none
 	File        string
 	Line        int64
-	Within      int64 // ns: how much later the first one may have been
 }
 
 // apart is how far apart repetitions of an event are, for them to be several.
@@ -51,7 +50,7 @@ func (l *Logged) group(opt Options) {
 			last[k] = at
 			pos := l.Set.Pos(x)
 			l.Events = append(l.Events, Event{Kind: x.Kind, Server: k.server, First: x.Time, Text: l.Set.Syms.Name(x.Text), Stack: l.Set.Syms.Name(x.Stack),
-				File: pos.File, Line: pos.Line, Within: int64(x.Within) * 1000})
+				File: pos.File, Line: pos.Line})
 		}
 		e := &l.Events[at]
 		e.Last, e.N, e.Requests = x.Time, e.N+1, e.Requests+int(x.Count)

@@ -288,9 +288,8 @@ func (l *Logged) refusals(server int32) (out []finding.Finding) {
 
 // Subkinds of findings of the lives of servers.
 const (
-	Hang    = "hang"
-	Stop    = "stop"
-	Restart = "restart"
+	Hang = "hang"
+	Stop = "stop"
 )
 
 // Lives finds servers that hang, were told to end, or came back.

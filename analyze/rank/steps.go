@@ -24,8 +24,6 @@ type StepGroup struct {
 	Late  []straggler.Lateness
 	// Stragglers are ranks that the others wait for; usually there are none.
 	Stragglers []straggler.Straggler
-	// Took is how long all steps took together on the first rank, in ns.
-	Took int64
 
 	gathering *straggler.SyncSamples
 	likely    []straggler.Straggler // who may be one
@@ -234,9 +232,6 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	g.gathering = syncPoints
 	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
 	g.likely = syncPoints.Likely()
-	for _, m := range syncPoints.SyncPoints {
-		g.Took += m.Took
-	}
 	g.enough = syncPoints.Matters()
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]

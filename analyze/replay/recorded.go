@@ -96,7 +96,6 @@ type mark struct {
 	from trace.Time // when its batch was formed, of a prefill
 	end  trace.Time
 	job  int32
-	step int32 // among those of the engine; None where nothing is computed
 	kind markKind
 	late
 }
@@ -255,7 +254,7 @@ func (r *Run) readStages(j *job) {
 	s := r.set
 	at := int32(len(r.jobs))
 	add := func(row *request.Row, k markKind) {
-		r.marks = memory.Append(r.marks, mark{from: row.Start, end: row.End, job: at, step: None, kind: k})
+		r.marks = memory.Append(r.marks, mark{from: row.Start, end: row.End, job: at, kind: k})
 	}
 	before := len(r.marks)
 	var thrown []trace.Time
@@ -304,7 +303,7 @@ func (r *Run) readStages(j *job) {
 	}
 	r.compare(j, r.marks[before:])
 	for _, t := range thrown {
-		r.marks = memory.Append(r.marks, mark{from: t, end: t, job: at, step: None, kind: thrownOut})
+		r.marks = memory.Append(r.marks, mark{from: t, end: t, job: at, kind: thrownOut})
 	}
 	own := r.marks[before:]
 	slices.SortFunc(own, func(x, y mark) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.kind, x.kind)) })

@@ -98,7 +98,7 @@ func (r *Run) gatherEngine(e *Engine, batch []int32) {
 		st := &e.Steps[n-1]
 		st.marks[1] = int32(i + 1)
 		st.add(m)
-		m.step, batch[m.job] = n-1, n
+		batch[m.job] = n
 		if r.jobs[m.job].from == None {
 			r.jobs[m.job].from = n - 1
 		}

@@ -88,7 +88,7 @@ func (r *Routing) confirm(set *profile.Set) {
 			if g < 0 || g >= len(s.ByRank) || took[i] == 0 || s.ByRank[g].Kernels != 0 {
 				continue
 			}
-			s.ByRank[g].Kernels, s.ByRank[g].Name = took[i], name
+			s.ByRank[g].Kernels = took[i]
 			n++
 			all += took[i]
 		}

@@ -16,7 +16,7 @@ func (r *Routing) logs(set *series.Set) {
 			continue
 		}
 		server := &set.Servers[set.Places[x.Place].Server]
-		s := &Source{Name: server.Name, Files: 1, Hot: -1, P: 1, Passes: set.N(i), Lowest: 1, EP: int(server.EP)}
+		s := &Source{Name: server.Name, Hot: -1, P: 1, Passes: set.N(i), Lowest: 1, EP: int(server.EP)}
 		if s.EP > 0 {
 			s.By = "log"
 		}
@@ -26,7 +26,7 @@ func (r *Routing) logs(set *series.Set) {
 			s.Logged += b / float64(s.Passes)
 			s.Lowest = min(s.Lowest, b)
 		}
-		s.First, s.Last = s.times[0], s.times[len(s.times)-1]
+		s.First = s.times[0]
 		if k := slices.IndexFunc(set.List, func(o series.Series) bool { return o.Metric == series.ExpertTokens && o.Place == x.Place }); k >= 0 {
 			for v := range set.Each(k) {
 				s.Tokens += int64(v.Value)

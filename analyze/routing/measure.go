@@ -28,12 +28,10 @@ type Routing struct {
 
 // A Source is what a server counted at one time, or what its log says.
 type Source struct {
-	Name  string // of its first file
-	Files int
+	Name string // of its first file
 	// Recording is nil of a log, which has the numbers of passes alone.
 	Recording *experts.Recording
 	First     trace.Time // of a log; of a dump, when it was written; 0 is unknown
-	Last      trace.Time
 	Passes    int
 	Tokens    int64 // choices of an expert: each token chooses several, in each layer
 	Layers    int   // with tokens
@@ -104,7 +102,6 @@ type Rank struct {
 	// by the mean of all ranks that were recorded; 0 is unknown.
 	Kernels int64
 	Slower  float64
-	Name    string // of that rank in the recording
 }
 
 // A Pass is a forward pass.
@@ -131,7 +128,7 @@ func Measure(set *experts.Set, opt Options) *Routing {
 	r := &Routing{}
 	if set != nil {
 		for _, rec := range set.Recordings() {
-			s := &Source{Name: rec.File, Files: len(rec.Files), Recording: rec, First: rec.Time, Last: rec.Time, Passes: len(rec.Passes), Experts: rec.Experts, Hot: -1}
+			s := &Source{Name: rec.File, Recording: rec, First: rec.Time, Passes: len(rec.Passes), Experts: rec.Experts, Hot: -1}
 			s.size(opt)
 			s.measure()
 			r.Sources = append(r.Sources, s)

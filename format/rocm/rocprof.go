@@ -40,7 +40,6 @@ var rocprofBegins = regexp.MustCompile(`^\s*\{\s*"rocprofiler-sdk-tool"\s*:`)
 
 // rocprofReader reads one document, with the tables of the process that it is at.
 type rocprofReader struct {
-	in       *format.Input
 	opt      *format.Options
 	to       *recorder
 	d        *json.Decoder
@@ -80,7 +79,7 @@ type handle struct{ Handle int64 }
 type extent struct{ X, Y, Z int64 }
 
 func readRocprof(in *format.Input, opt *format.Options, to *recorder) error {
-	r := &rocprofReader{in: in, opt: opt, to: to}
+	r := &rocprofReader{opt: opt, to: to}
 	f, err := in.Open()
 	if err != nil {
 		return err

@@ -50,7 +50,6 @@ var trackNames = regexp.MustCompile(`STREAM \[" \d+ "\] |COMPUTE \w+ \[\d+\] QUE
 
 // perfettoReader reads one trace.
 type perfettoReader struct {
-	in       *format.Input
 	opt      *format.Options
 	to       *recorder
 	p        *process
@@ -85,7 +84,7 @@ func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
 	if err != nil {
 		return err
 	}
-	r := &perfettoReader{in: in, opt: opt, to: to, meters: map[uint64]*memoryTrack{}, syms: map[string]trace.Sym{}, agents: map[agentLabel]bool{}}
+	r := &perfettoReader{opt: opt, to: to, meters: map[uint64]*memoryTrack{}, syms: map[string]trace.Sym{}, agents: map[agentLabel]bool{}}
 	for p, err := range pftrace.Others(f) {
 		if err != nil {
 			opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: in.Name, Offset: p.Offset}, err))

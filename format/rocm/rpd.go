@@ -45,7 +45,6 @@ var RPD = &format.Format{
 // rpdReader reads one file.
 type rpdReader struct {
 	db    *database
-	in    *format.Input
 	opt   *format.Options
 	to    *recorder
 	texts map[int64]trace.Sym // of rocpd_string
@@ -70,7 +69,7 @@ func readRPD(in *format.Input, opt *format.Options, to *recorder) error {
 	if err != nil {
 		return err
 	}
-	r := &rpdReader{db: db, in: in, opt: opt, to: to, texts: map[int64]trace.Sym{}, procs: map[int64]*process{}, callers: map[int64]*process{},
+	r := &rpdReader{db: db, opt: opt, to: to, texts: map[int64]trace.Sym{}, procs: map[int64]*process{}, callers: map[int64]*process{},
 		callOf: map[int64]int64{}, sizes: map[int64]int64{}, launches: map[int64]rpdLaunch{}}
 	db.Scan("rocpd_string", []string{"id", "string"}, func(s *sqlite.Stmt) { r.texts[s.ColumnInt64(1)] = opt.Syms.Intern(s.ColumnText(2)) })
 	r.links()

@@ -111,8 +111,6 @@ type said struct {
 	at      trace.Time
 	level   []byte
 	message []byte // with the fields that follow it as text
-	span    []byte // the fields of the request that it is about
-	json    bool
 }
 
 // take reads a line.

@@ -28,7 +28,7 @@ func (r *reader) text(b []byte, x *said) bool {
 	if from < 0 {
 		return false
 	}
-	*x = said{at: at, level: level, span: rest[:from], message: behindSource(rest[to:])}
+	*x = said{at: at, level: level, message: behindSource(rest[to:])}
 	return true
 }
 
@@ -98,7 +98,6 @@ func (r *reader) stamp(b, decimals []byte) (trace.Time, bool) {
 func (r *reader) object(b []byte, x *said) bool {
 	var message, fields []byte
 	ours, timed := false, false
-	x.json = true
 	end, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		switch string(key) {
 		case "timestamp":
@@ -113,9 +112,7 @@ func (r *reader) object(b []byte, x *said) bool {
 			ours = target.Match(jsonscan.Text(value))
 		case "fields":
 			fields = value
-		case "span":
-			x.span = value
-		case "spans", "filename", "line_number", "threadName", "threadId":
+		case "span", "spans", "filename", "line_number", "threadName", "threadId":
 		default:
 			r.keep(key, value)
 		}

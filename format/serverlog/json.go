@@ -212,7 +212,7 @@ func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
 		at = x.stamp
 	}
 	if x.event != nil && string(x.event) != "request.finished" {
-		if r.known++; string(x.event) == "request.received" && at != 0 {
+		if string(x.event) == "request.received" && at != 0 {
 			r.rows.Received(at)
 		}
 		return

@@ -14,11 +14,9 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	rest := r.around.Rest(b)
 	switch {
 	case isAccess(rest): // of vLLM: when it was, the line before tells
-		if r.now == 0 {
-			r.known++
-			return
+		if r.now != 0 {
+			r.access(rest, r.now, r.here)
 		}
-		r.access(rest, r.now, r.here)
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):

@@ -24,7 +24,6 @@ type reader struct {
 	base  string // what the server is called, by its file
 	line  int64  // that is read
 	read  int    // lines of which something was kept
-	known int    // lines that say nothing of interest
 	other int    // lines that tell of trouble, which nothing here knows
 	first int64  // of these; 0 is none
 
@@ -300,7 +299,7 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 	case len(b) > 0 && b[0] == '{':
 		r.json(b, at, place)
 	case bytes.HasPrefix(b, []byte("Receive: obj=")), bytes.HasPrefix(b, []byte("Finish: obj=")):
-		r.known++ // Python's text of a request, with its prompt
+		// Python's text of a request, with its prompt
 	case r.event(b, at, place):
 		r.read++
 	case isTraceback(b):
@@ -332,15 +331,13 @@ var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout"
 // library, which SGLang tries all of.
 var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError")
 
-// unknown counts a line of which nothing is kept: what the server or its libraries say of their start,
+// unknown reads a line of which nothing is kept: what the server or its libraries say of their start,
 // of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
 func (r *reader) unknown(b []byte) {
 	const looked = 4 << 10
 	if b = b[:min(len(b), looked)]; trouble.in(b) != 0 && soundsWorse.in(b) == 0 {
 		r.strange()
-		return
 	}
-	r.known++
 }
 
 // strange counts a line that tells of trouble in words that nothing here knows.
@@ -380,13 +377,10 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 	if !ok {
 		if r.event(b, at, place) {
 			r.read++
-			return
 		}
-		r.known++
 		return
 	}
 	if status < 500 || bytes.Contains(b, []byte(`"GET /`)) { // health checks fail while a server starts
-		r.known++
 		return
 	}
 	r.read++

@@ -44,8 +44,8 @@ type Course struct {
 	// left, of Waving the length of a wave.
 	At, First, Last, End float64
 	// Size is by how much the level is another one: of Ramped and Bent in a unit of time, of
-	// Settling at the beginning, of Waving the amplitude. Error is its standard deviation.
-	Size, Error float64
+	// Settling at the beginning, of Waving the amplitude.
+	Size float64
 	// Level is what it is at the beginning; of Settling at the end, of Waving on average.
 	Level float64
 	// P bounds the probability that a steady level looks like that.
@@ -128,7 +128,6 @@ type fit struct {
 	at, end float64 // or what other times the shape has
 	gain    float64 // what it takes off the sum of squares
 	size    float64
-	error2  float64 // the variance of size over that of the noise
 	ok      bool
 }
 
@@ -308,7 +307,7 @@ func (t *track) explained(s Shape) float64 { return t.fits[s].gain / (t.noise * 
 // course describes a track by a shape that was looked for in as many.
 func (t *track) course(s Shape, tracks float64) Course {
 	f := &t.fits[s]
-	c := Course{Shape: s, from: t.from, At: f.at, First: f.at, Last: f.at, End: f.end, Size: f.size, Error: math.Sqrt(f.error2 * t.noise * t.tau)}
+	c := Course{Shape: s, from: t.from, At: f.at, First: f.at, Last: f.at, End: f.end, Size: f.size}
 	c.P = min(1, tracks*t.chance(s))
 	c.Level = t.level(s)
 	if s == Stepped || s == Spell || s == Bent {

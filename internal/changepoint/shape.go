@@ -80,7 +80,7 @@ func (t *track) try(s Shape, at, end float64) fit {
 	if square <= 1e-9 {
 		return fit{at: at, end: end}
 	}
-	return fit{at: at, end: end, gain: product * product / square, size: product / square, error2: 1 / square, ok: true}
+	return fit{at: at, end: end, gain: product * product / square, size: product / square, ok: true}
 }
 
 // fit returns the best fit of a shape.

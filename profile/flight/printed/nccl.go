@@ -47,20 +47,15 @@ func (r *Reader) NCCL(b []byte) (warning []byte, ok bool) {
 		if i = bytes.Index(b, warnOf); i < 0 {
 			return nil, false
 		}
-		r.Warnings++
 		return b[i+len(warnOf):], true
 	}
 	front, message := b[:i], b[i+len(infoOf):]
 	switch {
 	case bytes.Contains(message[:min(len(message), 60)], opCount):
-		if r.collective(front, message) {
-			r.Collectives++
-			return nil, true
-		}
+		r.collective(front, message)
 	case bytes.Contains(message, []byte("comm 0x")) && bytes.Contains(message, []byte(" nranks ")):
 		r.communicator(front, message)
 	}
-	r.Known++
 	return nil, true
 }
 
@@ -133,10 +128,10 @@ func callOf(b []byte) (c callLine, ok bool) {
 }
 
 // collective reads a line of a collective; front is what stands in front of it.
-func (r *Reader) collective(front, b []byte) bool {
+func (r *Reader) collective(front, b []byte) {
 	c, ok := callOf(b)
 	if !ok {
-		return false
+		return
 	}
 	r.key = append(append(r.key[:0], front...), c.comm...)
 	j := r.called[string(r.key)]
@@ -157,14 +152,13 @@ func (r *Reader) collective(front, b []byte) bool {
 	r.entered++
 	x.Seq, x.Record = j.n, r.entered
 	if string(c.name) == "Send" || string(c.name) == "Recv" {
-		return true // pairs in a group come in any order
+		return // pairs in a group come in any order
 	}
 	if len(j.ring) < mostKept {
 		j.ring = append(j.ring, x)
 	} else {
 		j.ring[(j.n-1)%mostKept] = x
 	}
-	return true
 }
 
 // A callName is what tells calls of one size apart.

@@ -18,10 +18,6 @@ type Reader struct {
 	source int32
 	names  *trace.SymbolCache
 
-	// Collectives are lines of NCCL that tell of one, Warnings those that warn, and Known others of NCCL and
-	// of the watchdog.
-	Collectives, Warnings, Known int64
-
 	entered int64              // collectives of all communicators
 	watched map[int32]*watched // by rank in the job
 	last    head               // of the last line of the watchdog that named a group

@@ -54,7 +54,6 @@ func (r *Reader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	case bytes.Contains(message, []byte("to signal dumping")), bytes.Contains(message, []byte("preparing to dump debug info")),
 		bytes.Contains(message, []byte("FlightRecorder is disabled")), bytes.Contains(message, []byte("taking the entire process down")),
 		bytes.Contains(message, []byte("NCCL operations have failed or timed out")), bytes.Contains(message, []byte("dump signal from another rank")):
-		r.Known++
 	default:
 		return r.desync(message)
 	}
