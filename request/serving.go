@@ -16,6 +16,17 @@ func (p *Part) Serves() bool {
 	return false
 }
 
+// ServingParts yields the parts of servers that compute, request by request.
+func (s *Set) ServingParts(yield func(*Part) bool) {
+	for r := range s.AllRequests() {
+		for _, p := range s.PartsOf(&s.Requests[r]) {
+			if part := &s.Parts[p]; part.Serves() && !yield(part) {
+				return
+			}
+		}
+	}
+}
+
 // RolesOf lists the roles of a request's parts, each once: "prefill+decode".
 func (s *Set) RolesOf(r *Request) string {
 	var roles []string

@@ -2,7 +2,6 @@ package change
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"unsafe"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -81,9 +81,7 @@ func leadRanks(routes []route) []int32 {
 	if len(counts) < 2 {
 		return nil
 	}
-	ranks := slices.SortedFunc(maps.Keys(counts), func(x, y int32) int {
-		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
-	})
+	ranks := order.Largest(counts)
 	ranks = ranks[:min(len(ranks), mostShared)]
 	slices.Sort(ranks)
 	return ranks
@@ -200,17 +198,22 @@ func observation(origin, from, to trace.Time, y float64) changepoint.Observation
 	return changepoint.Observation{From: float64(from-origin) / 1e9, To: float64(to-origin) / 1e9, Value: y, Weight: 1}
 }
 
-func (w *observer) searchShare(routes []route, rank int32, level float64) []Shift {
-	is := memory.Make[bool](len(routes))
-	for i, r := range routes {
-		is[i] = r.rank == rank
+// sharesOf says of which rows something is true, counts these, and makes levels of their part.
+func sharesOf[R any](rows []R, of func(R) bool) (is []bool, count changepoint.Trues, share func(from, to int) Level) {
+	is = memory.Make[bool](len(rows))
+	for i, r := range rows {
+		is[i] = of(r)
 	}
-	count := changepoint.Count(is)
-	share := func(from, to int) Level {
+	count = changepoint.Count(is)
+	return is, count, func(from, to int) Level {
 		l := newLevel(to - from)
 		l.Share = count.Share(from, to)
 		return l
 	}
+}
+
+func (w *observer) searchShare(routes []route, rank int32, level float64) []Shift {
+	is, count, share := sharesOf(routes, func(r route) bool { return r.rank == rank })
 	at := func(k int) trace.Time {
 		return distribution.Midway(routes, k, w.from, w.to, func(r route) trace.Time { return r.at })
 	}
@@ -388,16 +391,7 @@ func (e *ends) searched() (list []*outcomes) {
 // search finds when more or fewer requests ended that way.
 func (o *outcomes) search(w *observer, level float64) []Shift {
 	slices.SortStableFunc(o.values, func(a, b outcome) int { return cmp.Compare(a.at, b.at) })
-	is := memory.Make[bool](len(o.values))
-	for i, v := range o.values {
-		is[i] = v.is
-	}
-	count := changepoint.Count(is)
-	share := func(from, to int) Level {
-		l := newLevel(to - from)
-		l.Share = count.Share(from, to)
-		return l
-	}
+	is, _, share := sharesOf(o.values, func(v outcome) bool { return v.is })
 	at := func(k int) trace.Time {
 		return distribution.Midway(o.values, k, w.from, w.to, func(v outcome) trace.Time { return v.at })
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -62,20 +63,20 @@ type record struct {
 // subjects of the level is found as often as this one, by Holm's method.
 func offenders(runs []*Run) (list []Offender) {
 	records := map[key]*record{}
-	var order []key
+	var seen []key
 	for _, r := range runs {
 		found, could := r.count()
 		for _, k := range r.keys() {
 			x := r.seen[k]
 			if records[k] == nil {
 				records[k] = &record{kinds: map[finding.Kind]int{}, on: map[key]int{}, Offender: Offender{Subject: x.Subject}}
-				order = append(order, k)
+				seen = append(seen, k)
 			}
 			records[k].add(r, x, float64(found[k.level])/float64(max(1, could[k.level])))
 		}
 	}
 	for level := range Hosts + 1 {
-		list = append(list, judge(records, order, level)...)
+		list = append(list, judge(records, seen, level)...)
 	}
 	slices.SortStableFunc(list, func(a, b Offender) int { return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(b.Found, a.Found)) })
 	return list
@@ -133,10 +134,10 @@ func (o *record) add(r *Run, x *seen, chance float64) {
 }
 
 // judge tells how sure it is of the subjects of a level that were found.
-func judge(records map[key]*record, order []key, level Level) (list []Offender) {
+func judge(records map[key]*record, seen []key, level Level) (list []Offender) {
 	var all []*record
 	var p, least []float64
-	for _, k := range order {
+	for _, k := range seen {
 		if o := records[k]; k.level == level && o.Could > 0 {
 			all = append(all, o)
 			p = append(p, significance.AtLeast(o.Found, o.chances))
@@ -159,7 +160,7 @@ func judge(records map[key]*record, order []key, level Level) (list []Offender) 
 		default:
 			o.Sure = Maybe
 		}
-		o.Kinds = frequent(o.kinds)
+		o.Kinds = order.Largest(o.kinds)
 		o.Because = o.always(records)
 		list = append(list, o.Offender)
 	}
@@ -188,13 +189,4 @@ func (o *record) always(records map[key]*record) (gpu *Subject) {
 		}
 	}
 	return gpu
-}
-
-// frequent are kinds, the most frequent first.
-func frequent(count map[finding.Kind]int) (kinds []finding.Kind) {
-	for kind := range count {
-		kinds = append(kinds, kind)
-	}
-	slices.SortFunc(kinds, func(a, b finding.Kind) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
-	return kinds
 }

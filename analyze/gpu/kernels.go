@@ -3,7 +3,6 @@ package gpu
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -200,9 +200,7 @@ func (g *GPUs) Unclassified() (part float64, which string) {
 			byName[k.Name] = distribution.AddTimes(byName[k.Name], k.Summary.Total)
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(byName), func(a, b string) int {
-		return cmp.Or(cmp.Compare(byName[b], byName[a]), strings.Compare(a, b))
-	})
+	names := order.Largest(byName)
 	var most []string
 	for _, name := range names[:min(len(names), namedUnknown)] {
 		most = append(most, fmt.Sprintf("`%s` %.1f %%", table.CutMiddle(profile.BareName(name), 48, table.Style{ASCII: true}), 100*distribution.Fraction(byName[name], all)))

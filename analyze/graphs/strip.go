@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -32,13 +33,8 @@ func (g *Graphs) OneReplay() (list []LayerKernel, what string) {
 			times[l.Sequence] += l.span()
 		}
 	}
-	var order []int32
-	for sequence := range bySequence {
-		order = append(order, sequence)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) })
 	m := newMatcher(g.set.Syms)
-	for _, sequence := range order {
+	for _, sequence := range order.Largest(times) {
 		replays := bySequence[sequence]
 		slices.SortFunc(replays, func(a, b *Launch) int { return cmp.Or(cmp.Compare(a.span(), b.span()), cmp.Compare(a.At, b.At)) })
 		l := replays[len(replays)/2]

@@ -88,7 +88,9 @@ type observer struct {
 func observe(s *request.Set) *observer {
 	o := &observer{set: s, lifeOf: make([]*life, len(s.Procs))}
 	o.findLives()
-	o.eachPart(o.hear)
+	for p := range s.ServingParts {
+		o.hear(p)
+	}
 	o.compare()
 	o.refused = o.refusals()
 	o.findHomeless()
@@ -115,17 +117,6 @@ func (o *observer) compare() {
 	}
 }
 
-// eachPart calls f for the parts of servers that compute.
-func (o *observer) eachPart(f func(p *request.Part)) {
-	for r := range o.set.AllRequests() {
-		for _, p := range o.set.PartsOf(&o.set.Requests[r]) {
-			if part := &o.set.Parts[p]; part.Serves() {
-				f(part)
-			}
-		}
-	}
-}
-
 // teams are those of all lives.
 func (o *observer) teams() (list []*team) {
 	for _, s := range o.servers {
@@ -141,14 +132,14 @@ func (o *observer) findLives() {
 	s := o.set
 	first, last := o.signs()
 	serves := make([]bool, len(s.Procs))
-	o.eachPart(func(p *request.Part) {
+	for p := range s.ServingParts {
 		if p.Proc != request.None {
 			serves[p.Proc] = true
 		}
 		for _, t := range s.ThreadsOf(p) {
 			serves[s.Threads[t].Proc] = serves[s.Threads[t].Proc] || s.OnScheduler(t)
 		}
-	})
+	}
 	of := map[serverKey][]int{}
 	var keys []serverKey
 	for p := range s.Procs {

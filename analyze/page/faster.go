@@ -1,10 +1,8 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -17,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -147,13 +146,8 @@ func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[kernelname.Kind
 	for i := range list {
 		times[list[i].Kind] += list[i].To - list[i].From
 	}
-	var kinds []kernelname.Kind
-	for kind := range times {
-		kinds = append(kinds, kind)
-	}
-	slices.SortFunc(kinds, func(a, b kernelname.Kind) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) })
 	parts := map[kernelname.Kind]int{}
-	for i, kind := range kinds {
+	for i, kind := range order.Largest(times) {
 		parts[kind] = min(i, mostKinds)
 		switch {
 		case i < mostKinds:

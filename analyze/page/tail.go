@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/page/chart"
-
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -62,20 +62,14 @@ func (b *tailBuilder) command(metrics ...*metric.Metric) string {
 // all others are gray.
 func causeColors(t *tail.Tail) map[cause.Cause]int {
 	matters := map[cause.Cause]float64{}
-	var causes []cause.Cause
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
 			row := &c.Rows[i]
-			if _, seen := matters[row.Cause]; !seen {
-				causes = append(causes, row.Cause)
-			}
 			part := float64(max(row.Slow, row.Around)) / float64(max(1, c.Slow.Mean))
 			matters[row.Cause] = max(matters[row.Cause], part)
 		}
 	}
-	slices.SortFunc(causes, func(a, b cause.Cause) int {
-		return cmp.Or(cmp.Compare(matters[b], matters[a]), cmp.Compare(a, b))
-	})
+	causes := order.Largest(matters)
 	colors := map[cause.Cause]int{}
 	for i, cause := range causes[:min(chart.Hues, len(causes))] {
 		colors[cause] = i

@@ -65,11 +65,11 @@ func (g *Groups) look() (servers, serverOf []*server) {
 		x.ranks = max(x.ranks, int(p.Rank.TP)+1)
 		serverOf[i] = x
 	}
-	g.Ranks.EachPart(func(p *request.Part) {
+	for p := range g.Ranks.Set.ServingParts {
 		if _, rank := g.Ranks.Lead(p); rank != request.None {
 			serverOf[rank].add(g.Ranks.Set, p)
 		}
-	})
+	}
 	return servers, serverOf
 }
 

@@ -109,7 +109,7 @@ func NewRankSet(s *request.Set) *RankSet {
 	}
 	working := make([]bool, len(s.Procs))
 	alone := make([][request.Other + 1]bool, len(s.Procs)) // working for parts of a role without threads
-	r.EachPart(func(p *request.Part) {
+	for p := range r.Set.ServingParts {
 		threads := s.ThreadsOf(p)
 		if len(threads) == 0 && p.Proc != request.None {
 			alone[p.Proc][p.Role] = true
@@ -120,7 +120,7 @@ func NewRankSet(s *request.Set) *RankSet {
 				working[proc], r.bare[p.Role] = true, false
 			}
 		}
-	})
+	}
 	for proc := range alone {
 		for role, is := range alone[proc] {
 			working[proc] = working[proc] || is && r.bare[role]
@@ -163,7 +163,7 @@ func byServer(s *request.Set) []int {
 // findLeads finds the ranks that lead most of the parts that they work on.
 func (r *RankSet) findLeads() {
 	parts, leads := make([]int, len(r.Places)), make([]int, len(r.Places))
-	r.EachPart(func(p *request.Part) {
+	for p := range r.Set.ServingParts {
 		thread, rank := r.Lead(p)
 		if rank != request.None && thread == request.None {
 			parts[rank]++
@@ -176,21 +176,10 @@ func (r *RankSet) findLeads() {
 		if rank != request.None {
 			leads[rank]++
 		}
-	})
+	}
 	r.Leads = make([]bool, len(r.Places))
 	for i := range r.Leads {
 		r.Leads[i] = 2*leads[i] > parts[i]
-	}
-}
-
-// EachPart calls f for the parts of servers that compute.
-func (r *RankSet) EachPart(f func(p *request.Part)) {
-	for i := range r.Set.AllRequests() {
-		for _, p := range r.Set.PartsOf(&r.Set.Requests[i]) {
-			if part := &r.Set.Parts[p]; part.Serves() {
-				f(part)
-			}
-		}
 	}
 }
 

@@ -88,12 +88,12 @@ func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
 			sum.all += float64(max(0, r.Metrics.E2E))
 		}
 	}
-	of.EachPart(func(p *request.Part) {
+	for p := range of.Set.ServingParts {
 		r := &of.Set.Requests[p.Request]
 		if _, rank := of.Lead(p); rank != request.None && r.Status == request.Finished && all.Holds(r) {
 			sum.on[of.Places[rank]] += float64(max(0, r.Metrics.E2E))
 		}
-	})
+	}
 	return sum
 }
 
@@ -106,11 +106,11 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	}
 	answers := make([][]paced, len(of.Places))
 	s := of.Set
-	of.EachPart(func(p *request.Part) {
+	for p := range s.ServingParts {
 		req := &s.Requests[p.Request]
 		thread, rank := of.Lead(p)
 		if thread == request.None || rank == request.None || !all.Holds(req) {
-			return
+			continue
 		}
 		prefill := paced{tokens: req.Metrics.PrefillTokens()}
 		var answer paced
@@ -144,7 +144,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			prefill.cost = prefill.ns
 			steps[PrefillStep][rank] = memory.Append(steps[PrefillStep][rank], prefill)
 		}
-	})
+	}
 	for i, list := range steps[DecodeStep] {
 		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
 			steps[DecodeStep][i] = answers[i]

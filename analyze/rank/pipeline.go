@@ -87,11 +87,11 @@ func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
 		return
 	}
 	w := &pipeWalk{ranks: of, pipes: map[int32]*pipeRows{}}
-	w.ranks.EachPart(func(p *request.Part) {
+	for p := range of.Set.ServingParts {
 		if all.Holds(&of.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
-	})
+	}
 	slices.Sort(w.order)
 	for _, first := range w.order {
 		r.Pipes = append(r.Pipes, w.pipes[first].measure(of, r.Length))

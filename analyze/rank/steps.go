@@ -83,11 +83,11 @@ func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
 	w.prefills = make([][]trace.Time, len(w.ranksOf))
-	w.ranks.EachPart(func(p *request.Part) {
-		if all.Holds(&w.ranks.Set.Requests[p.Request]) {
+	for p := range of.Set.ServingParts {
+		if all.Holds(&of.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
-	})
+	}
 	for kind := range rankSteps {
 		for team := range w.rows {
 			if rows := &w.rows[team][kind]; len(rows.list) > 0 {

@@ -1,13 +1,12 @@
 package walk
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -170,9 +169,7 @@ func (r *Results) Failed() int64 {
 
 // Errors returns what the calls that failed returned, the most frequent first.
 func (r *Results) Errors() []int32 {
-	return slices.SortedFunc(maps.Keys(r.failed), func(a, b int32) int {
-		return cmp.Or(cmp.Compare(r.failed[b], r.failed[a]), cmp.Compare(a, b))
-	})
+	return order.Largest(r.failed)
 }
 
 // String lists how many calls failed with which error, the most frequent first:

@@ -4,6 +4,7 @@ package order
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -17,6 +18,13 @@ func Bool(a, b bool) int {
 		return -1
 	}
 	return 1
+}
+
+// Largest returns the keys of a map, those of the largest values first, those of equal ones in order.
+func Largest[K, V cmp.Ordered](m map[K]V) []K {
+	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
+	})
 }
 
 // A Key stands for a row of a table while it is sorted. Tag is carried along.

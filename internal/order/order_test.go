@@ -112,3 +112,12 @@ func BenchmarkByTime(b *testing.B) {
 		ByTime(keys, scratch)
 	}
 }
+
+func TestLargest(t *testing.T) {
+	if got := Largest(map[string]int{"b": 2, "d": 9, "a": 2, "c": 1}); !slices.Equal(got, []string{"d", "a", "b", "c"}) {
+		t.Errorf("%v", got)
+	}
+	if got := Largest(map[string]int(nil)); len(got) != 0 {
+		t.Errorf("%v of nothing", got)
+	}
+}

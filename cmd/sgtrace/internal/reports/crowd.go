@@ -1,14 +1,11 @@
 package reports
 
 import (
-	"os"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -35,16 +32,7 @@ func Hosts(ctx *cli.Context) (*document.Hosts, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, commandline.Usage("--hosts: %v", err)
-	}
-	defer f.Close()
-	hosts, err := document.ReadHosts(f, name)
-	if err != nil {
-		return nil, commandline.Usage("--hosts: %v", err)
-	}
-	return hosts, nil
+	return readNamed("hosts", name, document.ReadHosts)
 }
 
 // Apply sums up the ranks of a document for people, if it is printed as tables, and says which

@@ -1,10 +1,14 @@
 package reports
 
 import (
+	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // Flags returns the flags of the reports and of what they take, new ones with each call.
@@ -75,4 +79,17 @@ func TableNames() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// readNamed reads the file that a flag names.
+func readNamed[T any](flag, name string, read func(r io.Reader, name string) (T, error)) (of T, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return of, commandline.Usage("--%s: %v", flag, err)
+	}
+	defer f.Close()
+	if of, err = read(f, name); err != nil {
+		return of, commandline.Usage("--%s: %v", flag, err)
+	}
+	return of, nil
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -16,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -142,14 +140,5 @@ func classes(name string) (*kernelname.Classes, error) {
 	if name == "hta" {
 		return kernelname.HTAClasses(), nil
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, commandline.Usage("--classes: %v", err)
-	}
-	defer f.Close()
-	list, err := kernelname.ReadClasses(f, name)
-	if err != nil {
-		return nil, commandline.Usage("--classes: %v", err)
-	}
-	return list, nil
+	return readNamed("classes", name, kernelname.ReadClasses)
 }

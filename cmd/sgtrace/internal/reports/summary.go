@@ -3,7 +3,6 @@ package reports
 import (
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -106,14 +105,9 @@ func Mutes(ctx *cli.Context) (list []finders.Mute, err error) {
 	if name == "" {
 		return list, nil
 	}
-	f, err := os.Open(name)
+	known, err := readNamed("mute-file", name, finders.ReadMutes)
 	if err != nil {
-		return nil, commandline.Usage("--mute-file: %v", err)
-	}
-	defer f.Close()
-	known, err := finders.ReadMutes(f, name)
-	if err != nil {
-		return nil, commandline.Usage("--mute-file: %v", err)
+		return nil, err
 	}
 	return append(list, known...), nil
 }
