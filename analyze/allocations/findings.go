@@ -14,12 +14,12 @@ import (
 const OutOfMemory = "out of memory"
 
 // Findings are devices that had no memory for an allocation.
-func (m *Memory) Findings() (list []finding.Finding, judged finding.Check) {
-	judged = finding.Check{What: "allocations that failed", Of: "device with a recording of its allocator", Needed: 1}
+func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
+	check = finding.Check{What: "allocations that failed", Of: "device with a recording of its allocator", Needed: 1}
 	for i := range m.Devices {
 		d := &m.Devices[i]
 		if d.Told {
-			judged.N++
+			check.N++
 		}
 		if d.Failed > 0 {
 			list = append(list, m.outOfMemory(d))
@@ -28,10 +28,10 @@ func (m *Memory) Findings() (list []finding.Finding, judged finding.Check) {
 	for i := range list {
 		list[i].Cost = 1 / float64(len(m.Devices))
 	}
-	if judged.N == 0 {
-		judged.Reason = "snapshots say nothing of what was before them"
+	if check.N == 0 {
+		check.Reason = "snapshots say nothing of what was before them"
 	}
-	return list, judged
+	return list, check
 }
 
 // outOfMemory says what a device had no memory for: first what was asked for last, after which most

@@ -35,10 +35,10 @@ func TestOutOfMemory(t *testing.T) {
 	for seed := range uint64(6) {
 		run := torch.NewAllocator(seed, 1, 300, 1<<20)
 		m := Measure(snapshot(t, run), nil)
-		list, judged := m.Findings()
+		list, check := m.Findings()
 		truth := run.Truth()
-		if judged.State() != finding.LookedAt || (len(list) > 0) != (truth.Failed > 0) {
-			t.Fatalf("seed %d: %d findings of %d failures, %s", seed, len(list), truth.Failed, judged.String())
+		if check.State() != finding.LookedAt || (len(list) > 0) != (truth.Failed > 0) {
+			t.Fatalf("seed %d: %d findings of %d failures, %s", seed, len(list), truth.Failed, check.String())
 		}
 		if len(list) == 0 {
 			continue

@@ -59,11 +59,11 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 
 // Check says whether there are enough requests to look for changes.
 func (c *Changes) Check() finding.Check {
-	judged := finding.Check{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
+	check := finding.Check{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
 	if c.Requests >= Fewest && c.Series == 0 {
-		judged.Reason = "there is no steady load between the ramp-up and the drain"
+		check.Reason = "there is no steady load between the ramp-up and the drain"
 	}
-	return judged
+	return check
 }
 
 // isCause reports whether a change may be why others happened.

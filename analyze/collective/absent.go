@@ -62,14 +62,14 @@ func tellLong(long []*PartKind) []finding.Evidence {
 // Absent returns the ranks that spend much of their GPU time waiting in collectives for
 // ranks that are not in the files.
 func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
+	check := finding.Check{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
 	switch {
 	case c.Counts.kernels == 0:
-		judged.Reason = "no collectives were recorded"
+		check.Reason = "no collectives were recorded"
 	case c.Counts.alone == 0:
-		judged.Reason = "other ranks were seen in all collectives"
+		check.Reason = "other ranks were seen in all collectives"
 	case !slices.ContainsFunc(c.Parts, func(p PartKind) bool { return p.absent }):
-		judged.Reason = "no rank of a group is known to be missing"
+		check.Reason = "no rank of a group is known to be missing"
 	}
 	lengths := map[int32]int64{}
 	for i := range g.GPUs {
@@ -97,5 +97,5 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		})
 	}
 	slices.SortFunc(found, func(a, b finding.Finding) int { return cmp.Compare(a.Text, b.Text) })
-	return found, judged
+	return found, check
 }

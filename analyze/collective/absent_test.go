@@ -22,9 +22,9 @@ func TestAbsentRanks(t *testing.T) {
 	devices := func(ms int64) *gpu.GPUs {
 		return &gpu.GPUs{GPUs: []gpu.GPU{{RankIndex: 0, Last: trace.Time(ms * 1000 * us)}, {RankIndex: 1, Last: trace.Time(3 * ms * 1000 * us)}}}
 	}
-	found, judged := Measure(s.Set, 0, 0).Absent(devices(20))
-	if len(found) != 1 || judged.State() != finding.LookedAt {
-		t.Fatalf("%+v, %+v", found, judged)
+	found, check := Measure(s.Set, 0, 0).Absent(devices(20))
+	if len(found) != 1 || check.State() != finding.LookedAt {
+		t.Fatalf("%+v, %+v", found, check)
 	}
 	f := found[0]
 	if f.Text != "TP0 waited 25 % of its GPU time in collectives for ranks that are not in the files" || f.Cost != 1./16 || f.At.Rank.TP != 0 || len(f.Evidence) != 1 {
@@ -46,7 +46,7 @@ func TestAbsentRanks(t *testing.T) {
 	for i := range s.met.Kernels {
 		s.met.Kernels[i].Matched = true
 	}
-	if _, judged := Measure(s.Set, 0, 0).Absent(devices(20)); judged.State() != finding.NotApplicable {
-		t.Errorf("all ranks are there: %+v", judged)
+	if _, check := Measure(s.Set, 0, 0).Absent(devices(20)); check.State() != finding.NotApplicable {
+		t.Errorf("all ranks are there: %+v", check)
 	}
 }

@@ -108,9 +108,9 @@ func TestVerdictOnCollectives(t *testing.T) {
 	if v := c.Verdict(found); len(v) != 1 || v[0] != text {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
-	f, judged := c.Findings(nil)
-	if judged.State() != finding.LookedAt || judged.N != 400 {
-		t.Errorf("judged %+v", judged)
+	f, check := c.Findings(nil)
+	if check.State() != finding.LookedAt || check.N != 400 {
+		t.Errorf("judged %+v", check)
 	}
 	if len(f) != 1 || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
 		t.Fatalf("findings %+v", f)
@@ -126,8 +126,8 @@ func TestVerdictOnCollectives(t *testing.T) {
 	if v := Measure(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "not enough data to find stragglers: 4 collectives" {
 		t.Errorf("verdict on few %q", v)
 	}
-	if _, judged := Measure(few.Set, 0, 0).Findings(nil); judged.State() != finding.TooLittle || judged.N != 4 {
-		t.Errorf("few are judged %+v", judged)
+	if _, check := Measure(few.Set, 0, 0).Findings(nil); check.State() != finding.TooLittle || check.N != 4 {
+		t.Errorf("few are judged %+v", check)
 	}
 	if v := Measure(newSyncPoints("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
 		t.Errorf("verdict on one rank %q", v.Verdict(nil))

@@ -162,7 +162,7 @@ const mostOnFabric = 8
 
 // SlowLinks returns the collectives that are slow every time, on all ranks: what connects these is.
 func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "bandwidth of collectives", Of: "kernel of 1 MB or more", Needed: 1}
+	check := finding.Check{What: "bandwidth of collectives", Of: "kernel of 1 MB or more", Needed: 1}
 	sizes := c.sizes()
 	var slow []*sized
 	took := int64(0)
@@ -171,16 +171,16 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 		if f == nil {
 			continue
 		}
-		judged.N += s.n
+		check.N += s.n
 		if s.isSlow(f) {
 			slow, took = append(slow, s), distribution.AddTimes(took, s.took)
 		}
 	}
 	switch {
 	case len(sizes) == 0:
-		judged.Reason = "no collectives of 1 MB or more and of known size were recorded"
-	case judged.N == 0:
-		judged.Reason = "how fast the links between the accelerators are is not known"
+		check.Reason = "no collectives of 1 MB or more and of known size were recorded"
+	case check.N == 0:
+		check.Reason = "how fast the links between the accelerators are is not known"
 	}
 	exposed := int64(0)
 	for i := range g.GPUs {
@@ -188,9 +188,9 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 	}
 	share := distribution.Fraction(min(took, exposed), g.Length())
 	if len(slow) == 0 || share < muchSlow {
-		return nil, judged
+		return nil, check
 	}
-	return []finding.Finding{c.slowLink(set, slow, sizes, share)}, judged
+	return []finding.Finding{c.slowLink(set, slow, sizes, share)}, check
 }
 
 // slowLink tells of the slow ones, the longest of which leads.

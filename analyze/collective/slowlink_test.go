@@ -64,10 +64,10 @@ func TestSlowLinks(t *testing.T) {
 				x.In, x.Out = c.elements, c.elements
 			}
 		}
-		found, judged := Measure(s.Set, 0, trace.Time(0)).SlowLinks(s.Set, g)
+		found, check := Measure(s.Set, 0, trace.Time(0)).SlowLinks(s.Set, g)
 		switch {
-		case (judged.State() == finding.NotApplicable) != c.silent:
-			t.Errorf("%s: %+v", name, judged)
+		case (check.State() == finding.NotApplicable) != c.silent:
+			t.Errorf("%s: %+v", name, check)
 		case c.want == "" && found != nil, c.want != "" && (len(found) != 1 || !strings.Contains(found[0].Text, c.want)):
 			t.Errorf("%s: %+v", name, found)
 		}

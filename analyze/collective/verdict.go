@@ -158,7 +158,7 @@ const fewSyncPoints = 11 * straggler.LeastInBlock
 // Findings returns the ranks that others wait for, and whether there are enough
 // collectives to tell; nothing is what a healthy deployment has.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
+	check := finding.Check{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
 	found := c.Stragglers(g)
 	if len(found) == 0 {
 		found = c.likely()
@@ -176,18 +176,18 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		}
 		out = append(out, f)
 		if s.Counted {
-			judged.Needed = straggler.LeastCounted
+			check.Needed = straggler.LeastCounted
 		}
 	}
 	switch {
 	case c.Counts.all == 0:
-		judged.Reason = "no collectives of several ranks were recorded"
+		check.Reason = "no collectives of several ranks were recorded"
 	case c.Counts.Sync == 0:
-		judged.Reason = "at none of the recorded collectives do ranks wait for all others"
-	case judged.N >= judged.Needed:
-		judged.N = c.Counts.Sync
+		check.Reason = "at none of the recorded collectives do ranks wait for all others"
+	case check.N >= check.Needed:
+		check.N = c.Counts.Sync
 	}
-	return out, judged
+	return out, check
 }
 
 // mostInPeerGroup is how many collectives the peer group with the most of them has.

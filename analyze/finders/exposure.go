@@ -22,7 +22,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 		if g != m.GPUs {
 			return loss.Exposure(g, nil) // how long collectives wait is known of all runs together
 		}
-		found, judged := loss.Exposure(g, append(m.Collectives.Waiting(), m.Collectives.Unseen()...))
+		found, check := loss.Exposure(g, append(m.Collectives.Waiting(), m.Collectives.Unseen()...))
 		for i := range found {
 			if name, ok := strings.CutPrefix(found[i].Metric.Name, loss.ExposedMetric+" in "); ok {
 				m.waitsIn(name, &found[i])
@@ -33,7 +33,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 		if m.waits != nil && len(found) > 0 {
 			found = m.waits.lead(found, m)
 		}
-		return found, judged
+		return found, check
 	})
 }
 

@@ -81,15 +81,15 @@ func (m *Measured) has() Needs {
 type Result struct {
 	Findings []finding.Finding // the one that costs most first
 	Muted    []finding.Finding // those that Mute took out, in the same order
-	Judged   []Judgment        // one for each finder, in the order of the list
+	Checks   []FinderCheck     // one for each finder, in the order of the list
 	// All are the findings before those that say the same were merged, in the order of the list.
 	All []finding.Finding
 	// Sum is how what the findings cost adds up to the extra time of requests.
 	Sum cause.Sum
 }
 
-// A Judgment says what a finder looked at.
-type Judgment struct {
+// A FinderCheck says what one finder looked at, and how much it found.
+type FinderCheck struct {
 	Finder *Finder
 	Check  finding.Check
 	N      int // findings
@@ -101,9 +101,9 @@ func (m *Measured) Look(list []Finder) Result {
 	var found []finding.Finding
 	for i := range list {
 		f := &list[i]
-		of, judged := f.find(m)
+		of, check := f.find(m)
 		found = append(found, of...)
-		r.Judged = append(r.Judged, Judgment{f, judged, len(of)})
+		r.Checks = append(r.Checks, FinderCheck{f, check, len(of)})
 	}
 	r.Findings = finding.Merge(slices.Clone(found), consequences)
 	if m.Costs != nil {
@@ -132,12 +132,12 @@ func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Check) {
 	if missing := f.Needs &^ m.has(); missing != 0 {
 		return nil, finding.Check{What: f.Doc, Reason: "the input has no " + missing.String()}
 	}
-	found, judged := f.Find(m)
+	found, check := f.Find(m)
 	for i := range found {
 		f.complete(&found[i])
 		m.doubt(&found[i])
 	}
-	return found, judged
+	return found, check
 }
 
 // doubt lowers the confidence of a finding about GPU time where the profiler or the file lost
@@ -182,18 +182,18 @@ func (f *Finder) complete(x *finding.Finding) {
 // at in the same data is one sentence.
 func (r *Result) In(state finding.State) []string {
 	var list []finding.Check
-	for i := range r.Judged {
-		j := r.Judged[i].Check
-		if j.State() != state {
+	for i := range r.Checks {
+		c := r.Checks[i].Check
+		if c.State() != state {
 			continue
 		}
 		k := slices.IndexFunc(list, func(o finding.Check) bool {
-			return o.Of == j.Of && o.N == j.N && o.Needed == j.Needed && o.Covered == j.Covered && o.Reason == j.Reason
+			return o.Of == c.Of && o.N == c.N && o.Needed == c.Needed && o.Covered == c.Covered && o.Reason == c.Reason
 		})
 		if k < 0 {
-			list = append(list, j)
-		} else if !slices.Contains(strings.Split(list[k].What, ", "), j.What) {
-			list[k].What += ", " + j.What
+			list = append(list, c)
+		} else if !slices.Contains(strings.Split(list[k].What, ", "), c.What) {
+			list[k].What += ", " + c.What
 		}
 	}
 	out := make([]string, len(list))

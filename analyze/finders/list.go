@@ -170,7 +170,7 @@ func OfWeeks() (list []Finder) {
 
 // changes looks for changes of one kind.
 func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) ([]finding.Finding, finding.Check) {
-	return func(m *Measured) (found []finding.Finding, judged finding.Check) {
+	return func(m *Measured) (found []finding.Finding, check finding.Check) {
 		for i := range m.changed {
 			if f := m.changed[i]; f.Kind == kind && is(&f) {
 				if f.Metric.Name == change.Arrivals && f.Claim != nil {
@@ -208,14 +208,14 @@ func (m *Measured) blame(f *finding.Finding) {
 // causes looks for causes of slow requests that are of one kind.
 func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) {
-		found, judged := m.Tail.CauseFindings(kind, m.Costs)
+		found, check := m.Tail.CauseFindings(kind, m.Costs)
 		if !m.Stages {
-			judged.Reason = "servers traced no stages of requests"
+			check.Reason = "servers traced no stages of requests"
 		}
 		if m.Loss.Lost > 0 { // which the finding about the loss tells
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind == cause.PrefillSide.String() })
 		}
-		return found, judged
+		return found, check
 	}
 }
 
@@ -251,7 +251,7 @@ func slowStages(m *Measured) ([]finding.Finding, finding.Check) { return m.RankL
 
 // lateInCollectives finds ranks that others wait for, and says whether their experts may be why.
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
-	found, judged := m.Collectives.Findings(m.GPUs)
+	found, check := m.Collectives.Findings(m.GPUs)
 	for i := range found {
 		if m.Routing == nil {
 			break
@@ -261,7 +261,7 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 		}
 	}
 	m.besideClocks(found)
-	return found, judged
+	return found, check
 }
 
 func outOfMemory(m *Measured) ([]finding.Finding, finding.Check) { return m.Memory.Findings() }
@@ -310,7 +310,7 @@ func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return loss.F
 
 // idleGPUs says in one sentence that devices wait for the host, and what the host does.
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
-	found, judged := m.GPUs.EachRun(loss.Idle)
+	found, check := m.GPUs.EachRun(loss.Idle)
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
@@ -321,7 +321,7 @@ func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 			break // it is told once
 		}
 	}
-	return found, judged
+	return found, check
 }
 
 // tellsHost reports whether a finding that devices are idle also says what the host does:
@@ -363,12 +363,12 @@ func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
 
 // hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
-	found, judged := m.Gaps.Findings(m.GPUs.Length())
+	found, check := m.Gaps.Findings(m.GPUs.Length())
 	idle, _ := loss.Idle(m.GPUs)
 	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
-		return nil, judged
+		return nil, check
 	}
-	return found, judged
+	return found, check
 }
 
 func pageableCopies(m *Measured) ([]finding.Finding, finding.Check) {

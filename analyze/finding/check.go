@@ -58,30 +58,30 @@ const (
 )
 
 // State tells whether there was enough to judge.
-func (j *Check) State() State {
+func (c *Check) State() State {
 	switch {
-	case j.Reason != "":
+	case c.Reason != "":
 		return NotApplicable
-	case j.N < j.Needed || !j.Covered.Enough():
+	case c.N < c.Needed || !c.Covered.Enough():
 		return TooLittle
 	}
 	return LookedAt
 }
 
 // String says in words what came of looking.
-func (j *Check) String() string {
-	switch j.State() {
+func (c *Check) String() string {
+	switch c.State() {
 	case NotApplicable:
-		return fmt.Sprintf("Not applicable: %s: %s", j.What, j.Reason)
+		return fmt.Sprintf("Not applicable: %s: %s", c.What, c.Reason)
 	case TooLittle:
-		if j.N >= j.Needed {
-			return fmt.Sprintf("Not judged: %s: only %s could be looked at, %.0f %% needed", j.What, j.Covered, 100*enoughKnown)
+		if c.N >= c.Needed {
+			return fmt.Sprintf("Not judged: %s: only %s could be looked at, %.0f %% needed", c.What, c.Covered, 100*enoughKnown)
 		}
-		return fmt.Sprintf("Not judged: %s: %s, %s needed", j.What, words.Counted(j.N, j.Of), words.Thousands(int64(j.Needed)))
+		return fmt.Sprintf("Not judged: %s: %s, %s needed", c.What, words.Counted(c.N, c.Of), words.Thousands(int64(c.Needed)))
 	}
-	text := words.Counted(j.N, j.Of)
-	if covered := j.Covered.String(); covered != "" {
+	text := words.Counted(c.N, c.Of)
+	if covered := c.Covered.String(); covered != "" {
 		text += ", " + covered
 	}
-	return fmt.Sprintf("%s (%s)", j.What, text)
+	return fmt.Sprintf("%s (%s)", c.What, text)
 }

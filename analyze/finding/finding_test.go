@@ -85,18 +85,18 @@ func TestRemark(t *testing.T) {
 
 // That something was looked at, that there was too little of it, and that there is none
 // are three different things to say.
-func TestJudged(t *testing.T) {
+func TestCheck(t *testing.T) {
 	for _, test := range []struct {
-		judged Check
-		state  State
-		want   string
+		check Check
+		state State
+		want  string
 	}{
 		{Check{What: "failures", Of: "request", N: 1200, Needed: 2}, LookedAt, "failures (1,200 requests)"},
 		{Check{What: "failures", Of: "request", N: 1, Needed: 2}, TooLittle, "Not judged: failures: 1 request, 2 needed"},
 		{Check{What: "KV transfers", Of: "KV transfer", Needed: 20, Reason: "no request has one"}, NotApplicable, "Not applicable: KV transfers: no request has one"},
 	} {
-		if got := test.judged.String(); got != test.want || test.judged.State() != test.state {
-			t.Errorf("%s: %q, want %s: %q", test.judged.State(), got, test.state, test.want)
+		if got := test.check.String(); got != test.want || test.check.State() != test.state {
+			t.Errorf("%s: %q, want %s: %q", test.check.State(), got, test.state, test.want)
 		}
 	}
 }

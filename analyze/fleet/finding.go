@@ -21,7 +21,7 @@ const (
 )
 
 // Repeats are the repeat offenders as findings; of a host only what is not about one of its GPUs.
-func (f *Fleet) Repeats() (found []finding.Finding, judged finding.Check) {
+func (f *Fleet) Repeats() (found []finding.Finding, check finding.Check) {
 	told := map[key]int{} // index into found
 	for i := range f.Offenders {
 		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
@@ -118,14 +118,14 @@ func (f *Fleet) runsNeeded() int {
 }
 
 // Drifts are changes of step times by day as findings.
-func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Check) {
+func (f *Fleet) Drifts() (found []finding.Finding, check finding.Check) {
 	gpu, requests := f.Recorded()
-	judged = finding.Check{What: "step times by day", Of: "day", Needed: leastDays}
+	check = finding.Check{What: "step times by day", Of: "day", Needed: leastDays}
 	days := map[Series]int{}
 	for i := range f.Days {
 		day := &f.Days[i]
 		days[day.Series]++
-		judged.N = max(judged.N, days[day.Series])
+		check.N = max(check.N, days[day.Series])
 		d := day.Drift
 		if d == nil {
 			continue
@@ -149,9 +149,9 @@ func (f *Fleet) Drifts() (found []finding.Finding, judged finding.Check) {
 		found = append(found, x)
 	}
 	if len(f.Days) == 0 {
-		judged.Reason = "no run tells steps"
+		check.Reason = "no run tells steps"
 	}
-	return found, judged
+	return found, check
 }
 
 // Words says how many runs there are, which GPUs and hosts are late or slow again and again, and

@@ -131,10 +131,10 @@ func TestRunsNeeded(t *testing.T) {
 	runs := []*Run{runOn(0, 8, 3)}
 	for len(runs) < 20 {
 		f := New(runs)
-		_, judged := f.Repeats()
+		_, check := f.Repeats()
 		enough := f.Offenders[0].Sure != TooLittle
-		if state := judged.State() == finding.LookedAt; state != enough {
-			t.Errorf("%d runs: %s, want %t", len(runs), judged.String(), enough)
+		if state := check.State() == finding.LookedAt; state != enough {
+			t.Errorf("%d runs: %s, want %t", len(runs), check.String(), enough)
 		}
 		if enough {
 			return

@@ -11,7 +11,7 @@ import (
 
 // look notes what could have been found late or slow, and what was.
 func (r *Run) look(m *finders.Measured, found *finders.Result, ranks *ranks) {
-	could := couldFind(found.Judged)
+	could := couldFind(found.Checks)
 	for i := range ranks.list {
 		x := &ranks.list[i]
 		r.note(x.Subject, could[GPU])
@@ -62,13 +62,13 @@ func (r *Run) note(s Subject, could bool) *seen {
 }
 
 // couldFind tells for which subjects there was enough to judge.
-func couldFind(judged []finders.Judgment) (could [Hosts + 1]bool) {
-	for i := range judged {
-		j := &judged[i]
-		if j.Check.State() != finding.LookedAt {
+func couldFind(checks []finders.FinderCheck) (could [Hosts + 1]bool) {
+	for i := range checks {
+		c := &checks[i]
+		if c.Check.State() != finding.LookedAt {
 			continue
 		}
-		for _, level := range levels[j.Finder.Kind] {
+		for _, level := range levels[c.Finder.Kind] {
 			could[level] = true
 		}
 	}

@@ -60,11 +60,11 @@ func (g *Gaps) wait() (ns int64, gaps int) {
 // judge says whether the gaps are enough to tell something.
 func (g *Gaps) judge(what string) finding.Check {
 	wait, gaps := g.wait()
-	judged := finding.Check{What: what, Of: "gap", N: gaps, Needed: 1} // shares are exact
+	check := finding.Check{What: what, Of: "gap", N: gaps, Needed: 1} // shares are exact
 	if wait == 0 {
-		judged.Reason = "no GPU waits for its host"
+		check.Reason = "no GPU waits for its host"
 	}
-	return judged
+	return check
 }
 
 // ColdSubkind is what findings are about where the host loads code, compiles, or records CUDA
@@ -75,16 +75,16 @@ const ColdSubkind = "cold host cause"
 // devices, in ns.
 func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	wait, _ := g.wait()
-	judged := g.judge("what hosts do while GPUs wait")
+	check := g.judge("what hosts do while GPUs wait")
 	if wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) {
-		judged.Reason = "no operators, Python functions or ranges were recorded"
+		check.Reason = "no operators, Python functions or ranges were recorded"
 	}
-	if judged.State() != finding.LookedAt {
-		return nil, judged
+	if check.State() != finding.LookedAt {
+		return nil, check
 	}
 	s := g.worst()
 	if !s.stands(length, wait) {
-		return nil, judged
+		return nil, check
 	}
 	share := distribution.Fraction(s.time, length)
 	f := finding.Finding{Subkind: "host cause", Cost: share,
@@ -97,7 +97,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	if e := g.longestOf(&s); e.Text != "" {
 		f.Evidence = append(f.Evidence, e)
 	}
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // stands reports whether a suspect is worth a finding.

@@ -133,23 +133,23 @@ func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Check) {
 			s.rows = append(s.rows, c)
 		}
 	}
-	judged := g.judge("copies of pageable memory")
-	if s.rows == nil && judged.Reason == "" {
-		judged.Reason = "no GPU waits while the host copies pageable memory"
+	check := g.judge("copies of pageable memory")
+	if s.rows == nil && check.Reason == "" {
+		check.Reason = "no GPU waits while the host copies pageable memory"
 	}
-	if judged.State() != finding.LookedAt {
-		return nil, judged
+	if check.State() != finding.LookedAt {
+		return nil, check
 	}
 	share := distribution.Fraction(s.time, length)
 	wait, _ := g.wait()
 	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == host.CopyingPageable {
-		return nil, judged // the worst is told anyway
+		return nil, check // the worst is told anyway
 	}
 	f := finding.Finding{Subkind: "pageable copies", Cost: share,
 		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, while the host copies pageable memory", g.areIdle(), 100*share, words.Nearly(s.time)),
 		Metric: finding.Metric{Name: "idle in pageable copies", Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("the driver copies pageable memory once more, in the calling thread, and pinned memory only once"))
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // areIdle begins a sentence about the devices.

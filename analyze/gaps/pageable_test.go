@@ -31,10 +31,10 @@ func TestPageableCopies(t *testing.T) {
 		{"none", []Cause{python}, ""},
 	} {
 		g := &Gaps{Causes: c.causes, Recorded: host.RecordedFrames{host.PythonFrame: true}}
-		found, judged := g.Pageable(1000 * ms)
+		found, check := g.Pageable(1000 * ms)
 		switch {
-		case judged.State() != finding.LookedAt && c.want != "", len(found) > 1, (len(found) == 1) != (c.want != ""):
-			t.Errorf("%s: found %v, %v", c.name, found, judged)
+		case check.State() != finding.LookedAt && c.want != "", len(found) > 1, (len(found) == 1) != (c.want != ""):
+			t.Errorf("%s: found %v, %v", c.name, found, check)
 		case len(found) == 1 && (found[0].Text != c.want || found[0].Cost != 0.025 || found[0].Evidence[0].Value != 15*ms || !strings.Contains(found[0].Evidence[1].Text, "h() (c.py:3)")):
 			t.Errorf("%s: %+v", c.name, found[0])
 		}

@@ -44,8 +44,8 @@ func missesInExport(set *profile.Set, i int) string {
 	want := &exported[i]
 	g, gpus := measured(set, gaps.Options{})
 	if want.says != "" {
-		if found, judged := g.Findings(gpus.Length()); len(found) != 1 || !strings.Contains(found[0].Text, want.says) {
-			return fmt.Sprintf("found %+v, %v", found, judged)
+		if found, check := g.Findings(gpus.Length()); len(found) != 1 || !strings.Contains(found[0].Text, want.says) {
+			return fmt.Sprintf("found %+v, %v", found, check)
 		}
 	}
 	longest := &g.Longest[0]

@@ -61,7 +61,7 @@ func measured(set *profile.Set, opt gaps.Options) (*gaps.Gaps, *gpu.GPUs) {
 func misses(set *profile.Set, i int) string {
 	want := &planted[i]
 	g, gpus := measured(set, gaps.Options{})
-	found, judged := g.Findings(gpus.Length())
+	found, check := g.Findings(gpus.Length())
 	if len(found) == 1 {
 		if missing := unfound(g, &found[0]); missing != "" {
 			return missing
@@ -69,7 +69,7 @@ func misses(set *profile.Set, i int) string {
 	}
 	switch longest := &g.Longest[0]; {
 	case len(found) != 1 || !strings.Contains(found[0].Text, want.says):
-		return fmt.Sprintf("found %+v, %v", found, judged)
+		return fmt.Sprintf("found %+v, %v", found, check)
 	case longest.Reason != want.idle || longest.Activity != want.did || longest.Where() != want.where:
 		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Activity, longest.Where())
 	case longest.Gap.Length() < idleIn(&want.stall)*8/10:

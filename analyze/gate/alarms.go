@@ -141,19 +141,19 @@ func (l *leastGoodput) judge(g *slo.Goodput, level float64) Judgment {
 // why those do not apply that do not.
 func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []string, reason string) {
 	var reasons []string
-	for i := range of.Judged {
-		j := &of.Judged[i]
-		if j.Finder.Kind != kind {
+	for i := range of.Checks {
+		c := &of.Checks[i]
+		if c.Finder.Kind != kind {
 			continue
 		}
-		switch j.Check.State() {
+		switch c.Check.State() {
 		case finding.LookedAt:
 			looked = true
 		case finding.TooLittle:
-			short = append(short, strings.Replace(j.Check.String(), "Not judged: ", "not enough data for ", 1))
+			short = append(short, strings.Replace(c.Check.String(), "Not judged: ", "not enough data for ", 1))
 		case finding.NotApplicable:
-			if !slices.Contains(reasons, j.Check.Reason) {
-				reasons = append(reasons, j.Check.Reason)
+			if !slices.Contains(reasons, c.Check.Reason) {
+				reasons = append(reasons, c.Check.Reason)
 			}
 		}
 	}

@@ -120,18 +120,18 @@ func TestKinds(t *testing.T) {
 	if err != nil || !slices.Equal(alarms.kinds, []finding.Kind{finding.Errors, finding.Straggler, finding.Loss, finding.GPU}) {
 		t.Fatal(alarms, err)
 	}
-	judged := func(kind finding.Kind, j finding.Check) finders.Judgment {
-		return finders.Judgment{Finder: &finders.Finder{Kind: kind}, Check: j}
+	checked := func(kind finding.Kind, check finding.Check) finders.FinderCheck {
+		return finders.FinderCheck{Finder: &finders.Finder{Kind: kind}, Check: check}
 	}
 	r := alarms.Judge(&finders.Result{
 		Findings: []finding.Finding{{Kind: finding.Load, Text: "load"}, {Kind: finding.Straggler, Text: "TP1 is late"}},
-		Judged: []finders.Judgment{
-			judged(finding.Errors, finding.Check{What: "errors", Of: "request", N: 5, Needed: 1}),
-			judged(finding.Errors, finding.Check{What: "calls", Reason: "the input has no profiles"}),
-			judged(finding.Straggler, finding.Check{What: "ranks", Of: "step", N: 5, Needed: 100}),
-			judged(finding.Loss, finding.Check{What: "losses", Of: "span", N: 5, Needed: 1}),
-			judged(finding.Loss, finding.Check{What: "other losses", Of: "span", N: 5, Needed: 100}),
-			judged(finding.GPU, finding.Check{What: "devices", Reason: "the input has no profiles"}),
+		Checks: []finders.FinderCheck{
+			checked(finding.Errors, finding.Check{What: "errors", Of: "request", N: 5, Needed: 1}),
+			checked(finding.Errors, finding.Check{What: "calls", Reason: "the input has no profiles"}),
+			checked(finding.Straggler, finding.Check{What: "ranks", Of: "step", N: 5, Needed: 100}),
+			checked(finding.Loss, finding.Check{What: "losses", Of: "span", N: 5, Needed: 1}),
+			checked(finding.Loss, finding.Check{What: "other losses", Of: "span", N: 5, Needed: 100}),
+			checked(finding.GPU, finding.Check{What: "devices", Reason: "the input has no profiles"}),
 		},
 	}, nil)
 	want := []struct {

@@ -124,11 +124,11 @@ func (g *GPUs) Divided() bool { return len(g.parts) > 1 }
 // EachRun looks for something in each run by itself: the GPUs of a run at a desk say nothing
 // about those of a server on another day. find returns findings that cost a part of the GPU
 // time of what it is asked for; EachRun returns what they cost of all GPU time.
-func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (found []finding.Finding, judged finding.Check) {
+func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (found []finding.Finding, check finding.Check) {
 	if !g.Divided() {
 		return find(g)
 	}
-	_, judged = find(g)
+	_, check = find(g)
 	for _, part := range g.parts {
 		of, _ := find(part)
 		for _, f := range of {
@@ -140,7 +140,7 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (fou
 			found = append(found, f)
 		}
 	}
-	return found, judged
+	return found, check
 }
 
 // Absolute is from when on times count from 1970, and not from the start of a recording:

@@ -16,9 +16,9 @@ const mostFindings = 5
 
 // Findings are the causes.
 func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "which rank keeps others in a collective", Of: "rank", N: len(h.World) - len(h.Silent), Needed: 1}
-	if judged.N == 0 {
-		judged.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
+	check := finding.Check{What: "which rank keeps others in a collective", Of: "rank", N: len(h.World) - len(h.Silent), Needed: 1}
+	if check.N == 0 {
+		check.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
 	}
 	most := mostFindings
 	if h.by == flight.NCCL { // which others only stand behind the first is not known without what ended
@@ -30,7 +30,7 @@ func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
 			list = append(list, h.finding(i))
 		}
 	}
-	return list, judged
+	return list, check
 }
 
 func (h *Hang) finding(i int) finding.Finding {

@@ -157,8 +157,8 @@ func saysWhatItKnows(h *Hang, truth inflight.Truth, form inflight.Form, aborted 
 
 // foundIt reports whether the first cause is what was planted.
 func foundIt(h *Hang, truth inflight.Truth) bool {
-	found, judged := h.Findings()
-	if len(found) != 1 || judged.N == 0 {
+	found, check := h.Findings()
+	if len(found) != 1 || check.N == 0 {
 		return false
 	}
 	s := &h.Stuck[0]
@@ -180,8 +180,8 @@ func TestNothingIsBlamed(t *testing.T) {
 	}
 	set, _ := readDumps(t, dir)
 	h := Find(set)
-	if found, judged := h.Findings(); len(found) != 0 || judged.N != 8 {
-		t.Errorf("%+v, %+v", found, judged)
+	if found, check := h.Findings(); len(found) != 0 || check.N != 8 {
+		t.Errorf("%+v, %+v", found, check)
 	}
 }
 

@@ -44,21 +44,21 @@ const ClockSubkind = "clock"
 func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	devices := Devices(set)
 	join(devices, uses)
-	judged := finding.Check{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
+	check := finding.Check{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
 	for _, d := range devices {
 		if len(d.clock) > 0 {
-			judged.N++
+			check.N++
 		}
 	}
-	if judged.N == 0 {
-		judged.Reason = "no metrics have the clocks of GPUs"
+	if check.N == 0 {
+		check.Reason = "no metrics have the clocks of GPUs"
 	}
 	from, to, _ := set.Bounds()
 	var list []finding.Finding
 	for _, s := range Slower(devices) {
 		list = append(list, s.finding(len(devices), from, to))
 	}
-	return list, judged
+	return list, check
 }
 
 func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
@@ -152,7 +152,7 @@ const soon = trace.Time(120e9)
 
 // Errors are findings of GPUs, and of the switches between them, that report errors.
 func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
+	check := finding.Check{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
 	type key struct {
 		place int32
 		text  trace.Sym
@@ -173,7 +173,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 		if _, err := fmt.Sscanf(rest, "Xid %d", &code); err != nil {
 			continue
 		}
-		judged.N++
+		check.N++
 		k, ok := first[key{x.Place, x.Text}]
 		if !ok {
 			if k, ok = saidBefore(set, x, fmt.Sprintf("Xid %d", code), list); ok {
@@ -192,15 +192,15 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 		counts[k] += int(max(1, x.Count))
 	}
 	watched := slices.ContainsFunc(set.List, func(x series.Series) bool { return x.Metric == series.Xid })
-	if judged.N == 0 && !watched {
-		judged.Reason = "no input reports errors of GPUs"
+	if check.N == 0 && !watched {
+		check.Reason = "no input reports errors of GPUs"
 	}
 	for i := range list {
 		if counts[i] > 1 {
 			list[i].Evidence = append(list[i].Evidence, finding.Sentence("it was reported %d times", counts[i]))
 		}
 	}
-	return list, judged
+	return list, check
 }
 
 // saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same

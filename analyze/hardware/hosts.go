@@ -110,7 +110,7 @@ func growth(set *series.Set, of counter) map[who][]step {
 // Hosts are findings of hosts that are short of CPU, memory, or disk, whose network loses what they send, and of
 // pods that their limits hold back.
 func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "hosts and limits of pods", Of: "host", Needed: 1}
+	check := finding.Check{What: "hosts and limits of pods", Of: "host", Needed: 1}
 	seen := map[string]bool{}
 	grown := map[counter]map[who][]step{}
 	grew := func(of counter) map[who][]step {
@@ -157,10 +157,10 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 			f.Evidence = append(f.Evidence, finding.Sentence("on it are %s", text))
 		}
 	}
-	if judged.N = len(seen); judged.N == 0 {
-		judged.Reason = "no metrics are of hosts"
+	if check.N = len(seen); check.N == 0 {
+		check.Reason = "no metrics are of hosts"
 	}
-	return list, judged
+	return list, check
 }
 
 // on are the servers, and the pods that have a GPU, of a host.

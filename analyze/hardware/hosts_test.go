@@ -85,9 +85,9 @@ func TestRateOfHosts(t *testing.T) {
 			part := parts[subkind]
 			from := begin + 15*sec*trace.Time(10+r.IntN(50))
 			to := from + 15*sec*trace.Time(10+r.IntN(100))
-			found, judged := Hosts(hostsUnder(seed, subkind, from, to))
+			found, check := Hosts(hostsUnder(seed, subkind, from, to))
 			all++
-			ok := judged.State() == finding.LookedAt && judged.N == 3
+			ok := check.State() == finding.LookedAt && check.N == 3
 			switch {
 			case subkind == "nothing":
 				ok = ok && len(found) == 0
@@ -102,7 +102,7 @@ func TestRateOfHosts(t *testing.T) {
 			if ok {
 				right++
 			} else {
-				t.Logf("seed %d, %s from %d to %d: %+v %v", seed, subkind, (from-begin)/sec, (to-begin)/sec, found, judged)
+				t.Logf("seed %d, %s from %d to %d: %+v %v", seed, subkind, (from-begin)/sec, (to-begin)/sec, found, check)
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func TestRateOfSlowClocks(t *testing.T) {
 		}
 		for _, with := range [][2]bool{{true, true}, {false, true}, {true, false}} {
 			all++
-			if found, judged := Clocks(scraped(seed, nil, with[0], with[1]), nil); len(found) == 0 && judged.State() == finding.LookedAt {
+			if found, check := Clocks(scraped(seed, nil, with[0], with[1]), nil); len(found) == 0 && check.State() == finding.LookedAt {
 				right++
 			} else {
 				t.Logf("seed %d, nothing planted, %v: %+v", seed, with, found)
@@ -109,8 +109,8 @@ func TestDoubt(t *testing.T) {
 	if len(found) != 1 || found[0].Confidence != finding.Likely || !strings.Contains(found[0].Text, "GPU 3 of node1 was 1,") {
 		t.Errorf("%+v", found)
 	}
-	if _, judged := Clocks(series.New(trace.NewSymbols(), &trace.Diags{}), nil); judged.State() != finding.NotApplicable {
-		t.Errorf("%+v", judged)
+	if _, check := Clocks(series.New(trace.NewSymbols(), &trace.Diags{}), nil); check.State() != finding.NotApplicable {
+		t.Errorf("%+v", check)
 	}
 }
 
@@ -123,9 +123,9 @@ func TestSwitches(t *testing.T) {
 		f.Instant(series.Instant{Time: begin + trace.Time(i)*sec, Place: place, Kind: series.Hardware}, text)
 	}
 	set.Finish(series.Known{})
-	found, judged := Errors(set)
-	if len(found) != 2 || judged.N != 2 || found[0].Confidence != finding.Likely || found[1].Confidence != finding.Certain || found[1].Subkind != "SXid 20034" || found[1].Cost != 0 {
-		t.Errorf("%+v, %+v", found, judged)
+	found, check := Errors(set)
+	if len(found) != 2 || check.N != 2 || found[0].Confidence != finding.Likely || found[1].Confidence != finding.Certain || found[1].Subkind != "SXid 20034" || found[1].Cost != 0 {
+		t.Errorf("%+v, %+v", found, check)
 	}
 }
 
@@ -140,8 +140,8 @@ func TestErrors(t *testing.T) {
 	}
 	f.Instant(series.Instant{Time: begin, Place: place, Kind: series.Hardware}, "Xid 13")
 	set.Finish(series.Known{})
-	found, judged := Errors(set)
-	if len(found) != 2 || judged.N != 4 || !strings.Contains(found[0].Text, "Xid 79 of GPU 0000:91:00 on node3 at ") || !strings.Contains(found[0].Text, "fallen off the bus") || found[1].Confidence != finding.Likely {
-		t.Errorf("%+v, %+v", found, judged)
+	found, check := Errors(set)
+	if len(found) != 2 || check.N != 4 || !strings.Contains(found[0].Text, "Xid 79 of GPU 0000:91:00 on node3 at ") || !strings.Contains(found[0].Text, "fallen off the bus") || found[1].Confidence != finding.Likely {
+		t.Errorf("%+v, %+v", found, check)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // Findings tells what happened to servers: of hangs, deaths, and restarts, which are the subkinds.
 func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
+	check := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
 	var out []finding.Finding
 	for i := range l.hangs {
 		out = append(out, l.hung(&l.hangs[i]))
@@ -27,7 +27,7 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 			out = append(out, l.died(list))
 		}
 	}
-	return slices.Concat(out, l.restarted(), l.cameAndWent()), judged
+	return slices.Concat(out, l.restarted(), l.cameAndWent()), check
 }
 
 // finding is what findings about ends have in common, of those with the given requests.

@@ -15,15 +15,15 @@ import (
 
 // Findings tells which limits keep requests waiting.
 func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
+	check := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 	if l.Requests < finding.FewCompared {
-		return nil, judged
+		return nil, check
 	}
 	var out []finding.Finding
 	for _, same := range l.groups() {
 		out = append(out, l.finding(same, b))
 	}
-	return b.Price(out), judged
+	return b.Price(out), check
 }
 
 // groups are the limits of one kind on servers of one role, the one that costs most first:

@@ -30,9 +30,9 @@ const (
 // Findings tells which gateways and tokenizers keep requests for longer than they should, and
 // whether there are enough requests to tell.
 func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
+	check := finding.Check{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
 	if len(f.Desks) == 0 {
-		judged.Reason = "no gateway or tokenizer was traced"
+		check.Reason = "no gateway or tokenizer was traced"
 	}
 	var out []finding.Finding
 	for _, d := range f.Desks {
@@ -40,7 +40,7 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 			out = append(out, f.finding(d, b, min(1, cost)))
 		}
 	}
-	return out, judged
+	return out, check
 }
 
 // extra is how many ns a desk kept requests beyond what is usual, all together.

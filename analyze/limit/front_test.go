@@ -26,9 +26,9 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 		t.Fatal(err)
 	}
 	s := testset.BuildSet(t, "cluster", &dump)
-	found, judged := FindFront(s).Findings(cause.NewCosts(s, cause.NewAttributor(place.Of(s)).All()))
-	if judged.State() != finding.LookedAt {
-		t.Errorf("%+v", judged)
+	found, check := FindFront(s).Findings(cause.NewCosts(s, cause.NewAttributor(place.Of(s)).All()))
+	if check.State() != finding.LookedAt {
+		t.Errorf("%+v", check)
 	}
 	return found, run
 }

@@ -86,7 +86,7 @@ func (l *Logged) served(e *Event) bool {
 // or that do not start, and nodes that it lost. One
 // finding is about all of one reason.
 func (l *Logged) Cluster() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
+	check := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4
 	by := map[string]int{}
 	var out []finding.Finding
@@ -96,7 +96,7 @@ func (l *Logged) Cluster() ([]finding.Finding, finding.Check) {
 		if reason == "" {
 			continue
 		}
-		judged.N, judged.Reason = judged.N+1, ""
+		check.N, check.Reason = check.N+1, ""
 		severity, tells := l.severity(e, reason)
 		if !tells {
 			continue
@@ -116,7 +116,7 @@ func (l *Logged) Cluster() ([]finding.Finding, finding.Check) {
 		}
 		out[k].Metric.After += float64(e.N)
 	}
-	return out, judged
+	return out, check
 }
 
 // beside says what Kubernetes, or a driver of the host, said about the server of an event within a few minutes of it.

@@ -24,7 +24,7 @@ const (
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
 // that did not arrive, answers that are server errors.
 func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
-	judged := l.judgedLogs("logged failures")
+	check := l.judgedLogs("logged failures")
 	out := append(l.exceptions(), l.tracebacks()...)
 	for i := range l.Events {
 		e := &l.Events[i]
@@ -34,7 +34,7 @@ func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	return append(out, l.serverErrors()...), judged
+	return append(out, l.serverErrors()...), check
 }
 
 // failure is about one event.
@@ -294,7 +294,7 @@ const (
 
 // Lives finds servers that hang, were told to end, or came back.
 func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
-	judged := l.judgedLogs("logged hangs and ends")
+	check := l.judgedLogs("logged hangs and ends")
 	var out []finding.Finding
 	hung := map[int32]int{} // the finding of a server
 	for i := range l.Events {
@@ -328,7 +328,7 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 			}
 		}
 	}
-	return out, judged
+	return out, check
 }
 
 // lastBatch is when a server logged its last batch before a time.

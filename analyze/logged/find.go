@@ -19,13 +19,13 @@ import (
 // fewBuckets is how many buckets it takes to say what is usual.
 const fewBuckets = 8
 
-// judged says how much there was to look at.
-func (l *Logged) judged(what string) finding.Check {
-	j := finding.Check{What: what, Of: "interval", N: l.spoken(), Needed: fewBuckets}
+// check says how many intervals there were to look at.
+func (l *Logged) check(what string) finding.Check {
+	c := finding.Check{What: what, Of: "interval", N: l.spoken(), Needed: fewBuckets}
 	if len(l.Ranks) == 0 {
-		j.Reason = "no log has lines of batches"
+		c.Reason = "no log has lines of batches"
 	}
-	return j
+	return c
 }
 
 // spoken is in how many intervals any rank logged a batch.
@@ -107,10 +107,10 @@ const surely = 0.01
 
 // Imbalances finds ranks that get more than their share of the load.
 func (l *Logged) Imbalances() ([]finding.Finding, finding.Check) {
-	judged := l.judged("logged load of ranks")
+	check := l.check("logged load of ranks")
 	groups := l.groups()
-	if judged.Reason == "" && len(groups) == 0 {
-		judged.Reason = "no ranks that share work log batches"
+	if check.Reason == "" && len(groups) == 0 {
+		check.Reason = "no ranks that share work log batches"
 	}
 	var out []finding.Finding
 	for _, ranks := range groups {
@@ -118,7 +118,7 @@ func (l *Logged) Imbalances() ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	return out, judged
+	return out, check
 }
 
 func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
@@ -334,7 +334,7 @@ const Retracted = "retracted requests"
 
 // Retractions finds servers that throw requests out of a full KV cache.
 func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
-	judged := l.judgedLogs("logged retractions")
+	check := l.judgedLogs("logged retractions")
 	var out []finding.Finding
 	for i := range l.Set.Servers {
 		n := 0
@@ -374,5 +374,5 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
 		f.Evidence = append(f.Evidence, finding.Sentence("what a retracted request had computed is computed again"))
 		out = append(out, f)
 	}
-	return l.alike(out), judged
+	return l.alike(out), check
 }

@@ -25,10 +25,10 @@ const fewLimited = 4
 
 // Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
 func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
-	judged := l.judged("logged limits of servers")
+	check := l.check("logged limits of servers")
 	var out []finding.Finding
 	if l.Grid.N() < fewBuckets {
-		return nil, judged
+		return nil, check
 	}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -40,7 +40,7 @@ func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	return l.alike(out), judged
+	return l.alike(out), check
 }
 
 // Subkinds of findings of limits.
@@ -196,9 +196,9 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 
 // Changes finds queues that grow at some time, and says whether more requests came.
 func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
-	judged := l.judged("logged waits")
+	check := l.check("logged waits")
 	if l.Grid.N() < fewBuckets {
-		return nil, judged
+		return nil, check
 	}
 	var out []finding.Finding
 	for _, role := range []request.Role{request.Unified, request.Prefill, request.Decode, request.Other} {
@@ -226,7 +226,7 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	return out, judged
+	return out, check
 }
 
 // meet reports whether two findings are of one time.

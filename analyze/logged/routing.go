@@ -20,13 +20,13 @@ type outage struct {
 
 // Routing finds servers that a router took out, or that did not answer it, and since when.
 func (l *Logged) Routing() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
+	check := finding.Check{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
 	open := map[int32]*outage{}
 	var all []*outage
 	for i := range l.Events { // by time
 		switch e := &l.Events[i]; e.Kind {
 		case series.Unrouted:
-			judged.N, judged.Reason = judged.N+1, ""
+			check.N, check.Reason = check.N+1, ""
 			o := open[e.Server]
 			if o == nil {
 				o = &outage{}
@@ -34,7 +34,7 @@ func (l *Logged) Routing() ([]finding.Finding, finding.Check) {
 			}
 			o.events = append(o.events, e)
 		case series.Routed:
-			judged.N, judged.Reason = judged.N+1, ""
+			check.N, check.Reason = check.N+1, ""
 			if o := open[e.Server]; o != nil {
 				o.back = e
 				delete(open, e.Server)
@@ -45,7 +45,7 @@ func (l *Logged) Routing() ([]finding.Finding, finding.Check) {
 	for _, o := range all {
 		out = append(out, l.outage(o))
 	}
-	return out, judged
+	return out, check
 }
 
 // outage is about a server. What took it out leads, and what came before is why.

@@ -97,10 +97,10 @@ func (m *Metrics) RunWords() string {
 const ofTheRun = 0.1
 
 // Overloads finds runs in which more was offered than servers take.
-func Overloads(set *series.Set) (out []finding.Finding, judged finding.Check) {
-	judged = finding.Check{What: "runs of load generators that offer more than is served", Of: "run", N: len(set.Runs), Needed: 1}
+func Overloads(set *series.Set) (out []finding.Finding, check finding.Check) {
+	check = finding.Check{What: "runs of load generators that offer more than is served", Of: "run", N: len(set.Runs), Needed: 1}
 	if len(set.Runs) == 0 {
-		judged.Reason = "no input is of a load generator"
+		check.Reason = "no input is of a load generator"
 	}
 	for i := range set.Runs {
 		r := &set.Runs[i]
@@ -119,5 +119,5 @@ func Overloads(set *series.Set) (out []finding.Finding, judged finding.Check) {
 		}
 		out = append(out, f)
 	}
-	return out, judged
+	return out, check
 }

@@ -45,21 +45,21 @@ const (
 // Slower finds servers whose tokens take longer than those of the others of their role would with as
 // much to do, or longer than their own did before.
 func (l *Logged) Slower() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
+	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
 	var slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		judged.N += r.decodes
+		check.N += r.decodes
 		if f, ok := l.slowerThanPeers(r); ok {
 			slow = append(slow, f)
 		} else if f, ok := l.becameSlower(r); ok {
 			slower = append(slower, f)
 		}
 	}
-	if judged.N == 0 {
-		judged.Reason = "no log has lines of decoding"
+	if check.N == 0 {
+		check.Reason = "no log has lines of decoding"
 	}
-	return append(slow, l.alike(slower)...), judged
+	return append(slow, l.alike(slower)...), check
 }
 
 // peers are the ranks that would take as long as r for the same: those of its role, on other

@@ -32,7 +32,7 @@ const SlowLink = "link"
 // PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
 // at a time and how many come: Little's law.
 func (l *Logged) PiledUp() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
+	check := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -40,15 +40,15 @@ func (l *Logged) PiledUp() ([]finding.Finding, finding.Check) {
 			continue
 		}
 		list := l.sentBy(r)
-		judged.N += fewLines * len(list)
+		check.N += fewLines * len(list)
 		if f, ok := l.slowLink(r, list); ok {
 			out = append(out, f)
 		}
 	}
-	if judged.N == 0 {
-		judged.Reason = "no log is of a prefill server that sends KV caches"
+	if check.N == 0 {
+		check.Reason = "no log is of a prefill server that sends KV caches"
 	}
-	return l.alike(out), judged
+	return l.alike(out), check
 }
 
 // sentBy sums up the lines of a prefill server by fewLines.

@@ -20,17 +20,17 @@ const muchSingle = muchIdle
 // SingleBlocks tells whether devices run nothing but kernels of one block for much of the
 // time, and which.
 func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "kernels of one block")
+	t, check := total(g, "kernels of one block")
 	single := int64(0)
 	for i := range g.GPUs {
 		single = distribution.AddTimes(single, g.GPUs[i].Single)
 	}
-	if single == 0 && judged.Reason == "" {
-		judged.Reason = "no kernel of one block was recorded" // the producer may record no sizes of grids
+	if single == 0 && check.Reason == "" {
+		check.Reason = "no kernel of one block was recorded" // the producer may record no sizes of grids
 	}
 	share := t.part(single)
-	if judged.State() != finding.LookedAt || share < muchSingle {
-		return nil, judged
+	if check.State() != finding.LookedAt || share < muchSingle {
+		return nil, check
 	}
 	kernels := singleKernels(g)
 	threads := int32(0)
@@ -46,7 +46,7 @@ func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		what = words.Counted(len(kernels), "kernel") + " of one thread"
 	}
 	text := fmt.Sprintf("for %s of the time, %s nothing but %s: one multiprocessor works then, and all others are idle", percent(single, t.length), do(g, "run"), what)
-	return []finding.Finding{shareFinding("one block", "kernels of one block", share, text, evidence...)}, judged
+	return []finding.Finding{shareFinding("one block", "kernels of one block", share, text, evidence...)}, check
 }
 
 // mostSingle is how many kernels are named.

@@ -17,7 +17,7 @@ const muchEager = 0.02
 // EagerSteps tells of decode steps that were not launched as CUDA graphs though others of
 // about that batch size were.
 func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "decode steps without a CUDA graph")
+	t, check := total(g, "decode steps without a CUDA graph")
 	lost, eager, graph := int64(0), 0, 0
 	var worst *gpu.GraphUse
 	for i := range g.Graphs {
@@ -31,13 +31,13 @@ func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 			worst = u
 		}
 	}
-	if graph == 0 && judged.Reason == "" {
-		judged.Reason = "no decode step ran as a CUDA graph"
+	if graph == 0 && check.Reason == "" {
+		check.Reason = "no decode step ran as a CUDA graph"
 	}
-	judged.Of, judged.N, judged.Needed = "decode step", eager+graph, 1
+	check.Of, check.N, check.Needed = "decode step", eager+graph, 1
 	share := min(1, t.part(lost))
-	if judged.State() != finding.LookedAt || share < muchEager {
-		return nil, judged
+	if check.State() != finding.LookedAt || share < muchEager {
+		return nil, check
 	}
 	batch := ""
 	if words := walk.BatchWords(worst.MinBatch, worst.MaxBatch); words != "" {
@@ -45,7 +45,7 @@ func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	}
 	return []finding.Finding{shareFinding("graphs", "time lost without CUDA graphs", share,
 		fmt.Sprintf("%s of %s decode steps ran without a CUDA graph, though others of that batch size have one", words.Thousands(int64(eager)), words.Thousands(int64(eager+graph))),
-		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, judged
+		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, check
 }
 
 // noGraphs tells of decode steps that no CUDA graph was made for: of all if none was launched

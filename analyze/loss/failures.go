@@ -29,12 +29,12 @@ func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 			failed, failures = append(failed, c), failures+n
 		}
 	}
-	judged := finding.Check{What: "failed calls", Of: "call", N: int(known), Needed: 1}
+	check := finding.Check{What: "failed calls", Of: "call", N: int(known), Needed: 1}
 	if known == 0 {
-		judged.Reason = "the profiles do not hold what calls returned"
+		check.Reason = "the profiles do not hold what calls returned"
 	}
 	if failures == 0 {
-		return nil, judged
+		return nil, check
 	}
 	slices.SortStableFunc(failed, func(a, b *gpu.CallTime) int { return cmp.Compare(b.Results.Failed(), a.Results.Failed()) })
 	part := distribution.Fraction(failures, known)
@@ -44,7 +44,7 @@ func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", failureText(c)))
 	}
 	f.Evidence = append(f.Evidence, finding.Sentence("what these calls asked for never ran, so the capture shows less work than it should, and results may be wrong"))
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // failureText says how many calls of a name failed, and how: "558 of 13,457

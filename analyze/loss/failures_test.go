@@ -27,15 +27,15 @@ func TestFailedCalls(t *testing.T) {
 		return gpu.Measure(testset.SetOf(syms, []string{"TP0"}, &streams[0], &streams[1]), gpu.Options{From: 100})
 	}
 	add(20, "cudaLaunchKernel_v7000", profile.UnknownResult, 200)
-	if found, judged := FailedCalls(measure()); found != nil || judged.State() != finding.NotApplicable {
-		t.Errorf("no results: %v, %s", found, judged.State())
+	if found, check := FailedCalls(measure()); found != nil || check.State() != finding.NotApplicable {
+		t.Errorf("no results: %v, %s", found, check.State())
 	}
 	add(1990, "cudaLaunchKernel_v7000", 0, 200)
 	add(9, "cuGetProcAddress", noSymbol, 200)
 	add(9, "cudaStreamSynchronize", notReady, 200)
 	add(5, "cudaLaunchKernel_v7000", outOfResources, 50) // before the window
-	if found, judged := FailedCalls(measure()); found != nil || judged.State() != finding.LookedAt || judged.N != 1999 {
-		t.Errorf("none failed: %v, %+v", found, judged)
+	if found, check := FailedCalls(measure()); found != nil || check.State() != finding.LookedAt || check.N != 1999 {
+		t.Errorf("none failed: %v, %+v", found, check)
 	}
 	add(10, "cudaLaunchKernel_v7000", outOfResources, 200)
 	add(1, "cudaMalloc", noMemory, 200)

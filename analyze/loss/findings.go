@@ -88,40 +88,40 @@ func (t *gpuTime) late() int64 { return t.idle() - t.waits[gpu.LaunchGap] }
 func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
 
 // total adds up what all devices did, and says whether that is enough to judge something.
-func total(g *gpu.GPUs, what string) (t gpuTime, judged finding.Check) {
+func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
 	rows := int64(0)
 	for i := range g.GPUs {
 		device := &g.GPUs[i]
 		t.add(device, &device.Activity, device.Length())
 		rows += device.Rows
 	}
-	judged = finding.Check{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
+	check = finding.Check{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
 	if rows == 0 {
-		judged.Reason = "the profiles hold no kernels and copies"
+		check.Reason = "the profiles hold no kernels and copies"
 	}
-	return t, judged
+	return t, check
 }
 
 // Idle tells whether devices are idle for much of the time while there may be work, all the
 // time or in steps of one kind, and why: the largest reason leads.
 func Idle(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "idle time")
-	if judged.State() != finding.LookedAt {
-		return nil, judged
+	t, check := total(g, "idle time")
+	if check.State() != finding.LookedAt {
+		return nil, check
 	}
 	return append(coldStart(g, &t), judge(g, &t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: idleFinding,
-		devices: spread(g, "idle_ns", func(g *gpu.GPU) int64 { return g.Activity.Idle.Total() })})...), judged
+		devices: spread(g, "idle_ns", func(g *gpu.GPU) int64 { return g.Activity.Idle.Total() })})...), check
 }
 
 // IdleBetweenSteps tells whether devices are idle between steps for most of the time.
 func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "time between steps")
-	if len(g.Steps) == 0 && judged.Reason == "" {
-		judged.Reason = "no steps are annotated"
+	t, check := total(g, "time between steps")
+	if len(g.Steps) == 0 && check.Reason == "" {
+		check.Reason = "no steps are annotated"
 	}
 	share := t.part(t.waits[gpu.BetweenSteps])
-	if judged.State() != finding.LookedAt || share < muchBetween {
-		return nil, judged
+	if check.State() != finding.LookedAt || share < muchBetween {
+		return nil, check
 	}
 	between := func(g *gpu.GPU) int64 { return g.Waits.Time[gpu.BetweenSteps] }
 	who, own := are(g), share
@@ -129,23 +129,23 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		who, own = g.Label(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
 	}
 	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", who, 100*own)
-	return []finding.Finding{shareFinding("steps", "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, judged
+	return []finding.Finding{shareFinding("steps", "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
 }
 
 // Exposure tells whether devices spend much of their time on communication that nothing
 // hides, all the time or in steps of one kind, and whether they did enough to tell. waiting says how much of communication is
 // waiting for others.
 func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "exposed communication")
-	if judged.State() != finding.LookedAt {
-		return nil, judged
+	t, check := total(g, "exposed communication")
+	if check.State() != finding.LookedAt {
+		return nil, check
 	}
 	found := judge(g, &t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MuchExposed(g), tell: exposureFinding,
 		devices: spread(g, "exposed_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })})
 	for i := range found {
 		found[i].Evidence = append(found[i].Evidence, waiting...)
 	}
-	return found, judged
+	return found, check
 }
 
 // MuchExposed is the part of GPU time from which on exposed communication is much.
@@ -170,17 +170,17 @@ func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 // ExposedCopies tells whether devices spend much of their time on copies while no kernel
 // runs.
 func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "exposed copies")
+	t, check := total(g, "exposed copies")
 	share := t.part(t.copies)
-	if judged.State() != finding.LookedAt || share < muchCopied {
-		return nil, judged
+	if check.State() != finding.LookedAt || share < muchCopied {
+		return nil, check
 	}
 	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", Spend(g), 100*share)
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
 		text = "no kernel was recorded: " + Devices(g) + " only copied or filled memory"
 	}
 	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }))
-	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, judged
+	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, check
 }
 
 // shareFinding is a finding about a share of GPU time. Empty evidence is left out.

@@ -56,7 +56,7 @@ const muchMigrated = 1.0 / 10
 // Migrations tells whether pages of unified memory move while kernels run. Other copies that
 // run beside kernels are hidden by them; these hold them up.
 func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, judged := total(g, "page migrations")
+	t, check := total(g, "page migrations")
 	rows, moved := int64(0), int64(0)
 	var pages walk.Copied
 	for i := range g.GPUs {
@@ -71,12 +71,12 @@ func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 			}
 		}
 	}
-	if rows == 0 && judged.Reason == "" {
-		judged.Reason = "no pages of unified memory moved"
+	if rows == 0 && check.Reason == "" {
+		check.Reason = "no pages of unified memory moved"
 	}
 	share := t.part(moved)
-	if judged.State() != finding.LookedAt || share < muchMigrated {
-		return nil, judged
+	if check.State() != finding.LookedAt || share < muchMigrated {
+		return nil, check
 	}
 	text := fmt.Sprintf("for %.0f %% of the time, pages of unified memory move while a kernel runs, whose threads wait for those that they touch: %s", 100*share, words.Counted(int(pages.N), "migration"))
 	if pages.Bytes > 0 {
@@ -84,5 +84,5 @@ func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	}
 	f := shareFinding("migrations", "page migrations", share, text, finding.Sentence("pages that are prefetched (cudaMemPrefetchAsync), or copied, move before the kernel begins"))
 	f.Evidence = append(f.Evidence, largestCopies(g)...)
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }

@@ -32,14 +32,14 @@ type ownTime struct {
 // which no device ran: these are exact shares, whatever the number of calls.
 func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Check) {
 	list, calls := ownTimes(set, opt)
-	judged := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
+	check := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
 	total := int64(0)
 	for _, o := range list {
 		total = distribution.AddTimes(total, o.time)
 	}
 	if total == 0 {
-		judged.Reason = "no operators were recorded"
-		return nil, judged
+		check.Reason = "no operators were recorded"
+		return nil, check
 	}
 	sum, n := int64(0), 0
 	for n < min(fewOperators, len(list)) && distribution.Fraction(sum, total) < mostOfAll {
@@ -48,7 +48,7 @@ func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Che
 	}
 	share := distribution.Fraction(sum, total)
 	if share < mostOfAll {
-		return nil, judged
+		return nil, check
 	}
 	var parts []string
 	for _, o := range list[:n] {
@@ -62,7 +62,7 @@ func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Che
 		Text:   fmt.Sprintf("no work of a device was recorded, and %d %s %.0f %% of the time of all operators on processors: %s", n, takes, 100*share, strings.Join(parts, ", ")),
 		Metric: finding.Metric{Name: "time of operators", Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s in all, in %s; the time of an operator is without those that it calls", words.Nearly(total), words.Counted(calls, "call"))}
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // ownTimes returns the operators of all ranks, that of the longest time first, and how many

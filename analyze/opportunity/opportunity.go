@@ -312,20 +312,20 @@ const muchSaved = 0.05
 // Finding tells of that which would save most, if it is much. That nothing would is not said: what the kernels
 // of layers could be is not known.
 func (o *Opportunities) Finding() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "kernels that one could do together", Of: "layer", N: int(o.layers), Needed: leastBlocks}
+	check := finding.Check{What: "kernels that one could do together", Of: "layer", N: int(o.layers), Needed: leastBlocks}
 	share := 0.0
 	if len(o.List) > 0 {
 		share = distribution.Fraction(o.List[0].Saves, o.all)
 	}
-	if judged.State() != finding.LookedAt || !(share >= muchSaved) {
-		judged.Reason = "no kernels that follow each other in layers take much time"
-		return nil, judged
+	if check.State() != finding.LookedAt || !(share >= muchSaved) {
+		check.Reason = "no kernels that follow each other in layers take much time"
+		return nil, check
 	}
 	x := &o.List[0]
 	text := fmt.Sprintf("up to %.0f %% of kernel time could be saved, in every layer: %s. %s", 100*share, x.title(), x.How)
 	f := finding.Finding{Subkind: "faster", Text: text, Metric: finding.Metric{Name: "time of kernels that could be saved", Unit: table.Share, Before: math.NaN(), After: share}}
 	f.Evidence = []finding.Evidence{finding.Sentence("%s, %s in all: %s", words.Counted(int(x.Instances), "time"), words.Nearly(x.Total), table.Shorten([]string{x.Where}, mostWhere)[0])}
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // leastBlocks is in how many layers kernels are looked at before anything is said of each.

@@ -191,11 +191,11 @@ func TestFinding(t *testing.T) {
 		{[]string{"flash_fwd_kernel", "nvjet_tst", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "rms_norm_kernel", "nvjet_tst"}, "all-reduce, then norm"},
 		{[]string{"flash_fwd_kernel", "nvjet_tst"}, ""},
 	} {
-		found, judged := FromKernels(modelSet(8, 1000, c.kernels...), walk.Options{}).Finding()
+		found, check := FromKernels(modelSet(8, 1000, c.kernels...), walk.Options{}).Finding()
 		switch {
-		case c.want == "" && len(found) == 0 && judged.State() == finding.NotApplicable:
+		case c.want == "" && len(found) == 0 && check.State() == finding.NotApplicable:
 		case c.want == "" || len(found) != 1 || !strings.Contains(found[0].Text, c.want):
-			t.Errorf("%v: %+v %+v, want %q", c.kernels, found, judged, c.want)
+			t.Errorf("%v: %+v %+v, want %q", c.kernels, found, check, c.want)
 		}
 	}
 }

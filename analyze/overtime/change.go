@@ -289,10 +289,10 @@ func average(values []float64, of []int) float64 {
 // Findings tells since when devices are busy less, or communicate more that nothing hides,
 // while there is as much to do. Changes for the better, and those of which nobody knows
 // whether there was less to do, are in the table only.
-func (t *Timeline) Findings() (found []finding.Finding, judged finding.Check) {
-	judged = finding.Check{What: "changes of GPUs over time", Of: "device", N: t.judged, Needed: 1}
+func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
+	check = finding.Check{What: "changes of GPUs over time", Of: "device", N: t.judged, Needed: 1}
 	if t.judged == 0 {
-		judged.Reason = "too little of any GPU's work was recorded"
+		check.Reason = "too little of any GPU's work was recorded"
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
@@ -311,7 +311,7 @@ func (t *Timeline) Findings() (found []finding.Finding, judged finding.Check) {
 		}
 		found = append(found, f)
 	}
-	return found, judged
+	return found, check
 }
 
 // leastLost is the part of the time of its devices that a change costs at least to be a finding.

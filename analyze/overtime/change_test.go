@@ -100,10 +100,10 @@ func TestRateOfChangesOfGPUs(t *testing.T) {
 				opt.Requests = &request.Set{Requests: []request.Request{{Start: 0, End: length}, {Start: 0, End: length}}}
 			}
 			timeline := timelineOf(c.server.record(seed), opt)
-			found, judged := timeline.Findings()
+			found, check := timeline.Findings()
 			switch {
-			case judged.N != 4:
-				t.Errorf("%s, seed %d: %d devices were judged", name, seed, judged.N)
+			case check.N != 4:
+				t.Errorf("%s, seed %d: %d devices were judged", name, seed, check.N)
 			case len(found) == 0 && c.where == nil, len(found) == 1 && tells(timeline, c.where) && (name != "for a while" || strings.Contains(found[0].Text, "until")):
 				right++
 			default:

@@ -10,18 +10,18 @@ import (
 
 // FinderReport says of every finder what it looked at.
 func (l *List) FinderReport() *table.Table {
-	type J = finders.Judgment
-	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", l.Result.Judged, []table.Field[J]{
-		table.TextColumn("kind", "of findings", func(j *J) string { return string(j.Finder.Kind) }),
-		table.TextColumn("finds", "what it looks for", func(j *J) string { return j.Finder.Doc }),
-		table.TextColumn("state", "looked at, not enough data, or not applicable", func(j *J) string { return string(j.Check.State()) }),
-		table.TextColumn("what", "what it looks at", func(j *J) string { return j.Check.What }),
-		table.TextColumn("of", "what that is made of", func(j *J) string { return j.Check.Of }),
-		table.CountColumn("n", "how many of these there are", func(j *J) int64 { return int64(j.Check.N) }),
-		table.CountColumn("needed", "how many it takes", func(j *J) int64 { return int64(j.Check.Needed) }),
-		table.ShareColumn("covered", "which part of the time that it is about could be looked at", func(j *J) float64 { return j.Check.Covered.Share() }),
-		table.TextColumn("reason", "why it is not applicable", func(j *J) string { return j.Check.Reason }),
-		table.CountColumn("found", "findings, before those that say the same were merged", func(j *J) int64 { return int64(j.N) }),
+	type C = finders.FinderCheck
+	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", l.Result.Checks, []table.Field[C]{
+		table.TextColumn("kind", "of findings", func(c *C) string { return string(c.Finder.Kind) }),
+		table.TextColumn("finds", "what it looks for", func(c *C) string { return c.Finder.Doc }),
+		table.TextColumn("state", "looked at, not enough data, or not applicable", func(c *C) string { return string(c.Check.State()) }),
+		table.TextColumn("what", "what it looks at", func(c *C) string { return c.Check.What }),
+		table.TextColumn("of", "what that is made of", func(c *C) string { return c.Check.Of }),
+		table.CountColumn("n", "how many of these there are", func(c *C) int64 { return int64(c.Check.N) }),
+		table.CountColumn("needed", "how many it takes", func(c *C) int64 { return int64(c.Check.Needed) }),
+		table.ShareColumn("covered", "which part of the time that it is about could be looked at", func(c *C) float64 { return c.Check.Covered.Share() }),
+		table.TextColumn("reason", "why it is not applicable", func(c *C) string { return c.Check.Reason }),
+		table.CountColumn("found", "findings, before those that say the same were merged", func(c *C) int64 { return int64(c.N) }),
 	})
 }
 

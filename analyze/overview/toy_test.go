@@ -18,8 +18,8 @@ var toyFinder = finders.Finder{
 	Kind: "toy", Doc: "toys that run out", Needs: finders.Requests, Severity: finding.Warning, Confidence: finding.Certain,
 	CostOf: finding.RequestTime, Show: []string{"--by-toy"},
 	Find: func(m *finders.Measured) ([]finding.Finding, finding.Check) {
-		judged := finding.Check{What: "toys", Of: "request", N: len(m.Of.Requests.Requests), Needed: 1}
-		return []finding.Finding{{Text: "the toys ran out", Cost: 0.99}}, judged
+		check := finding.Check{What: "toys", Of: "request", N: len(m.Of.Requests.Requests), Needed: 1}
+		return []finding.Finding{{Text: "the toys ran out", Cost: 0.99}}, check
 	},
 }
 

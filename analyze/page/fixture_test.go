@@ -173,7 +173,7 @@ func render(t testing.TB, p Page) string {
 func lookedAt(findings []finding.Finding, names []string) *finders.Result {
 	r := &finders.Result{Findings: findings}
 	for _, name := range names {
-		r.Judged = append(r.Judged, finders.Judgment{Check: finding.Check{What: name, Of: "request", N: 1}})
+		r.Checks = append(r.Checks, finders.FinderCheck{Check: finding.Check{What: name, Of: "request", N: 1}})
 	}
 	return r
 }

@@ -93,57 +93,57 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ch
 		}
 		out = append(out, f)
 	}
-	judged := finding.Check{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
+	check := finding.Check{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
 	all := 0
 	for _, g := range r.Groups {
-		judged.N = max(judged.N, g.Steps)
+		check.N = max(check.N, g.Steps)
 		all += g.Steps
 	}
 	switch {
 	case all == 0 && r.dataParallelAttention():
-		judged.Reason = "each DP rank has one scheduler"
+		check.Reason = "each DP rank has one scheduler"
 	case all == 0:
-		judged.Reason = "there are no TP ranks on one host with traced steps to compare"
-	case judged.N >= judged.Needed:
-		judged.N = all
+		check.Reason = "there are no TP ranks on one host with traced steps to compare"
+	case check.N >= check.Needed:
+		check.N = all
 	}
-	return b.Price(out), judged
+	return b.Price(out), check
 }
 
 // Imbalances returns the ranks that get more than their share of the requests, and
 // whether there are enough requests to tell.
 func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
-	judged := finding.Check{What: "load per rank", Of: "request", Needed: routesInBlock * minBlocks}
+	check := finding.Check{What: "load per rank", Of: "request", Needed: routesInBlock * minBlocks}
 	balances := r.balances()
 	for i := range balances {
 		d := &balances[i]
-		judged.N = max(judged.N, len(d.routes()))
+		check.N = max(check.N, len(d.routes()))
 		if d.Uneven {
 			out = append(out, d.finding(b))
 		}
 	}
 	if len(balances) == 0 {
-		judged.Reason = "no role has several ranks that a request could go to"
+		check.Reason = "no role has several ranks that a request could go to"
 	}
-	return b.Price(out), judged
+	return b.Price(out), check
 }
 
 // SlowStages returns the stages that hold up their pipelines, and whether there are
 // enough micro-batches to tell.
 func (r *Ranks) SlowStages() ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
-	judged := finding.Check{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
+	check := finding.Check{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
 	for _, p := range r.Pipes {
-		judged.N = max(judged.N, p.Batches)
+		check.N = max(check.N, p.Batches)
 		for i := range p.Slow {
 			out = append(out, p.finding(&p.Slow[i]))
 		}
 	}
 	if len(r.Pipes) == 0 {
-		judged.Reason = "no pipeline stages were traced"
+		check.Reason = "no pipeline stages were traced"
 	}
-	return out, judged
+	return out, check
 }
 
 // stragglerRanks returns the stragglers, each rank once: what else it is late at is

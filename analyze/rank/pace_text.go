@@ -85,11 +85,11 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
-	judged := finding.Check{What: "step times of servers", Of: "step", N: r.paced, Needed: minPaced}
+	check := finding.Check{What: "step times of servers", Of: "step", N: r.paced, Needed: minPaced}
 	if r.paced < 0 {
-		judged.Reason = "no role has several ranks with traced steps to compare"
+		check.Reason = "no role has several ranks with traced steps to compare"
 	}
-	return b.Price(out), judged
+	return b.Price(out), check
 }
 
 // claim is by how much longer the server takes than the others.

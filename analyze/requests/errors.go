@@ -29,16 +29,16 @@ const (
 func FailureFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	failed := requestsThat(s, func(r *request.Request) bool { return r.Status == request.Failed })
 	full := requestsThat(s, s.TurnedAway)
-	judged := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
+	check := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
 	all := slices.Concat(failed, full)
 	slices.Sort(all)
 	switch {
 	case areMany(s, failed) && areMany(s, full): // a queue is full for other reasons
-		return []finding.Finding{failedFinding(s, failed), failedFinding(s, full)}, judged
+		return []finding.Finding{failedFinding(s, failed), failedFinding(s, full)}, check
 	case areMany(s, all):
-		return []finding.Finding{failedFinding(s, all)}, judged
+		return []finding.Finding{failedFinding(s, all)}, check
 	}
-	return nil, judged
+	return nil, check
 }
 
 // areMany reports whether so many of all requests are worth a finding.
@@ -53,9 +53,9 @@ const TurnedAway = "turned away"
 func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, finding.Check) {
 	retracted := requestsThat(s, func(r *request.Request) bool { return r.Metrics.Retractions > 0 })
 	n, all := len(retracted), len(s.Requests)
-	judged := finding.Check{What: "retractions", Of: "request", N: all, Needed: finding.FewDelayed}
+	check := finding.Check{What: "retractions", Of: "request", N: all, Needed: finding.FewDelayed}
 	if n < finding.FewDelayed || n*finding.DelayedOneIn < all {
-		return nil, judged
+		return nil, check
 	}
 	return b.Price([]finding.Finding{{
 		Claim: b.AllOf(retracted, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
@@ -63,7 +63,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, find
 		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
 		Text: fmt.Sprintf("%d of %d requests were retracted (removed from their batch because the KV cache was full); %s",
 			n, all, place.BetweenTimes(s, retracted)),
-	}}), judged
+	}}), check
 }
 
 // requestsThat returns the indexes of the requests for which is holds.

@@ -38,9 +38,9 @@ type timeOut struct {
 // GiveUpFindings tells of clients that give up after the same time, and since when.
 func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 	t := findTimeOut(s)
-	judged := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
+	check := finding.Check{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
 	if t.n < fewGivenUp || t.n*givenUpOneIn < len(s.Requests) || 2*t.n < len(t.gone) {
-		return nil, judged
+		return nil, check
 	}
 	share := float64(len(t.gone)) / float64(len(s.Requests))
 	after := fmt.Sprintf("%d of them after %s (a time-out)", t.n, words.Nearly(t.ns))
@@ -52,7 +52,7 @@ func GiveUpFindings(s *request.Set) ([]finding.Finding, finding.Check) {
 		Show:   [][]string{{"requests", "--status", request.Aborted.String(), "--limit", "20"}},
 	}
 	t.date(s, &f)
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // findTimeOut finds the time after which most clients give up that do.

@@ -81,9 +81,9 @@ func (l *Loss) Text() string {
 
 // Findings tells of the loss, and where it was.
 func (l *Loss) Findings() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "lost spans", Of: "span", N: l.Shown, Needed: 1}
+	check := finding.Check{What: "lost spans", Of: "span", N: l.Shown, Needed: 1}
 	if l.Lost == 0 {
-		return nil, judged
+		return nil, check
 	}
 	f := finding.Finding{Since: l.From, Until: l.To, Text: l.Text(), Affected: finding.Affected{N: l.Incomplete},
 		Metric: finding.Metric{Name: "share of lost spans", Unit: table.Share, Before: math.NaN(), After: l.Share()}}
@@ -92,5 +92,5 @@ func (l *Loss) Findings() ([]finding.Finding, finding.Check) {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s lost %s %% of the spans that other processes imply: %s of %s",
 			p.Name, words.InPercent(float64(p.Lost)/float64(p.Shown)), words.Thousands(int64(p.Lost)), words.Counted(p.Shown, "span")))
 	}
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }

@@ -24,7 +24,7 @@ const (
 
 // Findings are ranks that get more tokens than others, and layers whose experts are uneven.
 func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
+	check := finding.Check{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
 	var list []finding.Finding
 	unsized := false
 	for _, s := range r.Sources {
@@ -32,7 +32,7 @@ func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
 			unsized = true
 			continue
 		}
-		judged.N += s.Passes
+		check.N += s.Passes
 		switch {
 		case s.EP < 2:
 		case s.Recording == nil:
@@ -43,11 +43,11 @@ func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
 	}
 	switch {
 	case len(r.Sources) == 0:
-		judged.Reason = "no input counts tokens by expert"
-	case judged.N == 0 && unsized:
-		judged.Reason = "nothing says how many GPUs share the experts: give 'sgtrace report --experts --ep-size N'"
+		check.Reason = "no input counts tokens by expert"
+	case check.N == 0 && unsized:
+		check.Reason = "nothing says how many GPUs share the experts: give 'sgtrace report --experts --ep-size N'"
 	}
-	return list, judged
+	return list, check
 }
 
 func (s *Source) findings() (list []finding.Finding) {

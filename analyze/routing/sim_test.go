@@ -146,7 +146,7 @@ func TestRateOfHotRanks(t *testing.T) {
 			for _, seed := range seeds {
 				c := planted(seed, skew)
 				r := Measure(readDumps(t, golden.New(c)), Options{EP: c.EP})
-				found, judged := r.Findings()
+				found, check := r.Findings()
 				var at []string
 				for _, f := range found {
 					if strings.HasPrefix(f.Subkind, "experts ") {
@@ -157,7 +157,7 @@ func TestRateOfHotRanks(t *testing.T) {
 				if skew > 1 {
 					ok = len(at) == 1 && at[0] == fmt.Sprintf("EP%d", c.Hot)
 				}
-				if ok && judged.State() == finding.LookedAt {
+				if ok && check.State() == finding.LookedAt {
 					right++
 				} else {
 					t.Logf("seed %d, %+v: %v", seed, c, at)

@@ -168,20 +168,20 @@ func (p *pace) chance(slow []int, questions int) float64 {
 // all steps. Where the slowest one changes from step to step, it is the data, and not a machine.
 func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 	list := sameWork(workersOf(work(set.Lanes)))
-	judged := finding.Check{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
+	check := finding.Check{What: "workers that take longer than their peers", Of: "step", Needed: fewSteps}
 	if len(list) < fewWorkers {
-		judged.Reason = "no timeline names workers and steps"
-		return nil, judged
+		check.Reason = "no timeline names workers and steps"
+		return nil, check
 	}
 	p := paceOf(list)
-	if judged.N = p.steps; judged.State() != finding.LookedAt {
-		return nil, judged
+	if check.N = p.steps; check.State() != finding.LookedAt {
+		return nil, check
 	}
 	slow, chance := p.slow()
 	if len(slow) == 0 {
-		return nil, judged
+		return nil, check
 	}
-	return []finding.Finding{p.finding(slow, chance)}, judged
+	return []finding.Finding{p.finding(slow, chance)}, check
 }
 
 // timesSlowest is in how many steps one of some workers is the slowest.

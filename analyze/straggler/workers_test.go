@@ -41,16 +41,16 @@ func TestSlowWorkers(t *testing.T) {
 		}, ""},
 		{"half of the stages", func(_, pp int, _ int64) float64 { return 1 + 0.5*float64(pp%2) }, ""},
 	} {
-		found, judged := Workers(&profile.Set{Lanes: planted(c.of)})
+		found, check := Workers(&profile.Set{Lanes: planted(c.of)})
 		switch {
-		case judged.N != 40:
-			t.Errorf("%s: %+v", c.name, judged)
+		case check.N != 40:
+			t.Errorf("%s: %+v", c.name, check)
 		case c.want == "" && len(found) > 0, c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].Text, c.want)):
 			t.Errorf("%s: %+v, want %q", c.name, found, c.want)
 		}
 	}
-	if _, judged := Workers(&profile.Set{}); judged.Reason == "" {
-		t.Errorf("without lanes: %+v", judged)
+	if _, check := Workers(&profile.Set{}); check.Reason == "" {
+		t.Errorf("without lanes: %+v", check)
 	}
 }
 

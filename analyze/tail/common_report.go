@@ -15,9 +15,9 @@ import (
 // Findings tells what slow requests have in common, and whether there are enough of them to
 // tell.
 func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "what slow requests have in common", Of: "finished request", N: t.N, Needed: finding.FewCompared}
+	check := finding.Check{What: "what slow requests have in common", Of: "finished request", N: t.N, Needed: finding.FewCompared}
 	if t.N >= finding.FewCompared && len(t.List) == 0 {
-		judged.Reason = "nothing tells requests apart"
+		check.Reason = "nothing tells requests apart"
 	}
 	var out []finding.Finding
 	for i := range t.List {
@@ -25,7 +25,7 @@ func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 			out = append(out, t.finding(c, b))
 		}
 	}
-	return b.Price(out), judged
+	return b.Price(out), check
 }
 
 // claim is what requests that have the trait take longer, of what makes most of it first.

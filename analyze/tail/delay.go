@@ -254,9 +254,9 @@ func (d *Delays) wait(c cause.Cause) *Wait {
 // to tell. Where all of them wait, the slow ones do not differ by it from the usual ones,
 // and nothing changes if that was so from the beginning.
 func (t *Tail) WaitFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "waits of all requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+	check := finding.Check{What: "waits of all requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	if t.Delays == nil {
-		return nil, judged
+		return nil, check
 	}
 	var out []finding.Finding
 	for i := range t.Delays.Waits {
@@ -268,5 +268,5 @@ func (t *Tail) WaitFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 		f.Evidence = []finding.Evidence{finding.Sentence("one in ten requests spends %s or more %s", words.Nearly(w.P90), w.Cause.Phrase())}
 		out = append(out, f)
 	}
-	return out, judged
+	return out, check
 }

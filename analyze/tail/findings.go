@@ -41,10 +41,10 @@ func kindOf(c cause.Cause) finding.Kind {
 // TransferFindings tells whether KV transfers are slow, and whether there are enough of
 // them to tell.
 func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := t.judgedSides("KV transfers", "KV transfer")
+	check := t.judgedSides("KV transfers", "KV transfer")
 	x := t.Transfers
 	if x == nil || len(x.Slow) == 0 {
-		return nil, judged
+		return nil, check
 	}
 	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
 	from, to := t.rankName(worst.From), t.rankName(worst.To)
@@ -60,7 +60,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
 	f.Evidence = []finding.Evidence{finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to).
 		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
-	return b.Price([]finding.Finding{f}), judged
+	return b.Price([]finding.Finding{f}), check
 }
 
 // showTable is the command that shows one table of the tail.
@@ -69,17 +69,17 @@ func showTable(name string) [][]string { return [][]string{{"--tail", "--table",
 // SideFindings tells whether the prefill or the decode side is saturated, and whether
 // there are enough requests to tell.
 func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := t.judgedSides("saturation of prefill and decode", "request")
+	check := t.judgedSides("saturation of prefill and decode", "request")
 	d := t.Disaggregation
 	if d == nil || d.Saturated == request.Other {
-		return nil, judged
+		return nil, check
 	}
 	f := finding.Finding{
 		Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Claim: b.Beyond(t.requests(), cause.OverloadCauses...),
 		Show:   showTable("firsttoken"),
 		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
 	}
-	return b.Price([]finding.Finding{f}), judged
+	return b.Price([]finding.Finding{f}), check
 }
 
 // requests are the finished ones, as indexes into Set.Requests.
@@ -93,20 +93,20 @@ func (t *Tail) requests() []int {
 
 // judgedSides says how many requests were prefilled on one server and decoded on another.
 func (t *Tail) judgedSides(what, of string) finding.Check {
-	judged := finding.Check{What: what, Of: of, Needed: finding.FewCompared}
+	check := finding.Check{What: what, Of: of, Needed: finding.FewCompared}
 	if d := t.Disaggregation; d != nil {
-		judged.N = d.N
+		check.N = d.N
 	} else {
-		judged.Reason = "no request was prefilled on one server and decoded on another"
+		check.Reason = "no request was prefilled on one server and decoded on another"
 	}
-	return judged
+	return check
 }
 
 // CauseFindings tells which causes of one kind delay requests or make the tail: first
 // those that delay some requests by themselves. It says whether there are enough
 // requests to tell.
 func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+	check := finding.Check{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	var out []finding.Finding
 	if t.Delays != nil {
 		for i := range t.Delays.Rows {
@@ -122,7 +122,7 @@ func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Findi
 			}
 		}
 	}
-	return b.Price(out), judged
+	return b.Price(out), check
 }
 
 // isUsual tells that a server which does all of its work in turn always has such a tail:

@@ -247,15 +247,15 @@ const (
 // StallFindings tells which prompts held up the decoding of others, and what would have
 // helped.
 func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
-	judged := finding.Check{What: "prompts that hold up decoding", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+	check := finding.Check{What: "prompts that hold up decoding", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	x := t.Stalls
 	if x == nil {
-		judged.Reason = "no gaps between tokens were traced"
-		return nil, judged
+		check.Reason = "no gaps between tokens were traced"
+		return nil, check
 	}
 	cost := b.Part(float64(x.Total))
 	if len(x.List) == 0 || len(x.List[0].Held) < fewHeld || cost < stallsCost {
-		return nil, judged
+		return nil, check
 	}
 	worst := &x.List[0]
 	f := finding.Finding{
@@ -283,7 +283,7 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) 
 	if x.Chunk > 0 {
 		f.Evidence = append([]finding.Evidence{finding.Sentence("%s", x.advice())}, f.Evidence...)
 	}
-	return []finding.Finding{f}, judged
+	return []finding.Finding{f}, check
 }
 
 // held is for how long decodes of requests, indexes into Set.Requests, were held up, in ns.
