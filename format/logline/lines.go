@@ -4,11 +4,26 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Longest is kept of a line: of a longer one, with a prompt of a million tokens, the rest is
 // passed over.
 const Longest = 16 << 20
+
+// Read calls do for each line of a file, as [Lines] does, and closes it. Lines that were too long are
+// told.
+func Read(in io.ReadCloser, name string, diags *trace.Diags, do func(line []byte, n int64)) (size int64, err error) {
+	size, long, err := Lines(in, do)
+	if long > 0 {
+		diags.Add(trace.LogLineLong.Of(name, Longest>>20).Times(long))
+	}
+	if closed := in.Close(); err == nil {
+		err = closed
+	}
+	return size, err
+}
 
 // Lines calls do for each line of a log, with its number from 1. It returns how many bytes there
 // were, and how many lines were longer than [Longest]: these are left out. A line is valid until

@@ -67,19 +67,12 @@ func indexLog(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r := &logReader{f: f, around: logline.New(), path: in.Path, name: in.Name, Reader: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1)}
 	r.place = f.Place(series.Place{Server: f.Server(series.Server{Name: in.Name}), Rank: trace.NoRank, GPU: series.NoGPU})
 	src := f.Source()
-	size, long, err := logline.Lines(content, func(b []byte, n int64) {
+	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		src.Lines = int(n)
 		r.take(b, n)
 	})
-	src.Bytes, src.Read = size, r.read
-	src.Other = src.Lines - r.read
+	src.Read, src.Other = r.read, src.Lines-r.read
 	r.End()
-	if long > 0 {
-		opt.Diags.Add(trace.LogLineLong.Of(in.Name, logline.Longest>>20).Times(long))
-	}
-	if closed := content.Close(); err == nil {
-		err = closed
-	}
 	return &format.Source{}, err
 }
 

@@ -54,19 +54,13 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	r := newReader(in.Name, opt)
-	size, long, err := logline.Lines(content, func(b []byte, n int64) {
+	size, err := logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		r.f.Line(n)
 		r.line = n
 		r.take(b)
 	})
 	src := r.f.Source()
 	src.Bytes, src.Lines, src.Read, src.Other, src.FirstOther = size, int(r.line), r.read, r.other, r.first
-	if long > 0 {
-		opt.Diags.Add(trace.LogLineLong.Of(in.Name, logline.Longest>>20).Times(long))
-	}
-	if closed := content.Close(); err == nil {
-		err = closed
-	}
 	return &format.Source{}, err
 }
 

@@ -51,13 +51,10 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	}
 	r := newReader(in, opt)
 	src := r.f.Source()
-	src.Bytes, r.long, err = logline.Lines(content, func(b []byte, n int64) {
+	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		r.line = n
 		r.take(b)
 	})
 	r.end()
-	if closed := content.Close(); err == nil {
-		err = closed
-	}
 	return &format.Source{}, err
 }

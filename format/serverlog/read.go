@@ -59,7 +59,6 @@ type reader struct {
 	preemptions float64
 	stopping    bool
 	year        int // of stamps without one; 0 is not known yet
-	long        int
 	damaged     int // pieces of lines that others wrote over
 	timeless    int // records that say only how long, and not when
 	untimed     int // lines of batches without a stamp
@@ -399,9 +398,6 @@ func (r *reader) end() {
 	src := r.f.Source()
 	src.Lines, src.Read, src.Other, src.FirstOther = int(r.line), r.read, r.other, int(r.first)
 	src.OnlyRecords = r.rows.N > 0 && r.read == r.rows.N
-	if r.long > 0 {
-		r.f.Set.Diags.Add(trace.LogLineLong.Of(r.in.Name, logline.Longest>>20).Times(r.long))
-	}
 	if r.damaged > 0 {
 		r.f.Set.Diags.Add(trace.LogDamaged.Of(r.in.Name).Times(r.damaged))
 	}

@@ -25,16 +25,7 @@ const (
 func (b *bench) arrivals(list []string) error {
 	fmt.Println("| ranks | arrivals | dataset MB | extract CPU s | MB | who is late CPU s | MB | report CPU s | MB | found |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
-	for _, text := range list {
-		ranks, err := strconv.Atoi(text)
-		if err != nil {
-			return err
-		}
-		if err := b.arrivalsOf(ranks); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(list, b.arrivalsOf)
 }
 
 func (b *bench) arrivalsOf(ranks int) error {

@@ -43,12 +43,17 @@ func (b *bench) output(c *cost, args ...string) ([]byte, error) {
 func (b *bench) costs(list []string) error {
 	fmt.Println("| ranks | input MB | dataset MB | extract CPU s | MB | solve CPU s | MB | report of the dataset CPU s | MB | report of the files CPU s | MB |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	return each(list, b.costsOf)
+}
+
+// each does something for each of some numbers of ranks.
+func each(list []string, do func(ranks int) error) error {
 	for _, text := range list {
 		ranks, err := strconv.Atoi(text)
 		if err != nil {
 			return err
 		}
-		if err := b.costsOf(ranks); err != nil {
+		if err := do(ranks); err != nil {
 			return err
 		}
 	}
