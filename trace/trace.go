@@ -37,7 +37,6 @@ type Instant struct {
 	Time  Time
 	Track TrackID
 	Name  Sym
-	Cat   Sym // 0 is none
 	Args  ArgsID
 }
 
@@ -202,9 +201,6 @@ const (
 func (w SyncBasis) String() string {
 	return [...]string{"given", "recorded", "matched", "assumed"}[w]
 }
-
-// UnknownBound is the Bound of a relation of which nothing is known.
-const UnknownBound = -1
 
 // A Subject is what events on several tracks are about, a request as a rule:
 // viewers color all of its events alike, and all of them show its Args.

@@ -89,22 +89,6 @@ func (r *Run) componentOf(rank int) int32 {
 	return r.points[0].component
 }
 
-// Span returns the first and the last time of the component of a rank.
-func (r *Run) Span(rank int) (from, to trace.Time) {
-	component := r.componentOf(rank)
-	for i := range r.points {
-		if p := &r.points[i]; p.component == component {
-			for _, a := range r.at(p) {
-				if from == 0 || a.start < from {
-					from = a.start
-				}
-				to = max(to, a.end)
-			}
-		}
-	}
-	return from, to
-}
-
 // meet plays a collective.
 func (p *player) meet(x *point, recorded, played *Times) {
 	list := p.at(x)

@@ -257,7 +257,7 @@ func (m *merging) drawEvent(c *ranks.Capture, event *profile.Slice, track trace.
 func (m *merging) drawPoints(c *ranks.Capture, l *inputs.TrackRow, track trace.TrackID, counter bool) {
 	for _, i := range l.Instants {
 		x := &c.File.Instants[i]
-		m.b.Instant(trace.Instant{Time: c.Time(x.Time), Track: track, Name: x.Name, Cat: x.Cat, Args: x.Args})
+		m.b.Instant(trace.Instant{Time: c.Time(x.Time), Track: track, Name: x.Name, Args: x.Args})
 	}
 	if !counter {
 		return

@@ -166,9 +166,6 @@ func (v Value) State() Value {
 	return Value{}
 }
 
-// Same reports whether two values are one object, to which the pickle refers twice.
-func (v Value) Same(o Value) bool { return v.node != nil && v.node == o.node }
-
 // Key is equal for values that are the same object; nil is of values that are none.
 func (v Value) Key() any {
 	if v.node == nil {

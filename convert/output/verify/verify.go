@@ -14,16 +14,6 @@ type Counts struct {
 	Args                                     int // of all events, those within others not counted
 }
 
-// Add adds the counts of another file.
-func (c *Counts) Add(o Counts) {
-	c.Tracks += o.Tracks
-	c.Slices += o.Slices
-	c.Instants += o.Instants
-	c.Samples += o.Samples
-	c.Flows += o.Flows
-	c.Args += o.Args
-}
-
 // String lists the counts for people.
 func (c Counts) String() string {
 	text := fmt.Sprintf("%d slices, %d instants, %d samples, and %d arrows on %d tracks", c.Slices, c.Instants, c.Samples, c.Flows, c.Tracks)
