@@ -33,7 +33,7 @@ func MatchRest(ranks []matching.Rank, names *matching.Names, matches matching.Ma
 	return r.matches
 }
 
-// A restLane is what collectives have in common that may be one.
+// A restLane is what two calls must have in common to be the same collective.
 type restLane struct {
 	job, place int
 	comm       matching.CommID
@@ -48,7 +48,7 @@ type restCall struct {
 	near       int64 // how far the end may be from that of the others
 }
 
-// A rest is what is looked at.
+// A rest is the state of one call of MatchRest.
 type rest struct {
 	ranks   []matching.Rank
 	names   *matching.Names
@@ -129,7 +129,7 @@ func (r *rest) match(kind matching.Kind, calls []restCall) {
 	}
 }
 
-// A restGroup is a match that is being built, or one that there is.
+// A restGroup is a match that is being built, or one that already exists.
 type restGroup struct {
 	members             []matching.Member
 	lastStart, firstEnd int64
@@ -147,9 +147,9 @@ func (g *restGroup) add(c *restCall) {
 	g.lastStart, g.firstEnd = max(g.lastStart, c.start), min(g.firstEnd, c.end)
 }
 
-// takes reports whether c may be of a group whose ranks leave together, and how far its
+// accepts reports whether c may be of a group whose ranks leave together, and how far its
 // end is from theirs.
-func (g *restGroup) takes(c *restCall) (far int64, ok bool) {
+func (g *restGroup) accepts(c *restCall) (far int64, ok bool) {
 	far = max(c.end-g.firstEnd, g.firstEnd-c.end)
 	return far, far <= c.near && !g.has(c.member.Rank) && max(c.start, g.lastStart) <= min(c.end, g.firstEnd)+nearEnd
 }
@@ -196,21 +196,21 @@ func (r *rest) together(calls []restCall) []*restGroup {
 	return found
 }
 
-// nearestGroup returns which of the groups, which are ordered by their first end, takes c and
+// nearestGroup returns which of the groups, which are ordered by their first end, accepts c and
 // ends nearest; -1 if none does.
 func nearestGroup(groups []*restGroup, c *restCall) int {
 	from, _ := slices.BinarySearchFunc(groups, c.end-c.near, func(g *restGroup, at int64) int { return cmp.Compare(g.firstEnd, at) })
 	best, least := -1, int64(math.MaxInt64)
 	for k := from; k < len(groups) && groups[k].firstEnd <= c.end+c.near; k++ {
-		if far, ok := groups[k].takes(c); ok && far < least {
+		if far, ok := groups[k].accepts(c); ok && far < least {
 			best, least = k, far
 		}
 	}
 	return best
 }
 
-// measureNear says how far ends may be apart: less than half of what is between the ends
-// of a rank.
+// measureNear sets how far the end of each call may be from the ends of others, ns: at most half
+// the time between two ends on its own rank.
 func (r *rest) measureNear(calls []restCall) {
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.member.Rank, b.member.Rank), cmp.Compare(a.end, b.end))

@@ -30,7 +30,7 @@ type key struct {
 	why         replay.WaitReason
 	place, from int
 	other       int
-	did         string
+	activity    string
 }
 
 // A sum adds up segments.
@@ -47,7 +47,7 @@ type sum struct {
 func (s *sum) add(q int, names bool) {
 	at := s.run.Requests[q].Arrival
 	for _, x := range s.hosts.path(s.run, q) {
-		k := key{x.Why, x.Place, x.From, replay.None, x.did}
+		k := key{x.Why, x.Place, x.From, replay.None, x.activity}
 		if names {
 			k.other = x.Other
 		}
@@ -55,7 +55,7 @@ func (s *sum) add(q int, names bool) {
 		if !ok {
 			i = len(s.list)
 			s.index[k] = i
-			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), From: s.run.PlaceName(x.From), Host: x.did, First: at}
+			p := Part{Why: x.Why, At: s.run.PlaceName(x.Place), From: s.run.PlaceName(x.From), Host: x.activity, First: at}
 			if names {
 				p.Other = s.run.RID(x.Other)
 			}

@@ -15,22 +15,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Hosts are for which ranks others waited in collectives, and what the hosts of these ranks did: what profiles
+// Hosts are for which ranks others waited in collectives, and what the hosts of these ranks activity: what profiles
 // of the ranks tell that served the requests.
 type Hosts struct {
 	stalls [][]stall // by the rank whose scheduler stands for the waiting ones, in order, without overlaps
 }
 
-// A stall is that ranks wait for one of them.
+// A stall is a time in which ranks waited for a late one.
 type stall struct {
 	from, until trace.Time
-	late, next  segmentOf // of the late rank, and of the one before it
-	place       int32     // the late one, of [replay.Run.PlaceName]
-	did         string    // what its host was in; [computing] if its devices were busy
+	late, next  rankInterval // of the late rank, and of the one before it
+	place       int32        // the late one, of [replay.Run.PlaceName]
+	activity    string       // what its host was in; [computing] if its devices were busy
 }
 
-// A segmentOf is what a rank of the profiles did from one collective to the next.
-type segmentOf struct {
+// A rankInterval is what a rank of the profiles did from one collective to the next.
+type rankInterval struct {
 	rank       int32
 	from, till trace.Time // from is 0 if no collective was before
 }
@@ -61,7 +61,7 @@ func ReadHosts(r *replay.Run, set *profile.Set) *Hosts {
 	for s := range collective.Stalls(set) {
 		last, next := &s.Match.Arrivals[s.Last], &s.Match.Arrivals[s.Next]
 		x := stall{from: last.Start - trace.Time(s.Ns), until: last.Start, place: int32(places[last.Rank]),
-			late: segmentOf{last.Rank, left[last.Rank], last.Start}, next: segmentOf{next.Rank, left[next.Rank], next.Start}, did: computing}
+			late: rankInterval{last.Rank, left[last.Rank], last.Start}, next: rankInterval{next.Rank, left[next.Rank], next.Start}, activity: computing}
 		for i := range s.Match.Arrivals {
 			if a := &s.Match.Arrivals[i]; i != s.Last && engines[a.Rank] != replay.None && x.place != replay.None {
 				n += h.add(engines[a.Rank], x)
@@ -98,7 +98,7 @@ func (h *Hosts) missing(parts []Part) string {
 	return "no collective in the profiles is in a step of these requests: they were recorded at another time"
 }
 
-// add adds a stall of the ranks of an engine, once.
+// add adds a stall of the ranks of an engine, and returns 1, or 0 if it was there already.
 func (h *Hosts) add(engine int, s stall) (n int) {
 	list := h.stalls[engine]
 	if n := len(list); n > 0 && list[n-1] == s {
@@ -110,9 +110,9 @@ func (h *Hosts) add(engine int, s stall) (n int) {
 
 // A wait is a part of a gap in which devices of a rank waited for what their host did.
 type wait struct {
-	at  trace.Time // when the gap began, on the clock that all share
-	ns  int64
-	did string
+	at       trace.Time // when the gap began, on the clock that all share
+	ns       int64
+	activity string
 }
 
 // blame says of each stall what the host of the late rank did, if its devices waited for that longer than those of
@@ -125,7 +125,7 @@ func (h *Hosts) blame(set *profile.Set) {
 		waits[rank] = append(waits[rank], wait{gap - trace.Time(set.ClockOffsetOf(rank)), ns, c.Where()})
 	}})
 	for _, list := range waits {
-		slices.SortFunc(list, func(x, y wait) int { return cmp.Or(cmp.Compare(x.at, y.at), strings.Compare(x.did, y.did)) })
+		slices.SortFunc(list, func(x, y wait) int { return cmp.Or(cmp.Compare(x.at, y.at), strings.Compare(x.activity, y.activity)) })
 	}
 	parallel.Each(len(h.stalls), func(e int) {
 		for i := range h.stalls[e] {
@@ -138,7 +138,7 @@ func (h *Hosts) blame(set *profile.Set) {
 // one of them waits longer is what makes it late.
 func (s *stall) explain(waits [][]wait) {
 	if s.late.from == 0 || s.next.from == 0 {
-		s.did = ""
+		s.activity = ""
 		return
 	}
 	more := map[string]int64{}
@@ -147,19 +147,19 @@ func (s *stall) explain(waits [][]wait) {
 		return
 	}
 	most := int64(0)
-	for did, ns := range more {
-		if ns > most || ns == most && most > 0 && did < s.did {
-			s.did, most = did, ns
+	for activity, ns := range more {
+		if ns > most || ns == most && most > 0 && activity < s.activity {
+			s.activity, most = activity, ns
 		}
 	}
 }
 
 // add adds up for how long devices of a rank waited for what its host did, times sign.
-func (x *segmentOf) add(to map[string]int64, waits [][]wait, sign int64) (sum int64) {
+func (x *rankInterval) add(to map[string]int64, waits [][]wait, sign int64) (sum int64) {
 	const slack = 1000 // a gap begins with the end of the collective
 	list := waits[x.rank]
 	for k := sort.Search(len(list), func(i int) bool { return list[i].at >= x.from-slack }); k < len(list) && list[k].at < x.till; k++ {
-		to[list[k].did] += sign * list[k].ns
+		to[list[k].activity] += sign * list[k].ns
 		sum += list[k].ns
 	}
 	return sum
@@ -168,28 +168,28 @@ func (x *segmentOf) add(to map[string]int64, waits [][]wait, sign int64) (sum in
 // A segment is one of a path, with what the host of the rank did that is waited for.
 type segment struct {
 	replay.Segment
-	did string // "" is not known
+	activity string // "" is not known
 }
 
 // path returns the path of a request. What its own steps waited for in collectives are segments of their own, at the
 // end of each step: which of them is first, nobody needs to know. h may be nil.
 func (h *Hosts) path(r *replay.Run, q int) (list []segment) {
 	at := r.Requests[q].Arrival
-	var told []keeping // what of the late rank that follows is known
+	var known []lateness // what of the late rank that follows is known
 	path := r.Path(q)
 	for i := range path {
 		x := &path[i]
 		begin := at
 		at = x.Until
 		if h == nil || h.stalls == nil || x.Why != replay.Decoding && x.Why != replay.Prefilling || x.Place == replay.None {
-			list = appendTold(list, x, begin, told)
-			told = nil
+			list = appendKnown(list, x, begin, known)
+			known = nil
 			continue
 		}
-		var late []keeping
+		var late []lateness
 		if i+1 < len(path) && path[i+1].Why == replay.LateRank { // its spans tell of some of the time
 			late = h.within(x.Place, begin, path[i+1].Until)
-			told = take(late, path[i+1].Place, int64(path[i+1].Until-x.Until))
+			known = take(late, path[i+1].Place, int64(path[i+1].Until-x.Until))
 		} else {
 			late = h.within(x.Place, begin, x.Until)
 		}
@@ -205,22 +205,22 @@ func (h *Hosts) path(r *replay.Run, q int) (list []segment) {
 		end := own.Until
 		for _, l := range late {
 			if end += trace.Time(l.ns); l.ns > 0 {
-				list = append(list, segment{replay.Segment{Why: replay.Collective, Until: end, Place: l.place, From: replay.None, Other: replay.None}, l.did})
+				list = append(list, segment{replay.Segment{Why: replay.Collective, Until: end, Place: l.place, From: replay.None, Other: replay.None}, l.activity})
 			}
 		}
 	}
 	return list
 }
 
-// keeping is for how long a rank kept others waiting, while its host did something.
-type keeping struct {
-	place int
-	did   string
-	ns    int64
+// lateness is for how long a rank kept others waiting, while its host did something.
+type lateness struct {
+	place    int
+	activity string
+	ns       int64
 }
 
 // within returns for whom the ranks of an engine waited in some time, the longest first.
-func (h *Hosts) within(engine int, from, until trace.Time) (list []keeping) {
+func (h *Hosts) within(engine int, from, until trace.Time) (list []lateness) {
 	stalls := h.stalls[engine]
 	for k := sort.Search(len(stalls), func(i int) bool { return stalls[i].until > from }); k < len(stalls) && stalls[k].from < until; k++ {
 		s := &stalls[k]
@@ -228,37 +228,37 @@ func (h *Hosts) within(engine int, from, until trace.Time) (list []keeping) {
 		if ns <= 0 {
 			continue
 		}
-		at := slices.IndexFunc(list, func(l keeping) bool { return l.place == int(s.place) && l.did == s.did })
+		at := slices.IndexFunc(list, func(l lateness) bool { return l.place == int(s.place) && l.activity == s.activity })
 		if at < 0 {
 			at = len(list)
-			list = append(list, keeping{int(s.place), s.did, 0})
+			list = append(list, lateness{int(s.place), s.activity, 0})
 		}
 		list[at].ns += ns
 	}
-	slices.SortStableFunc(list, func(a, b keeping) int { return cmp.Compare(b.ns, a.ns) })
+	slices.SortStableFunc(list, func(a, b lateness) int { return cmp.Compare(b.ns, a.ns) })
 	return list
 }
 
-// take takes the time in which a rank was late anyway, and returns what its host did then.
-func take(list []keeping, place int, ns int64) (told []keeping) {
+// take takes up to ns of lateness of the rank at place out of list, and returns what it took.
+func take(list []lateness, place int, ns int64) (known []lateness) {
 	for i := range list {
 		if l := &list[i]; l.place == place && ns > 0 {
 			part := min(ns, l.ns)
-			told = append(told, keeping{place, l.did, part})
+			known = append(known, lateness{place, l.activity, part})
 			l.ns -= part
 			ns -= part
 		}
 	}
-	return told
+	return known
 }
 
-// appendTold appends a segment that begins at a time, divided by what hosts did.
-func appendTold(list []segment, x *replay.Segment, begin trace.Time, told []keeping) []segment {
-	for _, l := range told {
+// appendKnown appends a segment that begins at a time, divided by what hosts did.
+func appendKnown(list []segment, x *replay.Segment, begin trace.Time, known []lateness) []segment {
+	for _, l := range known {
 		if begin += trace.Time(l.ns); l.ns > 0 {
 			part := *x
 			part.Until = begin
-			list = append(list, segment{part, l.did})
+			list = append(list, segment{part, l.activity})
 		}
 	}
 	if begin < x.Until {

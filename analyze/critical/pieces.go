@@ -41,7 +41,7 @@ func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
 			at = x.Until
 			continue
 		}
-		p := Piece{Part: Part{Why: x.Why, At: r.PlaceName(x.Place), From: r.PlaceName(x.From), Other: r.RID(x.Other), Host: x.did, Tokens: x.Tokens, Ns: int64(x.Until - at), Pieces: 1, Requests: 1, First: at},
+		p := Piece{Part: Part{Why: x.Why, At: r.PlaceName(x.Place), From: r.PlaceName(x.From), Other: r.RID(x.Other), Host: x.activity, Tokens: x.Tokens, Ns: int64(x.Until - at), Pieces: 1, Requests: 1, First: at},
 			Until: x.Until, Stage: r.Stage(q, &x.Segment), What: texts[x.Why]}
 		if len(path) > mostPieces {
 			p.Why = inSteps(x.Why)

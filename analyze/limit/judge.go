@@ -32,7 +32,7 @@ type phase struct {
 func (v *server) limits(whole int64) []Limit {
 	all := v.segments()
 	var phases []*phase
-	for _, wait := range [...]state{queued, roomless} {
+	for _, wait := range [...]state{queued, awaitingCache} {
 		for _, p := range spells(all, wait) {
 			kind, ok := v.judge(&p)
 			if !ok {
@@ -91,11 +91,11 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 		return 0, false
 	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
 		return Running, true
-	case p.wait == roomless && slots.isStuck() && slots.usual() > 1: // one alone fills the cache
+	case p.wait == awaitingCache && slots.isStuck() && slots.usual() > 1: // one alone fills the cache
 		return Slots, true
 	case p.share(func(s *segment) bool { return s.n[running]+s.n[queued]+s.n[transferring] > 0 }) < nearlyAll:
 		return 0, false
-	case p.wait == roomless || v.retractions(p) > 0 || prefills < muchOf:
+	case p.wait == awaitingCache || v.retractions(p) > 0 || prefills < muchOf:
 		return Room, true
 	}
 	return 0, false
@@ -119,14 +119,14 @@ func (h *phase) keepMain() {
 }
 
 // within are the waits of a spell. None is partly outside: a spell ends when nobody waits.
-func (v *server) within(p *spell) []held {
-	list := v.held[p.wait]
+func (v *server) within(p *spell) []stateInterval {
+	list := v.intervals[p.wait]
 	from, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
 	to, _ := slices.BinarySearchFunc(list, p.to(), compareStart)
 	return list[from:to]
 }
 
-func compareStart(h held, t trace.Time) int { return cmp.Compare(h.time.From, t) }
+func compareStart(h stateInterval, t trace.Time) int { return cmp.Compare(h.time.From, t) }
 
 // left counts how often requests wait no longer before a spell is over.
 func (v *server) left(p *spell) int {

@@ -16,16 +16,16 @@ import (
 type state uint8
 
 const (
-	queued       state = iota // waits for a batch
-	roomless                  // waits for room in the KV cache of a decode server
-	running                   // is prefilled or decoded
-	transferring              // its KV cache is on the way
-	prefilling                // its prompt is computed; it is running, too
-	states
+	queued        state = iota // waits for a batch
+	awaitingCache              // waits for room in the KV cache of a decode server
+	running                    // is prefilled or decoded
+	transferring               // its KV cache is on the way
+	prefilling                 // its prompt is computed; it is running, too
+	numStates
 )
 
-// A held is a stretch of time in which a request was in a state.
-type held struct {
+// A stateInterval is a stretch of time in which a request was in one state.
+type stateInterval struct {
 	time    request.Interval
 	request int32 // index into Set.Requests
 	tokens  int64 // of the prompt; 0 is unknown
@@ -34,10 +34,10 @@ type held struct {
 // A server is the lead rank of some ranks that schedule together, with what requests did
 // on it.
 type server struct {
-	location place.Location
-	held     [states][]held // by start
-	retracts []trace.Time   // when requests were thrown out of the batch, in order
-	served   []int          // requests that it worked for, as indexes into Set.Requests, in order
+	location  place.Location
+	intervals [numStates][]stateInterval // by start
+	retracts  []trace.Time               // when requests were thrown out of the batch, in order
+	served    []int                      // requests that it worked for, as indexes into Set.Requests, in order
 }
 
 // serversOf collects what requests did on the lead ranks, in the order of display.
@@ -63,8 +63,8 @@ func serversOf(ranks *place.RankSet) []*server {
 	}
 	servers = slices.DeleteFunc(servers, func(v *server) bool { return v == nil })
 	for _, v := range servers {
-		for of := range v.held {
-			slices.SortStableFunc(v.held[of], func(x, y held) int { return cmp.Compare(x.time.From, y.time.From) })
+		for of := range v.intervals {
+			slices.SortStableFunc(v.intervals[of], func(x, y stateInterval) int { return cmp.Compare(x.time.From, y.time.From) })
 		}
 		slices.Sort(v.retracts)
 	}
@@ -83,7 +83,7 @@ func stateOf(row *request.Row, role request.Role) (of state, ok bool) {
 		}
 		return queued, true
 	case request.ReceivePreparing, request.ReceiveConnecting:
-		return roomless, true
+		return awaitingCache, true
 	case request.Prefilling, request.Answering, request.Stepping:
 		return running, true
 	case request.Sending, request.Receiving:
@@ -103,12 +103,12 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 		if !ok || s.Implausible(i) || row.Start >= row.End || !request.Plausible(row.Start, row.End) {
 			return
 		}
-		h := held{time: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
+		h := stateInterval{time: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
 		if row.Means == request.Prefilling {
-			v.held[prefilling] = memory.Append(v.held[prefilling], h)
+			v.intervals[prefilling] = memory.Append(v.intervals[prefilling], h)
 		}
 		if outermost {
-			v.held[of] = memory.Append(v.held[of], h)
+			v.intervals[of] = memory.Append(v.intervals[of], h)
 		}
 	})
 	for i := range s.ThreadRows(thread) {
@@ -120,7 +120,7 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 	}
 }
 
-// A Kind is what a server has no more of.
+// A Kind says which resource of a server has run out.
 type Kind uint8
 
 const (
@@ -195,11 +195,11 @@ func Find(ranks *place.RankSet) *Limits {
 	return l
 }
 
-// A weights says for how much of the waiting each of some numbers of requests is so, in
+// weights maps a number of requests to how much waiting happened while it held, in
 // request ns: each ns of each request that waits counts once.
 type weights map[int]float64
 
-// weigh weighs numbers of requests in a spell.
+// weigh returns how long requests waited in a spell at each number of requests.
 func (p *spell) weigh(of func(s *segment) int32) weights {
 	w := weights{}
 	for i := range p.segments {
@@ -209,10 +209,10 @@ func (p *spell) weigh(of func(s *segment) int32) weights {
 	return w
 }
 
-// numbers are those that have a weight, in order: sums of floats depend on it.
+// numbers returns the keys in order, because sums of floats depend on the order.
 func (w weights) numbers() []int { return slices.Sorted(maps.Keys(w)) }
 
-// beyond is the part of the weight that larger numbers have.
+// beyond returns the share, 0 to 1, of the weight that numbers larger than n have.
 func (w weights) beyond(n int) float64 {
 	sum := 0.0
 	for _, k := range w.numbers() {

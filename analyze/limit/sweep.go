@@ -11,7 +11,7 @@ import (
 // A segment is a stretch of time in which no request on a server changes its state.
 type segment struct {
 	from, to trace.Time
-	n        [states]int32 // requests in each state
+	n        [numStates]int32 // requests in each state
 }
 
 // An edge is where a request enters a state, or leaves it.
@@ -24,12 +24,12 @@ type edge struct {
 // segments are the time of a server, in order and without gaps.
 func (v *server) segments() []segment {
 	n := 0
-	for of := range states {
-		n += len(v.held[of])
+	for of := range numStates {
+		n += len(v.intervals[of])
 	}
 	edges := memory.Make[edge](2 * n)[:0]
-	for of := range states {
-		for _, h := range v.held[of] {
+	for of := range numStates {
+		for _, h := range v.intervals[of] {
 			edges = append(edges, edge{h.time.From, of, 1}, edge{h.time.To, of, -1})
 		}
 	}

@@ -13,10 +13,10 @@ import (
 // randomServer has requests in all states, for up to 50 ns within the first 1,000.
 func randomServer(rng *rand.Rand) *server {
 	v := &server{}
-	for of := range states {
+	for of := range numStates {
 		for range rng.IntN(60) {
 			from := trace.Time(rng.IntN(1000))
-			v.held[of] = append(v.held[of], held{time: request.Interval{From: from, To: from + 1 + trace.Time(rng.IntN(50))}})
+			v.intervals[of] = append(v.intervals[of], stateInterval{time: request.Interval{From: from, To: from + 1 + trace.Time(rng.IntN(50))}})
 		}
 	}
 	return v
@@ -24,7 +24,7 @@ func randomServer(rng *rand.Rand) *server {
 
 // at counts the requests in a state at a time.
 func (v *server) at(of state, t trace.Time) (n int32) {
-	for _, h := range v.held[of] {
+	for _, h := range v.intervals[of] {
 		if h.time.From <= t && t < h.time.To {
 			n++
 		}
@@ -44,7 +44,7 @@ func TestSweep(t *testing.T) {
 				t.Fatalf("segment %d begins at %d, the one before ends at %d", i, all[i].from, all[i-1].to)
 			}
 			for at := all[i].from; at < all[i].to; at++ {
-				for of := range states {
+				for of := range numStates {
 					if n := v.at(of, at); n != all[i].n[of] {
 						t.Fatalf("at %d, %d are in state %d, want %d", at, all[i].n[of], of, n)
 					}
@@ -52,7 +52,7 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		want, got := int64(0), int64(0)
-		for _, h := range v.held[queued] {
+		for _, h := range v.intervals[queued] {
 			want += int64(h.time.To - h.time.From)
 		}
 		for _, p := range spells(all, queued) {
@@ -74,7 +74,7 @@ func TestSpellsAreDense(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	v := &server{}
 	add := func(from, to trace.Time) {
-		v.held[roomless] = append(v.held[roomless], held{time: request.Interval{From: from, To: to}})
+		v.intervals[awaitingCache] = append(v.intervals[awaitingCache], stateInterval{time: request.Interval{From: from, To: to}})
 	}
 	for at := trace.Time(0); at < 4000; at += 100 {
 		add(at, at+300)
@@ -82,7 +82,7 @@ func TestSpellsAreDense(t *testing.T) {
 	for at := trace.Time(4300); at < 9000; at += 80 + trace.Time(rng.IntN(40)) {
 		add(at, at+20)
 	}
-	list := spells(v.segments(), roomless)
+	list := spells(v.segments(), awaitingCache)
 	if p := list[0]; p.from() != 0 || p.to() > 4400 {
 		t.Errorf("the limit lasts from %d to %d, want 0 to 4200", p.from(), p.to())
 	}
@@ -101,7 +101,7 @@ func queueing(rng *rand.Rand, places, requests int) *server {
 	free := make([]trace.Time, places)
 	arrival := trace.Time(0)
 	add := func(of state, from, to trace.Time, r int) trace.Time {
-		v.held[of] = append(v.held[of], held{time: request.Interval{From: from, To: to}, request: int32(r)})
+		v.intervals[of] = append(v.intervals[of], stateInterval{time: request.Interval{From: from, To: to}, request: int32(r)})
 		return to
 	}
 	for r := range requests {
@@ -109,7 +109,7 @@ func queueing(rng *rand.Rand, places, requests int) *server {
 		k := slices.Index(free, slices.Min(free))
 		at := arrival
 		if free[k] > at {
-			at = add(roomless, at, free[k], r)
+			at = add(awaitingCache, at, free[k], r)
 		}
 		at = add(transferring, at, at+10+trace.Time(rng.IntN(200)), r)
 		free[k] = add(running, at, at+50+trace.Time(rng.IntN(700)), r)
@@ -127,8 +127,8 @@ func TestRunningInBothQueues(t *testing.T) {
 	want, arrival := int64(0), trace.Time(0)
 	add := func(of state, from, to trace.Time, r int) {
 		if from < to {
-			v.held[of] = append(v.held[of], held{time: request.Interval{From: from, To: to}, request: int32(r)})
-			if of == roomless || of == queued {
+			v.intervals[of] = append(v.intervals[of], stateInterval{time: request.Interval{From: from, To: to}, request: int32(r)})
+			if of == awaitingCache || of == queued {
 				want += int64(to - from)
 			}
 		}
@@ -138,7 +138,7 @@ func TestRunningInBothQueues(t *testing.T) {
 		at, batch := slices.Index(room, slices.Min(room)), slices.Index(run, slices.Min(run))
 		admitted := max(arrival, room[at])
 		begins := max(admitted, run[batch])
-		add(roomless, arrival, admitted, r)
+		add(awaitingCache, arrival, admitted, r)
 		add(queued, admitted, begins, r)
 		run[batch] = begins + 100 + trace.Time(rng.IntN(700))
 		add(running, begins, run[batch], r)
@@ -165,7 +165,7 @@ func TestSlots(t *testing.T) {
 			t.Fatalf("%d places: %+v", places, list)
 		}
 		want := int64(0)
-		for _, h := range v.held[roomless] {
+		for _, h := range v.intervals[awaitingCache] {
 			want += int64(h.time.To - h.time.From)
 		}
 		if l := list[0]; l.Waited > want || float64(l.Waited) < 0.9*float64(want) {

@@ -20,7 +20,7 @@ const (
 
 // A carried is a KV transfer, and how many were under way meanwhile, on average.
 type carried struct {
-	held
+	stateInterval
 	crowd float64
 	pace  float64 // ns per token
 }
@@ -94,7 +94,7 @@ func full(moved []carried, alone float64) bool {
 // carried are the KV transfers of a server.
 func (v *server) carried(all []segment) []carried {
 	var out []carried
-	for _, h := range v.held[transferring] {
+	for _, h := range v.intervals[transferring] {
 		if h.tokens == 0 {
 			continue
 		}

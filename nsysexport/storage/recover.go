@@ -17,11 +17,11 @@ import (
 // commonPage is the size of pages of all exports, for those whose first page is lost.
 const commonPage = 4096
 
-// A found is a table of a file whose list of tables is damaged.
-type found struct {
+// A recoveredTable is a table of a file whose list of tables is damaged.
+type recoveredTable struct {
 	name, sql string
 	root      uint32
-	guessed   bool // by its shape; else a part of the list has it
+	guessed   bool // by its shape; otherwise the intact part of the list has it
 }
 
 // recover finds the tables of a file whose list of tables is damaged, and opens a copy with
@@ -36,7 +36,7 @@ func (d *database) recover(cause error) error {
 	for _, t := range tables {
 		names = append(names, t.name)
 	}
-	if !slices.ContainsFunc(tables, func(t found) bool {
+	if !slices.ContainsFunc(tables, func(t recoveredTable) bool {
 		return strings.HasPrefix(t.name, "CUPTI_ACTIVITY_KIND_") || t.name == "NVTX_EVENTS"
 	}) {
 		return cause // there is nothing to report about
@@ -57,7 +57,7 @@ func (d *database) recover(cause error) error {
 
 // findTables finds the tables by the pages of the file: those that the intact part of the
 // list has, and others by their shape. lost counts those with rows that nothing tells apart.
-func (d *database) findTables() (tables []found, lost int) {
+func (d *database) findTables() (tables []recoveredTable, lost int) {
 	below, roots := map[uint32]bool{}, []uint32{}
 	known := map[uint32]bool{} // roots that the list has
 	n := uint32(d.header.size / d.header.page)
@@ -81,7 +81,7 @@ func (d *database) findTables() (tables []found, lost int) {
 	for _, t := range tables {
 		known[t.root] = true
 	}
-	guesses := map[string][]found{}
+	guesses := map[string][]recoveredTable{}
 	for _, root := range roots {
 		if below[root] || known[root] || root == 1 {
 			continue
@@ -96,7 +96,7 @@ func (d *database) findTables() (tables []found, lost int) {
 	for _, s := range shapes() {
 		list := guesses[s.table]
 		delete(guesses, s.table)
-		isListed := slices.ContainsFunc(tables, func(t found) bool { return t.name == s.table })
+		isListed := slices.ContainsFunc(tables, func(t recoveredTable) bool { return t.name == s.table })
 		if len(list) == 1 && !isListed {
 			tables = append(tables, list[0])
 		} else {
@@ -117,7 +117,7 @@ func (d *database) page(number uint32) (p page, ok bool) {
 }
 
 // listed returns the tables of a leaf of the list of tables; none of another leaf.
-func (d *database) listed(p page) (tables []found) {
+func (d *database) listed(p page) (tables []recoveredTable) {
 	for i := range p.cells() {
 		r, ok := p.record(i)
 		if !ok || len(r.kinds) != 5 {
@@ -130,7 +130,7 @@ func (d *database) listed(p page) (tables []found) {
 		if !isEntry || string(v[0].text) != "table" || v[3].n <= 1 || strings.Contains(sql, "PRIMARY KEY (") {
 			continue
 		}
-		tables = append(tables, found{name: string(v[1].text), sql: sql, root: uint32(v[3].n)})
+		tables = append(tables, recoveredTable{name: string(v[1].text), sql: sql, root: uint32(v[3].n)})
 	}
 	return tables
 }
@@ -151,7 +151,7 @@ func (d *database) overflow(from uint32, size int) string {
 
 // guess finds the shape of a table by some of its rows. ok is false if it has none, or that
 // of several tables.
-func (d *database) guess(root uint32) (t found, ok bool) {
+func (d *database) guess(root uint32) (t recoveredTable, ok bool) {
 	rows := d.someRows(root)
 	if len(rows) == 0 {
 		return t, false
@@ -163,7 +163,7 @@ func (d *database) guess(root uint32) (t found, ok bool) {
 		if t.name != "" && t.name != s.table {
 			return t, false
 		}
-		t = found{name: s.table, sql: s.definition(), root: root, guessed: true}
+		t = recoveredTable{name: s.table, sql: s.definition(), root: root, guessed: true}
 	}
 	return t, t.name != ""
 }
@@ -192,7 +192,7 @@ func (d *database) someRows(number uint32) (rows []record) {
 
 // repair writes a copy of the file with a list of the tables, and returns its path. Close
 // removes it.
-func (d *database) repair(tables []found) (path string, err error) {
+func (d *database) repair(tables []recoveredTable) (path string, err error) {
 	f, remove, err := temporary.File("repaired.sqlite")
 	if err != nil {
 		return "", err
@@ -235,7 +235,7 @@ func (d *database) emptyPage() []byte {
 }
 
 // list writes the list of tables of a database.
-func list(path string, tables []found) error {
+func list(path string, tables []recoveredTable) error {
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err
