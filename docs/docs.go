@@ -1,4 +1,4 @@
-// Package docs holds the pages that the program prints itself.
+// Package docs embeds the pages of this folder that the program prints, such as the guide to metrics.
 package docs
 
 import _ "embed"

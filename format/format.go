@@ -1,4 +1,4 @@
-// Package format says what a format of inputs is: a row of a table, which every
+// Package format defines [Format], a row of the table of input formats that every
 // command reads. A package that reads a format offers one [Format] and imports no
 // other format; the table is a plain slice in package inputs of convert.
 //

@@ -1,6 +1,5 @@
-// Package trace has the ground of the event model, which every reader, report and writer
-// stands on: time, symbols, arguments, places of ranks and messages; and the timeline that
-// is drawn.
+// Package trace defines the basic types that every reader, report and writer uses: times,
+// symbols, arguments, places of ranks and messages; and the timeline that is drawn.
 //
 // Strings are interned ([Sym]), time is int64 nanoseconds ([Time]), arguments live encoded
 // in one arena ([Args]), what is wrong with an input is a counted [Diag] at a position.

@@ -1,4 +1,4 @@
-// Package cause says what the time of a request went into. Every nanosecond of a
+// Package cause divides the time of each request by what it was spent on. Every nanosecond of a
 // request has exactly one [Cause]: a queue, its own prefill, a transfer, waiting for a
 // slow rank, ..., or unaccounted; the causes of a request add up to its E2E.
 //

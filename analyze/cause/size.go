@@ -14,10 +14,10 @@ type Sizes struct {
 	Prompt, Output []distribution.SizeFit
 }
 
-// SplitSizes takes the usual time for their tokens out of prefill and decode of
-// all attributions, for the E2E and the TTFT. It returns what is usual of each of so many groups
-// of servers. Where that is not known of one among several, nothing tells that it is slow, and
-// all of the time counts as usual.
+// SplitSizes moves the time that is usual for a request's tokens from Prefill to PromptSize and
+// from Decode to OutputLength, in the E2E and the TTFT of all attributions. It returns what is
+// usual in each of the groups of servers. Where that is unknown for one of several groups, nothing
+// shows that the group is slow, and all of its time counts as usual.
 func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
 	prompts, outputs := make([][]distribution.Sized, groups), make([][]distribution.Sized, groups)
 	for i := range Each(list) {
@@ -52,8 +52,8 @@ func several(groups [][]distribution.Sized) bool {
 	return n > 1
 }
 
-// split takes the usual time for its tokens out of what one request has; prefill and answer
-// tell whether several groups of servers do either.
+// split does what SplitSizes does for one request. prefill and answer tell whether several groups
+// of servers prefill, and whether several decode.
 func (z *Sizes) split(a *Attribution, m *request.Metrics, prefill, answer bool) {
 	for _, c := range [...]*Causes{&a.E2E, &a.TTFT, &a.First} {
 		if c[Prefill] == 0 {
@@ -69,7 +69,7 @@ func (z *Sizes) split(a *Attribution, m *request.Metrics, prefill, answer bool) 
 	}
 }
 
-// expected is how much of what tokens took is usual for them.
+// expected returns how much of the time that tokens took is usual for them, ns.
 func expected(usual *distribution.SizeFit, tokens, took int64, several bool) int64 {
 	if usual.N == 0 && several {
 		return took
@@ -77,7 +77,7 @@ func expected(usual *distribution.SizeFit, tokens, took int64, several bool) int
 	return usual.Expected(tokens)
 }
 
-// move gives ns of one cause to another. The rest may be negative: faster
+// move moves ns from one cause to another. What remains may be negative: the request was faster
 // than usual.
 func move(c *Causes, from, to Cause, ns int64) {
 	c[from] -= ns
@@ -143,9 +143,9 @@ func (a *Attributor) SteppingRank(r int) (lead int, ok bool) {
 	return lead, lead != request.None && part.Role != request.Prefill && part.Role != request.Sender && Attributable(a.set, req)
 }
 
-// addPrefills adds when thread t was being prefilled, within the time that was selected: of what is
-// outside, not all is read. In the v1 layout, which has
-// no stage for waiting, that includes the queue and says nothing of the rank.
+// addPrefills adds the intervals in which thread t was prefilled, within the selected window: outside
+// of it, not everything is read. It adds none in the v1 layout, which has no stage for waiting:
+// there, a prefill includes the queue and says nothing about the rank.
 func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Interval {
 	if a.set.LastStage(t, request.Queueing) == nil {
 		return list

@@ -18,7 +18,7 @@ type stepWork struct {
 	launches    []walk.PerRank[walk.Launches] // by stream
 	host        *diffPieces
 	first, last trace.Time   // of the steps, on the host
-	begins      []trace.Time // of pieces: when the first began of what they launched; the first one, and all that follow
+	begins      []trace.Time // of each piece: when the first work began that the piece launched
 	foreign     bool         // work runs before that which no step launched
 	ahead       bool         // most steps of the host end before their work begins
 	periods     []int64      // ns that steps take where their work runs, by step; -1 is unknown
@@ -92,7 +92,7 @@ type workRow struct {
 	rank             int32
 }
 
-// launched returns when the call began that launched what stream i has; 0 is unknown.
+// launched returns when the call began that launched an event of stream i; 0 is unknown.
 func (w *stepWork) launched(i int, e *profile.Event) trace.Time {
 	if e.Correlation == 0 {
 		return 0
@@ -167,7 +167,7 @@ func (w *stepWork) measure(steps []diffStep, byRank [][]int32, spans []stepSpan)
 	w.ahead = 2*behind > known
 }
 
-// of returns the piece of what stream i has; ok is false of what no step launched.
+// of returns the piece that an event of stream i belongs to; ok is false if no step launched it.
 func (w *stepWork) of(i int, e *profile.Event, pieces *diffPieces) (piece int, ok bool) {
 	launch := w.launched(i, e)
 	switch {
@@ -181,7 +181,7 @@ func (w *stepWork) of(i int, e *profile.Event, pieces *diffPieces) (piece int, o
 	return pieces.at(launch), true
 }
 
-// device returns the pieces in which what they launched ran.
+// device returns the pieces as they were on the device: each begins with the work it launched.
 func (w *stepWork) device(pieces *diffPieces) *diffPieces {
 	if pieces.own() == 1 { // a capture that is one observation
 		return pieces

@@ -1,4 +1,4 @@
-// Package document is the one shape of everything that a command reports: a [Document]
+// Package document defines the one structure of everything that a command reports: a [Document]
 // has its inputs, the warnings about them, tables and findings. [Document.Write] prints
 // it as text, Markdown, CSV or JSON, so that all reports look alike to programs.
 //

@@ -1,5 +1,5 @@
-// Package fleet tells of weeks: which GPU, which host, and which pair of hosts is found late or
-// slow in run after run, what each kind of finding costs in GPU-hours, and when step times and
+// Package fleet compares the runs of weeks: which GPU, which host, and which pair of hosts is late
+// or slow in run after run, what each kind of finding costs in GPU-hours, and when step times and
 // versions changed.
 //
 // A run is inputs that were recorded at about the same time. Reduce makes a [Run] of what the

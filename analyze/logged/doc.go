@@ -1,4 +1,4 @@
-// Package logged tells what servers say of themselves over time, in logs and metrics: how many
+// Package logged reports what servers say about themselves over time, in logs and metrics: how many
 // requests run and wait by rank, how full the KV cache is, what is retracted, what fails, and
 // since when. [Metrics] are all other metrics, by GPU, host and server; percentiles that come out of
 // buckets of histograms are intervals. docs/METRICS.md defines the numbers.

@@ -30,7 +30,7 @@ const (
 	// of the time on four H100, and 13 % on four MI300X.
 	muchExposed        = 3.0 / 20
 	muchExposedServing = 1.0 / 4
-	// shortest is how long steps of one kind take at least that are judged by themselves, ns.
+	// shortest is the least time, in ns, that steps of one kind take to be judged by themselves.
 	shortest = 10_000_000
 )
 
@@ -133,8 +133,8 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 }
 
 // Exposure tells whether devices spend much of their time on communication that nothing
-// hides, all the time or in steps of one kind, and whether they did enough to tell. waiting says how much of communication is
-// waiting for others.
+// hides, all the time or in steps of one kind, and whether they did enough to tell. waiting is
+// evidence of how much of the communication is waiting for other ranks.
 func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "exposed communication")
 	if check.State() != finding.LookedAt {

@@ -1,4 +1,4 @@
-// Package roof says how near kernels come to what their GPU can do.
+// Package roof compares the time of kernels with the least their GPU could take (the roofline model).
 //
 //   - [GPUOf] has what GPUs are made for: operations and bytes in a second, by their data sheets.
 //   - [WorkOf] has what an operator must compute and move at least, by its name and the shapes and

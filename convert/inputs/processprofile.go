@@ -52,7 +52,7 @@ func (f *ProcessProfile) Describe(part string) tracename.Input {
 	return in
 }
 
-// ProcessProfile is a profile under way to the timeline.
+// A ProcessProfile is the profile of one file, with its events in the order in which they are drawn.
 type ProcessProfile struct {
 	*profile.Profile
 	Source *Source
@@ -72,14 +72,14 @@ func NewProcessProfile(p *profile.Profile, source *Source) *ProcessProfile {
 	return t
 }
 
-// Replace puts f in the place of what was read before from the same file.
-func (t *ProcessProfile) Replace(f *profile.Profile) {
-	t.Profile = f
-	t.Tolerance = toleranceOf(f)
-	t.Lines, t.LineOf = sortTracks(f, t.Tolerance)
+// Replace puts p in the place of what was read before from the same file.
+func (f *ProcessProfile) Replace(p *profile.Profile) {
+	f.Profile = p
+	f.Tolerance = toleranceOf(p)
+	f.Lines, f.LineOf = sortTracks(p, f.Tolerance)
 }
 
-// GiveUp forgets what a file holds, once it is known that nothing of it is drawn.
+// GiveUp frees the events of a file, once it is known that none of them are drawn.
 func (f *ProcessProfile) GiveUp() {
 	f.Replace(&profile.Profile{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
 }

@@ -1,7 +1,7 @@
-// Package pseudonym gives the texts of a dataset the names of package redact, before they are
-// written: so that what readers of the dataset decide is as it would be without. What tells
-// parts of requests, hosts, and ranks apart or together still does; what servers call their
-// spans, threads, and services, by which requests are put together, stays.
+// Package pseudonym replaces names in a dataset with pseudonyms of package redact before they are
+// written. Readers of the dataset decide the same as they would from the original names: equal
+// names get equal pseudonyms, so parts of requests, hosts, and ranks can still be told apart and
+// joined, and the names of spans, threads, and services, from which requests are assembled, stay.
 package pseudonym
 
 import (

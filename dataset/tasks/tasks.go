@@ -1,6 +1,6 @@
-// Package tasks is what processes agree on that write to one dataset, at the same time or one
-// after the other, on one machine or on many: whether texts are redacted and with which key, and
-// in how many shards the inputs are extracted. There is no server: all of it is in small files
+// Package tasks coordinates processes that write to one dataset, at the same time or one after
+// the other, on one machine or on many: they must agree whether texts are redacted and with
+// which key, and in how many shards the inputs are extracted. There is no server: all of it is in small files
 // of the dataset, of which each appears complete, and once.
 //
 //	DATASET.key                      key of --redact, beside the dataset: who gets the one need not get the other

@@ -1,5 +1,5 @@
-// Package order sorts large tables by time, merges what is in order, and has what package cmp
-// lacks.
+// Package order sorts large tables by time, merges sorted lists, and adds comparisons that
+// package cmp lacks.
 package order
 
 import (

@@ -12,12 +12,12 @@ import (
 // Each calls f for 0 to n-1 on all cores, the first ones first, and returns when all calls have.
 func Each(n int, f func(i int)) { Few(runtime.GOMAXPROCS(0), n, f) }
 
-// Few is Each for so many calls at a time: see [Workers].
+// Few is Each with at most so many calls at a time: see [Workers].
 func Few(workers, n int, f func(i int)) { each(workers, n, func(_, i int) { f(i) }) }
 
-// each is Few for who wants to know which worker calls: of those at work at a time, each has
-// another number. A call inside of another one has only the cores that this leaves idle, so that
-// what workers hold does not multiply; a core that becomes idle later joins.
+// each is Few, and tells f which worker calls it, 0 to workers-1: no two workers that run at a
+// time have the same number. A call inside another one gets only the cores that the outer call leaves
+// idle, so that the memory of workers does not multiply; a core that becomes idle later joins.
 func each(workers, n int, f func(worker, i int)) {
 	others := int64(runtime.GOMAXPROCS(0) - 1) // cores beside the caller's
 	var next, hired atomic.Int64
@@ -50,9 +50,9 @@ func each(workers, n int, f func(worker, i int)) {
 // helpers is how many goroutines work for callers.
 var helpers atomic.Int64
 
-// Workers is how many goroutines are to work at a time where each holds about so many bytes that
-// cannot move to the temporary file: one for each core, or as many as a quarter of the memory
-// budget has room for.
+// Workers returns how many goroutines may run at a time if each holds about size bytes that
+// cannot move to the temporary file: one for each core, or as many as fit in a quarter of the
+// memory budget, but at least one. size is positive.
 func Workers(size int64) int {
 	n := runtime.GOMAXPROCS(0)
 	if budget := memory.Budget(); budget > 0 {
@@ -65,7 +65,7 @@ func Workers(size int64) int {
 // All calls each function on all cores, the first ones first, and returns when all calls have.
 func All(f ...func()) { Each(len(f), func(i int) { f[i]() }) }
 
-// whole is how many bytes of a table a call looks at, of which [memory.Touch] hears.
+// whole is how many bytes of a table one call of f covers; [memory.Touch] is told of each.
 const whole = 64 << 10
 
 // Rows calls f for parts of the n rows of a table on all cores, and returns when all calls have:
@@ -81,8 +81,8 @@ func rows(n, size int, f func(worker, from, to int)) {
 	})
 }
 
-// Fold is Rows for what is added up: each core adds to a sum of its own, and merge gets these.
-// Which rows are in which sum differs from run to run.
+// Fold is Rows for sums: each worker adds rows to a sum of its own, and merge gets the sums one
+// after another. Which rows are in which sum differs from run to run, so merging must not depend on that.
 func Fold[S any](n, size int, begin func() *S, add func(sum *S, from, to int), merge func(sum *S)) {
 	sums := make([]*S, runtime.GOMAXPROCS(0))
 	rows(n, size, func(worker, from, to int) {
@@ -98,8 +98,8 @@ func Fold[S any](n, size int, begin func() *S, add func(sum *S, from, to int), m
 	}
 }
 
-// Gather is Rows for what rows give: what f appends to a list for each part. All of it comes in
-// the order of the rows. T must not hold pointers.
+// Gather is Rows for lists: it joins what f appends for each part, in the order of the rows. T must
+// not hold pointers.
 func Gather[T any](n, size int, f func(list []T, from, to int) []T) []T {
 	part := max(whole/size, 1)
 	lists := make([][]T, (n+part-1)/part)

@@ -1,8 +1,8 @@
-// Package storage says what an export of Nsight Systems is to its readers, however it lies on a disk: a
-// [Store] of tables with columns, whose rows are read one after another. It is a database of SQLite, or a
-// folder that `nsys export --type parquetdir` writes: a Parquet file for each table, with the columns that the
-// table has in a database. Files of a folder are opened when they are read, and closed then: there are more of them
-// than a process may keep open for many exports. Package rows knows what the tables mean.
+// Package storage reads exports of Nsight Systems as a [Store] of tables with columns, whose rows are read
+// one after another, whatever form they have on disk. An export is a database of SQLite, or a folder that
+// `nsys export --type parquetdir` writes: a Parquet file for each table, with the columns that the table has
+// in a database. Files of a folder are opened when they are read, and closed then: there are more of them than
+// a process may keep open for many exports. Package rows knows what the tables mean.
 //
 // Of a database, the pages are read:
 //

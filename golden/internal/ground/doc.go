@@ -1,3 +1,3 @@
-// Package ground is what simulators and writers stand on: virtual time (agenda.go), random
+// Package ground has what all simulators and writers share: virtual time (agenda.go), random
 // identifiers (hex.go), files, and text in JSON (writing.go).
 package ground

@@ -1,8 +1,7 @@
-// Package commandline is what the program says about its own command line: help,
-// the manual page, completion in shells, and what is wrong with a line. All of it is
-// made from the commands and flags of a [cli.App], so that nothing is told twice.
-// It knows no command: which there are, what values their flags take and which topics
-// the help has besides, the program hands in.
+// Package commandline makes help, the manual page, completion in shells, and messages
+// about mistakes in a command line, all from the commands and flags of a [cli.App].
+// It knows no command itself: the caller passes in the commands, the values that their
+// flags take, and the other topics of the help.
 //
 // build.go says what the program was built of.
 //
