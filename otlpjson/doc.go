@@ -3,7 +3,7 @@
 // JSON from anything else that follows OTLP's protobuf-JSON mapping, as an
 // array, pretty-printed or concatenated.
 //
-// It says what the files say and holds no opinion on the producer: a [Dump] is
+// It says what the files say and holds no opinion on the producer: a [spantable.Table] is
 // a flat table of spans with their events, links, attributes and origin.
 // Package assembly, below request, gives them meaning.
 //
@@ -14,7 +14,7 @@
 //  2. Parsers on all cores turn the pieces into batches of records. A document
 //     that is longer than a few blocks is streamed through one parser, so that
 //     memory never depends on the length of a line.
-//  3. A collector appends the batches to the Dump in file order.
+//  3. A collector appends the batches to the table in file order.
 //
 // A parser that meets damage says so with file and line, searches the next
 // place where a document, a resource, a scope or a span begins, and goes on from
@@ -31,6 +31,9 @@
 //
 //	otlp-odd-value     an attribute is kept as text, as it is not of its type
 //	otlp-unknown-key   a member that OTLP does not have is skipped
+//
+// JSON and protobuf are read in one long package on purpose: both parsers fill the same recorder, which
+// knows what a span needs, what is lost, and where, and frames hold either.
 //
 // # What is odd
 //
