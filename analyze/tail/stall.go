@@ -287,11 +287,11 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) 
 }
 
 // held is for how long decodes of requests, indexes into Set.Requests, were held up, in ns.
-func (x *Stalls) held() map[int]int64 {
+func (s *Stalls) held() map[int]int64 {
 	held := map[int]int64{}
-	for i := range x.List {
-		for k, r := range x.List[i].Held {
-			held[r] += x.List[i].HeldFor[k]
+	for i := range s.List {
+		for k, r := range s.List[i].Held {
+			held[r] += s.List[i].HeldFor[k]
 		}
 	}
 	return held
@@ -321,9 +321,9 @@ func (t *Tail) stallSentence(x *Stall) string {
 }
 
 // advice says what chunks would have done.
-func (x *Stalls) advice() string {
+func (s *Stalls) advice() string {
 	return fmt.Sprintf("in chunks of %s tokens with a decode step after each, no decode would have been held up for longer than about %s",
-		words.Thousands(x.Chunk), words.Nearly(x.ChunkTakes))
+		words.Thousands(s.Chunk), words.Nearly(s.ChunkTakes))
 }
 
 // interference is the part of the time of all requests in which others were prefilled.

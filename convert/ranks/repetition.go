@@ -138,7 +138,7 @@ func (o *Capture) learn(c *Capture) {
 	o.known.NotRank = o.known.NotRank && c.known.NotRank
 }
 
-// isSum reports and reports whether a capture is of several others put together, as
+// isSum tells whether a capture is several others put together, and says so in diags, as
 // SGLang's merger does with what it captured by stages.
 func isSum(c *Capture, others []*Capture, diags *trace.Diags) bool {
 	var sum contents
