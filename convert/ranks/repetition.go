@@ -138,8 +138,8 @@ func (o *Capture) learn(c *Capture) {
 	o.known.NotRank = o.known.NotRank && c.known.NotRank
 }
 
-// isSum tells whether a capture is several others put together, and says so in diags, as
-// SGLang's merger does with what it captured by stages.
+// isSum reports whether a capture is several others put together, which is what SGLang's merger
+// makes of captures by stage. It adds a message to diags if so.
 func isSum(c *Capture, others []*Capture, diags *trace.Diags) bool {
 	var sum contents
 	var names []string
